@@ -33,12 +33,8 @@ const PROBE_BODY = '{"source":" "}';
 /** More than its file needs. */
 const MAX_PROBE_ANSWER_BYTES = 64 * 1024;
 
-export type Forwarding =
-  | { readonly kind: "answered"; readonly response: Response }
-  | { readonly kind: "refused"; readonly problem: Problem };
-
 /** Sends the body to a backend, unchanged, and to another one if the first cannot answer. */
-export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Forwarding> {
+export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Response | Problem> {
   const { settings, backends, backendChoice } = deploymentOf(context);
   const deadline = WALL_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
   const attempts = new RenderAttempts(backendChoice, deadline, Math.random);
@@ -61,14 +57,14 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
   switch (end.kind) {
     case "answered": {
       const problem = problemOfLength(end.answer, settings.limits);
-      if (problem === null) return { kind: "answered", response: end.answer };
+      if (problem === null) return end.answer;
       await end.answer.body?.cancel();
-      return { kind: "refused", problem };
+      return problem;
     }
     case "busy":
-      return { kind: "refused", problem: renderQueueFull(end.cause, end.retryAfterSeconds) };
+      return renderQueueFull(end.cause, end.retryAfterSeconds);
     case "failed":
-      return { kind: "refused", problem: serviceUnavailable(end.cause, attempts.failures) };
+      return serviceUnavailable(end.cause, attempts.failures);
   }
 }
 

@@ -66,15 +66,10 @@ async function validateAndForward(
   if (!parsed.ok) return problemResponse(context, parsed.problem);
   const { filename } = parsed.request.output;
   const body = new HeldBody(collector, reservation);
-  const forwarding = await forwardRender(context, body);
+  const answer = await forwardRender(context, body);
   record.lap("origin");
   body.release();
-  switch (forwarding.kind) {
-    case "answered":
-      return clientResponse(context, forwarding.response, filename);
-    case "refused":
-      return problemResponse(context, forwarding.problem);
-  }
+  return "code" in answer ? problemResponse(context, answer) : clientResponse(context, answer, filename);
 }
 
 /**
