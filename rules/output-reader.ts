@@ -7,7 +7,7 @@
  */
 import * as v from "valibot";
 import type { JsonCursor } from "./json/cursor.ts";
-import { KnownNames } from "./json/known-names.ts";
+import { findName } from "./json/known-names.ts";
 import { decodeJsonString } from "./json/string.ts";
 import {
   ARCHIVES,
@@ -30,10 +30,8 @@ import type { ErrorType, ValidationErrorList } from "./validation-errors.ts";
 /** A longer number is read as Infinity, which is out of every range. */
 const MAX_NUMBER_BYTES = 1024;
 
-const FIELDS = new KnownNames<OutputField>(OUTPUT_FIELDS);
-
 /** The words of the lists that values are taken from. Recognizing one costs less than decoding and comparing it. */
-const WORDS = new KnownNames<string>([...OUTPUT_FORMATS, ...ARCHIVES, ...PDF_VERSIONS, ...PDF_STANDARDS]);
+const WORDS = [...OUTPUT_FORMATS, ...ARCHIVES, ...PDF_VERSIONS, ...PDF_STANDARDS];
 
 const ONE_ISSUE_PER_FIELD = { abortPipeEarly: true } as const;
 
@@ -75,7 +73,7 @@ function readFields(cursor: JsonCursor, errors: ValidationErrorList, names: Outp
   };
   for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
     const key = cursor.stringSpan();
-    const name = FIELDS.find(cursor.body, key);
+    const name = findName(OUTPUT_FIELDS, cursor.body, key);
     if (name === null) {
       cursor.skipValue(null);
       const unknownName = decodeJsonString(cursor.body, key, MAX_FILENAME_CODE_UNITS);
@@ -131,7 +129,7 @@ function readSmallValue(cursor: JsonCursor): SmallValue {
   if (kind === "string") {
     if (!cursor.readString()) return null;
     const span = cursor.stringSpan();
-    return WORDS.find(cursor.body, span) ?? decodeJsonString(cursor.body, span, MAX_FILENAME_CODE_UNITS);
+    return findName<string>(WORDS, cursor.body, span) ?? decodeJsonString(cursor.body, span, MAX_FILENAME_CODE_UNITS);
   }
   const start = cursor.position;
   if (!cursor.skipValue(null)) return null;

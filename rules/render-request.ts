@@ -9,7 +9,7 @@ import { type DataErrorType, type DataFindings, MAX_DATA_DEPTH, pathsAt, validat
 import { isValidKey, KEY_RULES, validateFileSet } from "./files-rules.ts";
 import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
-import { KnownNames } from "./json/known-names.ts";
+import { findName } from "./json/known-names.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
 import { type Limits, MAX_KEYS } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
@@ -55,7 +55,7 @@ export function parseRenderRequest(body: Uint8Array, limits: Limits): ParseResul
 }
 
 /** Every field of a request and of a file. */
-const FIELDS = new KnownNames(["source", "files", "data", "output", "encoding", "content"]);
+const FIELDS = ["source", "files", "data", "output", "encoding", "content"] as const;
 
 const ENCODINGS: readonly string[] = ["text", "base64"] satisfies Encoding[];
 
@@ -330,9 +330,9 @@ class RequestReader {
 
   /** The key that was read last, decoded far enough to compare and to quote it. */
   #fieldName(): string {
-    const known = FIELDS.find(this.#cursor.body, this.#cursor.stringSpan());
-    if (known !== null) return known;
-    return decodeJsonString(this.#cursor.body, this.#cursor.stringSpan(), MAX_FIELD_NAME_CODE_UNITS);
+    const { body } = this.#cursor;
+    const span = this.#cursor.stringSpan();
+    return findName(FIELDS, body, span) ?? decodeJsonString(body, span, MAX_FIELD_NAME_CODE_UNITS);
   }
 
   #validateSizes(): Problem | null {
