@@ -46,7 +46,8 @@ export class TypstSupervisor {
   async start(command: RenderCommand, when: "now" | "ahead" = "now"): Promise<PreparedRender> {
     if (this.#launcher.isClosed) throw new ServiceFailure("the backend is ending");
     const makesFiles = isArchive(command.output);
-    const kept = makesFiles ? null : this.#takeKept();
+    let kept = makesFiles ? undefined : this.#directories.pop();
+    while (kept !== undefined && !kept.reuse()) kept = this.#directories.pop();
     const renderDirectory = kept ?? (await RenderDirectory.create(this.#settings.workDirectory, makesFiles));
     try {
       const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command);
@@ -58,14 +59,6 @@ export class TypstSupervisor {
     } catch (error) {
       await renderDirectory.remove();
       throw error;
-    }
-  }
-
-  #takeKept(): RenderDirectory | null {
-    for (;;) {
-      const kept = this.#directories.pop();
-      if (kept === undefined) return null;
-      if (kept.reuse()) return kept;
     }
   }
 
