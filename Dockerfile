@@ -24,6 +24,7 @@ COPY protocol protocol
 COPY compile compile
 COPY machine machine
 COPY client client
+COPY data-schema data-schema
 COPY edge edge
 COPY playground playground
 COPY examples examples

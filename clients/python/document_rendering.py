@@ -26,7 +26,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict
 
 __all__ = [
@@ -760,7 +760,7 @@ _KNOWN_RULES_VERSION = 5
 _KNOWN_OUTPUT_RULES_VERSION = 1
 _CONSTRAINTS_AGE_SECONDS = 300
 _MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
-"""At most this much of a problem is read."""
+"""At most this much is read of what is no rendered file: of constraints and problems, for example."""
 _GATEWAY_STATUSES = frozenset((429, 502, 503, 504))
 """With these statuses, a proxy in front of the service says that it could not pass the request on."""
 _FIRST_BACKOFF_SECONDS = 0.5
@@ -893,7 +893,9 @@ class ServiceClient:
         try:
             try:
                 with self._opener.open(http_request, timeout=self._silence_timeout_seconds) as response:
-                    return _Response(response.status, response.headers, response.read())
+                    answer = _Response(response.status, response.headers, b"")
+                    max_bytes = None if answer.media_type in _EXTENSIONS else _MAX_DOCUMENT_BYTES
+                    return replace(answer, content=response.read(max_bytes))
             except urllib.error.HTTPError as error:
                 with error:
                     return _sorted(_Response(error.code, error.headers, error.read(_MAX_DOCUMENT_BYTES)))

@@ -8,6 +8,7 @@ import { problem, renderQueueFull } from "../../rules/problem.ts";
 import { makeCertificate } from "../support/certificate.ts";
 import { type CommandOptions, runCommand, writeProject } from "../support/command-line.ts";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
+import { endless } from "../support/scripted-answers.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { UNREACHABLE_URL } from "../support/tokens.ts";
@@ -83,17 +84,7 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     ],
     [
       "another program that never stops answering",
-      async () => {
-        const chunk = Buffer.alloc(64 * 1024, "x");
-        const server = createHttpServer((_, response) => {
-          const more = () => {
-            while (response.write(chunk));
-            response.once("drain", more);
-          };
-          more();
-        });
-        return (await listen(server)).origin;
-      },
+      async () => (await listen(createHttpServer((request, response) => endless(response, request)))).origin,
       /Something else answers there: check the URL/,
     ],
     [

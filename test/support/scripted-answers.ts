@@ -38,6 +38,16 @@ export function answer(status: number, headers: Record<string, string>, body = "
   return (response) => void response.writeHead(status, headers).end(body);
 }
 
+export const endless: Behaviour = (response) => {
+  const chunk = Buffer.alloc(64 * 1024, " ");
+  const writeMore = () => {
+    while (response.write(chunk));
+    response.once("drain", writeMore);
+  };
+  response.writeHead(200, { "Content-Type": "application/json" });
+  writeMore();
+};
+
 export function fullDocument(retryAfter: number): string {
   const full = problem("render_queue_full", "Full.", { retry_after: retryAfter });
   return JSON.stringify(problemDocument(full, INSTANCE));
@@ -66,6 +76,7 @@ export function unknownProblem(origin: string): object {
 export const NOT_THE_SERVICE: readonly (readonly [what: string, behaviour: Behaviour, status: number])[] = [
   ["a page", answer(200, { "Content-Type": "text/html" }, "<h1>Log in</h1>"), 200],
   ["JSON", answer(200, { "Content-Type": "application/json" }, "{}"), 200],
+  ["JSON without end", endless, 200],
   ["nothing", answer(204, {}), 204],
   ["a page that is not found", answer(404, { "Content-Type": "text/html" }), 404],
   ["a problem of another service", answer(400, PROBLEM, '{"title":"x"}'), 400],
