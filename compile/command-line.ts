@@ -103,7 +103,7 @@ function fontArguments({ fontPaths }: TypstPaths): string[] {
 
 /** The arguments of one compile: those of every compile, then those of its format. */
 export function compileArguments(
-  settings: CommandLineSettings,
+  { threadsPerRender, creationTimestampSeconds }: CommandLineSettings,
   paths: TypstPaths,
   outputPath: string,
   format: Output["format"],
@@ -113,19 +113,15 @@ export function compileArguments(
     "compile",
     ...["--format", format],
     ...["--root", paths.root],
-    ...["--jobs", String(settings.threadsPerRender)],
+    ...["--jobs", String(threadsPerRender)],
     ...["--package-path", paths.packagePath],
     ...["--package-cache-path", paths.packagePath],
     ...fontArguments(paths),
-    ...timestampArguments(settings),
+    ...(creationTimestampSeconds === null ? [] : ["--creation-timestamp", String(creationTimestampSeconds)]),
     ...formatArguments,
     STANDARD_STREAM,
     outputPath,
   ];
-}
-
-function timestampArguments({ creationTimestampSeconds }: CommandLineSettings): string[] {
-  return creationTimestampSeconds === null ? [] : ["--creation-timestamp", String(creationTimestampSeconds)];
 }
 
 /**
@@ -134,31 +130,22 @@ function timestampArguments({ creationTimestampSeconds }: CommandLineSettings): 
  * are numbers and words from our own lists, and docs/operations.md says who can see them.
  */
 function outputArguments(settings: CommandLineSettings, output: Output): string[] {
-  switch (output.format) {
-    case "pdf":
-      return [
-        ...standardArguments([...(output.version === null ? [] : [output.version]), ...output.standards]),
-        // A selection of pages cannot be tagged. Without this option Typst would warn about it.
-        ...(output.pages === null ? [] : ["--no-pdf-tags", "--pages", output.pages]),
-      ];
-    case "png":
-      return ["--ppi", String(output.ppi), ...imagePageArguments(settings, output)];
-    case "svg":
-      return imagePageArguments(settings, output);
+  if (output.format === "pdf") {
+    const standards = [...(output.version === null ? [] : [output.version]), ...output.standards];
+    return [
+      ...(standards.length === 0 ? [] : ["--pdf-standard", standards.join(",")]),
+      // A selection of pages cannot be tagged. Without this option Typst would warn about it.
+      ...(output.pages === null ? [] : ["--no-pdf-tags", "--pages", output.pages]),
+    ];
   }
-}
-
-function standardArguments(standards: readonly string[]): string[] {
-  return standards.length === 0 ? [] : ["--pdf-standard", standards.join(",")];
-}
-
-function imagePageArguments(settings: CommandLineSettings, output: Exclude<Output, { format: "pdf" }>): string[] {
+  const resolution = output.format === "png" ? ["--ppi", String(output.ppi)] : [];
   if (output.archive !== null) {
     const ranges = output.pages === null ? [{ first: 1, last: null }] : parsePageSelection(output.pages);
-    return ["--pages", boundedSelection(ranges, settings.limits.max_output_files)];
+    return [...resolution, "--pages", boundedSelection(ranges, settings.limits.max_output_files)];
   }
   // No document has this many pages. Typst reports a larger number as a wrong argument, not as a missing page.
-  return output.page === null ? [] : ["--pages", String(Math.min(output.page, Number.MAX_SAFE_INTEGER))];
+  const page = output.page === null ? [] : ["--pages", String(Math.min(output.page, Number.MAX_SAFE_INTEGER))];
+  return [...resolution, ...page];
 }
 
 /**

@@ -28,7 +28,7 @@ const imageFields = {
 };
 
 /**
- * The schema of each format. `OutputReader` reports fields that are unknown or belong to another format, all of them at
+ * The schema of each format. `readOutput` reports fields that are unknown or belong to another format, all of them at
  * once: valibot's strict objects stop at the first.
  */
 export const OUTPUT_SCHEMAS = {

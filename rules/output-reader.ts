@@ -6,8 +6,8 @@
  * is read as an empty one, and at most one item more than allowed is read of `standards`.
  */
 import * as v from "valibot";
-import type { JsonCursor, JsonKind } from "./json/cursor.ts";
-import { KnownNames } from "./json/known-names.ts";
+import type { JsonCursor } from "./json/cursor.ts";
+import { findName } from "./json/known-names.ts";
 import { decodeJsonString } from "./json/string.ts";
 import {
   ARCHIVES,
@@ -30,10 +30,8 @@ import type { ErrorType, ValidationErrorList } from "./validation-errors.ts";
 /** A longer number is read as Infinity, which is out of every range. */
 const MAX_NUMBER_BYTES = 1024;
 
-const FIELDS = new KnownNames<OutputField>(OUTPUT_FIELDS);
-
 /** The words of the lists that values are taken from. Recognizing one costs less than decoding and comparing it. */
-const WORDS = new KnownNames<string>([...OUTPUT_FORMATS, ...ARCHIVES, ...PDF_VERSIONS, ...PDF_STANDARDS]);
+const WORDS = [...OUTPUT_FORMATS, ...ARCHIVES, ...PDF_VERSIONS, ...PDF_STANDARDS];
 
 const ONE_ISSUE_PER_FIELD = { abortPipeEarly: true } as const;
 
@@ -42,126 +40,113 @@ type SmallValue = string | number | boolean | null | SmallValue[] | Record<strin
 /** The content of `output`; undefined for what is absent. */
 type Fields = Record<OutputField, SmallValue | undefined>;
 
-export class OutputReader {
-  readonly #cursor: JsonCursor;
-  readonly #errors: ValidationErrorList;
-
-  constructor(cursor: JsonCursor, errors: ValidationErrorList) {
-    this.#cursor = cursor;
-    this.#errors = errors;
+/** Reads the value at the cursor. It returns null when there were errors, which it adds to the list. */
+export function readOutput(cursor: JsonCursor, errors: ValidationErrorList): Output | null {
+  const kind = cursor.peekKind();
+  if (kind !== "object") {
+    cursor.skipValue(null);
+    if (kind !== null) errors.addFieldError(["output"], "wrong_type", "output must be an object");
+    return null;
   }
+  const names: OutputField[] = [];
+  const fields = readFields(cursor, errors, names);
+  if (cursor.isMalformed) return null;
+  const { format = DEFAULT_OUTPUT.format } = fields;
+  if (isOutputFormat(format)) return validateFields(format, names, fields, errors);
+  if (typeof format === "string") errors.addUnsupportedFormat(format);
+  else errors.addFieldError(["output", "format"], "wrong_type", "format must be a string");
+  return null;
+}
 
-  /** Reads the value at the cursor. It returns null when there were errors, which it adds to the list. */
-  read(): Output | null {
-    const cursor = this.#cursor;
-    const kind = cursor.peekKind();
-    if (kind !== "object") {
+/** Reads the fields, and adds their names to `names` in the order of the body. */
+function readFields(cursor: JsonCursor, errors: ValidationErrorList, names: OutputField[]): Fields {
+  // Of one shape for every request: an object that gets its fields one by one takes the engine longer.
+  const fields: Fields = {
+    format: undefined,
+    filename: undefined,
+    version: undefined,
+    standards: undefined,
+    pages: undefined,
+    page: undefined,
+    archive: undefined,
+    ppi: undefined,
+  };
+  for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
+    const key = cursor.stringSpan();
+    const name = findName(OUTPUT_FIELDS, cursor.body, key);
+    if (name === null) {
       cursor.skipValue(null);
-      if (kind !== null) this.#errors.addFieldError(["output"], "wrong_type", "output must be an object");
+      const unknownName = decodeJsonString(cursor.body, key, MAX_FILENAME_CODE_UNITS);
+      errors.addFieldError(["output", unknownName], "unknown_field", "unknown field");
+    } else if (fields[name] !== undefined) {
+      cursor.skipValue(null);
+      errors.addFieldError(["output", name], "duplicate_field", "duplicate field");
+    } else {
+      names.push(name);
+      fields[name] = name === "standards" ? readStandards(cursor) : readSmallValue(cursor);
+    }
+  }
+  return fields;
+}
+
+function validateFields(
+  format: OutputFormat,
+  names: readonly OutputField[],
+  fields: Readonly<Fields>,
+  errors: ValidationErrorList,
+): Output | null {
+  const schema = OUTPUT_SCHEMAS[format];
+  let hasMisplacedField = false;
+  for (const name of names) {
+    if (name in schema.entries) continue;
+    hasMisplacedField = true;
+    errors.addFieldError(["output", name], "unknown_field", `${name} is not an option of ${format}`);
+  }
+  const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_PER_FIELD);
+  if (result.success) return hasMisplacedField ? null : result.output;
+  for (const issue of result.issues) {
+    const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
+    const { type, expectation } = describeIssue(issue);
+    const field = path.findLast((segment) => typeof segment === "string") ?? "output";
+    const msg = `${field} ${expectation}, not ${describe(issue.input)}`;
+    errors.addFieldError(["output", ...path], type, msg);
+  }
+  return null;
+}
+
+function readStandards(cursor: JsonCursor): SmallValue {
+  if (cursor.peekKind() !== "array") return readSmallValue(cursor);
+  const items: SmallValue[] = [];
+  for (let more = cursor.enterArray(); more; more = cursor.nextItem()) {
+    if (items.length <= MAX_STANDARDS) items.push(readSmallValue(cursor));
+    else cursor.skipValue(null);
+  }
+  return items;
+}
+
+function readSmallValue(cursor: JsonCursor): SmallValue {
+  const kind = cursor.peekKind();
+  if (kind === "string") {
+    if (!cursor.readString()) return null;
+    const span = cursor.stringSpan();
+    return findName<string>(WORDS, cursor.body, span) ?? decodeJsonString(cursor.body, span, MAX_FILENAME_CODE_UNITS);
+  }
+  const start = cursor.position;
+  if (!cursor.skipValue(null)) return null;
+  const { body, position: end } = cursor;
+  switch (kind) {
+    case "number":
+      return end - start > MAX_NUMBER_BYTES
+        ? Number.POSITIVE_INFINITY
+        : Number(String.fromCharCode(...body.subarray(start, end)));
+    case "boolean":
+      return body[start] === 0x74;
+    case "array":
+      return [];
+    case "object":
+      return {};
+    default:
       return null;
-    }
-    const names: OutputField[] = [];
-    const fields = this.#readFields(names);
-    if (cursor.isMalformed) return null;
-    const { format = DEFAULT_OUTPUT.format } = fields;
-    if (isOutputFormat(format)) return this.#validate(format, names, fields);
-    if (typeof format === "string") this.#errors.addUnsupportedFormat(format);
-    else this.#errors.addFieldError(["output", "format"], "wrong_type", "format must be a string");
-    return null;
-  }
-
-  /** Reads the fields, and adds their names to `names` in the order of the body. */
-  #readFields(names: OutputField[]): Fields {
-    const cursor = this.#cursor;
-    // Of one shape for every request: an object that gets its fields one by one takes the engine longer.
-    const fields: Fields = {
-      format: undefined,
-      filename: undefined,
-      version: undefined,
-      standards: undefined,
-      pages: undefined,
-      page: undefined,
-      archive: undefined,
-      ppi: undefined,
-    };
-    for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
-      const key = cursor.stringSpan();
-      const name = FIELDS.find(cursor.body, key);
-      if (name === null) {
-        cursor.skipValue(null);
-        const unknownName = decodeJsonString(cursor.body, key, MAX_FILENAME_CODE_UNITS);
-        this.#errors.addFieldError(["output", unknownName], "unknown_field", "unknown field");
-      } else if (fields[name] !== undefined) {
-        cursor.skipValue(null);
-        this.#errors.addFieldError(["output", name], "duplicate_field", "duplicate field");
-      } else {
-        names.push(name);
-        fields[name] = name === "standards" ? this.#readStandards() : this.#readSmallValue();
-      }
-    }
-    return fields;
-  }
-
-  #validate(format: OutputFormat, names: readonly OutputField[], fields: Readonly<Fields>): Output | null {
-    const schema = OUTPUT_SCHEMAS[format];
-    let hasMisplacedField = false;
-    for (const name of names) {
-      if (name in schema.entries) continue;
-      hasMisplacedField = true;
-      this.#errors.addFieldError(["output", name], "unknown_field", `${name} is not an option of ${format}`);
-    }
-    const result = v.safeParse<typeof schema>(schema, fields, ONE_ISSUE_PER_FIELD);
-    if (result.success) return hasMisplacedField ? null : result.output;
-    for (const issue of result.issues) {
-      const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
-      const { type, expectation } = describeIssue(issue);
-      const field = path.findLast((segment) => typeof segment === "string") ?? "output";
-      const msg = `${field} ${expectation}, not ${describe(issue.input)}`;
-      this.#errors.addFieldError(["output", ...path], type, msg);
-    }
-    return null;
-  }
-
-  #readStandards(): SmallValue {
-    const cursor = this.#cursor;
-    if (cursor.peekKind() !== "array") return this.#readSmallValue();
-    const items: SmallValue[] = [];
-    for (let more = cursor.enterArray(); more; more = cursor.nextItem()) {
-      if (items.length <= MAX_STANDARDS) items.push(this.#readSmallValue());
-      else cursor.skipValue(null);
-    }
-    return items;
-  }
-
-  #readSmallValue(): SmallValue {
-    const cursor = this.#cursor;
-    const kind = cursor.peekKind();
-    if (kind === "string") {
-      if (!cursor.readString()) return null;
-      const span = cursor.stringSpan();
-      return WORDS.find(cursor.body, span) ?? decodeJsonString(cursor.body, span, MAX_FILENAME_CODE_UNITS);
-    }
-    const start = cursor.position;
-    if (!cursor.skipValue(null) || kind === null) return null;
-    return this.#smallValue(kind, start, cursor.position);
-  }
-
-  #smallValue(kind: Exclude<JsonKind, "string">, start: number, end: number): SmallValue {
-    const { body } = this.#cursor;
-    switch (kind) {
-      case "number":
-        return end - start > MAX_NUMBER_BYTES
-          ? Number.POSITIVE_INFINITY
-          : Number(String.fromCharCode(...body.subarray(start, end)));
-      case "boolean":
-        return body[start] === 0x74;
-      case "null":
-        return null;
-      case "array":
-        return [];
-      case "object":
-        return {};
-    }
   }
 }
 

@@ -9,11 +9,11 @@ import { type DataErrorType, type DataFindings, MAX_DATA_DEPTH, pathsAt, validat
 import { isValidKey, KEY_RULES, validateFileSet } from "./files-rules.ts";
 import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
-import { KnownNames } from "./json/known-names.ts";
+import { findName } from "./json/known-names.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
 import { type Limits, MAX_KEYS } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
-import { OutputReader } from "./output-reader.ts";
+import { readOutput } from "./output-reader.ts";
 import { validateOutput } from "./output-rules.ts";
 import { type Problem, problem } from "./problem.ts";
 import { quote, shortenPath } from "./quote.ts";
@@ -55,7 +55,7 @@ export function parseRenderRequest(body: Uint8Array, limits: Limits): ParseResul
 }
 
 /** Every field of a request and of a file. */
-const FIELDS = new KnownNames(["source", "files", "data", "output", "encoding", "content"]);
+const FIELDS = ["source", "files", "data", "output", "encoding", "content"] as const;
 
 const ENCODINGS: readonly string[] = ["text", "base64"] satisfies Encoding[];
 
@@ -136,7 +136,9 @@ class RequestReader {
     if (!cursor.isUtf8) {
       return problem("invalid_request", "The body is not valid JSON: it is not UTF-8.", {});
     }
-    const found = this.#errors.toProblem() ?? this.#validateFileSet() ?? this.#validateSizes();
+    const keys = this.#files.map(({ key }) => key);
+    const found =
+      this.#errors.toProblem() ?? validateFileSet(keys, this.#fileCount, this.#limits) ?? this.#validateSizes();
     if (found !== null) return found;
     const source = this.#source;
     const output = this.#output;
@@ -168,7 +170,7 @@ class RequestReader {
           this.#readData();
           break;
         case "output":
-          this.#output = new OutputReader(cursor, this.#errors).read();
+          this.#output = readOutput(cursor, this.#errors);
           break;
         default:
           this.#skipUnknown([field]);
@@ -328,17 +330,9 @@ class RequestReader {
 
   /** The key that was read last, decoded far enough to compare and to quote it. */
   #fieldName(): string {
-    const known = FIELDS.find(this.#cursor.body, this.#cursor.stringSpan());
-    if (known !== null) return known;
-    return decodeJsonString(this.#cursor.body, this.#cursor.stringSpan(), MAX_FIELD_NAME_CODE_UNITS);
-  }
-
-  #validateFileSet(): Problem | null {
-    return validateFileSet(
-      this.#files.map(({ key }) => key),
-      this.#fileCount,
-      this.#limits,
-    );
+    const { body } = this.#cursor;
+    const span = this.#cursor.stringSpan();
+    return findName(FIELDS, body, span) ?? decodeJsonString(body, span, MAX_FIELD_NAME_CODE_UNITS);
   }
 
   #validateSizes(): Problem | null {
@@ -355,10 +349,6 @@ class RequestReader {
       const detail = `The file ${quote(key)} has ${size} bytes after decoding; the limit is ${limit}.`;
       return problem("template_file_too_large", detail, { key, size, limit });
     }
-    return this.#validateDataStrings();
-  }
-
-  #validateDataStrings(): Problem | null {
     const oversize = this.#data?.findings.firstOversize;
     if (!this.#data || !oversize) return null;
     const [path = []] = pathsAt(this.#cursor.body, this.#data.start, [oversize.offset]);

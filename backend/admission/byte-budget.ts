@@ -11,6 +11,17 @@ export interface ByteBudgetOptions {
   readonly maxBytesPerRequest: number;
 }
 
+/** The part of a budget that one request holds. */
+export interface Reservation {
+  readonly bytes: number;
+  /** @returns whether there was room; if not, the reservation stays as it was. There is always room to shrink. */
+  resize(bytes: number): boolean;
+  /** Whether it is the caller's share that leaves no room for this, however much others hold. */
+  isOverShare(bytes: number): boolean;
+  /** Gives everything back. The reservation cannot grow again. May be called more than once. */
+  release(): void;
+}
+
 export class ByteBudget {
   readonly maxBytes: number;
   readonly #maxBytesPerCaller: number;
@@ -33,10 +44,24 @@ export class ByteBudget {
 
   /** An empty reservation of a caller. It must be released. */
   open(caller: string): Reservation {
-    return new Reservation(
-      (difference) => this.#change(caller, difference),
-      (difference) => this.#callerBytes(caller) + difference > this.#maxBytesPerCaller,
-    );
+    let held = 0;
+    let isReleased = false;
+    const resize = (bytes: number) => {
+      if (isReleased || !this.#change(caller, bytes - held)) return false;
+      held = bytes;
+      return true;
+    };
+    return {
+      get bytes() {
+        return held;
+      },
+      resize,
+      isOverShare: (bytes) => this.#callerBytes(caller) + bytes - held > this.#maxBytesPerCaller,
+      release: () => {
+        resize(0);
+        isReleased = true;
+      },
+    };
   }
 
   #callerBytes(caller: string): number {
@@ -52,42 +77,5 @@ export class ByteBudget {
     if (callerBytes === 0) this.#bytesByCaller.delete(caller);
     else this.#bytesByCaller.set(caller, callerBytes);
     return true;
-  }
-}
-
-/** The part of a budget that one request holds. */
-export class Reservation {
-  readonly #change: (difference: number) => boolean;
-  readonly #exceedsShare: (difference: number) => boolean;
-  #bytes = 0;
-  #isReleased = false;
-
-  constructor(change: (difference: number) => boolean, exceedsShare: (difference: number) => boolean) {
-    this.#change = change;
-    this.#exceedsShare = exceedsShare;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /**
-   * @returns whether there was room; if not, the reservation stays as it was. There is always room to shrink.
-   */
-  resize(bytes: number): boolean {
-    if (this.#isReleased || !this.#change(bytes - this.#bytes)) return false;
-    this.#bytes = bytes;
-    return true;
-  }
-
-  /** Whether it is the caller's share that leaves no room for this, however much others hold. */
-  isOverShare(bytes: number): boolean {
-    return this.#exceedsShare(bytes - this.#bytes);
-  }
-
-  /** Gives everything back. The reservation cannot grow again. May be called more than once. */
-  release(): void {
-    this.resize(0);
-    this.#isReleased = true;
   }
 }

@@ -121,8 +121,18 @@ export class RenderQueue {
     const waitedSeconds = admitted - arrived;
     if (entry.kind === "left") return { kind: "left" };
     if (entry.kind === "admitted") {
-      const result = await this.#hold(entry, applicant, admitted, work);
-      if (result !== null) return { kind: "done", result, waitedSeconds };
+      let isStopped = false;
+      try {
+        const result = await work(entry.withdrawn);
+        isStopped = result === null || applicant.signal.aborted;
+        if (result !== null) return { kind: "done", result, waitedSeconds };
+      } finally {
+        const ended = this.#clock.nowSeconds();
+        entry.leave(ended, isStopped);
+        this.#running--;
+        if (!isStopped) this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
+        this.#admitWaiting();
+      }
     }
     // Only a lent slot, which is one that is kept free, is withdrawn.
     const cause = entry.kind === "full" ? entry.cause : "slot_kept_free";
@@ -139,26 +149,6 @@ export class RenderQueue {
       return { kind: "done", result: await work(), waitedSeconds: 0 };
     } finally {
       this.#running--;
-      this.#admitWaiting();
-    }
-  }
-
-  async #hold<Result>(
-    { withdrawn, leave }: Extract<Entry, { kind: "admitted" }>,
-    { signal }: Applicant,
-    admitted: number,
-    work: SlotWork<Result>,
-  ): Promise<Result | null> {
-    let isStopped = false;
-    try {
-      const result = await work(withdrawn);
-      isStopped = result === null || signal.aborted;
-      return result;
-    } finally {
-      const ended = this.#clock.nowSeconds();
-      leave(ended, isStopped);
-      this.#running--;
-      if (!isStopped) this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
       this.#admitWaiting();
     }
   }

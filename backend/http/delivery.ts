@@ -15,7 +15,7 @@ export type DeliveryEnd = (typeof DELIVERY_ENDS)[number];
 
 export interface Delivery {
   readonly end: DeliveryEnd;
-  readonly run: PhaseRun<"delivery">;
+  readonly run: PhaseRun;
 }
 
 export interface DeliveryDeadlines {

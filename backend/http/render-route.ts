@@ -20,10 +20,10 @@ import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import { validateMediaType } from "../../rules/request-head.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
-import type { RequestEnd } from "../observe/metrics.ts";
-import type { ProcessedRequest, RequestObserver } from "../observe/request-observer.ts";
+import type { ProcessedRequest, RequestEnd } from "../observe/metrics.ts";
+import type { RequestObserver } from "../observe/request-observer.ts";
 import { CLIENT_GONE, notRendered } from "../render/outcome.ts";
-import { type PhaseRun, PhaseTimer, phaseSeconds, type RequestPhase } from "../render/phases.ts";
+import { type PhaseRun, PhaseTimer, phaseSeconds } from "../render/phases.ts";
 import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
 import type { Deliveries } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
@@ -72,7 +72,6 @@ interface Refusal {
   readonly requestBytes?: number;
 }
 
-/** A request that is ready to be answered. */
 interface Processed extends ProcessedRequest {
   /** The file name that the request asks for, or null. */
   readonly suggestedName: string | null;
@@ -113,7 +112,7 @@ async function receiveAndRender(
   const memory = resources.bodyMemory.open(caller);
   const failed = (error: unknown): Refusal => ({ kind: "refused", problem: reportFailure(request, error) });
   try {
-    const timer = new PhaseTimer<RequestPhase>();
+    const timer = new PhaseTimer();
     const receiving = timer.time("receive", () => receive(resources, request, sender, memory));
     const reception = await receiving.catch(failed);
     if (reception.kind !== "received") {
@@ -179,7 +178,7 @@ async function renderInSlot(
         });
   if (admission.kind === "left") return { outcome: notRendered(CLIENT_GONE), runs: [] };
   const milliseconds = admission.waitedSeconds * 1000;
-  const queued: PhaseRun<RequestPhase> = { phase: "queue", startMilliseconds, milliseconds };
+  const queued: PhaseRun = { phase: "queue", startMilliseconds, milliseconds };
   if (admission.kind === "done") return { ...admission.result, runs: [queued, ...admission.result.runs] };
   const problem = renderQueueFull(admission.cause, admission.retryAfterSeconds);
   return { outcome: notRendered(problem), runs: [queued] };

@@ -28,6 +28,20 @@ export interface LauncherOptions {
   readonly emptyNetwork?: readonly string[];
 }
 
+/** A program from the call that starts it to its end, whether or not a shell has it. */
+export interface LaunchedProgram {
+  /** Its standard output. It ends when no process is left that could write to it. Null if the program could not be started. */
+  readonly output: Promise<Readable | null>;
+  /** The process below which the program runs; null if it could not be started. */
+  readonly ancestorPid: Promise<number | null>;
+  /** How it ended. Never rejects: if its shell ends first, it counts as failed. */
+  readonly end: Promise<ProgramEnd>;
+  /** Writes the whole of its standard input and closes it. @returns whether all of it was written. */
+  write(pieces: readonly Buffer[]): Promise<boolean>;
+  /** Kills it with everything that it has started. */
+  kill(): void;
+}
+
 export class Launcher {
   readonly #shellOptions: Omit<ShellOptions, "fifoPath">;
   /** Whether its programs have no network, and share none with a program that runs at the same time. */
@@ -67,7 +81,19 @@ export class Launcher {
 
   /** Starts a program. Never throws: a failure to start is reported as the program's end. */
   start(command: ProgramCommand): LaunchedProgram {
-    return new LaunchedProgram((program) => this.#start(command, program));
+    let isKilled = false;
+    const started = this.#start(command, () => isKilled);
+    const run = started.catch(() => null);
+    return {
+      output: run.then((running) => running?.output ?? null),
+      ancestorPid: run.then((running) => running?.ancestorPid ?? null),
+      end: started.then(({ end }) => end).catch(failure),
+      write: async (pieces) => (await (await run)?.write(pieces)) ?? false,
+      kill: () => {
+        isKilled = true;
+        void run.then((running) => running?.finish());
+      },
+    };
   }
 
   /** Ends everything that it has started. It cannot be used again. */
@@ -94,10 +120,10 @@ export class Launcher {
     return undefined;
   }
 
-  async #start(command: ProgramCommand, program: LaunchedProgram): Promise<Run> {
+  async #start(command: ProgramCommand, isKilled: () => boolean): Promise<Run> {
     if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
     const shell = (await this.#takeIdle()) ?? (await this.#openShell());
-    if (program.isKilled) {
+    if (isKilled()) {
       this.#keep(shell);
       throw new ServiceFailure("killed before it was started");
     }
@@ -125,42 +151,6 @@ export class Launcher {
     // More have run at once only while programs were being ended.
     if (this.#idle.length < this.#maxIdleShells) this.#idle.push(shell);
     else shell.close();
-  }
-}
-
-/** A program from the call that starts it to its end, whether or not a shell has it. */
-export class LaunchedProgram {
-  /** Its standard output. It ends when no process is left that could write to it. Null if the program could not be started. */
-  readonly output: Promise<Readable | null>;
-  /** The process below which the program runs; null if it could not be started. */
-  readonly ancestorPid: Promise<number | null>;
-  /** How it ended. Never rejects: if its shell ends first, it counts as failed. */
-  readonly end: Promise<ProgramEnd>;
-  /** Null if it never ran. */
-  readonly #run: Promise<Run | null>;
-  #isKilled = false;
-
-  constructor(start: (program: LaunchedProgram) => Promise<Run>) {
-    const started = start(this);
-    this.#run = started.catch(() => null);
-    this.output = this.#run.then((run) => run?.output ?? null);
-    this.ancestorPid = this.#run.then((run) => run?.ancestorPid ?? null);
-    this.end = started.then(({ end }) => end).catch(failure);
-  }
-
-  get isKilled(): boolean {
-    return this.#isKilled;
-  }
-
-  /** Writes the whole of its standard input and closes it. @returns whether all of it was written. */
-  async write(pieces: readonly Buffer[]): Promise<boolean> {
-    return (await (await this.#run)?.write(pieces)) ?? false;
-  }
-
-  /** Kills it with everything that it has started. */
-  kill(): void {
-    this.#isKilled = true;
-    void this.#run.then((run) => run?.finish());
   }
 }
 

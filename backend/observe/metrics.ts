@@ -8,17 +8,19 @@ import type { ByteBudget } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import { DELIVERY_ENDS, type Deliveries, type Delivery } from "../http/delivery.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
-import { type PhaseRun, phaseSeconds, type RequestPhase } from "../render/phases.ts";
+import { type PhaseRun, phaseSeconds } from "../render/phases.ts";
 import type { SandboxMode } from "../sandbox/sandbox.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
 
-/** What is measured of one render request before it is answered. */
-export interface ObservedRender {
+/** A request that is ready to be answered, and what was measured of it. */
+export interface ProcessedRequest {
   readonly outcome: RenderOutcome;
   /** `none` if the request was rejected before its format was known. */
   readonly format: OutputFormat | "none";
-  readonly runs: readonly PhaseRun<RequestPhase>[];
+  readonly runs: readonly PhaseRun[];
   readonly peakMemoryBytes?: number | null;
+  /** The size of the body, if all of it was read. */
+  readonly requestBytes?: number | undefined;
 }
 
 /** How a render request ended for its client. */
@@ -291,7 +293,7 @@ export class BackendMetrics {
   }
 
   /** To be called before the output is delivered, because delivery may take minutes. */
-  observeRender({ outcome, format, runs, peakMemoryBytes }: ObservedRender): void {
+  observeRender({ outcome, format, runs, peakMemoryBytes }: ProcessedRequest): void {
     for (const [phase, seconds] of Object.entries(phaseSeconds(runs))) this.#phaseSeconds.observe({ phase }, seconds);
     if (peakMemoryBytes) this.#peakMemoryBytes.observe({ format }, peakMemoryBytes);
     if (outcome.kind === "refused" && outcome.problem.cause !== undefined) {
@@ -303,7 +305,7 @@ export class BackendMetrics {
   }
 
   /** Counts a render request once, at its end. */
-  countRequest(caller: string, format: ObservedRender["format"], end: RequestEnd, seconds: number): void {
+  countRequest(caller: string, format: ProcessedRequest["format"], end: RequestEnd, seconds: number): void {
     this.#durationSeconds.observe({ class: outcomeClass(end.outcome) }, seconds);
     this.#renders.inc({ format, outcome: end.outcome });
     if (this.#callers.size < MAX_CALLERS_IN_METRICS) this.#callers.add(caller);

@@ -38,7 +38,7 @@ import { type TraceParent, traceIdOf } from "../../protocol/trace-context.ts";
 import type { CauseField } from "../../rules/causes.ts";
 import type { OutputFormat } from "../../rules/output-options.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
-import type { PhaseRun, RequestPhase } from "../render/phases.ts";
+import type { PhaseRun } from "../render/phases.ts";
 
 /** The name of the service in its traces, unless `OTEL_SERVICE_NAME` is set. */
 const SERVICE_NAME = "document-rendering-backend";
@@ -68,7 +68,7 @@ export interface TracedRequest extends CauseField {
   /** By the clock of `performance.now`. */
   readonly startMilliseconds: number;
   readonly endMilliseconds: number;
-  readonly runs: readonly PhaseRun<RequestPhase>[];
+  readonly runs: readonly PhaseRun[];
 }
 
 export class OtlpTracing {

@@ -9,7 +9,7 @@ import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../pr
 import { causeField } from "../../rules/causes.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
 import { phaseSeconds } from "../render/phases.ts";
-import type { BackendMetrics, ObservedRender, RequestEnd } from "./metrics.ts";
+import type { BackendMetrics, ProcessedRequest, RequestEnd } from "./metrics.ts";
 import type { OtlpTracing } from "./otlp-tracing.ts";
 
 export interface ReceivedRequest {
@@ -18,12 +18,6 @@ export interface ReceivedRequest {
   /** Whether it has the edge's token. The traces of others are not believed. */
   readonly isFromEdge: boolean;
   readonly startMilliseconds: number;
-}
-
-/** A request that is ready to be answered. */
-export interface ProcessedRequest extends ObservedRender {
-  /** The size of the body, if all of it was read. */
-  readonly requestBytes?: number | undefined;
 }
 
 export class RequestObserver {

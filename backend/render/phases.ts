@@ -1,21 +1,16 @@
 /** How long each phase of a render takes. */
 
 /**
- * `start`: until a waiting process is taken or a new one is requested. `files`: writing the files of the request, while a
- * new process starts. `compile`: from the program text to the end of Typst. `archive`: packing the pages. `probe`: compiling
- * once more to find out whether the document has a page.
+ * `receive`: until the body is read and validated. `queue`: until the request has a slot, or is turned away. `start`: until a
+ * waiting process is taken or a new one is requested. `files`: writing the files of the request, while a new process starts.
+ * `compile`: from the program text to the end of Typst. `archive`: packing the pages. `probe`: compiling once more to find out
+ * whether the document has a page. `delivery`: until the output is sent.
  */
-export type RenderPhase = "start" | "files" | "compile" | "archive" | "probe";
-
-/**
- * The phases of a whole request. `receive`: until its body is read and validated. `queue`: until it has a slot, or is turned
- * away. `delivery`: until its output is sent.
- */
-export type RequestPhase = "receive" | "queue" | RenderPhase | "delivery";
+export type RequestPhase = "receive" | "queue" | "start" | "files" | "compile" | "archive" | "probe" | "delivery";
 
 /** One run of a phase. A phase may run again, for example when a process was lost or a second page is probed. */
-export interface PhaseRun<Phase extends RequestPhase = RenderPhase> {
-  readonly phase: Phase;
+export interface PhaseRun {
+  readonly phase: RequestPhase;
   /** By the clock of `performance.now`. */
   readonly startMilliseconds: number;
   readonly milliseconds: number;
@@ -25,22 +20,22 @@ export interface PhaseRun<Phase extends RequestPhase = RenderPhase> {
 export type PhaseSeconds = Readonly<Partial<Record<RequestPhase, number>>>;
 
 /** The seconds of each phase, with all of its runs added up. */
-export function phaseSeconds(runs: readonly PhaseRun<RequestPhase>[]): PhaseSeconds {
+export function phaseSeconds(runs: readonly PhaseRun[]): PhaseSeconds {
   const seconds: Partial<Record<RequestPhase, number>> = {};
   for (const { phase, milliseconds } of runs) seconds[phase] = (seconds[phase] ?? 0) + milliseconds / 1000;
   return seconds;
 }
 
-export class PhaseTimer<Phase extends RequestPhase = RenderPhase> {
-  readonly #runs: PhaseRun<Phase>[] = [];
+export class PhaseTimer {
+  readonly #runs: PhaseRun[] = [];
 
   /** The runs so far, in the order of their ends. */
-  get runs(): readonly PhaseRun<Phase>[] {
+  get runs(): readonly PhaseRun[] {
     return this.#runs;
   }
 
   /** Runs `work` as a phase. */
-  async time<Result>(phase: Phase, work: () => Promise<Result>): Promise<Result> {
+  async time<Result>(phase: RequestPhase, work: () => Promise<Result>): Promise<Result> {
     const started = performance.now();
     try {
       return await work();

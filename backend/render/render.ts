@@ -9,13 +9,7 @@ import type { RenderRequest } from "../../rules/render-request.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../start/settings.ts";
-import {
-  DISCARD_OUTPUT,
-  type OutputTaker,
-  type TypstProcess,
-  type TypstResult,
-  type TypstTask,
-} from "../typst/process.ts";
+import { DISCARD_OUTPUT, type OutputTaker, type TypstResult, type TypstTask } from "../typst/process.ts";
 import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
@@ -154,44 +148,31 @@ class RenderJob {
     return this.#compileIn(await this.phases.time("start", () => supervisor.start(this.#command)), output);
   }
 
-  /** Writes the files of the request, then lets the process compile. */
+  /** Writes the files of the request, then gives the process its program text and waits for its end. */
   async #compileIn(prepared: PreparedRender, output: Spool): Promise<Compilation | RenderOutcome> {
     this.#prepared = prepared;
     const { body, request } = this.#valid;
-    const { renderDirectory } = prepared;
+    const { process, renderDirectory } = prepared;
     const failure = await this.phases.time("files", () =>
       this.#time.limitFill((over) => renderDirectory.fill(body, request, over)),
     );
     if (failure !== null) return notRendered(failure);
-    const result = await this.phases.time("compile", () => this.#feed(prepared, output));
-    return { kind: "compiled", prepared, result };
-  }
-
-  /** Gives the process its program text and waits for its end. */
-  async #feed({ process, renderDirectory }: PreparedRender, output: Spool): Promise<TypstResult> {
-    const escaped = this.#command.output.format === "svg" ? new EscapedOutput(output) : null;
     const directory = renderDirectory.outputDirectory;
     const maxFiles = this.#resources.settings.limits.max_output_files;
     const pages = directory === null ? null : { directory, maxFiles, hasRoomFor: this.#hasRoomFor };
-    const result = await this.#perform(process, escaped ?? output, pages, this.#time.millisecondsLeft);
-    const isWhole = result.outputTaken === "kept" && result.end.kind === "exited" && result.end.exitCode === 0;
-    const outputTaken = isWhole && escaped !== null ? await escaped.complete() : result.outputTaken;
-    return { ...result, outputTaken };
+    const escaped = this.#command.output.format === "svg" ? new EscapedOutput(output) : null;
+    const result = await this.phases.time("compile", async () => {
+      const performed = await process.perform(this.#task(escaped ?? output, pages));
+      const isWhole =
+        performed.outputTaken === "kept" && performed.end.kind === "exited" && performed.end.exitCode === 0;
+      return isWhole && escaped !== null ? { ...performed, outputTaken: await escaped.complete() } : performed;
+    });
+    return { kind: "compiled", prepared, result };
   }
 
-  #perform(
-    process: TypstProcess,
-    output: OutputTaker,
-    files: TypstTask["files"],
-    timeoutMilliseconds: number,
-  ): Promise<TypstResult> {
-    return process.perform({
-      input: this.#programText,
-      timeoutMilliseconds,
-      signal: this.#time.clientGone,
-      output,
-      files,
-    });
+  #task(output: OutputTaker, files: TypstTask["files"]): TypstTask {
+    const timeoutMilliseconds = this.#time.millisecondsLeft;
+    return { input: this.#programText, timeoutMilliseconds, signal: this.#time.clientGone, output, files };
   }
 
   /** Decides by how the process ended and, if it succeeded, by its output. */
@@ -224,7 +205,7 @@ class RenderJob {
     const { settings, sandbox, supervisor } = this.#resources;
     const probe = pageProbeArguments(settings, sandbox.view(renderDirectory), this.#command, page);
     const process = supervisor.startIn(renderDirectory, probe);
-    return this.phases.time("probe", () => this.#perform(process, DISCARD_OUTPUT, null, this.#time.millisecondsLeft));
+    return this.phases.time("probe", () => process.perform(this.#task(DISCARD_OUTPUT, null)));
   }
 
   /** Discards the process and its directory. The answer does not wait for that. */

@@ -44,13 +44,11 @@ export interface TypstResult {
   readonly peakMemoryBytes: number | null;
 }
 
-/** How a process reads its program text. */
-export type TextInput =
-  | { readonly kind: "standard-input" }
-  /** Through a FIFO, which the main text includes. */
-  | { readonly kind: "fifo"; readonly path: string; readonly mainText: string };
-
-const STANDARD_INPUT: TextInput = { kind: "standard-input" };
+/** The FIFO through which a process reads its program text, and the main text that includes it. */
+export interface TextFifo {
+  readonly path: string;
+  readonly mainText: string;
+}
 
 /** What a process is to do with its request. */
 export interface TypstTask {
@@ -109,22 +107,23 @@ export class TypstProcess {
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
   #programEnd: ProgramEnd | null = null;
-  readonly #textInput: TextInput;
+  readonly #textFifo: TextFifo | null;
   #isTextDelivered = false;
 
   /**
    * Starts Typst, which waits for its program text. Never throws: a failure to start becomes the result.
    *
    * @param sandbox the sandbox that made `command`.
+   * @param textFifo null if it reads its program text from standard input.
    */
   constructor(
     launcher: Launcher,
     sandbox: Sandbox,
     command: TypstCommand,
     maxOutputBytes: number,
-    textInput: TextInput = STANDARD_INPUT,
+    textFifo: TextFifo | null = null,
   ) {
-    this.#textInput = textInput;
+    this.#textFifo = textFifo;
     this.#maxOutputBytes = maxOutputBytes;
     this.#sandbox = sandbox;
     this.#typstName = command.typstName;
@@ -155,11 +154,11 @@ export class TypstProcess {
     const stopWatching = task.files === null ? () => {} : this.#watchFiles(task.files);
     this.#output.resolve(task.output);
     try {
-      if (this.#textInput.kind === "fifo") {
-        this.#isTextDelivered = await writeFifo(this.#textInput.path, task.input, this.#program);
-      } else {
+      if (this.#textFifo === null) {
         this.#isTextDelivered = true;
         await this.#program.write(task.input);
+      } else {
+        this.#isTextDelivered = await writeFifo(this.#textFifo.path, task.input, this.#program);
       }
       return await this.#result;
     } finally {
@@ -184,7 +183,7 @@ export class TypstProcess {
   }
 
   async #followToEnd(): Promise<TypstResult> {
-    if (this.#textInput.kind === "fifo") void this.#program.write([Buffer.from(this.#textInput.mainText)]);
+    if (this.#textFifo !== null) void this.#program.write([Buffer.from(this.#textFifo.mainText)]);
     const written = await this.#passOutputOn(await this.#program.output);
     const end = await this.#program.end;
     this.#programEnd = end;

@@ -12,7 +12,7 @@ import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { FifoStock } from "./fifo-stock.ts";
-import { type TextInput, TypstProcess } from "./process.ts";
+import { type TextFifo, TypstProcess } from "./process.ts";
 
 /** A process that has not got its program text, and the directory that it will read. */
 export interface PreparedRender {
@@ -46,40 +46,43 @@ export class TypstSupervisor {
   async start(command: RenderCommand, when: "now" | "ahead" = "now"): Promise<PreparedRender> {
     if (this.#launcher.isClosed) throw new ServiceFailure("the backend is ending");
     const makesFiles = isArchive(command.output);
-    const kept = makesFiles ? null : this.#takeKept();
+    let kept = makesFiles ? undefined : this.#directories.pop();
+    while (kept !== undefined && !kept.reuse()) kept = this.#directories.pop();
     const renderDirectory = kept ?? (await RenderDirectory.create(this.#settings.workDirectory, makesFiles));
     try {
       const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command);
       // The request's own fonts are not there yet, so a process that needs them cannot find its fonts ahead.
       const fifoName = when === "now" || command.bringsFonts ? null : await renderDirectory.addFifo(this.#fifoStock);
-      const textInput = fifoName === null ? undefined : fifoInput(renderDirectory, fifoName);
-      return { renderDirectory, process: this.startIn(renderDirectory, typstArguments, textInput) };
+      const textFifo =
+        fifoName === null ? null : { path: join(renderDirectory.root, fifoName), mainText: waitingText(fifoName) };
+      return { renderDirectory, process: this.startIn(renderDirectory, typstArguments, textFifo) };
     } catch (error) {
       await renderDirectory.remove();
       throw error;
     }
   }
 
-  #takeKept(): RenderDirectory | null {
-    for (;;) {
-      const kept = this.#directories.pop();
-      if (kept === undefined) return null;
-      if (kept.reuse()) return kept;
-    }
-  }
-
   /** Starts Typst with any arguments in a render directory that exists. Never throws: the process reports a failure. */
-  startIn(renderDirectory: RenderDirectory, typstArguments: readonly string[], textInput?: TextInput): TypstProcess {
+  startIn(
+    renderDirectory: RenderDirectory,
+    typstArguments: readonly string[],
+    textFifo: TextFifo | null = null,
+  ): TypstProcess {
     const programCommand = this.#sandbox.programCommand(renderDirectory, typstArguments);
     const { max_output_bytes } = this.#settings.limits;
-    const process = new TypstProcess(this.#launcher, this.#sandbox, programCommand, max_output_bytes, textInput);
+    const process = new TypstProcess(this.#launcher, this.#sandbox, programCommand, max_output_bytes, textFifo);
     renderDirectory.addUser(process);
     return process;
   }
 
   /** Ends a process, if it has not ended, and removes its render directory. Never rejects. */
-  discard(prepared: PreparedRender): Promise<void> {
-    const discarding = this.#discard(prepared).finally(() => this.#discarding.delete(discarding));
+  discard({ process, renderDirectory }: PreparedRender): Promise<void> {
+    const work = async () => {
+      if (!process.hasEnded) await process.discard();
+      if (!this.#isClosed && renderDirectory.keep()) this.#directories.push(renderDirectory);
+      else await remove(renderDirectory);
+    };
+    const discarding = work().finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);
     return discarding;
   }
@@ -89,16 +92,6 @@ export class TypstSupervisor {
     this.#isClosed = true;
     await Promise.all([...this.#discarding, ...this.#directories.splice(0).map(remove)]);
   }
-
-  async #discard({ process, renderDirectory }: PreparedRender): Promise<void> {
-    if (!process.hasEnded) await process.discard();
-    if (!this.#isClosed && renderDirectory.keep()) this.#directories.push(renderDirectory);
-    else await remove(renderDirectory);
-  }
-}
-
-function fifoInput({ root }: RenderDirectory, name: string): TextInput {
-  return { kind: "fifo", path: join(root, name), mainText: waitingText(name) };
 }
 
 /** The render is over, so there is no one to report a failure to. What is left is removed when the backend starts again. */

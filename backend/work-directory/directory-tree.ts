@@ -5,7 +5,7 @@
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { describeError, ServiceFailure } from "../observe/error-log.ts";
+import { errorCode, ServiceFailure } from "../observe/error-log.ts";
 import { countNamedDirectories, directoriesOf } from "./directory-paths.ts";
 import type { DirectoryAnswer, DirectoryJob } from "./directory-thread.ts";
 
@@ -33,8 +33,16 @@ export class DirectoryError extends Error {
  * @param signal stops the work; directories already made stay.
  * @throws DirectoryError
  */
-export function makeDirectories(root: string, files: readonly string[], signal: AbortSignal): Promise<void> {
-  return work("make", root, files, signal);
+export async function makeDirectories(root: string, files: readonly string[], signal: AbortSignal): Promise<void> {
+  if (countNamedDirectories(files) > FEW_DIRECTORIES) return onThread("make", root, files, signal);
+  for (const directory of directoriesOf(files)) {
+    if (signal.aborted) return;
+    try {
+      mkdirSync(join(root, directory));
+    } catch (error) {
+      throw new DirectoryError(errorCode(error), directory);
+    }
+  }
 }
 
 /**
@@ -42,8 +50,17 @@ export function makeDirectories(root: string, files: readonly string[], signal: 
  *
  * @throws DirectoryError for the first one that cannot be removed.
  */
-export function removeDirectories(root: string, files: readonly string[]): Promise<void> {
-  return work("remove", root, files, NEVER);
+export async function removeDirectories(root: string, files: readonly string[]): Promise<void> {
+  if (countNamedDirectories(files) > FEW_DIRECTORIES) return onThread("remove", root, files, NEVER);
+  for (const directory of directoriesOf(files).reverse()) {
+    try {
+      rmdirSync(join(root, directory));
+    } catch (error) {
+      const code = errorCode(error);
+      // If the job that made the directories was stopped, some do not exist.
+      if (code !== "ENOENT") throw new DirectoryError(code, directory);
+    }
+  }
 }
 
 /**
@@ -53,27 +70,6 @@ export function removeDirectories(root: string, files: readonly string[]): Promi
  */
 export function removeManyFiles(directory: string): Promise<void> {
   return onThread("remove-files", directory, [], NEVER);
-}
-
-async function work(
-  kind: "make" | "remove",
-  root: string,
-  files: readonly string[],
-  signal: AbortSignal,
-): Promise<void> {
-  if (countNamedDirectories(files) > FEW_DIRECTORIES) return onThread(kind, root, files, signal);
-  const directories = directoriesOf(files);
-  for (const directory of kind === "make" ? directories : directories.reverse()) {
-    if (signal.aborted) return;
-    try {
-      if (kind === "make") mkdirSync(join(root, directory));
-      else rmdirSync(join(root, directory));
-    } catch (error) {
-      const { code } = describeError(error);
-      // If the job that made the directories was stopped, some do not exist.
-      if (kind === "make" || code !== "ENOENT") throw new DirectoryError(code, directory);
-    }
-  }
 }
 
 let thread: Worker | null = null;

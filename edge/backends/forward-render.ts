@@ -33,12 +33,8 @@ const PROBE_BODY = '{"source":" "}';
 /** More than its file needs. */
 const MAX_PROBE_ANSWER_BYTES = 64 * 1024;
 
-export type Forwarding =
-  | { readonly kind: "answered"; readonly response: Response }
-  | { readonly kind: "refused"; readonly problem: Problem };
-
 /** Sends the body to a backend, unchanged, and to another one if the first cannot answer. */
-export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Forwarding> {
+export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Response | Problem> {
   const { settings, backends, backendChoice } = deploymentOf(context);
   const deadline = WALL_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
   const attempts = new RenderAttempts(backendChoice, deadline, Math.random);
@@ -61,14 +57,14 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
   switch (end.kind) {
     case "answered": {
       const problem = problemOfLength(end.answer, settings.limits);
-      if (problem === null) return { kind: "answered", response: end.answer };
+      if (problem === null) return end.answer;
       await end.answer.body?.cancel();
-      return { kind: "refused", problem };
+      return problem;
     }
     case "busy":
-      return { kind: "refused", problem: renderQueueFull(end.cause, end.retryAfterSeconds) };
+      return renderQueueFull(end.cause, end.retryAfterSeconds);
     case "failed":
-      return { kind: "refused", problem: serviceUnavailable(end.cause, attempts.failures) };
+      return serviceUnavailable(end.cause, attempts.failures);
   }
 }
 
@@ -84,13 +80,16 @@ async function send(
   // A failed write needs no handling: the fetch fails as well, or the backend has answered before the end of the body.
   void sendInChunks(writable, bytes).then(sent, () => {});
   const { requestId, caller } = context.var;
+  const { protocol, host } = new URL(context.req.url);
   const response = await backend.fetch("/v1/render", {
     method: "POST",
     body: readable,
     headers: {
-      ...commonHeaders(context, { requestId, caller, timeBudgetMilliseconds }),
+      ...commonHeaders(context, requestId, caller, timeBudgetMilliseconds),
       ...traceHeaders(context.req.raw.headers),
-      ...forwardedHeaders(context),
+      // The URL of the client's request, for the `instance` of the backend's problems. `require-url.ts` bounds its length.
+      "X-Forwarded-Proto": protocol.slice(0, -1),
+      "X-Forwarded-Host": host,
     },
     redirect: "manual",
     signal,
@@ -105,11 +104,10 @@ async function sendProbe(
   timeoutMilliseconds: number,
 ): Promise<BackendAnswer<null>> {
   const deadline = Date.now() + timeoutMilliseconds;
-  const sender = { requestId: crypto.randomUUID(), caller: PROBE_CALLER, timeBudgetMilliseconds: timeoutMilliseconds };
   const response = await backend.fetch("/v1/render", {
     method: "POST",
     body: PROBE_BODY,
-    headers: commonHeaders(context, sender),
+    headers: commonHeaders(context, crypto.randomUUID(), PROBE_CALLER, timeoutMilliseconds),
     redirect: "manual",
     signal: AbortSignal.timeout(timeoutMilliseconds),
   });
@@ -118,28 +116,21 @@ async function sendProbe(
   return { ...answerOf(response), answer: null };
 }
 
-interface Sender {
-  readonly requestId: string;
-  readonly caller: string;
-  readonly timeBudgetMilliseconds: number;
-}
-
-function commonHeaders(context: EdgeContext, sender: Sender): Record<string, string> {
+function commonHeaders(
+  context: EdgeContext,
+  requestId: string,
+  caller: string,
+  timeBudgetMilliseconds: number,
+): Record<string, string> {
   const { settings, limitsFingerprint } = deploymentOf(context);
   return {
     "Content-Type": "application/json",
     [BACKEND_TOKEN_HEADER]: settings.backendToken,
-    [REQUEST_ID_HEADER]: sender.requestId,
-    [CALLER_HEADER]: sender.caller,
+    [REQUEST_ID_HEADER]: requestId,
+    [CALLER_HEADER]: caller,
     [LIMITS_HEADER]: limitsFingerprint,
-    [TIME_BUDGET_HEADER]: String(sender.timeBudgetMilliseconds),
+    [TIME_BUDGET_HEADER]: String(timeBudgetMilliseconds),
   };
-}
-
-/** The URL of the client's request, for the `instance` of the backend's problems. `require-url.ts` bounds its length. */
-function forwardedHeaders(context: EdgeContext): Record<string, string> {
-  const { protocol, host } = new URL(context.req.url);
-  return { "X-Forwarded-Proto": protocol.slice(0, -1), "X-Forwarded-Host": host };
 }
 
 /** The caller's trace. Where the platform records spans, they belong to a separate trace, so this one is passed on unchanged. */

@@ -71,21 +71,17 @@ export async function tryBackends<Backend, Answer>(
     // Another request has taken the memory.
     if (bytes === null) return attempts.giveUp(false);
     attempts.begin(step.backend);
-    const end = await tryBackend(forwarded, { backend, index: step.backend, bytes });
+    const end = await tryBackend(forwarded, backend, step.backend, bytes);
     if (end.kind === "answered") return end;
     attempts.fail(step.backend, end);
   }
 }
 
-interface AttemptInput<Backend> {
-  readonly backend: Backend;
-  readonly index: number;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-}
-
 async function tryBackend<Backend, Answer>(
   forwarded: Forwarded<Backend, Answer>,
-  { backend, index, bytes }: AttemptInput<Backend>,
+  backend: Backend,
+  index: number,
+  bytes: Uint8Array<ArrayBuffer>,
 ): Promise<AttemptEnd<Answer>> {
   const { choice, clock, clientSignal, body } = forwarded;
   const beganAt = clock.now();

@@ -1,8 +1,6 @@
 /** Reads the body of a request within the size limit, the time limits and the memory for bodies. */
-import { BodyCollector } from "../../protocol/body-collector.ts";
-import type { Limits } from "../../rules/limits.ts";
+import type { BodyCollector } from "../../protocol/body-collector.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
-import type { RequestHead } from "../../rules/request-head.ts";
 import { inTime, type WallClock } from "../clock.ts";
 import { type BodyReservation, RETRY_AFTER_SECONDS } from "./body-memory.ts";
 import { FairLimit } from "./fair-limit.ts";
@@ -31,33 +29,17 @@ export function uploadLimit(timeoutSeconds: number, clock?: WallClock): FairLimi
   return new FairLimit(MAX_UPLOADS, timeoutSeconds * 1000 + SLACK_MILLISECONDS, clock);
 }
 
-export type BodyReading =
-  | { readonly kind: "body"; readonly collector: BodyCollector }
-  | { readonly kind: "problem"; readonly problem: Problem };
-
-export interface ReadingBounds {
-  readonly limits: Limits;
-  readonly timeoutSeconds: number;
-  readonly reservation: BodyReservation;
-}
-
 /**
- * Reads a body into a collector. If the result is a problem, nothing is kept and the rest of the body is not read. The stream stays
- * locked if the client is considered gone.
+ * Reads a body into a collector, within a reservation that grows with it. If the result is a problem, the rest of the body is not read.
+ * The stream stays locked if the client is considered gone.
  */
-export async function readBody(request: Request, head: RequestHead, bounds: ReadingBounds): Promise<BodyReading> {
-  const collector = new BodyCollector(head, bounds.limits);
-  const problem = request.body === null ? null : await fill(collector, request.body, bounds);
-  if (problem === null) return { kind: "body", collector };
-  collector.free();
-  return { kind: "problem", problem };
-}
-
-async function fill(
+export async function readBody(
+  { body }: Request,
   collector: BodyCollector,
-  body: ReadableStream<Uint8Array>,
-  { timeoutSeconds, reservation }: ReadingBounds,
+  reservation: BodyReservation,
+  timeoutSeconds: number,
 ): Promise<Problem | null> {
+  if (body === null) return null;
   const reader = new BodyReader(body);
   const deadline = Date.now() + timeoutSeconds * 1000;
   let refusal: Problem | null = null;
@@ -67,18 +49,15 @@ async function fill(
     if (piece === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
     if (piece === "end") break;
     const bytes = collector.capacityWith(piece.length);
-    refusal = (await reservation.growTo(bytes)) ? collector.add(piece) : noMemory(reservation.isOverShare(bytes));
+    if (await reservation.growTo(bytes)) refusal = collector.add(piece);
+    else
+      refusal = renderQueueFull(
+        reservation.isOverShare(bytes) ? "edge_memory_share" : "edge_memory",
+        RETRY_AFTER_SECONDS,
+      );
   }
   reader.release();
   return refusal;
-}
-
-export function tooManyUploads(): Problem {
-  return renderQueueFull("uploads", RETRY_AFTER_SECONDS);
-}
-
-function noMemory(isOverShare: boolean): Problem {
-  return renderQueueFull(isOverShare ? "edge_memory_share" : "edge_memory", RETRY_AFTER_SECONDS);
 }
 
 /**

@@ -17,10 +17,8 @@ const MAX_HOST_LENGTH = 253 + 6;
 
 /** Refuses a request whose URL cannot be named or passed on. */
 export const requireUrl = createMiddleware<EdgeBindings>(async (context, next) => {
-  return hasUsableUrl(context.req.raw) ? next() : problemResponse(context, problem("invalid_request", INVALID, {}));
+  const { url, headers } = context.req.raw;
+  const isWeb = /^https?:\/\//.test(url) && !NOT_IN_A_HOST.test(headers.get("Host") ?? "");
+  if (isWeb && URL.canParse(url) && new URL(url).host.length <= MAX_HOST_LENGTH) return next();
+  return problemResponse(context, problem("invalid_request", INVALID, {}));
 });
-
-function hasUsableUrl({ url, headers }: Request): boolean {
-  if (NOT_IN_A_HOST.test(headers.get("Host") ?? "") || !/^https?:\/\//.test(url)) return false;
-  return URL.canParse(url) && new URL(url).host.length <= MAX_HOST_LENGTH;
-}

@@ -1,16 +1,17 @@
 /**
  * `POST /v1/render` at the edge: validates the request completely, forwards its bytes to a backend and returns the response.
  */
-import type { BodyCollector } from "../../protocol/body-collector.ts";
+import { BodyCollector } from "../../protocol/body-collector.ts";
 import { fileExtensionOf, fileHeaders } from "../../protocol/rendered-file.ts";
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/server-timing.ts";
 import { validateDeclaredSize } from "../../rules/declared-size.ts";
+import { renderQueueFull } from "../../rules/problem.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
 import { type RequestHead, validateMediaType } from "../../rules/request-head.ts";
 import { causeFieldOf, lengthOf, maxAnswerBytes, problemCodeOf } from "../backends/backend-answer.ts";
 import { forwardRender } from "../backends/forward-render.ts";
-import { type BodyReservation, HeldBody } from "../body/body-memory.ts";
-import { readBody, SLACK_MILLISECONDS, tooManyUploads } from "../body/read-body.ts";
+import { type BodyReservation, HeldBody, RETRY_AFTER_SECONDS } from "../body/body-memory.ts";
+import { readBody, SLACK_MILLISECONDS } from "../body/read-body.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import { logFailure, loggedClientSignal } from "../log/request-log.ts";
 import { PROBLEM_HEADERS, problemResponse } from "../problem-response.ts";
@@ -27,7 +28,7 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
   const tooLarge = validateDeclaredSize(head, settings.limits);
   if (tooLarge !== null) return problemResponse(context, tooLarge);
   const upload = uploads.acquire(context.var.caller);
-  if (upload === null) return problemResponse(context, tooManyUploads());
+  if (upload === null) return problemResponse(context, renderQueueFull("uploads", RETRY_AFTER_SECONDS));
   const longestSeconds = settings.bodyTimeoutSeconds + settings.backendTimeoutSeconds;
   const reservation = bodyMemory.reserve(context.var.caller, longestSeconds * 1000 + SLACK_MILLISECONDS);
   const release = () => {
@@ -36,13 +37,14 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
   };
   // When the client disconnects, workerd never resumes the code after the next `await`: no `finally` runs.
   loggedClientSignal(context).addEventListener("abort", release);
+  const collector = new BodyCollector(head, settings.limits);
   try {
-    const bounds = { limits: settings.limits, timeoutSeconds: settings.bodyTimeoutSeconds, reservation };
-    const reading = await readBody(context.req.raw, head, bounds);
+    const refusal = await readBody(context.req.raw, collector, reservation, settings.bodyTimeoutSeconds);
     upload.release();
     context.var.record.lap("receive");
-    if (reading.kind === "problem") return problemResponse(context, reading.problem);
-    return await validateAndForward(context, head, reading.collector, reservation);
+    if (refusal === null) return await validateAndForward(context, head, collector, reservation);
+    collector.free();
+    return problemResponse(context, refusal);
   } finally {
     release();
   }
@@ -64,15 +66,10 @@ async function validateAndForward(
   if (!parsed.ok) return problemResponse(context, parsed.problem);
   const { filename } = parsed.request.output;
   const body = new HeldBody(collector, reservation);
-  const forwarding = await forwardRender(context, body);
+  const answer = await forwardRender(context, body);
   record.lap("origin");
   body.release();
-  switch (forwarding.kind) {
-    case "answered":
-      return clientResponse(context, forwarding.response, filename);
-    case "refused":
-      return problemResponse(context, forwarding.problem);
-  }
+  return "code" in answer ? problemResponse(context, answer) : clientResponse(context, answer, filename);
 }
 
 /**

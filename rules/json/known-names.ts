@@ -1,23 +1,18 @@
 /** Recognises known field names from the bytes of the body, without making a string of them. */
 import { decodeJsonString, type StringSpan } from "./string.ts";
 
-export class KnownNames<Name extends string> {
-  readonly #names: readonly Name[];
-
-  /** @param names ASCII. */
-  constructor(names: readonly Name[]) {
-    this.#names = names;
+/**
+ * The name that equals a scanned JSON string, or null.
+ *
+ * @param names ASCII.
+ */
+export function findName<Name extends string>(names: readonly Name[], body: Uint8Array, span: StringSpan): Name | null {
+  const { start, size, hasEscapes } = span;
+  for (const name of names) {
+    if (name.length !== size) continue;
+    if (hasEscapes ? decodeJsonString(body, span, size + 1) === name : isAt(body, start, name)) return name;
   }
-
-  /** The known name that equals a scanned JSON string, or null. */
-  find(body: Uint8Array, span: StringSpan): Name | null {
-    const { start, size, hasEscapes } = span;
-    for (const name of this.#names) {
-      if (name.length !== size) continue;
-      if (hasEscapes ? decodeJsonString(body, span, size + 1) === name : isAt(body, start, name)) return name;
-    }
-    return null;
-  }
+  return null;
 }
 
 function isAt(body: Uint8Array, start: number, name: string): boolean {
