@@ -93,8 +93,10 @@ export async function startTestBackend(
   const child = app.log.child.bind(app.log);
   app.log.child = (fields: Parameters<typeof child>[0], options: Parameters<typeof child>[1]) => {
     const logger = child(fields, options);
-    const log = (line: unknown) =>
-      void (typeof line === "object" && line !== null && logged.push({ ...fields, ...line }));
+    const log = (line: unknown) => {
+      if (typeof line !== "object" || line === null) return;
+      logged.push({ ...fields, ...line, ...("err" in line && { err: serializeError(app, line.err) }) });
+    };
     Object.assign(logger, { info: log, error: log });
     return logger;
   };
@@ -132,6 +134,14 @@ export async function startTestBackend(
       await rm(workDirectory, { recursive: true, force: true });
     },
   };
+}
+
+/** What the log writes of an error. */
+function serializeError({ log }: Backend["app"], error: unknown): unknown {
+  const serializers: unknown = Reflect.get(log, Symbol.for("pino.serializers"));
+  const hasOne = typeof serializers === "object" && serializers !== null && "err" in serializers;
+  if (!hasOne || typeof serializers.err !== "function") throw new Error("the log has no serializer of errors");
+  return serializers.err(error);
 }
 
 /** Starts a backend that is closed when the running test has finished. */
