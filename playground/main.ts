@@ -273,8 +273,9 @@ async function updateLimits(): Promise<void> {
 
 /** Shows another draft. The previous one stays among the kept drafts if it was edited, and "Undo" brings it back. */
 async function begin(draft: Draft, text: string, { isEdited }: { readonly isEdited: boolean }): Promise<void> {
-  const undo = await keeper.begin(draft, { isEdited });
+  // Not afterwards: by then somebody may have chosen another tab.
   tabs.show("source-panel");
+  const undo = await keeper.begin(draft, { isEdited });
   notice.say(text, () => void undo());
 }
 

@@ -311,6 +311,7 @@ describe("an archive", () => {
         "table.csv": strToU8("a\r\nb\r\n"),
       }),
     );
+    await expect.poll(() => templateText(page)).toBe("OneTwo");
     await tab(page, "Data").click();
     await expect.poll(() => page.locator("#data-editor .cm-lintRange").textContent()).toBe("o");
     await tab(page, "Files").click();
