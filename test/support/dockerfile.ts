@@ -25,34 +25,38 @@ export async function readDockerfile(): Promise<readonly ImageStage[]> {
   return stages;
 }
 
-/** The arguments of the last instruction of a kind in the stage of this name, or in those that it begins with. */
-export async function imageInstruction(target: string, keyword: string): Promise<string> {
+/** The stage of this name and those that it begins with, the first one last. */
+async function stagesOf(target: string): Promise<readonly ImageStage[]> {
   const stages = await readDockerfile();
+  const found: ImageStage[] = [];
   for (let name = target; ; ) {
     const stage = stages.find((each) => each.name === name);
-    if (stage === undefined) throw new Error(`the image ${target} has no ${keyword}`);
-    const found = stage.instructions.findLast((instruction) => instruction.getKeyword() === keyword);
-    if (found !== undefined) return found.getArgumentsContent() ?? "";
+    if (stage === undefined) return found;
+    found.push(stage);
     name = stage.from;
   }
 }
 
+/** The arguments of the last instruction of a kind in the stage of this name, or in those that it begins with. */
+export async function imageInstruction(target: string, keyword: string): Promise<string> {
+  for (const { instructions } of await stagesOf(target)) {
+    const found = instructions.findLast((instruction) => instruction.getKeyword() === keyword);
+    if (found !== undefined) return found.getArgumentsContent() ?? "";
+  }
+  throw new Error(`the image ${target} has no ${keyword}`);
+}
+
 /** Copies into a folder what the stage of this name, and those that it begins with, copy from the checkout. */
 export async function copyImageFiles(target: string, folder: string): Promise<void> {
-  const stages = await readDockerfile();
-  const stage = stages.find(({ name }) => name === target);
-  if (stage === undefined) return;
-  await copyImageFiles(stage.from, folder);
-  for (const instruction of stage.instructions) {
+  for (const instruction of (await stagesOf(target)).toReversed().flatMap(({ instructions }) => instructions)) {
     if (instruction.getKeyword() !== "COPY") continue;
     const paths = instruction.getArguments().map((argument) => argument.getValue());
     const place = paths.pop() ?? "";
     for (const path of paths) {
       // Paths from the root are those of other stages.
       if (path.startsWith("/")) continue;
-      await cp(new URL(path, ROOT), join(folder, place, place.endsWith("/") ? basename(path) : ""), {
-        recursive: true,
-      });
+      const copy = join(folder, place, place.endsWith("/") ? basename(path) : "");
+      await cp(new URL(path, ROOT), copy, { recursive: true });
     }
   }
 }
