@@ -1,4 +1,81 @@
-/** The entry point of the Worker. */
-import { app } from "./app.ts";
+/** The Worker at the edge: its routes, and the one place where exceptions become `service_unavailable`. */
+import { type Handler, Hono, type MiddlewareHandler } from "hono";
+import { etag, RETAINED_304_HEADERS } from "hono/etag";
+import { CAPABILITIES_PATH } from "../protocol/capabilities.ts";
+import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../protocol/headers.ts";
+import { EDGE_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../protocol/routes.ts";
+import { SERVER_TIMING_HEADER } from "../protocol/server-timing.ts";
+import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
+import { drainBody } from "./body/drain-body.ts";
+import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
+import { limitCallerRate, requireToken } from "./guards/caller.ts";
+import { allowOtherOrigins, CORS_HEADERS_OF_304 } from "./guards/cross-origin.ts";
+import { requireMetricsAccess, servedMethods } from "./guards/metrics-access.ts";
+import { requireUrl } from "./guards/require-url.ts";
+import { endRequest, logFailure } from "./log/request-log.ts";
+import { RequestRecord } from "./log/request-record.ts";
+import { problemResponse } from "./problem-response.ts";
+import { answerCapabilities, answerConstraints, answerMetrics } from "./routes/documents.ts";
+import { answerStaticFile } from "./routes/pages.ts";
+import { answerRender } from "./routes/render.ts";
+
+const app = new Hono<EdgeBindings>();
+
+app.use(async (context, next) => {
+  context.set("requestId", crypto.randomUUID());
+  context.set("record", new RequestRecord());
+  await next();
+  if (!context.res.ok) await drainBody(context);
+  const { headers } = context.res;
+  headers.set(REQUEST_ID_HEADER, context.var.requestId);
+  for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);
+  const { record } = context.var;
+  const timing = record.serverTiming;
+  if (timing !== "") headers.set(SERVER_TIMING_HEADER, timing);
+  endRequest(context, context.res);
+});
+
+app.use(requireUrl);
+app.use(allowOtherOrigins);
+
+type EdgePath = (typeof EDGE_ROUTES)[number]["path"];
+type EdgeHandlers = readonly (Handler<EdgeBindings> | MiddlewareHandler<EdgeBindings>)[];
+
+const HEADERS_OF_304 = [...RETAINED_304_HEADERS, ...CORS_HEADERS_OF_304];
+
+/** The handlers of each path, in the order in which they run. */
+const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
+  "/v1/render": [requireToken, limitCallerRate, answerRender],
+  "/v1/constraints": [requireToken, etag({ retainedHeaders: HEADERS_OF_304 }), answerConstraints],
+  [CAPABILITIES_PATH]: [etag({ retainedHeaders: HEADERS_OF_304 }), answerCapabilities],
+  "/health": [answerHealth],
+  "/metrics": [requireMetricsAccess, answerMetrics],
+};
+
+for (const { method, path } of EDGE_ROUTES) app.on(method, [path], ...HANDLERS[path]);
+for (const { method, path } of [...STATIC_ROUTES, ...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES]) {
+  app.on(method, path, answerStaticFile);
+}
+
+/** A Worker whose settings are not valid must not appear healthy. */
+function answerHealth(context: EdgeContext): Response {
+  settingsOf(context);
+  return context.json({ status: "ok" });
+}
+
+// Not hono's `methodNotAllowed`: it does not answer OPTIONS, and the backend needs the same list.
+app.notFound((context) => {
+  const allowed = servedMethods(context);
+  if (allowed === null) return problemResponse(context, notFound());
+  if (context.req.method === "OPTIONS") return new Response(null, { status: 204, headers: { Allow: allowed } });
+  const response = problemResponse(context, methodNotAllowed(allowed));
+  response.headers.set("Allow", allowed);
+  return response;
+});
+
+app.onError((error, context) => {
+  logFailure(context, "error", { requestId: context.var.requestId, message: "request failed", error: String(error) });
+  return problemResponse(context, serviceUnavailable("edge_failure"));
+});
 
 export default app;

@@ -8,11 +8,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, openSync, readFileSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
+import { constants as systemConstants } from "node:os";
 import { join } from "node:path";
 import { errorCode } from "../observe/error-log.ts";
 import { killIfThere, killStrayProcesses } from "../processes/proc.ts";
 import { writeFifo } from "./fifo.ts";
-import { INHERITED_DESCRIPTOR, type ProgramCommand, type ProgramEnd, ShellReport } from "./program.ts";
+import { INHERITED_DESCRIPTOR, type ProgramCommand, type ProgramEnd } from "./program.ts";
 
 const FUNCTIONS = readFileSync(new URL("launcher.sh", import.meta.url), "utf8");
 
@@ -20,6 +21,15 @@ const FUNCTIONS = readFileSync(new URL("launcher.sh", import.meta.url), "utf8");
 const LEFTOVER_MILLISECONDS = 100;
 /** A program that was being started when its shell ended has started by then. */
 const LATE_START_MILLISECONDS = 1000;
+/** What the shell reports when the program is about to run. */
+const STARTED = "started\n";
+/** Enough to see how a program ended. The rest of its diagnostics is dropped. */
+const MAX_DIAGNOSTICS_LENGTH = 4096;
+/** Longer than any report of the shell. */
+const MAX_REPORT_LENGTH = 64;
+/** What a shell adds to the number of the signal that ended a program. */
+const SIGNAL_STATUS_BASE = 128;
+const SIGNAL_NAMES = new Map(Object.entries(systemConstants.signals).map(([name, number]) => [number, name]));
 
 export interface ShellOptions {
   /** The path of the shell, or of a program that replaces itself with it, and arguments. */
@@ -268,6 +278,43 @@ export class Run {
   #closeInput(): void {
     if (this.#inputDescriptor !== null) closeSync(this.#inputDescriptor);
     this.#inputDescriptor = null;
+  }
+}
+
+/**
+ * What comes through the pipe of a shell while it runs one program: `started`, what the program writes to its standard error, and at last
+ * the shell's report of its end. Anything else at the beginning says why the program was not started.
+ */
+class ShellReport {
+  #head = "";
+  #tail = "";
+  #length = 0;
+
+  append(text: string): void {
+    this.#length += text.length;
+    this.#head += text.slice(0, STARTED.length + MAX_DIAGNOSTICS_LENGTH - this.#head.length);
+    this.#tail = this.#tail.slice(-MAX_REPORT_LENGTH) + text;
+  }
+
+  get hasStarted(): boolean {
+    return this.#head.startsWith(STARTED);
+  }
+
+  get hasFailedToStart(): boolean {
+    return !STARTED.startsWith(this.#head.slice(0, STARTED.length));
+  }
+
+  /** How the program ended; null until that is reported under `word`. */
+  endUnder(word: string): ProgramEnd | null {
+    // Of a sandbox that was killed, something may go on writing for a moment.
+    const [before = "", report = ""] = this.#tail.split(`${word} `);
+    const status = Number(/^\d+(?=\n)/.exec(report) ?? Number.NaN);
+    if (Number.isNaN(status)) return null;
+    if (!this.hasStarted) return { kind: "failed", reason: "the program was not started" };
+    const diagnostics = this.#head.slice(STARTED.length, this.#length - this.#tail.length + before.length);
+    const signal = SIGNAL_NAMES.get(status - SIGNAL_STATUS_BASE);
+    if (signal !== undefined) return { kind: "signalled", signal, diagnostics };
+    return { kind: "exited", exitCode: status, diagnostics };
   }
 }
 

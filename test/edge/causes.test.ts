@@ -5,8 +5,8 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { app } from "../../edge/app.ts";
 import { BodyReservation } from "../../edge/body/body-memory.ts";
+import app from "../../edge/worker.ts";
 import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/causes.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { BACKEND_CAPACITY_CAUSES, BACKEND_CAUSES, REFUSALS } from "../support/causes.ts";

@@ -1,8 +1,8 @@
 /** Pages of other origins (CORS), inside workerd: what a browser is told, for each route and each answer. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { app } from "../../../edge/app.ts";
 import { readCorsOrigins } from "../../../edge/settings.ts";
+import app from "../../../edge/worker.ts";
 import { SettingError } from "../../../rules/settings.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 import { BASE_URL, expectProblem } from "../send.ts";

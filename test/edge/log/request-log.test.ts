@@ -5,8 +5,8 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env, tracing } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { app } from "../../../edge/app.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../../edge/log/analytics.ts";
+import app from "../../../edge/worker.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 import { BASE_URL } from "../send.ts";
 

@@ -2,9 +2,9 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { app } from "../../../edge/app.ts";
 import type { Backend } from "../../../edge/backends/backend.ts";
 import { CommonCapabilities } from "../../../edge/gathered/common-capabilities.ts";
+import app from "../../../edge/worker.ts";
 import {
   CAPABILITIES_PATH,
   type Capabilities,

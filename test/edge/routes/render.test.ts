@@ -5,9 +5,9 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { app } from "../../../edge/app.ts";
 import { BodyMemory } from "../../../edge/body/body-memory.ts";
 import { FairLimit } from "../../../edge/body/fair-limit.ts";
+import app from "../../../edge/worker.ts";
 import { BodyCollector } from "../../../protocol/body-collector.ts";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../../rules/conformance-vectors.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
