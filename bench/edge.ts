@@ -81,11 +81,7 @@ async function renderTable(edge: URL, bare: URL, backend: URL, { renders, pauseM
   const rows: Table["rows"] = [];
   for (const [name, make] of RENDER_BODIES) {
     const body = await make();
-    const headers = {
-      ...TOKEN_HEADER,
-      "Content-Type": "application/json",
-      "Content-Length": String(Buffer.byteLength(body)),
-    };
+    const headers = { ...TOKEN_HEADER, "Content-Type": "application/json" };
     const times = { backend: [] as number[], forward: [] as number[], edge: [] as number[] };
     for (let index = -WARM_UP_RENDERS; index < renders; index++) {
       for (const way of ["backend", "forward", "edge"] as const) {
