@@ -26,7 +26,7 @@ export class TypstSupervisor {
   readonly #sandbox: Sandbox;
   readonly #launcher: Launcher;
   readonly #fifoStock: FifoStock;
-  /** Empty directories for the next renders: at most as many as there have ever been renders at once. */
+  /** Empty directories for the next renders: about as many as there have ever been renders at once. */
   readonly #directories: RenderDirectory[] = [];
   readonly #discarding = new Set<Promise<void>>();
   #isClosed = false;

@@ -173,6 +173,9 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
       fetch(new URL("/v1/render", backend.url), renderInit(body, { headers: { Connection: "close" } }));
     expect((await send({ source: "text", output })).status).toBe(200);
     const waiting = await waitingProcess(folder);
+    const outputs = async () => (await readdir(folder)).filter((name) => name.startsWith("output-"));
+    // That of the first render is removed.
+    await expect.poll(outputs).toHaveLength(1);
     const { begun } = jam(waiting);
     // A part of it would be a document, too.
     const answer = send({ source: "one two three\n\n".repeat(30_000), output }).catch(() => "lost");
@@ -181,8 +184,7 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
     await once(backend.process, "exit");
     expect(await answer).toBe("lost");
     await expect.poll(() => processesOf(folder)).toEqual([]);
-    const outputs = (await readdir(folder)).filter((name) => name.startsWith("output-"));
-    const pages = await Promise.all(outputs.map((name) => readdir(join(folder, name))));
+    const pages = await Promise.all((await outputs()).map((name) => readdir(join(folder, name))));
     expect(pages.flat()).toEqual([]);
   });
 
