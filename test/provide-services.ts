@@ -11,7 +11,7 @@ import { type ServiceParts, type ServicePlan, startParts } from "./support/servi
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Takes a `ServicePlan` and answers with the URL of the edge. */
+    /** Takes a `ServicePlan` and answers with the URLs of the edge and the backend. */
     sharedServicesUrl: string;
   }
 }
@@ -28,7 +28,7 @@ export default async function provideServices(project: TestProject): Promise<() 
     json(request)
       .then((plan) => startOnce(plan as ServicePlan))
       .then(
-        ({ edge }) => response.end(edge.url.href),
+        ({ edge, backend }) => response.end(`${edge.url} ${backend.url}`),
         (error: unknown) => response.writeHead(500).end(String(error)),
       );
   }).listen(0, LOOPBACK);

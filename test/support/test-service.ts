@@ -7,6 +7,7 @@ import { typstPath } from "./typst-path.ts";
 /** A service that other files may use at the same time. */
 export interface SharedService {
   readonly edge: { readonly url: URL };
+  readonly backend: { readonly url: URL };
   /** Sends a request to the edge, with the API token unless the headers have one. */
   send(path: string, init?: RequestInit): Promise<Response>;
   /** Sends a body to the edge's render route, as JSON unless the headers say otherwise. */
@@ -51,7 +52,9 @@ export async function sharedService(settings: Readonly<Record<string, string>> =
   const answer = await fetch(inject("sharedServicesUrl"), { method: "POST", body });
   const text = await answer.text();
   if (!answer.ok) throw new Error(text);
-  return clientOf(new URL(text));
+  const [edge, backend] = text.split(" ").map((url) => ({ url: new URL(url) }));
+  if (edge === undefined || backend === undefined) throw new Error(`not two URLs: ${text}`);
+  return { edge, backend, ...clientOf(edge.url) };
 }
 
 /** Starts both parts and waits until they are ready. */
@@ -79,14 +82,13 @@ function planOf({ settings = {}, backendSettings = {}, otherBackendUrls = [] }: 
   };
 }
 
-function clientOf(url: URL): SharedService {
+function clientOf(url: URL): Pick<SharedService, "send" | "render"> {
   const send = (path: string, init: RequestInit = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has("X-Service-Api-Token")) headers.set("X-Service-Api-Token", API_TOKEN);
     return fetch(new URL(path, url), { ...init, headers });
   };
   return {
-    edge: { url },
     send,
     render: (body, init = {}) => {
       const headers = new Headers(init.headers);
