@@ -63,7 +63,12 @@ export default defineConfig({
           // A process per file would load the same modules a hundred times. Each file ends what it starts and puts back what it changes.
           isolate: false,
           include: ["test/{architecture,backend,cli,client,e-invoice,scripts,service}/**/*.test.ts"],
-          globalSetup: ["./test/provide-typst.ts", "./test/provide-command-line.ts"],
+          globalSetup: [
+            "./test/provide-typst.ts",
+            "./test/provide-command-line.ts",
+            "./test/provide-static-files.ts",
+            "./test/provide-services.ts",
+          ],
           // Node loads it as it is; Vitest would take it apart for minutes.
           server: { deps: { external: [/fontoxpath/] } },
         },

@@ -5,10 +5,14 @@
 import { providePlayground } from "./playground-assets.ts";
 import { provideReferenceViewer } from "./reference-viewer.mjs";
 
+/** Set in the environment by a program that has provided them, for those that it starts: only building them shows that nothing is missing. */
+export const PROVIDED = "STATIC_FILES_PROVIDED";
+
 let provided: Promise<unknown> | undefined;
 
 /** Provides all of them, once per process. */
 export async function provideStaticAssets(): Promise<void> {
+  if (process.env[PROVIDED]) return;
   provided ??= Promise.all([provideReferenceViewer(), providePlayground()]);
   await provided;
 }

@@ -1,4 +1,7 @@
-/** Completes the static files before the Worker is tested with them, as `wrangler deploy` does. */
-import { provideStaticAssets } from "../scripts/static-assets.ts";
+/** Completes the static files, as `wrangler deploy` does, once for all programs of a test run that serve them. */
+import { PROVIDED, provideStaticAssets } from "../scripts/static-assets.ts";
 
-export default provideStaticAssets;
+export default async function provideStaticFiles(): Promise<void> {
+  await provideStaticAssets();
+  process.env[PROVIDED] = "yes";
+}

@@ -3,23 +3,16 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { PROGRAM, runCommand, writeProject } from "../support/command-line.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 
-let service: TestService;
-let env: Record<string, string>;
-
-beforeAll(async () => {
-  service = await startTestService();
-  env = { SERVICE_URL: service.edge.url.origin };
-  return () => service.stop();
-});
+const env = { SERVICE_URL: (await sharedService()).edge.url.origin };
 
 async function run(...args: string[]) {
   return runCommand(await makeTemporaryFolder("command-"), args, { env });

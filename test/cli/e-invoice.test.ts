@@ -2,20 +2,16 @@
 import { access, cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { PROGRAM, runCommand } from "../support/command-line.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../examples/e-invoice", import.meta.url));
 /** As it runs in a checkout, where it finds e-invoice/; the built command wants a package. */
 const SOURCE = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-  return () => service.stop();
-});
+const service = await sharedService();
 
 /** Runs `render` on a copy of the example. */
 async function render(

@@ -7,7 +7,7 @@ import { runCommand, runInTerminal, startCommand, writeProject } from "../suppor
 import { readPdf } from "../support/pdf-reader.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 
 const people = (count: number) =>
   Array.from({ length: count }, (_, index) => `${JSON.stringify({ id: `p${index}`, name: `Person ${index}` })}\n`).join(
@@ -25,34 +25,28 @@ async function makeFolder(lines: string): Promise<string> {
 const letters = async (folder: string) => (await readdir(join(folder, "letters")).catch(() => [])).toSorted();
 
 it("makes two hundred letters, each complete and only once, although it is interrupted and resumed", async () => {
-  const service = await startTestService();
-  try {
-    const env = { SERVICE_URL: service.edge.url.origin };
-    const folder = await makeFolder(people(200));
-    const running = startCommand(folder, EACH, { env });
-    await expect.poll(async () => (await letters(folder)).length).toBeGreaterThan(20);
-    running.kill("SIGINT");
-    const interrupted = await running;
-    expect(interrupted.exitCode).toBe(130);
-    const names = await letters(folder);
-    expect(names.length).toBeLessThan(200);
-    expect(names.every((name) => /^p[0-9]+\.pdf$/.test(name))).toBe(true);
-    expect(Buffer.from(interrupted.stderr).toString("utf8")).toContain("Run the same command again to continue.");
-    const first = await stat(join(folder, "letters", names[0] ?? ""));
+  const service = await sharedService();
+  const env = { SERVICE_URL: service.edge.url.origin };
+  const folder = await makeFolder(people(200));
+  const running = startCommand(folder, EACH, { env });
+  await expect.poll(async () => (await letters(folder)).length).toBeGreaterThan(20);
+  running.kill("SIGINT");
+  const interrupted = await running;
+  expect(interrupted.exitCode).toBe(130);
+  const names = await letters(folder);
+  expect(names.length).toBeLessThan(200);
+  expect(names.every((name) => /^p[0-9]+\.pdf$/.test(name))).toBe(true);
+  expect(Buffer.from(interrupted.stderr).toString("utf8")).toContain("Run the same command again to continue.");
+  const first = await stat(join(folder, "letters", names[0] ?? ""));
 
-    const resumed = await runCommand(folder, EACH, { env });
-    expect(resumed.stderr).toContain(
-      `${200 - names.length} of 200 documents rendered, ${names.length} already existed.`,
-    );
-    expect(resumed.exitCode).toBe(0);
-    expect(await letters(folder)).toHaveLength(200);
-    expect((await stat(join(folder, "letters", names[0] ?? ""))).mtimeMs).toBe(first.mtimeMs);
-    for (const index of [0, 77, 199]) {
-      const { pageTexts } = await readPdf(await readFile(join(folder, `letters/p${index}.pdf`)));
-      expect(pageTexts.join("")).toContain(`Dear Person ${index},`);
-    }
-  } finally {
-    await service.stop();
+  const resumed = await runCommand(folder, EACH, { env });
+  expect(resumed.stderr).toContain(`${200 - names.length} of 200 documents rendered, ${names.length} already existed.`);
+  expect(resumed.exitCode).toBe(0);
+  expect(await letters(folder)).toHaveLength(200);
+  expect((await stat(join(folder, "letters", names[0] ?? ""))).mtimeMs).toBe(first.mtimeMs);
+  for (const index of [0, 77, 199]) {
+    const { pageTexts } = await readPdf(await readFile(join(folder, `letters/p${index}.pdf`)));
+    expect(pageTexts.join("")).toContain(`Dear Person ${index},`);
   }
 });
 

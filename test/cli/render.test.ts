@@ -3,24 +3,17 @@ import { mkdir, readdir, readFile, stat, symlink } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { PNG } from "pngjs";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { type CommandOptions, runCommand, runInTerminal, startCommand, writeProject } from "../support/command-line.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 import { API_TOKEN, UNREACHABLE_URL } from "../support/tokens.ts";
 import { readZip } from "../support/zip-reader.ts";
 
-let service: TestService;
-let url: string;
-
-beforeAll(async () => {
-  service = await startTestService();
-  url = service.edge.url.origin;
-  return () => service.stop();
-});
+const url = (await sharedService()).edge.url.origin;
 
 type Files = Readonly<Record<string, string | Uint8Array>>;
 

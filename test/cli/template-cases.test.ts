@@ -9,7 +9,7 @@ import { exampleNames } from "../../scripts/example-request.ts";
 import { runCommand, writeProject } from "../support/command-line.ts";
 import { makeFakeTypst } from "../support/fake-typst.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 import { typstPath } from "../support/typst-path.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
@@ -222,17 +222,13 @@ describe("a template", () => {
   });
 
   it("is rendered by a deployment with --url, with the same pages", async () => {
-    const service = await startTestService();
-    try {
-      const folder = await makeTemplate({ first: ["a", "b"] });
-      await testIn(folder, ".", "--update");
-      expect(await testIn(folder, ".", "--url", service.edge.url.origin)).toMatchObject({ exitCode: 0 });
-      await writeFile(join(folder, "main.typ"), "#oops");
-      const { cases } = await testIn(folder, ".", "--url", service.edge.url.origin);
-      expect(cases[0]?.failure).toMatch(/^template_compile_failed/);
-    } finally {
-      await service.stop();
-    }
+    const service = await sharedService();
+    const folder = await makeTemplate({ first: ["a", "b"] });
+    await testIn(folder, ".", "--update");
+    expect(await testIn(folder, ".", "--url", service.edge.url.origin)).toMatchObject({ exitCode: 0 });
+    await writeFile(join(folder, "main.typ"), "#oops");
+    const { cases } = await testIn(folder, ".", "--url", service.edge.url.origin);
+    expect(cases[0]?.failure).toMatch(/^template_compile_failed/);
   });
 
   it("without cases is told where to put them", async () => {

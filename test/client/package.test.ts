@@ -13,7 +13,7 @@ import { type BuildOptions, build, type OutputFile } from "esbuild";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { startWorkerFile } from "../../scripts/local-worker.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
@@ -23,7 +23,7 @@ const PAGE = await readFile(join(PROJECT, "docs/client.md"), "utf8");
 let folder: string;
 /** A project of someone else, with the package installed. */
 let project: string;
-let service: TestService;
+const service = await sharedService();
 
 beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), "client-package-")));
@@ -45,13 +45,9 @@ beforeAll(async () => {
   await cp(join(PROJECT, "LICENSE"), join(project, "LICENSE"));
   await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
   await execa("npm", ["install", "--no-audit", "--no-fund", join(checkout, packed)], { cwd: project, env });
-  service = await startTestService();
 });
 
-afterAll(async () => {
-  await service?.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Compilers' settings of three kinds of project. Declarations are checked too: a package must not hide behind skipLibCheck. */
 const PROJECTS = {

@@ -24,7 +24,7 @@ import {
   ScriptedAnswers,
   unknownProblem,
 } from "../support/scripted-answers.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { type SharedService, sharedService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const DRIVER = fileURLToPath(new URL("python_driver.py", import.meta.url));
@@ -281,11 +281,10 @@ describe.skipIf(python === null)("the Python client", () => {
   });
 
   describe("with the running service", () => {
-    let service: TestService;
+    let service: SharedService;
 
     beforeAll(async () => {
-      service = await startTestService({ settings: { SERVICE_MAX_INLINE_FILES: "2" } });
-      return () => service.stop();
+      service = await sharedService({ SERVICE_MAX_INLINE_FILES: "2" });
     });
 
     const options = () => ({ url: service.edge.url.href, token: API_TOKEN });

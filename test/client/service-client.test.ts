@@ -1,5 +1,5 @@
 /** The client against the running service: what is rendered, what is rejected, and where. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   binaryFile,
   jsonText,
@@ -10,7 +10,7 @@ import {
   type StoredConstraints,
   textFile,
 } from "../../client/client.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 /** The red pixel of a 1 × 1 PNG. */
@@ -18,13 +18,7 @@ const PIXEL = Uint8Array.fromBase64(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC",
 );
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startTestService({ settings: { SERVICE_MAX_INLINE_FILES: "2" } });
-});
-
-afterAll(() => service?.stop());
+const service = await sharedService({ SERVICE_MAX_INLINE_FILES: "2" });
 
 function makeClient(options: Partial<ServiceClientOptions> = {}): ServiceClient {
   return new ServiceClient({ url: service.edge.url, token: API_TOKEN, ...options });

@@ -8,17 +8,15 @@ import { PdfReference } from "../../e-invoice/pdf-syntax.ts";
 import { exampleRequest } from "../../scripts/example-request.ts";
 import { Random } from "../pdf/random.ts";
 import { readPdf } from "../support/pdf-reader.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 
 const FACTUR_X: FinishOptions = { format: "factur-x" };
-let service: TestService;
+const service = await sharedService();
 let request: string;
 let pdf: Uint8Array;
 beforeAll(async () => {
-  service = await startTestService();
   request = await exampleRequest("e-invoice");
   pdf = await rendered(request);
-  return () => service.stop();
 });
 
 async function rendered(body: string): Promise<Uint8Array> {

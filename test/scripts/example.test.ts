@@ -3,19 +3,14 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { commandEnvironment, writeProject } from "../support/command-line.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../scripts/example.ts", import.meta.url));
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startTestService();
-  return () => service.stop();
-});
+const service = await sharedService();
 
 async function runExample(folder: string, ...names: string[]) {
   const env = { SERVICE_URL: service.edge.url.origin, SERVICE_API_TOKENS: API_TOKEN };

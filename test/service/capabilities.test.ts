@@ -8,7 +8,7 @@ import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../support/fonts.ts";
 import { packageArchive, startPackageRegistry } from "../support/package-registry.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { backendEnvironment, startTestService, type TestService } from "../support/test-service.ts";
+import { backendEnvironment, sharedService, startTestService, type TestService } from "../support/test-service.ts";
 
 const CHART = { namespace: "preview", name: "chart", version: "1.0.0" };
 const AXES = { namespace: "preview", name: "axes", version: "0.2.0" };
@@ -56,19 +56,15 @@ it("a backend whose folder of packages is not complete does not start, and says 
 
 describe("two backends with different fonts and packages", () => {
   let service: TestService;
-  let other: Awaited<ReturnType<typeof startBackend>>;
 
   beforeAll(async () => {
-    // The one has more fonts than the other.
-    other = await startBackend(backendEnvironment(), await takeFreePort());
+    const { backend } = await sharedService();
     service = await startTestService({
+      // The shared backend has fewer.
       backendSettings: { SERVICE_FONT_PATHS: LIBERATION_FOLDER },
-      otherBackendUrls: [other.url.origin],
+      otherBackendUrls: [backend.url.origin],
     });
-    return async () => {
-      await service.stop();
-      await other.stop();
-    };
+    return () => service.stop();
   });
 
   const get = (init: RequestInit = {}) => fetch(new URL(CAPABILITIES_PATH, service.edge.url), init);

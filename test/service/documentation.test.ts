@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { PNG } from "pngjs";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { experimental_getWranglerCommands as wranglerCommands } from "wrangler";
 import { parse } from "yaml";
 import { TYPST_RELEASES } from "../../machine/typst-release.mjs";
@@ -15,19 +15,14 @@ import { PROGRAM } from "../support/command-line.ts";
 import { blocksOf } from "../support/markdown-blocks.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { typstPath } from "../support/typst-path.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const SERVICE_IN_PAGES = "http://127.0.0.1:8787";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startTestService();
-  return () => service.stop();
-});
+const service = await sharedService();
 
 async function readPage(name: string): Promise<string> {
   return readFile(join(PROJECT, name), "utf8");

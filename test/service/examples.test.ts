@@ -2,22 +2,17 @@
 import { readFile } from "node:fs/promises";
 import { XMLParser } from "fast-xml-parser";
 import { PNG } from "pngjs";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { EXAMPLE_NAMES } from "../../protocol/routes.ts";
 import { exampleNames, exampleRequest } from "../../scripts/example-request.ts";
 import { readDisposition } from "../support/content-disposition.ts";
 import { fontNamesOf } from "../support/fonts.ts";
 import { type PdfContents, readPdf } from "../support/pdf-reader.ts";
 import { readSvgSize } from "../support/svg-reader.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 import { readZip } from "../support/zip-reader.ts";
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startTestService();
-  return () => service.stop();
-});
+const service = await sharedService();
 
 async function renderExample(name: string) {
   const answer = await service.render(await exampleRequest(name));

@@ -3,11 +3,11 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { blocksOf } from "../support/markdown-blocks.ts";
 import { full, rendered, ScriptedAnswers } from "../support/scripted-answers.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { sharedService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
@@ -66,12 +66,7 @@ it("docs/recipes.md has one program for each language", () => {
   expect(blocks.map(({ language }) => language)).toEqual(LANGUAGES);
 });
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startTestService();
-  return () => service.stop();
-});
+const service = await sharedService();
 
 describe.each(LANGUAGES)("the recipe in %s", (language) => {
   const test = it.skipIf(!runnable.has(language));

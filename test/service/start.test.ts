@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { PROVIDED } from "../../scripts/static-assets.ts";
 import { listenOnLoopback } from "../support/loopback-server.ts";
 import { processIds, readProc } from "../support/processes.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
@@ -34,6 +35,7 @@ async function start(settings: Readonly<Record<string, string>>): Promise<Start>
     env: {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      [PROVIDED]: process.env[PROVIDED],
       HOME: folder,
       TMPDIR: folder,
       SERVICE_TYPST_BIN: typstPath(),
@@ -85,7 +87,7 @@ const temporary = async ({ folder }: Start) => (await readdir(folder)).filter((n
 describe("npm start", () => {
   it("serves, shows the backend's warnings, keeps tokens off disk and command lines, and leaves nothing", async () => {
     const before = await readdir(PROJECT);
-    const service = await start({ NODE_COMPILE_CACHE: "" });
+    const service = await start({ NODE_COMPILE_CACHE: "", [PROVIDED]: "" });
     const url = await ready(service);
     expect(service.output()).toContain(`-H 'X-Service-Api-Token: ${SECRET}'`);
     const page = /^(http\S+)#token=(\S+)$/m.exec(service.output()) ?? [];

@@ -1,24 +1,20 @@
 /** The whole service for a test: the backend as its own process and the edge in workerd, over real sockets. */
 import { inject } from "vitest";
-import {
-  type LocalBackend,
-  type LocalEdge,
-  startBackend,
-  startEdge,
-  takeFreePort,
-} from "../../scripts/local-service.ts";
+import { type ServiceParts, type ServicePlan, startParts } from "./service-parts.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "./tokens.ts";
 import { typstPath } from "./typst-path.ts";
 
-export interface TestService {
-  readonly edge: LocalEdge;
-  readonly backend: LocalBackend;
+/** A service that other files may use at the same time. */
+export interface SharedService {
+  readonly edge: { readonly url: URL };
+  readonly backend: { readonly url: URL };
   /** Sends a request to the edge, with the API token unless the headers have one. */
   send(path: string, init?: RequestInit): Promise<Response>;
   /** Sends a body to the edge's render route, as JSON unless the headers say otherwise. */
   render(body: object | string | Uint8Array<ArrayBuffer>, init?: RequestInit): Promise<Response>;
-  stop(): Promise<void>;
 }
+
+export type TestService = SharedService & ServiceParts;
 
 export interface TestServiceOptions {
   /** Settings of both the edge and the backend. */
@@ -40,51 +36,65 @@ export function backendEnvironment(): Record<string, string> {
   };
 }
 
+/** With these, files at the same time do not notice each other: none is refused, and none waits long for the renders of another. */
+const ROOM_FOR_ALL = {
+  SERVICE_MAX_CONCURRENT_RENDERS: "6",
+  SERVICE_MAX_QUEUED_RENDERS: "10000",
+  SERVICE_QUEUE_DEADLINE_SECONDS: "600",
+};
+
+/**
+ * The service that all files with the same settings share, for tests that only render. What counts requests, reads logs, fills slots
+ * or disturbs a part starts its own.
+ */
+export async function sharedService(settings: Readonly<Record<string, string>> = {}): Promise<SharedService> {
+  const body = JSON.stringify(planOf({ settings: { ...ROOM_FOR_ALL, ...settings } }));
+  const answer = await fetch(inject("sharedServicesUrl"), { method: "POST", body });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(text);
+  const [edge, backend] = text.split(" ").map((url) => ({ url: new URL(url) }));
+  if (edge === undefined || backend === undefined) throw new Error(`not two URLs: ${text}`);
+  return { edge, backend, ...clientOf(edge.url) };
+}
+
 /** Starts both parts and waits until they are ready. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
-  const { settings = {}, backendSettings = {}, otherBackendUrls = [] } = options;
-  const backend = await startBackend(
-    {
+  const parts = await startParts(planOf(options));
+  return { ...clientOf(parts.edge.url), ...parts };
+}
+
+function planOf({ settings = {}, backendSettings = {}, otherBackendUrls = [] }: TestServiceOptions): ServicePlan {
+  return {
+    backend: {
       ...backendEnvironment(),
       // A fake Typst is a shell script, and there is no shell in a sandbox.
       ...(backendSettings.SERVICE_TYPST_BIN && { SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" }),
       ...settings,
       ...backendSettings,
     },
-    await takeFreePort(),
-  );
-  const bindings = {
-    SERVICE_LOG_REQUESTS: "none",
-    SERVICE_API_TOKENS: API_TOKEN,
-    ...settings,
-    SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
-    SERVICE_BACKEND_URLS: [backend.url.origin, ...otherBackendUrls].join(" "),
+    edge: {
+      SERVICE_LOG_REQUESTS: "none",
+      SERVICE_API_TOKENS: API_TOKEN,
+      ...settings,
+      SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+    },
+    otherBackendUrls,
   };
-  let edge: LocalEdge;
-  try {
-    edge = await startEdge(bindings, await takeFreePort());
-  } catch (error) {
-    await backend.stop();
-    throw error;
-  }
+}
+
+function clientOf(url: URL): Pick<SharedService, "send" | "render"> {
   const send = (path: string, init: RequestInit = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has("X-Service-Api-Token")) headers.set("X-Service-Api-Token", API_TOKEN);
-    return fetch(new URL(path, edge.url), { ...init, headers });
+    return fetch(new URL(path, url), { ...init, headers });
   };
   return {
-    edge,
-    backend,
     send,
     render: (body, init = {}) => {
       const headers = new Headers(init.headers);
       if (!headers.has("Content-Type")) headers.set("Content-Type", "application/json");
       const bytes = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
       return send("/v1/render", { ...init, method: "POST", headers, body: bytes });
-    },
-    stop: async () => {
-      await edge.stop();
-      await backend.stop();
     },
   };
 }
