@@ -84,7 +84,8 @@ let warm: TestBackend;
 beforeAll(async () => {
   const settings = { SERVICE_CREATION_TIMESTAMP: "1700000000", SERVICE_MAX_CONCURRENT_RENDERS: "2" };
   cold = await startTestBackend(settings);
-  warm = await startTestBackend({ ...settings, SERVICE_WARM_RENDERS: String(OUTPUTS.length) });
+  // One for each kind of request, with fonts and without.
+  warm = await startTestBackend({ ...settings, SERVICE_WARM_RENDERS: String(2 * OUTPUTS.length) });
 });
 afterAll(async () => {
   await warm.close();
