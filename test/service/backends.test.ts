@@ -13,6 +13,8 @@ import { type Behaviour, problemAnswer, ScriptedBackend } from "../support/scrip
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
 const RENDERS = 12;
+/** Of renders while an origin is avoided, which takes seconds. */
+const SELDOM = { interval: 500 };
 const LOAD = "X-Service-Load";
 
 interface Stage {
@@ -209,7 +211,7 @@ describe("one of two origins", () => {
     await a.stop();
     await renderMany(8);
     await a.start();
-    await expect.poll(async () => (await renderMany(4)).includes("%PDF by a")).toBe(true);
+    await expect.poll(async () => (await renderMany(4)).includes("%PDF by a"), SELDOM).toBe(true);
   });
 
   it("is about to stop: it gets no more renders, and loses none that it has begun", async () => {
@@ -321,7 +323,7 @@ describe("one of three origins answers /health, and its renders never end", () =
     expect(grey.requests).toHaveLength(asked);
     grey.behaviour = (response) => grey.answer(response);
     // A probe brings it back.
-    await expect.poll(async () => (await (await render()).text()) === "%PDF by a").toBe(true);
+    await expect.poll(async () => (await (await render()).text()) === "%PDF by a", SELDOM).toBe(true);
   });
 });
 
@@ -405,7 +407,7 @@ it("an origin is not avoided because clients reset their renders, nor does that 
       for (const answer of probes.splice(0)) answer();
     }
   })();
-  await expect.poll(async () => (await renderMany(1)).includes("%PDF by a")).toBe(true);
+  await expect.poll(async () => (await renderMany(1)).includes("%PDF by a"), SELDOM).toBe(true);
   isOver = true;
   await leaving;
   expect(b.requests.length).toBeGreaterThan(0);
