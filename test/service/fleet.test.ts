@@ -89,7 +89,7 @@ describe("under load", () => {
       await expect.poll(() => answered(url)).toBeGreaterThan(before);
       expect(await first.end()).toMatchObject({ lost: [], wrong: [] });
       const load = new Load(CLIENTS, () => fleet.edge.url);
-      await expect.poll(() => occupied(url)).toBeGreaterThan(0);
+      await load.during(expect.poll(() => occupied(url)).toBeGreaterThan(0));
       await fleet.berth(0).disturb(fault);
       await load.more(RENDERS_BETWEEN);
       await load.round();
@@ -111,8 +111,7 @@ describe("under load", () => {
   ])("all backends can be replaced one after another, each of which ends %s", async (_when, former, next) => {
     const fleet = await pairWith(former);
     const load = new Load(CLIENTS, () => fleet.edge.url);
-    await load.more(RENDERS_BETWEEN);
-    expect(await fleet.roll(next)).toEqual([0, 0]);
+    expect(await fleet.roll(next, () => load.more(RENDERS_BETWEEN))).toEqual([0, 0]);
     await load.more(RENDERS_BETWEEN);
     const { lost, wrong } = await load.end();
     expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
@@ -171,15 +170,14 @@ describe("under load", () => {
     const fleet = await pairWith({});
     let edge = fleet.edge;
     const load = new Load(CLIENTS, () => edge.url);
-    await load.more(RENDERS_BETWEEN);
-    await fleet.roll(both);
+    const loaded = () => load.more(RENDERS_BETWEEN);
+    await fleet.roll(both, loaded);
     await load.more(RENDERS_BETWEEN);
     // Beside the old one, as Cloudflare replaces a Worker: requests that have begun end where they are.
     edge = await startFleetEdge(fleet.berths, await takeFreePort(), { SERVICE_BACKEND_TOKEN: "new-token" });
     const newEdge = edge;
     onTestFinished(() => newEdge.stop());
-    await load.more(RENDERS_BETWEEN);
-    await fleet.roll({ SERVICE_BACKEND_TOKENS: "new-token" });
+    await fleet.roll({ SERVICE_BACKEND_TOKENS: "new-token" }, loaded);
     await load.more(RENDERS_BETWEEN);
     const { lost, wrong } = await load.end();
     expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });

@@ -157,10 +157,15 @@ export class TestFleet {
     this.edge = await startFleetEdge(this.berths, this.#edgePort, settings);
   }
 
-  /** Replaces the backends one after another, as a rolling update does: the next one once the last one is ready. */
-  async roll(environment: Environment = {}): Promise<(number | null)[]> {
+  /**
+   * Replaces the backends one after another, as a rolling update does: the next one once the last one is ready.
+   *
+   * @param beforeEach what each of them waits for
+   */
+  async roll(environment: Environment = {}, beforeEach?: () => Promise<void>): Promise<(number | null)[]> {
     const exitCodes: (number | null)[] = [];
     for (const berth of this.berths) {
+      await beforeEach?.();
       exitCodes.push(await berth.end("SIGTERM"));
       await berth.start(environment);
     }
@@ -209,10 +214,11 @@ export interface LoadResult {
 const SOURCE = "#set page(width: data.width * 1pt, height: data.height * 1pt, margin: 0pt)\n#data.width";
 
 /**
- * After each render, its client pauses for this long and at least for as long as the render took. Otherwise starting backends would
- * wait for the processor behind renders that show nothing more.
+ * After each render, its client pauses for this long and at least for as long as the render took, and for more such pauses while nobody
+ * waits for renders. Otherwise starting backends would wait for the processor behind renders that show nothing more.
  */
 const MIN_PAUSE_MILLISECONDS = 100;
+const MAX_PAUSES = 5;
 
 /** Clients that render one document after another until they are told to stop. */
 export class Load {
@@ -228,6 +234,8 @@ export class Load {
   /** Called after each render. */
   readonly #waiters = new Set<() => void>();
   #sent = 0;
+  /** Whether the test waits for renders at this moment. */
+  #isAwaited = false;
   #isOver = false;
 
   /** @param url where to render; asked before each request */
@@ -240,22 +248,30 @@ export class Load {
         await this.#renderOne(token());
         this.#ended[client] = (this.#ended[client] ?? 0) + 1;
         for (const waiter of this.#waiters) waiter();
-        await delay(Math.max(MIN_PAUSE_MILLISECONDS, performance.now() - began));
+        const pause = Math.max(MIN_PAUSE_MILLISECONDS, performance.now() - began);
+        for (let pauses = 0; pauses < (this.#isAwaited ? 1 : MAX_PAUSES) && !this.#isOver; pauses++) await delay(pause);
         await this.#until(() => !this.#hasEndedRound(client));
       }
     });
   }
 
+  /** Waits for something that renders lead to, or that happens best among many of them. */
+  async during(awaited: PromiseLike<unknown>): Promise<void> {
+    this.#isAwaited = true;
+    await awaited;
+    this.#isAwaited = false;
+  }
+
   /** Waits until so many more renders have succeeded. */
   async more(renders: number): Promise<void> {
     const goal = this.#milliseconds.length + renders;
-    await this.#until(() => this.#milliseconds.length >= goal || this.#lost.length >= 100);
+    await this.during(this.#until(() => this.#milliseconds.length >= goal || this.#lost.length >= 100));
   }
 
   /** Waits until each client has ended the render that it has begun, and another one. One that has done so waits for the others. */
   async round(): Promise<void> {
     this.#roundGoals = this.#ended.map((ended) => ended + 2);
-    await this.#until(() => this.#ended.every((_ended, client) => this.#hasEndedRound(client)));
+    await this.during(this.#until(() => this.#ended.every((_ended, client) => this.#hasEndedRound(client))));
     this.#roundGoals = null;
     for (const waiter of this.#waiters) waiter();
   }
