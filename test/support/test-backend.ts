@@ -9,10 +9,10 @@ import { join } from "node:path";
 import { afterAll, expect, inject, onTestFinished } from "vitest";
 import { type Backend, buildBackend } from "../../backend/http/app.ts";
 import { Launcher } from "../../backend/launcher/launcher.ts";
-import { findEmptyNetwork } from "../../backend/sandbox/empty-network.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../../backend/start/settings.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
+import { emptyNetworkFor } from "./empty-network.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "./metrics-text.ts";
 import { BACKEND_TOKEN } from "./tokens.ts";
 import { typstPath } from "./typst-path.ts";
@@ -79,7 +79,7 @@ export async function startTestBackend(
   const claim = await prepareWorkDirectory(settings);
   const launcher = new Launcher(settings, {
     answerTimeoutMilliseconds: launcherAnswerTimeoutMilliseconds,
-    emptyNetwork: await findEmptyNetwork(settings),
+    emptyNetwork: await emptyNetworkFor(settings),
   });
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
   const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);

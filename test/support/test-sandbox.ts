@@ -1,12 +1,12 @@
 /** A sandbox for a test, without a backend, to observe Typst inside it from the host. */
 import { inject, onTestFinished } from "vitest";
 import { Launcher } from "../../backend/launcher/launcher.ts";
-import { findEmptyNetwork } from "../../backend/sandbox/empty-network.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
 import type { Sandbox, SandboxMode } from "../../backend/sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "../../backend/start/settings.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import type { Output } from "../../rules/output-options.ts";
+import { emptyNetworkFor } from "./empty-network.ts";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
 import { typstPath } from "./typst-path.ts";
 
@@ -37,7 +37,7 @@ export async function openTestSandbox(
     ...environment,
   });
   const claim = await prepareWorkDirectory(settings);
-  const launcher = new Launcher(settings, { emptyNetwork: await findEmptyNetwork(settings) });
+  const launcher = new Launcher(settings, { emptyNetwork: await emptyNetworkFor(settings) });
   onTestFinished(async () => {
     await launcher.close();
     await claim.release();
