@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { processIds, readProc } from "../backend/processes/proc.ts";
+import { LAST_STEP } from "../backend/start/last-step.ts";
 import { locateBubblewrap } from "../machine/bubblewrap-location.mjs";
 import {
   LOOPBACK,
@@ -26,8 +27,8 @@ export { LOOPBACK, STOP_SIGNALS, startConfiguredWorkers, startWorkerFile } from 
 
 const BACKEND_PROGRAM = fileURLToPath(new URL("../backend/main.ts", import.meta.url));
 const READY_POLL_MILLISECONDS = 25;
-/** Not at every poll, because looking for progress reads the state of every process. */
-const POLLS_PER_LOOK = 20;
+/** Few, because looking for progress reads the state of every process. */
+const LOOKS_PER_STANDSTILL = 4;
 /** From, and up to but not including. Linux gives away ports from 32768, browsers and `fetch` refuse some below 20000. */
 const FREE_PORTS = [20_000, 32_768] as const;
 const MAX_PORT_TRIES = 100;
@@ -62,7 +63,7 @@ export async function startBackend(
   onErrorText: (text: string) => void = () => {},
   standstillMilliseconds: number = STANDSTILL_MILLISECONDS,
 ): Promise<LocalBackend> {
-  const bubblewrap = await locateBubblewrap();
+  const bubblewrap = "SERVICE_BUBBLEWRAP_BIN" in environment ? null : await locateBubblewrap();
   const temporary = environment.SERVICE_WORK_DIRECTORY
     ? null
     : await mkdtemp(join(tmpdir(), "document-rendering-service-"));
@@ -70,7 +71,7 @@ export async function startBackend(
     env: {
       PATH: process.env.PATH ?? "",
       NODE_COMPILE_CACHE: getCompileCacheDir() ?? "",
-      ...("path" in bubblewrap && { SERVICE_BUBBLEWRAP_BIN: bubblewrap.path }),
+      ...(bubblewrap !== null && "path" in bubblewrap && { SERVICE_BUBBLEWRAP_BIN: bubblewrap.path }),
       ...environment,
       ...(temporary !== null && { SERVICE_WORK_DIRECTORY: temporary }),
       SERVICE_HOST: LOOPBACK,
@@ -113,25 +114,30 @@ async function waitUntilReady(backend: LocalBackend, standstillMilliseconds: num
   backend.process.on("message", (message) => {
     step = String(message);
   });
-  let [seen, deadline] = ["", performance.now() + standstillMilliseconds];
-  for (let polls = 0; performance.now() < deadline; polls++) {
-    if (polls % POLLS_PER_LOOK === 0) {
-      const progress = `${step} ${processorTicks(backend.process.pid)}`;
-      if (progress !== seen) [seen, deadline] = [progress, performance.now() + standstillMilliseconds];
-    }
+  const lookMilliseconds = standstillMilliseconds / LOOKS_PER_STANDSTILL;
+  let [seen, looksInVain, nextLook] = ["", 0, performance.now() + lookMilliseconds];
+  while (looksInVain < LOOKS_PER_STANDSTILL) {
     if (!isRunning(backend.process)) throw new ServiceStartError(backend.errorText() || "The backend has exited.");
-    const isReady = await fetch(new URL("/ready", backend.url)).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (isReady) return;
+    // Before, nothing answers there, or another program.
+    if (step === LAST_STEP && (await isReady(backend))) return;
     await delay(READY_POLL_MILLISECONDS);
+    if (performance.now() < nextLook) continue;
+    const progress = `${step} ${processorTicks(backend.process.pid)}`;
+    looksInVain = progress === seen ? looksInVain + 1 : 0;
+    [seen, nextLook] = [progress, performance.now() + lookMilliseconds];
   }
   // It may no longer react to anything else.
   backend.process.kill("SIGKILL");
   const seconds = standstillMilliseconds / 1000;
   const standstill = `The backend did not start: no progress for ${seconds} s while ${step}.`;
   throw new ServiceStartError([standstill, backend.errorText()].join("\n").trim());
+}
+
+function isReady(backend: LocalBackend): Promise<boolean> {
+  return fetch(new URL("/ready", backend.url)).then(
+    ({ ok }) => ok,
+    () => false,
+  );
 }
 
 /** The processor time of a process and of all that it has started, in ticks; 0 on systems without /proc. */

@@ -14,6 +14,7 @@ import type { OtlpTracing } from "../observe/otlp-tracing.ts";
 import { findEmptyNetwork } from "../sandbox/empty-network.ts";
 import { chooseSandbox } from "../typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../work-directory/claim.ts";
+import { LAST_STEP } from "./last-step.ts";
 import { type BackendSettings, readBackendSettings } from "./settings.ts";
 import { onStopSignal } from "./stop-signals.ts";
 
@@ -59,7 +60,7 @@ async function start(): Promise<void> {
     const backend = buildBackend(settings, TYPST_VERSION, sandbox, launcher, tracing);
     announceStep("reading fonts and packages");
     await backend.findCapabilities();
-    announceStep("beginning to listen");
+    announceStep(LAST_STEP);
     await backend.app.listen({ host: settings.host, port: settings.port });
     const leave = async () => {
       if (settings.drainDelaySeconds > 0) {

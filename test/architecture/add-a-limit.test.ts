@@ -3,7 +3,8 @@
  * the checks name exactly the files that the recipe says they name.
  */
 import { spawnSync } from "node:child_process";
-import { cp, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { cpSync } from "node:fs";
+import { mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -34,7 +35,7 @@ let copy: string;
 
 beforeAll(async () => {
   copy = await realpath(await mkdtemp(join(tmpdir(), "add-a-limit-")));
-  for (const path of COPIED) await cp(join(PROJECT, path), join(copy, path), { recursive: true });
+  for (const path of COPIED) cpSync(join(PROJECT, path), join(copy, path), { recursive: true });
   await symlink(join(PROJECT, "node_modules"), join(copy, "node_modules"));
   const limits = await readFile(join(copy, LIMITS), "utf8");
   const start = "export const LIMIT_SETTINGS = {";

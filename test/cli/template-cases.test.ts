@@ -1,5 +1,6 @@
 /** `test` with the real Typst: what changes in the pages of a template is seen, and shown. */
-import { cp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cpSync } from "node:fs";
+import { readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { XMLParser } from "fast-xml-parser";
@@ -41,7 +42,7 @@ describe("the examples", () => {
   /** Copies the examples and changes each Typst file. */
   async function changedExamples(change: (text: string) => string): Promise<string> {
     const folder = await makeTemporaryFolder("changed-");
-    await cp(EXAMPLES, folder, { recursive: true });
+    cpSync(EXAMPLES, folder, { recursive: true });
     for (const path of await readdir(folder, { recursive: true })) {
       if (!path.endsWith(".typ")) continue;
       const text = await readFile(join(folder, path), "utf8");

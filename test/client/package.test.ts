@@ -3,7 +3,8 @@
  * project without a network, compiled, bundled, and run in Node, with a browser's globals alone and in workerd, against the
  * running service. The programs of docs/client.md are among those that run.
  */
-import { cp, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { cpSync } from "node:fs";
+import { mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,14 +36,14 @@ beforeAll(async () => {
     npm_config_update_notifier: "false",
   };
   const checkout = join(folder, "checkout");
-  for (const path of COPIED) await cp(join(PROJECT, path), join(checkout, path), { recursive: true });
+  for (const path of COPIED) cpSync(join(PROJECT, path), join(checkout, path), { recursive: true });
   await symlink(join(PROJECT, "node_modules"), join(checkout, "node_modules"));
   const [, commands = ""] = /```sh\n(npm run build:client[\s\S]*?)```/.exec(PAGE) ?? [];
   await execa("sh", ["-ec", commands], { cwd: checkout, env });
   const [packed = ""] = (await readdir(checkout)).filter((name) => name.endsWith(".tgz"));
 
   project = join(folder, "project");
-  await cp(join(PROJECT, "LICENSE"), join(project, "LICENSE"));
+  cpSync(join(PROJECT, "LICENSE"), join(project, "LICENSE"));
   await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
   await execa("npm", ["install", "--no-audit", "--no-fund", join(checkout, packed)], { cwd: project, env });
 });

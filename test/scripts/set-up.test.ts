@@ -4,7 +4,8 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { cpSync } from "node:fs";
+import { access, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -378,7 +379,8 @@ type Clone = Awaited<ReturnType<typeof makeClone>>;
 async function makeClone(programs: Readonly<Record<string, string>>) {
   const folder = await mkdtemp(join(tmpdir(), "set-up-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
-  for (const file of SET_UP_FILES) await cp(join(PROJECT_FOLDER, file), join(folder, file), { recursive: true });
+  // In the other way of copying, Node looks at every folder above each file: twenty times the work.
+  for (const file of SET_UP_FILES) cpSync(join(PROJECT_FOLDER, file), join(folder, file), { recursive: true });
   for (const file of ["package.json", "package-lock.json"]) await writeFile(join(folder, file), "{}");
   const bin = await writePrograms(join(folder, "bin"), programs);
 

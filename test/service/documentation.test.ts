@@ -2,7 +2,8 @@
  * The snippets and commands of README.md, docs/templates.md and docs/deploy: each Typst and JSON block is rendered by the real service,
  * each row of mistakes is sent, and each shell command is run, or found among those that are run elsewhere.
  */
-import { chmod, cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { cpSync } from "node:fs";
+import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
@@ -147,7 +148,7 @@ describe("docs/templates-in-ci.md", async () => {
   it("has commands that pass for templates that are as expected, and fail with a report for one that is not", async () => {
     const folder = await makeCheckout();
     for (const name of ["invoice", "brand-letter"]) {
-      await cp(join(PROJECT, "examples", name), join(folder, "templates", name), { recursive: true });
+      cpSync(join(PROJECT, "examples", name), join(folder, "templates", name), { recursive: true });
     }
     const command = join(folder, ".bin/document-rendering");
     await writeFile(command, `#!/bin/sh\nexec node ${PROGRAM} "$@"\n`, { mode: 0o755 });
@@ -187,7 +188,7 @@ async function makeCheckout(): Promise<string> {
   const folder = await makeTemporaryFolder("documentation-test-");
   await mkdir(join(folder, ".local"));
   await writeFile(join(folder, ".local/api-token"), `${API_TOKEN}\n`);
-  for (const name of ["docs", "examples"]) await cp(join(PROJECT, name), join(folder, name), { recursive: true });
+  for (const name of ["docs", "examples"]) cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
   const bin = join(folder, ".bin");
   await mkdir(bin);
   await symlink(typstPath(), join(bin, "typst"));

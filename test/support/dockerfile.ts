@@ -1,5 +1,6 @@
 /** What the Dockerfile says of the images that it makes. */
-import { cp, readFile } from "node:fs/promises";
+import { cpSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { DockerfileParser, type From, type Instruction } from "dockerfile-ast";
 
@@ -56,7 +57,7 @@ export async function copyImageFiles(target: string, folder: string): Promise<vo
       // Paths from the root are those of other stages.
       if (path.startsWith("/")) continue;
       const copy = join(folder, place, place.endsWith("/") ? basename(path) : "");
-      await cp(new URL(path, ROOT), copy, { recursive: true });
+      cpSync(new URL(path, ROOT), copy, { recursive: true });
     }
   }
 }

@@ -17,6 +17,7 @@ import { killIfThere } from "../../../backend/processes/proc.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { renderArguments } from "../../../compile/command-line.ts";
 import { findOnPath } from "../../../machine/programs.mjs";
+import { ANY_CHARACTER } from "../../support/any-character.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { expectNothingLeft } from "../../support/leftovers.ts";
 import { expectProblem } from "../../support/problems.ts";
@@ -126,7 +127,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     const { launcher, folder } = await openLauncher({ shellName });
     const words = fc.array(
       fc.oneof(
-        fc.string({ unit: "binary", maxLength: 20 }),
+        fc.string({ unit: ANY_CHARACTER, maxLength: 20 }),
         fc.string({ unit: fc.constantFrom(..."'\"\\$`!*?[](){}<>|&;#~ \t\n\r=%^-"), maxLength: 20 }),
       ),
       { maxLength: 5 },

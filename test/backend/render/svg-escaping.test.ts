@@ -8,6 +8,7 @@ import { describe, expect, it } from "vitest";
 import { escapeSvg, SvgEscaper } from "../../../backend/render/svg-escaping.ts";
 import { writeExampleProject } from "../../../scripts/example-project.ts";
 import { exampleNames } from "../../../scripts/example-request.ts";
+import { ANY_CHARACTER } from "../../support/any-character.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { binaryFile } from "../../support/request-files.ts";
 import { expectWellFormed, readSvg } from "../../support/svg-reader.ts";
@@ -80,7 +81,7 @@ const NASTY_PIECES = [
 const nastyText = fc
   .oneof(
     { weight: 3, arbitrary: fc.string({ unit: fc.constantFrom(...NASTY_PIECES), minLength: 1, maxLength: 12 }) },
-    { weight: 1, arbitrary: fc.string({ unit: "binary", minLength: 1, maxLength: 40 }) },
+    { weight: 1, arbitrary: fc.string({ unit: ANY_CHARACTER, minLength: 1, maxLength: 40 }) },
   )
   .filter((text) => !text.startsWith("\ufeff"));
 
