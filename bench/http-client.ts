@@ -25,7 +25,7 @@ export async function ask(
   socket ??= connect({ host: url.hostname, port: Number(url.port), noDelay: true }).on("error", () => {});
   const fields = { Host: url.host, "Content-Length": String(Buffer.byteLength(body)), ...headers };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`${method} ${url.pathname} HTTP/1.1\r\n${lines.join("")}\r\n${body}`);
+  socket.write(`${method} ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join("")}\r\n${body}`);
   const head = await readAnswer(socket);
   kept.push(socket);
   if (!head.startsWith("HTTP/1.1 200 ")) throw new Error(`${url.pathname}: ${head.slice(0, head.indexOf("\r"))}`);
