@@ -16,7 +16,7 @@ beforeAll(async () => {
   service = await startTestService({
     settings: { SERVICE_MAX_OUTPUT_BYTES: "2000000" },
     // In processor time, so that a busy machine does not exceed it.
-    backendSettings: { SERVICE_RENDER_TIMEOUT_SECONDS: "600", SERVICE_RENDER_CPU_SECONDS: "1" },
+    backendSettings: { SERVICE_RENDER_TIMEOUT_SECONDS: "600", SERVICE_RENDER_CPU_SECONDS: "2" },
   });
   return () => service.stop();
 });
