@@ -123,9 +123,10 @@ class RenderJob {
     let isHandedOver = false;
     try {
       const compilation = await this.#compile(output);
-      // The process served this render alone, so one for the next request with the same command line is started ahead.
-      this.#resources.warmPool.prepareNext(this.#command);
       const outcome = compilation.kind === "compiled" ? await this.#outcomeOf(compilation, output) : compilation;
+      // The process served this render alone, so one for the next request with the same command line is started ahead. Not earlier: a
+      // render that still held the only slot would count as load, and the process would wait without its fonts.
+      this.#resources.warmPool.prepareNext(this.#command);
       isHandedOver = outcome.kind === "rendered";
       return outcome;
     } finally {

@@ -86,6 +86,14 @@ describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
     expect(names.size).toBe(3);
   });
 
+  it("has found its fonts although there is one slot, and the render before it went on after its compile", async () => {
+    const backend = await backendFor({ ...SANDBOX, SERVICE_MAX_CONCURRENT_RENDERS: "1" });
+    // Compiled again, to learn why there is no page.
+    const answer = await backend.render({ source: "text", output: { format: "pdf", pages: "9" } });
+    expect(answer.status).toBe(422);
+    await waitingProcess(backend.workDirectory);
+  });
+
   it("lets a template that has the name read only itself, and does not wait again", async () => {
     const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
     const name = `/${basename(waiting.fifo)}`;
