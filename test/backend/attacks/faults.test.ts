@@ -298,15 +298,17 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
       SERVICE_WARM_RENDERS: String(WARM),
     });
     const { pid } = backend.process;
-    /** The FIFOs of programs that run or wait, and the descriptors besides these and the two of each shell. */
+    /** The FIFOs of programs that run or wait, the Unix sockets, of which each shell has two, and all other descriptors. */
     const descriptors = async () => {
-      // How many shells there are depends on how many renders have run at once.
-      const shells = readProc(`${pid}/task/${pid}/children`).trim().split(" ");
       const names = await readdir(`/proc/${pid}/fd`);
       const targets = await Promise.all(names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => "")));
+      const lines = readProc(`${pid}/net/unix`).split("\n");
+      const unixSockets = new Set(lines.map((line) => `socket:[${line.split(/\s+/)[6]}]`));
       const fifos = targets.filter((target) => target.startsWith(join(folder, "launcher"))).length;
-      return { fifos, others: targets.length - fifos - 2 * shells.length };
+      const sockets = targets.filter((target) => unixSockets.has(target)).length;
+      return { fifos, sockets, others: targets.length - fifos - sockets };
     };
+    const { sockets } = await descriptors();
     const settled = () => expect.poll(() => typstProcessesOf(folder).length).toBe(WARM);
     await Promise.all(Array.from({ length: CLIENTS }, () => send(backend, { source: "x" })));
     await settled();
@@ -356,11 +358,10 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
     const samples = parseMetrics(await (await fetch(new URL("/metrics", backend.url))).text());
     const gauges = ["service_renders_running", "service_renders_waiting", "service_temp_reserved_bytes"];
     expect(gauges.map((name) => sampleValue(samples, name, {}))).toEqual([0, 0, 0]);
-    // One is the connection that asked for the metrics. A shell that was just ending may have been counted without its two. A leak
-    // in one kind of outcome would be at least `ENOUGH`.
-    const mostMore = 1 + 2 * (SLOTS + WARM);
-    expect(mostMore).toBeLessThan(ENOUGH);
-    await expect.poll(async () => (await descriptors()).others).toBeLessThanOrEqual(before + mostMore);
+    // One is the connection that asked for the metrics.
+    await expect.poll(async () => (await descriptors()).others).toBeLessThanOrEqual(before + 1);
+    // How many shells there are depends on how many renders have run at once.
+    await expect.poll(async () => (await descriptors()).sockets).toBeLessThanOrEqual(sockets + 2 * (SLOTS + WARM));
     await expect.poll(async () => (await descriptors()).fifos).toBeLessThanOrEqual(2 * WARM);
     await backend.stop();
     expect(processesOf(folder)).toEqual([]);
