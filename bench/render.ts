@@ -25,6 +25,8 @@ const ROUNDS = 15;
 const RENDERS_PER_ROUND = 8;
 /** The pause between two requests, like that between people's requests: a process that is started ahead gets ready in it. */
 const PAUSE_MILLISECONDS = 50;
+/** Until V8 has compiled what every request runs; until then there are about a tenth fewer renders per second (measured). */
+const WARM_UP_SECONDS = 30;
 const LOAD_ROUNDS = 5;
 const LOAD_SECONDS = 4;
 const OVERLOAD_FACTOR = 10;
@@ -83,10 +85,15 @@ async function backendMilliseconds(backend: LocalBackend, { body }: Document, co
 }
 
 /** Good answers per second for this many clients, each sending its next request as soon as it has its answer. */
-async function goodAnswersPerSecond(backend: LocalBackend, { body }: Document, clients: number): Promise<number> {
+async function goodAnswersPerSecond(
+  backend: LocalBackend,
+  { body }: Document,
+  clients: number,
+  seconds = LOAD_SECONDS,
+): Promise<number> {
   let good = 0;
   const started = performance.now();
-  const isOver = () => performance.now() - started > LOAD_SECONDS * 1000;
+  const isOver = () => performance.now() - started > seconds * 1000;
   await Promise.all(
     Array.from({ length: clients }, async () => {
       while (!isOver()) {
@@ -98,7 +105,7 @@ async function goodAnswersPerSecond(backend: LocalBackend, { body }: Document, c
       }
     }),
   );
-  return good / LOAD_SECONDS;
+  return good / seconds;
 }
 
 /** Renders per second of `xargs -P <cap> typst compile`. */
@@ -112,8 +119,6 @@ function xargsPerSecond(typstPath: string, { directory }: Document, count: numbe
 async function aloneRow(backend: LocalBackend, typstPath: string, document: Document): Promise<Table["rows"][number]> {
   const commandLine: number[] = [];
   const service: number[] = [];
-  commandLineMilliseconds(typstPath, document);
-  await backendMilliseconds(backend, document, 20);
   for (let round = 0; round < ROUNDS; round++) {
     commandLine.push(...commandLineMilliseconds(typstPath, document));
     service.push(...(await backendMilliseconds(backend, document, RENDERS_PER_ROUND)));
@@ -125,11 +130,11 @@ async function aloneRow(backend: LocalBackend, typstPath: string, document: Docu
 /** The rows for full capacity and for overload. Each ratio is the median of the rounds' ratios. */
 async function loadRows(backend: LocalBackend, typstPath: string, document: Document) {
   const rounds: { atCap: number; xargs: number; overload: number }[] = [];
-  for (let round = -1; round < LOAD_ROUNDS; round++) {
+  for (let round = 0; round < LOAD_ROUNDS; round++) {
     const atCap = await goodAnswersPerSecond(backend, document, CAP);
     const xargs = xargsPerSecond(typstPath, document, Math.round(atCap * LOAD_SECONDS));
     const overload = await goodAnswersPerSecond(backend, document, CAP * OVERLOAD_FACTOR);
-    if (round >= 0) rounds.push({ atCap, xargs, overload });
+    rounds.push({ atCap, xargs, overload });
   }
   const medianOf = (figure: (round: (typeof rounds)[number]) => number) => median(rounds.map(figure));
   const atCap = medianOf((round) => round.atCap);
@@ -197,6 +202,8 @@ async function main(): Promise<void> {
     const capacityRows: Table["rows"] = [];
     const overloadRows: Table["rows"] = [];
     for (const document of documents) {
+      progress(`${document.name}: warming up …`);
+      await goodAnswersPerSecond(backend, document, CAP, WARM_UP_SECONDS);
       progress(`${document.name}: alone …`);
       aloneRows.push(await aloneRow(backend, typstPath, document));
       progress(`${document.name}: at full capacity and under overload …`);
@@ -245,7 +252,7 @@ async function main(): Promise<void> {
 
 Made by \`npm run bench:render\` on ${describeMachine()}. The backend is asked over HTTP on the loopback interface, sandboxed
 by bubblewrap, with processes started ahead; \`typst compile\` reads the same project from disk. The client runs on the same
-cores.
+cores. Each document is rendered for ${WARM_UP_SECONDS} s before it is measured.
 
 Single requests and single compiles are ${PAUSE_MILLISECONDS} ms apart:
 
