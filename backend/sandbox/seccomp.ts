@@ -14,82 +14,32 @@ interface Architecture {
 const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   x64: {
     audit: 0xc000003e,
+    // biome-ignore format: a table.
     numbers: {
-      ...{
-        read: 0,
-        write: 1,
-        open: 2,
-        close: 3,
-        stat: 4,
-        fstat: 5,
-        lstat: 6,
-        poll: 7,
-        lseek: 8,
-        mmap: 9,
-        mprotect: 10,
-      },
-      ...{ munmap: 11, brk: 12, rt_sigaction: 13, rt_sigprocmask: 14, rt_sigreturn: 15, pread64: 17, readv: 19 },
-      ...{ writev: 20, access: 21, sched_yield: 24, mremap: 25, madvise: 28, nanosleep: 35, getpid: 39, clone: 56 },
-      ...{
-        execve: 59,
-        exit: 60,
-        wait4: 61,
-        uname: 63,
-        fcntl: 72,
-        getcwd: 79,
-        readlink: 89,
-        getrlimit: 97,
-        sysinfo: 99,
-      },
-      ...{
-        capget: 125,
-        capset: 126,
-        sigaltstack: 131,
-        prctl: 157,
-        arch_prctl: 158,
-        gettid: 186,
-        tkill: 200,
-        futex: 202,
-      },
-      ...{ sched_getaffinity: 204, getdents64: 217, set_tid_address: 218, restart_syscall: 219, clock_gettime: 228 },
-      ...{ clock_nanosleep: 230, exit_group: 231, tgkill: 234, openat: 257, newfstatat: 262, readlinkat: 267 },
-      ...{ ppoll: 271, set_robust_list: 273, prlimit64: 302, getrandom: 318, membarrier: 324 },
-      ...{ statx: 332, rseq: 334, clone3: 435, faccessat2: 439, landlock_create_ruleset: 444, landlock_add_rule: 445 },
-      ...{ landlock_restrict_self: 446 },
+      read: 0, write: 1, open: 2, close: 3, stat: 4, fstat: 5, lstat: 6, poll: 7, lseek: 8, mmap: 9, mprotect: 10,
+      munmap: 11, brk: 12, rt_sigaction: 13, rt_sigprocmask: 14, rt_sigreturn: 15, pread64: 17, readv: 19, writev: 20,
+      access: 21, sched_yield: 24, mremap: 25, madvise: 28, nanosleep: 35, getpid: 39, clone: 56, execve: 59,
+      exit: 60, wait4: 61, uname: 63, fcntl: 72, getcwd: 79, readlink: 89, getrlimit: 97, sysinfo: 99, capget: 125,
+      capset: 126, sigaltstack: 131, prctl: 157, arch_prctl: 158, gettid: 186, tkill: 200, futex: 202,
+      sched_getaffinity: 204, getdents64: 217, set_tid_address: 218, restart_syscall: 219, clock_gettime: 228,
+      clock_nanosleep: 230, exit_group: 231, tgkill: 234, openat: 257, newfstatat: 262, readlinkat: 267, ppoll: 271,
+      set_robust_list: 273, prlimit64: 302, getrandom: 318, membarrier: 324, statx: 332, rseq: 334, clone3: 435,
+      faccessat2: 439, landlock_create_ruleset: 444, landlock_add_rule: 445, landlock_restrict_self: 446,
     },
   },
   arm64: {
     audit: 0xc00000b7,
+    // biome-ignore format: a table.
     numbers: {
-      ...{
-        getcwd: 17,
-        fcntl: 25,
-        faccessat: 48,
-        openat: 56,
-        close: 57,
-        getdents64: 61,
-        lseek: 62,
-        read: 63,
-        write: 64,
-      },
-      ...{ readv: 65, writev: 66, pread64: 67, ppoll: 73, readlinkat: 78, newfstatat: 79, fstat: 80, capget: 90 },
-      ...{ capset: 91, exit: 93, exit_group: 94, set_tid_address: 96, futex: 98, set_robust_list: 99, nanosleep: 101 },
-      ...{ clock_gettime: 113, clock_nanosleep: 115, sched_getaffinity: 123, sched_yield: 124, restart_syscall: 128 },
-      ...{ tkill: 130, tgkill: 131, sigaltstack: 132, rt_sigaction: 134, rt_sigprocmask: 135, rt_sigreturn: 139 },
-      ...{
-        uname: 160,
-        prctl: 167,
-        getpid: 172,
-        gettid: 178,
-        sysinfo: 179,
-        brk: 214,
-        munmap: 215,
-        mremap: 216,
-        clone: 220,
-      },
-      ...{ execve: 221, mmap: 222, mprotect: 226, madvise: 233, wait4: 260, prlimit64: 261, getrandom: 278 },
-      ...{ membarrier: 283, statx: 291, rseq: 293, clone3: 435, faccessat2: 439, landlock_create_ruleset: 444 },
-      ...{ landlock_add_rule: 445, landlock_restrict_self: 446 },
+      getcwd: 17, fcntl: 25, faccessat: 48, openat: 56, close: 57, getdents64: 61, lseek: 62, read: 63, write: 64,
+      readv: 65, writev: 66, pread64: 67, ppoll: 73, readlinkat: 78, newfstatat: 79, fstat: 80, capget: 90,
+      capset: 91, exit: 93, exit_group: 94, set_tid_address: 96, futex: 98, set_robust_list: 99, nanosleep: 101,
+      clock_gettime: 113, clock_nanosleep: 115, sched_getaffinity: 123, sched_yield: 124, restart_syscall: 128,
+      tkill: 130, tgkill: 131, sigaltstack: 132, rt_sigaction: 134, rt_sigprocmask: 135, rt_sigreturn: 139,
+      uname: 160, prctl: 167, getpid: 172, gettid: 178, sysinfo: 179, brk: 214, munmap: 215, mremap: 216, clone: 220,
+      execve: 221, mmap: 222, mprotect: 226, madvise: 233, wait4: 260, prlimit64: 261, getrandom: 278,
+      membarrier: 283, statx: 291, rseq: 293, clone3: 435, faccessat2: 439, landlock_create_ruleset: 444,
+      landlock_add_rule: 445, landlock_restrict_self: 446,
     },
   },
 };
@@ -128,7 +78,6 @@ export function seccompFilter(architectureName: string): Buffer | null {
   const architecture = ARCHITECTURES[architectureName];
   if (architecture === undefined) return null;
   const { audit, numbers } = architecture;
-  const rules: readonly [string, Rule][] = Object.entries(SYSTEM_CALL_RULES);
   const numberOf: Readonly<Record<string, number | undefined>> = numbers;
   return assemble([
     [LOAD, 0, 0, ARCHITECTURE_OFFSET],
@@ -137,7 +86,7 @@ export function seccompFilter(architectureName: string): Buffer | null {
     [LOAD, 0, 0, NUMBER_OFFSET],
     [JUMP_IF_AT_LEAST, 0, 1, X32_BIT],
     [RETURN, 0, 0, KILL_PROCESS],
-    ...rules.flatMap(([call, rule]) => {
+    ...SYSTEM_CALL_RULES.flatMap(([call, rule]) => {
       const number = numberOf[call];
       return number === undefined ? [] : onCall(number, rule);
     }),
