@@ -48,7 +48,7 @@ export async function placeOf(file: string): Promise<string> {
   return join(await realpath(folder).catch(() => folder), basename(file));
 }
 
-export function digestOf(bytes: Uint8Array): string {
+function digestOf(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 

@@ -4,7 +4,7 @@
  */
 import type { ProblemCode } from "../rules/problem.ts";
 
-export const PROBLEM_ADVICE: Readonly<Record<ProblemCode, string>> = {
+const PROBLEM_ADVICE: Readonly<Record<ProblemCode, string>> = {
   invalid_request: "Correct the fields that it names and send the request again.",
   unsupported_format: "Choose PDF, PNG or SVG.",
   invalid_template_path:

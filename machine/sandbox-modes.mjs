@@ -7,7 +7,7 @@
 /** What `auto` tries, in this order. It never turns the sandbox off. */
 export const AUTOMATIC_MODES = /** @type {const} */ (["bubblewrap", "landlock"]);
 
-export const SANDBOX_CHOICES = /** @type {const} */ ([...AUTOMATIC_MODES, "auto", "none"]);
+const SANDBOX_CHOICES = /** @type {const} */ ([...AUTOMATIC_MODES, "auto", "none"]);
 
 /** @typedef {(typeof SANDBOX_CHOICES)[number]} SandboxChoice */
 /** @typedef {Exclude<SandboxChoice, "auto">} SandboxMode */

@@ -18,7 +18,7 @@ export function completionsFor(draft: () => Draft, ownKey: () => string): readon
 }
 
 /** Names of members of `data`, and of variables that a loop or a closure takes from it. */
-export function completeMember(context: CompletionContext, { data }: Pick<Draft, "data">): CompletionResult | null {
+function completeMember(context: CompletionContext, { data }: Pick<Draft, "data">): CompletionResult | null {
   const { text: line, from } = context.state.doc.lineAt(context.pos);
   const before = line.slice(Math.max(0, context.pos - from - MAX_CHAIN_CODE_UNITS), context.pos - from);
   const [, root, chain = "", typed = ""] = CHAIN.exec(before) ?? [];
@@ -89,7 +89,7 @@ function parsed(text: string): unknown {
 }
 
 /** Names of files within a string. */
-export function completeFile(
+function completeFile(
   context: CompletionContext,
   { files }: Pick<Draft, "files">,
   ownKey: string,
@@ -112,7 +112,7 @@ export function completeFile(
 }
 
 /** The path of one file as another one names it: relative to the folder of the other. */
-export function relativePath(fromKey: string, toKey: string): string {
+function relativePath(fromKey: string, toKey: string): string {
   const from = fromKey.split("/").slice(0, -1);
   const to = toKey.split("/");
   let shared = 0;

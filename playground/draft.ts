@@ -101,7 +101,7 @@ export function requestBody(draft: Draft): string {
 }
 
 /** The files that are sent. As in the command line, the schema of the data is one of them only if the template names it. */
-export function sentFiles({ source, files }: Draft): readonly DraftFile[] {
+function sentFiles({ source, files }: Draft): readonly DraftFile[] {
   return source.includes(SCHEMA_FILE) ? files : files.filter(({ key }) => key !== SCHEMA_FILE);
 }
 

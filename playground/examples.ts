@@ -24,7 +24,7 @@ export function draftOfExample({ body, schema }: ExampleEntry): Draft {
  * Makes a draft from a valid request body. `data` stays unchanged as text: numbers keep their digits, and the editor shows it as
  * it was written.
  */
-export function draftOfBody(json: string): Draft {
+function draftOfBody(json: string): Draft {
   const body = new TextEncoder().encode(json);
   const parsed = parseRenderRequest(body, DEFAULT_LIMITS);
   if (!parsed.ok) throw new Error(`not a request: ${parsed.problem.detail}`);

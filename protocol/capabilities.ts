@@ -14,7 +14,7 @@ import {
 import { CODE_POINTS_PATTERN, commonCodePoints, formatCodePoints, parseCodePoints } from "./code-points.ts";
 
 /** Rises when a member changes its meaning. New members do not raise it. */
-export const CAPABILITIES_VERSION = 1;
+const CAPABILITIES_VERSION = 1;
 
 /** The path of the document, at the edge and at a backend. */
 export const CAPABILITIES_PATH = "/capabilities.json";

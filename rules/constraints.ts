@@ -30,7 +30,7 @@ import { ORIGINS, PROBLEM_MEDIA_TYPE, PROBLEMS } from "./problem.ts";
 import { ERROR_TYPES } from "./validation-errors.ts";
 
 /** The rules for the keys of `files`, without limits. They are the same for every deployment. */
-export const FILES_KEY_RULES_DOCUMENT = {
+const FILES_KEY_RULES_DOCUMENT = {
   rules_version: RULES_VERSION,
   key_pattern: KEY_PATTERN,
   key_pattern_flavour: "pcre",
@@ -42,7 +42,7 @@ export const FILES_KEY_RULES_DOCUMENT = {
 } as const;
 
 /** The rules for `output`. They are the same for every deployment. */
-export const OUTPUT_RULES_DOCUMENT = {
+const OUTPUT_RULES_DOCUMENT = {
   output_rules_version: OUTPUT_RULES_VERSION,
   formats: OUTPUT_FORMATS,
   pdf: {

@@ -24,9 +24,9 @@ export interface Row {
 }
 
 /** One run should not make more documents than this. */
-export const MAX_ROWS = 100_000;
+const MAX_ROWS = 100_000;
 
-export const KINDS_IN_WORDS = "JSON Lines, a JSON array, or CSV with a header row";
+const KINDS_IN_WORDS = "JSON Lines, a JSON array, or CSV with a header row";
 const CSV_EXTENSIONS: ReadonlySet<string> = new Set([".csv", ".tsv", ".tab"]);
 const JSON_LINES_EXTENSIONS: ReadonlySet<string> = new Set([".jsonl", ".ndjson"]);
 const DELIMITERS = [",", ";", "\t"];

@@ -27,7 +27,7 @@ import type { DataText } from "../project/request.ts";
 import { type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
 
 /** The service's own default: it answers 408 when a render takes longer. */
-export const RENDER_TIMEOUT_SECONDS = RENDER_TIME_SETTINGS.renderTimeoutSeconds.default;
+const RENDER_TIMEOUT_SECONDS = RENDER_TIME_SETTINGS.renderTimeoutSeconds.default;
 /** Typst's diagnostics are far shorter. The bound keeps a template from filling the memory with them. */
 const MAX_DIAGNOSTICS_BYTES = 16 * 1024 ** 2;
 

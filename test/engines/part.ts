@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 
 export const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
-export const API_TOKEN = "a-callers-token-of-the-engines-test";
+const API_TOKEN = "a-callers-token-of-the-engines-test";
 export const BACKEND_TOKEN = "a-backends-token-of-the-engines-test";
 export const TOKEN_VARIABLES = {
   SERVICE_API_TOKENS: `engines-test:${API_TOKEN}`,

@@ -260,9 +260,9 @@ export const dateObjectText: Arbitrary<string> = fc.letrec<{ value: string }>((t
 })).value;
 
 /** Any JSON value that Typst can read. */
-export const tidyValueText = valueText(stringOf(encodableText), memberName);
+const tidyValueText = valueText(stringOf(encodableText), memberName);
 /** Any JSON value. */
-export const wildValueText = valueText(wildScalarText, weighted([3, memberName], [1, brokenText]));
+const wildValueText = valueText(wildScalarText, weighted([3, memberName], [1, brokenText]));
 
 /** A value inside nested containers: an array or an object for each bit. */
 function nested(depth: number, bits: readonly boolean[], leaf: string): string {
@@ -541,7 +541,7 @@ const mixedRequest: Arbitrary<string> = fc.oneof(
 );
 
 /** The JSON text of a request, or rarely of another value. */
-export const requestText: Arbitrary<string> = weighted(
+const requestText: Arbitrary<string> = weighted(
   [8, tidyRequest],
   [8, mixedRequest],
   [8, wildRequest],
