@@ -27,7 +27,7 @@ const MAX_OBJECT_BYTES = 1024 ** 2;
 const MAX_READ_BYTES = 32 * 1024 ** 2;
 /** `%%EOF` and the offset before it are in the last kilobyte. */
 const TAIL_BYTES = 1024;
-/** Pieces are small, because Flate expands them up to a thousand times before the bytes can be counted. */
+/** Chunks are small, because Flate expands them up to a thousand times before the bytes can be counted. */
 const PIECE_BYTES = 16_384;
 
 export interface PdfStream {
@@ -221,12 +221,12 @@ function readSection(
 function decoded(raw: Uint8Array, filter: string | null, maxBytes: number): Uint8Array {
   if (filter === null) return raw.length <= maxBytes ? raw : unreadable(`A stream has more than ${maxBytes} bytes.`);
   if (filter !== "FlateDecode") return unreadable("A stream is encoded by a filter other than Flate.");
-  const pieces: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   let size = 0;
-  const inflater = new Unzlib((piece) => {
-    size += piece.length;
+  const inflater = new Unzlib((chunk) => {
+    size += chunk.length;
     if (size > maxBytes) unreadable(`A stream has more than ${maxBytes} bytes.`);
-    pieces.push(piece);
+    chunks.push(chunk);
   });
   try {
     for (let start = 0; start < raw.length; start += PIECE_BYTES) {
@@ -235,7 +235,7 @@ function decoded(raw: Uint8Array, filter: string | null, maxBytes: number): Uint
   } catch (error) {
     throw error instanceof PdfSyntaxError ? error : new PdfSyntaxError("A stream cannot be decoded.", { cause: error });
   }
-  return joined(pieces);
+  return joined(chunks);
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {

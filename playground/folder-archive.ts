@@ -9,7 +9,7 @@ export interface ArchiveBounds {
   readonly maxBytes: number;
 }
 
-/** Deflate expands its input at most about a thousand times: each piece to some 16 MiB, before the bytes are counted. */
+/** Deflate expands its input at most about a thousand times: each chunk to some 16 MiB, before the bytes are counted. */
 const PIECE_BYTES = 16 * 1024;
 
 /** The oldest date that a ZIP can hold. It is always the same, so archives of the same folder have the same bytes. */
@@ -23,18 +23,18 @@ export function archiveOf(folder: readonly FolderFile[]): Uint8Array<ArrayBuffer
 
 /** The files of an archive that belong to a project; or a sentence that says why it is not opened. */
 export function folderOfArchive(archive: Uint8Array, { maxFiles, maxBytes }: ArchiveBounds): FolderFile[] | string {
-  const entries: { readonly path: string; readonly pieces: Uint8Array<ArrayBuffer>[] }[] = [];
+  const entries: { readonly path: string; readonly chunks: Uint8Array<ArrayBuffer>[] }[] = [];
   let unpackedBytes = 0;
   let isBroken = false;
   const add = (file: UnzipFile) => {
     if (file.name.endsWith("/") || !belongsToProject(file.name)) return;
-    const entry = { path: file.name, pieces: [] as Uint8Array<ArrayBuffer>[] };
+    const entry = { path: file.name, chunks: [] as Uint8Array<ArrayBuffer>[] };
     entries.push(entry);
     if (entries.length > maxFiles) return;
-    file.ondata = (error, piece) => {
+    file.ondata = (error, chunk) => {
       if (error !== null) isBroken = true;
-      unpackedBytes += piece?.length ?? 0;
-      if (piece && unpackedBytes <= maxBytes) entry.pieces.push(new Uint8Array(piece));
+      unpackedBytes += chunk?.length ?? 0;
+      if (chunk && unpackedBytes <= maxBytes) entry.chunks.push(new Uint8Array(chunk));
     };
     file.start();
   };
@@ -51,7 +51,7 @@ export function folderOfArchive(archive: Uint8Array, { maxFiles, maxBytes }: Arc
   }
   if (isBroken || entries.length === 0) return "The file is not a ZIP archive that can be read here.";
   return withoutCommonFolder(
-    entries.map(({ path, pieces }) => ({ path: path.replaceAll("\\", "/"), bytes: joinedBytes(pieces) })),
+    entries.map(({ path, chunks }) => ({ path: path.replaceAll("\\", "/"), bytes: joinedBytes(chunks) })),
   );
 }
 

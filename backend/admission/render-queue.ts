@@ -60,7 +60,7 @@ type Entry =
   | {
       readonly kind: "admitted";
       readonly withdrawn: AbortSignal | null;
-      readonly leave: ReturnType<CallerLoad<Waiter>["admit"]>;
+      readonly endRender: ReturnType<CallerLoad<Waiter>["admit"]>;
     }
   | { readonly kind: "full"; readonly cause: QueueCause }
   | { readonly kind: "left" };
@@ -128,7 +128,7 @@ export class RenderQueue {
         if (result !== null) return { kind: "done", result, waitedSeconds };
       } finally {
         const ended = this.#clock.nowSeconds();
-        entry.leave(ended, isStopped);
+        entry.endRender(ended, isStopped);
         this.#running--;
         if (!isStopped) this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
         this.#admitWaiting();
@@ -223,8 +223,8 @@ export class RenderQueue {
   #admit({ load, settle }: Waiter, loan: AbortController | null): void {
     this.#running++;
     load.latestTurn = ++this.#turns;
-    const leave = load.admit(this.#clock.nowSeconds(), loan !== null);
-    settle({ kind: "admitted", withdrawn: loan?.signal ?? null, leave });
+    const endRender = load.admit(this.#clock.nowSeconds(), loan !== null);
+    settle({ kind: "admitted", withdrawn: loan?.signal ?? null, endRender });
   }
 
   /** While a request waits, a free slot is one that is kept for others. */

@@ -110,7 +110,7 @@ export function buildBackend(
     capabilities,
   });
   const pendingAnswers = new PendingAnswers();
-  let stage: "serving" | "leaving" | "draining" = "serving";
+  let stage: "serving" | "stopping" | "draining" = "serving";
 
   const app: FastifyInstance = Fastify({
     logger: { level: settings.logLevel, serializers: { err: describeError } },
@@ -208,7 +208,7 @@ export function buildBackend(
   return {
     app,
     announceStop: () => {
-      if (stage === "serving") stage = "leaving";
+      if (stage === "serving") stage = "stopping";
     },
     startDraining: () => {
       stage = "draining";

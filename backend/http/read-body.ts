@@ -15,7 +15,7 @@ export type BodyReading =
 
 /** How long a body may take to arrive. The edge holds all of it before it forwards it. */
 const BODY_TIMEOUT_MILLISECONDS = 60_000;
-/** The longest time between two pieces of a body. */
+/** The longest time between two chunks of a body. */
 const BODY_SILENCE_MILLISECONDS = 10_000;
 
 /** `Retry-After` if there is no memory for a body. */
@@ -64,10 +64,10 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
     const refuse = (refusal: Problem) => finish({ kind: "refused", problem: refusal });
     const total = setTimeout(() => refuse(bodyTooSlow()), BODY_TIMEOUT_MILLISECONDS);
     const silence = setTimeout(() => refuse(bodyTooSlow()), BODY_SILENCE_MILLISECONDS);
-    const take = (piece: Buffer) => {
+    const take = (chunk: Buffer) => {
       silence.refresh();
-      const bytes = collector.capacityWith(piece.length);
-      const problem = memory.resize(bytes) ? collector.add(piece) : noMemory(memory.isOverShare(bytes));
+      const bytes = collector.capacityWith(chunk.length);
+      const problem = memory.resize(bytes) ? collector.add(chunk) : noMemory(memory.isOverShare(bytes));
       if (problem !== null) refuse(problem);
     };
     message.on("data", take).on("end", end).on("close", abort).on("error", abort);
@@ -93,9 +93,9 @@ export async function drainBody(message: IncomingMessage): Promise<boolean> {
       message.pause();
       resolve();
     };
-    const count = (piece: Buffer) => {
+    const count = (chunk: Buffer) => {
       silence.refresh();
-      drainedBytes += piece.length;
+      drainedBytes += chunk.length;
       if (drainedBytes > MAX_DRAINED_BYTES) finish();
     };
     const timer = setTimeout(finish, MAX_DRAIN_MILLISECONDS);

@@ -29,7 +29,7 @@ export interface FifoReader {
  *
  * @returns whether all of it was written.
  */
-export async function writeFifo(path: string, pieces: readonly Buffer[], reader: FifoReader): Promise<boolean> {
+export async function writeFifo(path: string, chunks: readonly Buffer[], reader: FifoReader): Promise<boolean> {
   let hasReaderEnded = false;
   void reader.end.then(() => {
     hasReaderEnded = true;
@@ -53,7 +53,7 @@ export async function writeFifo(path: string, pieces: readonly Buffer[], reader:
     const opened = await retry(() => openSync(path, constants.O_WRONLY | constants.O_NONBLOCK), "ENXIO");
     if (opened === null) return false;
     descriptor = opened;
-    let rest = Buffer.concat(pieces);
+    let rest = Buffer.concat(chunks);
     while (rest.length > 0) {
       // EAGAIN: it is full.
       const writtenBytes = await retry(() => writeSync(opened, rest), "EAGAIN");

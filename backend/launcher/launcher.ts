@@ -37,7 +37,7 @@ export interface LaunchedProgram {
   /** How it ended. Never rejects: if its shell ends first, it counts as failed. */
   readonly end: Promise<ProgramEnd>;
   /** Writes the whole of its standard input and closes it. @returns whether all of it was written. */
-  write(pieces: readonly Buffer[]): Promise<boolean>;
+  write(chunks: readonly Buffer[]): Promise<boolean>;
   /** Kills it with everything that it has started. */
   kill(): void;
 }
@@ -88,7 +88,7 @@ export class Launcher {
       output: run.then((running) => running?.output ?? null),
       ancestorPid: run.then((running) => running?.ancestorPid ?? null),
       end: started.then(({ end }) => end).catch(failure),
-      write: async (pieces) => (await (await run)?.write(pieces)) ?? false,
+      write: async (chunks) => (await (await run)?.write(chunks)) ?? false,
       kill: () => {
         isKilled = true;
         void run.then((running) => running?.finish());

@@ -161,7 +161,7 @@ export class Shell {
   }
 
   /** Called by the run at its end. @param isClean whether nothing is left of it. */
-  leave(isClean: boolean): void {
+  runEnded(isClean: boolean): void {
     this.#run = null;
     if (!isClean) this.close();
   }
@@ -209,11 +209,11 @@ export class Run {
   }
 
   /** Writes its whole input once it has started. @returns whether all of it was written. */
-  async write(pieces: readonly Buffer[]): Promise<boolean> {
+  async write(chunks: readonly Buffer[]): Promise<boolean> {
     await this.ancestorPid;
     // The FIFO may be another program's by now.
     if (this.#isOver) return false;
-    const isWritten = await writeFifo(this.#inputPath, pieces, { end: this.end, kill: () => this.finish() });
+    const isWritten = await writeFifo(this.#inputPath, chunks, { end: this.end, kill: () => this.finish() });
     this.#closeInput();
     return isWritten;
   }
@@ -270,7 +270,7 @@ export class Run {
     // If the output was closed before its end, nothing shows whether a process still holds it. Of a program that was killed,
     // something may write to standard error for another moment, which must not be taken for words of the next program. A shell
     // that could not start one may have lost a stream on the way.
-    this.#shell.leave(end.kind === "exited" && this.output.readableEnded);
+    this.#shell.runEnded(end.kind === "exited" && this.output.readableEnded);
     this.#started.resolve(null);
     this.#ended.resolve(end);
   }
@@ -332,7 +332,7 @@ function startLine(command: ProgramCommand): string {
 }
 
 /** A text as one word, whatever it contains but NUL, which nothing in a command line can contain. */
-export function quote(text: string): string {
+function quote(text: string): string {
   if (text.includes("\0")) throw new TypeError("a command line cannot contain NUL");
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,5 +1,5 @@
 /**
- * ZIP archives of pages, packed page by page, so that only one small page or a few pieces of a large one are in memory at any
+ * ZIP archives of pages, packed page by page, so that only one small page or a few chunks of a large one are in memory at any
  * time.
  *
  * zlib compresses, on its thread pool. fflate only writes the container: its own compression starts a thread for each large
@@ -88,9 +88,9 @@ class Packer {
     this.#isSvg = extension === "svg";
     this.#maxPageBytes = maxPageBytes;
     this.#signal = signal;
-    this.#zip = new Zip((error, piece) => {
+    this.#zip = new Zip((error, chunk) => {
       if (error !== null) throw error;
-      this.#pending.push(piece);
+      this.#pending.push(chunk);
     });
   }
 
@@ -128,10 +128,10 @@ class Packer {
     try {
       await pipeline(
         file.createReadStream({ start: 0, highWaterMark: READ_BYTES }),
-        (pieces: AsyncIterable<Buffer>) => measured(this.#isSvg ? escapeSvg(pieces) : pieces, entry),
+        (chunks: AsyncIterable<Buffer>) => measured(this.#isSvg ? escapeSvg(chunks) : chunks, entry),
         createDeflateRaw({ level: this.#level, chunkSize: READ_BYTES }),
-        async (pieces: AsyncIterable<Buffer<ArrayBuffer>>) => {
-          for await (const { buffer, byteOffset, byteLength } of pieces) {
+        async (chunks: AsyncIterable<Buffer<ArrayBuffer>>) => {
+          for await (const { buffer, byteOffset, byteLength } of chunks) {
             result = await this.#write(entry, new Uint8Array(buffer, byteOffset, byteLength), false);
             if (result !== "kept") return;
           }
@@ -173,15 +173,15 @@ function escapeWhole(svg: Buffer): Buffer {
 }
 
 /** Updates the size and the checksum of an entry. */
-function measure(piece: Buffer, entry: ZipInputFile): void {
-  entry.size += piece.length;
-  entry.crc = crc32(piece, entry.crc);
+function measure(chunk: Buffer, entry: ZipInputFile): void {
+  entry.size += chunk.length;
+  entry.crc = crc32(chunk, entry.crc);
 }
 
-/** Yields the pieces and measures them. */
-async function* measured(pieces: AsyncIterable<Buffer>, entry: ZipInputFile): AsyncGenerator<Buffer> {
-  for await (const piece of pieces) {
-    measure(piece, entry);
-    yield piece;
+/** Yields the chunks and measures them. */
+async function* measured(chunks: AsyncIterable<Buffer>, entry: ZipInputFile): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    measure(chunk, entry);
+    yield chunk;
   }
 }

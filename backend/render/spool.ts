@@ -30,7 +30,7 @@ export class Spool {
   readonly #space: SpoolSpace;
   readonly #memory: Reservation;
   readonly #disk: Reservation;
-  #pieces: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #file: FileHandle | null = null;
   #size = 0;
 
@@ -41,7 +41,7 @@ export class Spool {
     this.#disk = space.disk.open(caller);
   }
 
-  /** Bytes appended, including a last piece that was not kept. */
+  /** Bytes appended, including a last chunk that was not kept. */
   get size(): number {
     return this.#size;
   }
@@ -49,39 +49,39 @@ export class Spool {
   /** The output if it is in memory; null if it is in a file. */
   get bytes(): Buffer | null {
     if (this.#file !== null) return null;
-    const [only, ...others] = this.#pieces;
-    return only !== undefined && others.length === 0 ? only : Buffer.concat(this.#pieces);
+    const [only, ...others] = this.#chunks;
+    return only !== undefined && others.length === 0 ? only : Buffer.concat(this.#chunks);
   }
 
   /**
-   * Appends a piece. After any result but `kept` the output is incomplete, and nothing more may be appended.
+   * Appends a chunk. After any result but `kept` the output is incomplete, and nothing more may be appended.
    *
    * @throws if the machine fails: disk full, work directory gone.
    */
-  async append(piece: Buffer): Promise<AppendResult> {
-    const size = this.#size + piece.length;
+  async append(chunk: Buffer): Promise<AppendResult> {
+    const size = this.#size + chunk.length;
     this.#size = size;
     if (size > this.#space.maxOutputBytes) return "too-large";
     if (this.#file === null) {
       if (size <= MAX_MEMORY_BYTES_PER_OUTPUT && this.#memory.resize(size)) {
-        this.#pieces.push(compact(piece));
+        this.#chunks.push(compact(chunk));
         return "kept";
       }
       if (!this.#disk.resize(size)) return "no-room";
       this.#file = await openNameless(this.#space.directory);
-      for (const earlier of this.#pieces.splice(0)) await writeWhole(this.#file, earlier);
+      for (const earlier of this.#chunks.splice(0)) await writeWhole(this.#file, earlier);
       this.#memory.resize(0);
     } else if (!this.#disk.resize(size)) {
       return "no-room";
     }
-    await writeWhole(this.#file, piece);
+    await writeWhole(this.#file, chunk);
     return "kept";
   }
 
-  /** The output from its beginning, in pieces of bounded size. */
+  /** The output from its beginning, in chunks of bounded size. */
   async *read(): AsyncGenerator<Buffer, void, void> {
     if (this.#file === null) {
-      yield* this.#pieces;
+      yield* this.#chunks;
       return;
     }
     for (let position = 0; position < this.#size; ) {
@@ -95,10 +95,10 @@ export class Spool {
   /** Whether the output contains `text`, encoded as Latin-1. */
   async includes(text: string): Promise<boolean> {
     let end = Buffer.alloc(0);
-    for await (const piece of this.read()) {
-      const searched = Buffer.concat([end, piece]);
+    for await (const chunk of this.read()) {
+      const searched = Buffer.concat([end, chunk]);
       if (searched.includes(text, 0, "latin1")) return true;
-      // A match may begin in one piece and end in the next.
+      // A match may begin in one chunk and end in the next.
       end = searched.subarray(Math.max(0, searched.length - text.length + 1));
     }
     return false;
@@ -108,7 +108,7 @@ export class Spool {
   async clear(): Promise<void> {
     const file = this.#file;
     this.#file = null;
-    this.#pieces = [];
+    this.#chunks = [];
     this.#size = 0;
     this.#memory.resize(0);
     try {
@@ -121,7 +121,7 @@ export class Spool {
   /** Releases the memory and the file. May be called more than once. */
   async close(): Promise<void> {
     const file = this.#file;
-    this.#pieces = [];
+    this.#chunks = [];
     this.#memory.release();
     try {
       await file?.close();
@@ -131,9 +131,9 @@ export class Spool {
   }
 }
 
-/** A copy if the piece is a small part of a larger buffer, all of which it would keep in memory. */
-function compact(piece: Buffer): Buffer {
-  return piece.buffer.byteLength > 2 * piece.length ? Buffer.from(piece) : piece;
+/** A copy if the chunk is a small part of a larger buffer, all of which it would keep in memory. */
+function compact(chunk: Buffer): Buffer {
+  return chunk.buffer.byteLength > 2 * chunk.length ? Buffer.from(chunk) : chunk;
 }
 
 async function openNameless(directory: string): Promise<FileHandle> {
@@ -148,9 +148,9 @@ async function openNameless(directory: string): Promise<FileHandle> {
   }
 }
 
-async function writeWhole(file: FileHandle, piece: Buffer): Promise<void> {
-  for (let written = 0; written < piece.length; ) {
-    written += (await file.write(piece, written, piece.length - written)).bytesWritten;
+async function writeWhole(file: FileHandle, chunk: Buffer): Promise<void> {
+  for (let written = 0; written < chunk.length; ) {
+    written += (await file.write(chunk, written, chunk.length - written)).bytesWritten;
   }
 }
 
@@ -163,8 +163,8 @@ export class EscapedOutput implements OutputTaker {
     this.#output = output;
   }
 
-  append(piece: Buffer): Promise<AppendResult> {
-    return this.#appendAll(this.#escaper.push(piece));
+  append(chunk: Buffer): Promise<AppendResult> {
+    return this.#appendAll(this.#escaper.push(chunk));
   }
 
   /** Appends the last bytes, which the escaper has held back. To be called once, if Typst succeeded. */
@@ -172,9 +172,9 @@ export class EscapedOutput implements OutputTaker {
     return this.#appendAll(this.#escaper.end());
   }
 
-  async #appendAll(pieces: readonly Buffer[]): Promise<AppendResult> {
-    for (const piece of pieces) {
-      const result = await this.#output.append(piece);
+  async #appendAll(chunks: readonly Buffer[]): Promise<AppendResult> {
+    for (const chunk of chunks) {
+      const result = await this.#output.append(chunk);
       if (result !== "kept") return result;
     }
     return "kept";

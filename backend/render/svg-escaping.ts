@@ -84,7 +84,7 @@ export class SvgEscaper {
   #scratch: Buffer = NOTHING;
 
   /**
-   * Takes the next chunk and returns what is ready, in pieces: at most five times as many bytes. Up to 17 bytes are kept
+   * Takes the next chunk and returns what is ready: at most five times as many bytes. Up to 17 bytes are kept
    * for the next call. Long stretches with nothing to escape are views of the chunk, not copies.
    */
   push(chunk: Buffer): Buffer[] {
@@ -179,18 +179,18 @@ class TokenSearch {
   }
 }
 
-/** Shorter stretches between two replacements are copied, since many small pieces would cost more. */
-const MIN_PIECE_BYTES = 1024;
+/** Shorter stretches between two replacements are copied, since many small chunks would cost more. */
+const MIN_CHUNK_BYTES = 1024;
 
 /** The input with some of its bytes replaced, in order. */
 class RewrittenBytes {
   readonly input: Buffer;
   /** Returns memory for stretches with replacements, large enough for the largest result. */
   readonly #takeScratch: (bytes: number) => Buffer;
-  readonly #pieces: Buffer[] = [];
+  readonly #chunks: Buffer[] = [];
   #scratch: Buffer | null = null;
   #scratchLength = 0;
-  /** The input up to here is in the pieces or in the scratch memory. */
+  /** The input up to here is in the chunks or in the scratch memory. */
   #copied = 0;
 
   constructor(input: Buffer, takeScratch: (bytes: number) => Buffer) {
@@ -200,7 +200,7 @@ class RewrittenBytes {
 
   replace(start: number, end: number, replacement: Buffer): void {
     this.#scratch ??= this.#takeScratch(this.input.length * MAX_GROWTH);
-    if (start - this.#copied >= MIN_PIECE_BYTES) this.#addUnchanged(start);
+    if (start - this.#copied >= MIN_CHUNK_BYTES) this.#addUnchanged(start);
     else this.#scratchLength += copyBytes(this.input, this.#copied, start, this.#scratch, this.#scratchLength);
     this.#scratchLength += copyBytes(replacement, 0, replacement.length, this.#scratch, this.#scratchLength);
     this.#copied = end;
@@ -209,15 +209,15 @@ class RewrittenBytes {
   /** The result up to a place in the input. */
   upTo(end: number): Buffer[] {
     this.#addUnchanged(end);
-    return this.#pieces;
+    return this.#chunks;
   }
 
   #addUnchanged(end: number): void {
     if (this.#scratch !== null && this.#scratchLength > 0) {
-      this.#pieces.push(Buffer.from(this.#scratch.subarray(0, this.#scratchLength)));
+      this.#chunks.push(Buffer.from(this.#scratch.subarray(0, this.#scratchLength)));
       this.#scratchLength = 0;
     }
-    if (end > this.#copied) this.#pieces.push(this.input.subarray(this.#copied, end));
+    if (end > this.#copied) this.#chunks.push(this.input.subarray(this.#copied, end));
     this.#copied = end;
   }
 }

@@ -62,7 +62,7 @@ async function start(): Promise<void> {
     await backend.findCapabilities();
     announceStep(LAST_STEP);
     await backend.app.listen({ host: settings.host, port: settings.port });
-    const leave = async () => {
+    const announceAndDrain = async () => {
       if (settings.drainDelaySeconds > 0) {
         backend.announceStop();
         await delay(settings.drainDelaySeconds * 1000);
@@ -70,7 +70,7 @@ async function start(): Promise<void> {
       await drain(backend, settings, release, 0);
     };
     // A person who presses Ctrl-C does not wait for the drain delay.
-    onStopSignal((signal) => void (signal === "SIGTERM" ? leave() : drain(backend, settings, release, 0)));
+    onStopSignal((signal) => void (signal === "SIGTERM" ? announceAndDrain() : drain(backend, settings, release, 0)));
     void backend.workDirectoryLost.then((name) => {
       const { workDirectory } = settings;
       process.stderr.write(

@@ -46,18 +46,18 @@ export async function listFonts(
 }
 
 class ListTaker implements OutputTaker {
-  readonly #pieces: Buffer[] = [];
+  readonly #chunks: Buffer[] = [];
   #size = 0;
 
-  async append(piece: Buffer): Promise<"kept" | "too-large"> {
-    this.#size += piece.length;
+  async append(chunk: Buffer): Promise<"kept" | "too-large"> {
+    this.#size += chunk.length;
     if (this.#size > MAX_LIST_BYTES) return "too-large";
-    this.#pieces.push(piece);
+    this.#chunks.push(chunk);
     return "kept";
   }
 
   text(): string {
-    return Buffer.concat(this.#pieces).toString("utf8");
+    return Buffer.concat(this.#chunks).toString("utf8");
   }
 }
 

@@ -52,7 +52,7 @@ export interface TextFifo {
 
 /** What a process is to do with its request. */
 export interface TypstTask {
-  /** The program text, in pieces. */
+  /** The program text, in chunks. */
   readonly input: readonly Buffer[];
   readonly timeoutMilliseconds: number;
   /** Aborted when the client goes away. */
@@ -63,12 +63,12 @@ export interface TypstTask {
   readonly files: FilesWatch | null;
 }
 
-/** Whether a piece of output was kept, and if not, why. */
+/** Whether a chunk of output was kept, and if not, why. */
 export type AppendResult = "kept" | "too-large" | "no-room";
 
-/** Takes an output piece by piece. Any result other than `kept` stops the process. */
+/** Takes an output chunk by chunk. Any result other than `kept` stops the process. */
 export interface OutputTaker {
-  append(piece: Buffer): Promise<AppendResult>;
+  append(chunk: Buffer): Promise<AppendResult>;
 }
 
 /** Counts an output without keeping it. */
@@ -85,7 +85,7 @@ export interface FilesWatch {
 interface WrittenOutput {
   readonly bytes: number;
   readonly taken: AppendResult;
-  /** The error if the machine failed to keep a piece; otherwise null. */
+  /** The error if the machine failed to keep a chunk; otherwise null. */
   readonly failure: unknown;
   /** Whether the connection broke before its end. */
   readonly isCutShort: boolean;
@@ -217,19 +217,19 @@ export class TypstProcess {
     return { kind: "not-started", cause: new ServiceFailure(`the sandbox failed: ${sandboxed.reason}`) };
   }
 
-  /** Counts standard output and passes it on until a piece is not kept. */
+  /** Counts standard output and passes it on until a chunk is not kept. */
   async #passOutputOn(stream: Readable | null): Promise<WrittenOutput> {
     let bytes = 0;
     let taken: AppendResult = "kept";
     let failure: unknown = null;
     let isCutShort = false;
     try {
-      for await (const piece of stream?.iterator({ destroyOnReturn: false }) ?? []) {
+      for await (const chunk of stream?.iterator({ destroyOnReturn: false }) ?? []) {
         if (bytes === 0) this.#peakMemory?.look();
-        bytes += piece.length;
+        bytes += chunk.length;
         const output = await this.#output.promise;
         try {
-          taken = (await output?.append(piece)) ?? "kept";
+          taken = (await output?.append(chunk)) ?? "kept";
         } catch (error) {
           failure = error;
         }

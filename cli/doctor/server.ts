@@ -144,14 +144,14 @@ function connectionFault(code: string): NoAnswer {
 
 /** The body of a response; null if it is too long. */
 async function bytesOf(response: AsyncIterable<Buffer>): Promise<Buffer | null> {
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let size = 0;
-  for await (const piece of response) {
-    size += piece.length;
+  for await (const chunk of response) {
+    size += chunk.length;
     if (size > MAX_ANSWER_BYTES) return null;
-    pieces.push(piece);
+    chunks.push(chunk);
   }
-  return Buffer.concat(pieces);
+  return Buffer.concat(chunks);
 }
 
 function headersOf({ headersDistinct }: IncomingMessage): Headers {

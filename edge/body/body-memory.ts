@@ -106,7 +106,7 @@ export class BodyMemory {
   }
 
   /** Frees the `bytes` that a reservation holds, and its place among the frequent pollers. */
-  takeBack(reservation: BodyReservation, bytes: number): void {
+  release(reservation: BodyReservation, bytes: number): void {
     const owned = this.#poolOf(reservation);
     owned.frequentPollers.delete(reservation);
     for (const pool of [this.#all, owned]) {
@@ -207,7 +207,7 @@ export class BodyReservation {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#giveUp = null;
-    this.#memory.takeBack(this, this.#bytes);
+    this.#memory.release(this, this.#bytes);
     this.#bytes = 0;
   }
 }

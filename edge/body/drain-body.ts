@@ -40,8 +40,8 @@ export async function drainBody(context: EdgeContext): Promise<void> {
 async function discard(reader: BodyReader): Promise<void> {
   const deadline = Date.now() + MAX_DRAIN_MILLISECONDS;
   for (let drainedBytes = 0; drainedBytes < MAX_DRAINED_BYTES; ) {
-    const piece = await reader.next(Math.min(SILENCE_MILLISECONDS, deadline - Date.now()));
-    if (typeof piece === "string") return;
-    drainedBytes += piece.length;
+    const chunk = await reader.next(Math.min(SILENCE_MILLISECONDS, deadline - Date.now()));
+    if (typeof chunk === "string") return;
+    drainedBytes += chunk.length;
   }
 }

@@ -44,12 +44,12 @@ export async function readBody(
   const deadline = Date.now() + timeoutSeconds * 1000;
   let refusal: Problem | null = null;
   while (refusal === null) {
-    const piece = await reader.next(Math.min(SILENCE_LIMIT_MILLISECONDS, deadline - Date.now()));
-    if (piece === "late") return problem("invalid_request", "The body did not arrive in time.", {});
-    if (piece === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
-    if (piece === "end") break;
-    const bytes = collector.capacityWith(piece.length);
-    if (await reservation.growTo(bytes)) refusal = collector.add(piece);
+    const chunk = await reader.next(Math.min(SILENCE_LIMIT_MILLISECONDS, deadline - Date.now()));
+    if (chunk === "late") return problem("invalid_request", "The body did not arrive in time.", {});
+    if (chunk === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
+    if (chunk === "end") break;
+    const bytes = collector.capacityWith(chunk.length);
+    if (await reservation.growTo(bytes)) refusal = collector.add(chunk);
     else
       refusal = renderQueueFull(
         reservation.isOverShare(bytes) ? "edge_memory_share" : "edge_memory",
@@ -61,7 +61,7 @@ export async function readBody(
 }
 
 /**
- * Reads the body of a request piece by piece.
+ * Reads the body of a request chunk by chunk.
  *
  * A read that waits holds the memory that it reads into. So the first is small, and only a client that fills it gets more.
  */
@@ -74,13 +74,13 @@ export class BodyReader {
   }
 
   /**
-   * The next piece, which is valid until the next call. After "late" and "broken" the reader must not be used again, and the stream
+   * The next chunk, which is valid until the next call. After "late" and "broken" the reader must not be used again, and the stream
    * stays locked.
    */
   async next(timeBudgetMilliseconds: number): Promise<Uint8Array | "end" | "late" | "broken"> {
     if (timeBudgetMilliseconds <= 0) return "late";
-    const piece = this.#reader.read(new Uint8Array(this.#memory));
-    const reading = await inTime(piece, timeBudgetMilliseconds).catch(() => "broken" as const);
+    const chunk = this.#reader.read(new Uint8Array(this.#memory));
+    const reading = await inTime(chunk, timeBudgetMilliseconds).catch(() => "broken" as const);
     if (typeof reading === "string") return reading;
     if (reading.done) return "end";
     const { value } = reading;

@@ -102,9 +102,9 @@ function clientResponse(context: EdgeContext, response: Response, suggestedName:
 function cutOff(context: EdgeContext, maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0;
   return new TransformStream({
-    transform(piece, controller) {
-      bytes += piece.length;
-      if (bytes <= maxBytes) return controller.enqueue(piece);
+    transform(chunk, controller) {
+      bytes += chunk.length;
+      if (bytes <= maxBytes) return controller.enqueue(chunk);
       const { record, requestId } = context.var;
       logFailure(context, "warn", {
         requestId,

@@ -131,7 +131,7 @@ describe("a body collector", () => {
 
   it.each([
     ["without a declared length", null, 10, 3],
-    ["without a declared length, in one piece larger than the first room", null, 70_000, 70_000],
+    ["without a declared length, in one chunk larger than the first room", null, 70_000, 70_000],
     ["without a declared length, growing past the first room", null, 99_999, 1000],
     ["up to the limit without a declared length", null, LIMIT, 4096],
     ["up to the limit as declared", String(LIMIT), LIMIT, 4096],
@@ -162,7 +162,7 @@ describe("a body collector", () => {
     expect(rejection(null)).toEqual({ limit: LIMIT });
   });
 
-  it("keeps the earlier pieces when one is rejected", () => {
+  it("keeps the earlier chunks when one is rejected", () => {
     const collector = new BodyCollector(head({}), LIMITS);
     expect(collector.add(bytes(5))).toBeNull();
     expect(collector.add(new Uint8Array(LIMIT))).toMatchObject({ code: "request_too_large" });
@@ -181,7 +181,7 @@ describe("a body collector", () => {
     ["little is declared", "1000"],
     ["much is declared", String(LIMIT - 12_345)],
   ])(
-    "says before each piece how much memory it takes, and doubles that as bytes arrive, if %s",
+    "says before each chunk how much memory it takes, and doubles that as bytes arrive, if %s",
     (_name, contentLength) => {
       const collector = new BodyCollector(head({ contentLength }), LIMITS);
       const capacities = new Set<number>();
@@ -214,11 +214,11 @@ describe("a body collector", () => {
     expect([body.length, collector.finish().buffer.byteLength]).toEqual([0, 0]);
   });
 
-  it("copies the pieces, which their owner may use again", () => {
-    const piece = bytes(4);
+  it("copies the chunks, which their owner may use again", () => {
+    const chunk = bytes(4);
     const collector = new BodyCollector(head({}), LIMITS);
-    collector.add(piece);
-    piece.fill(0);
+    collector.add(chunk);
+    chunk.fill(0);
     expect(collector.finish()).toEqual(bytes(4));
   });
 });

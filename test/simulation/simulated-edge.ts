@@ -33,8 +33,8 @@ import { Exchange, foreignAnswer, type SimulatedAnswer } from "./network.ts";
 import type { World } from "./world.ts";
 
 const BODY_TIMEOUT_SECONDS = EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds.default;
-/** A body arrives at the edge in this many pieces. */
-const PIECES = 3;
+/** A body arrives at the edge in this many chunks. */
+const CHUNKS = 3;
 const NO_BYTES = new Uint8Array(0);
 
 export class SimulatedEdge {
@@ -156,9 +156,9 @@ export class SimulatedEdge {
   async #readBody(request: RequestFacts, reservation: BodyReservation): Promise<boolean> {
     const { planned } = request;
     const clock = this.#clock(() => !request.isGone);
-    for (let piece = 1; piece <= PIECES; piece++) {
-      await clock.wait(planned.uploadMilliseconds / PIECES);
-      const bytes = Math.ceil((planned.bytes * piece) / PIECES);
+    for (let chunk = 1; chunk <= CHUNKS; chunk++) {
+      await clock.wait(planned.uploadMilliseconds / CHUNKS);
+      const bytes = Math.ceil((planned.bytes * chunk) / CHUNKS);
       request.isWithoutMemory = !(await continued(request, reservation.growTo(bytes)));
       if (request.isWithoutMemory) {
         this.#world.check(OF_A_REFUSED_BODY, this.#name, (invariant) => invariant(this, request, bytes, this.#world));

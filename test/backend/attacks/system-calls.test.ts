@@ -58,8 +58,8 @@ async function openStage(mode: SandboxMode) {
       timeoutMilliseconds: 60_000,
       signal: new AbortController().signal,
       output: {
-        append: async (piece) => {
-          output += piece.toString("latin1");
+        append: async (chunk) => {
+          output += chunk.toString("latin1");
           onOutput(output);
           return "kept";
         },

@@ -12,7 +12,7 @@ const MEBIBYTE = 1024 ** 2;
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** A request whose head has arrived, and of whose body the test pushes the pieces. */
+/** A request whose head has arrived, and of whose body the test pushes the chunks. */
 function messageOf(contentLength = "100"): IncomingMessage {
   const message = new IncomingMessage(new Socket());
   message.headers = { "content-length": contentLength };
@@ -27,9 +27,9 @@ async function closedMessage(): Promise<IncomingMessage> {
   return message;
 }
 
-/** Pushes a piece of a body each time that so many milliseconds have passed. */
+/** Pushes a chunk of a body each time that so many milliseconds have passed. */
 async function pushEvery(milliseconds: number, count: number, message: IncomingMessage): Promise<void> {
-  for (let piece = 0; piece < count; piece++) {
+  for (let chunk = 0; chunk < count; chunk++) {
     await vi.advanceTimersByTimeAsync(milliseconds);
     message.push("x");
   }
@@ -88,7 +88,7 @@ describe("reading a body", () => {
     expect(body).toEqual({ kind: "body", body: new TextEncoder().encode("the body") });
   });
 
-  it("ends after ten seconds without a piece", async () => {
+  it("ends after ten seconds without a chunk", async () => {
     const message = messageOf();
     const reading = read(message);
     await pushEvery(9900, 3, message);
@@ -99,7 +99,7 @@ describe("reading a body", () => {
     expectLeftAlone(message);
   });
 
-  it("ends at once if the body declares more than the limit, and with the piece that exceeds it", async () => {
+  it("ends at once if the body declares more than the limit, and with the chunk that exceeds it", async () => {
     const limits = { ...DEFAULT_LIMITS, max_request_body_bytes: 100 };
     const tooLarge = { kind: "refused", problem: { code: "request_too_large" } };
     expect(await now(read(messageOf("101"), { limits }))).toMatchObject(tooLarge);
@@ -113,7 +113,7 @@ describe("reading a body", () => {
     expectLeftAlone(message);
   });
 
-  it("ends at the piece for which there is no memory, and says whether the caller's share is used up", async () => {
+  it("ends at the chunk for which there is no memory, and says whether the caller's share is used up", async () => {
     const [full, shared] = [budgetOf(2 * MEBIBYTE), budgetOf(2 * MEBIBYTE, MEBIBYTE)];
     full.open("other").resize(2 * MEBIBYTE - 50);
     shared.open("slow").resize(MEBIBYTE - 50);
@@ -140,7 +140,7 @@ describe("reading a body", () => {
     expect(await now(reading)).toEqual({ kind: "aborted" });
   });
 
-  it("ends after a minute, however steadily the pieces arrive", async () => {
+  it("ends after a minute, however steadily the chunks arrive", async () => {
     const message = messageOf();
     const reading = read(message);
     await pushEvery(100, 599, message);
@@ -165,7 +165,7 @@ describe("draining the body of a refused request", () => {
     expect(await now(draining)).toBe(true);
   });
 
-  it("ends after half a second without a piece", async () => {
+  it("ends after half a second without a chunk", async () => {
     const message = messageOf();
     const draining = drainBody(message);
     await pushEvery(400, 2, message);
@@ -187,7 +187,7 @@ describe("draining the body of a refused request", () => {
     expectLeftAlone(message);
   });
 
-  it("ends after five seconds, however steadily the pieces arrive", async () => {
+  it("ends after five seconds, however steadily the chunks arrive", async () => {
     const message = messageOf();
     const draining = drainBody(message);
     await pushEvery(100, 49, message);
@@ -199,8 +199,8 @@ describe("draining the body of a refused request", () => {
   it("ends after 64 MiB", async () => {
     const message = messageOf(String(64 * MEBIBYTE));
     const draining = drainBody(message);
-    const piece = Buffer.alloc(MEBIBYTE);
-    for (let count = 0; count < 64; count++) message.push(piece);
+    const chunk = Buffer.alloc(MEBIBYTE);
+    for (let count = 0; count < 64; count++) message.push(chunk);
     expect(await now(draining)).toBe("pending");
     message.push("x");
     expect(await now(draining)).toBe(false);

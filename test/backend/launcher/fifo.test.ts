@@ -37,7 +37,7 @@ function startReader(path: string, delayed = "true"): StartedReader {
   return { process, text: text(process.stdout), end: once(process, "exit"), kill };
 }
 
-it("a text arrives whole, with its pieces in order", async () => {
+it("a text arrives whole, with its chunks in order", async () => {
   const path = await makeFifo();
   const reader = startReader(path);
   expect(await writeFifo(path, [Buffer.from("one "), Buffer.alloc(0), Buffer.from("two")], reader)).toBe(true);

@@ -155,7 +155,7 @@ describe("an output that is read", () => {
   it.each([
     ["in memory, at most", MEBIBYTE],
     ["in a file, at least", MEBIBYTE + 1],
-    ["in a file of many pieces", LARGE_BYTES],
+    ["in a file of many chunks", LARGE_BYTES],
   ])("arrives complete with its length: %s", async (_what, bytes) => {
     const backend = await backendOf(bytes);
     const answer = await backend.render({ source: "x" });

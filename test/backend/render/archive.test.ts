@@ -42,8 +42,8 @@ async function pack(
   const spool = new Spool({ directory, maxOutputBytes, memory, disk }, "caller");
   try {
     const packed = await packPages(pages, extension, spool, maxPageBytes, signal);
-    const pieces = packed.result === "kept" ? await Array.fromAsync(spool.read()) : [];
-    return { ...packed, size: spool.size, archive: Buffer.concat(pieces) };
+    const chunks = packed.result === "kept" ? await Array.fromAsync(spool.read()) : [];
+    return { ...packed, size: spool.size, archive: Buffer.concat(chunks) };
   } finally {
     await spool.close();
   }

@@ -34,13 +34,13 @@ async function openFiles(): Promise<string[]> {
 
 const contentOf = async (spool: Spool) => Buffer.concat(await Array.fromAsync(spool.read()));
 
-/** Bytes that differ from piece to piece, in a buffer of their own. */
+/** Bytes that differ from chunk to chunk, in a buffer of their own. */
 const pieceOf = (size: number, seed = 0) =>
   Buffer.from(Array.from({ length: size }, (_, index) => (index + seed) % 251));
 
-async function appendAll(spool: Spool, pieces: readonly Buffer[]): Promise<Buffer> {
-  for (const piece of pieces) expect(await spool.append(piece)).toBe("kept");
-  return Buffer.concat(pieces);
+async function appendAll(spool: Spool, chunks: readonly Buffer[]): Promise<Buffer> {
+  for (const chunk of chunks) expect(await spool.append(chunk)).toBe("kept");
+  return Buffer.concat(chunks);
 }
 
 describe("an output", () => {
@@ -65,7 +65,7 @@ describe("an output", () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
-  it("is read from a file in pieces of at most 256 KiB", async () => {
+  it("is read from a file in chunks of at most 256 KiB", async () => {
     const { spool } = spoolOf();
     await appendAll(spool, [pieceOf(2 * MEBIBYTE + 1)]);
     const sizes = (await Array.fromAsync(spool.read())).map(({ length }) => length);
@@ -98,19 +98,19 @@ describe("an output", () => {
     expect(later.reserved()).toEqual({ memory: 0, disk: 10 });
   });
 
-  it("copies only pieces of less than half of their buffer, which would keep the buffer in memory", async () => {
+  it("copies only chunks of less than half of their buffer, which would keep the buffer in memory", async () => {
     for (const [size, isShared] of [
       [49, false],
       [50, true],
     ] as const) {
-      const piece = Buffer.from(new ArrayBuffer(100), 0, size);
+      const chunk = Buffer.from(new ArrayBuffer(100), 0, size);
       const { spool } = spoolOf();
-      await appendAll(spool, [piece]);
-      expect(spool.bytes?.buffer === piece.buffer).toBe(isShared);
+      await appendAll(spool, [chunk]);
+      expect(spool.bytes?.buffer === chunk.buffer).toBe(isShared);
     }
   });
 
-  it("finds text, even if it begins in one piece and ends in the next", async () => {
+  it("finds text, even if it begins in one chunk and ends in the next", async () => {
     const text = "/Count 1/";
     for (const memoryBytes of [0, 8 * MEBIBYTE]) {
       for (const split of [0, 1, text.length - 1, text.length]) {
@@ -123,7 +123,7 @@ describe("an output", () => {
     }
   });
 
-  it("finds text that is longer than each of its pieces", async () => {
+  it("finds text that is longer than each of its chunks", async () => {
     const { spool } = spoolOf();
     await appendAll(
       spool,

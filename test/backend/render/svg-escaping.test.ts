@@ -336,9 +336,9 @@ describe("an SVG that is well-formed", () => {
 
   it("is not even copied", () => {
     const svg = modelSvg([]);
-    const [piece, ...others] = new SvgEscaper().push(svg);
+    const [chunk, ...others] = new SvgEscaper().push(svg);
     expect(others).toEqual([]);
-    expect(piece?.buffer).toBe(svg.buffer);
+    expect(chunk?.buffer).toBe(svg.buffer);
   });
 });
 

@@ -7,14 +7,14 @@ const BOUNDS = { maxBytes: 4, timeoutMilliseconds: 60_000 };
 const fetchFrom = (answer: () => Response | Promise<Response>, bounds = BOUNDS) =>
   fetchText({ name: "a", fetch: async () => answer() }, "/metrics", bounds);
 
-/** A body of these pieces, which goes on for ever if it is endless. */
-function bodyOf(pieces: readonly Uint8Array[], isEndless = false) {
+/** A body of these chunks, which goes on for ever if it is endless. */
+function bodyOf(chunks: readonly Uint8Array[], isEndless = false) {
   const cancel = vi.fn();
-  const rest = [...pieces];
+  const rest = [...chunks];
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {
-      const piece = rest.shift();
-      if (piece !== undefined) controller.enqueue(piece);
+      const chunk = rest.shift();
+      if (chunk !== undefined) controller.enqueue(chunk);
       else if (!isEndless) controller.close();
     },
     cancel,
@@ -44,7 +44,7 @@ it.each([
   expect(await fetchFrom(answer)).toBe(text);
 });
 
-it("characters may be split between pieces, and an incomplete one is replaced", async () => {
+it("characters may be split between chunks, and an incomplete one is replaced", async () => {
   const [first, second] = [bytes("é").slice(0, 1), bytes("é").slice(1)];
   expect(await fetchFrom(() => new Response(bodyOf([first, second]).body))).toBe("é");
   expect(await fetchFrom(() => new Response(bodyOf([bytes("a"), first]).body))).toBe("a\uFFFD");

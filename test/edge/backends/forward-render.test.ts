@@ -162,7 +162,7 @@ it("a full backend is logged as full", async () => {
 });
 
 describe("an answer that does not say how long it is", () => {
-  const pieces = (...sizes: number[]) =>
+  const chunks = (...sizes: number[]) =>
     new ReadableStream({
       pull(controller) {
         const size = sizes.shift();
@@ -173,14 +173,14 @@ describe("an answer that does not say how long it is", () => {
   const LIMITED = { SERVICE_MAX_OUTPUT_BYTES: "2048" };
 
   it("is passed on up to the limit", async () => {
-    standIn(() => pdf(pieces(1024, 1024)));
+    standIn(() => pdf(chunks(1024, 1024)));
     const answer = await newEdge(LIMITED)();
     expect([answer.status, (await answer.bytes()).length]).toEqual([200, 2048]);
     expect(warn).not.toHaveBeenCalled();
   });
 
   it("is cut off beyond the limit, and this is logged", async () => {
-    standIn(() => pdf(pieces(1024, 1024, 1)));
+    standIn(() => pdf(chunks(1024, 1024, 1)));
     const answer = await newEdge(LIMITED)();
     await expect(answer.bytes()).rejects.toThrow("over its limit");
     expect(warn.mock.calls).toMatchObject([[{ message: "an answer over the limit was cut off", origin: "backend-1" }]]);

@@ -217,12 +217,12 @@ describe("a rejected request", () => {
 
   it("is rejected by the bytes read when no length is declared", async () => {
     const limit = DEFAULT_LIMITS.max_request_body_bytes;
-    const pieces = Array.from({ length: 21 }, () => new Uint8Array(1024 * 1024));
+    const chunks = Array.from({ length: 21 }, () => new Uint8Array(1024 * 1024));
     const body = new ReadableStream({
       pull(controller) {
-        const piece = pieces.pop();
-        if (piece === undefined) controller.close();
-        else controller.enqueue(piece);
+        const chunk = chunks.pop();
+        if (chunk === undefined) controller.close();
+        else controller.enqueue(chunk);
       },
     });
     const free = vi.spyOn(BodyCollector.prototype, "free");
