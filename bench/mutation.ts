@@ -282,7 +282,7 @@ function report(): void {
   const page = `# Mutation testing
 
 ${describeMachine()}. \`npm run mutation -- --write\` makes this page: [Stryker](https://stryker-mutator.io) changes the code in small ways, and the tests
-of the folder should notice. The goal is ${GOAL_PERCENT} % of the changes that were tried and are not equivalent. Not all of them are tried every time: results add
+of the folder should notice. The goal is ${GOAL_PERCENT} % of the changes that were tried and are not equivalent (\`bench/mutation.ts\` lists those that nobody could notice). Not all of them are tried every time: results add
 up from one run to the next, and a run may try a random sample, file by file, for as long as there is time. A change that survived counts until it is
 tried again, even if there is a test for it by now. String literals are not changed, nor code that runs once when a file is loaded or before the tests that share it.
 Changes that an interrupted run did not come to are not in the table.
@@ -292,10 +292,6 @@ Changes that an interrupted run did not come to are not in the table.
 ${PARTS.flatMap(({ folders }) => folders)
   .map(row)
   .join("\n")}
-
-Equivalent changes alter no behavior that anyone can notice, and are not in the score:
-
-${EQUIVALENT.map(([file, code, replacement, reason]) => `- \`${file}\`: \`${code}\` -> \`${replacement}\`. ${reason}`).join("\n")}
 `;
   process.stdout.write(`${alive.map(({ description, fate }) => `${description} (${fate})\n`).join("")}${page}`);
   if (values.write) writeFileSync(new URL("mutation.md", import.meta.url), page);

@@ -19,6 +19,7 @@ import { PDF_STANDARDS } from "../rules/output-options.ts";
 import { OUTPUT_RULES, OUTPUT_RULES_VERSION, PDF_A_VERSION, TAGGED_STANDARDS } from "../rules/output-rules.ts";
 import { PAGE_SELECTION } from "../rules/page-selection.ts";
 import { ORIGINS, PROBLEMS } from "../rules/problem.ts";
+import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../rules/render-time.ts";
 import type { IntegerSetting } from "../rules/settings.ts";
 import { ERROR_TYPES } from "../rules/validation-errors.ts";
 import { embeddedFontsModule } from "./embedded-fonts.ts";
@@ -92,6 +93,9 @@ const TIMES: readonly (readonly [what: string, setting: IntegerSetting])[] = [
   ["a client reads its output", BACKEND_INTEGER_SETTINGS.deliveryTimeoutSeconds],
   ["a stopping backend lets renders and deliveries finish", BACKEND_INTEGER_SETTINGS.graceSeconds],
 ];
+
+/** Edge and backend both read them, and refuse to start if they contradict each other. */
+const TIMES_OF_BOTH: readonly IntegerSetting[] = [...Object.values(RENDER_TIME_SETTINGS), BACKEND_TIMEOUT_SETTING];
 
 type Table = readonly [head: readonly string[], rows: readonly (readonly string[])[]];
 
@@ -228,7 +232,7 @@ interface DescribedSetting extends IntegerSetting {
 function integerRows(reader: string, settings: Readonly<Record<string, DescribedSetting>>): string[][] {
   return Object.values(settings).map((definition) => [
     code(definition.setting),
-    reader,
+    TIMES_OF_BOTH.includes(definition) ? "edge, backend" : reader,
     definition.defaultText ?? String(definition.default),
     `${definition.min} to ${definition.max}`,
     definition.meaning,

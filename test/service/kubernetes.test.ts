@@ -186,12 +186,15 @@ describe("the manifests", () => {
     expect(edge.template.spec.terminationGracePeriodSeconds).toBe(delaySeconds + edgeStopSeconds(edgeSettings) + 10);
   });
 
-  it("give a backend the memory and the cores that its settings allow it to use", () => {
+  it("give a backend the memory and the cores that its settings allow it to use, as the page adds it up", async () => {
     const container = containerOf(backend);
     const workBytes = bytesOf(backend.template.spec.volumes[0]?.emptyDir.sizeLimit ?? "");
     expect(container.volumeMounts).toEqual([{ name: "work", mountPath: "/tmp" }]);
     expect(workBytes).toBeGreaterThan(backendSettings.maxTempBytes);
-    expect(bytesOf(container.resources.limits.memory)).toBeGreaterThan(backendMemoryBytes(backendSettings, workBytes));
+    const neededBytes = backendMemoryBytes(backendSettings, workBytes);
+    expect(bytesOf(container.resources.limits.memory)).toBeGreaterThan(neededBytes);
+    const page = await readFile(new URL("../../docs/deploy/kubernetes.md", import.meta.url), "utf8");
+    expect(page).toContain(`\n| | | ${Math.ceil(neededBytes / 1024 ** 2)} |\n`);
     expect(container.resources.requests).toEqual({
       cpu: String(backendSettings.maxConcurrentRenders),
       memory: container.resources.limits.memory,
