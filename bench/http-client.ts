@@ -37,15 +37,15 @@ function readAnswer(socket: Socket): Promise<string> {
   let head = "";
   /** Infinite if the answer comes in chunks. */
   let missingBytes = Number.POSITIVE_INFINITY;
-  const take = (piece: Buffer) => {
-    if (head.includes(HEAD_END)) missingBytes -= piece.length;
+  const take = (bytes: Buffer) => {
+    if (head.includes(HEAD_END)) missingBytes -= bytes.length;
     else {
-      head += piece.toString("latin1");
+      head += bytes.toString("latin1");
       const bodyStart = head.indexOf(HEAD_END) + HEAD_END.length;
       const [, length] = /^content-length: (\d+)/im.exec(head.slice(0, bodyStart)) ?? [];
       if (head.includes(HEAD_END)) missingBytes = Number(length ?? missingBytes) - (head.length - bodyStart);
     }
-    const isLastChunk = () => piece.subarray(-LAST_CHUNK.length).toString("latin1") === LAST_CHUNK;
+    const isLastChunk = () => bytes.subarray(-LAST_CHUNK.length).toString("latin1") === LAST_CHUNK;
     if (missingBytes === 0 || (missingBytes === Number.POSITIVE_INFINITY && isLastChunk())) resolve(head);
   };
   const fail = () => reject(new Error("the connection was closed before the end of the answer"));

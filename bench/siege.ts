@@ -14,7 +14,7 @@ import { type LocalBackend, type LocalEdge, startBackend, startEdge, takeFreePor
 import { describeMachine } from "./machine.ts";
 import { markdown, publish, type Table, wantedPart } from "./report.ts";
 
-const ATTACK_SECONDS = Number(process.env.SIEGE_SECONDS ?? 20);
+const ATTACK_SECONDS = 20;
 const QUIET_SECONDS = 6;
 const HEALTH_INTERVAL_MILLISECONDS = 100;
 const RENDER_INTERVAL_MILLISECONDS = 1000;

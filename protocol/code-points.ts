@@ -2,6 +2,7 @@
  * Sets of code points as `/capabilities.json` writes them: `20-7E,A0`, which are inclusive ranges in hexadecimal. A string, because
  * a font of Chinese has thousands of ranges, and the edge compares and forwards them far more often than anybody reads them.
  */
+
 /** Sorted, with at least one code point that is missing between two neighbours. */
 export type CodePoints = readonly CodePointRange[];
 export type CodePointRange = readonly [first: number, last: number];

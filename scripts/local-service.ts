@@ -49,9 +49,8 @@ export interface LocalBackend {
 }
 
 /**
- * Starts the backend and waits until it is ready. From this process's environment it inherits only PATH and
- * the cache of compiled code. If `environment`
- * names no work directory, the backend gets a temporary one, which is removed with it.
+ * Starts the backend and waits until it is ready. From this process's environment it inherits only PATH and the cache of compiled
+ * code. If `environment` names no work directory, the backend gets a temporary one, which is removed with it.
  *
  * @param onErrorText called with the backend's standard error, once it is ready
  * @param standstillMilliseconds for tests

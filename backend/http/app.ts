@@ -109,36 +109,9 @@ export function buildBackend(
     typstVersion,
     capabilities,
   });
-  const pendingAnswers = new PendingAnswers();
   let stage: "serving" | "stopping" | "draining" = "serving";
 
-  const app: FastifyInstance = Fastify({
-    logger: { level: settings.logLevel, serializers: { err: describeError } },
-    // The render route writes one line per render, with more in it.
-    logController: new LogController({ disableRequestLogging: true }),
-    // The edge passes on the scheme and host of the client's request, for `instance`.
-    trustProxy: true,
-    // A request that never ends must not hold its connection forever.
-    requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
-    clientErrorHandler: (_error: Error, socket: Socket) => answerMalformedHttp(socket, pendingAnswers.of(socket)),
-    childLoggerFactory: (logger, bindings, options, { headers }) => {
-      const traceId = traceIdOf(traceParentOf(headers), String(bindings.reqId));
-      return logger.child({ ...bindings, traceId }, options);
-    },
-    genReqId: ({ headers }) => takeRequestId(headers[REQUEST_ID_HEADER.toLowerCase()]),
-    frameworkErrors: (_error, request, reply) => {
-      sendProblem(request, reply, notFound());
-    },
-  });
-  pendingAnswers.watch(app.server);
-  // Each request that waits for its answer listens to its connection. Node takes more than ten for a leak, and writes that to the log.
-  app.server.on("connection", (socket: Socket) => socket.setMaxListeners(0));
-  // An unknown expectation may be ignored (RFC 9110, section 10.1.1). There is no problem code for 417.
-  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  // Handlers get their requests before the body is read: only the render route reads one, after it has validated the token.
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", (_request, _payload, done) => done(null));
-
+  const app = createApp(settings);
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
     const counts = request.headers[EDGE_COUNTS_HEADER.toLowerCase()];
@@ -219,6 +192,38 @@ export function buildBackend(
     },
     workDirectoryLost: workDirectoryWatch.lost,
   };
+}
+
+/** Fastify without routes: what it logs, how long a request may take to arrive, and what it leaves to the handlers. */
+function createApp(settings: BackendSettings): FastifyInstance {
+  const pendingAnswers = new PendingAnswers();
+  const app: FastifyInstance = Fastify({
+    logger: { level: settings.logLevel, serializers: { err: describeError } },
+    // The render route writes one line per render, with more in it.
+    logController: new LogController({ disableRequestLogging: true }),
+    // The edge passes on the scheme and host of the client's request, for `instance`.
+    trustProxy: true,
+    // A request that never ends must not hold its connection forever.
+    requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
+    clientErrorHandler: (_error: Error, socket: Socket) => answerMalformedHttp(socket, pendingAnswers.of(socket)),
+    childLoggerFactory: (logger, bindings, options, { headers }) => {
+      const traceId = traceIdOf(traceParentOf(headers), String(bindings.reqId));
+      return logger.child({ ...bindings, traceId }, options);
+    },
+    genReqId: ({ headers }) => takeRequestId(headers[REQUEST_ID_HEADER.toLowerCase()]),
+    frameworkErrors: (_error, request, reply) => {
+      sendProblem(request, reply, notFound());
+    },
+  });
+  pendingAnswers.watch(app.server);
+  // Each request that waits for its answer listens to its connection. Node takes more than ten for a leak, and writes that to the log.
+  app.server.on("connection", (socket: Socket) => socket.setMaxListeners(0));
+  // An unknown expectation may be ignored (RFC 9110, section 10.1.1). There is no problem code for 417.
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
+  // Handlers get their requests before the body is read: only the render route reads one, after it has validated the token.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, _payload, done) => done(null));
+  return app;
 }
 
 /** The edge's request id, or a new one if the edge sends none or a malformed one. */

@@ -24,7 +24,7 @@ export interface LauncherOptions {
   readonly answerTimeoutMilliseconds?: number | undefined;
   /** A POSIX shell. */
   readonly shellPath?: string;
-  /** A program and its arguments that replaces itself with each shell, in its own empty network; empty if there is none. */
+  /** The beginning of a command that runs each shell in an empty network of its own; empty if it runs in that of the backend. */
   readonly emptyNetwork?: readonly string[];
 }
 

@@ -117,7 +117,6 @@ export class BackendMetrics {
   readonly #limitsMismatches: Counter;
 
   constructor(sources: MetricSources) {
-    const { queue, warmPool, tempSpace, bodyMemory, outputMemory, deliveries, slots } = sources;
     const registers = [this.#registry];
     const counter = <Label extends string = never>(name: string, help: string, ...labelNames: Label[]) =>
       new Counter({ name, help, labelNames, registers });
@@ -206,76 +205,7 @@ export class BackendMetrics {
       "service_limits_mismatches_total",
       "Requests that came from an edge with other limits than this backend has.",
     );
-    new Gauge({
-      name: "service_backend_info",
-      help: "Always 1; the labels name the version of Typst and the sandbox.",
-      labelNames: ["typst_version", "sandbox"],
-      registers,
-    }).set({ typst_version: sources.typstVersion, sandbox: sources.sandboxMode }, 1);
-    new Gauge({
-      name: "service_capabilities_info",
-      help: "1 once fonts and packages are known; backends with the same digest have the same fonts, packages and formats.",
-      labelNames: ["digest"],
-      registers,
-      collect() {
-        const { digest } = sources.capabilities;
-        if (digest !== null) this.set({ digest }, 1);
-      },
-    });
-    const gauge = (name: string, help: string, read: () => number) =>
-      new Gauge({
-        name,
-        help,
-        registers,
-        collect() {
-          this.set(read());
-        },
-      });
-    gauge("service_render_slots", "Renders that may run at once.", () => slots);
-    gauge("service_renders_running", "Renders that run now.", () => queue.running);
-    gauge("service_renders_waiting", "Requests that wait for a slot now.", () => queue.waiting);
-    gauge(
-      "service_temp_reserved_bytes",
-      "Temporary space of running renders and of outputs that are not delivered yet.",
-      () => tempSpace.reservedBytes,
-    );
-    gauge("service_body_memory_bytes", "Memory of request bodies.", () => bodyMemory.reservedBytes);
-    gauge(
-      "service_output_memory_bytes",
-      "Memory of outputs that are not delivered yet.",
-      () => outputMemory.reservedBytes,
-    );
-    gauge("service_temp_max_bytes", "SERVICE_MAX_TEMP_BYTES.", () => tempSpace.maxBytes);
-    gauge("service_body_memory_max_bytes", "SERVICE_MAX_BODY_MEMORY_BYTES.", () => bodyMemory.maxBytes);
-    gauge("service_output_memory_max_bytes", "SERVICE_MAX_OUTPUT_MEMORY_BYTES.", () => outputMemory.maxBytes);
-    new Gauge({
-      name: "service_work_directory_free_bytes",
-      help: "Free space of the file system that holds the work directory.",
-      registers,
-      async collect() {
-        // If the directory has been removed, the backend is about to end.
-        const space = await statfs(sources.workDirectory).catch(() => null);
-        this.set(space === null ? 0 : space.bavail * space.bsize);
-      },
-    });
-    gauge("service_deliveries_underway", "Outputs that are being delivered.", () => deliveries.underWay);
-    gauge("service_warm_renders_waiting", "Typst processes that wait for a request.", () => warmPool.waiting);
-    const total = (name: string, help: string, read: () => number) =>
-      new Counter({
-        name,
-        help,
-        registers,
-        collect() {
-          this.reset();
-          this.inc(read());
-        },
-      });
-    total("service_trace_spans_lost_total", "OpenTelemetry spans that no collector has taken.", sources.lostSpans);
-    total(
-      "service_warm_renders_used_total",
-      "Renders that found a Typst process waiting for them.",
-      () => warmPool.takes,
-    );
+    registerReadings(this.#registry, sources);
   }
 
   get contentType(): string {
@@ -329,4 +259,80 @@ export class BackendMetrics {
   countLimitsMismatch(): void {
     this.#limitsMismatches.inc();
   }
+}
+
+/** Metrics that are read from their sources at each scrape, and those that never change. */
+function registerReadings(registry: Registry, sources: MetricSources): void {
+  const { queue, warmPool, tempSpace, bodyMemory, outputMemory, deliveries, slots } = sources;
+  const registers = [registry];
+  new Gauge({
+    name: "service_backend_info",
+    help: "Always 1; the labels name the version of Typst and the sandbox.",
+    labelNames: ["typst_version", "sandbox"],
+    registers,
+  }).set({ typst_version: sources.typstVersion, sandbox: sources.sandboxMode }, 1);
+  new Gauge({
+    name: "service_capabilities_info",
+    help: "1 once fonts and packages are known; backends with the same digest have the same fonts, packages and formats.",
+    labelNames: ["digest"],
+    registers,
+    collect() {
+      const { digest } = sources.capabilities;
+      if (digest !== null) this.set({ digest }, 1);
+    },
+  });
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  gauge("service_render_slots", "Renders that may run at once.", () => slots);
+  gauge("service_renders_running", "Renders that run now.", () => queue.running);
+  gauge("service_renders_waiting", "Requests that wait for a slot now.", () => queue.waiting);
+  gauge(
+    "service_temp_reserved_bytes",
+    "Temporary space of running renders and of outputs that are not delivered yet.",
+    () => tempSpace.reservedBytes,
+  );
+  gauge("service_body_memory_bytes", "Memory of request bodies.", () => bodyMemory.reservedBytes);
+  gauge(
+    "service_output_memory_bytes",
+    "Memory of outputs that are not delivered yet.",
+    () => outputMemory.reservedBytes,
+  );
+  gauge("service_temp_max_bytes", "SERVICE_MAX_TEMP_BYTES.", () => tempSpace.maxBytes);
+  gauge("service_body_memory_max_bytes", "SERVICE_MAX_BODY_MEMORY_BYTES.", () => bodyMemory.maxBytes);
+  gauge("service_output_memory_max_bytes", "SERVICE_MAX_OUTPUT_MEMORY_BYTES.", () => outputMemory.maxBytes);
+  new Gauge({
+    name: "service_work_directory_free_bytes",
+    help: "Free space of the file system that holds the work directory.",
+    registers,
+    async collect() {
+      // If the directory has been removed, the backend is about to end.
+      const space = await statfs(sources.workDirectory).catch(() => null);
+      this.set(space === null ? 0 : space.bavail * space.bsize);
+    },
+  });
+  gauge("service_deliveries_underway", "Outputs that are being delivered.", () => deliveries.underWay);
+  gauge("service_warm_renders_waiting", "Typst processes that wait for a request.", () => warmPool.waiting);
+  const total = (name: string, help: string, read: () => number) =>
+    new Counter({
+      name,
+      help,
+      registers,
+      collect() {
+        this.reset();
+        this.inc(read());
+      },
+    });
+  total("service_trace_spans_lost_total", "OpenTelemetry spans that no collector has taken.", sources.lostSpans);
+  total(
+    "service_warm_renders_used_total",
+    "Renders that found a Typst process waiting for them.",
+    () => warmPool.takes,
+  );
 }

@@ -23,8 +23,8 @@ export interface WorkDirectoryClaim {
 }
 
 /**
- * The address of a socket has at most 103 bytes on macOS and 107 on Linux. The longest socket name in the directory takes 9,
- * with the slash before it.
+ * The address of a socket has at most 103 bytes on macOS and 107 on Linux. That of the claim takes 6, with the slash before it, and
+ * three are kept for a longer name.
  */
 const MAX_PATH_BYTES = 103 - 9;
 

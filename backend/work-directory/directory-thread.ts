@@ -83,7 +83,7 @@ function* makeOrRemoveDirectories({ kind, root, files }: DirectoryJob): Steps {
 }
 
 function* removeFiles({ root }: DirectoryJob): Steps {
-  // Read piece by piece, because there may be more than fit into memory. A file system may pass over some while others are
+  // Read in parts, because there may be more than fit into memory. A file system may pass over some while others are
   // removed, so it is read until nothing is left.
   for (let hasFiles = true; hasFiles; ) {
     hasFiles = false;

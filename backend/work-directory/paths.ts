@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
 import type { Environment } from "../../rules/settings.ts";
 
-/** Short, because the address of a socket has room for few bytes. */
 const NAMES = {
   /** The socket that accepts connections while the directory is claimed. */
   claim: "claim",
