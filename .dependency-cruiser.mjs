@@ -57,7 +57,7 @@ export default {
       name: "machine-is-bare",
       comment: "machine/ finds programs on a machine that may have no packages yet: it imports itself and Node.",
       from: { path: "^machine/" },
-      to: { path: "^[a-z_]+/", pathNot: "^machine/", dependencyTypesNot: ["core"] },
+      to: { path: "^[a-z_-]+/", pathNot: "^machine/", dependencyTypesNot: ["core"] },
     },
     {
       name: "client-is-portable",
@@ -78,16 +78,11 @@ export default {
       to: { pathNot: ["^(data-schema|rules/json)/", `^node_modules/(${PACKAGES_OF_DATA_SCHEMA.join("|")})/`] },
     },
     {
-      name: "data-schema-is-for-authors",
-      comment: "Data is judged by a schema before it is sent: the service and the client package know no schemas.",
-      from: { path: "^(rules|protocol|compile|machine|client|edge|backend)/" },
-      to: { path: "^data-schema/" },
-    },
-    {
-      name: "service-without-client",
-      comment: "The client and e-invoices are for programs that call the service; edge and backend are the service.",
+      name: "service-without-its-clients",
+      comment:
+        "What calls the service, judges data or finishes files for its callers is no part of it: edge and backend are the service.",
       from: { path: "^(edge|backend)/" },
-      to: { path: "^(client|e-invoice)/" },
+      to: { path: "^(client|data-schema|e-invoice|playground)/" },
     },
     {
       name: "cli-is-a-client",
@@ -109,12 +104,6 @@ export default {
         "playground/ runs in browsers: it imports itself, the client, data-schema/, the rules and packages for browsers.",
       from: { path: "^playground/" },
       to: { pathNot: "^(playground|client|data-schema|protocol|rules|node_modules)/" },
-    },
-    {
-      name: "nobody-imports-the-playground",
-      comment: "The page is bundled and served as a file. Only what builds it knows the form of its data.",
-      from: { path: "^(edge|backend)/" },
-      to: { path: "^playground/" },
     },
     {
       name: "edge-without-backend",

@@ -5,12 +5,12 @@
  * The attacker, the clients and the service share the cores, so the figures are worse than those of the service alone. Only
  * ratios to the ordinary caller's undisturbed renders in the same run count.
  */
-import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { requireTypst } from "../machine/typst-location.mjs";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { type LocalBackend, type LocalEdge, startBackend, startEdge, takeFreePort } from "../scripts/local-service.ts";
+import { readProc, residentBytes } from "../test/support/processes.ts";
 import { describeMachine } from "./machine.ts";
 import { markdown, publish, type Table, wantedPart } from "./report.ts";
 
@@ -158,8 +158,7 @@ async function render(url: URL, caller: keyof typeof TOKENS, body: string, signa
     headers: { "X-Service-Api-Token": TOKENS[caller], "Content-Type": "application/json" },
     ...(signal && { signal }),
   });
-  const { length } = await answer.bytes();
-  if (process.env.SIEGE_TRACE) progress(`${caller}: ${answer.status}, ${length} bytes`);
+  await answer.bytes();
   return answer.status;
 }
 
@@ -246,10 +245,10 @@ async function watch(
   const memory = async (pid: number) => {
     let most = 0;
     while (!over.aborted) {
-      most = Math.max(most, residentMebibytes(pid));
+      most = Math.max(most, residentBytes(pid));
       await delay(HEALTH_INTERVAL_MILLISECONDS);
     }
-    return most;
+    return Math.round(most / 1024 ** 2);
   };
   const [, edgeHealth, backendHealth, backendMemory, edgeMemory] = await Promise.all([
     renders(),
@@ -265,15 +264,10 @@ async function watch(
   };
 }
 
-function residentMebibytes(pid: number): number {
-  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1];
-  return Math.round(Number(kibibytes ?? 0) / 1024);
-}
-
 /** The workerd that this process has started. */
 function workerdPid(): number {
-  const children = readFileSync(`/proc/self/task/${process.pid}/children`, "latin1").trim().split(" ");
-  return Number(children.find((pid) => readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("workerd")) ?? 0);
+  const children = readProc(`self/task/${process.pid}/children`).trim().split(" ");
+  return Number(children.find((pid) => readProc(`${pid}/comm`).startsWith("workerd")) ?? 0);
 }
 
 const GAUGES = [
@@ -327,11 +321,7 @@ function tableOf(readings: readonly Reading[]): Table {
 async function main(): Promise<void> {
   const typstPath = await requireTypst();
   const backend = await startBackend(
-    {
-      SERVICE_TYPST_BIN: typstPath,
-      SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
-      SERVICE_LOG_LEVEL: process.env.SIEGE_LOG ?? "silent",
-    },
+    { SERVICE_TYPST_BIN: typstPath, SERVICE_BACKEND_TOKENS: BACKEND_TOKEN, SERVICE_LOG_LEVEL: "silent" },
     await takeFreePort(),
   );
   const edge = await startEdge(

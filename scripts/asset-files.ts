@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { type AssetDescription, assetBinding } from "../edge/standalone/assets-worker.ts";
-import { COMPRESSED_FORMS } from "./static-file.mjs";
+import { COMPRESSED_FORMS } from "./static-file.ts";
 
 export const ASSETS_WORKER = "edge/standalone/assets-worker.ts";
 

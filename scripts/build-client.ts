@@ -6,18 +6,13 @@
  * Their imports from other packages are bundled, so that the package has no dependencies: they take a few kilobytes, and two
  * of those packages require a newer Node than the client does.
  */
-import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./package-folder.ts";
-import { removeUnreachableTypes } from "./reachable-types.ts";
+import { writeReachableTypes } from "./reachable-types.ts";
 
 const TARGET = await emptyPackageFolder("client");
-const types = ["--outDir", fileURLToPath(new URL("types", TARGET))];
-execFileSync("tsc", ["-p", fileURLToPath(new URL("client/tsconfig.build.json", PROJECT)), ...types], {
-  stdio: "inherit",
-});
-await removeUnreachableTypes(new URL("types/", TARGET), ["client/client.d.ts", "rules/published-rules.d.ts"]);
+await writeReachableTypes("client", TARGET, ["client/client.d.ts", "rules/published-rules.d.ts"]);
 const { metafile } = await build({
   absWorkingDir: fileURLToPath(PROJECT),
   entryPoints: { client: "client/client.ts", rules: "rules/published-rules.ts" },

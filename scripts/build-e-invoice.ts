@@ -2,22 +2,17 @@
  * `npm run build:e-invoice`: builds the package that finishes e-invoices (docs/e-invoices.md) to dist/e-invoice, as plain
  * JavaScript with types and without dependencies. `npm pack ./dist/e-invoice` makes a file that any project can install.
  */
-import { execFileSync } from "node:child_process";
 import { cp } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./package-folder.ts";
-import { removeUnreachableTypes } from "./reachable-types.ts";
+import { writeReachableTypes } from "./reachable-types.ts";
 
 /** The oldest Node that has everything used here. */
 const MIN_NODE = "20";
 
 const TARGET = await emptyPackageFolder("e-invoice");
-const types = ["--outDir", fileURLToPath(new URL("types", TARGET))];
-execFileSync("tsc", ["-p", fileURLToPath(new URL("e-invoice/tsconfig.build.json", PROJECT)), ...types], {
-  stdio: "inherit",
-});
-await removeUnreachableTypes(new URL("types/", TARGET), ["e-invoice.d.ts"]);
+await writeReachableTypes("e-invoice", TARGET, ["e-invoice.d.ts"]);
 const { metafile } = await build({
   absWorkingDir: fileURLToPath(PROJECT),
   entryPoints: { "e-invoice": "e-invoice/e-invoice.ts" },

@@ -9,7 +9,7 @@ import type { ExampleEntry } from "../playground/example-entry.ts";
 import { EXAMPLE_NAMES, examplePath } from "../protocol/routes.ts";
 import { BROWSER_ALIASES, WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";
 import { exampleRequest } from "./example-request.ts";
-import { provideStaticFile } from "./static-file.mjs";
+import { provideStaticFile } from "./static-file.ts";
 
 const PROJECT = new URL("../", import.meta.url);
 const PDF_WORKER = new URL("node_modules/pdfjs-dist/build/pdf.worker.mjs", PROJECT);

@@ -1,8 +1,14 @@
 /** The type declarations of a package: of all that `tsc` writes, those that its users can reach. */
+import { execFileSync } from "node:child_process";
 import { readdir, readFile, rm } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { PROJECT } from "./package-folder.ts";
 
-/** Removes the type declarations that no entry point imports: `tsc` writes one for each file that it has read. */
-export async function removeUnreachableTypes(types: URL, entryPoints: readonly string[]): Promise<void> {
+/** Writes the types of a folder's `tsconfig.build.json` to `types/` of a package, without those that no entry point imports. */
+export async function writeReachableTypes(folder: string, target: URL, entryPoints: readonly string[]): Promise<void> {
+  const types = new URL("types/", target);
+  const project = fileURLToPath(new URL(`${folder}/tsconfig.build.json`, PROJECT));
+  execFileSync("tsc", ["-p", project, "--outDir", fileURLToPath(types)], { stdio: "inherit" });
   const reachable = new Set(entryPoints.map((path) => new URL(path, types).href));
   for (const href of reachable) {
     const text = await readFile(new URL(href), "utf8");

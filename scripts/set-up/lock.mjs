@@ -16,10 +16,12 @@ const STALE_MILLISECONDS = 60_000;
  * Node has no lock that the system releases when a process dies. So the file names its holder, which touches it every few
  * seconds; the lock is stale when the holder is dead or has not touched it for `STALE_MILLISECONDS`.
  *
+ * @template T
  * @param {string} file
  * @param {string} purpose
  * @param {AbortSignal} signal
- * @param {() => Promise<void>} action
+ * @param {() => Promise<T>} action
+ * @returns {Promise<T>} what the action returns
  */
 export async function withLock(file, purpose, signal, action) {
   await mkdir(path.dirname(file), { recursive: true });
@@ -31,7 +33,7 @@ export async function withLock(file, purpose, signal, action) {
   const touch = () => void utimes(file, new Date(), new Date()).catch(() => {});
   const heartbeat = setInterval(touch, HEARTBEAT_MILLISECONDS);
   try {
-    await action();
+    return await action();
   } finally {
     clearInterval(heartbeat);
     // Another set-up may have taken the lock over, for example after this computer was suspended.

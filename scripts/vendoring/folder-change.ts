@@ -30,9 +30,9 @@ export async function changeFolder<Result>(
   plan: (work: string) => Promise<{ readonly change: FolderChange; readonly result: Result }>,
 ): Promise<Result> {
   const firstMade = await mkdir(folder, { recursive: true });
-  const results: Result[] = [];
+  const lock = join(folder, RUN_LOCK_NAME);
   try {
-    await withLock(join(folder, RUN_LOCK_NAME), "to change this folder", new AbortController().signal, async () => {
+    return await withLock(lock, "to change this folder", new AbortController().signal, async () => {
       await removeLeftOvers(folder);
       const work = await mkdtemp(join(folder, WORK_PREFIX));
       try {
@@ -40,17 +40,15 @@ export async function changeFolder<Result>(
         await mkdir(prepared);
         const { change, result } = await plan(prepared);
         await carryOut(folder, work, change);
-        results.push(result);
+        return result;
       } finally {
         await rm(work, { recursive: true, force: true });
       }
     });
-  } finally {
-    if (results.length === 0 && firstMade !== undefined) await rm(firstMade, { recursive: true, force: true });
+  } catch (error) {
+    if (firstMade !== undefined) await rm(firstMade, { recursive: true, force: true });
+    throw error;
   }
-  const [result] = results;
-  if (result === undefined) throw new Error("the change was not carried out");
-  return result;
 }
 
 /** Only the holder of the lock may have a work folder, so any that exist were left by runs that were killed. */

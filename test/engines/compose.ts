@@ -31,18 +31,8 @@ interface Docker {
 export async function startDocker({ archive }: Images, { folder, atEnd }: Context): Promise<Docker> {
   const own = join(folder, "docker");
   await mkdir(own);
-  const daemon = startDaemon([
-    "unshare",
-    "--net",
-    "--mount",
-    "--propagation",
-    "private",
-    "sh",
-    "-c",
-    DAEMON,
-    "sh",
-    own,
-  ]);
+  const inOwnNetwork = ["--net", "--mount", "--propagation", "private"];
+  const daemon = startDaemon(["unshare", ...inOwnNetwork, "sh", "-c", DAEMON, "sh", own]);
   atEnd(() => daemon.end("SIGTERM"));
   const environment = { DOCKER_HOST: `unix://${own}/sock`, HOME: own };
   const docker = (...options: readonly string[]) => run(["docker", ...options], environment);
@@ -92,13 +82,8 @@ export async function tryCompose({ pid, docker, compose }: Docker, context: Cont
   say("stop: every service ends with 0");
   await compose("--file", join(CHECKOUT, "deploy/compose.bubblewrap.yaml"), "up", "--detach", "--no-build", "--wait");
   const { body, status } = await curl(pid, `${PROXY_URL}/v1/render`, ...renderOptions("= Hello"));
-  const sandbox = await docker(
-    "exec",
-    (await docker("ps", "--quiet", "--filter", "name=backend-1")).trim(),
-    "node",
-    "-e",
-    HEALTH,
-  );
+  const container = (await docker("ps", "--quiet", "--filter", "name=backend-1")).trim();
+  const sandbox = await docker("exec", container, "node", "-e", HEALTH);
   if (status !== 200 || !body.startsWith("%PDF-") || !sandbox.includes('"bubblewrap"'))
     throw new Error(`${status} ${sandbox}`);
   say("compose.bubblewrap.yaml: renders in bubblewrap");

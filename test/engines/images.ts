@@ -26,14 +26,8 @@ export interface Images {
 export const imageName = (target: Target) => `document-rendering-${target}`;
 
 export async function buildImages(folder: string, mayPull: boolean, say: (line: string) => void): Promise<Images> {
-  const storage = [
-    "--root",
-    join(folder, "podman"),
-    "--runroot",
-    join(folder, "podman-run"),
-    "--tmpdir",
-    join(folder, "podman-tmp"),
-  ];
+  const place = (name: string) => join(folder, name);
+  const storage = ["--root", place("podman"), "--runroot", place("podman-run"), "--tmpdir", place("podman-tmp")];
   const podman = (...options: readonly string[]) =>
     ["podman", ...storage, "--cgroup-manager=cgroupfs", "--runtime=runc", ...options] as const;
   const run = (...options: readonly string[]) => runCommand(podman(...options));
@@ -43,21 +37,13 @@ export async function buildImages(folder: string, mayPull: boolean, say: (line: 
   // Those that others are made from come first.
   for (const image of [...bases].toSorted()) {
     const name = image.includes("/") ? image : `docker.io/library/${image}`;
-    if (
-      mayPull &&
-      (await run("pull", "--quiet", name).then(
-        () => true,
-        () => false,
-      ))
-    )
-      say(`${image}: pulled`);
-    else say(`${image}: ${await standIn(image, name, folder, run)}`);
+    const isPulled = mayPull && (await run("pull", "--quiet", name).catch(() => null)) !== null;
+    say(`${image}: ${isPulled ? "pulled" : await standIn(image, name, folder, run)}`);
   }
   for (const target of TARGETS) {
     const started = performance.now();
     // The format of Docker, because that of OCI has no health check.
-    await run(
-      "build",
+    const options = [
       "--pull=never",
       "--format=docker",
       "--network=host",
@@ -65,8 +51,8 @@ export async function buildImages(folder: string, mayPull: boolean, say: (line: 
       target,
       "--tag",
       imageName(target),
-      ".",
-    );
+    ];
+    await run("build", ...options, ".");
     const bytes = Number(await run("image", "inspect", "--format", "{{.Size}}", imageName(target)));
     const parts = (await run("history", "--format", "{{.Size}} {{.CreatedBy}}", "--no-trunc", imageName(target)))
       .split("\n")
@@ -130,16 +116,8 @@ COPY npmrc /usr/local/etc/npmrc
 RUN ln -s ../lib/npm/bin/npm-cli.js /usr/local/bin/npm
 `,
   );
-  await run(
-    "build",
-    "--pull=never",
-    "--network=host",
-    "--file",
-    join(context, "node.Dockerfile"),
-    "--tag",
-    name,
-    context,
-  );
+  const options = ["--pull=never", "--network=host", "--file", join(context, "node.Dockerfile"), "--tag", name];
+  await run("build", ...options, context);
   return "Debian with the Node of the npm package, and this machine's npm";
 }
 

@@ -52,19 +52,8 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
   await copyFile(typstPath, join(root, "usr/local/bin/typst"));
   // Step 2 of the page, on this machine.
   await writeEdge(join(CHECKOUT, "dist/edge"));
-  const nspawn = startDaemon([
-    "unshare",
-    "--mount",
-    "--propagation",
-    "private",
-    "sh",
-    "-c",
-    BOOT,
-    "sh",
-    `engines-${systemd}`,
-    root,
-    CHECKOUT,
-  ]);
+  const ownMounts = ["--mount", "--propagation", "private"];
+  const nspawn = startDaemon(["unshare", ...ownMounts, "sh", "-c", BOOT, "sh", `engines-${systemd}`, root, CHECKOUT]);
   let leader = Number.NaN;
   // The end of its first process ends the machine; that of nspawn does not.
   atEnd(async () => {

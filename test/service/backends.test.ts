@@ -1,5 +1,5 @@
 /**
- * The edge on real sockets with origins that fail in every way: who gets a render, when it is tried again, and what the
+ * The edge on real sockets with backends that fail in every way: who gets a render, when it is tried again, and what the
  * client hears in the end.
  */
 import { once } from "node:events";
@@ -13,7 +13,7 @@ import { type Behaviour, problemAnswer, ScriptedBackend } from "../support/scrip
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
 const RENDERS = 12;
-/** Of renders while an origin is avoided, which takes seconds. */
+/** Of renders while a backend is avoided, which takes seconds. */
 const SELDOM = { interval: 500 };
 const LOAD = "X-Service-Load";
 
@@ -21,14 +21,14 @@ interface Stage {
   readonly url: URL;
   readonly origins: readonly ScriptedBackend[];
   render(body?: string): Promise<Response>;
-  /** The texts of so many renders, one after another, and of more until the origin has been asked. */
+  /** The texts of so many renders, one after another, and of more until the backend has been asked. */
   renderMany(count: number, asked?: ScriptedBackend): Promise<string[]>;
 }
 
 type Settings = Readonly<Record<string, string>>;
 
 interface StageOptions {
-  /** The number of its origins. */
+  /** The number of its backends. */
   readonly count: number;
   readonly otherEntries?: readonly string[];
   readonly settings?: Settings;
@@ -54,7 +54,7 @@ const EDGES: readonly (readonly [origins: number, edges: number, settings?: Sett
   [2, 1, LONG_PATIENCE],
   [2, 1, SHORT_PATIENCE],
 ];
-/** Edges that no test has used, by the number of their origins and their settings. */
+/** Edges that no test has used, by the number of their backends and their settings. */
 const unused = new Map<string, Stage[]>();
 const keyOf = (origins: number, settings: Settings = {}) => JSON.stringify([origins, settings]);
 
@@ -70,14 +70,14 @@ beforeAll(async () => {
   }
 });
 
-/** An edge with the origins `a`, `b` and so on, which answer unless the test scripts something else. */
+/** An edge with the backends `a`, `b` and so on, which answer unless the test scripts something else. */
 function takeStage(count: number, settings?: Settings): Stage {
   const stage = unused.get(keyOf(count, settings))?.pop();
   if (stage === undefined) throw new Error("EDGES has too few of these");
   return stage;
 }
 
-/** Edges in one workerd, each with origins of its own. */
+/** Edges in one workerd, each with backends of its own. */
 async function startStages(wanted: readonly StageOptions[]): Promise<Stage[]> {
   const startOrigins = (count: number) =>
     Promise.all([..."abcd"].slice(0, count).map((name) => new ScriptedBackend(name).start()));
@@ -134,7 +134,7 @@ const foreign =
       .writeHead(status, { "Content-Type": mediaType, ...(code !== undefined && { "X-Service-Problem-Code": code }) })
       .end("<html>");
 
-/** Ways in which an origin fails once it has the whole request. */
+/** Ways in which a backend fails once it has the whole request. */
 const FAILURES: readonly (readonly [string, Behaviour])[] = [
   ["answers 503", problemAnswer("service_unavailable")],
   ["answers 403, as to a wrong token", problemAnswer("forbidden")],
@@ -245,7 +245,7 @@ describe("a render that is tried again", () => {
 
   it("keeps its request id, and tells each origin how long the edge still waits", async () => {
     const { a, b, render } = takePair(LONG_PATIENCE);
-    // The time that passes here is what the second origin must not be promised.
+    // The time that passes here is what the second backend must not be promised.
     a.behaviour = (response) => void setTimeout(problemAnswer("service_unavailable"), 300, response);
     const ids: (string | null)[] = [];
     while (a.requests.length === 0) ids.push((await render()).headers.get("X-Request-Id"));

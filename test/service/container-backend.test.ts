@@ -130,7 +130,7 @@ describe("a container", () => {
     expect((await stage.render("= Hello")).status).toBe(200);
     (await stage.launcher.launches[0]?.backend)?.process.kill("SIGKILL");
     await stage.launcher.launches[0]?.ended;
-    // A render may find the container gone before its end is known. It is then tried at other origins; here are none.
+    // A render may find the container gone before its end is known. It is then tried at other backends; here are none.
     await expect.poll(async () => (await stage.render("= Hello")).status).toBe(200);
     expect(stage.launcher.launches).toHaveLength(2);
   });

@@ -5,7 +5,7 @@
 import type { BackendLoad } from "../../protocol/backend-load.ts";
 import type { PlannedRequest } from "./schedule.ts";
 
-/** One attempt at one origin. */
+/** One attempt at one backend. */
 export interface AttemptFacts {
   readonly edge: number;
   readonly backend: number;

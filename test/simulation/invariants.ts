@@ -47,7 +47,7 @@ const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 30_000;
 /** A backend counts as healthy if it has been healthy for this long. */
 const WELL_MILLISECONDS = 60_000;
-/** The longest silence before an origin is given up: that of two probes, because one during which it answers something is repeated. */
+/** The longest silence before a backend is given up: that of two probes, because one during which it answers something is repeated. */
 const MAX_SILENCE_MILLISECONDS = 13_500;
 
 const BUSY = PROBLEMS.render_queue_full.status;
@@ -386,11 +386,11 @@ export const OF_A_PROBE: readonly ((edge: SimulatedEdge, backend: number, world:
   },
 ];
 
-// When an edge takes an origin out of use.
+// When an edge takes a backend out of use.
 
 export const OF_A_LOSS: readonly ((edge: SimulatedEdge, backend: number, probedAt: number, world: World) => Finding)[] =
   [
-    /** Whatever callers send, an origin that was healthy throughout a probe does not go out of use. */
+    /** Whatever callers send, a backend that was healthy throughout a probe does not go out of use. */
     function onlyBackendsThatFailGoOutOfUse(edge, backend, probedAt, { disturbances, time }) {
       return disturbances.isClear(edge.index, backend, probedAt, time.now) ? `backend ${backend} was healthy` : null;
     },
@@ -399,7 +399,7 @@ export const OF_A_LOSS: readonly ((edge: SimulatedEdge, backend: number, probedA
 // When another request takes the memory of a body.
 
 export const OF_A_TAKEN_BODY: readonly ((request: RequestFacts) => Finding)[] = [
-  /** The memory of a body goes to another request only when an origin has the whole body. */
+  /** The memory of a body goes to another request only when a backend has the whole body. */
   function noBodyIsTakenBeforeItIsSent({ attempts }) {
     const last = attempts.at(-1);
     if (last === undefined) return "no origin has it";
@@ -488,13 +488,13 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
     return broughtDown > MAX_BROUGHT_DOWN ? `${broughtDown} backends` : null;
   },
 
-  /** 429 is answered only if an origin or the memory of the edge was full. */
+  /** 429 is answered only if a backend or the memory of the edge was full. */
   function busyOnlyWhenFull({ answers: [answer], attempts, isWithoutMemory }) {
     if (answer?.status !== BUSY || isWithoutMemory) return null;
     return attempts.some(({ end }) => end === "full") ? null : "no origin was full";
   },
 
-  /** 503 is not answered if an origin was full. */
+  /** 503 is not answered if a backend was full. */
   function brokenOnlyWhenNobodyIsFull({ answers: [answer], attempts }) {
     return answer?.status === BROKEN && attempts.some(({ end }) => end === "full") ? "an origin was full" : null;
   },
@@ -509,8 +509,8 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
   },
 
   /**
-   * If an origin could serve all the time, the request is answered by a render. Else
-   * - that origin was full, or
+   * If a backend could serve all the time, the request is answered by a render. Else
+   * - that backend was full, or
    * - two others were lost while they had the request, or
    * - its body had been given up for another request, or
    * - faults of others had used up so much of the time budget that a render might not fit in, or
@@ -533,8 +533,8 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
   },
 
   /**
-   * An attempt at an origin that takes renders and answers none ends within some seconds, if another one was well for a minute and
-   * has not been tried. Schedules with a request that every backend refuses, or that is poison, are left out: it makes origins suspect.
+   * An attempt at a backend that takes renders and answers none ends within some seconds, if another one was well for a minute and
+   * has not been tried. Schedules with a request that every backend refuses, or that is poison, are left out: it makes backends suspect.
    */
   function aGreyBackendIsSoonGivenUp({ attempts }, world) {
     const { backends, disturbances, requests, schedule } = world;
@@ -562,7 +562,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
   function plannedFaultsLoseNothing({ answers: [answer], attempts, planned }, { schedule, settings }) {
     if (!["one killed", "one grey", "rolling update"].includes(schedule.scenario)) return null;
     if (answer?.status !== BROKEN || isAtFault(planned)) return null;
-    // Too short to find out that an origin is grey, which still answers the renders that it had before.
+    // Too short to find out that a backend is grey, which still answers the renders that it had before.
     const noticedAfter = MAX_SILENCE_MILLISECONDS + settings.renderTimeoutSeconds * 1000;
     if (schedule.scenario === "one grey" && settings.backendTimeoutSeconds * 1000 < noticedAfter) return null;
     const needed = neededMilliseconds(settings);

@@ -1,5 +1,5 @@
 /**
- * An edge: one isolate with its memory and its view of the origins. What decides is the real code; around it is what
+ * An edge: one isolate with its memory and its view of the backends. What decides is the real code; around it is what
  * `edge/routes/render.ts` does.
  *
  * As in workerd, a request whose client has disconnected is not continued: none of its promises resolves any more.
@@ -68,7 +68,7 @@ export class SimulatedEdge {
     this.seen = Array.from({ length: settings.backends }, () => new Seen());
   }
 
-  /** Tells the world of each origin that goes out of use. */
+  /** Tells the world of each backend that goes out of use. */
   #watchLosses(): void {
     const { choice } = this;
     const probed = choice.probed.bind(choice);

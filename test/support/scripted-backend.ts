@@ -1,4 +1,4 @@
-/** An origin that a test scripts: what it does with a render once the whole body is there. */
+/** A backend that a test scripts: what it does with a render once the whole body is there. */
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import { CALLER_HEADER, PROBE_CALLER } from "../../protocol/headers.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
@@ -12,7 +12,7 @@ export interface BackendRequest {
 
 export type Behaviour = (response: ServerResponse, request: BackendRequest) => void;
 
-/** The body of an answer with status 200. It names the origin. */
+/** The body of an answer with status 200. It names the backend. */
 const fileOf = (name: string) => `%PDF by ${name}`;
 
 export class ScriptedBackend {
@@ -35,7 +35,7 @@ export class ScriptedBackend {
     this.name = name;
   }
 
-  /** The origin as an entry of `SERVICE_BACKEND_URLS`. */
+  /** The backend as an entry of `SERVICE_BACKEND_URLS`. */
   get entry(): string {
     return `${this.name}=http://${LOOPBACK}:${this.#port}`;
   }
@@ -70,7 +70,7 @@ export class ScriptedBackend {
     return this;
   }
 
-  /** Answers with a file that names this origin. */
+  /** Answers with a file that names this backend. */
   answer(response: ServerResponse, headers: Readonly<Record<string, string>> = {}): void {
     const file = fileOf(this.name);
     response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": file.length, ...headers }).end(file);

@@ -8,21 +8,16 @@ import { brotliCompress, constants, gzip } from "node:zlib";
 const STATIC = new URL("../static/", import.meta.url);
 
 /** The extension of each compressed form. `static/.assetsignore` keeps them from Cloudflare. */
-export const COMPRESSED_FORMS = /** @type {const} */ ([
+export const COMPRESSED_FORMS = [
   { encoding: "br", extension: ".br" },
   { encoding: "gzip", extension: ".gz" },
-]);
+] as const;
 
 /** What is text. Pictures are compressed already. */
 const COMPRESSIBLE = /\.(?:css|html|js|json|svg)$/;
 
-/**
- * Puts a file where it is served, unless it is there already.
- *
- * @param {string} path below `static/`
- * @param {Uint8Array} content
- */
-export async function provideStaticFile(path, content) {
+/** Puts a file where it is served, unless it is there already. Its path is below `static/`. */
+export async function provideStaticFile(path: string, content: Uint8Array): Promise<void> {
   const target = fileURLToPath(new URL(path, STATIC));
   const forms = COMPRESSIBLE.test(path) ? COMPRESSED_FORMS : [];
   const [present, ...presentForms] = await Promise.all(
@@ -38,11 +33,7 @@ export async function provideStaticFile(path, content) {
   await replaceFile(target, content);
 }
 
-/**
- * @param {Uint8Array} content
- * @param {"br" | "gzip"} encoding
- */
-function compressed(content, encoding) {
+function compressed(content: Uint8Array, encoding: "br" | "gzip"): Promise<Buffer> {
   if (encoding === "gzip") return promisify(gzip)(content, { level: constants.Z_BEST_COMPRESSION });
   return promisify(brotliCompress)(content, {
     params: {
@@ -52,11 +43,7 @@ function compressed(content, encoding) {
   });
 }
 
-/**
- * @param {string} target
- * @param {Uint8Array} content
- */
-async function replaceFile(target, content) {
+async function replaceFile(target: string, content: Uint8Array): Promise<void> {
   // Another process may read it, or write the same, at this moment.
   const temporary = `${target}.${process.pid}.tmp`;
   try {
