@@ -28,8 +28,8 @@ export function locateTypst(env = process.env) {
  * @returns {Promise<string>}
  * @throws {Error} with what to do if there is none
  */
-export async function requireTypst(env = process.env) {
-  const typst = await locateTypst(env);
+export async function requireTypst() {
+  const typst = await locateTypst();
   if ("error" in typst) throw new Error(typst.error);
   return typst.path;
 }

@@ -13,9 +13,8 @@ import { runCommand } from "./run-command.mjs";
 const PACKAGE = "bubblewrap";
 
 /** Whether this machine can download and unpack Debian packages. */
-export async function canFetchBubblewrap(env = process.env) {
-  const found = await Promise.all(["apt-get", "dpkg"].map((program) => findOnPath(program, env)));
-  return found.every((files) => files.length > 0);
+export function canFetchBubblewrap() {
+  return ["apt-get", "dpkg"].every((program) => findOnPath(program).length > 0);
 }
 
 /**

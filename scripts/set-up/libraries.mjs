@@ -9,8 +9,8 @@ const LIBRARY = "libatomic.so.1";
  *
  * @returns {string | undefined} what to do when the library is missing
  */
-export function libraryObstacle(platform = process.platform) {
-  if (platform !== "linux") return undefined;
+export function libraryObstacle() {
+  if (process.platform !== "linux") return undefined;
   try {
     process.dlopen({ exports: {} }, LIBRARY);
   } catch (error) {

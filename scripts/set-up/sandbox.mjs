@@ -21,10 +21,11 @@ const DOCUMENTATION = "docs/operations.md#sandbox";
  *   minutes
  * @returns {Promise<string[]>}
  */
-export async function sandboxProblems(signal, isTried, platform = process.platform) {
+export async function sandboxProblems(signal, isTried) {
   const choice = parseSandboxChoice(process.env.SERVICE_SANDBOX);
   if (choice === undefined) return [SANDBOX_ADVICE];
   if (choice === "none") return [];
+  const { platform } = process;
   if (platform !== "linux") {
     return [
       `Renders are sandboxed by ${choice === "auto" ? AUTOMATIC_MODES.join(" or ") : choice}, which ${platform} does not have. To try the service on this machine without ` +
@@ -56,7 +57,7 @@ async function bubblewrapObstacle(signal, isTried) {
   if ("path" in located) return isTried ? trialObstacle(located.path, signal) : undefined;
   if (located.reason === "wrong_setting") return located.error;
   const isMissing = "bubblewrap is missing: it sandboxes renders";
-  if (!(await canFetchBubblewrap())) {
+  if (!canFetchBubblewrap()) {
     return (
       `${isMissing}. Install the package bubblewrap (\`dnf install bubblewrap\`, \`pacman -S bubblewrap\`) and run this ` +
       "again, or name its binary in SERVICE_BUBBLEWRAP_BIN"

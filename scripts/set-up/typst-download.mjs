@@ -40,9 +40,9 @@ export async function fetchRelease(release, workFolder, signal, limits = DOWNLOA
  * @param {AbortSignal} signal
  * @returns {Promise<{ reason: string, remedy?: string } | undefined>} undefined when it should work
  */
-export async function releaseObstacle(release, signal, limits = DOWNLOAD_LIMITS) {
+export async function releaseObstacle(release, signal) {
   if (release === undefined) return { reason: `there is no release for ${process.platform}-${process.arch}` };
-  const answer = await download(release.url, signal, limits, "HEAD");
+  const answer = await download(release.url, signal, DOWNLOAD_LIMITS, "HEAD");
   if ("reason" in answer) return { reason: unreachable(release, answer.reason) };
   // The tar of macOS can unpack the format by itself.
   if (process.platform === "darwin" || findOnPath("xz").length > 0) return undefined;
