@@ -50,104 +50,66 @@ const PROPERTY_RUNS_DIVISOR = "40";
 const TIMEOUT_MILLISECONDS = 120_000;
 const DRY_RUN_TIMEOUT_MINUTES = 30;
 
-/** Changes that alter no behaviour: the file, the code, what replaces it, and why nobody can notice. */
-const EQUIVALENT: readonly (readonly [file: string, code: string, replacement: string, reason: string])[] = [
-  [
-    "backend/admission/caller-load.ts",
-    "endSeconds - nowSeconds > this.#meanSeconds",
-    "endSeconds - nowSeconds >= this.#meanSeconds",
-    "A render as long as the mean leaves it as it is.",
+/** Changes that alter no behaviour, by file: the code, what replaces it, and why nobody can notice. */
+// biome-ignore format: a table.
+const EQUIVALENT: Readonly<Record<string, readonly (readonly [code: string, replacement: string, reason: string])[]>> = {
+  "backend/admission/caller-load.ts": [
+    ["endSeconds - nowSeconds > this.#meanSeconds", "endSeconds - nowSeconds >= this.#meanSeconds",
+      "A render as long as the mean leaves it as it is."],
+    ["seconds > this.#meanSeconds", "seconds >= this.#meanSeconds", "A render as long as the mean leaves it as it is."],
   ],
-  [
-    "backend/admission/caller-load.ts",
-    "seconds > this.#meanSeconds",
-    "seconds >= this.#meanSeconds",
-    "A render as long as the mean leaves it as it is.",
+  "backend/admission/render-queue.ts": [
+    ["left.running < right.running", "left.running <= right.running", "They differ."],
+    ["usedMore < 0", "usedMore <= 0", "It is not 0: it is more than a second, either way."],
   ],
-  [
-    "backend/admission/render-queue.ts",
-    "left.running < right.running",
-    "left.running <= right.running",
-    "They differ.",
+  "backend/http/read-body.ts": [
+    ["collector.free();", ";", "The memory is free at the next garbage collection at the latest."],
+    ['reading.kind !== "body"', "false", "The memory is free at the next garbage collection at the latest."],
   ],
-  [
-    "backend/admission/render-queue.ts",
-    "usedMore < 0",
-    "usedMore <= 0",
-    "It is not 0: it is more than a second, either way.",
+  "backend/http/render-route.ts": [
+    ["reply.raw.destroy();", ";", "The connection is closed already."],
   ],
-  [
-    "backend/http/read-body.ts",
-    "collector.free();",
-    ";",
-    "The memory is free at the next garbage collection at the latest.",
+  "backend/render/archive.ts": [
+    ["error !== null", "false", "fflate knows no error in what it is given."],
+    ["bytesRead < READ_BYTES", "false", "A stream makes the same archive, more slowly."],
+    ["entry.ondata?.(null, compressed, isLast)", "entry.ondata(null, compressed, isLast)",
+      "Adding the entry has set it."],
+    ["{ start: 0, highWaterMark: READ_BYTES }", "{}",
+      "The file is still at its beginning, and pieces of another size make the same archive."],
+    ["others.length === 0", "false", "A copy has the same bytes."],
   ],
-  [
-    "backend/http/read-body.ts",
-    'reading.kind !== "body"',
-    "false",
-    "The memory is free at the next garbage collection at the latest.",
+  "backend/render/page-probe.ts": [
+    ['wanted.format !== "pdf"', "true", "A PDF has no `archive` that could be null."],
+    ['end.kind === "exited"', "true", "Only a process that exits has an exit code."],
   ],
-  ["backend/http/render-route.ts", "reply.raw.destroy();", ";", "The connection is closed already."],
-  ["backend/render/archive.ts", "error !== null", "false", "fflate knows no error in what it is given."],
-  ["backend/render/archive.ts", "bytesRead < READ_BYTES", "false", "A stream makes the same archive, more slowly."],
-  [
-    "backend/render/archive.ts",
-    "entry.ondata?.(null, compressed, isLast)",
-    "entry.ondata(null, compressed, isLast)",
-    "Adding the entry has set it.",
+  "backend/render/spool.ts": [
+    ["searched.length - text.length + 1", "searched.length - text.length - 1", "Two bytes more are searched again."],
   ],
-  [
-    "backend/render/archive.ts",
-    "{ start: 0, highWaterMark: READ_BYTES }",
-    "{}",
-    "The file is still at its beginning, and pieces of another size make the same archive.",
+  "backend/sandbox/resource-limits.ts": [
+    ['["--version"]', "[]", "Only whether prlimit is missing matters."],
   ],
-  ["backend/render/archive.ts", "others.length === 0", "false", "A copy has the same bytes."],
-  ["backend/render/page-probe.ts", 'wanted.format !== "pdf"', "true", "A PDF has no `archive` that could be null."],
-  ["backend/render/page-probe.ts", 'end.kind === "exited"', "true", "Only a process that exits has an exit code."],
-  [
-    "backend/render/spool.ts",
-    "searched.length - text.length + 1",
-    "searched.length - text.length - 1",
-    "Two bytes more are searched again.",
+  "backend/sandbox/shared-libraries.ts": [
+    ['["--version"]', "[]", "Typst prints its help, which names no library either."],
   ],
-  ["backend/sandbox/resource-limits.ts", '["--version"]', "[]", "Only whether prlimit is missing matters."],
-  [
-    "backend/sandbox/shared-libraries.ts",
-    '["--version"]',
-    "[]",
-    "Typst prints its help, which names no library either.",
+  "backend/sandbox/trial.ts": [
+    ["process.getuid?.()", "process.getuid()", "Linux has users."],
+    ["/^Seccomp:\\t2$/m", "/Seccomp:\\t2$/m", "No other line ends like this: the process is not named so."],
   ],
-  ["backend/sandbox/trial.ts", "process.getuid?.()", "process.getuid()", "Linux has users."],
-  [
-    "backend/sandbox/trial.ts",
-    "/^Seccomp:\\t2$/m",
-    "/Seccomp:\\t2$/m",
-    "No other line ends like this: the process is not named so.",
+  "edge/backends/backend-address.ts": [
+    ["equals > 0", "true", "Without `=`, an entry that begins with a name is no URL."],
+    ["equals > 0", "equals >= 0", "An empty text is no name."],
+    ["url !== null", "true", "It tells the compiler what `isHttp` implies."],
   ],
-  [
-    "edge/backends/backend-address.ts",
-    "equals > 0",
-    "true",
-    "Without `=`, an entry that begins with a name is no URL.",
+  "edge/backends/backend-choice.ts": [
+    ["load !== null", "true", "A load that was never told is not fresh."],
   ],
-  ["edge/backends/backend-address.ts", "equals > 0", "equals >= 0", "An empty text is no name."],
-  ["edge/backends/backend-address.ts", "url !== null", "true", "It tells the compiler what `isHttp` implies."],
-  ["edge/backends/backend-choice.ts", "load !== null", "true", "A load that was never told is not fresh."],
-  [
-    "edge/backends/forward-render.ts",
-    "at < body.length",
-    "at <= body.length",
-    "A last chunk of no bytes adds nothing.",
+  "edge/backends/forward-render.ts": [
+    ["at < body.length", "at <= body.length", "A last chunk of no bytes adds nothing."],
   ],
-  [
-    "edge/body/read-body.ts",
-    "buffer.byteLength < READ_BYTES",
-    "buffer.byteLength <= READ_BYTES",
-    "Another buffer of the same size.",
+  "edge/body/read-body.ts": [
+    ["buffer.byteLength < READ_BYTES", "buffer.byteLength <= READ_BYTES", "Another buffer of the same size."],
   ],
-];
+};
 
 /** One change in Stryker's file of results. */
 interface Mutant {
@@ -263,9 +225,7 @@ function changeOf(file: string, source: string, { status, location, replacement 
   const description = `${file}:${start.line}: ${code} -> ${replacement}`.replace(/\s+/g, " ");
   const fate = FATES[status];
   if (fate === undefined) return [];
-  const isEquivalent = EQUIVALENT.some(
-    ([inFile, ofCode, by]) => inFile === file && ofCode === code && by === replacement,
-  );
+  const isEquivalent = EQUIVALENT[file]?.some(([ofCode, by]) => ofCode === code && by === replacement) === true;
   return [{ file, description, fate: isEquivalent && fate === "survived" ? "equivalent" : fate }];
 }
 
