@@ -174,8 +174,8 @@ export function buildBackend(
 
   app.addHook("onClose", async () => {
     workDirectoryWatch.stop();
-    await warmPool.close();
-    await supervisor.close();
+    // At once: what the pool discards must not wait for a disk that has become read-only.
+    await Promise.all([warmPool.close(), supervisor.close()]);
     await tracing?.shutdown();
   });
   return {

@@ -75,7 +75,7 @@ export class Shell {
         this.#child.stdout?.destroy();
         this.#ready.resolve();
         // While they are still open: a program that is being started opens them at once or fails, and never waits forever.
-        for (const path of [this.#input, this.#output]) rmSync(path, { force: true });
+        for (const path of [this.#input, this.#output]) removeIfPossible(path);
         this.#run?.abandon(reason);
         resolve();
       };
@@ -315,6 +315,15 @@ class ShellReport {
     const signal = SIGNAL_NAMES.get(status - SIGNAL_STATUS_BASE);
     if (signal !== undefined) return { kind: "signalled", signal, diagnostics };
     return { kind: "exited", exitCode: status, diagnostics };
+  }
+}
+
+/** A disk that has become read-only keeps a FIFO, which is in nobody's way: each shell has FIFOs of other names. */
+function removeIfPossible(path: string): void {
+  try {
+    rmSync(path);
+  } catch {
+    return;
   }
 }
 

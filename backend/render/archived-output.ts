@@ -13,6 +13,8 @@ import type { TimeLimit } from "./time-limit.ts";
 
 /** With less free space than this, the disk is assumed to be the reason that a page could not be written. */
 const FULL_DISK_BYTES = 1024 * 1024;
+/** The same for inodes, of which each page takes one. */
+const FULL_DISK_INODES = 16;
 
 /** The pages of one render, before they are packed. */
 export interface WrittenPages {
@@ -61,6 +63,9 @@ export async function archiveOutcome(
  * @throws if the disk of the work directory is full.
  */
 export async function throwIfDiskIsFull({ workDirectory }: BackendSettings): Promise<void> {
-  const { bavail, bsize } = await statfs(workDirectory);
-  if (bavail * bsize < FULL_DISK_BYTES) throw new ServiceFailure("the disk of the work directory is full");
+  const { bavail, bsize, files, ffree } = await statfs(workDirectory);
+  // Some file systems make inodes as they need them and count none.
+  const lacksInodes = files > 0 && ffree < FULL_DISK_INODES;
+  if (lacksInodes || bavail * bsize < FULL_DISK_BYTES)
+    throw new ServiceFailure("the disk of the work directory is full");
 }

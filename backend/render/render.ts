@@ -145,6 +145,8 @@ class RenderJob {
     if (!isWarm || !wasLost(compilation)) return compilation;
     // The process may have been killed while it waited, for a reason that has nothing to do with this request.
     void supervisor.discard(prepared);
+    // So that `end` does not discard it again if there can be no other: its directory could then be kept for two renders.
+    this.#prepared = null;
     await output.clear();
     return this.#compileIn(await this.phases.time("start", () => supervisor.start(this.#command)), output);
   }

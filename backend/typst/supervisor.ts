@@ -4,7 +4,7 @@
  * A started process waits for its program text: `TypstProcess.perform` feeds it and waits for its end.
  */
 import { join } from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { isArchive, type RenderCommand, renderArguments } from "../../compile/command-line.ts";
 import { waitingText } from "../../compile/program-text.ts";
 import type { Launcher } from "../launcher/launcher.ts";
@@ -14,6 +14,8 @@ import type { BackendSettings } from "../start/settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { FifoStock } from "./fifo-stock.ts";
 import { type TextFifo, TypstProcess } from "./process.ts";
+
+const REMOVE_RETRY_MILLISECONDS = 1000;
 
 /** A process that has not got its program text, and the directory that it will read. */
 export interface PreparedRender {
@@ -83,7 +85,7 @@ export class TypstSupervisor {
       await nextTurn();
       if (!process.hasEnded) await process.discard();
       if (!this.#isClosed && renderDirectory.keep()) this.#directories.push(renderDirectory);
-      else await remove(renderDirectory);
+      else await this.#remove(renderDirectory);
     };
     const discarding = work().finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);
@@ -93,11 +95,21 @@ export class TypstSupervisor {
   /** Waits until all discarded processes have ended and their directories are removed. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#discarding, ...this.#directories.splice(0).map(remove)]);
+    await Promise.all([...this.#discarding, ...this.#directories.splice(0).map((kept) => this.#remove(kept))]);
   }
-}
 
-/** The render is over, so there is no one to report a failure to. What is left is removed when the backend starts again. */
-async function remove(renderDirectory: RenderDirectory): Promise<void> {
-  await renderDirectory.remove().catch(() => {});
+  /**
+   * Tries until it succeeds: without descriptors, or on a disk that is read-only, it fails for a while. The render is over, so there is
+   * no one to report that to. What is left at the end is removed when the backend starts again.
+   */
+  async #remove(renderDirectory: RenderDirectory): Promise<void> {
+    for (;;) {
+      try {
+        return await renderDirectory.remove();
+      } catch {
+        if (this.#isClosed) return;
+      }
+      await delay(REMOVE_RETRY_MILLISECONDS);
+    }
+  }
 }

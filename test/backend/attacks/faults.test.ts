@@ -180,6 +180,15 @@ describe.skipIf(!canMount)("a work directory (skipped without the right to mount
     expect(readZip(await backend.rendered(body))).toHaveLength(9);
     await expectNothingLeft(backend);
   });
+
+  it("without inodes for the pages of an archive makes the service unavailable, and does not blame the template", async () => {
+    const backend = await backendOnSmallDisk({ bytes: 64 * MEBIBYTE, names: 9 });
+    const body = { source: "#for i in range(9) { page[x] }", output: ZIP_OF_SVG };
+    await expectProblem(await backend.render(body), "service_unavailable");
+    await leave(backend, { bytes: 64 * MEBIBYTE, names: 99 });
+    expect(readZip(await backend.rendered(body))).toHaveLength(9);
+    await expectNothingLeft(backend);
+  });
 });
 
 describe("clients that go away leave nothing", () => {

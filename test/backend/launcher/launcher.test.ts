@@ -350,6 +350,18 @@ describe("the FIFOs of a shell", () => {
     expect(await exchange(launcher.start(shell("echo after")))).toBe("after\n");
   });
 
+  it("that cannot be removed are left, as on a disk that has become read-only, and the next program gets others", async () => {
+    const { launcher, folder } = await openLauncher();
+    const paths = ["1.in", "1.out"].map((name) => join(folder, "launcher", name));
+    expect(await endOf(launcher.start(shell("exit 0")))).toEqual(EXITED);
+    for (const path of paths) {
+      await rm(path);
+      await mkdir(path);
+    }
+    expect(await exchange(launcher.start(shell("echo after")))).toBe("after\n");
+    expect(readdirSync(join(folder, "launcher")).sort()).toEqual(["1.in", "1.out", "2.in", "2.out"]);
+  });
+
   it("cannot be made without mkfifo, and then every program fails to start", async () => {
     const { launcher } = await openLauncher({ mkfifoPath: "/nonexistent/mkfifo" });
     for (let round = 0; round < 2; round++) {

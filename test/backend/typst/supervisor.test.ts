@@ -1,7 +1,7 @@
 /** The directories of renders: which ones serve another render, and which ones never do. */
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { DISCARD_OUTPUT, type TypstProcess } from "../../../backend/typst/process.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
 import type { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
@@ -11,7 +11,7 @@ import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { ENDLESS } from "../../support/bombs.ts";
 import { typstProcessesOf } from "../../support/processes.ts";
 import { textFile } from "../../support/request-files.ts";
-import { openTestSandbox, PDF, SANDBOXES } from "../../support/test-sandbox.ts";
+import { openTestSandbox, PAGES, PDF, SANDBOXES } from "../../support/test-sandbox.ts";
 
 const COMMAND: RenderCommand = { output: PDF, bringsFonts: false };
 
@@ -91,6 +91,15 @@ describe.each([...SANDBOXES, "none"] as const)("in %s, a render directory", (mod
       expect((await start(when)).renderDirectory).not.toBe(first.renderDirectory);
     },
   );
+
+  it("is removed later if that is not possible at once, for lack of descriptors for example", async () => {
+    const { supervisor } = await openSupervisor();
+    const first = await supervisor.start({ output: PAGES, bringsFonts: false });
+    const { root, outputDirectory } = first.renderDirectory;
+    vi.spyOn(first.renderDirectory, "remove").mockRejectedValueOnce(new Error("EMFILE"));
+    await supervisor.discard(first);
+    for (const directory of [root, outputDirectory ?? ""]) await expect(readdir(directory)).rejects.toThrow("ENOENT");
+  });
 
   it("serves no other render when a second process in it was killed", async () => {
     const { supervisor, start } = await openSupervisor();
