@@ -219,7 +219,7 @@ describe("npm start", () => {
   /** A Typst that does something when the backend asks for its version, and then is the real one. */
   async function typstThat(first: string): Promise<string> {
     const file = join(await makeTemporaryFolder("start-test-"), "typst");
-    const script = `#!/bin/sh\ncase "$*" in *--version*) ${first} ;; esac\nexec ${typstPath()} "$@"\n`;
+    const script = `#!/bin/sh\ncase "$*" in *--version*) ${first} ;; esac\nexec '${typstPath()}' "$@"\n`;
     await writeFile(file, script, { mode: 0o755 });
     return file;
   }
