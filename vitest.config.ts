@@ -28,6 +28,8 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/co
 // The plugin for workerd would warn of each required secret: it does not see that `miniflare.bindings` has them. What wrangler
 // itself has to say of its configuration is a test: test/service/wrangler.test.ts.
 process.env.WRANGLER_LOG ??= "error";
+// It would leave a log file of each run in the user's home.
+process.env.WRANGLER_WRITE_LOGS ??= "false";
 
 class QuickestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -27,8 +27,8 @@ export { LOOPBACK, STOP_SIGNALS, startConfiguredWorkers, startWorkerFile } from 
 
 const BACKEND_PROGRAM = fileURLToPath(new URL("../backend/main.ts", import.meta.url));
 const READY_POLL_MILLISECONDS = 25;
-/** Few, because looking for progress reads the state of every process. */
-const LOOKS_PER_STANDSTILL = 4;
+/** Few, because looking for progress reads the state of every process; a standstill is reported one look late at most. */
+const LOOKS_PER_STANDSTILL = 12;
 /** From, and up to but not including. Linux gives away ports from 32768, browsers and `fetch` refuse some below 20000. */
 const FREE_PORTS = [20_000, 32_768] as const;
 const MAX_PORT_TRIES = 100;

@@ -2,9 +2,11 @@
  * Finds what tests have left behind: files in their temporary folder, processes that use it, and new files in the project
  * outside version control.
  */
+import { spawnSync } from "node:child_process";
 import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { killIfThere } from "../backend/processes/proc.ts";
 import { processIds, readProc } from "./support/processes.ts";
 
 /** Folders of the project into which tools write; elsewhere only new names at the top level count. */
@@ -21,11 +23,19 @@ export interface Surroundings {
   readonly filesBefore: readonly string[];
 }
 
-/** A line for each thing that is left behind. */
-export async function leftBehind({ temporaryFolder, projectFolder, filesBefore }: Surroundings): Promise<string[]> {
+/**
+ * A line for each thing that is left behind.
+ *
+ * @param isInterrupted whether a signal has ended the tests: Vitest then stops nothing that they have started, so this does.
+ */
+export async function leftBehind(
+  { temporaryFolder, projectFolder, filesBefore }: Surroundings,
+  isInterrupted: boolean,
+): Promise<string[]> {
   return [
-    ...(await leftProcesses(temporaryFolder)),
-    ...readdirSync(temporaryFolder).map((name) => `temporary file: ${name}`),
+    ...(await leftProcesses(temporaryFolder, isInterrupted)),
+    // What tests had not removed yet when they were ended goes with the folder.
+    ...(isInterrupted ? [] : readdirSync(temporaryFolder)).map((name) => `temporary file: ${name}`),
     ...projectFiles(projectFolder)
       .filter((path) => !filesBefore.includes(path))
       .map((path) => `file in the project: ${path}`),
@@ -42,13 +52,25 @@ export function projectFiles(projectFolder: string): string[] {
 }
 
 /** The processes that still exist after the timeout. */
-async function leftProcesses(folder: string): Promise<string[]> {
+async function leftProcesses(folder: string, isInterrupted: boolean): Promise<string[]> {
   const deadline = performance.now() + END_TIMEOUT_MILLISECONDS;
   for (;;) {
+    if (isInterrupted) endWhatUses(folder);
     const found = processesOf(folder);
     if (found.length === 0 || performance.now() > deadline) return found;
     await delay(LOOK_AGAIN_MILLISECONDS);
   }
+}
+
+/** Kills the processes that name the folder in their arguments or environment, and removes the mounts in it. */
+function endWhatUses(folder: string): void {
+  // Not by their mounts: what a test of the superuser has mounted is a mount of every process of the machine.
+  const isOurs = (pid: number) => ["cmdline", "environ"].some((name) => readProc(`${pid}/${name}`).includes(folder));
+  for (const pid of processIds().filter(isOurs)) killIfThere(pid);
+  const mountPoints = readProc("self/mountinfo")
+    .split(/\s/)
+    .filter((word) => word.startsWith(folder));
+  if (mountPoints.length > 0) spawnSync("umount", ["--lazy", ...mountPoints]);
 }
 
 /** The processes that name the folder in their arguments, environment or mounts, or work in it. Linux only. */

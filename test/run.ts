@@ -5,6 +5,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { STOP_SIGNALS } from "../scripts/local-worker.ts";
 import { leftBehind, projectFiles, type Surroundings } from "./left-behind.ts";
 
 const PROJECT = fileURLToPath(new URL("../", import.meta.url));
@@ -21,13 +22,17 @@ const vitest = spawn(process.execPath, [VITEST, "run", ...process.argv.slice(2)]
   env: { ...process.env, TMPDIR: surroundings.temporaryFolder },
   stdio: "inherit",
 });
-// A terminal sends its signals to both processes; vitest ends by itself.
-process.on("SIGINT", () => {});
-process.on("SIGTERM", () => vitest.kill("SIGTERM"));
+let isInterrupted = false;
+for (const signal of STOP_SIGNALS) {
+  process.on(signal, () => {
+    isInterrupted = true;
+    vitest.kill(signal);
+  });
+}
 const [exitCode] = await once(vitest, "close");
 process.exitCode = exitCode ?? 1;
 
-const left = await leftBehind(surroundings);
+const left = await leftBehind(surroundings, isInterrupted);
 await rm(surroundings.temporaryFolder, { recursive: true, force: true });
 if (left.length > 0) {
   process.stderr.write(`The tests have left something behind:\n${left.map((line) => `  ${line}\n`).join("")}`);

@@ -15,6 +15,8 @@ import { type Run, Shell, type ShellOptions } from "./shell.ts";
 
 /** A shell that takes longer than this to report the end of its program is stuck. */
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
+/** The same for its own start, in which it starts two programs and perhaps gets an empty network. */
+const START_TIMEOUT_MILLISECONDS = 20_000;
 /** A process that ends closes its output before its input. If the input stays open longer than this, something is left. */
 const INPUT_CLOSE_MILLISECONDS = 100;
 const INPUT_POLL_MILLISECONDS = 1;
@@ -22,6 +24,8 @@ const INPUT_POLL_MILLISECONDS = 1;
 export interface LauncherOptions {
   /** How long a shell may take to respond before it is killed. */
   readonly answerTimeoutMilliseconds?: number | undefined;
+  /** How long a new shell may take until it can run programs. */
+  readonly startTimeoutMilliseconds?: number;
   /** A POSIX shell. */
   readonly shellPath?: string;
   /** The beginning of a command that runs each shell in an empty network of its own; empty if it runs in that of the backend. */
@@ -63,12 +67,19 @@ export class Launcher {
     }: Pick<BackendSettings, "workDirectory" | "mkfifoPath" | "maxConcurrentRenders" | "warmRenders">,
     {
       answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS,
+      startTimeoutMilliseconds = START_TIMEOUT_MILLISECONDS,
       shellPath = "/bin/sh",
       emptyNetwork = [],
     }: LauncherOptions = {},
   ) {
     const command = [...emptyNetwork, shellPath];
-    this.#shellOptions = { command, workDirectory, mkfifoPath, answerTimeoutMilliseconds };
+    this.#shellOptions = {
+      command,
+      workDirectory,
+      mkfifoPath,
+      answerTimeoutMilliseconds,
+      startTimeoutMilliseconds,
+    };
     mkdirSync(workDirectoryPath(workDirectory, "launcher"), { mode: 0o700 });
     this.hasEmptyNetworks = emptyNetwork.length > 0;
     this.#maxIdleShells = maxConcurrentRenders + warmRenders;

@@ -40,6 +40,8 @@ export interface ShellOptions {
   readonly mkfifoPath: string;
   /** How long the shell may take to report an end before it is killed. */
   readonly answerTimeoutMilliseconds: number;
+  /** How long it may take until it is ready. */
+  readonly startTimeoutMilliseconds: number;
 }
 
 export class Shell {
@@ -88,6 +90,8 @@ export class Shell {
     this.#child.stdout?.setEncoding("latin1").on("data", (text: string) => this.#hear(text));
     this.send(FUNCTIONS);
     this.send(shellCommand("make_fifos", options.mkfifoPath));
+    const timer = setTimeout(() => this.kill(), options.startTimeoutMilliseconds);
+    void this.ready.then(() => clearTimeout(timer));
   }
 
   get pid(): number | null {

@@ -14,6 +14,8 @@ import type { FifoSource } from "../work-directory/render-directory.ts";
 const FIFOS_PER_BATCH = 64;
 /** When this many are left, the next batch is made. */
 const LOW_STOCK = 16;
+/** It takes some milliseconds. Renders wait for it, and nothing else would end it. */
+const FILL_TIMEOUT_MILLISECONDS = 5000;
 /** The pause after a failure: with a full disk or a missing program, not every render should try again. */
 const RETRY_MILLISECONDS = 10_000;
 /** Names cannot be guessed: a template that knew the name could read its own source, which it cannot do otherwise. */
@@ -23,6 +25,7 @@ export class FifoStock implements FifoSource {
   readonly #directory: string;
   readonly #mkfifoPath: string;
   readonly #launcher: Launcher;
+  readonly #timeoutMilliseconds: number;
   #names: string[] = [];
   #filling: Promise<void> | null = null;
   #nextFill = 0;
@@ -30,10 +33,12 @@ export class FifoStock implements FifoSource {
   constructor(
     { workDirectory, mkfifoPath }: Pick<BackendSettings, "workDirectory" | "mkfifoPath">,
     launcher: Launcher,
+    timeoutMilliseconds: number = FILL_TIMEOUT_MILLISECONDS,
   ) {
     this.#directory = workDirectoryPath(workDirectory, "fifos");
     this.#mkfifoPath = mkfifoPath;
     this.#launcher = launcher;
+    this.#timeoutMilliseconds = timeoutMilliseconds;
   }
 
   /**
@@ -87,10 +92,16 @@ export class FifoStock implements FifoSource {
       limitCommands: [],
     });
     void program.output.then((output) => output?.resume());
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      program.kill();
+    }, this.#timeoutMilliseconds);
     const end = await program.end;
+    clearTimeout(timer);
     // mkfifo closes its output as its last act, and the launcher then kills what still runs: the FIFOs exist by then.
     const isMade = end.kind === "signalled" || (end.kind === "exited" && end.exitCode === 0);
-    if (!isMade) return false;
+    if (!isMade || isLate) return false;
     this.#names.push(...names);
     return true;
   }

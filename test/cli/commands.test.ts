@@ -116,7 +116,9 @@ describe("completion", () => {
       const { stdout: script, exitCode } = await run("completion", shell);
       expect(exitCode).toBe(0);
       expect(script).toContain("document-rendering complete");
-      const checked = spawnSync(shell, ["-n"], { input: script, encoding: "utf8" });
+      // A shell says so if the user's locale is not installed.
+      const env = { ...process.env, LC_ALL: "C" };
+      const checked = spawnSync(shell, ["-n"], { input: script, encoding: "utf8", env });
       expect(checked).toMatchObject({ status: 0, stderr: "" });
     });
   }

@@ -2,7 +2,7 @@
  * Sets of fonts are added, replaced and removed, from packages of Debian that the test makes itself. `npm run test:fonts` does
  * the same with Debian's own, which are too large for every run.
  */
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
@@ -40,6 +40,8 @@ async function makePackage(name: string, fonts: Readonly<Record<string, Buffer>>
   await mkdir(join(root, "usr/share/fonts/deep"), { recursive: true });
   for (const [path, font] of Object.entries(fonts)) await writeFile(join(root, "usr/share/fonts/deep", path), font);
   const archive = join(place, `${name}.deb`);
+  // dpkg-deb refuses the folder that a strict umask makes.
+  await chmod(join(root, "DEBIAN"), 0o755);
   await execa("dpkg-deb", ["--root-owner-group", "-Znone", "--build", root, archive]);
   return archive;
 }

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
@@ -12,7 +13,7 @@ import { type BuiltEdge, startBuiltEdge } from "../support/built-edge.ts";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
-const STATIC = new URL("../../static", import.meta.url);
+const STATIC = fileURLToPath(new URL("../../static", import.meta.url));
 const COMMAND = ["./workerd", "serve", "config.capnp"] as const;
 const RENDER = {
   method: "POST",
@@ -56,7 +57,7 @@ async function answerOf(edge: { readonly url: URL }, path: string, init: Request
 async function staticPaths(): Promise<string[]> {
   const entries = await readdir(STATIC, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile() && !/^\.|\.(?:tmp|br|gz)$/.test(entry.name));
-  return files.map((entry) => join(entry.parentPath, entry.name).slice(STATIC.pathname.length));
+  return files.map((entry) => join(entry.parentPath, entry.name).slice(STATIC.length));
 }
 
 describe("the edge in workerd alone", () => {
@@ -85,7 +86,7 @@ describe("the edge in workerd alone", () => {
       return [headers.get("Content-Encoding"), headers.get("ETag"), headers.get("Vary"), await answer.text()];
     });
     const [brotli, gzip, refused, plain] = await Promise.all(answers);
-    const text = await readFile(join(STATIC.pathname, path), "utf8");
+    const text = await readFile(join(STATIC, path), "utf8");
     expect(brotli).toEqual(["br", expect.stringMatching(/^"\w+-br"$/), "Accept-Encoding", text]);
     expect(gzip).toEqual(["gzip", expect.stringMatching(/^"\w+-gzip"$/), "Accept-Encoding", text]);
     expect(refused).toEqual([null, expect.stringMatching(/^"\w+"$/), "Accept-Encoding", text]);

@@ -141,7 +141,7 @@ describe("docs/templates-in-ci.md", async () => {
     ).join();
     for (const { uses } of steps) if (uses !== undefined) expect(own).toContain(`uses: ${uses} `);
     for (const { run = "" } of steps) {
-      expect((await execa("bash", ["--norc", "-n"], { input: run, reject: false })).stderr).toBe("");
+      expect(await mistakesOfShell(run)).toBe("");
     }
   });
 
@@ -151,7 +151,7 @@ describe("docs/templates-in-ci.md", async () => {
       cpSync(join(PROJECT, "examples", name), join(folder, "templates", name), { recursive: true });
     }
     const command = join(folder, ".bin/document-rendering");
-    await writeFile(command, `#!/bin/sh\nexec node ${PROGRAM} "$@"\n`, { mode: 0o755 });
+    await writeFile(command, `#!/bin/sh\nexec node '${PROGRAM}' "$@"\n`, { mode: 0o755 });
     const run = (script: string) => runInCheckout(folder, `set -eo pipefail\n${script}\n`);
     const update = "document-rendering test templates/*/ --update";
     expect(await readPage("docs/templates-in-ci.md")).toContain(update);
@@ -183,6 +183,12 @@ function commandsOf(text: string): string[] {
   return lines.map((line) => line.replace(/\s+#.*$/, "").trim()).filter((line) => line !== "");
 }
 
+/** What bash says of commands that it only reads. It also says it if the user's locale is not installed. */
+async function mistakesOfShell(commands: string): Promise<string> {
+  const env = { LC_ALL: "C" };
+  return (await execa("bash", ["--norc", "-n"], { input: commands, env, reject: false })).stderr;
+}
+
 /** A folder where the commands find what they find in a checkout, and where `npm run example` runs the project's own. */
 async function makeCheckout(): Promise<string> {
   const folder = await makeTemporaryFolder("documentation-test-");
@@ -195,11 +201,11 @@ async function makeCheckout(): Promise<string> {
   await symlink(process.execPath, join(bin, "node"));
   await writeFile(
     join(bin, "npm"),
-    `#!/bin/sh\n[ "$1 $2 $3" = "run example --" ] || exit 64\nshift 3\nexec node ${PROJECT}scripts/example.ts "$@"\n`,
+    `#!/bin/sh\n[ "$1 $2 $3" = "run example --" ] || exit 64\nshift 3\nexec node '${PROJECT}scripts/example.ts' "$@"\n`,
   );
   await writeFile(
     join(bin, "npx"),
-    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node ${PROGRAM} "$@"\n`,
+    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node '${PROGRAM}' "$@"\n`,
   );
   for (const name of ["npm", "npx"]) await chmod(join(bin, name), 0o755);
   return folder;
@@ -259,8 +265,7 @@ const SHELL_BLOCKS = Object.entries(PAGES).flatMap(([page, text]) =>
 describe("the commands", () => {
   it.each(SHELL_BLOCKS)("of $page do what they say: $place", async ({ text }) => {
     const commands = commandsOf(text);
-    const { stderr } = await execa("bash", ["--norc", "-n"], { input: text, reject: false });
-    expect(stderr).toBe("");
+    expect(await mistakesOfShell(text)).toBe("");
     // A block is run as a whole or not at all, since its later commands may need what its earlier ones made.
     if (commands.some((command) => command in NOT_RUN_HERE || command.startsWith(WRANGLER))) {
       for (const command of commands) await expectToWork(command);

@@ -28,9 +28,12 @@ interface Start {
 }
 
 /** Starts the service with a home and a temporary folder of its own. */
-async function start(settings: Readonly<Record<string, string>>): Promise<Start> {
+async function start(
+  settings: Readonly<Record<string, string>>,
+  [program = "", ...programArguments]: readonly string[] = [process.execPath, join(PROJECT, "scripts/start.ts")],
+): Promise<Start> {
   const folder = await makeTemporaryFolder("start-test-");
-  const child = spawn(process.execPath, [join(PROJECT, "scripts/start.ts")], {
+  const child = spawn(program, programArguments, {
     cwd: PROJECT,
     env: {
       PATH: process.env.PATH,
@@ -116,6 +119,14 @@ describe("npm start", () => {
         .split("\n")
         .filter((line) => line !== ""),
     ).toHaveLength(4);
+  });
+
+  it("ends with npm, of which a signal reaches no other process", async () => {
+    const service = await start({}, ["npm", "start", "--ignore-scripts"]);
+    const url = await ready(service);
+    service.stop();
+    expect(await service.ended).toBe(0);
+    await expect(fetch(url)).rejects.toThrow();
   });
 
   it("names callers and reveals no token: not in the most detailed log, nor in metrics, problems or headers", async () => {
@@ -219,7 +230,7 @@ describe("npm start", () => {
   /** A Typst that does something when the backend asks for its version, and then is the real one. */
   async function typstThat(first: string): Promise<string> {
     const file = join(await makeTemporaryFolder("start-test-"), "typst");
-    const script = `#!/bin/sh\ncase "$*" in *--version*) ${first} ;; esac\nexec ${typstPath()} "$@"\n`;
+    const script = `#!/bin/sh\ncase "$*" in *--version*) ${first} ;; esac\nexec '${typstPath()}' "$@"\n`;
     await writeFile(file, script, { mode: 0o755 });
     return file;
   }

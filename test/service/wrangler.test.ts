@@ -65,7 +65,7 @@ describe("wrangler.toml", () => {
     const docker = join(folder, "docker");
     await writeFile(
       docker,
-      `#!/bin/sh\n[ "$1" = build ] && echo "$*" > ${folder}/asked && cat > ${folder}/built\necho {}\n`,
+      `#!/bin/sh\n[ "$1" = build ] && echo "$*" > '${folder}/asked' && cat > '${folder}/built'\necho {}\n`,
     );
     await chmod(docker, 0o755);
     expectDeployable(

@@ -370,6 +370,16 @@ describe("the FIFOs of a shell", () => {
       expect(await failed.end).toEqual({ kind: "failed", reason: "its shell could not be started" });
     }
   });
+
+  it("are not waited for forever: every program fails to start while mkfifo hangs", async () => {
+    const bin = await makeTemporaryFolder("launcher-test-");
+    const mkfifoPath = join(bin, "mkfifo");
+    await writeFile(mkfifoPath, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
+    const { launcher } = await openLauncher({ mkfifoPath, startTimeoutMilliseconds: 200 });
+    const failed = launcher.start(shell("echo lost"));
+    expect(await failed.output).toBeNull();
+    expect(await failed.end).toEqual({ kind: "failed", reason: "its shell could not be started" });
+  });
 });
 
 function startBackendWithTwoSlots(

@@ -1,17 +1,18 @@
 /** The stock of FIFOs, with the real launcher and the real mkfifo. */
-import { mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { FifoStock } from "../../../backend/typst/fifo-stock.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
-async function openStock({ mkfifoPath = "mkfifo" } = {}): Promise<{ stock: FifoStock; workDirectory: string }> {
+async function openStock({ mkfifoPath = "mkfifo", timeoutMilliseconds = 60_000 } = {}) {
   const workDirectory = await mkdtemp(join(tmpdir(), "fifo-stock-test-"));
   onTestFinished(() => rm(workDirectory, { recursive: true, force: true }));
   const launcher = new Launcher({ workDirectory, mkfifoPath: "mkfifo", maxConcurrentRenders: 1, warmRenders: 0 });
   onTestFinished(() => launcher.close());
-  return { stock: new FifoStock({ workDirectory, mkfifoPath }, launcher), workDirectory };
+  return { stock: new FifoStock({ workDirectory, mkfifoPath }, launcher, timeoutMilliseconds), workDirectory };
 }
 
 /** Takes so many FIFOs into one folder. */
@@ -35,6 +36,14 @@ it("gives every taker its own FIFO, accessible only to this user, with a name th
 
 it("has none where mkfifo is missing, and says so", async () => {
   const { stock, workDirectory } = await openStock({ mkfifoPath: "/nonexistent/mkfifo" });
+  expect(await takeInto(join(workDirectory, "taken"), stock, 3)).toEqual([null, null, null]);
+});
+
+it("has none where mkfifo hangs, and kills it", async () => {
+  const folder = await makeTemporaryFolder("fifo-stock-test-");
+  const mkfifoPath = join(folder, "mkfifo");
+  await writeFile(mkfifoPath, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
+  const { stock, workDirectory } = await openStock({ mkfifoPath, timeoutMilliseconds: 200 });
   expect(await takeInto(join(workDirectory, "taken"), stock, 3)).toEqual([null, null, null]);
 });
 
