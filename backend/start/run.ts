@@ -58,6 +58,8 @@ async function start(): Promise<void> {
     if (message !== null) process.stderr.write(`${message}\n`);
     const tracing = await openTracing(settings);
     const backend = buildBackend(settings, TYPST_VERSION, sandbox, launcher, tracing);
+    // From here on, the backend watches the claim that is there now.
+    await claim.expectHeld();
     announceStep("reading fonts and packages");
     await backend.findCapabilities();
     announceStep(LAST_STEP);
