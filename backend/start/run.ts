@@ -10,6 +10,7 @@ import { typstProblem } from "../../machine/typst-version.mjs";
 import { SettingError } from "../../rules/settings.ts";
 import { type Backend, buildBackend } from "../http/app.ts";
 import { Launcher } from "../launcher/launcher.ts";
+import { errorCode } from "../observe/error-log.ts";
 import type { OtlpTracing } from "../observe/otlp-tracing.ts";
 import { findEmptyNetwork } from "../sandbox/empty-network.ts";
 import { chooseSandbox } from "../typst/choose-sandbox.ts";
@@ -58,6 +59,8 @@ async function start(): Promise<void> {
     if (message !== null) process.stderr.write(`${message}\n`);
     const tracing = await openTracing(settings);
     const backend = buildBackend(settings, TYPST_VERSION, sandbox, launcher, tracing);
+    // From here on, the backend watches the claim that is there now.
+    await claim.expectHeld();
     announceStep("reading fonts and packages");
     await backend.findCapabilities();
     announceStep(LAST_STEP);
@@ -106,8 +109,15 @@ async function drain(
     // If idle, all answers are delivered: the connections that are left have sent no complete request.
     delay(CLOSE_MILLISECONDS, backend.isIdle(), { ref: false }),
   ]);
-  await release();
-  process.exit(isClosed ? exitCode : 1);
+  const isReleased = await release().then(
+    () => true,
+    (error: unknown) => {
+      // The next backend empties it, or says that it cannot.
+      process.stderr.write(`The work directory ${settings.workDirectory} cannot be emptied: ${errorCode(error)}.\n`);
+      return false;
+    },
+  );
+  process.exit(isClosed && isReleased ? exitCode : 1);
 }
 
 /** Null if the settings ask for no traces. The SDK takes 8 MB (measured) that a backend without a collector does not spend. */

@@ -18,6 +18,8 @@ import { identityOf } from "./watch.ts";
 export interface WorkDirectoryClaim {
   /** Whether this claim is still in the directory. It may have been removed, and another backend may own the path now. */
   isHeld(): Promise<boolean>;
+  /** @throws SettingError if it is not held: backends that start at the same moment all find the directory free. */
+  expectHeld(): Promise<void>;
   /** Empties the directory, removes it if it was made for this claim, and gives it up. */
   release(): Promise<void>;
 }
@@ -49,9 +51,7 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
   await chmod(workDirectory, 0o700);
   // A socket accepts connections exactly as long as its process lives. A file with a process id would be wrong after a crash.
   const claimPath = workDirectoryPath(workDirectory, "claim");
-  if (await answers(claimPath)) {
-    throw new SettingError(`Another backend works in ${workDirectory}. Set SERVICE_WORK_DIRECTORY for this one.`);
-  }
+  if (await answers(claimPath)) throw takenDirectory(workDirectory);
   killStrayProcesses((argument) => argument.startsWith(join(workDirectory, RENDER_PREFIX)));
   await empty(workDirectory);
   const claim = createServer((socket) => socket.destroy());
@@ -59,10 +59,14 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
   await once(claim, "listening");
   claim.unref();
   const identity = identityOf(await stat(claimPath));
+  const isHeld = async () => {
+    const found = await stat(claimPath).catch(() => null);
+    return found !== null && identityOf(found) === identity;
+  };
   return {
-    isHeld: async () => {
-      const found = await stat(claimPath).catch(() => null);
-      return found !== null && identityOf(found) === identity;
+    isHeld,
+    expectHeld: async () => {
+      if (!(await isHeld())) throw takenDirectory(workDirectory);
     },
     release: async () => {
       claim.close();
@@ -71,6 +75,10 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
       if (isNew) await rmdir(workDirectory).catch(() => {});
     },
   };
+}
+
+function takenDirectory(workDirectory: string): SettingError {
+  return new SettingError(`Another backend works in ${workDirectory}. Set SERVICE_WORK_DIRECTORY for this one.`);
 }
 
 /** @returns whether it did not exist before. */

@@ -1,8 +1,10 @@
 /** The backend as a program: what keeps it from starting, how it stops, and what it says meanwhile. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { rm, symlink } from "node:fs/promises";
 import { Agent, request } from "node:http";
 import { connect, createServer } from "node:net";
+import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -134,6 +136,23 @@ describe("the backend does not start", () => {
     await typst.signal("go");
     expect((await answer).status).toBe(200);
     expect((await render(first)).status).toBe(200);
+  });
+
+  it("in the work directory that another one has claimed at the same moment", async () => {
+    const unshare = await makeFakeTypst(`echo > "$here/started"; ${waitFor("go")}; exit 1`);
+    await symlink(unshare.path, join(dirname(unshare.path), "unshare"));
+    const { child, ended, workDirectory } = await spawnBackend({
+      SERVICE_SANDBOX: "bubblewrap",
+      PATH: `${dirname(unshare.path)}:${process.env.PATH}`,
+    });
+    await expect.poll(() => unshare.read("started")).not.toBeNull();
+    // The other one has found the directory free as well, and empties it.
+    await rm(join(workDirectory, "claim"));
+    const other = createServer().listen(join(workDirectory, "claim"));
+    onTestFinished(() => void other.close());
+    await unshare.signal("go");
+    await expect.poll(() => child.exitCode).toBe(1);
+    expect((await ended).errors).toContain("Another backend works in");
   });
 
   it("with an invalid setting, and startBackend says why", async () => {

@@ -115,7 +115,7 @@ describe.skipIf(!canMount)("a work directory (skipped without the right to mount
   }
 
   /** With these options alone: those that the kernel lists may name users unknown to a user namespace. */
-  function remount({ workDirectory }: TestBackend, options: string): Promise<boolean> {
+  function remount({ workDirectory }: Pick<TestBackend, "workDirectory">, options: string): Promise<boolean> {
     const alone = ["--options-mode", "ignore", "--options-source", "disable", "-t", "tmpfs"];
     return mount(...alone, "-o", `remount,${options}`, "tmpfs", dirname(workDirectory));
   }
@@ -146,6 +146,21 @@ describe.skipIf(!canMount)("a work directory (skipped without the right to mount
     expect(await remount(backend, "rw")).toBe(true);
     expect((await backend.render({ source: "x" })).status).toBe(200);
     await expectNothingLeft(backend);
+  });
+
+  it("that is read-only when the backend stops is left as it is, with one line and exit code 1", async () => {
+    const disk = await makeTemporaryFolder("faults-test-");
+    expect(await mount("-t", "tmpfs", "tmpfs", disk)).toBe(true);
+    onTestFinished(async () => void (await unmount(disk)));
+    const workDirectory = join(disk, `on-${basename(disk)}`);
+    const backend = await startProcess({ SERVICE_WORK_DIRECTORY: workDirectory, SERVICE_WARM_RENDERS: "1" });
+    expect((await send(backend, { source: "x" })).status).toBe(200);
+    expect(await remount({ workDirectory }, "ro")).toBe(true);
+    backend.process.kill("SIGTERM");
+    await once(backend.process, "close");
+    expect(backend.errorText()).toBe(`The work directory ${workDirectory} cannot be emptied: EROFS.`);
+    expect(backend.process.exitCode).toBe(1);
+    expect(processesOf(workDirectory)).toEqual([]);
   });
 
   it("without room for a file of the request makes the service unavailable until there is room", async () => {
