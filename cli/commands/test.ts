@@ -35,7 +35,7 @@ import {
   TYPST_OPTION,
   wholeNumber,
 } from "../options.ts";
-import { writeWhole } from "../output-file.ts";
+import { writeNamed } from "../output-file.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { type DataText, readData, requestOf } from "../project/request.ts";
@@ -186,8 +186,8 @@ function outputOf({ pages, ppi = DEFAULT_PPI }: PageOptions) {
 async function report(sources: readonly string[], results: readonly CaseResult[], flags: TestFlags): Promise<ExitCode> {
   const failed = results.filter(({ failure }) => failure !== null);
   const reportPath = flags.report ?? (failed.length > 0 ? defaultReport(sources) : null);
-  if (reportPath !== null) await writeWhole(reportPath, Buffer.from(htmlReport(results)));
-  if (flags.junit !== undefined) await writeWhole(flags.junit, Buffer.from(junitReport(results)));
+  if (reportPath !== null) await writeNamed(reportPath, Buffer.from(htmlReport(results)));
+  if (flags.junit !== undefined) await writeNamed(flags.junit, Buffer.from(junitReport(results)));
   for (const { template, name, failure, pages, differences } of results) {
     if (flags.json) {
       const found = differences.map(({ page, message }) => ({ page, message }));

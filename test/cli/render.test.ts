@@ -1,7 +1,8 @@
 /** `render` against the running service, in a pipe and in a pseudo terminal. */
-import { mkdir, readdir, readFile, stat, symlink } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
+import { execa } from "execa";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
@@ -60,6 +61,25 @@ describe("a document", () => {
     const { bytes, stderr } = await inProject({ "a.typ": "= x" }, ["render", "a.typ", "-o", "-"]);
     expect((await readPdf(bytes)).pageTexts.join("")).toContain("x");
     expect(stderr).toBe("");
+  });
+
+  it("goes into a pipe or a device, which stays what it is", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "= x" });
+    await execa("mkfifo", [join(folder, "pipe.pdf")]);
+    // No name in /dev itself: a command that replaces it would break the machine.
+    await symlink("/dev/null", join(folder, "null.pdf"));
+    const env = { SERVICE_URL: url };
+    const [piped, read] = await Promise.all([
+      runCommand(folder, ["render", "a.typ", "-o", "pipe.pdf"], { env }),
+      // The pipe has no writer if the command replaces it.
+      execa("timeout", ["20", "cat", join(folder, "pipe.pdf")], { encoding: "buffer", reject: false }),
+    ]);
+    expect(piped.stderr).toMatch(/^pipe\.pdf: /);
+    expect((await readPdf(Buffer.from(read.stdout))).pageTexts).toHaveLength(1);
+    expect((await lstat(join(folder, "pipe.pdf"))).isFIFO()).toBe(true);
+    expect((await runCommand(folder, ["render", "a.typ", "-o", "null.pdf"], { env })).exitCode).toBe(0);
+    expect(await readlink(join(folder, "null.pdf"))).toBe("/dev/null");
   });
 
   it.each([
