@@ -179,3 +179,27 @@ it("opens the document with the system's viewer, once while it watches", async (
   running.kill("SIGINT");
   await running;
 });
+
+it.each([
+  ["--font-path", ["check", "a.typ", "--font-path", "nothing"], {}],
+  ["--package-path", ["check", "a.typ", "--package-path", "nothing"], {}],
+  ["--font-path", ["test", "a.typ", "--font-path", "nothing"], {}],
+  ["SERVICE_FONT_PATHS", ["check", "a.typ"], { SERVICE_FONT_PATHS: ".:nothing" }],
+  ["SERVICE_PACKAGE_PATH", ["check", "a.typ"], { SERVICE_PACKAGE_PATH: "nothing" }],
+])("a folder of fonts or packages that is missing is an error, not an empty one: %s, %j", async (origin, args, env) => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "a.typ": "x", "cases/b.json": "{}" });
+  const { stderr, exitCode } = await runCommand(folder, args, { env });
+  expect(stderr).toBe(`${origin}: nothing is not a folder.\n`);
+  expect(exitCode).toBe(2);
+});
+
+it("a folder for temporary files that cannot be used is named, with the variable that names it", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "a.typ": "x" });
+  const { stderr, exitCode } = await runCommand(folder, ["check", "a.typ"], { env: { TMPDIR: "/nothing" } });
+  expect(stderr).toMatch(
+    /^The folder for temporary files, \/nothing, cannot be used \(ENOENT: .*\)\. TMPDIR can name .*\n$/,
+  );
+  expect(exitCode).toBe(1);
+});
