@@ -1,5 +1,5 @@
 /** `check` with the real Typst: the author sees the lines of their own files. */
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
@@ -152,6 +152,23 @@ it("checks again whenever a file changes, until it is interrupted", async () => 
   await expect.poll(() => seen).toContain("which does not exist");
   running.kill("SIGINT");
   expect((await running).exitCode).toBe(130);
+});
+
+it("says so when the folder that it watches is gone, and ends", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "letter/main.typ": "x" });
+  const running = startCommand(folder, ["check", "letter", "--watch"]);
+  let seen = "";
+  running.stderr.on("data", (chunk: Buffer) => {
+    seen += chunk.toString("utf8");
+  });
+  await expect.poll(() => seen).toContain("Watching for changes");
+  await rename(join(folder, "letter"), join(folder, "post"));
+  const { exitCode } = await running;
+  expect(seen).toContain(
+    `${join(folder, "letter")} was removed, moved or replaced: start the command again to watch it.\n`,
+  );
+  expect(exitCode).toBe(2);
 });
 
 it("opens the document with the system's viewer, once while it watches", async () => {
