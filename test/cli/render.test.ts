@@ -429,8 +429,15 @@ it("does not give the token of a checkout to another service", async () => {
     ["render", "a.typ", "--url", "http://render.example"],
     { env: { SERVICE_API_TOKEN: "" } },
   );
-  expect(stderr).toContain("There is no token for http://render.example");
+  expect(stderr).toBe(
+    "There is no token for http://render.example: set SERVICE_API_TOKEN, or pass a file with --token-file.\n",
+  );
   expect(exitCode).toBe(2);
+});
+
+it("says where the token of a service on this machine is, if it is called from elsewhere", async () => {
+  const { stderr } = await inProject({ "a.typ": "x" }, ["render", "a.typ"], { env: { SERVICE_API_TOKEN: "" } });
+  expect(stderr).toContain("`npm start` keeps its own in the file .local/api-token of its checkout.");
 });
 
 it("names a file whose name cannot be a key, and says what to do", async () => {
