@@ -412,6 +412,17 @@ it("fetches the constraints once and asks by their entity tag from then on", asy
   expect(tags).toEqual([undefined, '"of-a-test"']);
 });
 
+it.each([
+  ["", "--standards ua-1 --pdf-version 1.7"],
+  [" --output a.png", "--format png --page 9 --ppi 96"],
+  [" --output a.zip", "--format svg --pages 9 --archive"],
+])("a document that cannot be made%s is explained by a check of the same output: %s", async (output, options) => {
+  const args = ["render", "a.typ", ...`${options}${output}`.split(" ")];
+  const { exitCode, stderr } = await inProject({ "a.typ": "x" }, args);
+  expect(exitCode).toBe(4);
+  expect(stderr).toContain(`To see the error: document-rendering check a.typ ${options}\n`);
+});
+
 it("takes the token from a file", async () => {
   const { exitCode } = await inProject(
     { "a.typ": "x", token: `${API_TOKEN}\n` },
