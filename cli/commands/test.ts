@@ -24,7 +24,7 @@ import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.t
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { compileLocally } from "../local/compile.ts";
 import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
-import { findTypst } from "../local/typst.ts";
+import { findTypstOfAnyVersion } from "../local/typst.ts";
 import {
   FILES_OPTION,
   FONT_PATH_OPTION,
@@ -151,7 +151,7 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
 }
 
 async function localRenderer(project: Project, flags: TestFlags, signal: AbortSignal): Promise<Renderer> {
-  const typstPath = flags.typst === undefined ? await findTypst(undefined) : resolve(flags.typst);
+  const typstPath = await findTypstOfAnyVersion(flags.typst);
   const settings = { typstPath, limits: DEFAULT_LIMITS, ...operatorFolders(flags) };
   return async (data, options) => {
     const body = encodeRequest(requestOf(project, data, outputOf(options)));
