@@ -26,7 +26,8 @@ export function writeOutput(path: string, bytes: Bytes): Promise<number> {
 export async function writeNamed(path: string, bytes: Bytes, onWhole?: OnWhole): Promise<number> {
   if (!(await isNoFile(path))) return writeWhole(path, bytes, onWhole);
   try {
-    const handle = await open(path, "w");
+    // Behind /dev/stdout may be a file that already has something of this run, or of the one before it.
+    const handle = await open(path, "a");
     try {
       const { size, sha256 } = await copyTo(handle, bytes);
       await onWhole?.(size, sha256);

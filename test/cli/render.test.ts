@@ -5,8 +5,17 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
+import { shellCommand } from "../../backend/launcher/shell.ts";
 import { problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
-import { type CommandOptions, runCommand, runInTerminal, startCommand, writeProject } from "../support/command-line.ts";
+import {
+  type CommandOptions,
+  commandEnvironment,
+  PROGRAM,
+  runCommand,
+  runInTerminal,
+  startCommand,
+  writeProject,
+} from "../support/command-line.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
@@ -80,6 +89,11 @@ describe("a document", () => {
     expect((await lstat(join(folder, "pipe.pdf"))).isFIFO()).toBe(true);
     expect((await runCommand(folder, ["render", "a.typ", "-o", "null.pdf"], { env })).exitCode).toBe(0);
     expect(await readlink(join(folder, "null.pdf"))).toBe("/dev/null");
+    // Where /dev/stdout leads.
+    const toFile = `${shellCommand(process.execPath, PROGRAM, "render", "a.typ", "--format", "pdf", "-o", "/proc/self/fd/1")} >> log`;
+    await writeProject(folder, { log: "before\n" });
+    await execa("sh", ["-c", toFile], { cwd: folder, env: commandEnvironment(folder, env), extendEnv: false });
+    expect((await readFile(join(folder, "log"), "latin1")).slice(0, 12)).toBe("before\n%PDF-");
   });
 
   it.each([
