@@ -102,8 +102,9 @@ async function loadPackage(): Promise<typeof import("../e-invoice/e-invoice.ts")
     return await import("../e-invoice/e-invoice.ts");
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")) throw error;
+    // It is in no registry yet: whatever has its name there would be somebody else's.
     throw new CommandError(
-      `--e-invoice needs the package document-rendering-e-invoice beside this one: npm install document-rendering-e-invoice@${VERSION}`,
+      `--e-invoice needs the package document-rendering-e-invoice ${VERSION} beside this one: docs/e-invoices.md says how to build and install it.`,
     );
   }
 }

@@ -3,18 +3,51 @@
  * So an interrupted run leaves nothing that looks finished, and the next run can tell what is done.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, open, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { printableLine } from "./terminal.ts";
 import { placeOf, rememberWritten, UNKNOWN_PLACE } from "./written-files.ts";
 
-/** Writes a file that the command has made, and remembers it (written-files.ts). @returns what `writeWhole` returns */
-export function writeOutput(path: string, bytes: AsyncIterable<Uint8Array> | Uint8Array): Promise<number> {
-  return writeWhole(path, bytes, async (size, sha256) => {
+type Bytes = AsyncIterable<Uint8Array> | Uint8Array;
+
+/** Called with size and digest of all that has been written. */
+type OnWhole = (size: number, sha256: string) => Promise<void>;
+
+/** Writes a file that the command has made, and remembers it (written-files.ts). @returns what `writeNamed` returns */
+export function writeOutput(path: string, bytes: Bytes): Promise<number> {
+  return writeNamed(path, bytes, async (size, sha256) => {
     await rememberWritten({ path: await placeOf(path), bytes: size, sha256 });
   });
+}
+
+/** Writes to the place that the caller named: a file as `writeWhole` does, and into what is no file. @returns the number of bytes */
+export async function writeNamed(path: string, bytes: Bytes, onWhole?: OnWhole): Promise<number> {
+  if (!(await isNoFile(path))) return writeWhole(path, bytes, onWhole);
+  try {
+    // Behind /dev/stdout may be a file that already has something of this run, or of the one before it.
+    const handle = await open(path, "a");
+    try {
+      const { size, sha256 } = await copyTo(handle, bytes);
+      await onWhole?.(size, sha256);
+      return size;
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    throw asCommandError(error, path);
+  }
+}
+
+/**
+ * Whether a path is that of a device, a pipe or a socket, such as `/dev/null` or the shell's `>(lp)`. To rename a file to it would
+ * replace it. So it would replace the link `/dev/stdout`, wherever that leads.
+ */
+async function isNoFile(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => null);
+  if (found === null || found.isDirectory()) return false;
+  return !found.isFile() || /^\/(?:dev|proc\/.*)$/.test(await realpath(dirname(path)));
 }
 
 /**
@@ -22,37 +55,47 @@ export function writeOutput(path: string, bytes: AsyncIterable<Uint8Array> | Uin
  * @returns the number of bytes
  * @throws CommandError when the file cannot be written
  */
-export async function writeWhole(
-  path: string,
-  bytes: AsyncIterable<Uint8Array> | Uint8Array,
-  onWhole?: (size: number, sha256: string) => Promise<void>,
-): Promise<number> {
+export async function writeWhole(path: string, bytes: Bytes, onWhole?: OnWhole): Promise<number> {
   const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString("hex")}.part`);
   try {
     await mkdir(dirname(path), { recursive: true });
     const handle = await open(temporary, "wx");
-    let size = 0;
-    const digest = createHash("sha256");
+    let written: Written;
     try {
-      for await (const chunk of bytes instanceof Uint8Array ? [bytes] : bytes) {
-        await handle.writeFile(chunk);
-        digest.update(chunk);
-        size += chunk.length;
-      }
+      written = await copyTo(handle, bytes);
       await handle.sync();
     } finally {
       await handle.close();
     }
-    await onWhole?.(size, digest.digest("hex"));
+    await onWhole?.(written.size, written.sha256);
     await rename(temporary, path);
-    return size;
+    return written.size;
   } catch (error) {
     await rm(temporary, { force: true });
-    if (error instanceof Error && "syscall" in error) {
-      throw new CommandError(printableLine(`${path} cannot be written (${error.message}).`), EXIT_CODES.failure);
-    }
-    throw error;
+    throw asCommandError(error, path);
   }
+}
+
+interface Written {
+  readonly size: number;
+  readonly sha256: string;
+}
+
+async function copyTo(handle: FileHandle, bytes: Bytes): Promise<Written> {
+  let size = 0;
+  const digest = createHash("sha256");
+  for await (const chunk of bytes instanceof Uint8Array ? [bytes] : bytes) {
+    await handle.writeFile(chunk);
+    digest.update(chunk);
+    size += chunk.length;
+  }
+  return { size, sha256: digest.digest("hex") };
+}
+
+/** A failure of the disk in the caller's words; anything else as it is. */
+function asCommandError(error: unknown, path: string): unknown {
+  if (!(error instanceof Error && "syscall" in error)) return error;
+  return new CommandError(printableLine(`${path} cannot be written (${error.message}).`), EXIT_CODES.failure);
 }
 
 /**

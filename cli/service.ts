@@ -11,7 +11,7 @@ import {
 import { constraintsFile } from "./constraints-file.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { proxyOf, useProxies } from "./proxy.ts";
-import { locateService, type ServiceOptions } from "./service-location.ts";
+import { LOOPBACK_HOSTS, locateService, type ServiceOptions } from "./service-location.ts";
 import { printableLine, say } from "./terminal.ts";
 import { isPermanent, whyUnexpected, whyUnreachable } from "./unreachable.ts";
 import { tellingFetch } from "./verbose.ts";
@@ -39,7 +39,12 @@ export async function openService(
 ): Promise<Service> {
   const { url, token, tokenOrigin } = await locateService(options);
   if (token === "") {
-    throw new CommandError(`There is no token for ${url}: set SERVICE_API_TOKEN, or pass a file with --token-file.`);
+    const local = LOOPBACK_HOSTS.has(new URL(url).hostname)
+      ? " `npm start` keeps its own in the file .local/api-token of its checkout."
+      : "";
+    throw new CommandError(
+      `There is no token for ${url}: set SERVICE_API_TOKEN, or pass a file with --token-file.${local}`,
+    );
   }
   // A header can hold nothing else. The message must not quote the token.
   if (!/^[!-~]+$/.test(token)) throw new CommandError(`The token of ${tokenOrigin} must be one line of visible ASCII.`);

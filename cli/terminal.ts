@@ -91,3 +91,10 @@ function escaped(character: string): string {
 export function say(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
+
+/** A command line of this program for the user to copy into a shell, begun as this one was: `npx` finds what is not on `PATH`. */
+export function commandToCopy(args: readonly string[]): string {
+  const program = process.env.npm_command === "exec" ? ["npx", "document-rendering"] : ["document-rendering"];
+  const quoted = args.map((part) => (/^[\w./:=@%+-]+$/.test(part) ? part : `'${part.replaceAll("'", "'\\''")}'`));
+  return printableLine([...program, ...quoted].join(" "));
+}

@@ -4,6 +4,7 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { watch } from "chokidar";
+import { CommandError } from "./exit-codes.ts";
 import { projectFolder } from "./project/folder.ts";
 import { printableLine, say } from "./terminal.ts";
 
@@ -20,7 +21,11 @@ export interface WatchedProject {
 const SETTLE_MILLISECONDS = 100;
 const IGNORED_FOLDERS = new Set([".git", "node_modules"]);
 
-/** Watches until the signal is aborted. The first run begins at once. */
+/**
+ * Watches until the signal is aborted. The first run begins at once.
+ *
+ * @throws CommandError when the folder of the project is gone
+ */
 export async function watchProject(
   { source, further, except }: WatchedProject,
   signal: AbortSignal,
@@ -38,7 +43,9 @@ export async function watchProject(
   let isDue = true;
   let wake = () => {};
   let settling: NodeJS.Timeout | undefined;
-  watcher.on("all", (_event, path) => {
+  let isRootGone = false;
+  watcher.on("all", (event, path) => {
+    if (event === "unlinkDir" && path === root) isRootGone = true;
     clearTimeout(settling);
     settling = setTimeout(() => {
       say(`\n${printableLine(basename(path))} has changed.`);
@@ -51,6 +58,12 @@ export async function watchProject(
   try {
     await new Promise<void>((ready) => watcher.once("ready", ready));
     while (!signal.aborted) {
+      // Nothing that comes to its place later would be noticed.
+      if (isRootGone) {
+        throw new CommandError(
+          `${printableLine(root)} was removed, moved or replaced: start the command again to watch it.`,
+        );
+      }
       if (isDue) {
         isDue = false;
         await task();

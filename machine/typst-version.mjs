@@ -17,3 +17,13 @@ import { TYPST_VERSION } from "./typst-release.mjs";
 export function typstProblem(file, env = process.env) {
   return versionProblem(file, `typst ${TYPST_VERSION}`, env);
 }
+
+/**
+ * Says why a file is not a Typst of any version.
+ *
+ * @param {string} file
+ * @returns {Promise<string | undefined>} undefined when it is
+ */
+export function anyTypstProblem(file) {
+  return versionProblem(file, "typst", process.env);
+}

@@ -89,7 +89,10 @@ let awaitedRender: RenderCause | null = null;
 const session = new RenderSession({ draft: () => store.draft, prepare, onProgress, onOutcome });
 
 store.onChange((change) => {
-  if (change === "replace") showTexts();
+  if (change === "replace") {
+    showTexts();
+    result.forgetProblem();
+  }
   scheduleValidation();
   result.markOutdated();
   session.draftChanged();
@@ -114,7 +117,7 @@ connectCurlDialog(() => {
 showExamples();
 showTexts();
 validate();
-result.showMessage("Nothing rendered yet", "Choose an example or write a template, then press Render.");
+result.showNothing();
 if (restored === "copy") notice.say(COPY_NOTICE);
 // On a slow line, the viewer for the first render is loaded before the limits, which can wait.
 void viewerLoaded.then(updateLimits);

@@ -55,6 +55,18 @@ export class ResultView {
     if (matchMedia("(max-width: 60rem)").matches) this.#section.scrollIntoView();
   }
 
+  /** Says how to begin. */
+  showNothing(): void {
+    this.showMessage("Nothing rendered yet", "Choose an example or write a template, then press Render.");
+  }
+
+  /** Takes away the problem of a draft that has been replaced. */
+  forgetProblem(): void {
+    if (this.#state.querySelector(".problem") === null) return;
+    if (this.#document.isEmpty) this.showNothing();
+    else this.#showState();
+  }
+
   /** Shows a message instead of a problem or progress. */
   showMessage(title: string, text: string): void {
     this.#showState(make("div", { class: "empty" }, make("h3", {}, title), make("p", {}, text)));

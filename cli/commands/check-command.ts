@@ -2,17 +2,26 @@
  * The `check` command line that shows why a `render` failed, for the user to copy.
  */
 import { extname } from "node:path";
-import { printableLine } from "../terminal.ts";
+import { isOutputFormat } from "../../rules/output-options.ts";
+import { commandToCopy } from "../terminal.ts";
 import type { RenderFlags } from "./render-flags.ts";
 
-export function checkCommand(source: string, { data, files = [], output, each, line }: RenderFlags): string {
-  const parts = ["document-rendering", "check", source];
+export function checkCommand(source: string, flags: RenderFlags): string {
+  const { data, files = [], output, each, line, page, pages, ppi, archive, standards, pdfVersion } = flags;
+  const parts = ["check", source];
   if (data !== undefined) parts.push("--data", data);
   for (const pattern of files) parts.push("--files", pattern);
   if (each !== undefined) parts.push("--each", each);
   if (line !== undefined) parts.push("--line", String(line));
-  const extension = output === undefined ? "" : extname(output);
-  if (extension !== "" && extension !== ".pdf") parts.push("--format", extension.slice(1));
-  const quoted = parts.map((part) => (/^[\w./:=@%+-]+$/.test(part) ? part : `'${part.replaceAll("'", "'\\''")}'`));
-  return printableLine(quoted.join(" "));
+  // What is asked for may be what cannot be made: a page that the document does not have, or a standard that it breaks.
+  const extension = output === undefined ? "" : extname(output).slice(1);
+  const format = flags.format ?? extension;
+  if (isOutputFormat(format) && format !== "pdf") parts.push("--format", format);
+  if (page !== undefined) parts.push("--page", String(page));
+  if (pages !== undefined) parts.push("--pages", pages);
+  if (ppi !== undefined) parts.push("--ppi", String(ppi));
+  if (archive) parts.push("--archive");
+  if (standards !== undefined) parts.push("--standards", standards.join(","));
+  if (pdfVersion !== undefined) parts.push("--pdf-version", pdfVersion);
+  return commandToCopy(parts);
 }

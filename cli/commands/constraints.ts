@@ -12,6 +12,7 @@ import { printableLine } from "../terminal.ts";
 export function addConstraintsCommand(program: Command, signal: AbortSignal): void {
   program
     .command("constraints")
+    .summary("show the limits of the service")
     .description("Shows the limits of the service; with --json the whole document with rules and vectors.")
     .addOption(VERBOSE_OPTION)
     .addOption(URL_OPTION)

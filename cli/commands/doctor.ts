@@ -17,6 +17,7 @@ const MAX_ORIGINS = 16;
 export function addDoctorCommand(program: Command, signal: AbortSignal): void {
   program
     .command("doctor")
+    .summary("examine a deployment from outside")
     .description("Examines a deployment from outside: what works, what does not, the likely cause and what to do.")
     .argument("[url]", "the service, as in --url")
     .addOption(URL_OPTION)

@@ -7,7 +7,7 @@ import type { Command } from "@commander-js/extra-typings";
 import { DIALECT, SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { IGNORE_FILE } from "../project/folder-files.ts";
-import { printableLine } from "../terminal.ts";
+import { commandToCopy, printableLine } from "../terminal.ts";
 
 const MAIN = `// The service puts the JSON of the request here as \`data\`.
 #import "lib/letter.typ": letter
@@ -101,12 +101,14 @@ does not fit it is never sent. Everything else in this folder is sent as well, e
     document-rendering check . --watch --open           # while you write: errors with their lines, and the pages
     document-rendering render . --each people.jsonl -o 'letters/{id}.pdf'
 
-Set \`SERVICE_URL\` and \`SERVICE_API_TOKEN\`; a service that was started on this machine is found automatically.
+Set \`SERVICE_URL\` and \`SERVICE_API_TOKEN\`. In a checkout of the service, where each command begins with \`npx\`, the service
+that \`npm start\` has started there is found without them.
 `;
 
 export function addInitCommand(program: Command): void {
   program
     .command("init")
+    .summary("make a folder with a letter to begin with")
     .description("Creates a folder with a letter, its data and a README that says how to render it.")
     .argument("<folder>", "a new or empty folder")
     .action(async (folder) => {
@@ -125,17 +127,18 @@ export function addInitCommand(program: Command): void {
         [IGNORE_FILE]: "# What is not sent to the service, in the syntax of .gitignore.\nREADME.md\n*.jsonl\n",
       };
       for (const [name, content] of Object.entries(files)) {
-        await mkdir(dirname(join(root, name)), { recursive: true }).catch((error: unknown) => {
+        try {
+          await mkdir(dirname(join(root, name)), { recursive: true });
+          await writeFile(join(root, name), content, { flag: "wx" });
+        } catch (error) {
           throw new CommandError(
             `${printableLine(`${folder} could not be created (${String(error)})`)}.`,
             EXIT_CODES.failure,
           );
-        });
-        await writeFile(join(root, name), content, { flag: "wx" });
+        }
       }
-      const shown = printableLine(folder);
       process.stdout.write(
-        `${shown} is ready: ${Object.keys(files).join(", ")}\n\n  cd ${shown}\n  document-rendering render . -o letter.pdf\n`,
+        `${printableLine(folder)} is ready: ${Object.keys(files).join(", ")}\n\n  ${commandToCopy(["render", folder])}\n`,
       );
     });
 }

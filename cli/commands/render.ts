@@ -143,7 +143,12 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
       const note = (line: string) => (flags.json ? void notes.push(line) : progress.log(`note: ${line}`));
       const write = async () => deliver(finish === null ? result.body : await finish(result.body, note), place);
       const size = await write().catch((error: unknown) => {
-        throw error instanceof TypeError ? new CommandError("The connection broke.", EXIT_CODES.unreachable) : error;
+        throw error instanceof TypeError
+          ? new CommandError(
+              "The connection broke before the whole document had arrived. Try again.",
+              EXIT_CODES.unreachable,
+            )
+          : error;
       });
       progress.stop();
       const { warnings } = await asked;

@@ -24,7 +24,7 @@ import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.t
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { compileLocally } from "../local/compile.ts";
 import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
-import { findTypst } from "../local/typst.ts";
+import { findTypstOfAnyVersion } from "../local/typst.ts";
 import {
   FILES_OPTION,
   FONT_PATH_OPTION,
@@ -35,7 +35,7 @@ import {
   TYPST_OPTION,
   wholeNumber,
 } from "../options.ts";
-import { writeWhole } from "../output-file.ts";
+import { writeNamed } from "../output-file.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { type DataText, readData, requestOf } from "../project/request.ts";
@@ -151,7 +151,7 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
 }
 
 async function localRenderer(project: Project, flags: TestFlags, signal: AbortSignal): Promise<Renderer> {
-  const typstPath = flags.typst === undefined ? await findTypst(undefined) : resolve(flags.typst);
+  const typstPath = await findTypstOfAnyVersion(flags.typst);
   const settings = { typstPath, limits: DEFAULT_LIMITS, ...operatorFolders(flags) };
   return async (data, options) => {
     const body = encodeRequest(requestOf(project, data, outputOf(options)));
@@ -186,8 +186,8 @@ function outputOf({ pages, ppi = DEFAULT_PPI }: PageOptions) {
 async function report(sources: readonly string[], results: readonly CaseResult[], flags: TestFlags): Promise<ExitCode> {
   const failed = results.filter(({ failure }) => failure !== null);
   const reportPath = flags.report ?? (failed.length > 0 ? defaultReport(sources) : null);
-  if (reportPath !== null) await writeWhole(reportPath, Buffer.from(htmlReport(results)));
-  if (flags.junit !== undefined) await writeWhole(flags.junit, Buffer.from(junitReport(results)));
+  if (reportPath !== null) await writeNamed(reportPath, Buffer.from(htmlReport(results)));
+  if (flags.junit !== undefined) await writeNamed(flags.junit, Buffer.from(junitReport(results)));
   for (const { template, name, failure, pages, differences } of results) {
     if (flags.json) {
       const found = differences.map(({ page, message }) => ({ page, message }));

@@ -11,6 +11,7 @@ import { asCommandError, openService } from "../service.ts";
 export function addVectorsCommand(program: Command, signal: AbortSignal): void {
   program
     .command("vectors")
+    .summary("compare this version's rules with the service's")
     .description(
       "Compares the rules of this version with those of the service, using the conformance vectors that it publishes.",
     )

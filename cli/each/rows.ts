@@ -148,14 +148,15 @@ function csvRecords(text: string, name: string): CsvRecord[] {
 }
 
 /** Common mistakes in this program's own words, and others in those of the parser. */
-function csvMistake({ code, message, lines, record }: CsvError, name: string): string {
+function csvMistake({ code, message, lines, record, records }: CsvError, name: string): string {
   switch (code) {
     case "CSV_RECORD_INCONSISTENT_FIELDS_LENGTH": {
       const count = Array.isArray(record) ? record.length : 0;
       return `${name}:${lines}: the row has ${count} ${count === 1 ? "value" : "values"}, but the header row has a different number of names. A value that contains the delimiter must be in quotes.`;
     }
     case "CSV_QUOTE_NOT_CLOSED":
-      return `${name}: a value begins with a quote (") and does not end with one.`;
+      // The parser counts the rows before it, the header row among them; its line is the last one of the file.
+      return `${name}, row ${records}: a value begins with a quote (") and does not end with one.`;
     case "INVALID_OPENING_QUOTE":
     case "CSV_INVALID_CLOSING_QUOTE":
       return `${name}:${lines}: a value that contains a quote (") must be in quotes, with each quote in it written twice.`;

@@ -21,9 +21,10 @@ import { isFont } from "../../rules/font-names.ts";
 import type { Limits } from "../../rules/limits.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
-import { CommandError } from "../exit-codes.ts";
+import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
+import { printableLine } from "../terminal.ts";
 import { type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
 
 /** The service's own default: it answers 408 when a render takes longer. */
@@ -63,14 +64,20 @@ export async function compileLocally(
   local: LocalSettings,
   signal: AbortSignal,
 ): Promise<Compiled> {
-  const work = await realpath(await mkdtemp(join(tmpdir(), "document-rendering-")));
+  const work = await realpath(
+    await mkdtemp(join(tmpdir(), "document-rendering-")).catch((error: unknown) => {
+      throw unusableTemporaryFolder(error);
+    }),
+  );
   try {
     const makeDirectory = async (name: string) => {
       await mkdir(join(work, name));
       return join(work, name);
     };
     const root = await makeDirectory("root");
-    await layOut(project, data, root);
+    await layOut(project, data, root).catch((error: unknown) => {
+      throw unusableTemporaryFolder(error);
+    });
     const paths = {
       root,
       outputDirectory: isArchive(output) ? await makeDirectory("output") : null,
@@ -83,6 +90,15 @@ export async function compileLocally(
   } finally {
     await rm(work, { recursive: true, force: true });
   }
+}
+
+/** In words where a copy of the project is made, because the error of a full disk names no place. */
+function unusableTemporaryFolder(error: unknown): CommandError {
+  const why = error instanceof Error ? error.message : String(error);
+  return new CommandError(
+    printableLine(`The folder for temporary files, ${tmpdir()}, cannot be used (${why}). TMPDIR can name another one.`),
+    EXIT_CODES.failure,
+  );
 }
 
 async function layOut(project: Project, data: DataText | null, root: string): Promise<void> {

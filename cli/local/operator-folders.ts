@@ -1,9 +1,11 @@
 /**
  * The fonts and packages that the operator of the service has installed, if this machine has the same folders.
  */
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { CommandError } from "../exit-codes.ts";
+import { printableLine } from "../terminal.ts";
 
 export interface OperatorFlags {
   readonly fontPath?: readonly string[] | undefined;
@@ -13,11 +15,15 @@ export interface OperatorFlags {
 /**
  * The folders that the options name, else those of `SERVICE_FONT_PATHS` and `SERVICE_PACKAGE_PATH`, else those of a checkout, which
  * `npm start` uses by default.
+ *
+ * @throws CommandError for a folder that does not exist
  */
 export function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
   const { SERVICE_FONT_PATHS, SERVICE_PACKAGE_PATH } = process.env;
   const fonts = fontPath ?? SERVICE_FONT_PATHS?.split(":").filter((folder) => folder !== "");
+  for (const folder of fonts ?? []) refuseIfMissing(fontPath ? "--font-path" : "SERVICE_FONT_PATHS", folder);
   const packages = packagePath ?? SERVICE_PACKAGE_PATH ?? folderOfCheckout("packages", "packages-lock.json");
+  if (packages) refuseIfMissing(packagePath ? "--package-path" : "SERVICE_PACKAGE_PATH", packages);
   return {
     fontPaths: (fonts ?? [folderOfCheckout("fonts", "fonts-lock.json")])
       .filter((folder) => folder !== null)
@@ -25,6 +31,12 @@ export function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
     /** Null if there is none. */
     packagePath: packages ? resolve(packages) : null,
   };
+}
+
+/** Typst takes a folder that is missing for an empty one: the pages would be set in other fonts, and nobody would be told. */
+function refuseIfMissing(origin: string, folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw new CommandError(printableLine(`${origin}: ${folder} is not a folder.`));
 }
 
 /** A folder of the checkout that contains the working directory or this program; null if neither is in a checkout that has it. */

@@ -9,12 +9,15 @@ import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
 import { CollectedFiles, MAX_FILES, tooManyFiles } from "./collected-files.ts";
-import { readNamed, sizeOf } from "./folder.ts";
+import { leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
 import { looksWritten } from "./looks-written.ts";
 import { nearbyFiles } from "./nearby-files.ts";
 
 /** Lists files to leave out in addition to `.gitignore`, in the same syntax. */
 export const IGNORE_FILE = ".renderignore";
+
+/** The glob of a folder that is sent with all of its files. */
+export const WHOLE_FOLDER = "**";
 
 /** At most this many files are named in one note. */
 const MAX_NAMED = 5;
@@ -61,7 +64,8 @@ export async function readFolderFiles(
     for (const key of matching) keys.add(key);
   }
   const memory = await WrittenFiles.load();
-  const place = await realpath(root);
+  // While somebody watches, a folder may go at any time.
+  const place = await realpath(root).catch(() => root);
   const files = new CollectedFiles();
   const written = new Set<string>();
   const candidates: { readonly key: string; readonly bytes: number; readonly isLikelyWritten: boolean }[] = [];
@@ -126,16 +130,36 @@ function inside(root: string, pattern: string): string {
   return clean === "" ? "." : clean;
 }
 
-/** The files in a root that globs and folders match, without those that the ignore files name. */
+/**
+ * The files in a root that globs and folders match, without those that the ignore files name. Links to files count if these are in the
+ * root, or if a glob is their name: then `readNamed` says what is wrong with them.
+ *
+ * @throws CommandError when a folder that is sent with all of its files cannot be read
+ */
 async function matchingKeys(root: string, globs: readonly string[], except: readonly string[]): Promise<string[]> {
   const { globby } = await import("globby");
-  return globby([...globs], {
+  const entries = await globby([...globs], {
     cwd: root,
     gitignore: true,
     ignoreFiles: `**/${IGNORE_FILE}`,
     ignore: ["**/node_modules/**", ...except],
     expandDirectories: true,
-    onlyFiles: true,
+    // With it, globs would not match links to files.
+    onlyFiles: false,
+    objectMode: true,
     followSymbolicLinks: false,
+    // Ignore files are searched for in all folders. Of a single source, most have nothing to do with it, as in a home folder.
+    suppressErrors: !globs.includes(WHOLE_FOLDER),
+  }).catch((error: unknown) => {
+    if (!(error instanceof Error && "path" in error)) throw error;
+    throw new CommandError(printableLine(`${relative(root, String(error.path))} cannot be read (${error.message}).`));
   });
+  const keys: string[] = [];
+  for (const { path, dirent } of entries) {
+    const isSent = dirent.isSymbolicLink()
+      ? globs.includes(path) || (await leadsToFileBelow(root, join(root, path)))
+      : dirent.isFile();
+    if (isSent) keys.push(path);
+  }
+  return keys;
 }

@@ -93,6 +93,12 @@ export async function readInput(
   return { bytes: Buffer.concat(chunks), shown: "standard input" };
 }
 
+/** Whether a link leads to a file in a folder. */
+export async function leadsToFileBelow(folder: string, link: string): Promise<boolean> {
+  const real = await realpath(link).catch(() => null);
+  return real !== null && isBelow(await realpath(folder), real) && (await isFile(real));
+}
+
 /** Whether a file is outside a folder although its path, or the path of its last link, is inside. */
 async function leadsOutOf(folder: string, path: string, real: string): Promise<boolean> {
   const realFolder = await realpath(folder);

@@ -12,7 +12,7 @@ import { printableLine } from "../terminal.ts";
 import { byteOrderMarkNote, hasByteOrderMark } from "./byte-order-mark.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
-import { readFolderFiles } from "./folder-files.ts";
+import { readFolderFiles, WHOLE_FOLDER } from "./folder-files.ts";
 import { readLiterals, stringLiterals } from "./literals.ts";
 import { nearbyFiles } from "./nearby-files.ts";
 
@@ -79,7 +79,7 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
 
   const excluded = new Set([sourcePath, ...leaveOut.map((file) => resolve(file))]);
   if (dataPath !== null) excluded.add(dataPath);
-  const own = { globs: [isWhole ? "**" : FONT_FILES], except: NOT_SENT };
+  const own = { globs: [isWhole ? WHOLE_FOLDER : FONT_FILES], except: NOT_SENT };
   const { files, written, notes } = await readFolderFiles(root, own, patterns, excluded);
   const warnings = await followLiterals({ root, sourceName, source, files });
   const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...sentByteOrderMarks(files)];

@@ -90,6 +90,16 @@ describe("the viewer", () => {
   });
 });
 
+it("shows no problem of another draft", async () => {
+  const page = await openPlayground();
+  await writeTemplate(page, "#unknown-function()");
+  await render(page);
+  await page.locator(".problem").waitFor();
+  await page.getByRole("button", { name: "Invoice", exact: true }).click();
+  await page.locator(".problem").waitFor({ state: "detached", timeout: 10_000 });
+  await page.getByText("Nothing rendered yet").first().waitFor();
+});
+
 describe("the last good pages", () => {
   it("stay after an edit and after an error, marked as outdated", async () => {
     const page = await openPlayground();

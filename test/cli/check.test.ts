@@ -1,5 +1,5 @@
 /** `check` with the real Typst: the author sees the lines of their own files. */
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
@@ -154,6 +154,23 @@ it("checks again whenever a file changes, until it is interrupted", async () => 
   expect((await running).exitCode).toBe(130);
 });
 
+it("says so when the folder that it watches is gone, and ends", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "letter/main.typ": "x" });
+  const running = startCommand(folder, ["check", "letter", "--watch"]);
+  let seen = "";
+  running.stderr.on("data", (chunk: Buffer) => {
+    seen += chunk.toString("utf8");
+  });
+  await expect.poll(() => seen).toContain("Watching for changes");
+  await rename(join(folder, "letter"), join(folder, "post"));
+  const { exitCode } = await running;
+  expect(seen).toContain(
+    `${join(folder, "letter")} was removed, moved or replaced: start the command again to watch it.\n`,
+  );
+  expect(exitCode).toBe(2);
+});
+
 it("opens the document with the system's viewer, once while it watches", async () => {
   const folder = await makeTemporaryFolder("command-");
   await writeProject(folder, { "letter.typ": "one" });
@@ -178,4 +195,28 @@ it("opens the document with the system's viewer, once while it watches", async (
   expect((await opened()).trim()).toBe(page);
   running.kill("SIGINT");
   await running;
+});
+
+it.each([
+  ["--font-path", ["check", "a.typ", "--font-path", "nothing"], {}],
+  ["--package-path", ["check", "a.typ", "--package-path", "nothing"], {}],
+  ["--font-path", ["test", "a.typ", "--font-path", "nothing"], {}],
+  ["SERVICE_FONT_PATHS", ["check", "a.typ"], { SERVICE_FONT_PATHS: ".:nothing" }],
+  ["SERVICE_PACKAGE_PATH", ["check", "a.typ"], { SERVICE_PACKAGE_PATH: "nothing" }],
+])("a folder of fonts or packages that is missing is an error, not an empty one: %s, %j", async (origin, args, env) => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "a.typ": "x", "cases/b.json": "{}" });
+  const { stderr, exitCode } = await runCommand(folder, args, { env });
+  expect(stderr).toBe(`${origin}: nothing is not a folder.\n`);
+  expect(exitCode).toBe(2);
+});
+
+it("a folder for temporary files that cannot be used is named, with the variable that names it", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "a.typ": "x" });
+  const { stderr, exitCode } = await runCommand(folder, ["check", "a.typ"], { env: { TMPDIR: "/nothing" } });
+  expect(stderr).toMatch(
+    /^The folder for temporary files, \/nothing, cannot be used \(ENOENT: .*\)\. TMPDIR can name .*\n$/,
+  );
+  expect(exitCode).toBe(1);
 });

@@ -33,6 +33,14 @@ describe("init", () => {
     expect(all.stderr).toBe("3 of 3 documents rendered.\n");
   });
 
+  it("shows a command that can be copied, as this one was called", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    const named = await runCommand(folder, ["init", "My letter"], { env });
+    expect(named.stdout).toContain("\n  document-rendering render 'My letter'\n");
+    const byNpx = await runCommand(folder, ["init", "post"], { env: { ...env, npm_command: "exec" } });
+    expect(byNpx.stdout).toContain("\n  npx document-rendering render post\n");
+  });
+
   it("leaves a folder alone that is not empty", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "post/mine.txt": "x" });

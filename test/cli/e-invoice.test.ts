@@ -106,6 +106,6 @@ it("names the package to install if it is missing", async () => {
   const { exitCode, stderr } = await render(["--e-invoice", "factur-x"], async () => {}, PROGRAM);
   expect([exitCode, stderr]).toEqual([
     2,
-    expect.stringMatching(/: npm install document-rendering-e-invoice@\d+\.\d+\.\d+\n$/),
+    expect.stringMatching(/document-rendering-e-invoice \d+\.\d+\.\d+ beside this one: docs\/e-invoices\.md says how/),
   ]);
 });

@@ -103,7 +103,7 @@ describe("--each refuses in one sentence, and nothing is sent,", () => {
     ["an array with a mistake", "p.json", '[{"a": 1},\n {"b" 2}]', /^p\.json:2:7 is not JSON\./],
     ["a row with too few columns", "p.csv", "a,b\n1,2\n3\n", /^p\.csv:3: the row has 1 value, but the header row/],
     ["a row with too many columns", "p.csv", "a,b\n1,2,3\n", /^p\.csv:2: the row has 3 values, but the header row/],
-    ["a quote that is not closed", "p.csv", 'a,b\n1,"2\n', /^p\.csv: a value begins with a quote/],
+    ["a quote that is not closed", "p.csv", 'a,b\n1,2\n1,"2\n3,4\n', /^p\.csv, row 2: a value begins with a quote/],
     ["a quote in a value", "p.csv", 'a,b\n1,"2" x\n', /^p\.csv:2: a value that contains a quote/],
     ["two columns of one name", "p.csv", "a,a\n1,2\n", /^p\.csv:1: two columns have the name "a"\./],
     ["a column without a name", "p.csv", "a,\n1,2\n", /^p\.csv:1: column 2 has no name/],

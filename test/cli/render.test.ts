@@ -1,11 +1,21 @@
 /** `render` against the running service, in a pipe and in a pseudo terminal. */
-import { mkdir, readdir, readFile, stat, symlink } from "node:fs/promises";
+import { lstat, mkdir, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
+import { execa } from "execa";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
+import { shellCommand } from "../../backend/launcher/shell.ts";
 import { problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
-import { type CommandOptions, runCommand, runInTerminal, startCommand, writeProject } from "../support/command-line.ts";
+import {
+  type CommandOptions,
+  commandEnvironment,
+  PROGRAM,
+  runCommand,
+  runInTerminal,
+  startCommand,
+  writeProject,
+} from "../support/command-line.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
@@ -60,6 +70,30 @@ describe("a document", () => {
     const { bytes, stderr } = await inProject({ "a.typ": "= x" }, ["render", "a.typ", "-o", "-"]);
     expect((await readPdf(bytes)).pageTexts.join("")).toContain("x");
     expect(stderr).toBe("");
+  });
+
+  it("goes into a pipe or a device, which stays what it is", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "= x" });
+    await execa("mkfifo", [join(folder, "pipe.pdf")]);
+    // No name in /dev itself: a command that replaces it would break the machine.
+    await symlink("/dev/null", join(folder, "null.pdf"));
+    const env = { SERVICE_URL: url };
+    const [piped, read] = await Promise.all([
+      runCommand(folder, ["render", "a.typ", "-o", "pipe.pdf"], { env }),
+      // The pipe has no writer if the command replaces it.
+      execa("timeout", ["20", "cat", join(folder, "pipe.pdf")], { encoding: "buffer", reject: false }),
+    ]);
+    expect(piped.stderr).toMatch(/^pipe\.pdf: /);
+    expect((await readPdf(Buffer.from(read.stdout))).pageTexts).toHaveLength(1);
+    expect((await lstat(join(folder, "pipe.pdf"))).isFIFO()).toBe(true);
+    expect((await runCommand(folder, ["render", "a.typ", "-o", "null.pdf"], { env })).exitCode).toBe(0);
+    expect(await readlink(join(folder, "null.pdf"))).toBe("/dev/null");
+    // Where /dev/stdout leads.
+    const toFile = `${shellCommand(process.execPath, PROGRAM, "render", "a.typ", "--format", "pdf", "-o", "/proc/self/fd/1")} >> log`;
+    await writeProject(folder, { log: "before\n" });
+    await execa("sh", ["-c", toFile], { cwd: folder, env: commandEnvironment(folder, env), extendEnv: false });
+    expect((await readFile(join(folder, "log"), "latin1")).slice(0, 12)).toBe("before\n%PDF-");
   });
 
   it.each([
@@ -392,6 +426,17 @@ it("fetches the constraints once and asks by their entity tag from then on", asy
   expect(tags).toEqual([undefined, '"of-a-test"']);
 });
 
+it.each([
+  ["", "--standards ua-1 --pdf-version 1.7"],
+  [" --output a.png", "--format png --page 9 --ppi 96"],
+  [" --output a.zip", "--format svg --pages 9 --archive"],
+])("a document that cannot be made%s is explained by a check of the same output: %s", async (output, options) => {
+  const args = ["render", "a.typ", ...`${options}${output}`.split(" ")];
+  const { exitCode, stderr } = await inProject({ "a.typ": "x" }, args);
+  expect(exitCode).toBe(4);
+  expect(stderr).toContain(`To see the error: document-rendering check a.typ ${options}\n`);
+});
+
 it("takes the token from a file", async () => {
   const { exitCode } = await inProject(
     { "a.typ": "x", token: `${API_TOKEN}\n` },
@@ -409,8 +454,15 @@ it("does not give the token of a checkout to another service", async () => {
     ["render", "a.typ", "--url", "http://render.example"],
     { env: { SERVICE_API_TOKEN: "" } },
   );
-  expect(stderr).toContain("There is no token for http://render.example");
+  expect(stderr).toBe(
+    "There is no token for http://render.example: set SERVICE_API_TOKEN, or pass a file with --token-file.\n",
+  );
   expect(exitCode).toBe(2);
+});
+
+it("says where the token of a service on this machine is, if it is called from elsewhere", async () => {
+  const { stderr } = await inProject({ "a.typ": "x" }, ["render", "a.typ"], { env: { SERVICE_API_TOKEN: "" } });
+  expect(stderr).toContain("`npm start` keeps its own in the file .local/api-token of its checkout.");
 });
 
 it("names a file whose name cannot be a key, and says what to do", async () => {

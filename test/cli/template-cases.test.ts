@@ -232,6 +232,16 @@ describe("a template", () => {
     expect(cases[0]?.failure).toMatch(/^template_compile_failed/);
   });
 
+  it.each([
+    ["nothing", "does not run \\(there is no such file"],
+    ["/bin/true", 'says ".*", not "typst"'],
+  ])("says once that %s is not a Typst", async (path, words) => {
+    const folder = await makeTemplate({ first: ["a"], second: ["b"] });
+    const { exitCode, stderr } = await runCommand(folder, ["test", ".", "--typst", path]);
+    expect(stderr).toMatch(new RegExp(`^--typst: .*${words}.*\\.\\n$`));
+    expect(exitCode).toBe(2);
+  });
+
   it("without cases is told where to put them", async () => {
     const folder = await makeTemporaryFolder("template-");
     await writeProject(folder, { "main.typ": "a" });

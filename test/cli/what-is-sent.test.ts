@@ -1,10 +1,11 @@
 /** What `render` sends, and what it says about it: never its own documents, and every name and size that is wrong at once. */
-import { cp, readFile, rename } from "node:fs/promises";
+import { chmod, cp, readFile, rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { execa } from "execa";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { problem } from "../../rules/problem.ts";
-import { runCommand, startCommand, writeProject } from "../support/command-line.ts";
+import { commandEnvironment, PROGRAM, runCommand, startCommand, writeProject } from "../support/command-line.ts";
 import { type ScriptedService, sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
@@ -178,6 +179,64 @@ describe("a byte order mark", () => {
       "a.typ begins with the byte order mark of UTF-16: save it as UTF-8.\n",
     );
     expect((await run("render", "b.typ", "-d", "d.json")).stderr).toContain("d.json begins with the byte order mark");
+  });
+});
+
+describe("links within the folder", () => {
+  const FILES = { "a/main.typ": '#let n = "b"\n#read(n + ".txt")', "a/sub/real.txt": "B", "secret.txt": "x" };
+  const LINKS = { "a/b.txt": "sub/real.txt", "a/out.txt": "../secret.txt", "a/gone.txt": "nothing", "a/folder": "sub" };
+
+  async function amongLinks() {
+    const begun = await begin(FILES);
+    for (const [place, target] of Object.entries(LINKS)) await symlink(target, join(begun.folder, place));
+    return begun;
+  }
+
+  it("are sent as the files that they lead to, and those that lead out are not", async () => {
+    const { service, run } = await amongLinks();
+    expect((await run("render", "a")).exitCode).toBe(0);
+    expect((await run("render", "a/main.typ", "--files", "b.txt")).exitCode).toBe(0);
+    expect((await run("render", "a/main.typ", "--files", "*.txt")).exitCode).toBe(0);
+    expect(sentFiles(service)).toEqual([["b.txt", "sub/real.txt"], ["b.txt"], ["b.txt"]]);
+  });
+
+  it.each([
+    ["out.txt", /^out\.txt is not sent: a link leads out of the folder/],
+    ["gone.txt", /^gone\.txt does not exist\./],
+  ])("that --files names are refused with the reason: %s", async (name, words) => {
+    const { run } = await amongLinks();
+    const { stderr, exitCode } = await run("render", "a/main.typ", "--files", name);
+    expect(stderr).toMatch(words);
+    expect(exitCode).toBe(2);
+  });
+});
+
+describe("a folder that may not be read", () => {
+  /** Runs as a user whom rights of files bind. The superuser is one without its capabilities. */
+  async function runBound(folder: string, args: readonly string[]) {
+    const unbind = process.getuid?.() === 0 ? ["setpriv", "--bounding-set=-all"] : [];
+    const [file = "", ...rest] = [...unbind, process.execPath, PROGRAM, ...args];
+    return execa(file, rest, { cwd: folder, env: commandEnvironment(folder), extendEnv: false, reject: false });
+  }
+
+  async function withClosedFolder() {
+    const { folder } = await begin({ "a/main.typ": "x", "a/closed/b.txt": "b", "a/c/d.txt": "d" });
+    await chmod(join(folder, "a/closed"), 0o000);
+    onTestFinished(() => chmod(join(folder, "a/closed"), 0o700));
+    return folder;
+  }
+
+  it("does not concern a source beside it, nor files elsewhere", async () => {
+    const folder = await withClosedFolder();
+    const { stdout, stderr } = await runBound(folder, ["render", "a/main.typ", "--files", "c", "--dry-run"]);
+    expect([stderr, stdout]).toEqual(["", expect.stringContaining("c/d.txt")]);
+  });
+
+  it("is named if it is sent with its parent", async () => {
+    const folder = await withClosedFolder();
+    const { stderr, exitCode } = await runBound(folder, ["render", "a", "--dry-run"]);
+    expect(stderr).toMatch(/^closed cannot be read \(EACCES: permission denied/);
+    expect(exitCode).toBe(2);
   });
 });
 

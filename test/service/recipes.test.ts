@@ -6,6 +6,7 @@ import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { blocksOf } from "../support/markdown-blocks.ts";
 import { full, rendered, ScriptedAnswers } from "../support/scripted-answers.ts";
+import { startScriptedService } from "../support/scripted-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { sharedService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
@@ -81,6 +82,16 @@ describe.each(LANGUAGES)("the recipe in %s", (language) => {
     expect(stderr).toContain("template_compile_failed");
     expect(exitCode).toBe(1);
     expect(document).toBeNull();
+  });
+
+  test("fails and leaves no document if the connection breaks in its middle", async () => {
+    const { url } = await startScriptedService((response) => {
+      response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "5000" });
+      response.write("%PDF-1.7", () => response.destroy());
+    });
+    const { exitCode, document } = await run(language, new URL(url), { source: "x" });
+    expect(document).toBeNull();
+    expect(exitCode).toBe(1);
   });
 
   test("tries again while no slot is free", async () => {
