@@ -28,7 +28,7 @@ export const warning = faultOf("warning");
 // What an operator does in each kind of deployment: wrangler, compose, systemd, Kubernetes. From outside, the kind cannot be
 // seen, so the advice names all of them.
 export const EDGE_LOG =
-  "wrangler tail, docker compose logs edge, journalctl -u 'document-rendering-edge@*', kubectl logs";
+  "wrangler tail, docker compose logs edge-1 edge-2, journalctl -u 'document-rendering-edge@*', kubectl logs";
 export const BACKEND_LOG = "docker compose logs, journalctl -u 'document-rendering-backend@*', kubectl logs";
 export const EDGE_SECRETS = "wrangler secret put, .env of compose, edge.env of systemd, edge-secrets.env on Kubernetes";
 export const EDGE_SETTINGS = "wrangler.toml, compose.yaml, edge.env of systemd, the ConfigMap on Kubernetes";

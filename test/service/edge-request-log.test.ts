@@ -1,12 +1,14 @@
 /**
  * The edge's log lines over real sockets: also for clients that disconnect, after which the code of the Worker no longer runs.
  */
+import { readdir, readFile } from "node:fs/promises";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type EdgeStage, startEdgeStage } from "../support/edge-stage.ts";
 import { tableOfPage } from "../support/page-table.ts";
 import { CHUNKED, chunk, declared, renderHead } from "../support/raw-connection.ts";
 import { answerWithFile } from "../support/stand-in-backend.ts";
 
+const ROOT = new URL("../../", import.meta.url);
 const BODY = '{"source":"x"}';
 
 let stage: EdgeStage;
@@ -115,4 +117,16 @@ describe("the edge logs a request", () => {
     await expect.poll(() => ownLines().length).toBe(1);
     expect(ownLines()).toMatchObject([{ code: "forbidden" }]);
   });
+});
+
+it("has the words in which the documentation quotes its lines", async () => {
+  const textsOf = async (folder: string, ending: string) => {
+    const names = (await readdir(new URL(folder, ROOT), { recursive: true })).filter((name) => name.endsWith(ending));
+    return await Promise.all(names.map((name) => readFile(new URL(`${folder}/${name}`, ROOT), "utf8")));
+  };
+  const code = [...(await textsOf("edge", ".ts")), ...(await textsOf("backend", ".ts"))].join();
+  const pages = (await textsOf("docs", ".md")).join();
+  const quoted = [...pages.matchAll(/\bline\s+`([a-z\s]+)`/g)].map(([, words = ""]) => words.replaceAll(/\s+/g, " "));
+  expect(quoted.length).toBeGreaterThan(2);
+  expect(quoted.filter((words) => !code.includes(`"${words}"`))).toEqual([]);
 });
