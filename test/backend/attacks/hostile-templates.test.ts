@@ -26,7 +26,7 @@ import { sharedBackends, type TestBackend } from "../../support/test-backend.ts"
 import { growingPlugin, loopingPlugin } from "../../support/wasm.ts";
 
 /** Much longer than an ordinary render takes, even on a busy machine. */
-const RENDER_TIMEOUT_SECONDS = 3;
+const RENDER_TIMEOUT_SECONDS = 2;
 const MAX_OUTPUT_BYTES = 10_000_000;
 const MEBIBYTE = 1024 ** 2;
 const memoryOf = (mebibytes: number) => ({ SERVICE_RENDER_MEMORY_BYTES: String(mebibytes * MEBIBYTE) });

@@ -2,6 +2,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
 import { sendWithoutReading } from "../../support/raw-connection.ts";
 import { textFile } from "../../support/request-files.ts";
@@ -12,7 +13,14 @@ const MEBIBYTE = 1024 ** 2;
 describe("the body of a request", () => {
   it("is not kept in memory while the output is delivered", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; head -c ${24 * MEBIBYTE} /dev/zero`);
-    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path });
+    const backend = await startTemporaryBackend({
+      ...NO_TIME_LIMIT,
+      SERVICE_TYPST_BIN: typst.path,
+      // On a busy machine the first delivery waits long for the last render.
+      SERVICE_QUEUE_DEADLINE_SECONDS: "600",
+      SERVICE_DELIVERY_SILENCE_SECONDS: "600",
+      SERVICE_DELIVERY_TIMEOUT_SECONDS: "600",
+    });
     const file = textFile("z".repeat(MEBIBYTE));
     const files = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`f${index}`, file]));
     setFlagsFromString("--expose-gc");
