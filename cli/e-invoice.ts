@@ -5,7 +5,7 @@
 import { Option } from "@commander-js/extra-typings";
 import type { EInvoiceFormat, Finding, ProfileName } from "../e-invoice/e-invoice.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
-import type { OutputFlags } from "./output-options.ts";
+import { formatOf, type OutputFlags } from "./output-options.ts";
 import { printableLine } from "./terminal.ts";
 import { VERSION } from "./version.ts";
 
@@ -65,9 +65,8 @@ export function withEInvoiceOutput<Flags extends OutputFlags & EInvoiceFlags>(fl
   if (flags.eInvoice === "xrechnung" && flags.profile !== undefined) {
     throw new CommandError("--profile needs --e-invoice factur-x: XRechnung is one profile.");
   }
-  if (flags.format !== undefined && flags.format !== "pdf") {
-    throw new CommandError(`An e-invoice is a PDF: --e-invoice does not apply to ${flags.format}.`);
-  }
+  const format = formatOf(flags);
+  if (format !== "pdf") throw new CommandError(`An e-invoice is a PDF: --e-invoice does not apply to ${format}.`);
   if (flags.standards !== undefined && !flags.standards.some((standard) => standard.startsWith("a-3"))) {
     throw new CommandError(
       "--e-invoice needs a-3b, a-3u or a-3a among --standards. Without --standards, it uses a-3b.",

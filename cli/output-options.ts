@@ -65,7 +65,8 @@ export function extensionOf(output: OutputOptions): "pdf" | "png" | "svg" | "zip
   return output.format ?? "pdf";
 }
 
-function formatOf({ format, output }: OutputFlags): OutputFormat {
+/** The format that is asked for, by option or by the extension of the place. @throws CommandError if it is none */
+export function formatOf({ format, output }: OutputFlags): OutputFormat {
   const extension = placeExtension(output);
   if (format !== undefined) {
     if (isOutputFormat(extension) && extension !== format) {

@@ -96,6 +96,7 @@ it.each([
     "--profile needs --e-invoice factur-x: XRechnung is one profile.",
   ],
   [["--e-invoice", "factur-x", "-o", "a.png", "--format", "png"], "An e-invoice is a PDF"],
+  [["--e-invoice", "factur-x", "-o", "a.png"], "An e-invoice is a PDF"],
   [["--e-invoice", "factur-x", "--standards", "a-2b"], "--e-invoice needs a-3b, a-3u or a-3a"],
 ])("refuses %j", async (args, words) => {
   const { exitCode, stderr } = await render(args);
