@@ -45,7 +45,10 @@ async function start(): Promise<void> {
   await expectTypst(settings);
   announceStep("preparing its work directory");
   const claim = await prepareWorkDirectory(settings);
-  const launcher = new Launcher(settings, { emptyNetwork: await findEmptyNetwork(settings) });
+  const emptyNetwork = await findEmptyNetwork(settings);
+  // Before anything is made in a directory that is another's by now.
+  await claim.expectHeld();
+  const launcher = new Launcher(settings, { emptyNetwork });
   const release = async () => {
     // If our directory was removed, another backend may own that path. The launcher ends with this process.
     if (!(await claim.isHeld())) return;

@@ -7,7 +7,7 @@ import { chmod, mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { SettingError } from "../../rules/settings.ts";
-import { describeError } from "../observe/error-log.ts";
+import { describeError, errorCode } from "../observe/error-log.ts";
 import { killStrayProcesses } from "../processes/proc.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { workDirectoryPath } from "./paths.ts";
@@ -56,7 +56,9 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
   await empty(workDirectory);
   const claim = createServer((socket) => socket.destroy());
   claim.listen(claimPath);
-  await once(claim, "listening");
+  await once(claim, "listening").catch((error: unknown) => {
+    throw errorCode(error) === "EADDRINUSE" ? takenDirectory(workDirectory) : error;
+  });
   claim.unref();
   const identity = identityOf(await stat(claimPath));
   const isHeld = async () => {

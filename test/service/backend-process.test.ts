@@ -138,6 +138,16 @@ describe("the backend does not start", () => {
     expect((await render(first)).status).toBe(200);
   });
 
+  it("in one work directory at the same moment: one of them serves, and the other says why it does not", async () => {
+    const workDirectory = await makeTemporaryFolder("backend-process-test-");
+    const settings = { SERVICE_WORK_DIRECTORY: workDirectory };
+    const both = await Promise.all([spawnBackend(settings), spawnBackend(settings)]);
+    const first = await Promise.race(both.map(async (one) => ({ one, ...(await one.ended) })));
+    expect([first.exitCode, first.errors]).toEqual([1, expect.stringContaining("Another backend works in")]);
+    const [other] = both.filter((one) => one !== first.one);
+    await expect.poll(async () => other && (await render(other)).status, { interval: 100 }).toBe(200);
+  });
+
   it("in the work directory that another one has claimed at the same moment", async () => {
     const unshare = await makeFakeTypst(`echo > "$here/started"; ${waitFor("go")}; exit 1`);
     await symlink(unshare.path, join(dirname(unshare.path), "unshare"));
