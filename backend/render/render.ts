@@ -96,6 +96,8 @@ class RenderJob {
   readonly #hasRoomFor = (pageBytes: number) => this.#space.resize(this.#inputBytes + pageBytes);
   /** The process that is discarded at the end. */
   #prepared: PreparedRender | null = null;
+  /** Resolves when nothing is left of a process that was lost before it. */
+  #lostRemoved: Promise<void> = Promise.resolve();
 
   constructor(resources: RenderResources, valid: ValidRequest, clientGone: AbortSignal) {
     const { output, files, source } = valid.request;
@@ -144,7 +146,7 @@ class RenderJob {
     const compilation = await this.#compileIn(prepared, output);
     if (!isWarm || !wasLost(compilation)) return compilation;
     // The process may have been killed while it waited, for a reason that has nothing to do with this request.
-    void supervisor.discard(prepared);
+    this.#lostRemoved = supervisor.discard(prepared);
     // So that `end` does not discard it again if there can be no other: its directory could then be kept for two renders.
     this.#prepared = null;
     await output.clear();
@@ -213,9 +215,8 @@ class RenderJob {
 
   /** Discards the process and its directory. The answer does not wait for that. */
   end(): void {
-    const prepared = this.#prepared;
-    if (prepared === null) this.#space.release();
-    else void this.#resources.supervisor.discard(prepared).then(() => this.#space.release());
+    const discarded = this.#prepared === null ? null : this.#resources.supervisor.discard(this.#prepared);
+    void Promise.all([this.#lostRemoved, discarded]).then(() => this.#space.release());
   }
 }
 

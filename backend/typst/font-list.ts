@@ -41,7 +41,7 @@ export async function listFonts(
     const folders = view.fontPaths.map((seen, index) => ({ seen, path: settings.fontPaths[index] ?? seen }));
     return await withCodePoints(parseFontList(list.text()), folders);
   } finally {
-    await supervisor.discard({ process, renderDirectory });
+    void supervisor.discard({ process, renderDirectory });
   }
 }
 

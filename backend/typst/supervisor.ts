@@ -15,6 +15,8 @@ import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { FifoStock } from "./fifo-stock.ts";
 import { type TextFifo, TypstProcess } from "./process.ts";
 
+/** A directory that cannot be removed is left after ten minutes. */
+const MAX_REMOVE_TRIES = 600;
 const REMOVE_RETRY_MILLISECONDS = 1000;
 
 /** A process that has not got its program text, and the directory that it will read. */
@@ -99,11 +101,11 @@ export class TypstSupervisor {
   }
 
   /**
-   * Tries until it succeeds: without descriptors, or on a disk that is read-only, it fails for a while. The render is over, so there is
+   * Tries again and again: without descriptors, or on a disk that is read-only, it fails for a while. The render is over, so there is
    * no one to report that to. What is left at the end is removed when the backend starts again.
    */
   async #remove(renderDirectory: RenderDirectory): Promise<void> {
-    for (;;) {
+    for (let tries = 0; tries < MAX_REMOVE_TRIES; tries++) {
       try {
         return await renderDirectory.remove();
       } catch {
