@@ -1,22 +1,20 @@
 /**
  * The `check` command line that shows why a `render` failed, for the user to copy.
  */
-import { extname } from "node:path";
-import { isOutputFormat } from "../../rules/output-options.ts";
+import { formatOf } from "../output-options.ts";
 import { commandToCopy } from "../terminal.ts";
 import type { RenderFlags } from "./render-flags.ts";
 
 export function checkCommand(source: string, flags: RenderFlags): string {
-  const { data, files = [], output, each, line, page, pages, ppi, archive, standards, pdfVersion } = flags;
+  const { data, files = [], each, line, page, pages, ppi, archive, standards, pdfVersion } = flags;
   const parts = ["check", source];
   if (data !== undefined) parts.push("--data", data);
   for (const pattern of files) parts.push("--files", pattern);
   if (each !== undefined) parts.push("--each", each);
   if (line !== undefined) parts.push("--line", String(line));
   // What is asked for may be what cannot be made: a page that the document does not have, or a standard that it breaks.
-  const extension = output === undefined ? "" : extname(output).slice(1);
-  const format = flags.format ?? extension;
-  if (isOutputFormat(format) && format !== "pdf") parts.push("--format", format);
+  const format = formatOf(flags);
+  if (format !== "pdf") parts.push("--format", format);
   if (page !== undefined) parts.push("--page", String(page));
   if (pages !== undefined) parts.push("--pages", pages);
   if (ppi !== undefined) parts.push("--ppi", String(ppi));

@@ -113,5 +113,7 @@ async function reportOutcome(
   summarise(outcome, documents.length, failuresFile);
   const notCompiled = failures.find(({ problem }) => problem?.code === "template_compile_failed");
   if (notCompiled === undefined || flags.each === STANDARD_INPUT) return;
-  say(`To see the error: ${checkCommand(flags.source, { ...flags, line: notCompiled.document.number })}`);
+  say(
+    `To see the error: ${checkCommand(flags.source, { ...withEInvoiceOutput(flags), line: notCompiled.document.number })}`,
+  );
 }

@@ -172,7 +172,8 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
     const details = [...problemDetails(problem, project, data, request), ...service.detailsOf(problem)];
     if (flags.json) writeJson(problemOutcome(problem, checkedLocally, details), json);
     else writeProblem(problem, checkedLocally, details);
-    if (problem.code === "template_compile_failed" && !flags.json) await offerCheck(source, flags, signal);
+    if (problem.code === "template_compile_failed" && !flags.json)
+      await offerCheck(source, withEInvoiceOutput(flags), signal);
     return exitCodeOf(problem);
   } catch (error) {
     if (!timeout?.aborted || signal.aborted) throw error;

@@ -152,7 +152,9 @@ async function matchingKeys(root: string, globs: readonly string[], except: read
     suppressErrors: !globs.includes(WHOLE_FOLDER),
   }).catch((error: unknown) => {
     if (!(error instanceof Error && "path" in error)) throw error;
-    throw new CommandError(printableLine(`${relative(root, String(error.path))} cannot be read (${error.message}).`));
+    throw new CommandError(
+      printableLine(`${relative(root, String(error.path)) || "."} cannot be read (${error.message}).`),
+    );
   });
   const keys: string[] = [];
   for (const { path, dirent } of entries) {

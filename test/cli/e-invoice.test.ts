@@ -50,6 +50,12 @@ it("writes no invalid invoice, and says which rule is broken where", async () =>
   await expect(access(join(folder, "a.pdf"))).rejects.toThrow("ENOENT");
 });
 
+it("explains a document that cannot be made by a check of PDF/A-3", async () => {
+  const { exitCode, stderr } = await render(["--e-invoice", "factur-x", "--pages", "9"]);
+  const advice = "To see the error: document-rendering check invoice --pages 9 --standards a-3b\n";
+  expect([exitCode, stderr]).toEqual([4, expect.stringContaining(advice)]);
+});
+
 it("reports the findings in JSON", async () => {
   const { stdout } = await render(["--e-invoice", "factur-x", "--json", "-o", "a.pdf"], withWrongTotal);
   expect(JSON.parse(stdout)).toMatchObject({
