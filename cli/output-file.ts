@@ -24,9 +24,10 @@ export function writeOutput(path: string, bytes: Bytes): Promise<number> {
 
 /** Writes to the place that the caller named: a file as `writeWhole` does, and into what is no file. @returns the number of bytes */
 export async function writeNamed(path: string, bytes: Bytes, onWhole?: OnWhole): Promise<number> {
+  if (await isStandardOutput(path)) return writeToStandardOutput(bytes);
   if (!(await isNoFile(path))) return writeWhole(path, bytes, onWhole);
   try {
-    // Behind /dev/stdout may be a file that already has something of this run, or of the one before it.
+    // Behind a descriptor such as /dev/fd/3 may be a file that already has something of the run before this one.
     const handle = await open(path, "a");
     try {
       const { size, sha256 } = await copyTo(handle, bytes);
@@ -38,6 +39,13 @@ export async function writeNamed(path: string, bytes: Bytes, onWhole?: OnWhole):
   } catch (error) {
     throw asCommandError(error, path);
   }
+}
+
+/** A file behind it must be written at the place where the shell has it open: what is written next would else replace it. */
+async function isStandardOutput(path: string): Promise<boolean> {
+  const named = path === "/dev/stdout" ? "/proc/self/fd/1" : path;
+  if (basename(named) !== "1") return false;
+  return (await realpath(dirname(named)).catch(() => "")) === `/proc/${process.pid}/fd`;
 }
 
 /**
@@ -104,11 +112,11 @@ function asCommandError(error: unknown, path: string): unknown {
  *
  * @returns the number of bytes
  */
-export async function writeToStandardOutput(bytes: AsyncIterable<Uint8Array>): Promise<number> {
+export async function writeToStandardOutput(bytes: Bytes): Promise<number> {
   let size = 0;
   const digest = createHash("sha256");
   async function* counted() {
-    for await (const chunk of bytes) {
+    for await (const chunk of bytes instanceof Uint8Array ? [bytes] : bytes) {
       size += chunk.length;
       digest.update(chunk);
       yield chunk;

@@ -89,11 +89,11 @@ describe("a document", () => {
     expect((await lstat(join(folder, "pipe.pdf"))).isFIFO()).toBe(true);
     expect((await runCommand(folder, ["render", "a.typ", "-o", "null.pdf"], { env })).exitCode).toBe(0);
     expect(await readlink(join(folder, "null.pdf"))).toBe("/dev/null");
-    // Where /dev/stdout leads.
-    const toFile = `${shellCommand(process.execPath, PROGRAM, "render", "a.typ", "--format", "pdf", "-o", "/proc/self/fd/1")} >> log`;
-    await writeProject(folder, { log: "before\n" });
+    // Where /dev/stdout leads. What follows the document, such as the JSON, must not replace it.
+    const renderToOutput = ["render", "a.typ", "--format", "pdf", "--json", "-o", "/proc/self/fd/1"];
+    const toFile = `{ echo before; ${shellCommand(process.execPath, PROGRAM, ...renderToOutput)}; } > log`;
     await execa("sh", ["-c", toFile], { cwd: folder, env: commandEnvironment(folder, env), extendEnv: false });
-    expect((await readFile(join(folder, "log"), "latin1")).slice(0, 12)).toBe("before\n%PDF-");
+    expect(await readFile(join(folder, "log"), "latin1")).toMatch(/^before\n%PDF-.*%%EOF\n?\{.*\}\n$/s);
   });
 
   it.each([
@@ -427,11 +427,11 @@ it("fetches the constraints once and asks by their entity tag from then on", asy
 });
 
 it.each([
-  ["", "--standards ua-1 --pdf-version 1.7"],
-  [" --output a.png", "--format png --page 9 --ppi 96"],
-  [" --output a.zip", "--format svg --pages 9 --archive"],
-])("a document that cannot be made%s is explained by a check of the same output: %s", async (output, options) => {
-  const args = ["render", "a.typ", ...`${options}${output}`.split(" ")];
+  ["--standards ua-1 --pdf-version 1.7", "--standards ua-1 --pdf-version 1.7"],
+  ["--page 9 --ppi 96 --output a.PNG", "--format png --page 9 --ppi 96"],
+  ["--format svg --pages 9 --archive --output a.zip", "--format svg --pages 9 --archive"],
+])("a document that cannot be made by %s is explained by a check of the same output: %s", async (given, options) => {
+  const args = ["render", "a.typ", ...given.split(" ")];
   const { exitCode, stderr } = await inProject({ "a.typ": "x" }, args);
   expect(exitCode).toBe(4);
   expect(stderr).toContain(`To see the error: document-rendering check a.typ ${options}\n`);
