@@ -14,7 +14,7 @@ let service: TestService;
 
 beforeAll(async () => {
   service = await startTestService({
-    settings: { SERVICE_MAX_OUTPUT_BYTES: "2000000" },
+    settings: { SERVICE_MAX_OUTPUT_BYTES: "1200000" },
     // In processor time, so that a busy machine does not exceed it.
     backendSettings: { SERVICE_RENDER_TIMEOUT_SECONDS: "600", SERVICE_RENDER_CPU_SECONDS: "2" },
   });
@@ -85,7 +85,7 @@ describe("a problem", () => {
     ["the edge's own", { source: "" }, "invalid_request"],
     ["the backend's", { source: "#nothing" }, "template_compile_failed"],
     ["a time-out of the backend's", { source: ENDLESS }, "render_timeout"],
-    ["an output over the backend's limit", { source: squares(24_000), output: { format: "svg" } }, "output_too_large"],
+    ["an output over the backend's limit", { source: squares(15_000), output: { format: "svg" } }, "output_too_large"],
     [
       "too many pages, known to the backend alone",
       { source: "#for n in range(65) { page[] }", output: { format: "svg", archive: "zip" } },
