@@ -69,8 +69,9 @@ function endWhatUses(folder: string): void {
   for (const pid of processIds().filter(isOurs)) killIfThere(pid);
   const mountPoints = readProc("self/mountinfo")
     .split(/\s/)
-    .filter((word) => word.startsWith(folder));
-  if (mountPoints.length > 0) spawnSync("umount", ["--lazy", ...mountPoints]);
+    .map((word) => word.replaceAll("\\040", " "))
+    .filter((path) => path.startsWith(folder));
+  if (mountPoints.length > 0) spawnSync("umount", ["--lazy", ...mountPoints], { timeout: END_TIMEOUT_MILLISECONDS });
 }
 
 /** The processes that name the folder in their arguments, environment or mounts, or work in it. Linux only. */

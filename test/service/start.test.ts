@@ -121,7 +121,7 @@ describe("npm start", () => {
     ).toHaveLength(4);
   });
 
-  it("ends with npm, of which a signal reaches no other process", async () => {
+  it("ends when only npm gets SIGTERM", async () => {
     const service = await start({}, ["npm", "start", "--ignore-scripts"]);
     const url = await ready(service);
     service.stop();
