@@ -90,14 +90,23 @@ interface Written {
 }
 
 async function copyTo(handle: FileHandle, bytes: Bytes): Promise<Written> {
+  const measured = measure(bytes);
+  for await (const chunk of measured.chunks) await handle.writeFile(chunk);
+  return measured.written();
+}
+
+/** Counts and digests bytes while they are read. `written` says what has been read so far. */
+function measure(bytes: Bytes): { readonly chunks: AsyncIterable<Uint8Array>; readonly written: () => Written } {
   let size = 0;
   const digest = createHash("sha256");
-  for await (const chunk of bytes instanceof Uint8Array ? [bytes] : bytes) {
-    await handle.writeFile(chunk);
-    digest.update(chunk);
-    size += chunk.length;
+  async function* chunks() {
+    for await (const chunk of bytes instanceof Uint8Array ? [bytes] : bytes) {
+      size += chunk.length;
+      digest.update(chunk);
+      yield chunk;
+    }
   }
-  return { size, sha256: digest.digest("hex") };
+  return { chunks: chunks(), written: () => ({ size, sha256: digest.copy().digest("hex") }) };
 }
 
 /** A failure of the disk in the caller's words; anything else as it is. */
@@ -113,20 +122,13 @@ function asCommandError(error: unknown, path: string): unknown {
  * @returns the number of bytes
  */
 export async function writeToStandardOutput(bytes: Bytes): Promise<number> {
-  let size = 0;
-  const digest = createHash("sha256");
-  async function* counted() {
-    for await (const chunk of bytes instanceof Uint8Array ? [bytes] : bytes) {
-      size += chunk.length;
-      digest.update(chunk);
-      yield chunk;
-    }
-  }
+  const measured = measure(bytes);
   try {
-    await pipeline(counted(), process.stdout, { end: false });
-    await rememberWritten({ path: UNKNOWN_PLACE, bytes: size, sha256: digest.digest("hex") });
+    await pipeline(measured.chunks, process.stdout, { end: false });
+    const { size, sha256 } = measured.written();
+    await rememberWritten({ path: UNKNOWN_PLACE, bytes: size, sha256 });
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error;
   }
-  return size;
+  return measured.written().size;
 }

@@ -101,7 +101,8 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   for (const name of ["jobs", "overwrite", "line"] as const) {
     if (flags[name] !== undefined) throw new CommandError(`--${name} needs --each.`);
   }
-  const output = outputOf(withEInvoiceOutput(flags));
+  const outputFlags = withEInvoiceOutput(flags);
+  const output = outputOf(outputFlags);
   const finish = await documentFinisher(flags);
   const place = flags.output ?? `${await projectName(source)}.${extensionOf(output)}`;
   const project = await collectProject(source, {
@@ -172,8 +173,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
     const details = [...problemDetails(problem, project, data, request), ...service.detailsOf(problem)];
     if (flags.json) writeJson(problemOutcome(problem, checkedLocally, details), json);
     else writeProblem(problem, checkedLocally, details);
-    if (problem.code === "template_compile_failed" && !flags.json)
-      await offerCheck(source, withEInvoiceOutput(flags), signal);
+    if (problem.code === "template_compile_failed" && !flags.json) await offerCheck(source, outputFlags, signal);
     return exitCodeOf(problem);
   } catch (error) {
     if (!timeout?.aborted || signal.aborted) throw error;

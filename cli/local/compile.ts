@@ -64,20 +64,14 @@ export async function compileLocally(
   local: LocalSettings,
   signal: AbortSignal,
 ): Promise<Compiled> {
-  const work = await realpath(
-    await mkdtemp(join(tmpdir(), "document-rendering-")).catch((error: unknown) => {
-      throw unusableTemporaryFolder(error);
-    }),
-  );
+  const work = await realpath(await mkdtemp(join(tmpdir(), "document-rendering-")).catch(refuseTemporaryFolder));
   try {
     const makeDirectory = async (name: string) => {
       await mkdir(join(work, name));
       return join(work, name);
     };
     const root = await makeDirectory("root");
-    await layOut(project, data, root).catch((error: unknown) => {
-      throw unusableTemporaryFolder(error);
-    });
+    await layOut(project, data, root).catch(refuseTemporaryFolder);
     const paths = {
       root,
       outputDirectory: isArchive(output) ? await makeDirectory("output") : null,
@@ -93,9 +87,9 @@ export async function compileLocally(
 }
 
 /** In words where a copy of the project is made, because the error of a full disk names no place. */
-function unusableTemporaryFolder(error: unknown): CommandError {
+function refuseTemporaryFolder(error: unknown): never {
   const why = error instanceof Error ? error.message : String(error);
-  return new CommandError(
+  throw new CommandError(
     printableLine(`The folder for temporary files, ${tmpdir()}, cannot be used (${why}). TMPDIR can name another one.`),
     EXIT_CODES.failure,
   );
