@@ -8,6 +8,7 @@ import {
   BACKEND_TOKEN,
   type Context,
   curl,
+  edgeCommand,
   expectNoLoss,
   inNetworkOf,
   renderOptions,
@@ -40,8 +41,7 @@ export async function tryCaddy({ folder, say, atEnd }: Context): Promise<void> {
   const edgeFolder = join(own, "edge");
   await writeEdge(edgeFolder);
   const startEdge = async (port: number) => {
-    const serve = [join(edgeFolder, "workerd"), "serve", join(edgeFolder, "config.capnp")] as const;
-    const edge = startDaemon(inNetworkOf(pid, [...serve, "--socket-addr", `http=127.0.0.1:${port}`]), {
+    const edge = startDaemon(inNetworkOf(pid, edgeCommand(edgeFolder, `127.0.0.1:${port}`)), {
       ...TOKEN_VARIABLES,
       SERVICE_BACKEND_URLS: "http://127.0.0.1:8788",
     });

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readlink } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
@@ -45,6 +46,11 @@ export async function startNetwork(atEnd: Context["atEnd"]): Promise<number> {
     return own !== ours && (await run(inNetworkOf(pid, ["ip", "link", "show", "up", "dev", "lo"]))) !== "";
   });
   return pid;
+}
+
+/** Runs the edge that `writeEdge` has written into a folder. */
+export function edgeCommand(folder: string, address: string): Command {
+  return [join(folder, "workerd"), "serve", join(folder, "config.capnp"), "--socket-addr", `http=${address}`];
 }
 
 /** Runs a command of this machine in the network of a process. */

@@ -5,7 +5,7 @@ import { array, looseObject, object, parse, record, string } from "valibot";
 import { requireTypst } from "../../machine/typst-location.mjs";
 import { writeEdge } from "../../scripts/edge-configuration.ts";
 import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/local-service.ts";
-import { BACKEND_TOKEN, CHECKOUT, type Context, startDaemon, TOKEN_VARIABLES, until } from "./part.ts";
+import { BACKEND_TOKEN, CHECKOUT, type Context, edgeCommand, startDaemon, TOKEN_VARIABLES, until } from "./part.ts";
 
 const JOBS = ["first-deployment", "second-deployment"] as const;
 const ALERTS = object({
@@ -29,14 +29,10 @@ export async function tryPrometheus({ folder, say, atEnd }: Context): Promise<vo
     const backend = await startBackend(settings, await takeFreePort());
     atEnd(() => backend.stop());
     const address = `${LOOPBACK}:${await takeFreePort()}`;
-    const command = [
-      join(edgeFolder, "workerd"),
-      "serve",
-      join(edgeFolder, "config.capnp"),
-      "--socket-addr",
-      `http=${address}`,
-    ] as const;
-    const edge = startDaemon(command, { ...TOKEN_VARIABLES, SERVICE_BACKEND_URLS: backend.url.origin });
+    const edge = startDaemon(edgeCommand(edgeFolder, address), {
+      ...TOKEN_VARIABLES,
+      SERVICE_BACKEND_URLS: backend.url.origin,
+    });
     atEnd(() => edge.end("SIGTERM"));
     deployments.push({ job, backend, address });
   }
