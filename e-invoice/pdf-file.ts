@@ -28,7 +28,7 @@ const MAX_READ_BYTES = 32 * 1024 ** 2;
 /** `%%EOF` and the offset before it are in the last kilobyte. */
 const TAIL_BYTES = 1024;
 /** Chunks are small, because Flate expands them up to a thousand times before the bytes can be counted. */
-const PIECE_BYTES = 16_384;
+const CHUNK_BYTES = 16_384;
 
 export interface PdfStream {
   readonly dictionary: PdfDictionary;
@@ -229,8 +229,8 @@ function decoded(raw: Uint8Array, filter: string | null, maxBytes: number): Uint
     chunks.push(chunk);
   });
   try {
-    for (let start = 0; start < raw.length; start += PIECE_BYTES) {
-      inflater.push(raw.subarray(start, start + PIECE_BYTES), start + PIECE_BYTES >= raw.length);
+    for (let start = 0; start < raw.length; start += CHUNK_BYTES) {
+      inflater.push(raw.subarray(start, start + CHUNK_BYTES), start + CHUNK_BYTES >= raw.length);
     }
   } catch (error) {
     throw error instanceof PdfSyntaxError ? error : new PdfSyntaxError("A stream cannot be decoded.", { cause: error });

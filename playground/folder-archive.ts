@@ -10,7 +10,7 @@ export interface ArchiveBounds {
 }
 
 /** Deflate expands its input at most about a thousand times: each chunk to some 16 MiB, before the bytes are counted. */
-const PIECE_BYTES = 16 * 1024;
+const CHUNK_BYTES = 16 * 1024;
 
 /** The oldest date that a ZIP can hold. It is always the same, so archives of the same folder have the same bytes. */
 const MODIFIED = new Date(1980, 0, 1);
@@ -41,8 +41,8 @@ export function folderOfArchive(archive: Uint8Array, { maxFiles, maxBytes }: Arc
   try {
     const unzip = new Unzip(add);
     unzip.register(UnzipInflate);
-    for (let at = 0; at < archive.length && !isBroken; at += PIECE_BYTES) {
-      unzip.push(archive.subarray(at, at + PIECE_BYTES), at + PIECE_BYTES >= archive.length);
+    for (let at = 0; at < archive.length && !isBroken; at += CHUNK_BYTES) {
+      unzip.push(archive.subarray(at, at + CHUNK_BYTES), at + CHUNK_BYTES >= archive.length);
       if (entries.length > maxFiles) return `The ZIP has more files than a request may have: ${maxFiles}.`;
       if (unpackedBytes > maxBytes) return `The ZIP unpacks to more than a request may have: ${maxBytes} bytes.`;
     }

@@ -35,7 +35,7 @@ async function openFiles(): Promise<string[]> {
 const contentOf = async (spool: Spool) => Buffer.concat(await Array.fromAsync(spool.read()));
 
 /** Bytes that differ from chunk to chunk, in a buffer of their own. */
-const pieceOf = (size: number, seed = 0) =>
+const chunkOf = (size: number, seed = 0) =>
   Buffer.from(Array.from({ length: size }, (_, index) => (index + seed) % 251));
 
 async function appendAll(spool: Spool, chunks: readonly Buffer[]): Promise<Buffer> {
@@ -52,12 +52,12 @@ describe("an output", () => {
 
   it("is in memory up to its limit there, and then in a file that has no name", async () => {
     const { spool, reserved } = spoolOf();
-    const first = await appendAll(spool, [pieceOf(MAX_MEMORY_BYTES_PER_OUTPUT - 3), pieceOf(3, 7)]);
+    const first = await appendAll(spool, [chunkOf(MAX_MEMORY_BYTES_PER_OUTPUT - 3), chunkOf(3, 7)]);
     expect(spool.bytes?.equals(first)).toBe(true);
     expect((await contentOf(spool)).equals(first)).toBe(true);
     expect(reserved()).toEqual({ memory: MAX_MEMORY_BYTES_PER_OUTPUT, disk: 0 });
 
-    const rest = await appendAll(spool, [pieceOf(1, 9), pieceOf(700 * KIBIBYTE, 11)]);
+    const rest = await appendAll(spool, [chunkOf(1, 9), chunkOf(700 * KIBIBYTE, 11)]);
     expect(spool.bytes).toBeNull();
     expect(spool.size).toBe(first.length + rest.length);
     expect((await contentOf(spool)).equals(Buffer.concat([first, rest]))).toBe(true);
@@ -67,7 +67,7 @@ describe("an output", () => {
 
   it("is read from a file in chunks of at most 256 KiB", async () => {
     const { spool } = spoolOf();
-    await appendAll(spool, [pieceOf(2 * MEBIBYTE + 1)]);
+    await appendAll(spool, [chunkOf(2 * MEBIBYTE + 1)]);
     const sizes = (await Array.fromAsync(spool.read())).map(({ length }) => length);
     expect(Math.max(...sizes)).toBe(256 * KIBIBYTE);
     expect(sizes.at(-1)).toBe(1);
@@ -75,7 +75,7 @@ describe("an output", () => {
 
   it("is in a file if there is no room in memory", async () => {
     const { spool, reserved } = spoolOf({ memoryBytes: 10 });
-    const content = await appendAll(spool, [pieceOf(10), pieceOf(1, 5)]);
+    const content = await appendAll(spool, [chunkOf(10), chunkOf(1, 5)]);
     expect(spool.bytes).toBeNull();
     expect((await contentOf(spool)).equals(content)).toBe(true);
     expect(reserved()).toEqual({ memory: 0, disk: 11 });
@@ -83,18 +83,18 @@ describe("an output", () => {
 
   it("keeps up to its limit, and not one byte more", async () => {
     const { spool } = spoolOf({ maxOutputBytes: 20 });
-    await appendAll(spool, [pieceOf(20)]);
-    expect(await spool.append(pieceOf(1))).toBe("too-large");
+    await appendAll(spool, [chunkOf(20)]);
+    expect(await spool.append(chunkOf(1))).toBe("too-large");
     expect(spool.size).toBe(21);
   });
 
   it("has no room if the disk space is not enough, at its beginning or later", async () => {
     const small = spoolOf({ memoryBytes: 0, diskBytes: 10 });
-    expect(await small.spool.append(pieceOf(11))).toBe("no-room");
+    expect(await small.spool.append(chunkOf(11))).toBe("no-room");
     expect(small.reserved()).toEqual({ memory: 0, disk: 0 });
     const later = spoolOf({ memoryBytes: 0, diskBytes: 10 });
-    await appendAll(later.spool, [pieceOf(10)]);
-    expect(await later.spool.append(pieceOf(1))).toBe("no-room");
+    await appendAll(later.spool, [chunkOf(10)]);
+    expect(await later.spool.append(chunkOf(1))).toBe("no-room");
     expect(later.reserved()).toEqual({ memory: 0, disk: 10 });
   });
 
@@ -134,7 +134,7 @@ describe("an output", () => {
 
   it("is not read as complete if its file is cut short", async () => {
     const { spool } = spoolOf({ memoryBytes: 0 });
-    await appendAll(spool, [pieceOf(100)]);
+    await appendAll(spool, [chunkOf(100)]);
     for (const path of await openFiles()) await truncate(path, 60);
     const reading = spool.read();
     expect((await reading.next()).value?.length).toBe(60);
@@ -152,11 +152,11 @@ describe("an output", () => {
     ["in a file", 0],
   ])("that is cleared is empty, and can be written again: %s", async (_where, memoryBytes) => {
     const { spool, reserved } = spoolOf({ memoryBytes, diskBytes: 100 });
-    await appendAll(spool, [pieceOf(100)]);
+    await appendAll(spool, [chunkOf(100)]);
     await spool.clear();
     expect(await openFiles()).toEqual([]);
     expect([spool.size, spool.bytes?.length, reserved()]).toEqual([0, 0, { memory: 0, disk: 0 }]);
-    const content = await appendAll(spool, [pieceOf(50, 3), pieceOf(50, 4)]);
+    const content = await appendAll(spool, [chunkOf(50, 3), chunkOf(50, 4)]);
     expect((await contentOf(spool)).equals(content)).toBe(true);
   });
 
@@ -165,7 +165,7 @@ describe("an output", () => {
     ["in a file", 0],
   ])("that is closed reserves nothing, even if it is closed again: %s", async (_where, memoryBytes) => {
     const { spool, reserved } = spoolOf({ memoryBytes });
-    await appendAll(spool, [pieceOf(100)]);
+    await appendAll(spool, [chunkOf(100)]);
     await spool.close();
     await spool.close();
     expect(reserved()).toEqual({ memory: 0, disk: 0 });
@@ -177,7 +177,7 @@ describe("an output", () => {
     const [memory, disk] = [budget(0), budget(100)];
     const space = { directory: join(directory, "gone"), maxOutputBytes: 100, memory, disk };
     const spool = new Spool(space, "caller");
-    await expect(spool.append(pieceOf(1))).rejects.toThrow("ENOENT");
+    await expect(spool.append(chunkOf(1))).rejects.toThrow("ENOENT");
     await spool.close();
     expect(disk.reservedBytes).toBe(0);
   });

@@ -1,6 +1,5 @@
 /** The stock of FIFOs, with the real launcher and the real mkfifo. */
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
@@ -8,8 +7,7 @@ import { FifoStock } from "../../../backend/typst/fifo-stock.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 async function openStock({ mkfifoPath = "mkfifo", timeoutMilliseconds = 60_000 } = {}) {
-  const workDirectory = await mkdtemp(join(tmpdir(), "fifo-stock-test-"));
-  onTestFinished(() => rm(workDirectory, { recursive: true, force: true }));
+  const workDirectory = await makeTemporaryFolder("fifo-stock-test-");
   const launcher = new Launcher({ workDirectory, mkfifoPath: "mkfifo", maxConcurrentRenders: 1, warmRenders: 0 });
   onTestFinished(() => launcher.close());
   return { stock: new FifoStock({ workDirectory, mkfifoPath }, launcher, timeoutMilliseconds), workDirectory };
