@@ -1,4 +1,5 @@
 /** When the pool starts a process, and which it discards for it. What the processes do is in warm-starts.test.ts. */
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { WarmPool } from "../../../backend/typst/warm-pool.ts";
 import type { RenderCommand } from "../../../compile/command-line.ts";
@@ -7,6 +8,8 @@ import { PAGES, PDF } from "../../support/test-sandbox.ts";
 const COMMAND: RenderCommand = { output: PDF, bringsFonts: false };
 const OTHER_COMMAND: RenderCommand = { output: PAGES, bringsFonts: false };
 const SLOTS = 2;
+/** Longer than a pool waits after a render. Timers fire in the order of their times. */
+const DECIDED_MILLISECONDS = 10;
 
 /** A pool of one process, whose processes are never ready. */
 function makePool() {
@@ -18,20 +21,13 @@ function makePool() {
   };
   const pool = new WarmPool({ start, discard: async () => {} }, 1, SLOTS, () => running);
   return {
-    /** Ends a render while so many run, and a render with another command line, whose process shows that the pool has decided. */
-    startsAfter: async (nowRunning: number): Promise<readonly string[]> => {
-      running = nowRunning;
-      pool.prepareNext(COMMAND);
-      pool.prepareNext(OTHER_COMMAND);
+    /** Ends a render while so many others run. @returns the processes that were started for the next one. */
+    endRender: async (command: RenderCommand, stillRunning: number): Promise<readonly string[]> => {
+      running = stillRunning;
       const before = starts.length;
-      await expect.poll(() => starts.slice(before)).toContain(`svg ${running < SLOTS ? "ahead" : "now"}`);
-      return starts;
-    },
-    prepare: async (nowRunning: number): Promise<void> => {
-      running = nowRunning;
-      const before = starts.length;
-      pool.prepareNext(COMMAND);
-      await expect.poll(() => starts.length).toBe(before + 1);
+      pool.prepareNext(command);
+      await delay(DECIDED_MILLISECONDS);
+      return starts.slice(before);
     },
   };
 }
@@ -39,19 +35,37 @@ function makePool() {
 describe("a process that waits in a full pool", () => {
   it.each([0, 1, 2])("gives way to none like it while %i renders run", async (running) => {
     const pool = makePool();
-    await pool.prepare(1);
-    expect(await pool.startsAfter(running)).toEqual(["pdf ahead", running < SLOTS ? "svg ahead" : "svg now"]);
+    await pool.endRender(COMMAND, 1);
+    for (let round = 0; round < 20; round++) expect(await pool.endRender(COMMAND, running)).toEqual([]);
   });
 
   it("gives way to one that finds its fonts ahead as soon as no render runs", async () => {
     const pool = makePool();
-    await pool.prepare(2);
-    expect(await pool.startsAfter(0)).toEqual(["pdf now", "pdf ahead", "svg ahead"]);
+    expect(await pool.endRender(COMMAND, 2)).toEqual(["pdf now"]);
+    expect(await pool.endRender(COMMAND, 1)).toEqual([]);
+    expect(await pool.endRender(COMMAND, 0)).toEqual(["pdf ahead"]);
   });
 
-  it("keeps its place without its fonts while a render runs", async () => {
+  it("gives way to one with another command line if no render runs", async () => {
     const pool = makePool();
-    await pool.prepare(2);
-    expect(await pool.startsAfter(1)).toEqual(["pdf now", "svg ahead"]);
+    for (let round = 0; round < 5; round++) {
+      expect(await pool.endRender(COMMAND, 0)).toEqual(["pdf ahead"]);
+      expect(await pool.endRender(OTHER_COMMAND, 0)).toEqual(["svg ahead"]);
+    }
+  });
+
+  it("gives way to one with another command line once in eight renders if some run, and never if all slots are busy", async () => {
+    const pool = makePool();
+    await pool.endRender(COMMAND, 0);
+    const replacements: string[][] = [];
+    for (let render = 1; render <= 24; render++) {
+      const command = render % 2 === 0 ? COMMAND : OTHER_COMMAND;
+      replacements.push(...(await pool.endRender(command, 1)).map((started) => [`render ${render}`, started]));
+    }
+    expect(replacements).toEqual([
+      ["render 7", "svg ahead"],
+      ["render 16", "pdf ahead"],
+    ]);
+    for (let render = 0; render < 20; render++) expect(await pool.endRender(OTHER_COMMAND, SLOTS)).toEqual([]);
   });
 });
