@@ -140,7 +140,7 @@ export class Launcher {
     }
     if (!shell.isUsable) throw new ServiceFailure("its shell could not be started");
     const run = shell.run(command);
-    void run.end.then(() => this.#keep(shell));
+    void run.end.then(() => (shell.isUsable ? this.#keep(shell) : this.#replaceShell()));
     return run;
   }
 
@@ -155,6 +155,14 @@ export class Launcher {
     });
     await shell.ready;
     return shell;
+  }
+
+  /** Opens a shell in place of one that has ended with its program: the next program would have to wait for it. */
+  async #replaceShell(): Promise<void> {
+    if (this.#isClosed || this.#idle.length > 0) return;
+    // If it fails, the next program tries again.
+    const shell = await this.#openShell().catch(() => null);
+    if (shell !== null) this.#keep(shell);
   }
 
   #keep(shell: Shell): void {

@@ -273,6 +273,16 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     expect(await exchange(launcher.start(shell("echo next")))).toBe("next\n");
   });
 
+  it("is followed by another shell if it is killed with its own, before the next program needs one", async () => {
+    const { launcher, folder } = await openLauncher({ shellName });
+    const launched = launcher.start(shell("sleep 60"));
+    await launched.ancestorPid;
+    launched.kill();
+    expect(await launched.end).toMatchObject(KILLED);
+    await expect.poll(() => readdirSync(join(folder, "launcher")).toSorted()).toEqual(["2.in", "2.out"]);
+    expect(await exchange(launcher.start(shell("echo next")))).toBe("next\n");
+  });
+
   it("leaves its shell, with its memory, to the next one when it is over", async () => {
     const { launcher, folder } = await openLauncher({ shellName });
     const shells = new Set<number | null>();
