@@ -30,6 +30,8 @@ const WARM_UP_SECONDS = 30;
 const LOAD_ROUNDS = 5;
 const LOAD_SECONDS = 4;
 const OVERLOAD_FACTOR = 10;
+/** More than processes wait at once. */
+const COMMAND_LINES = 10;
 
 const progress = (line: string) => process.stderr.write(`${line}\n`);
 
@@ -87,17 +89,19 @@ async function backendMilliseconds(backend: LocalBackend, { body }: Document, co
 /** Good answers per second for this many clients, each sending its next request as soon as it has its answer. */
 async function goodAnswersPerSecond(
   backend: LocalBackend,
-  { body }: Document,
+  documents: Pick<Document, "body"> | readonly Pick<Document, "body">[],
   clients: number,
   seconds = LOAD_SECONDS,
 ): Promise<number> {
+  const bodies = [documents].flat().map(({ body }) => body);
   let good = 0;
+  let asked = 0;
   const started = performance.now();
   const isOver = () => performance.now() - started > seconds * 1000;
   await Promise.all(
     Array.from({ length: clients }, async () => {
       while (!isOver()) {
-        const isGood = await post(backend, body).then(
+        const isGood = await post(backend, bodies[asked++ % bodies.length] ?? "").then(
           () => true,
           () => false,
         );
@@ -147,6 +151,26 @@ async function loadRows(backend: LocalBackend, typstPath: string, document: Docu
       name: document.name,
       cells: [medianOf(({ overload }) => overload), atCap, medianOf((round) => round.overload / round.atCap)],
     },
+  };
+}
+
+/** The row for requests with several command lines, at full capacity. A process that was started ahead serves one of them only. */
+async function mixedRow(backend: LocalBackend): Promise<Table["rows"][number]> {
+  const pages = Array.from({ length: COMMAND_LINES }, (_, index) => ({
+    name: "`= Hello` as PNG",
+    body: JSON.stringify({ source: "= Hello", output: { format: "png", ppi: 72 + index } }),
+  }));
+  const [one] = pages;
+  if (one === undefined) throw new Error("there are no documents");
+  const rounds: [mixed: number, alike: number][] = [];
+  await goodAnswersPerSecond(backend, pages, CAP, WARM_UP_SECONDS);
+  for (let round = 0; round < LOAD_ROUNDS; round++) {
+    rounds.push([await goodAnswersPerSecond(backend, pages, CAP), await goodAnswersPerSecond(backend, one, CAP)]);
+  }
+  const medianOf = (figure: (round: (typeof rounds)[number]) => number) => median(rounds.map(figure));
+  return {
+    name: one.name,
+    cells: [medianOf(([mixed]) => mixed), medianOf(([, alike]) => alike), medianOf(([mixed, alike]) => mixed / alike)],
   };
 }
 
@@ -211,6 +235,16 @@ async function main(): Promise<void> {
       capacityRows.push(capacity);
       overloadRows.push(overload);
     }
+    progress("several command lines …");
+    const mixedTable: Table = {
+      subject: `${CAP} at a time`,
+      columns: [
+        { title: `${COMMAND_LINES} resolutions, renders per second`, digits: 1 },
+        { title: "one resolution", digits: 1 },
+        { title: "ratio", better: "higher" },
+      ],
+      rows: [await mixedRow(backend)],
+    };
     progress("the sandboxes …");
     const [hello] = documents;
     const sandboxTable: Table = {
@@ -266,11 +300,15 @@ Under overload, with ${OVERLOAD_FACTOR} times as many clients as slots:
 
 ${markdown(overloadTable)}
 
+At full capacity, with requests by turns whose options differ, so that a process that was started ahead serves one in ${COMMAND_LINES}:
+
+${markdown(mixedTable)}
+
 What a sandbox and a process started ahead mean for a single \`= Hello\`:
 
 ${markdown(sandboxTable)}
 `;
-    await publish("render", report, [aloneTable, capacityTable, overloadTable, sandboxTable]);
+    await publish("render", report, [aloneTable, capacityTable, overloadTable, mixedTable, sandboxTable]);
   } finally {
     closeConnections();
     await Promise.all(backends.map((running) => running.stop()));
