@@ -13,12 +13,13 @@ import { startTemporaryBackend } from "../../support/test-backend.ts";
 
 describe("keys of many folders", () => {
   const deepKey = (root: string) => `${root}/${"a/".repeat(248)}x`;
-  const ROOTS = Array.from({ length: 64 }, (_, index) => `r${index}`);
+  // A request may have four times as many. `bench:siege` sends those; here, they would slow down all other tests on the same disk.
+  const ROOTS = Array.from({ length: 16 }, (_, index) => `r${index}`);
   const deepFiles = () => Object.fromEntries(ROOTS.map((root) => [deepKey(root), textFile("x")]));
 
-  it("are written, read by Typst and removed, 16,000 folders at a time", async () => {
+  it("are written, read by Typst and removed, 4,000 folders at a time", async () => {
     const backend = await startTemporaryBackend(NO_TIME_LIMIT);
-    const source = `#assert.eq(read("${deepKey("r63")}"), "x")\nread`;
+    const source = `#assert.eq(read("${deepKey("r15")}"), "x")\nread`;
     const status = async () => {
       const answer = await backend.render({ source, files: deepFiles() });
       // On ext4 removing a folder takes ten times as long as creating one, and slows down the creation of others.
@@ -32,8 +33,8 @@ describe("keys of many folders", () => {
   it("create folders one by one, parents first, and stop when the client leaves", async () => {
     const root = await makeTemporaryFolder("directory-tree-test-");
     const keys = ROOTS.map(deepKey);
-    expect(directoriesOf(keys)).toHaveLength(64 * 249);
-    expect(countNamedDirectories(keys)).toBe(64 * 249);
+    expect(directoriesOf(keys)).toHaveLength(16 * 249);
+    expect(countNamedDirectories(keys)).toBe(16 * 249);
     const leaving = new AbortController();
     const making = makeDirectories(root, keys, leaving.signal);
     await expect.poll(() => readdir(root), { interval: 1 }).not.toEqual([]);
