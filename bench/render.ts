@@ -300,7 +300,7 @@ Under overload, with ${OVERLOAD_FACTOR} times as many clients as slots:
 
 ${markdown(overloadTable)}
 
-At full capacity, with requests by turns whose options differ, so that a process that was started ahead serves one in ${COMMAND_LINES}:
+At full capacity, with requests by turns whose options differ, so that a process that was started ahead can serve one of the ${COMMAND_LINES} kinds:
 
 ${markdown(mixedTable)}
 

@@ -6,7 +6,7 @@
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
-import { setTimeout as delay } from "node:timers/promises";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { describeError, ServiceFailure } from "../observe/error-log.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
@@ -55,6 +55,7 @@ export class Launcher {
   /** The most recently used shell is the last one. */
   readonly #idle: Shell[] = [];
   #shellsMade = 0;
+  #isReplacing = false;
   #isClosed = false;
 
   /** The work directory must exist. */
@@ -110,6 +111,7 @@ export class Launcher {
   /** Ends everything that it has started. It cannot be used again. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#idle.length = 0;
     const shells = [...this.#shells];
     for (const shell of shells) shell.close();
     const timer = setTimeout(() => {
@@ -132,7 +134,6 @@ export class Launcher {
   }
 
   async #start(command: ProgramCommand, isKilled: () => boolean): Promise<Run> {
-    if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
     const shell = (await this.#takeIdle()) ?? (await this.#openShell());
     if (isKilled()) {
       this.#keep(shell);
@@ -145,6 +146,7 @@ export class Launcher {
   }
 
   async #openShell(): Promise<Shell> {
+    if (this.#isClosed) throw new ServiceFailure("the launcher is closed");
     const folder = basename(workDirectoryPath(this.#shellOptions.workDirectory, "launcher"));
     const shell = new Shell({ ...this.#shellOptions, fifoPath: join(folder, String(++this.#shellsMade)) });
     this.#shells.add(shell);
@@ -157,17 +159,21 @@ export class Launcher {
     return shell;
   }
 
-  /** Opens a shell in place of one that has ended with its program: the next program would have to wait for it. */
+  /** Opens a shell in place of one that has ended with its program, so that the next program does not have to wait for one. */
   async #replaceShell(): Promise<void> {
-    if (this.#isClosed || this.#idle.length > 0) return;
+    // The end is reported first: to start a program, a large backend stops for milliseconds.
+    await nextTurn();
+    if (this.#isReplacing || this.#idle.length > 0) return;
+    this.#isReplacing = true;
     // If it fails, the next program tries again.
     const shell = await this.#openShell().catch(() => null);
+    this.#isReplacing = false;
     if (shell !== null) this.#keep(shell);
   }
 
   #keep(shell: Shell): void {
     if (!shell.isUsable) return;
-    // More have run at once only while programs were being ended.
+    // More have run at once only while programs were being ended, and shells replaced.
     if (this.#idle.length < this.#maxIdleShells) this.#idle.push(shell);
     else shell.close();
   }

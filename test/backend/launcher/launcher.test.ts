@@ -520,6 +520,14 @@ describe("a launcher that is closed", () => {
     await launcher.close();
   });
 
+  it("starts nothing that it was told to start just before", async () => {
+    const { launcher, folder } = await openLauncher();
+    const late = launcher.start(shell("sleep 60", { workingDirectory: folder }));
+    await launcher.close();
+    expect(await late.end).toMatchObject({ kind: "failed" });
+    expect(processesOf(folder)).toEqual([]);
+  });
+
   it("ends even if a shell hangs", async () => {
     const { launcher } = await openLauncher({ answerTimeoutMilliseconds: 500 });
     const launched = launcher.start(shell("echo $PPID"));

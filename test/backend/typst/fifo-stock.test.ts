@@ -53,3 +53,11 @@ it("makes new ones where somebody has removed those that were there", async () =
   expect(await takeInto(folder, stock, 1)).toEqual([null]);
   expect(await takeInto(folder, stock, 1)).not.toContain(null);
 });
+
+it("keeps those that were there where the folder that they are for is gone", async () => {
+  const { stock, workDirectory } = await openStock();
+  await takeInto(join(workDirectory, "taken"), stock, 1);
+  const fifos = await readdir(join(workDirectory, "fifos"));
+  expect(await stock.moveInto(join(workDirectory, "gone"))).toBe(null);
+  expect(fifos).toContain((await stock.moveInto(join(workDirectory, "taken")))?.slice(1));
+});
