@@ -1,15 +1,16 @@
 /**
  * `npm run bench:render`: compares rendering through the backend with `typst compile` of the same project, for a one-line
- * document and for the invoice of `examples/`: alone, at full capacity and under overload. Also measures what each sandbox costs.
+ * document and for the invoice of `examples/`: alone, at full capacity and under overload. Also measures the processor time of a render, and what each sandbox costs.
  * Writes bench/render.md.
  *
  * Only ratios within one run count, so the two sides of each ratio take turns.
  */
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
+import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { processIds, readProc } from "../backend/processes/proc.ts";
 import { requireTypst } from "../machine/typst-location.mjs";
 import { writeExampleProject } from "../scripts/example-project.ts";
 import { exampleRequest } from "../scripts/example-request.ts";
@@ -27,11 +28,12 @@ const RENDERS_PER_ROUND = 8;
 const PAUSE_MILLISECONDS = 50;
 /** Until V8 has compiled what every request runs; until then there are about a tenth fewer renders per second (measured). */
 const WARM_UP_SECONDS = 30;
-const LOAD_ROUNDS = 5;
+const LOAD_ROUNDS = 15;
 const LOAD_SECONDS = 4;
 const OVERLOAD_FACTOR = 10;
 /** More than processes wait at once. */
 const COMMAND_LINES = 10;
+const COMMAND_LINE_ROUNDS = 5;
 
 const progress = (line: string) => process.stderr.write(`${line}\n`);
 
@@ -131,27 +133,74 @@ async function aloneRow(backend: LocalBackend, typstPath: string, document: Docu
   return { name: document.name, cells: [own, bare, own / bare] };
 }
 
-/** The rows for full capacity and for overload. Each ratio is the median of the rounds' ratios. */
+/** The processor time of all processes of the machine so far. */
+function busyMilliseconds(): number {
+  return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0);
+}
+
+interface Load {
+  readonly perSecond: number;
+  /** Processor time of the whole machine. */
+  readonly millisecondsPerRender: number;
+}
+
+/** @param run returns its renders per second. */
+async function measureLoad(run: () => Promise<number> | number): Promise<Load> {
+  const [started, busyBefore] = [performance.now(), busyMilliseconds()];
+  const perSecond = await run();
+  const renders = (perSecond * (performance.now() - started)) / 1000;
+  return { perSecond, millisecondsPerRender: (busyMilliseconds() - busyBefore) / renders };
+}
+
+/** The rows for full capacity, for overload and for processor time. Each ratio and each difference is the median of the rounds'. */
 async function loadRows(backend: LocalBackend, typstPath: string, document: Document) {
-  const rounds: { atCap: number; xargs: number; overload: number }[] = [];
+  const rounds: { atCap: Load; xargs: Load; overload: number }[] = [];
   for (let round = 0; round < LOAD_ROUNDS; round++) {
-    const atCap = await goodAnswersPerSecond(backend, document, CAP);
-    const xargs = xargsPerSecond(typstPath, document, Math.round(atCap * LOAD_SECONDS));
+    const atCap = await measureLoad(() => goodAnswersPerSecond(backend, document, CAP));
+    const count = Math.round(atCap.perSecond * LOAD_SECONDS);
+    const xargs = await measureLoad(() => xargsPerSecond(typstPath, document, count));
     const overload = await goodAnswersPerSecond(backend, document, CAP * OVERLOAD_FACTOR);
     rounds.push({ atCap, xargs, overload });
   }
   const medianOf = (figure: (round: (typeof rounds)[number]) => number) => median(rounds.map(figure));
-  const atCap = medianOf((round) => round.atCap);
+  const perSecond = medianOf(({ atCap }) => atCap.perSecond);
+  const { name } = document;
   return {
     capacity: {
-      name: document.name,
-      cells: [atCap, medianOf(({ xargs }) => xargs), medianOf((round) => round.atCap / round.xargs)],
+      name,
+      cells: [
+        perSecond,
+        medianOf(({ xargs }) => xargs.perSecond),
+        medianOf(({ atCap, xargs }) => atCap.perSecond / xargs.perSecond),
+      ],
     },
     overload: {
-      name: document.name,
-      cells: [medianOf(({ overload }) => overload), atCap, medianOf((round) => round.overload / round.atCap)],
+      name,
+      cells: [
+        medianOf(({ overload }) => overload),
+        perSecond,
+        medianOf(({ atCap, overload }) => overload / atCap.perSecond),
+      ],
+    },
+    processorTime: {
+      name,
+      cells: [
+        medianOf(({ atCap }) => atCap.millisecondsPerRender),
+        medianOf(({ xargs }) => xargs.millisecondsPerRender),
+        medianOf(({ atCap, xargs }) => atCap.millisecondsPerRender - xargs.millisecondsPerRender),
+      ],
     },
   };
+}
+
+/** The memory of the shells that a backend has started. What they share counts in parts. */
+function shellMebibytes(backend: LocalBackend): number {
+  const children = processIds().filter((pid) =>
+    readProc(`${pid}/status`).includes(`\nPPid:\t${backend.process.pid}\n`),
+  );
+  const shells = children.filter((pid) => readProc(`${pid}/comm`) === "sh\n");
+  const kibibytes = shells.map((pid) => Number(/^Pss: +(\d+) kB$/m.exec(readProc(`${pid}/smaps_rollup`))?.[1] ?? 0));
+  return kibibytes.reduce((sum, count) => sum + count, 0) / 1024;
 }
 
 /** The row for requests with several command lines, at full capacity. A process that was started ahead serves one of them only. */
@@ -164,7 +213,7 @@ async function mixedRow(backend: LocalBackend): Promise<Table["rows"][number]> {
   if (one === undefined) throw new Error("there are no documents");
   const rounds: [mixed: number, alike: number][] = [];
   await goodAnswersPerSecond(backend, pages, CAP, WARM_UP_SECONDS);
-  for (let round = 0; round < LOAD_ROUNDS; round++) {
+  for (let round = 0; round < COMMAND_LINE_ROUNDS; round++) {
     rounds.push([await goodAnswersPerSecond(backend, pages, CAP), await goodAnswersPerSecond(backend, one, CAP)]);
   }
   const medianOf = (figure: (round: (typeof rounds)[number]) => number) => median(rounds.map(figure));
@@ -225,16 +274,19 @@ async function main(): Promise<void> {
     const aloneRows: Table["rows"] = [];
     const capacityRows: Table["rows"] = [];
     const overloadRows: Table["rows"] = [];
+    const processorTimeRows: Table["rows"] = [];
     for (const document of documents) {
       progress(`${document.name}: warming up …`);
       await goodAnswersPerSecond(backend, document, CAP, WARM_UP_SECONDS);
       progress(`${document.name}: alone …`);
       aloneRows.push(await aloneRow(backend, typstPath, document));
       progress(`${document.name}: at full capacity and under overload …`);
-      const { capacity, overload } = await loadRows(backend, typstPath, document);
+      const { capacity, overload, processorTime } = await loadRows(backend, typstPath, document);
       capacityRows.push(capacity);
       overloadRows.push(overload);
+      processorTimeRows.push(processorTime);
     }
+    const shells = shellMebibytes(backend);
     progress("several command lines …");
     const mixedTable: Table = {
       subject: `${CAP} at a time`,
@@ -282,6 +334,15 @@ async function main(): Promise<void> {
       ],
       rows: overloadRows,
     };
+    const processorTimeTable: Table = {
+      subject: "Processor time of the whole machine",
+      columns: [
+        { title: `${CAP} at a time, ms per render`, digits: 1 },
+        { title: `\`xargs -P ${CAP} typst compile\`, ms`, digits: 1 },
+        { title: "difference, ms", digits: 1, better: "lower" },
+      ],
+      rows: processorTimeRows,
+    };
     const report = `# Rendering, against Typst on the command line
 
 Made by \`npm run bench:render\` on ${describeMachine()}. The backend is asked over HTTP on the loopback interface, sandboxed
@@ -300,6 +361,10 @@ Under overload, with ${OVERLOAD_FACTOR} times as many clients as slots:
 
 ${markdown(overloadTable)}
 
+At full capacity, processor time includes that of the client. The shells that start Typst take ${shells.toFixed(1)} MiB together.
+
+${markdown(processorTimeTable)}
+
 At full capacity, with requests by turns whose options differ, so that a process that was started ahead can serve one of the ${COMMAND_LINES} kinds:
 
 ${markdown(mixedTable)}
@@ -308,7 +373,14 @@ What a sandbox and a process started ahead mean for a single \`= Hello\`:
 
 ${markdown(sandboxTable)}
 `;
-    await publish("render", report, [aloneTable, capacityTable, overloadTable, mixedTable, sandboxTable]);
+    await publish("render", report, [
+      aloneTable,
+      capacityTable,
+      overloadTable,
+      processorTimeTable,
+      mixedTable,
+      sandboxTable,
+    ]);
   } finally {
     closeConnections();
     await Promise.all(backends.map((running) => running.stop()));
