@@ -90,7 +90,10 @@ const EXITED = { kind: "exited", exitCode: 0, diagnostics: "" };
 const KILLED = { kind: "signalled", signal: "SIGKILL" };
 const NOT_STARTED = { kind: "failed", reason: "the program was not started" };
 
-describe.each(SHELLS)("a program that is started by $title", (testShell) => {
+// Not objects: vitest shortens the titles that it takes from them.
+const TITLED_SHELLS = SHELLS.map((testShell) => [testShell.title, testShell] as const);
+
+describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShell) => {
   beforeEach(({ skip }) => skip(testShell.path === null));
 
   it("gets its whole input, and returns its output and its end", async () => {

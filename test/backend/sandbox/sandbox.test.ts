@@ -423,12 +423,12 @@ describe("the limits of a render", () => {
 
   /** The limit on file size is counted in other blocks by bash and by the same bash that is called sh. */
   const CALLED_SHELLS = SHELLS.flatMap((shell) => {
-    const asSh = { title: `sh, which is ${shell.title}`, path: shell.path, call: () => linkAsSh(shell) };
-    const asBash = { ...asSh, title: shell.title, call: async () => shell.path ?? "" };
-    return shell.name === "bash" ? [asSh, asBash] : [asSh];
+    const { name, path, title } = shell;
+    const asSh = [`sh, which is ${title}`, path, () => linkAsSh(shell)] as const;
+    return name === "bash" ? [asSh, [title, path, async () => path ?? ""] as const] : [asSh];
   });
 
-  describe.each(CALLED_SHELLS)("are set by the ulimit of $title", ({ path, call }) => {
+  describe.each(CALLED_SHELLS)("are set by the ulimit of %s", (_title, path, call) => {
     it.skipIf(path === null)("to the same values as by prlimit", async () => {
       const shell = await call();
       const byUlimit = await chooseResourceLimits(settings, shell);
