@@ -35,7 +35,7 @@ export const PROCESSORS = {
       ...{ process_vm_writev: 311, finit_module: 313, memfd_create: 319, bpf: 321, execveat: 322, userfaultfd: 323 },
       ...{ pkey_mprotect: 329, pidfd_send_signal: 424, io_uring_setup: 425, io_uring_enter: 426, open_tree: 428 },
       ...{ move_mount: 429, fsopen: 430, pidfd_open: 434, openat2: 437, pidfd_getfd: 438, process_madvise: 440 },
-      ...{ mount_setattr: 442, beyond: 100_000 },
+      ...{ mount_setattr: 442, shmget: 29, semget: 64, msgget: 68, sethostname: 170, beyond: 100_000 },
     },
   },
   arm64: {
@@ -65,12 +65,13 @@ export const PROCESSORS = {
       ...{ renameat2: 276, memfd_create: 279, bpf: 280, execveat: 281, userfaultfd: 282, pkey_mprotect: 288 },
       ...{ pidfd_send_signal: 424, io_uring_setup: 425, io_uring_enter: 426, open_tree: 428, move_mount: 429 },
       ...{ fsopen: 430, pidfd_open: 434, openat2: 437, pidfd_getfd: 438, process_madvise: 440, mount_setattr: 442 },
-      ...{ beyond: 100_000 },
+      ...{ sethostname: 161, msgget: 186, semget: 190, shmget: 194, beyond: 100_000 },
     },
   },
 } as const;
 
 export type LimitedCall = keyof (typeof PROCESSORS)["x64"]["limited"];
+export type RefusedCall = keyof (typeof PROCESSORS)["x64"]["refused"] & keyof (typeof PROCESSORS)["arm64"]["refused"];
 
 /**
  * One call: what it does, then its arguments. Text is an expression of Perl, for what is known only where the call is made:
@@ -86,6 +87,15 @@ export interface LimitedCallAttempts {
   readonly refused: readonly Attempt[];
   /** How it is refused: EPERM if nothing is said. */
   readonly errno?: number;
+}
+
+export interface RefusedCallAttempt {
+  readonly call: RefusedCall;
+  readonly attempt: Attempt;
+  /** What the kernel says where nothing forbids the call. It changes nothing there. */
+  readonly errno: number;
+  /** The capability that the kernel wants for it, as a bit: EPERM may be its own answer to a caller without it. */
+  readonly capability?: bigint;
 }
 
 /** Perl that makes what the attempts use: buffers, a page of memory, paths. Takes `%number` and `$output`, a directory. */
@@ -104,6 +114,26 @@ const CLOCK_OF_PROCESS_1 = -14;
 const CLONE_THREAD = 0x10000;
 /** Alone, it makes the kernel refuse the call as invalid: no process comes into being, with a filter or without. */
 const CLONE_SIGHAND = 0x800;
+
+/** A key of System V that nobody has. */
+const NO_KEY = 0x5479_7374;
+const ENOENT = 2;
+const EINVAL = 22;
+const CAP_SYS_ADMIN = 21n;
+
+/** Calls that are refused whatever their arguments are, of those that reach other processes or change the machine. */
+export const REFUSED_CALLS: readonly RefusedCallAttempt[] = [
+  { call: "shmget", attempt: ["finds shared memory", NO_KEY, 4096, 0], errno: ENOENT },
+  { call: "semget", attempt: ["finds semaphores", NO_KEY, 1, 0], errno: ENOENT },
+  { call: "msgget", attempt: ["finds a queue of messages", NO_KEY, 0], errno: ENOENT },
+  {
+    call: "sethostname",
+    // No name is this long.
+    attempt: ["renames the host", "$name", 100_000],
+    errno: EINVAL,
+    capability: 1n << CAP_SYS_ADMIN,
+  },
+];
 
 const OPENING = {
   why: "reads files and writes pages; a file without a name is not counted, and nobody needs signals or set-user-ID files",

@@ -15,7 +15,14 @@ import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { removeOutputFiles } from "../../../backend/work-directory/output-files.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
-import { ATTEMPT_VARIABLES, type Attempt, LIMITED_CALLS, PROCESSORS } from "../../support/system-calls.ts";
+import { processStatus } from "../../support/processes.ts";
+import {
+  ATTEMPT_VARIABLES,
+  type Attempt,
+  LIMITED_CALLS,
+  PROCESSORS,
+  REFUSED_CALLS,
+} from "../../support/system-calls.ts";
 import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
 
 const PERL = "/usr/bin/perl";
@@ -103,6 +110,10 @@ describe.each(SANDBOXES)("%s, asked for a system call", (mode) => {
       ...outcomeOf(refused, String(errno)),
     });
   });
+
+  it.each(REFUSED_CALLS)("refuses $call", async ({ call, attempt: one }) => {
+    expect(await attempt(mode, call, [one])).toEqual(outcomeOf([one], String(EPERM)));
+  });
 });
 
 it.each(LIMITED_HERE)("without a sandbox nothing forbids $call", async ({ call, allowed, refused, errno = EPERM }) => {
@@ -110,6 +121,19 @@ it.each(LIMITED_HERE)("without a sandbox nothing forbids $call", async ({ call, 
   expect(await attempt("none", call, attempts)).toEqual(
     outcomeOf(attempts, expect.not.stringMatching(`^(?:${EPERM}|${errno})$`)),
   );
+});
+
+const ownCapabilities = BigInt(`0x${processStatus(process.pid).CapEff}`);
+const REFUSED_HERE = REFUSED_CALLS.map(({ capability = 0n, ...rest }) => {
+  const isSkipped = (ownCapabilities & capability) !== capability;
+  const title = isSkipped ? `${rest.call} (skipped: not permitted to this user)` : rest.call;
+  return [title, { ...rest, isSkipped }] as const;
+});
+
+describe.each(REFUSED_HERE)("without a sandbox, %s", (_title, { call, attempt: one, errno, isSkipped }) => {
+  it.skipIf(isSkipped)("is not forbidden", async () => {
+    expect(await attempt("none", call, [one])).toEqual(outcomeOf([one], String(errno)));
+  });
 });
 
 /** A process of this user as the target. */

@@ -10,13 +10,12 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { type LaunchedProgram, Launcher, type LauncherOptions } from "../../../backend/launcher/launcher.ts";
 import type { ProgramCommand } from "../../../backend/launcher/program.ts";
 import { killIfThere } from "../../../backend/processes/proc.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { renderArguments } from "../../../compile/command-line.ts";
-import { findOnPath } from "../../../machine/programs.mjs";
 import { ANY_CHARACTER } from "../../support/any-character.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { expectNothingLeft } from "../../support/leftovers.ts";
@@ -30,30 +29,27 @@ import {
   residentBytes,
   typstProcessesOf,
 } from "../../support/processes.ts";
+import { linkAsSh, SHELLS, type TestShell } from "../../support/shells.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 import { openTestSandbox, PDF, SANDBOXES } from "../../support/test-sandbox.ts";
 
 const { O_NONBLOCK, O_RDONLY } = constants;
 
-/** The shells of this machine that some distribution has as its `sh`. */
-const SHELLS = ["dash", "bash", "busybox"].filter((name) => findOnPath(name).length > 0);
-
-/** @param shellName one of `SHELLS`, which is called `sh` then; without it, the machine's own `sh`. */
+/** @param testShell called `sh`; without it, the machine's own `sh`. */
 async function openLauncher({
-  shellName,
+  testShell,
   mkfifoPath = "/usr/bin/mkfifo",
   ...options
-}: LauncherOptions & { shellName?: string; mkfifoPath?: string } = {}) {
+}: LauncherOptions & { testShell?: TestShell; mkfifoPath?: string } = {}) {
   const folder = await makeTemporaryFolder("launcher-test-");
-  const shellPath = shellName === undefined ? "/bin/sh" : join(folder, "sh");
-  if (shellName !== undefined) await symlink(findOnPath(shellName)[0] ?? "", shellPath);
+  const shellPath = testShell === undefined ? "/bin/sh" : await linkAsSh(testShell);
   const launcher = new Launcher(
     { workDirectory: folder, mkfifoPath, maxConcurrentRenders: 2, warmRenders: 2 },
     { shellPath, ...options },
   );
   onTestFinished(() => launcher.close());
-  return { launcher, folder, shellPath };
+  return { launcher, folder };
 }
 
 function shell(script: string, more: Partial<ProgramCommand> = {}): ProgramCommand {
@@ -94,16 +90,21 @@ const EXITED = { kind: "exited", exitCode: 0, diagnostics: "" };
 const KILLED = { kind: "signalled", signal: "SIGKILL" };
 const NOT_STARTED = { kind: "failed", reason: "the program was not started" };
 
-describe.each(SHELLS)("a program that is started by %s", (shellName) => {
+// Not objects: vitest shortens the titles that it takes from them.
+const TITLED_SHELLS = SHELLS.map((testShell) => [testShell.title, testShell] as const);
+
+describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShell) => {
+  beforeEach(({ skip }) => skip(testShell.path === null));
+
   it("gets its whole input, and returns its output and its end", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     const launched = launcher.start(shell("tr a-z A-Z; echo words >&2; exit 3"));
     expect(await exchange(launched, "some input")).toBe("SOME INPUT");
     expect(await launched.end).toEqual({ ...EXITED, exitCode: 3, diagnostics: "words\n" });
   });
 
   it("may end without having read its input", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     for (let round = 0; round < 20; round++) {
       const launched = launcher.start(shell(`echo ${round}`));
       expect(await exchange(launched, "x".repeat(round * 10_000))).toBe(`${round}\n`);
@@ -112,7 +113,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("gets its own streams, however many start at once", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     const numbers = Array.from({ length: 20 }, (_, number) => number);
     for (let round = 0; round < 3; round++) {
       const programs = numbers.map((number) => launcher.start(shell(`cat; echo ${number}; echo ${number} >&2`)));
@@ -124,7 +125,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("gets each of its arguments unchanged, whatever they contain", async () => {
-    const { launcher, folder } = await openLauncher({ shellName });
+    const { launcher, folder } = await openLauncher({ testShell });
     const words = fc.array(
       fc.oneof(
         fc.string({ unit: ANY_CHARACTER, maxLength: 20 }),
@@ -154,7 +155,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("has no variables but those it was given", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     const command = shell("", { file: "/usr/bin/env", arguments: [], environment: { TZ: "UTC" } });
     const lines = (await exchange(launcher.start(command)))?.trimEnd().split("\n") ?? [];
     // bash tells each program its own path, and busybox where it would look for programs.
@@ -162,25 +163,25 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("can receive and send megabytes", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     const input = "0123456789abcdef".repeat(500_000);
     expect((await exchange(launcher.start(shell("cat")), input)) === input).toBe(true);
   });
 
   it("may write any amount to standard error, of which the beginning is kept", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     const launched = launcher.start(shell("head -c 3000000 /dev/zero | tr '\\0' x >&2"));
     expect(await endOf(launched)).toEqual({ ...EXITED, diagnostics: "x".repeat(4096) });
   });
 
   it("cannot forge the report of its end", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     const launched = launcher.start(shell("echo started >&2; echo 00000000-0000-0000-0000-000000000000 0 >&2; exit 1"));
     expect(await endOf(launched)).toMatchObject({ kind: "exited", exitCode: 1 });
   });
 
   it("has no open descriptors but those it was given", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     const [first, second] = [launcher.start(shell("read line")), launcher.start(shell("echo runs; read line"))];
     await once((await second.output) ?? new EventEmitter(), "data");
     const pid = await pidOf(second);
@@ -196,7 +197,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("is killed with every process that it started", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     const launched = launcher.start(shell("sleep 60 & echo $!; wait"));
     const [line] = await once((await launched.output) ?? new EventEmitter(), "data");
     launched.kill();
@@ -205,7 +206,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("that is killed is over even if a process of another session keeps its output open", async () => {
-    const { launcher } = await openLauncher({ shellName, answerTimeoutMilliseconds: 200 });
+    const { launcher } = await openLauncher({ testShell, answerTimeoutMilliseconds: 200 });
     const launched = launcher.start(shell("setsid sh -c 'echo $$; exec sleep 300' &\nwait"));
     const [line] = await once((await launched.output) ?? new EventEmitter(), "data");
     launched.kill();
@@ -214,7 +215,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("is killed, whatever its name", async () => {
-    const { launcher, folder } = await openLauncher({ shellName });
+    const { launcher, folder } = await openLauncher({ testShell });
     for (const name of ["a b", ") S 1 (", "a\nb"]) {
       const file = join(folder, name);
       await symlink("/bin/sleep", file);
@@ -226,7 +227,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("is reported as killed even if one of its processes still writes, which does not affect the next one", async () => {
-    const { launcher, folder } = await openLauncher({ shellName });
+    const { launcher, folder } = await openLauncher({ testShell });
     const line = "echo memory allocation of 9 bytes failed >&2";
     const flood = `setsid sh -c '${line}; : > "${folder}/floods"; while :; do ${line}; done' >/dev/null </dev/null &`;
     const launched = launcher.start(shell(`${flood} exec sleep 60`));
@@ -237,12 +238,12 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("is killed when it closes its output and keeps running", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     expect(await endOf(launcher.start(shell("exec sleep 60 >&-")))).toMatchObject(KILLED);
   });
 
   it("may be killed before it has started and after it has ended", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     for (let round = 0; round < 2; round++) {
       const early = launcher.start(shell("sleep 60"));
       early.kill();
@@ -259,7 +260,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     ["a file that is not there", shell("", { inheritedFile: "/nonexistent/file" })],
     ["a limit that cannot be set", shell("", { limitCommands: ["ulimit -n 1000000000000"] })],
   ])("fails if it is given %s", async (_what, command) => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     for (let round = 0; round < 2; round++) {
       expect(await endOf(launcher.start(command))).toEqual(NOT_STARTED);
       expect(await exchange(launcher.start(shell("echo next")))).toBe("next\n");
@@ -267,14 +268,14 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("fails by the usual exit code if it is not there", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     const end = await endOf(launcher.start(shell("", { file: "/nonexistent/program" })));
     expect(end).toMatchObject({ kind: "exited", exitCode: 127 });
     expect(await exchange(launcher.start(shell("echo next")))).toBe("next\n");
   });
 
   it("is followed by another shell if it is killed with its own, before the next program needs one", async () => {
-    const { launcher, folder } = await openLauncher({ shellName });
+    const { launcher, folder } = await openLauncher({ testShell });
     const launched = launcher.start(shell("sleep 60"));
     await launched.ancestorPid;
     launched.kill();
@@ -284,7 +285,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("leaves its shell, with its memory, to the next one when it is over", async () => {
-    const { launcher, folder } = await openLauncher({ shellName });
+    const { launcher, folder } = await openLauncher({ testShell });
     const shells = new Set<number | null>();
     for (let round = 0; round < 5; round++) {
       // A process that ends closes its output before its input.
@@ -301,24 +302,60 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
     expect(readProc(`${pid}/task/${pid}/children`)).toBe("");
   });
 
-  it("is killed by its process id only before its shell has waited for it: afterwards the id may belong to another process", async () => {
-    const { shellPath } = await openLauncher({ shellName });
-    const script = `kill() { echo "kill $*"; command kill "$@"; }
-      wait() { echo "wait $*"; command wait "$@"; }
-      ${readFileSync(new URL("../../../backend/launcher/launcher.sh", import.meta.url), "utf8")}
-      input=/dev/null output=/dev/null
-      start / : sleep 60
-      echo "child $!"
-      finish word`;
-    const lines = execFileSync("setsid", ["--wait", shellPath, "-c", `${script}\ntrap - EXIT`], { encoding: "utf8" });
-    const child = /^child (\d+)$/m.exec(lines)?.[1];
-    const uses = lines.split("\n").filter((line) => /^(?:kill|wait) /.test(line));
-    // The second kill is for the process group, which is the shell's own.
-    expect(uses).toEqual([`kill -KILL ${child}`, `wait ${child}`, "kill -TERM 0"]);
+  describe("and that its shell is done with", () => {
+    const launcherScript = readFileSync(new URL("../../../backend/launcher/launcher.sh", import.meta.url), "utf8");
+
+    /** Runs functions of the script. Returns what the steps print: the child that they start, and what they call. */
+    async function usesIn(steps: string) {
+      const script = `${launcherScript}
+        input=/dev/null output=/dev/null
+        ${steps}
+        trap - EXIT`;
+      const shellPath = await linkAsSh(testShell);
+      const lines = execFileSync("setsid", ["--wait", shellPath, "-c", script], { encoding: "utf8" }).split("\n");
+      const child = lines.find((line) => line.startsWith("child "))?.slice("child ".length);
+      return { child, uses: lines.filter((line) => /^(?:kill|wait|lives) /.test(line)) };
+    }
+
+    it("is killed by its process id only before its shell has waited for it: afterwards the id may belong to another process", async () => {
+      const { child, uses } = await usesIn(`
+        kill() { echo "kill $*"; command kill "$@"; }
+        wait() { echo "wait $*"; command wait "$@"; }
+        start / : sleep 60
+        echo "child $!"
+        finish word`);
+      // The second kill is for the process group, which is the shell's own.
+      expect(uses).toEqual([`kill -KILL ${child}`, `wait ${child}`, "kill -TERM 0"]);
+    });
+
+    it("is not killed by its process id if its shell has waited for it already", async () => {
+      const { child, uses } = await usesIn(`
+        kill() { echo "kill $*"; }
+        start / : true
+        wait $!
+        wait() { echo "wait $*"; }
+        echo "child $!"
+        finish word`);
+      expect(uses).toEqual([`wait ${child}`, "kill -TERM 0"]);
+    });
+
+    it("is not killed by its process id if that belongs to a process that is not a child of its shell", async () => {
+      // In a subshell, `$$` is still the shell, but what is started there is a child of the subshell.
+      const { child, uses } = await usesIn(`
+        kill() { echo "kill $*"; }
+        wait() { echo "wait $*"; }
+        (
+          start / : sleep 60
+          echo "child $!"
+          finish word
+          command kill -KILL $! && echo "lives $!"
+        )`);
+      expect(uses).toEqual([`wait ${child}`, "kill -TERM 0", `lives ${child}`]);
+    });
   });
 
   it("gets its whole input even if a process of the previous program still reads", async () => {
-    const { launcher, folder } = await openLauncher({ shellName });
+    const { launcher, folder } = await openLauncher({ testShell });
     const stolen = join(folder, "stolen");
     const tries = join(folder, "tries");
     const thief = `echo $$ >&2; exec >"$1" 2>/dev/null; while cat; do echo >> "${tries}"; sleep 0.01; done`;
@@ -339,7 +376,7 @@ describe.each(SHELLS)("a program that is started by %s", (shellName) => {
   });
 
   it("ends when the backend does, and so does its shell", async () => {
-    const { launcher } = await openLauncher({ shellName });
+    const { launcher } = await openLauncher({ testShell });
     const launched = launcher.start(shell("trap '' HUP TERM INT; sleep 60 & wait"));
     const pids = [Number(await launched.ancestorPid), await pidOf(launched)];
     // The end of the backend closes the standard input of the shell, whatever the backend dies of.
