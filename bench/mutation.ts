@@ -33,12 +33,15 @@ const PARTS = [
 
 type Part = (typeof PARTS)[number];
 
-/** Types, published texts, and code that only tests of another folder run. */
+/**
+ * Types, published texts, code that only tests of another folder run (`edge/standalone` starts as a Worker of its own, in
+ * `test/service`), and an entry point without code of its own.
+ */
 const UNCHANGED = [
   "**/*.d.ts",
   "rules/{rule-ids,conformance-vectors,constraints}.ts",
   "edge/standalone/**",
-  "edge/worker*.ts",
+  "edge/worker-with-containers.ts",
 ];
 /** These run Python, count work or wait for minutes; a change that survives runs every test that reaches it. */
 const LEFT_OUT = "test/**/{key-pattern-elsewhere,work-of-validation,vectors-catch-mistakes,waiting-text}.test.ts";
@@ -108,6 +111,9 @@ const EQUIVALENT: Readonly<Record<string, readonly (readonly [code: string, repl
   ],
   "edge/body/read-body.ts": [
     ["buffer.byteLength < READ_BYTES", "buffer.byteLength <= READ_BYTES", "Another buffer of the same size."],
+  ],
+  "edge/worker.ts": [
+    ["settingsOf(context);", ";", "`allowOtherOrigins` has read them already: for the same request, with the same error."],
   ],
 };
 

@@ -45,6 +45,10 @@ export const ANALYTICS_DOUBLES: readonly Field<number>[] = [
 /** Cloudflare samples each index separately, so a caller with few requests is counted exactly even if another sends many. */
 const indexOf = ({ caller, route }: RequestLine) => caller ?? route;
 
+/**
+ * Once per isolate: a dataset that rejects one data point rejects all, and a line for each request would bury the log. No part of the
+ * `Deployment` in context.ts: requests are counted even while the settings are not valid, and then there is none.
+ */
 let hasFailed = false;
 
 /** Writes the data point of a request, if there is a dataset. Never throws: a request must not fail because it is not counted. */

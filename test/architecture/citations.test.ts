@@ -1,6 +1,6 @@
 /**
  * Citations of the pages in code and tests, such as docs/api.md#limits: page and heading exist. Links between the pages
- * themselves are checked by `npm run check:links`.
+ * themselves are checked by `npm run check:links`. Also what CONTRIBUTING.md says of `.ci/run`, which nothing else holds to it.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -43,4 +43,18 @@ it("every page and heading that code or a test cites is there", () => {
     return anchors === null || (anchor !== undefined && !anchors.has(anchor));
   });
   expect(broken).toEqual([]);
+});
+
+it("CONTRIBUTING.md says which suites `.ci/run` leaves out, and it runs all the others", () => {
+  const page = readFileSync(`${PROJECT}CONTRIBUTING.md`, "utf8");
+  const [before = "", after = ""] = page.split("`.ci/run` is what a change must pass: all of the above but ");
+  const leftOut = [...(after.split(".")[0] ?? "").matchAll(/`([\w:]+)`/g)].map(([, name]) => `npm run ${name}`);
+  expect(leftOut.length).toBeGreaterThan(0);
+  const suites = [...before.matchAll(/^- `(npm run test:\w+)`/gm)].map(([, command]) => command);
+  expect(suites).toEqual(expect.arrayContaining(leftOut));
+  const above = [...before.matchAll(/^npm (?:test|run check)\b(?! --)/gm)].map(([command]) => command);
+  const script = readFileSync(`${PROJECT}.ci/run`, "utf8");
+  const run = [...script.matchAll(/^npm (?:test|run [\w:]+)/gm)].map(([command]) => command);
+  const expected = [...above, ...suites.filter((suite) => !leftOut.includes(String(suite)))];
+  expect(run.toSorted()).toEqual(expected.toSorted());
 });

@@ -220,6 +220,24 @@ describe("unknown paths and methods", () => {
     await expectProblem(await send("/nowhere", { method: "OPTIONS" }), "not_found");
   });
 
+  it("answer OPTIONS without reading its body: only that of a refused request is discarded", async () => {
+    let isRead = false;
+    const body = new ReadableStream(
+      {
+        type: "bytes",
+        pull(controller) {
+          isRead = true;
+          controller.enqueue(new Uint8Array(1));
+          controller.close();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const request = new Request(`${BASE_URL}/v1/render`, { method: "OPTIONS", body });
+    expect((await app.fetch(request, env)).status).toBe(204);
+    expect(isRead).toBe(false);
+  });
+
   it("answer HEAD like GET, without a body", async () => {
     const answer = await send("/health", { method: "HEAD" });
     expect([answer.status, await answer.text()]).toEqual([200, ""]);

@@ -2,6 +2,7 @@
  * The limits on sizes and counts: their defaults, what is measured, what the problem says at one past the limit, and which problem is
  * that of a request with several.
  */
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, type LimitName, type Limits } from "../../rules/limits.ts";
 import { shorten } from "../../rules/quote.ts";
@@ -346,6 +347,19 @@ const STAGES: readonly (readonly [
   ["an output rule", { output: { format: "png", archive: "zip", page: 1 } }, "invalid_request", "page_with_archive"],
 ];
 
+/** The words of docs/api.md#order-of-validation for each step after the grammar, and the stages above that belong to it. */
+const DOCUMENTED_STEPS: readonly (readonly [words: string, stages: readonly string[]])[] = [
+  ["fields, all errors together", ["a plain field error"]],
+  [
+    "[set rules](#set-rules) and the number of files",
+    ["the number of files", "keys equal but for their case", "a key that is another's directory"],
+  ],
+  ["sizes: `source`", ["the size of source"]],
+  ["files", ["the size of a file"]],
+  ["strings in `data`", ["the size of a string"]],
+  ["[output rules](#output-rules) and the number of selected pages", ["the number of pages", "an output rule"]],
+];
+
 /** The parts of requests put together, with the members of the later ones in `files` and `output`. */
 function together(...requests: readonly Readonly<Record<string, unknown>>[]): Record<string, unknown> {
   const all: Record<string, unknown> = { source: "s" };
@@ -366,6 +380,16 @@ function expectProblem(request: Record<string, unknown>, code: string, rule?: st
 
 /** What comes before these stages is compared with the slow validator in render-request.property.test.ts. */
 describe("a request is answered by the earliest stage at which it fails", () => {
+  it("in the order that docs/api.md gives", () => {
+    const page = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
+    const [, section = ""] = page.split("\n## Order of validation\n");
+    const [, list = ""] = (section.split("\n## ")[0] ?? "").split("The first check that fails is the answer:");
+    const steps = (list.split("Only then")[0] ?? "").split(/^\d+\. |, then /m);
+    const afterGrammar = steps.slice(steps.findIndex((step) => step.startsWith("JSON grammar")) + 1);
+    expect(afterGrammar).toEqual(DOCUMENTED_STEPS.map(([words]) => expect.stringContaining(words)));
+    expect(DOCUMENTED_STEPS.flatMap(([, stages]) => stages)).toEqual(STAGES.map(([name]) => name));
+  });
+
   it.each(STAGES.map(([name, ...stage]) => ({ name, stage })))("$name alone", ({ stage: [parts, code, rule] }) => {
     expectProblem(together(parts), code, rule);
   });

@@ -7,10 +7,8 @@ import { RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import type { AnswerFacts, AttemptFacts, CallerFacts, RequestFacts, Seen } from "./facts.ts";
-import type { PlannedRequest } from "./schedule.ts";
-import type { BackendProcess } from "./simulated-backend.ts";
-import type { SimulatedEdge } from "./simulated-edge.ts";
-import type { World } from "./world.ts";
+import type { EdgeView, ProcessView, WorldView } from "./parts.ts";
+import type { PlannedRequest, SimulatedSettings } from "./schedule.ts";
 
 /** How much later than the edge's time budget an answer may be, for timers that fire late. */
 const ANSWER_MARGIN_MILLISECONDS = 100;
@@ -57,7 +55,7 @@ type Finding = string | null;
 
 // Whenever a request came to a process, or left it: only then slots are given out.
 
-export const OF_A_PROCESS: readonly ((process: BackendProcess, world: World) => Finding)[] = [
+export const OF_A_PROCESS: readonly ((process: ProcessView, world: WorldView) => Finding)[] = [
   /** A backend never renders more than it has slots. */
   function noMoreRendersThanSlots({ callers, probing, queue }, { settings: { slots } }) {
     const count = probing + total(callers, ({ running }) => running.size);
@@ -189,7 +187,7 @@ function total(callers: Callers, count: (caller: CallerFacts) => number): number
 
 // Whenever a body came to an edge, or left it.
 
-export const OF_AN_EDGE: readonly ((edge: SimulatedEdge, world: World) => Finding)[] = [
+export const OF_AN_EDGE: readonly ((edge: EdgeView, world: WorldView) => Finding)[] = [
   /** Memory counts as taken exactly as long as a body is in it, or for its lifetime if its client left without notice. */
   function memoryIsHeldByBodies({ requests, memory }) {
     let held = 0;
@@ -237,7 +235,7 @@ export interface WaitFacts {
   readonly hasHung: boolean;
 }
 
-export const OF_A_WAIT: readonly ((wait: WaitFacts, world: World) => Finding)[] = [
+export const OF_A_WAIT: readonly ((wait: WaitFacts, world: WorldView) => Finding)[] = [
   /** Nobody waits longer for a slot than the edge's time budget allows. */
   function nobodyWaitsTooLong({ waitedMilliseconds, allowedMilliseconds, hasHung }) {
     const isTooLong = waitedMilliseconds > allowedMilliseconds + ROUNDING_MILLISECONDS;
@@ -276,10 +274,10 @@ export const OF_A_WAIT: readonly ((wait: WaitFacts, world: World) => Finding)[] 
 // When an attempt begins.
 
 export const OF_AN_ATTEMPT: readonly ((
-  edge: SimulatedEdge,
+  edge: EdgeView,
   request: RequestFacts,
   backend: number,
-  world: World,
+  world: WorldView,
 ) => Finding)[] = [
   /** Nothing is tried again once an answer has begun. */
   function nothingIsTriedAfterTheFirstByte(_edge, { attempts, answers }) {
@@ -326,7 +324,7 @@ export const OF_AN_ATTEMPT: readonly ((
   },
 ];
 
-function untriedOf(edge: SimulatedEdge, { attempts }: RequestFacts): number[] {
+function untriedOf(edge: EdgeView, { attempts }: RequestFacts): number[] {
   return [...edge.seen.keys()].filter((index) => attempts.every((attempt) => attempt.backend !== index));
 }
 
@@ -343,7 +341,7 @@ function workOf({ open, reported, begunSince, answeredAt }: Seen, now: number): 
 
 // When a request is forwarded, and the probes that are due have been sent.
 
-export const OF_A_FORWARDING: readonly ((edge: SimulatedEdge, world: World) => Finding)[] = [
+export const OF_A_FORWARDING: readonly ((edge: EdgeView, world: WorldView) => Finding)[] = [
   /** A backend that failed is probed until it answers: again after a second without a result, or after the pause when probes fail. */
   function failingBackendsAreProbed({ seen }, { time: { now } }) {
     if (seen.length < 2) return null;
@@ -361,7 +359,7 @@ export const OF_A_FORWARDING: readonly ((edge: SimulatedEdge, world: World) => F
 
 // When a probe is sent.
 
-export const OF_A_PROBE: readonly ((edge: SimulatedEdge, backend: number, world: World) => Finding)[] = [
+export const OF_A_PROBE: readonly ((edge: EdgeView, backend: number, world: WorldView) => Finding)[] = [
   /** Only backends where something failed, or that are silent, are probed. */
   function noNeedlessProbes(edge, backend, { requests, time }) {
     if (!edge.seenOf(backend).isTrusted) return null;
@@ -388,7 +386,7 @@ export const OF_A_PROBE: readonly ((edge: SimulatedEdge, backend: number, world:
 
 // When an edge takes a backend out of use.
 
-export const OF_A_LOSS: readonly ((edge: SimulatedEdge, backend: number, probedAt: number, world: World) => Finding)[] =
+export const OF_A_LOSS: readonly ((edge: EdgeView, backend: number, probedAt: number, world: WorldView) => Finding)[] =
   [
     /** Whatever callers send, a backend that was healthy throughout a probe does not go out of use. */
     function onlyBackendsThatFailGoOutOfUse(edge, backend, probedAt, { disturbances, time }) {
@@ -410,10 +408,10 @@ export const OF_A_TAKEN_BODY: readonly ((request: RequestFacts) => Finding)[] = 
 // When an edge refuses a body for lack of memory.
 
 export const OF_A_REFUSED_BODY: readonly ((
-  edge: SimulatedEdge,
+  edge: EdgeView,
   request: RequestFacts,
   bytes: number,
-  world: World,
+  world: WorldView,
 ) => Finding)[] = [
   /** No body is refused that would fit in beside those that no backend has. */
   function noMemoryIsRefusedThatIsFree({ requests }, request, bytes, { settings }) {
@@ -435,7 +433,7 @@ export const OF_A_REFUSED_BODY: readonly ((
 
 // At the end, of every request.
 
-export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Finding)[] = [
+export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) => Finding)[] = [
   /** Every request gets exactly one answer, unless its client has left: then none. */
   function exactlyOneAnswer({ answers, leftAt }) {
     const expected = leftAt === null ? 1 : 0;
@@ -573,7 +571,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: World) => Fi
 
 // When all is over.
 
-export const AT_THE_END: readonly ((world: World) => Finding)[] = [
+export const AT_THE_END: readonly ((world: WorldView) => Finding)[] = [
   /** No slot, place in a queue, request or byte of memory is left at a backend. */
   function nothingIsLeftAtABackend({ backends }) {
     for (const { index, process } of backends) {
@@ -604,18 +602,18 @@ function isAtFault({ poison, refusal }: PlannedRequest): boolean {
   return poison !== null || refusal !== null;
 }
 
-function isExcused({ end, remainingMilliseconds }: AttemptFacts, { settings }: World): boolean {
+function isExcused({ end, remainingMilliseconds }: AttemptFacts, { settings }: WorldView): boolean {
   if (end === "full") return true;
   return end === "unanswered" && remainingMilliseconds < neededMilliseconds(settings);
 }
 
 /** What the longest render needs of the time budget. */
-function neededMilliseconds({ queueDeadlineSeconds, renderTimeoutSeconds }: World["settings"]): number {
+function neededMilliseconds({ queueDeadlineSeconds, renderTimeoutSeconds }: SimulatedSettings): number {
   return (queueDeadlineSeconds + renderTimeoutSeconds) * 1000 + TRANSFER_MILLISECONDS;
 }
 
 function isClearDuring(
-  { disturbances }: World,
+  { disturbances }: WorldView,
   { planned }: RequestFacts,
   forwardedAt: number,
   { at }: AnswerFacts,

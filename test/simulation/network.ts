@@ -8,20 +8,12 @@
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import type { Sending } from "../../edge/backends/try-backends.ts";
 import type { AttemptFacts, RequestFacts } from "./facts.ts";
-import type { BackendProcess } from "./simulated-backend.ts";
-import type { World } from "./world.ts";
+import type { ExchangeView, LinkView, ProcessView, SimulatedAnswer, WorldView } from "./parts.ts";
 
 /** How much the kernel accepts for a process that does not read. */
 const SOCKET_BUFFER_BYTES = 64 * 1024;
 const MAX_SLOW_LATENCY_MILLISECONDS = 3000;
 const MIN_LATENCY_MILLISECONDS = 0.2;
-
-/** What an answer is to the simulation. */
-export interface SimulatedAnswer {
-  readonly status: number;
-  /** Whether the process that answered has really completed this render. */
-  readonly isRendered: boolean;
-}
 
 /** Whatever else it says, it does not say it in the service's own form, which the edge would rightly believe. */
 export function foreignAnswer(status: number): BackendAnswer<SimulatedAnswer> {
@@ -36,10 +28,10 @@ export class Link {
   proxyErrorsUntil = 0;
   slowUntil = 0;
   halfAnswersUntil = 0;
-  readonly exchanges = new Set<Exchange>();
-  readonly #world: World;
+  readonly exchanges = new Set<ExchangeView>();
+  readonly #world: WorldView;
 
-  constructor(world: World, edge: number, backend: number) {
+  constructor(world: WorldView, edge: number, backend: number) {
     this.#world = world;
     this.edge = edge;
     this.backend = backend;
@@ -74,18 +66,18 @@ export class Exchange {
   readonly timeBudgetMilliseconds: number;
   /** The answer's beginning; rejects when none begins. */
   readonly answer: Promise<BackendAnswer<SimulatedAnswer>>;
-  readonly #world: World;
-  readonly #link: Link;
+  readonly #world: WorldView;
+  readonly #link: LinkView;
   readonly #attempt: AttemptFacts;
   readonly #sending: Sending;
   readonly #settle: PromiseWithResolvers<BackendAnswer<SimulatedAnswer>>;
-  #process: BackendProcess | null = null;
+  #process: ProcessView | null = null;
   /** Whether the edge has an answer, or no longer waits for one. */
   #isSettled = false;
   /** Nothing more is sent in either direction. */
   #isClosed = false;
 
-  constructor(world: World, link: Link, request: RequestFacts, attempt: AttemptFacts, sending: Sending) {
+  constructor(world: WorldView, link: LinkView, request: RequestFacts, attempt: AttemptFacts, sending: Sending) {
     this.#world = world;
     this.#link = link;
     this.request = request;
@@ -151,7 +143,7 @@ export class Exchange {
     link.carry(() => this.#upload(process));
   }
 
-  #upload(process: BackendProcess): void {
+  #upload(process: ProcessView): void {
     const { planned } = this.request;
     this.#world.time.after(planned.forwardMilliseconds, () => {
       if (this.#isClosed) return;

@@ -10,9 +10,9 @@ import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import { CallerFacts } from "./facts.ts";
 import { OF_A_WAIT, type WaitFacts } from "./invariants.ts";
-import { type Exchange, foreignAnswer, type SimulatedAnswer } from "./network.ts";
+import { foreignAnswer } from "./network.ts";
+import type { ExchangeView, SimulatedAnswer, WorldView } from "./parts.ts";
 import type { Poison } from "./schedule.ts";
-import type { World } from "./world.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
 const NO_MEMORY_RETRY_SECONDS = 2;
@@ -43,11 +43,11 @@ export class SimulatedBackend {
   greyUntil = 0;
   /** When its process ended; null while there is one. */
   downSince: number | null = null;
-  readonly #world: World;
+  readonly #world: WorldView;
   #whenReady: (() => void)[] = [];
   #endDowntime: ((now: number) => void) | null = null;
 
-  constructor(world: World, index: number) {
+  constructor(world: WorldView, index: number) {
     this.#world = world;
     this.index = index;
     this.process = new BackendProcess(world, this);
@@ -106,9 +106,9 @@ export class BackendProcess {
   /** Whether a request or a probe came or went since then. */
   hasChanged = false;
   #turns = 0;
-  readonly #world: World;
+  readonly #world: WorldView;
   readonly #backend: SimulatedBackend;
-  readonly #connections = new Map<Exchange, Connection>();
+  readonly #connections = new Map<ExchangeView, Connection>();
   #stage: "serving" | "leaving" | "draining" = "serving";
   #isDead = false;
   #hasHung = false;
@@ -116,7 +116,7 @@ export class BackendProcess {
   #endDisturbance: ((now: number) => void)[] = [];
   #exit: (() => void) | null = null;
 
-  constructor(world: World, backend: SimulatedBackend) {
+  constructor(world: WorldView, backend: SimulatedBackend) {
     this.#world = world;
     this.#backend = backend;
     const { settings, time } = world;
@@ -187,7 +187,7 @@ export class BackendProcess {
     for (const exchange of this.#connections.keys()) exchange.break("connection reset", false);
   }
 
-  connect(exchange: Exchange): void {
+  connect(exchange: ExchangeView): void {
     const connection = new Connection();
     this.#connections.set(exchange, connection);
     this.run(() => {
@@ -201,11 +201,11 @@ export class BackendProcess {
   }
 
   /** The whole body is there. */
-  receive(exchange: Exchange): void {
+  receive(exchange: ExchangeView): void {
     this.#connections.get(exchange)?.receive();
   }
 
-  disconnect(exchange: Exchange): void {
+  disconnect(exchange: ExchangeView): void {
     this.#connections.get(exchange)?.close();
   }
 
@@ -236,7 +236,7 @@ export class BackendProcess {
     this.#after(settings.graceMilliseconds, exit);
   }
 
-  async #handle(exchange: Exchange, connection: Connection): Promise<void> {
+  async #handle(exchange: ExchangeView, connection: Connection): Promise<void> {
     const { caller } = exchange.request.planned;
     const memory = this.memory.open(caller);
     let reply: Reply | null;
@@ -253,7 +253,7 @@ export class BackendProcess {
   }
 
   async #replyTo(
-    exchange: Exchange,
+    exchange: ExchangeView,
     connection: Connection,
     memory: ReturnType<ByteBudget["open"]>,
   ): Promise<Reply | null> {
@@ -306,7 +306,7 @@ export class BackendProcess {
 
   /** Body, slot, render; null if the client has gone. */
   async #render(
-    exchange: Exchange,
+    exchange: ExchangeView,
     connection: Connection,
     memory: ReturnType<ByteBudget["open"]>,
   ): Promise<Reply | null> {
@@ -366,7 +366,11 @@ export class BackendProcess {
     }
   }
 
-  async #work(exchange: Exchange, connection: Connection, withdrawn: AbortSignal | null): Promise<RenderEnd | null> {
+  async #work(
+    exchange: ExchangeView,
+    connection: Connection,
+    withdrawn: AbortSignal | null,
+  ): Promise<RenderEnd | null> {
     const { planned } = exchange.request;
     const { time, settings } = this.#world;
     const caller = this.callerOf(planned.caller);
@@ -402,7 +406,7 @@ export class BackendProcess {
     }
   }
 
-  #bringDown({ request }: Exchange, { kind }: Poison): void {
+  #bringDown({ request }: ExchangeView, { kind }: Poison): void {
     request.broughtDown++;
     if (kind === "kill") {
       this.#backend.kill(RESTART_MILLISECONDS, "brought down");
@@ -415,7 +419,7 @@ export class BackendProcess {
   }
 
   /** The answer takes as long as the client reads it. */
-  async #deliver({ request }: Exchange, connection: Connection): Promise<void> {
+  async #deliver({ request }: ExchangeView, connection: Connection): Promise<void> {
     await new Promise<void>((resolve) => {
       const cancel = this.#after(request.planned.deliveryMilliseconds, resolve);
       connection.gone.addEventListener("abort", () => {

@@ -29,8 +29,8 @@ import {
   OF_A_TAKEN_BODY,
   OF_AN_ATTEMPT,
 } from "./invariants.ts";
-import { Exchange, foreignAnswer, type SimulatedAnswer } from "./network.ts";
-import type { World } from "./world.ts";
+import { Exchange, foreignAnswer } from "./network.ts";
+import type { SimulatedAnswer, WorldView } from "./parts.ts";
 
 const BODY_TIMEOUT_SECONDS = EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds.default;
 /** A body arrives at the edge in this many chunks. */
@@ -46,10 +46,10 @@ export class SimulatedEdge {
   readonly requests: RequestFacts[] = [];
   /** Whether a body came or went since the invariants were last checked. */
   hasChanged = false;
-  readonly #world: World;
+  readonly #world: WorldView;
   readonly #name: string;
 
-  constructor(world: World, index: number) {
+  constructor(world: WorldView, index: number) {
     this.#world = world;
     this.index = index;
     this.#name = `edge ${index}`;

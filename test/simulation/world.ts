@@ -2,6 +2,7 @@
 import { Disturbances, type RequestFacts } from "./facts.ts";
 import { AT_THE_END, OF_A_PROCESS, OF_A_REQUEST, OF_AN_EDGE } from "./invariants.ts";
 import { Link } from "./network.ts";
+import type { WorldView } from "./parts.ts";
 import { Random } from "./random.ts";
 import type {
   BackendFaultKind,
@@ -44,7 +45,7 @@ export async function runSchedule(schedule: Schedule, trace?: (line: string) => 
   return { violation: world.violation, events, requests: world.requests };
 }
 
-export class World {
+class World implements WorldView {
   readonly schedule: Schedule;
   readonly settings: SimulatedSettings;
   readonly time = new VirtualTime();
