@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
 import { requireTypst } from "../../machine/typst-location.mjs";
+import { BUSYBOX_FOLDER, ensureBusybox } from "../debian-13/busybox.ts";
 import { ensureSetpriv } from "../debian-13/setpriv.ts";
 import { MOUNT_SOCKET_VARIABLE, serveMounts } from "./mount-helper.ts";
 
@@ -38,6 +39,7 @@ if (option === INSIDE) {
 async function runInNamespace(files: readonly string[]): Promise<void> {
   await requireTypst();
   await ensureSetpriv();
+  await ensureBusybox();
   // A short name, because socket addresses inside it have room for few bytes.
   const stage = await mkdtemp("/tmp/attacks-");
   try {
@@ -56,7 +58,8 @@ async function runSuites(stage: string, caller: string, files: readonly string[]
   const inStage = (name: string) => join(stage, name);
   await chmod(stage, 0o755);
   await mountAt(inStage("checkout"), CHECKOUT);
-  await mountAt(inStage("cache/document-rendering-service"), cacheFolder());
+  const cache = inStage("cache/document-rendering-service");
+  await mountAt(cache, cacheFolder());
   const temporary = inStage("t");
   await mkdir(temporary);
   await chmod(temporary, 0o1777);
@@ -84,7 +87,8 @@ async function runSuites(stage: string, caller: string, files: readonly string[]
         reject: false,
         extendEnv: false,
         env: {
-          PATH: process.env.PATH,
+          // Last, so that it is used only where the machine has none.
+          PATH: `${process.env.PATH}:${join(cache, BUSYBOX_FOLDER)}`,
           HOME: temporary,
           TMPDIR: temporary,
           XDG_CACHE_HOME: inStage("cache"),
