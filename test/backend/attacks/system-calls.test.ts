@@ -174,7 +174,7 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   {
-    what: "hold up whoever opens a font",
+    what: "block a process that opens a font",
     succeeds: async (mode) => {
       const { project, run } = await openStage(mode);
       const font = join(project.root, "font.otf");
