@@ -1,5 +1,5 @@
 /** A reporter for vitest: at the end, it names the tests that were skipped because this machine lacks something. */
-import type { Reporter, TestModule, Vitest } from "vitest/node";
+import type { Reporter, TestModule, TestSuite, Vitest } from "vitest/node";
 
 export default class SkippedTests implements Reporter {
   #isFiltered = false;
@@ -11,9 +11,19 @@ export default class SkippedTests implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     // With -t, tests of other names count as skipped as well.
     if (this.#isFiltered) return;
-    const skipped = modules.flatMap(({ relativeModuleId, children }) =>
-      Array.from(children.allTests("skipped"), ({ fullName }) => `  ${relativeModuleId}: ${fullName}\n`),
+    const skipped = modules.flatMap((module) =>
+      skippedIn(module).map((name) => `  ${module.relativeModuleId}: ${name}\n`),
     );
     if (skipped.length > 0) process.stdout.write(`Skipped on this machine:\n${skipped.join("")}`);
   }
+}
+
+/** The names of the skipped tests. A group that was skipped as a whole is one entry, with the number of its tests. */
+function skippedIn({ children }: TestModule | TestSuite): string[] {
+  return children.array().flatMap((child) => {
+    if (child.type === "test") return child.result().state === "skipped" ? [child.fullName] : [];
+    const { length: count } = [...child.children.allTests()];
+    const { length: skippedCount } = [...child.children.allTests("skipped")];
+    return skippedCount === count && count > 1 ? [`${child.fullName} (${count} tests)`] : skippedIn(child);
+  });
 }

@@ -7,7 +7,6 @@
  *     prepareNext ──> waiting ──take──────────> serves one request
  *                        └────no room, close──> discarded
  */
-import { setTimeout as delay } from "node:timers/promises";
 import type { RenderCommand } from "../../compile/command-line.ts";
 import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 
@@ -18,8 +17,9 @@ import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 const START_DELAY_MILLISECONDS = 3;
 
 /**
- * While renders run, only one render in so many has a waiting process replaced by one with another command line. Where requests have more
- * command lines than the pool has room for, most processes would otherwise be started in vain (measured with ten: 62 renders per second instead of 101).
+ * While renders run, a waiting process is replaced by one with another command line at most once in this many renders. Where
+ * requests have more command lines than the pool has room for, most processes would otherwise be started in vain (measured with
+ * ten: 62 renders per second instead of 101).
  */
 const RENDERS_PER_REPLACEMENT = 8;
 
@@ -87,7 +87,7 @@ export class WarmPool {
   /** Starts a process for the next request with this command line, in a moment, if there is room or the oldest process gives way. */
   prepareNext(command: RenderCommand): void {
     if (this.#maxWaiting === 0) return;
-    void delay(START_DELAY_MILLISECONDS).then(() => {
+    setTimeout(() => {
       if (this.#isClosed) return;
       const key = commandKey(command);
       const running = this.#running();
@@ -101,7 +101,7 @@ export class WarmPool {
       prepared.catch(() => {});
       this.#waiting.push({ key, hasFonts, prepared });
       this.#discardOldest(this.#waiting.length - this.#maxWaiting);
-    });
+    }, START_DELAY_MILLISECONDS);
   }
 
   /**

@@ -79,7 +79,7 @@ describe("an object with the reserved key", () => {
     [`{"$__toml_private_datetimf":"12:00:00"}`, 0],
     [`{"a":{${KEY}:"12:00:00"},${KEY}:"12:00:00"}`, 1],
     [`${"[".repeat(126)}{${KEY}:"12:00:00"}${"]".repeat(126)}`, 1],
-  ])("in %s makes so many dates: %i", (data, count) => {
+  ])("in %s causes this many errors: %i", (data, count) => {
     const errors = errorsOf(problemOf(`{"source":"x","data":${data}}`));
     expect(errors.filter((error) => error.endsWith("reserved_key"))).toHaveLength(count);
     expect(errors).toHaveLength(count);

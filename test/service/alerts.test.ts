@@ -80,7 +80,7 @@ const ONE = { ...DEPLOYMENT, origin: "backend-1" };
 /** For alerts whose expression keeps the labels of the scrape. */
 const SCRAPED = { ...ONE, instance: "edge:443" };
 
-/** After so many minutes, with these series in place of the idle service's or beside them, these alerts fire and no other. */
+/** After `minutes`, with these series in place of the idle service's or beside them, these alerts fire and no other. */
 type Case = readonly [name: string, minutes: number, series: Series, ...firing: readonly Firing[]];
 
 /** What Prometheus adds when it finds these backends and scrapes them. One may be found and not answer. */
@@ -420,7 +420,7 @@ describe("deploy/alerts.yml", () => {
 });
 
 describe("exactly the expected alerts fire for", () => {
-  // Another deployment that is well hides nothing, and adds nothing.
+  // A second, healthy deployment must neither hide alerts nor add any.
   const besides = ['job="other"', 'job="edge",namespace="other"'].flatMap((labels) =>
     CASES.filter(([, minutes]) => minutes < LENGTH).map(([name, minutes, series, ...firing]): Case => {
       return [`${name}, beside ${labels}`, minutes, { ...otherDeployment(labels), ...series }, ...firing];

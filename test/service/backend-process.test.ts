@@ -225,7 +225,7 @@ describe("the backend stops", () => {
         ...NO_TIME_LIMIT,
       });
       const answers = [1, 2].map(() => send(backend));
-      // Whoever awaits them hears of it; until then nobody may call a rejection unhandled.
+      // The caller that awaits them gets the rejection; until then it must not count as unhandled.
       for (const answer of answers) answer.catch(() => {});
       await expect.poll(async () => /^service_renders_waiting 1$/m.test(await metricsOf(backend))).toBe(true);
       backend.child.kill("SIGTERM");

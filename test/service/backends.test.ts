@@ -21,7 +21,7 @@ interface Stage {
   readonly url: URL;
   readonly origins: readonly ScriptedBackend[];
   render(body?: string): Promise<Response>;
-  /** The texts of so many renders, one after another, and of more until the backend has been asked. */
+  /** The texts of `count` renders, one after another, and of more until `asked` has received a request. */
   renderMany(count: number, asked?: ScriptedBackend): Promise<string[]>;
 }
 

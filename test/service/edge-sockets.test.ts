@@ -188,7 +188,7 @@ describe("refused bodies", () => {
   const answeredOf = (clients: readonly { isAnswered: boolean }[]) => clients.filter(({ isAnswered }) => isAnswered);
 
   /**
-   * So many clients that write, once all have been taken in: those that are not answered are being read. On a busy machine, a
+   * `count` clients that write, once all have been taken in: those that are not answered are being read. On a busy machine, a
    * byte may come later than after the half second that the edge waits for it, or the last client after the five seconds for
    * which it reads the first; then all begins again.
    */

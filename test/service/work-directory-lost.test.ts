@@ -14,7 +14,7 @@ import { expectProblem } from "../support/problems.ts";
 import { processesOf, typstProcessesOf } from "../support/processes.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { renderInit } from "../support/test-backend.ts";
-import { SANDBOXES } from "../support/test-sandbox.ts";
+import { eachSandbox, MODES } from "../support/test-sandbox.ts";
 import { backendEnvironment } from "../support/test-service.ts";
 import { typstPath } from "../support/typst-path.ts";
 
@@ -68,21 +68,18 @@ const REMOVALS: [SandboxMode, string][] = [
 ];
 
 describe("a work directory that loses something", () => {
-  it.each(REMOVALS.filter(([mode]) => mode === "none" || SANDBOXES.includes(mode)))(
-    "ends its idle backend with one line and exit code 1 (%s, '%s')",
-    async (mode, name) => {
-      const workDirectory = await temporaryFolder();
-      const backend = await start(workDirectory, { SERVICE_SANDBOX: mode });
-      await rm(join(workDirectory, name), { recursive: true });
-      const { exitCode, errors } = await endOf(backend);
-      expect([exitCode, errors]).toEqual([
-        1,
-        [expect.stringMatching(/^"[^"]+" is missing from the work directory .*: /)],
-      ]);
-    },
-  );
+  eachSandbox(it, REMOVALS)("ends its idle backend with one line and exit code 1 (%s, '%s')", async (mode, name) => {
+    const workDirectory = await temporaryFolder();
+    const backend = await start(workDirectory, { SERVICE_SANDBOX: mode });
+    await rm(join(workDirectory, name), { recursive: true });
+    const { exitCode, errors } = await endOf(backend);
+    expect([exitCode, errors]).toEqual([
+      1,
+      [expect.stringMatching(/^"[^"]+" is missing from the work directory .*: /)],
+    ]);
+  });
 
-  it.each([...SANDBOXES, "none"])("leaves no process behind, and the next backend serves (%s)", async (mode) => {
+  eachSandbox(it, MODES)("leaves no process behind, and the next backend serves (%s)", async (mode) => {
     const workDirectory = await temporaryFolder();
     const settings = { SERVICE_SANDBOX: mode, SERVICE_WARM_RENDERS: "1" };
     const first = await start(workDirectory, settings);

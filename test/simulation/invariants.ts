@@ -44,7 +44,7 @@ const UNANSWERED_PROBE_GAP_MILLISECONDS = 1000;
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 30_000;
 /** A backend counts as healthy if it has been healthy for this long. */
-const WELL_MILLISECONDS = 60_000;
+const HEALTHY_MILLISECONDS = 60_000;
 /** The longest silence before a backend is given up: that of two probes, because one during which it answers something is repeated. */
 const MAX_SILENCE_MILLISECONDS = 13_500;
 
@@ -549,7 +549,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) =
       const tried = attempts.slice(0, place + 1).map((attempt) => attempt.backend);
       const other = backends.find(
         ({ index }) =>
-          !tried.includes(index) && disturbances.isClear(edge, index, beganAt - WELL_MILLISECONDS, endedAt),
+          !tried.includes(index) && disturbances.isClear(edge, index, beganAt - HEALTHY_MILLISECONDS, endedAt),
       );
       if (other !== undefined) return `${Math.round(endedAt - beganAt)} ms at backend ${backend}`;
     }

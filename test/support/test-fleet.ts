@@ -262,7 +262,7 @@ export class Load {
     this.#isAwaited = false;
   }
 
-  /** Waits until so many more renders have succeeded. */
+  /** Waits until this many more renders have succeeded. */
   async more(renders: number): Promise<void> {
     const goal = this.#milliseconds.length + renders;
     await this.during(this.#until(() => this.#milliseconds.length >= goal || this.#lost.length >= 100));

@@ -1,4 +1,5 @@
 /** A sandbox for a test, without a backend, to observe Typst inside it from the host. */
+import { format } from "node:util";
 import { inject, onTestFinished } from "vitest";
 import { Launcher } from "../../backend/launcher/launcher.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
@@ -49,6 +50,28 @@ export async function openTestSandbox(
 export const landlockObstacle =
   inject("setprivPath") === null ? "no setpriv of util-linux 2.41 or newer; npm run test:attacks fetches one" : null;
 
-/** The sandboxes that can be tested on this machine. */
-export const SANDBOXES: readonly SandboxMode[] =
-  landlockObstacle === null ? ["bubblewrap", "landlock"] : ["bubblewrap"];
+/** A mode, and what else distinguishes a case. */
+type SandboxCase = readonly [mode: SandboxMode, ...values: string[]];
+
+export const SANDBOXES: readonly SandboxCase[] = [["bubblewrap"], ["landlock"]];
+/** The sandboxes, and none. */
+export const MODES: readonly SandboxCase[] = [...SANDBOXES, ["none"]];
+
+/**
+ * Like `it.each` or `describe.each`, but where Landlock cannot be tested, its cases are skipped, and their names say why.
+ *
+ * @param define `it` or `describe`.
+ */
+export const eachSandbox =
+  <Case extends SandboxCase>(
+    define: { skipIf(condition: boolean): (name: string, run: () => void | Promise<void>) => unknown },
+    cases: readonly Case[],
+  ) =>
+  (name: string, run: (...values: Case) => void | Promise<void>): void => {
+    for (const one of cases) {
+      const [mode, ...values] = one;
+      const obstacle = mode === "landlock" ? landlockObstacle : null;
+      const title = obstacle === null ? mode : `${mode} [skipped: ${obstacle}]`;
+      define.skipIf(obstacle !== null)(format(name, title, ...values), () => run(...one));
+    }
+  };

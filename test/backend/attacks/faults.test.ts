@@ -26,7 +26,7 @@ import {
   startTestBackend,
   type TestBackend,
 } from "../../support/test-backend.ts";
-import { landlockObstacle } from "../../support/test-sandbox.ts";
+import { eachSandbox } from "../../support/test-sandbox.ts";
 import { backendEnvironment } from "../../support/test-service.ts";
 import { readZip } from "../../support/zip-reader.ts";
 
@@ -46,40 +46,41 @@ const send = ({ url }: LocalBackend, body: object) =>
   fetch(new URL("/v1/render", url), renderInit(body, { headers: { Connection: "close" } }));
 
 describe("a backend that is killed in the middle of renders", () => {
-  it.each([["bubblewrap", "0"], ["bubblewrap", "2"], ...(landlockObstacle === null ? [["landlock", "0"]] : [])])(
-    "takes every Typst with it, and the next backend cleans up (%s, %s warm)",
-    async (sandbox = "", warm = "") => {
-      const folder = await makeTemporaryFolder("faults-test-");
-      const settings = {
-        SERVICE_WORK_DIRECTORY: folder,
-        SERVICE_SANDBOX: sandbox,
-        SERVICE_WARM_RENDERS: warm,
-        SERVICE_MAX_CONCURRENT_RENDERS: "3",
-        ...NO_TIME_LIMIT,
-      };
-      const first = await startProcess(settings);
-      for (const output of [{}, ZIP_OF_SVG]) expect((await send(first, { source: "x", output })).status).toBe(200);
-      const answers = [{}, ZIP_OF_SVG].map((output) => send(first, { source: ENDLESS, output }).catch(() => "lost"));
-      await expect.poll(() => typstProcessesOf(folder).length).toBe(2);
-      // Leaves a process that waits, where processes are started ahead.
-      expect((await send(first, { source: "x" })).status).toBe(200);
-      await expect.poll(() => typstProcessesOf(folder).length).toBe(warm === "0" ? 2 : 3);
-      const pids = typstProcessesOf(folder);
-      onTestFinished(() => {
-        for (const pid of pids) if (processesOf(folder).includes(pid)) process.kill(pid, "SIGKILL");
-      });
-      first.process.kill("SIGKILL");
-      await once(first.process, "exit");
-      expect(await Promise.all(answers)).toEqual(["lost", "lost"]);
-      await expect.poll(() => processesOf(folder)).toEqual([]);
-      expect((await projectsIn(folder)).length).toBeGreaterThanOrEqual(2);
-      const next = await startProcess({ ...settings, SERVICE_WARM_RENDERS: "0" });
-      expect(await projectsIn(folder)).toEqual([]);
-      expect((await send(next, { source: "x" })).status).toBe(200);
-      await next.stop();
-      expect(processesOf(folder)).toEqual([]);
-    },
-  );
+  eachSandbox(it, [
+    ["bubblewrap", "0"],
+    ["bubblewrap", "2"],
+    ["landlock", "0"],
+  ])("takes every Typst with it, and the next backend cleans up (%s, %s warm)", async (sandbox = "", warm = "") => {
+    const folder = await makeTemporaryFolder("faults-test-");
+    const settings = {
+      SERVICE_WORK_DIRECTORY: folder,
+      SERVICE_SANDBOX: sandbox,
+      SERVICE_WARM_RENDERS: warm,
+      SERVICE_MAX_CONCURRENT_RENDERS: "3",
+      ...NO_TIME_LIMIT,
+    };
+    const first = await startProcess(settings);
+    for (const output of [{}, ZIP_OF_SVG]) expect((await send(first, { source: "x", output })).status).toBe(200);
+    const answers = [{}, ZIP_OF_SVG].map((output) => send(first, { source: ENDLESS, output }).catch(() => "lost"));
+    await expect.poll(() => typstProcessesOf(folder).length).toBe(2);
+    // Leaves a process that waits, where processes are started ahead.
+    expect((await send(first, { source: "x" })).status).toBe(200);
+    await expect.poll(() => typstProcessesOf(folder).length).toBe(warm === "0" ? 2 : 3);
+    const pids = typstProcessesOf(folder);
+    onTestFinished(() => {
+      for (const pid of pids) if (processesOf(folder).includes(pid)) process.kill(pid, "SIGKILL");
+    });
+    first.process.kill("SIGKILL");
+    await once(first.process, "exit");
+    expect(await Promise.all(answers)).toEqual(["lost", "lost"]);
+    await expect.poll(() => processesOf(folder)).toEqual([]);
+    expect((await projectsIn(folder)).length).toBeGreaterThanOrEqual(2);
+    const next = await startProcess({ ...settings, SERVICE_WARM_RENDERS: "0" });
+    expect(await projectsIn(folder)).toEqual([]);
+    expect((await send(next, { source: "x" })).status).toBe(200);
+    await next.stop();
+    expect(processesOf(folder)).toEqual([]);
+  });
 });
 
 /** Whether this process may mount, itself or by the attack suite's helper. */

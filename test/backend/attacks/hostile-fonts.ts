@@ -8,7 +8,7 @@ const MAX_UINT32 = 0xffffffff;
 const TABLE_RECORDS_START = 12;
 const TABLE_RECORD_BYTES = 16;
 
-/** The font cut off after so many bytes, for each of `count` places: the first of them in its header, then ever wider. */
+/** The font truncated at `count` lengths, the first within its header, then at ever wider intervals. */
 export function truncations(font: Buffer, count: number): Buffer[] {
   return Array.from({ length: count }, (_, index) => font.subarray(0, Math.floor(font.length ** (index / count))));
 }
@@ -66,7 +66,7 @@ export function boundlessCollection(): Buffer {
   return header;
 }
 
-/** A collection that holds one font so many times. */
+/** A collection that holds one font `count` times. */
 export function repeatedCollection(font: Buffer, count: number): Buffer {
   const start = 12 + 4 * count;
   return Buffer.concat([collectionHeader(new Array<number>(count).fill(start)), fontAt(tablesOf(font), start)]);
@@ -77,7 +77,7 @@ export function recursiveCollection(): Buffer {
   return collectionHeader([0, 0, 0]);
 }
 
-/** Glyphs in a row each of which is twice the next: of so many, the first has 2^(n - 1) times the outline of the last. */
+/** Chains of glyphs in which each is the next one twice: the first has 2^(chainLength - 1) times the outline of the last. */
 export function withGlyphsThatDouble(font: Buffer, chainLength: number): Buffer {
   const tables = tablesOf(font);
   const head = Buffer.from(tables.get("head") ?? []);

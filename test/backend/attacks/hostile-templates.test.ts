@@ -37,8 +37,6 @@ const LIMITS = {
   ...memoryOf(512),
   SERVICE_MAX_OUTPUT_BYTES: String(MAX_OUTPUT_BYTES),
 };
-/** For attacks that end by themselves, however slow the machine is. */
-const PATIENT = NO_TIME_LIMIT;
 
 interface Template {
   readonly source: string;
@@ -82,8 +80,8 @@ async function expectStopped(attack: Attack, code: ContractCode): Promise<void> 
 }
 
 /** The same for an attack that ends by itself, even on a slow machine. */
-const expectPatientlyStopped = (attack: Attack, code: ContractCode) =>
-  expectStopped({ ...attack, settings: { ...PATIENT, ...attack.settings } }, code);
+const expectStoppedWithoutTimeLimit = (attack: Attack, code: ContractCode) =>
+  expectStopped({ ...attack, settings: { ...NO_TIME_LIMIT, ...attack.settings } }, code);
 
 /** The same source with a great number and, harmless, with a small one. */
 const scaled = (source: (number: number) => string, great: number, small: number): Attack => ({
@@ -175,10 +173,10 @@ describe("a template does not read", () => {
     ["a package of the public index", importing("@preview/cetz:0.3.0")],
     ["a package of the machine", importing("@local/secrets:0.1.0")],
     ["a package by a name that is a path", importing("@../secrets:0.1.0")],
-  ])("%s", (_what, attack) => expectPatientlyStopped(attack, "template_compile_failed"));
+  ])("%s", (_what, attack) => expectStoppedWithoutTimeLimit(attack, "template_compile_failed"));
 
   it("the directory of another render, even if it knows the path", async () => {
-    const backend = await limitedBackend(PATIENT);
+    const backend = await limitedBackend(NO_TIME_LIMIT);
     const over = new AbortController();
     const body = { source: ENDLESS, files: { "secret.txt": textFile("the secret") } };
     const victim = backend.render(body, { signal: over.signal });
@@ -217,12 +215,15 @@ describe("a template that never ends is stopped at the render timeout", () => {
   ])("%s", (_what, attack) => expectStopped(attack, "render_timeout"));
 
   it("or when its processor time is used up", () =>
-    expectPatientlyStopped({ ...ENDLESS_WORK, settings: { SERVICE_RENDER_CPU_SECONDS: "1" } }, "render_timeout"));
+    expectStoppedWithoutTimeLimit(
+      { ...ENDLESS_WORK, settings: { SERVICE_RENDER_CPU_SECONDS: "1" } },
+      "render_timeout",
+    ));
 });
 
 const growing = (count: number, piece: string) => `#let all = ()\n#for i in range(${count}) { all.push(${piece}) }`;
 const square = (points: number) => `#set page(width: ${points}pt, height: ${points}pt)\nx`;
-/** Content in content, so many times. */
+/** Boxes nested `depth` levels deep. */
 const boxes = (depth: number) => `#let c = [x]\n#for i in range(${depth}) { c = box(c) }\n#c`;
 
 describe("a template that exhausts memory has failed to compile", () => {
@@ -246,7 +247,7 @@ describe("a template that exhausts memory has failed to compile", () => {
       "three million shapes in a compressed SVG",
       image("a.svg", binaryFile(compressedSvg(3_000_000)), binaryFile(compressedSvg(3))),
     ],
-  ])("%s", (_what, attack) => expectPatientlyStopped(attack, "template_compile_failed"));
+  ])("%s", (_what, attack) => expectStoppedWithoutTimeLimit(attack, "template_compile_failed"));
 });
 
 describe("a template that Typst itself refuses has failed to compile", () => {
@@ -302,7 +303,7 @@ describe("a template that Typst itself refuses has failed to compile", () => {
         control: { source: '#("a" * 9).matches(regex("(a{1,9}){1,9}")).len()' },
       },
     ],
-  ])("%s", (_what, attack) => expectPatientlyStopped(attack, "template_compile_failed"));
+  ])("%s", (_what, attack) => expectStoppedWithoutTimeLimit(attack, "template_compile_failed"));
 });
 
 /** A signal that the memory limit does not explain is a failure of the service (docs/api.md#codes). */
@@ -317,7 +318,7 @@ describe("a template that overflows Typst's stack is a failed render, and the se
       "by elements in elements",
       scaledFile('#let tree = xml("a.xml")', "a.xml", (depth) => nested("<a>", "</a>", depth), 100_000, 10),
     ],
-  ])("%s", (_what, attack) => expectPatientlyStopped(attack, "render_failed"));
+  ])("%s", (_what, attack) => expectStoppedWithoutTimeLimit(attack, "render_failed"));
 });
 
 describe("a template that makes too much is stopped by the limits of its output", () => {
@@ -377,11 +378,11 @@ describe("a template that makes too much is stopped by the limits of its output"
     ],
     ["a single SVG that is too large", "output_too_large", { ...manyShapes, output: { format: "svg" } }],
   ])("%s", async (_what, code, attack) => {
-    await expectPatientlyStopped(attack, code);
+    await expectStoppedWithoutTimeLimit(attack, code);
   });
 
   it("and 64 large pages within the limits are rendered", async () => {
-    const backend = await limitedBackend(PATIENT);
+    const backend = await limitedBackend(NO_TIME_LIMIT);
     const source = "#set page(width: 1500pt, height: 1500pt)\n#for i in range(64) { [#i]; pagebreak(weak: true) }";
     const [answer] = await Promise.all([backend.render({ source, output: ZIP_OF_PNG }), expectOrdinaryRender(backend)]);
     expect(answer.status).toBe(200);

@@ -23,7 +23,7 @@ import {
   PROCESSORS,
   REFUSED_CALLS,
 } from "../../support/system-calls.ts";
-import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
+import { eachSandbox, openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
 
 const PERL = "/usr/bin/perl";
 
@@ -103,7 +103,7 @@ const LIMITED_HERE = LIMITED_CALLS.filter(({ call }) => call in numbers());
 const outcomeOf = (attempts: readonly Attempt[], outcome: unknown) =>
   Object.fromEntries(attempts.map(([what]) => [what, outcome]));
 
-describe.each(SANDBOXES)("%s, asked for a system call", (mode) => {
+eachSandbox(describe, SANDBOXES)("%s, asked for a system call", (mode) => {
   it.each(LIMITED_HERE)("allows $call only for this: $why", async ({ call, allowed, refused, errno = EPERM }) => {
     expect(await attempt(mode, call, [...allowed, ...refused])).toEqual({
       ...outcomeOf(allowed, expect.not.stringMatching(`^(?:${EPERM}|${errno})$`)),
@@ -198,7 +198,7 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   {
-    what: "hold up whoever opens a font",
+    what: "block a process that opens a font",
     succeeds: async (mode) => {
       const { project, run } = await openStage(mode);
       const font = join(project.root, "font.otf");
@@ -281,7 +281,7 @@ describe("a program in place of Typst", () => {
     expect(await succeeds("none")).toBe(true);
   });
 
-  describe.each(SANDBOXES)("in %s", (mode) => {
+  eachSandbox(describe, SANDBOXES)("in %s", (mode) => {
     it("runs, so the tests here are meaningful", async () => {
       const { run } = await openStage(mode);
       const { end, output } = await run('print "it runs"; exit 3');

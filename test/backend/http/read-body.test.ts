@@ -27,7 +27,7 @@ async function closedMessage(): Promise<IncomingMessage> {
   return message;
 }
 
-/** Pushes a chunk of a body each time that so many milliseconds have passed. */
+/** Pushes `count` chunks of a body, one every `milliseconds`. */
 async function pushEvery(milliseconds: number, count: number, message: IncomingMessage): Promise<void> {
   for (let chunk = 0; chunk < count; chunk++) {
     await vi.advanceTimersByTimeAsync(milliseconds);

@@ -32,7 +32,7 @@ import {
 import { linkAsSh, SHELLS, type TestShell } from "../../support/shells.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
-import { openTestSandbox, PDF, SANDBOXES } from "../../support/test-sandbox.ts";
+import { eachSandbox, MODES, openTestSandbox, PDF } from "../../support/test-sandbox.ts";
 
 const { O_NONBLOCK, O_RDONLY } = constants;
 
@@ -453,7 +453,7 @@ function workingDirectoryOf(pid: number): string | null {
 }
 
 describe("a shell that dies", () => {
-  it.each([...SANDBOXES, "none"])(
+  eachSandbox(it, MODES)(
     "takes its render with it, and no other, and the next render gets a new shell (%s)",
     async (mode) => {
       const backend = await startBackendWithTwoSlots({ SERVICE_SANDBOX: mode, ...NO_TIME_LIMIT });

@@ -31,9 +31,7 @@ import {
 } from "../../support/processes.ts";
 import { linkAsSh, SHELLS } from "../../support/shells.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { landlockObstacle, openTestSandbox, PAGES, PDF, type TestSandbox } from "../../support/test-sandbox.ts";
-
-const landlockTitle = landlockObstacle === null ? "landlock" : `landlock (skipped: ${landlockObstacle})`;
+import { eachSandbox, openTestSandbox, PAGES, PDF, SANDBOXES, type TestSandbox } from "../../support/test-sandbox.ts";
 
 /** Much longer than the kernel takes. */
 const END_TIMEOUT_MILLISECONDS = 20_000;
@@ -46,11 +44,7 @@ describe("the probe", () => {
     expect(await probeSandbox(settings, sandbox, launcher)).toEqual({ compiles: true, escapes: ESCAPES });
   });
 
-  it("stays inside bubblewrap and compiles there", () => expectHeld("bubblewrap"));
-
-  it.skipIf(landlockObstacle !== null)(`stays inside ${landlockTitle} and compiles there`, () =>
-    expectHeld("landlock"),
-  );
+  eachSandbox(it, SANDBOXES)("stays inside %s and compiles there", expectHeld);
 
   it("finds a hole in a sandbox", async () => {
     const { settings, sandbox, launcher } = await openTestSandbox("bubblewrap");
@@ -125,16 +119,11 @@ describe("a symbolic link in a render directory", () => {
     ["to a device", () => "/dev/zero"],
   ];
 
-  it.each(LINKS)("%s leads nowhere in bubblewrap", async (_what, linkTo, path) => {
-    expect(await readThrough("bubblewrap", linkTo, path)).toEqual({ kind: "exited", exitCode: 1 });
+  eachSandbox(describe, SANDBOXES)("in %s", (mode) => {
+    it.each(LINKS)("%s leads nowhere", async (_what, linkTo, path) => {
+      expect(await readThrough(mode, linkTo, path)).toEqual({ kind: "exited", exitCode: 1 });
+    });
   });
-
-  it.skipIf(landlockObstacle !== null).each(LINKS)(
-    `%s leads nowhere in ${landlockTitle}`,
-    async (_what, linkTo, path) => {
-      expect(await readThrough("landlock", linkTo, path)).toEqual({ kind: "exited", exitCode: 1 });
-    },
-  );
 
   it.each(LINKS.slice(0, 3))(
     "%s is followed without a sandbox, so the tests above are meaningful",
@@ -184,19 +173,14 @@ function limitsOf(pid: number): Record<string, string> {
   );
 }
 
-describe.each<[string, SandboxMode, boolean]>([
-  ["bubblewrap", "bubblewrap", false],
-  [landlockTitle, "landlock", landlockObstacle !== null],
-])("a Typst in %s", (_title, mode, isSkipped) => {
-  const test = it.skipIf(isSkipped);
-
-  test("has no capability, can get none, and has a seccomp filter", async () => {
+eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
+  it("has no capability, can get none, and has a seccomp filter", async () => {
     const { pid } = await waitingTypst(mode);
     expect(processStatus(pid)).toMatchObject({ ...NO_CAPABILITIES, NoNewPrivs: "1", Seccomp: "2" });
     if (canEmptyBoundingSet(mode)) expect(processStatus(pid).CapBnd).toBe("0000000000000000");
   });
 
-  test("has no environment variables but its time zone and those of its allocator", async () => {
+  it("has no environment variables but its time zone and those of its allocator", async () => {
     const { pid } = await waitingTypst(mode, { TYPST_ROOT: "/", SERVICE_BACKEND_TOKENS: "secret" });
     const variables = readProc(`${pid}/environ`).split("\0");
     // bubblewrap adds the working directory, and so does a shell script in place of setpriv; bash adds a number.
@@ -206,7 +190,7 @@ describe.each<[string, SandboxMode, boolean]>([
     expect(own.toSorted()).toEqual([...allocator, "TZ=UTC"]);
   });
 
-  test("ends with the process that started it, even if nothing cleans up", async () => {
+  it("ends with the process that started it, even if nothing cleans up", async () => {
     const { pid } = await waitingTypst(mode);
     const ancestors = [pid];
     while (ancestors[0] !== process.pid) ancestors.unshift(Number(processStatus(ancestors[0] ?? 0).PPid));
@@ -217,7 +201,7 @@ describe.each<[string, SandboxMode, boolean]>([
     expect(isRunning(pid)).toBe(false);
   });
 
-  test("has its resource limits and cannot raise them", async () => {
+  it("has its resource limits and cannot raise them", async () => {
     const { pid } = await waitingTypst(mode, {
       SERVICE_RENDER_MEMORY_BYTES: "268435456",
       SERVICE_MAX_OUTPUT_BYTES: "1000000",
@@ -237,7 +221,7 @@ describe.each<[string, SandboxMode, boolean]>([
     expect(hard).toBeLessThanOrEqual(soft + 5);
   });
 
-  test("has no open descriptors but its streams", async () => {
+  it("has no open descriptors but its streams", async () => {
     const { pid } = await waitingTypst(mode);
     // Descriptors that this process has inherited are open in every child too.
     const inherited = new Set(openDescriptors(process.pid));

@@ -18,7 +18,7 @@ import { packageArchive, packageManifest, startPackageRegistry } from "../../sup
 import { expectProblem } from "../../support/problems.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { startTemporaryBackend } from "../../support/test-backend.ts";
-import { SANDBOXES } from "../../support/test-sandbox.ts";
+import { eachSandbox, MODES } from "../../support/test-sandbox.ts";
 
 const LETTER = { namespace: "preview", name: "letter", version: "1.0.0" };
 const EMBEDDED = ["DejaVu Sans Mono", "Libertinus Serif", "New Computer Modern", "New Computer Modern Math"];
@@ -40,7 +40,7 @@ async function packageFolder(): Promise<string> {
   return folder;
 }
 
-describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
+eachSandbox(describe, MODES)("in %s", (sandbox) => {
   it("fonts and packages are those that a render finds", async () => {
     const backend = await startTemporaryBackend({
       SERVICE_SANDBOX: sandbox,

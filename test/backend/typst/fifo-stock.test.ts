@@ -13,7 +13,7 @@ async function openStock({ mkfifoPath = "mkfifo", timeoutMilliseconds = 60_000 }
   return { stock: new FifoStock({ workDirectory, mkfifoPath }, launcher, timeoutMilliseconds), workDirectory };
 }
 
-/** Takes so many FIFOs into one folder. */
+/** Takes `count` FIFOs into one folder. */
 async function takeInto(folder: string, stock: FifoStock, count: number): Promise<(string | null)[]> {
   await mkdir(folder, { recursive: true });
   return Promise.all(Array.from({ length: count }, () => stock.moveInto(folder)));

@@ -10,7 +10,7 @@ import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
-import { SANDBOXES } from "../../support/test-sandbox.ts";
+import { eachSandbox, MODES } from "../../support/test-sandbox.ts";
 import { typstPath } from "../../support/typst-path.ts";
 
 const REGULAR = "LiberationSans-Regular.ttf";
@@ -38,7 +38,7 @@ async function packageFolder(): Promise<string> {
   return folder;
 }
 
-describe.each([...SANDBOXES, "none"])("in %s", (sandbox) => {
+eachSandbox(describe, MODES)("in %s", (sandbox) => {
   it("every render can use a folder of fonts, and a PDF contains a font of it", async () => {
     const [withFonts, without] = await Promise.all([
       startBackendIn(sandbox, { SERVICE_FONT_PATHS: LIBERATION_FOLDER }),

@@ -23,7 +23,7 @@ import { expectProblem } from "../../support/problems.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
-import { openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
+import { eachSandbox, MODES, openTestSandbox } from "../../support/test-sandbox.ts";
 
 type Files = Readonly<Record<string, SentFile>>;
 
@@ -49,7 +49,7 @@ async function statusOf(backend: TestBackend, body: object): Promise<number> {
   return answer.status;
 }
 
-describe.each([...SANDBOXES, "none"])("in %s a font of the files", (sandbox) => {
+eachSandbox(describe, MODES)("in %s a font of the files", (sandbox) => {
   let backend: TestBackend;
 
   beforeAll(async () => {

@@ -11,7 +11,7 @@ import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { ENDLESS } from "../../support/bombs.ts";
 import { typstProcessesOf } from "../../support/processes.ts";
 import { textFile } from "../../support/request-files.ts";
-import { openTestSandbox, PAGES, PDF, SANDBOXES } from "../../support/test-sandbox.ts";
+import { eachSandbox, MODES, openTestSandbox, PAGES, PDF } from "../../support/test-sandbox.ts";
 
 const COMMAND: RenderCommand = { output: PDF, bringsFonts: false };
 
@@ -34,7 +34,7 @@ function fill(directory: RenderDirectory, keys: readonly string[]) {
   return directory.fill(body, parsed.request, new AbortController().signal);
 }
 
-describe.each([...SANDBOXES, "none"] as const)("in %s, a render directory", (mode) => {
+eachSandbox(describe, MODES)("in %s, a render directory", (mode) => {
   async function openSupervisor() {
     const { settings, sandbox, launcher } = await openTestSandbox(mode);
     const supervisor = new TypstSupervisor(settings, sandbox, launcher);

@@ -17,7 +17,7 @@ import { expectProblem } from "../../support/problems.ts";
 import { ageSeconds, processesOf, processStatus, typstProcessesOf } from "../../support/processes.ts";
 import { binaryFile } from "../../support/request-files.ts";
 import { renderInit, startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
-import { SANDBOXES } from "../../support/test-sandbox.ts";
+import { eachSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
 import { backendEnvironment } from "../../support/test-service.ts";
 
 /** More than a FIFO holds. */
@@ -70,7 +70,7 @@ function jam(waiting: { pid: number; fifo: string }): { begun(): Promise<void> }
   };
 }
 
-describe.each(SANDBOXES)("a process that waits for its text in %s", (mode) => {
+eachSandbox(describe, SANDBOXES)("a process that waits for its text in %s", (mode) => {
   const SANDBOX = { SERVICE_SANDBOX: mode };
 
   it("has a FIFO with a name that no file of a request can have and that cannot be guessed", async () => {

@@ -1,6 +1,5 @@
 /** When the pool starts a process, and which it discards for it. What the processes do is in warm-starts.test.ts. */
-import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { WarmPool } from "../../../backend/typst/warm-pool.ts";
 import type { RenderCommand } from "../../../compile/command-line.ts";
 import { PAGES, PDF } from "../../support/test-sandbox.ts";
@@ -8,8 +7,11 @@ import { PAGES, PDF } from "../../support/test-sandbox.ts";
 const COMMAND: RenderCommand = { output: PDF, bringsFonts: false };
 const OTHER_COMMAND: RenderCommand = { output: PAGES, bringsFonts: false };
 const SLOTS = 2;
-/** Longer than a pool waits after a render. Timers fire in the order of their times. */
+/** Longer than a pool waits after a render. */
 const DECIDED_MILLISECONDS = 10;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
 /** A pool of one process, whose processes are never ready. */
 function makePool() {
@@ -21,12 +23,12 @@ function makePool() {
   };
   const pool = new WarmPool({ start, discard: async () => {} }, 1, SLOTS, () => running);
   return {
-    /** Ends a render while so many others run. @returns the processes that were started for the next one. */
+    /** Ends a render while `stillRunning` others run. @returns the processes that were started for the next one. */
     endRender: async (command: RenderCommand, stillRunning: number): Promise<readonly string[]> => {
       running = stillRunning;
       const before = starts.length;
       pool.prepareNext(command);
-      await delay(DECIDED_MILLISECONDS);
+      await vi.advanceTimersByTimeAsync(DECIDED_MILLISECONDS);
       return starts.slice(before);
     },
   };

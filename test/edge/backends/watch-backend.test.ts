@@ -3,46 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { AnswerContent, BackendAnswer } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { probeDueBackends, watchBackend } from "../../../edge/backends/watch-backend.ts";
-import type { WallClock } from "../../../edge/clock.ts";
 import type { BackendLoad } from "../../../protocol/backend-load.ts";
-
-/** A clock that stands still until `passTo`. */
-class StillClock implements WallClock {
-  #now = 0;
-  #due: { readonly at: number; readonly callback: () => void }[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  wait(milliseconds: number): Promise<void> {
-    return new Promise((resolve) => this.after(milliseconds, resolve));
-  }
-
-  after(milliseconds: number, callback: () => void): () => void {
-    const due = { at: this.#now + milliseconds, callback };
-    this.#due.push(due);
-    return () => {
-      this.#due = this.#due.filter((other) => other !== due);
-    };
-  }
-
-  get timers(): number {
-    return this.#due.length;
-  }
-
-  async passTo(time: number): Promise<void> {
-    for (;;) {
-      const [next] = this.#due.filter(({ at }) => at <= time).sort((left, right) => left.at - right.at);
-      if (next === undefined) break;
-      this.#now = next.at;
-      this.#due = this.#due.filter((other) => other !== next);
-      next.callback();
-      await scheduler.wait(0);
-    }
-    this.#now = time;
-  }
-}
+import { StillClock } from "../still-clock.ts";
 
 interface Watch {
   readonly clock: StillClock;

@@ -1,16 +1,26 @@
 /** The memory for bodies in one isolate: which request gets it, which waits, and which gets none. */
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { BodyMemory, type BodyReservation, HeldBody } from "../../../edge/body/body-memory.ts";
+import { StillClock } from "../still-clock.ts";
 
 const LIFETIME_MILLISECONDS = 60_000;
 
-const memoryFor = (maxBytes: number, largestBodyBytes: number) => new BodyMemory(largestBodyBytes, maxBytes);
+let clock: StillClock;
+beforeEach(() => {
+  clock = new StillClock();
+});
+
+const memoryFor = (maxBytes: number, largestBodyBytes: number) => new BodyMemory(largestBodyBytes, maxBytes, clock);
 const reserve = (memory: BodyMemory, owner = "a") => memory.reserve(owner, LIFETIME_MILLISECONDS);
 
-/** The result of a reservation within a few polls; "waits" when it has none yet. */
-async function growth(reservation: BodyReservation, bytes: number): Promise<boolean | "waits"> {
-  return Promise.race([reservation.growTo(bytes), scheduler.wait(100).then(() => "waits" as const)]);
+/** The result, if it comes within this time of the clock; otherwise "waits". */
+async function within<Result>(milliseconds: number, result: Promise<Result>): Promise<Result | "waits"> {
+  await clock.pass(milliseconds);
+  return Promise.race([result, Promise.resolve("waits" as const)]);
 }
+
+/** The result of a reservation within a few polls. */
+const growth = (reservation: BodyReservation, bytes: number) => within(100, reservation.growTo(bytes));
 
 describe("the memory for bodies", () => {
   it("is reserved as a body grows, and is freed once when it is released", async () => {
@@ -44,13 +54,14 @@ describe("the memory for bodies", () => {
     const finish = async (reservation: BodyReservation) => {
       for (const bytes of [1, 2, 4, 8, 16, 30]) {
         if (!(await reservation.growTo(bytes))) return false;
-        await scheduler.wait(1);
+        await clock.wait(1);
       }
       expect(memory.reservedBytes).toBeLessThanOrEqual(100);
       reservation.release();
       return true;
     };
-    expect(await Promise.all(reservations.map(finish))).toEqual(reservations.map(() => true));
+    const finished = Promise.all(reservations.map(finish));
+    expect(await within(LIFETIME_MILLISECONDS / 2, finished)).toEqual(reservations.map(() => true));
     expect(memory.reservedBytes).toBe(0);
   });
 
@@ -60,24 +71,19 @@ describe("the memory for bodies", () => {
     expect(await growth(oldest, 30)).toBe(true);
     expect(await growth(second, 30)).toBe(true);
     const waiting = third.growTo(30);
-    expect(await Promise.race([waiting, scheduler.wait(100)])).toBeUndefined();
+    expect(await within(100, waiting)).toBe("waits");
     second.release();
-    expect(await waiting).toBe(true);
+    expect(await within(100, waiting)).toBe(true);
   });
 
   it("is waited for until the deadline, however late the timers of a busy isolate fire", async () => {
-    const memory = memoryFor(100, 30);
-    for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
-    vi.useFakeTimers({ toFake: ["Date"] });
-    let looks = 0;
-    vi.spyOn(scheduler, "wait").mockImplementation(async () => {
+    let [now, looks] = [0, 0];
+    const wait = async () => {
       looks++;
-      vi.setSystemTime(Date.now() + 500);
-    });
-    onTestFinished(() => {
-      vi.useRealTimers();
-      vi.restoreAllMocks();
-    });
+      now += 500;
+    };
+    const memory = new BodyMemory(30, 100, { now: () => now, wait, after: () => () => {} });
+    for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
     expect(await reserve(memory).growTo(30)).toBe(false);
     expect([looks, memory.reservedBytes]).toEqual([10, 60]);
   });
@@ -88,13 +94,13 @@ describe("the memory for bodies", () => {
     for (const { reservation, bytes } of holders) await reservation.growTo(bytes);
     const waiting = Array.from({ length: 30 }, () => reserve(memory));
     const growths = waiting.map((reservation) => reservation.growTo(2));
-    await scheduler.wait(100);
+    await clock.pass(100);
     for (const { reservation } of holders) reservation.release();
-    await scheduler.wait(100);
+    await clock.pass(100);
     // Those that poll often have theirs; the others poll within a second.
     expect(memory.reservedBytes).toBe(32);
     for (const reservation of waiting.slice(0, 16)) reservation.release();
-    expect((await Promise.all(growths)).every((has) => has)).toBe(true);
+    expect(await within(1000, Promise.all(growths))).toEqual(waiting.map(() => true));
     for (const reservation of waiting) reservation.release();
     expect(memory.reservedBytes).toBe(0);
   });
@@ -119,7 +125,7 @@ describe("the memory for bodies", () => {
     const left = reserve(memory);
     const waiting = left.growTo(30);
     left.release();
-    expect(await waiting).toBe(false);
+    expect(await within(100, waiting)).toBe(false);
     expect(memory.reservationCount).toBe(2);
   });
 
@@ -144,7 +150,7 @@ describe("the memory for bodies", () => {
     async (max, largest) => {
       const memory = memoryFor(max, largest);
       expect(await growth(reserve(memory, "a"), largest)).toBe(true);
-      while ((await growth(reserve(memory, "a"), 1)) === true);
+      for (let count = 0; count < max && (await growth(reserve(memory, "a"), 1)) === true; count++);
       const share = Math.max(max - largest, largest + max / 16);
       expect(memory.reservedBytes).toBeLessThanOrEqual(share);
       expect(await growth(reserve(memory, "b"), Math.min(largest, 8))).toBe(true);

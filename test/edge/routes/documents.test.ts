@@ -141,12 +141,12 @@ describe("the document of the edge", () => {
   it("is gathered once for requests at the same time", async () => {
     vi.spyOn(Date, "now").mockRestore();
     const one = origin("a", WITH("chart"));
-    one.answer = async () => {
-      await scheduler.wait(50);
-      return Response.json(WITH("chart"));
-    };
+    const { promise: answer, resolve } = Promise.withResolvers<Response>();
+    one.answer = () => answer;
     const capabilities = new CommonCapabilities([one]);
-    const all = await Promise.all(Array.from({ length: 10 }, () => packagesOf(capabilities)));
+    const requests = Array.from({ length: 10 }, () => packagesOf(capabilities));
+    resolve(Response.json(WITH("chart")));
+    const all = await Promise.all(requests);
     expect(new Set(all.map((names) => names?.join()))).toEqual(new Set(["chart"]));
     expect(one.requests).toBe(1);
   });

@@ -1,0 +1,44 @@
+import type { WallClock } from "../../edge/clock.ts";
+
+/** A clock that stands still until `pass` or `passTo`. */
+export class StillClock implements WallClock {
+  #now = 0;
+  #due: { readonly at: number; readonly callback: () => void }[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  wait(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => this.after(milliseconds, resolve));
+  }
+
+  after(milliseconds: number, callback: () => void): () => void {
+    const due = { at: this.#now + milliseconds, callback };
+    this.#due.push(due);
+    return () => {
+      this.#due = this.#due.filter((other) => other !== due);
+    };
+  }
+
+  get timers(): number {
+    return this.#due.length;
+  }
+
+  async passTo(time: number): Promise<void> {
+    for (;;) {
+      // What the last callback has led to may wait for the clock, too.
+      await scheduler.wait(0);
+      const [next] = this.#due.filter(({ at }) => at <= time).sort((left, right) => left.at - right.at);
+      if (next === undefined) break;
+      this.#now = next.at;
+      this.#due = this.#due.filter((other) => other !== next);
+      next.callback();
+    }
+    this.#now = time;
+  }
+
+  pass(milliseconds: number): Promise<void> {
+    return this.passTo(this.#now + milliseconds);
+  }
+}
