@@ -59,7 +59,7 @@ export async function buildTypst(workFolder, signal) {
 /**
  * The options of cargo with which Typst is linked with static libraries, as the official release is: finding and relocating
  * the shared ones takes 1.3 ms of each start. The outputs are the same bytes (2026-11-23: PDF, SVG and PNG of the 3,745 documents
- * of Typst's own test suite). They are empty if this machine lacks one of these libraries, which it may: some distributions
+ * of Typst's own test suite). The list is empty if this machine lacks one of these libraries, which it may: some distributions
  * package them separately.
  *
  * The binary stays position-independent. Without that, a start takes another 1.1 ms less, but the addresses of its code are
