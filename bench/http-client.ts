@@ -27,8 +27,10 @@ export async function ask(
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(`${method} ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join("")}\r\n${body}`);
   const head = await readAnswer(socket);
-  kept.push(socket);
-  if (!head.startsWith("HTTP/1.1 200 ")) throw new Error(`${url.pathname}: ${head.slice(0, head.indexOf("\r"))}`);
+  // A server of HTTP/1.0, such as Python's, closes the connection.
+  if (head.startsWith("HTTP/1.0 ")) socket.destroy();
+  else kept.push(socket);
+  if (!/^HTTP\/1[.][01] 200 /.test(head)) throw new Error(`${url.pathname}: ${head.slice(0, head.indexOf("\r"))}`);
 }
 
 /** Reads one answer to its end. @returns its head. */
