@@ -1,7 +1,7 @@
 /**
  * `npm run bench:render`: compares rendering through the backend with `typst compile` of the same project, for a one-line
- * document and for the invoice of `examples/`: alone, at full capacity and under overload. Also measures the processor time of a render, and what each sandbox costs.
- * Writes bench/render.md.
+ * document and for the invoice of `examples/`: alone, at full capacity and under overload. Also measures the processor time of a
+ * render, and what each sandbox costs. Writes bench/render.md.
  *
  * Only ratios within one run count, so the two sides of each ratio take turns.
  */
@@ -133,7 +133,7 @@ async function aloneRow(backend: LocalBackend, typstPath: string, document: Docu
   return { name: document.name, cells: [own, bare, own / bare] };
 }
 
-/** The processor time of all processes of the machine so far. */
+/** The processor time that the machine has spent so far. */
 function busyMilliseconds(): number {
   return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0);
 }
@@ -199,7 +199,10 @@ function shellMebibytes(backend: LocalBackend): number {
     readProc(`${pid}/status`).includes(`\nPPid:\t${backend.process.pid}\n`),
   );
   const shells = children.filter((pid) => readProc(`${pid}/comm`) === "sh\n");
-  const kibibytes = shells.map((pid) => Number(/^Pss: +(\d+) kB$/m.exec(readProc(`${pid}/smaps_rollup`))?.[1] ?? 0));
+  const kibibytes = shells.map((pid) =>
+    Number(/^Pss: +(\d+) kB$/m.exec(readProc(`${pid}/smaps_rollup`))?.[1] ?? Number.NaN),
+  );
+  if (shells.length === 0) throw new Error("the backend has no shells");
   return kibibytes.reduce((sum, count) => sum + count, 0) / 1024;
 }
 
@@ -361,7 +364,8 @@ Under overload, with ${OVERLOAD_FACTOR} times as many clients as slots:
 
 ${markdown(overloadTable)}
 
-At full capacity, processor time includes that of the client. The shells that start Typst take ${shells.toFixed(1)} MiB together.
+Ratios and differences under load are medians over ${LOAD_ROUNDS} rounds, in which the sides take turns. Processor time includes that of the
+client. Afterwards, the shells that start Typst take ${shells.toFixed(1)} MiB together.
 
 ${markdown(processorTimeTable)}
 

@@ -46,7 +46,7 @@ export const ANALYTICS_DOUBLES: readonly Field<number>[] = [
 const indexOf = ({ caller, route }: RequestLine) => caller ?? route;
 
 /**
- * Once per isolate: a dataset that rejects one data point rejects all, and a line for each request would bury the log. No part of the
+ * Once per isolate: a dataset that rejects one data point rejects all, and a line for each request would bury the log. Not part of the
  * `Deployment` in context.ts: requests are counted even while the settings are not valid, and then there is none.
  */
 let hasFailed = false;

@@ -27,7 +27,7 @@ export class StillClock implements WallClock {
 
   async passTo(time: number): Promise<void> {
     for (;;) {
-      // What the last callback has led to may wait for the clock, too.
+      // The last callback may have set another timer.
       await scheduler.wait(0);
       const [next] = this.#due.filter(({ at }) => at <= time).sort((left, right) => left.at - right.at);
       if (next === undefined) break;

@@ -2,7 +2,7 @@
 import { expect, inject, it, onTestFinished } from "vitest";
 import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { renderInit } from "../support/test-backend.ts";
-import { landlockObstacle } from "../support/test-sandbox.ts";
+import { landlockNote } from "../support/test-sandbox.ts";
 import { backendEnvironment } from "../support/test-service.ts";
 
 const NO_BUBBLEWRAP = { SERVICE_BUBBLEWRAP_BIN: "/nonexistent/bwrap" };
@@ -29,7 +29,7 @@ it("bubblewrap is used if it runs", async () => {
   expect(await sandboxInUse(backend)).toBe("bubblewrap");
 });
 
-it.skipIf(landlockObstacle !== null)("landlock is used if bubblewrap does not run", async () => {
+it.skipIf(landlockNote !== "")(`landlock is used if bubblewrap does not run${landlockNote}`, async () => {
   const setpriv = inject("setprivPath") ?? "";
   const backend = await startWithAuto({ ...NO_BUBBLEWRAP, SERVICE_SETPRIV_BIN: setpriv });
   expect(backend.errorText()).toMatch(

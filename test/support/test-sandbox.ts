@@ -46,9 +46,14 @@ export async function openTestSandbox(
   return { settings, sandbox: await openSandbox(settings, mode, launcher), launcher };
 }
 
-/** Why Landlock cannot be tested on this machine, or null if it can. `npm run test:attacks` fetches what it needs. */
-export const landlockObstacle =
-  inject("setprivPath") === null ? "no setpriv of util-linux 2.41 or newer; npm run test:attacks fetches one" : null;
+/**
+ * What the name of a test that needs Landlock ends with: why it is skipped on this machine, or nothing if it is not. `npm run test:attacks`
+ * fetches what it needs.
+ */
+export const landlockNote =
+  inject("setprivPath") === null
+    ? " [skipped: no setpriv of util-linux 2.41 or newer; npm run test:attacks fetches one]"
+    : "";
 
 /** A mode, and what else distinguishes a case. */
 type SandboxCase = readonly [mode: SandboxMode, ...values: string[]];
@@ -70,8 +75,7 @@ export const eachSandbox =
   (name: string, run: (...values: Case) => void | Promise<void>): void => {
     for (const one of cases) {
       const [mode, ...values] = one;
-      const obstacle = mode === "landlock" ? landlockObstacle : null;
-      const title = obstacle === null ? mode : `${mode} [skipped: ${obstacle}]`;
-      define.skipIf(obstacle !== null)(format(name, title, ...values), () => run(...one));
+      const note = mode === "landlock" ? landlockNote : "";
+      define.skipIf(note !== "")(format(name, `${mode}${note}`, ...values), () => run(...one));
     }
   };

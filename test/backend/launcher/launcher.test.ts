@@ -302,7 +302,7 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
     expect(readProc(`${pid}/task/${pid}/children`)).toBe("");
   });
 
-  describe("and that its shell is done with", () => {
+  describe("in the script of its shell", () => {
     const launcherScript = readFileSync(new URL("../../../backend/launcher/launcher.sh", import.meta.url), "utf8");
 
     /** Runs functions of the script. Returns what the steps print: the child that they start, and what they call. */

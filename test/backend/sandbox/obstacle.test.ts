@@ -21,7 +21,7 @@ import { findMachineFacts, tryProgram } from "../../../backend/sandbox/trial.ts"
 import { readBackendSettings } from "../../../backend/start/settings.ts";
 import { takeFreePort } from "../../../scripts/local-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { landlockObstacle } from "../../support/test-sandbox.ts";
+import { landlockNote } from "../../support/test-sandbox.ts";
 import { typstPath } from "../../support/typst-path.ts";
 
 const BUBBLEWRAP: BubblewrapFacts = {
@@ -288,7 +288,7 @@ describe("a backend ends and names the cause", () => {
     expect([exitCode, text]).toEqual([1, expect.stringContaining("too old (this is util-linux 2.38.1)")]);
   });
 
-  it.skipIf(landlockObstacle !== null)("if a container's seccomp filter refuses user namespaces", async () => {
+  it.skipIf(landlockNote !== "")(`if a container's seccomp filter refuses user namespaces${landlockNote}`, async () => {
     const filter = await behindFilter([
       LOAD_NUMBER,
       [0x15, 0, 3, CLONE],
@@ -301,7 +301,7 @@ describe("a backend ends and names the cause", () => {
     expect([exitCode, text]).toEqual([1, expect.stringContaining("Docker's default seccomp profile")]);
   });
 
-  it.skipIf(landlockObstacle !== null)("if a container's seccomp filter refuses a host name", async () => {
+  it.skipIf(landlockNote !== "")(`if a container's seccomp filter refuses a host name${landlockNote}`, async () => {
     const filter = await behindFilter([LOAD_NUMBER, [0x15, 0, 1, SET_HOST_NAME], refuse(EPERM), ALLOW]);
     const { exitCode, text } = await refusal("bubblewrap", filter);
     expect([exitCode, text]).toEqual([1, expect.stringContaining("Podman's default seccomp profile")]);
@@ -318,11 +318,11 @@ describe("a backend ends and names the cause", () => {
     });
   }
 
-  it.skipIf(landlockObstacle !== null).each([
+  it.skipIf(landlockNote !== "").each([
     ["knows no Landlock", ENOSYS, "The kernel has no Landlock"],
     ["has switched it off", EOPNOTSUPP, "not switched on"],
     ["is behind a filter that refuses it", EPERM, "refuses Landlock"],
-  ])("if the kernel %s", async (_what, error, words) => {
+  ])(`if the kernel %s${landlockNote}`, async (_what, error, words) => {
     const filter = await behindFilter([LOAD_NUMBER, [0x15, 0, 1, LANDLOCK_CREATE_RULESET], refuse(error), ALLOW]);
     const { exitCode, text } = await refusal("landlock", filter);
     expect([exitCode, text]).toEqual([1, expect.stringContaining(words)]);

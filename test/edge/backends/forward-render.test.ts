@@ -63,7 +63,7 @@ afterEach(() => {
 const lateBody = () =>
   new ReadableStream({
     async pull(controller) {
-      // In real time: the time limit of a read is a timer, which ends one that does not wait before this.
+      // In real time: the time limit of a read is a real timer, which may not fire before the bytes come.
       await scheduler.wait(10);
       controller.enqueue(new Uint8Array(1));
       controller.close();
