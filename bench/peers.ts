@@ -172,8 +172,8 @@ ${markdown(facts)}
 - **WeasyPrint and Chromium** get the same finished HTML with inlined numbers, where Typst computes the sums. Their fonts are read
   from disk. Chromium makes a new page for each document and is driven directly, without HTTP; its own sandbox is off, as
   playwright starts it.
-- The Python servers have as many processes as the machine has cores, and get a new connection for each request. Chromium renders as many pages at a time, and this service
-  as many documents. The HTML invoice has the text and layout of the Typst one, on one page, in a different font.
+- The Python servers have as many processes as the machine has cores, Chromium renders as many pages at a time, and this service
+  as many documents. The Python servers get a new connection for each request. The HTML invoice has the text and layout of the Typst one, on one page, in a different font.
 `;
 }
 
