@@ -10,7 +10,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { processIds, readProc } from "../backend/processes/proc.ts";
+import { readProc } from "../backend/processes/proc.ts";
 import { requireTypst } from "../machine/typst-location.mjs";
 import { writeExampleProject } from "../scripts/example-project.ts";
 import { exampleRequest } from "../scripts/example-request.ts";
@@ -18,6 +18,7 @@ import { type LocalBackend, startBackend, takeFreePort } from "../scripts/local-
 import { ask, closeConnections } from "./http-client.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
+import { childProcessIds, proportionalKibibytes } from "./peers/resident-memory.ts";
 import { markdown, publish, type Table } from "./report.ts";
 
 const BACKEND_TOKEN = "bench";
@@ -193,17 +194,13 @@ async function loadRows(backend: LocalBackend, typstPath: string, document: Docu
   };
 }
 
-/** The memory of the shells that a backend has started. What they share counts in parts. */
-function shellMebibytes(backend: LocalBackend): number {
-  const children = processIds().filter((pid) =>
-    readProc(`${pid}/status`).includes(`\nPPid:\t${backend.process.pid}\n`),
-  );
+/** The memory of the shells that a backend has started, without that of their programs. What they share counts in parts. */
+async function shellMebibytes(backend: LocalBackend): Promise<number> {
+  const children = await childProcessIds(backend.process.pid ?? 0);
   const shells = children.filter((pid) => readProc(`${pid}/comm`) === "sh\n");
-  const kibibytes = shells.map((pid) =>
-    Number(/^Pss: +(\d+) kB$/m.exec(readProc(`${pid}/smaps_rollup`))?.[1] ?? Number.NaN),
-  );
   if (shells.length === 0) throw new Error("the backend has no shells");
-  return kibibytes.reduce((sum, count) => sum + count, 0) / 1024;
+  const kibibytes = await Promise.all(shells.map(proportionalKibibytes));
+  return kibibytes.reduce((sum, size) => sum + size, 0) / 1024;
 }
 
 /** The row for requests with several command lines, at full capacity. A process that was started ahead serves one of them only. */
@@ -289,7 +286,7 @@ async function main(): Promise<void> {
       overloadRows.push(overload);
       processorTimeRows.push(processorTime);
     }
-    const shells = shellMebibytes(backend);
+    const shells = await shellMebibytes(backend);
     progress("several command lines …");
     const mixedTable: Table = {
       subject: `${CAP} at a time`,

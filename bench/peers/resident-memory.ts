@@ -34,8 +34,8 @@ async function parentsOfAll(): Promise<ReadonlyMap<number, number>> {
   return new Map(entries);
 }
 
-/** 0 if the process has ended. */
-async function proportionalKibibytes(processId: number): Promise<number> {
+/** The proportional set size of one process; 0 if it has ended. */
+export async function proportionalKibibytes(processId: number): Promise<number> {
   const rollup = await readFile(`/proc/${processId}/smaps_rollup`, "utf8").catch(() => "");
   return Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1] ?? 0);
 }

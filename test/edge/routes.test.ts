@@ -10,6 +10,23 @@ import { BASE_URL, expectProblem, send } from "./send.ts";
 const WITH_TOKEN = { headers: { "X-Service-Api-Token": API_TOKEN } };
 const REQUEST_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+/** A body of one byte, and whether it has been read. */
+function watchedBody() {
+  let isRead = false;
+  const body = new ReadableStream(
+    {
+      type: "bytes",
+      pull(controller) {
+        isRead = true;
+        controller.enqueue(new Uint8Array(1));
+        controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return { body, isRead: () => isRead };
+}
+
 describe("open routes", () => {
   it("answer /health with the status ok", async () => {
     const answer = await send("/health");
@@ -87,20 +104,9 @@ describe("the token", () => {
   it("may be missing in any number of requests, and the body of each is read and discarded", async () => {
     // One caller may have 32 bodies discarded at once.
     for (let count = 0; count < 33; count++) {
-      let isRead = false;
-      const body = new ReadableStream(
-        {
-          type: "bytes",
-          pull(controller) {
-            isRead = true;
-            controller.enqueue(new Uint8Array(1));
-            controller.close();
-          },
-        },
-        { highWaterMark: 0 },
-      );
+      const { body, isRead } = watchedBody();
       await app.fetch(new Request(`${BASE_URL}/v1/render`, { method: "POST", body }), env);
-      expect(isRead).toBe(true);
+      expect(isRead()).toBe(true);
     }
   });
 
@@ -221,21 +227,10 @@ describe("unknown paths and methods", () => {
   });
 
   it("answer OPTIONS without reading its body: only that of a refused request is discarded", async () => {
-    let isRead = false;
-    const body = new ReadableStream(
-      {
-        type: "bytes",
-        pull(controller) {
-          isRead = true;
-          controller.enqueue(new Uint8Array(1));
-          controller.close();
-        },
-      },
-      { highWaterMark: 0 },
-    );
+    const { body, isRead } = watchedBody();
     const request = new Request(`${BASE_URL}/v1/render`, { method: "OPTIONS", body });
     expect((await app.fetch(request, env)).status).toBe(204);
-    expect(isRead).toBe(false);
+    expect(isRead()).toBe(false);
   });
 
   it("answer HEAD like GET, without a body", async () => {
