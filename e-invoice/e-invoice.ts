@@ -1,10 +1,10 @@
 /**
- * Finishes e-invoices: checks the invoice that is attached to a PDF/A-3 as XML, and adds the metadata that makes the PDF a
- * Factur-X, ZUGFeRD or XRechnung file (docs/e-invoices.md). Nothing is sent anywhere.
+ * Finishes e-invoices: finds the invoice that is attached to a PDF/A-3 as XML, and adds the metadata that makes the PDF a
+ * Factur-X, ZUGFeRD or XRechnung file (docs/e-invoices.md). Official validators judge the invoice itself. Nothing is sent anywhere.
  */
 import { findAttachment } from "./attachment.ts";
 import { errorAt, type Finding } from "./finding.ts";
-import { invoiceFindings, readInvoice } from "./invoice-xml.ts";
+import { readProfile } from "./invoice-xml.ts";
 import { readMetadata } from "./metadata.ts";
 import { PdfFile } from "./pdf-file.ts";
 import { PdfReference, PdfString, PdfSyntaxError } from "./pdf-syntax.ts";
@@ -26,12 +26,9 @@ export type FinishedEInvoice =
       /** The original PDF, with an update appended. */
       readonly pdf: Uint8Array<ArrayBuffer>;
       readonly profile: ProfileName;
-      /** What a receiver may object to. */
-      readonly warnings: readonly Finding[];
     }
   | {
       readonly ok: false;
-      /** At least one of them is an error. */
       readonly findings: readonly Finding[];
     };
 
@@ -41,7 +38,7 @@ const MAX_PDF_BYTES = 256 * 1024 ** 2;
 const MAX_METADATA_BYTES = 1024 ** 2;
 
 /**
- * Checks the invoice in a PDF/A-3 and finishes it.
+ * Finishes the invoice in a PDF/A-3.
  *
  * @param pdf as Typst writes it for the standard `a-3b`, `a-3u` or `a-3a`
  * @returns the finished file, or what is wrong with it
@@ -80,14 +77,11 @@ async function finish(
   const attachment = findAttachment(file, format);
   if (!attachment.ok) return attachment;
   const { name, content } = attachment.value;
-  const invoice = readInvoice(content, format, wanted ?? null);
-  if (!invoice.ok) return invoice;
-  const { profile } = invoice.value;
-  const findings = [
-    ...linkFindings(attachment.value, profile.relationships, profile.name),
-    ...(await invoiceFindings(invoice.value)),
-  ];
-  if (findings.some(({ severity }) => severity === "error")) return { ok: false, findings };
+  const read = readProfile(content, format, wanted ?? null);
+  if (!read.ok) return read;
+  const profile = read.value;
+  const findings = linkFindings(attachment.value, profile.relationships, profile.name);
+  if (findings.length > 0) return { ok: false, findings };
 
   const [first] = file.array(file.trailer.get("ID")) ?? [];
   if (!(first instanceof PdfString)) return refused("pdf-structure", "PDF", "The PDF has no identifier.");
@@ -98,7 +92,6 @@ async function finish(
     ok: true,
     pdf: file.withChangedStream({ reference, dictionary, data }, [first, new PdfString(instanceId)]),
     profile: profile.name,
-    warnings: findings,
   };
 }
 

@@ -1,7 +1,7 @@
 /** The XMP metadata of a PDF: reads what it claims, and adds what makes it an e-invoice (Factur-X 1.09, 6.2). */
-import { type Document, type Element, parseXmlDocument, serializeToWellFormedString } from "slimdom";
+import { PdfSyntaxError } from "./pdf-syntax.ts";
 import type { Profile } from "./profiles.ts";
-import { readXml } from "./xml-document.ts";
+import { descendant, readXml, type XmlElement } from "./xml-document.ts";
 
 const RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 const PDFA_ID = "http://www.aiim.org/pdfa/ns/id/";
@@ -28,59 +28,87 @@ export interface Metadata {
 
 /** Reads a packet; null if it is not XMP. */
 export function readMetadata(packet: Uint8Array): Metadata | null {
-  const document = parsed(packet);
-  const rdf = document?.getElementsByTagNameNS(RDF, "RDF")[0];
-  if (document == null || rdf === undefined) return null;
+  const xml = decoded(packet);
+  const read = xml === null ? null : readXml(xml);
+  if (xml === null || read === null || !read.ok) return null;
+  const root = read.value;
+  const rdf = isRdf(root, "RDF") ? root : descendant(root, RDF, "RDF");
+  if (rdf === undefined) return null;
   const part = property(rdf, PDFA_ID, "part");
   return {
     pdfA: part === null ? null : part + (property(rdf, PDFA_ID, "conformance") ?? ""),
     isFinished: Object.keys(PROPERTIES).some((name) => property(rdf, FACTUR_X, name) !== null),
     finished: (profile, attachment, instanceId) => {
-      addInvoice(document, rdf, profile, attachment);
-      const [instance] = rdf.getElementsByTagNameNS(MEDIA_MANAGEMENT, "InstanceID");
-      if (instance !== undefined) instance.textContent = instanceId;
-      return new TextEncoder().encode(serializeToWellFormedString(document));
+      const edits = invoiceEdits(rdf, profile, attachment);
+      const instance = descendant(rdf, MEDIA_MANAGEMENT, "InstanceID");
+      if (instance?.content) edits.push({ ...instance.content, text: instanceId });
+      return new TextEncoder().encode(edited(xml, edits));
     },
   };
 }
 
-function parsed(packet: Uint8Array): Document | null {
+function decoded(packet: Uint8Array): string | null {
   try {
-    const read = readXml(new TextDecoder("utf-8", { fatal: true }).decode(packet));
-    return read.ok ? read.value : null;
+    return new TextDecoder("utf-8", { fatal: true }).decode(packet);
   } catch {
     return null;
   }
 }
 
+const isRdf = (element: XmlElement, name: string) => element.namespace === RDF && element.name === name;
+
 /** A simple property, as an element or an attribute of a description. */
-function property(rdf: Element, namespace: string, name: string): string | null {
-  const [element] = rdf.getElementsByTagNameNS(namespace, name);
-  if (element !== undefined) return (element.textContent ?? "").trim();
-  const descriptions = rdf.children.filter((child) => child.namespaceURI === RDF && child.localName === "Description");
-  return descriptions.find((child) => child.hasAttributeNS(namespace, name))?.getAttributeNS(namespace, name) ?? null;
+function property(rdf: XmlElement, namespace: string, name: string): string | null {
+  const element = descendant(rdf, namespace, name);
+  if (element !== undefined) return element.text.trim();
+  const attributes = rdf.children.filter((child) => isRdf(child, "Description")).flatMap((child) => child.attributes);
+  return attributes.find((one) => one.namespace === namespace && one.name === name)?.value ?? null;
 }
 
-function addInvoice(document: Document, rdf: Element, { name, version }: Profile, attachment: string): void {
+/** What to write in place of the characters from `start` to `end`. */
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+function invoiceEdits(rdf: XmlElement, { name, version }: Profile, attachment: string): Edit[] {
   const values = { DocumentType: "INVOICE", DocumentFileName: attachment, Version: version, ConformanceLevel: name };
   const members = Object.entries(values).map(([member, value]) => `<fx:${member}>${value}</fx:${member}>`);
-  const invoice = `<rdf:Description rdf:about="" xmlns:fx="${FACTUR_X}">${members.join("")}</rdf:Description>`;
-  rdf.append(imported(document, invoice));
+  const invoice = `<rdf:Description rdf:about="" xmlns:rdf="${RDF}" xmlns:fx="${FACTUR_X}">${members.join("")}</rdf:Description>`;
   // A property may occur only once, so the schema is added to those that the file already describes.
-  const [schemas] = rdf.getElementsByTagNameNS(EXTENSION, "schemas");
-  const bag = schemas?.children.find((child) => child.namespaceURI === RDF && child.localName === "Bag");
-  if (bag !== undefined) bag.append(imported(document, SCHEMA));
-  else
-    rdf.append(
-      imported(
-        document,
-        `<rdf:Description rdf:about=""><pdfaExtension:schemas><rdf:Bag>${SCHEMA}</rdf:Bag></pdfaExtension:schemas></rdf:Description>`,
-      ),
-    );
+  const schemas = descendant(rdf, EXTENSION, "schemas");
+  const bag = schemas?.children.find((child) => isRdf(child, "Bag"));
+  if (bag !== undefined) return [appended(bag, SCHEMA), appended(rdf, invoice)];
+  const description = `<rdf:Description rdf:about="" ${PREFIXES}><pdfaExtension:schemas><rdf:Bag>${SCHEMA}</rdf:Bag></pdfaExtension:schemas></rdf:Description>`;
+  return [appended(rdf, invoice + description)];
 }
 
+function appended({ content }: XmlElement, text: string): Edit {
+  if (content === null) throw new PdfSyntaxError("The metadata has an empty list of schemas.");
+  return { start: content.end, end: content.end, text };
+}
+
+/** @param edits that do not overlap */
+function edited(xml: string, edits: readonly Edit[]): string {
+  let result = "";
+  let place = 0;
+  for (const { start, end, text } of edits.toSorted((one, other) => one.start - other.start)) {
+    result += xml.slice(place, start) + text;
+    place = end;
+  }
+  return result + xml.slice(place);
+}
+
+const PREFIXES = [
+  `xmlns:rdf="${RDF}"`,
+  `xmlns:pdfaExtension="${EXTENSION}"`,
+  'xmlns:pdfaSchema="http://www.aiim.org/pdfa/ns/schema#"',
+  'xmlns:pdfaProperty="http://www.aiim.org/pdfa/ns/property#"',
+].join(" ");
+
 const SCHEMA = [
-  '<rdf:li rdf:parseType="Resource">',
+  `<rdf:li ${PREFIXES} rdf:parseType="Resource">`,
   "<pdfaSchema:schema>Factur-X PDFA Extension Schema</pdfaSchema:schema>",
   `<pdfaSchema:namespaceURI>${FACTUR_X}</pdfaSchema:namespaceURI>`,
   "<pdfaSchema:prefix>fx</pdfaSchema:prefix>",
@@ -92,16 +120,3 @@ const SCHEMA = [
   ),
   "</rdf:Seq></pdfaSchema:property></rdf:li>",
 ].join("");
-
-const PREFIXES = [
-  `xmlns:rdf="${RDF}"`,
-  `xmlns:pdfaExtension="${EXTENSION}"`,
-  'xmlns:pdfaSchema="http://www.aiim.org/pdfa/ns/schema#"',
-  'xmlns:pdfaProperty="http://www.aiim.org/pdfa/ns/property#"',
-].join(" ");
-
-function imported(document: Document, xml: string): Element {
-  const [element] = parseXmlDocument(`<root ${PREFIXES}>${xml}</root>`).documentElement?.children ?? [];
-  if (element === undefined) throw new Error("The XML to add has no element");
-  return document.importNode(element, true);
-}

@@ -138,7 +138,8 @@ export class PdfCursor {
     const text = this.#while(
       (byte) => (byte >= 0x30 && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x2e,
     );
-    if (/^[+-]?(\d+\.?\d*|\.\d+)$/.test(text)) return Number(text);
+    // Each digit can be matched in one way only, so a text that is no number is refused after one pass.
+    if (/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)$/.test(text)) return Number(text);
     this.offset = start;
     return null;
   }

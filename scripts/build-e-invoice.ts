@@ -2,7 +2,6 @@
  * `npm run build:e-invoice`: builds the package that finishes e-invoices (docs/e-invoices.md) to dist/e-invoice, as plain
  * JavaScript with types and without dependencies. `npm pack ./dist/e-invoice` makes a file that any project can install.
  */
-import { cp } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./package-folder.ts";
@@ -18,9 +17,6 @@ const { metafile } = await build({
   entryPoints: { "e-invoice": "e-invoice/e-invoice.ts" },
   outdir: fileURLToPath(TARGET),
   bundle: true,
-  // The schema and the rules of a profile are loaded when an invoice has it.
-  splitting: true,
-  chunkNames: "[name]-[hash]",
   minifySyntax: true,
   minifyWhitespace: true,
   charset: "utf8",
@@ -30,9 +26,6 @@ const { metafile } = await build({
   metafile: true,
   logLevel: "warning",
 });
-await cp(new URL("e-invoice/rules/LICENSES.md", PROJECT), new URL("LICENSES-OF-RULES.md", TARGET));
-for (const text of ["Apache-2.0.txt", "EUPL-1.2.txt"])
-  await cp(new URL(`e-invoice/rules/${text}`, PROJECT), new URL(text, TARGET));
 await writePackageFiles(TARGET, {
   inputs: Object.keys(metafile.inputs),
   licencesFile: "THIRD-PARTY-LICENSES.txt",
@@ -40,9 +33,8 @@ await writePackageFiles(TARGET, {
   manifest: {
     name: "document-rendering-e-invoice",
     version,
-    description: "Checks the XML in a PDF/A-3 and finishes it as a Factur-X, ZUGFeRD or XRechnung invoice",
-    // Of the program, and of the rules (LICENSES-OF-RULES.md).
-    license: `${license} AND Apache-2.0 AND EUPL-1.2`,
+    description: "Finishes a PDF/A-3 with attached XML as a Factur-X, ZUGFeRD or XRechnung invoice",
+    license,
     type: "module",
     engines: { node: `>=${MIN_NODE}` },
     exports: {

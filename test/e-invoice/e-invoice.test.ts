@@ -1,10 +1,10 @@
 /** Finishes e-invoices that the service has made from the example, and refuses bad ones. `npm run test:pdf` uses other validators. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { type FinishOptions, finishEInvoice } from "../../e-invoice/e-invoice.ts";
-import { readInvoice } from "../../e-invoice/invoice-xml.ts";
+import { readProfile } from "../../e-invoice/invoice-xml.ts";
 import { readMetadata } from "../../e-invoice/metadata.ts";
 import { PdfFile } from "../../e-invoice/pdf-file.ts";
-import { PdfReference } from "../../e-invoice/pdf-syntax.ts";
+import { PdfCursor, PdfReference } from "../../e-invoice/pdf-syntax.ts";
 import { exampleRequest } from "../../scripts/example-request.ts";
 import { Random } from "../pdf/random.ts";
 import { readPdf } from "../support/pdf-reader.ts";
@@ -41,7 +41,7 @@ describe("a finished e-invoice", () => {
   it("is the original PDF with an appended update that has the metadata of Factur-X", async () => {
     const finished = await finishEInvoice(pdf, { format: "factur-x", profile: "EN 16931" });
     if (!finished.ok) throw new Error(JSON.stringify(finished.findings));
-    expect(finished).toMatchObject({ profile: "EN 16931", warnings: [] });
+    expect(finished).toMatchObject({ profile: "EN 16931" });
     expect(Buffer.from(finished.pdf).indexOf(pdf)).toBe(0);
     const before = await readPdf(pdf);
     const after = await readPdf(finished.pdf);
@@ -80,13 +80,6 @@ describe("an e-invoice is refused", () => {
     ["in another encoding", 'encoding=\\"UTF-8\\"', 'encoding=\\"ISO-8859-1\\"', "xml-encoding"],
     ["with XML that is not well-formed", 'root.xml + "\\n"', 'root.xml + "<"', "xml-syntax"],
     ["with a guideline of no profile", '"urn:cen.eu:en16931:2017"', '"urn:cen.eu:en16931:2018"', "profile"],
-    ["with a member that the schema does not have", '"ram:BuyerReference"', '"ram:BuyersReference"', "schema"],
-    [
-      "with a total that is a cent too high",
-      'e("ram:GrandTotalAmount", amount(sums.gross))',
-      'e("ram:GrandTotalAmount", amount(sums.gross + decimal("0.01")))',
-      "BR-CO-15",
-    ],
   ])("%s", async (_, from, to, rule) => {
     expect(await rulesOf(await changed(from, to))).toContain(rule);
   });
@@ -107,8 +100,6 @@ describe("an e-invoice is refused", () => {
     ]);
   });
 });
-
-const attributes = (count: number) => Array.from({ length: count }, (_, index) => ` a${index}=""`).join("");
 
 describe("a hostile file", () => {
   const edited = (from: string, to: string) => {
@@ -165,13 +156,15 @@ describe("a hostile file", () => {
   });
 
   it.each([
-    ["nesting without end", `${"<a>".repeat(100_000)}${"</a>".repeat(100_000)}`, "xml-syntax"],
-    ["200,000 nodes, which are read", `<a>${"<b/>".repeat(199_999)}</a>`, "profile"],
-    ["one node more", `<a>${"<b/>".repeat(200_000)}</a>`, "xml-size"],
-    ["64 attributes, which are read", `<a${attributes(64)}/>`, "profile"],
-    ["one attribute more", `<a${attributes(65)}/>`, "xml-size"],
+    ["256 levels, which are read", `${"<a>".repeat(256)}${"</a>".repeat(256)}`, "profile"],
+    ["one level more", `${"<a>".repeat(257)}${"</a>".repeat(257)}`, "xml-size"],
+    ["200,000 elements, which are read", `<a>${"<b/>".repeat(199_999)}</a>`, "profile"],
+    ["one element more", `<a>${"<b/>".repeat(200_000)}</a>`, "xml-size"],
+    ["a prefix that nothing declares", "<b:a/>", "xml-syntax"],
+    ["a reference to an entity that nothing declares", "<a>&b;</a>", "xml-syntax"],
+    ["a character that XML does not have", "<a>\u0001</a>", "xml-syntax"],
   ])("is refused if its XML is hostile: %s", (_, xml, rule) => {
-    expect(readInvoice(Buffer.from(xml), "factur-x", null)).toMatchObject({ ok: false, findings: [{ rule }] });
+    expect(readProfile(Buffer.from(xml), "factur-x", null)).toMatchObject({ ok: false, findings: [{ rule }] });
   });
 
   it("is refused if its metadata is nested without end", () => {
@@ -185,8 +178,14 @@ describe("a hostile file", () => {
     expect(nested(100_000)).toBeNull();
   });
 
+  it("is refused after one pass over a number that is none", () => {
+    // In steps that grow with its square, this would take days.
+    const cursor = new PdfCursor(Buffer.from(`${"1".repeat(999_999)}+`), 0);
+    expect(() => cursor.value()).toThrow("There is no object at byte 0.");
+  });
+
   it("is not quoted at length", () => {
-    const read = readInvoice(Buffer.from(`<${"a".repeat(10_000)}/>`), "factur-x", null);
+    const read = readProfile(Buffer.from(`<${"a".repeat(10_000)}/>`), "factur-x", null);
     expect(!read.ok && read.findings[0]?.message).toHaveLength(1000);
   });
 

@@ -13,13 +13,8 @@ it("has no dependencies, and contains the licences of everything in it", async (
   await execa("node", ["scripts/build-e-invoice.ts", folder], { cwd: ROOT, preferLocal: true });
   const text = (name: string) => readFile(join(folder, name), "utf8");
   const manifest = JSON.parse(await text("package.json"));
-  expect(manifest).toMatchObject({ license: "MIT AND Apache-2.0 AND EUPL-1.2" });
+  expect(manifest).toMatchObject({ license: "MIT" });
   expect(manifest).not.toHaveProperty("dependencies");
-  const packages = await text("THIRD-PARTY-LICENSES.txt");
-  expect(packages.match(/^\S+ \d+\.\d+\.\d+$/gm)).toContain("libxml2-wasm 0.7.2");
-  // libxml2 itself, which is in the WebAssembly of that package.
-  expect(packages).toContain("Daniel Veillard");
-  const rules = await text("LICENSES-OF-RULES.md");
-  for (const [, file = ""] of rules.matchAll(/\]\(([^)]+)\)/g))
-    expect((await text(file)).length).toBeGreaterThan(10_000);
+  const packages = (await text("THIRD-PARTY-LICENSES.txt")).match(/^\S+ \d+\.\d+\.\d+$/gm);
+  expect(packages).toEqual([expect.stringMatching(/^fflate /), expect.stringMatching(/^saxes /), "xmlchars 2.2.0"]);
 });
