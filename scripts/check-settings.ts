@@ -3,7 +3,13 @@
  * not import any npm package.
  */
 import { readBackendSettings } from "../backend/start/settings.ts";
-import { EDGE_INTEGER_SETTINGS, readCorsOrigins, readLogRequests, readMetricsAccess } from "../edge/settings.ts";
+import {
+  EDGE_INTEGER_SETTINGS,
+  readCorsOrigins,
+  readHosts,
+  readLogRequests,
+  readMetricsAccess,
+} from "../edge/settings.ts";
 import { parseNamedTokens } from "../protocol/authentication.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
@@ -16,6 +22,7 @@ const READERS: readonly (() => unknown)[] = [
   () => parseNamedTokens("SERVICE_API_TOKENS", process.env.SERVICE_API_TOKENS),
   () => readMetricsAccess(process.env),
   () => readCorsOrigins(process.env),
+  () => readHosts(process.env),
 ];
 
 for (const read of READERS) {

@@ -89,8 +89,10 @@ const config :Workerd.Config = (
   services = [
     (name = "edge", worker = .edge),
     (name = "assets", worker = .assets),
-    # The backends may have private addresses. The edge fetches from nothing else: their URLs are a setting, and no request chooses one.
+    # The backends may have private addresses. The edge connects to nothing else but name servers: their URLs are a setting, and no request chooses one.
     (name = "backends", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
+    # The edge reads resolv.conf there, and nothing else, to look backends up in DNS as other programs of the machine do.
+    (name = "machine", disk = (path = "/etc")),
   ],
   sockets = [(
     name = ${quote(EDGE_SOCKET)},
@@ -107,6 +109,7 @@ const edge :Workerd.Worker = (
   globalOutbound = "backends",
   bindings = [
     (name = ${quote(assetsBinding)}, service = "assets"),
+    (name = "MACHINE_SETTINGS", service = "machine"),
     ${fromEnvironment.join(",\n    ")},
   ],
 );

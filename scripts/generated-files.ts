@@ -22,7 +22,6 @@ import { ORIGINS, PROBLEMS } from "../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../rules/render-time.ts";
 import type { IntegerSetting } from "../rules/settings.ts";
 import { ERROR_TYPES } from "../rules/validation-errors.ts";
-import { embeddedFontsModule } from "./embedded-fonts.ts";
 import { openApiDocument } from "./openapi/document.ts";
 import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 
@@ -39,11 +38,8 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
     path: rootPath(`static/${name}`),
     content: `${JSON.stringify(document, null, 2)}\n`,
   }));
-  const embeddedFonts = await embeddedFontsModule();
   return [
     ...documents,
-    // Without Typst the file stays as it is: only another version of Typst changes it.
-    ...(embeddedFonts === null ? [] : [{ path: rootPath("backend/typst/embedded-fonts.ts"), content: embeddedFonts }]),
     ...(await Promise.all(GENERATED_PAGES.map(withTablesAndFigures))),
     ...(await Promise.all(PLACES_OF_IMAGE_TAGS.map(withImageTag))),
   ];

@@ -10,7 +10,7 @@ export async function licencesOfPackages(inputs: readonly string[]): Promise<str
     [...folders].sort().map(async (path) => {
       const folder = new URL(`${path}/`, PROJECT);
       const { name, version, license } = JSON.parse(await readFile(new URL("package.json", folder), "utf8"));
-      // A package that has others in it, such as libxml2, has a file for each.
+      // A package that has others in it has a file for each.
       const files = (await readdir(folder)).filter((entry) => /^(licen[cs]e|notice)/i.test(entry)).sort();
       const texts = await Promise.all(files.map((file) => readFile(new URL(file, folder), "utf8")));
       if (files.length === 0 && license === undefined) throw new Error(`${name} has no licence`);

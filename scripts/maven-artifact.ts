@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { sha256 } from "../compile/content-digest.ts";
 import { cacheFolder } from "../machine/cache-folder.mjs";
+import { sha256 } from "./content-digest.ts";
 
 const TIMEOUT_SECONDS = 900;
 
@@ -13,14 +13,6 @@ export interface MavenArtifact {
   readonly version: string;
   readonly sha256: string;
 }
-
-/** Mustang's validator with the schemas and rules that it uses: Factur-X 1.09, XRechnung 3.0, EN 16931. Apache-2.0. */
-export const MUSTANG_RULES: MavenArtifact = {
-  group: "org.mustangproject",
-  name: "validator",
-  version: "2.26.0",
-  sha256: "5eb01741d59ed942812bc338ca0b2a4803c9a61469976e53264054611a49a250",
-};
 
 /** Mustang as a program. Apache-2.0. */
 export const MUSTANG: MavenArtifact = {
@@ -36,6 +28,22 @@ export const VERAPDF: MavenArtifact = {
   name: "greenfield-apps",
   version: "1.28.2",
   sha256: "687d4d8bcfec48c9f7e931cf78ed061f1eeccfba55d4cdc000ba9b4d8aa46ce6",
+};
+
+/** The rules of KoSIT as published, in 3.0.2/: Schematron 2.5.0 for XRechnung 3.0. Apache-2.0. */
+export const XRECHNUNG_RULES: MavenArtifact = {
+  group: "com.helger.phive.rules",
+  name: "phive-rules-xrechnung",
+  version: "4.2.3",
+  sha256: "7a7903c18b8c7f4ffef20c45d0deb6b8d79f76ba13aff00b415f4a7e334025bb",
+};
+
+/** The rules of CEN as published, in 1.3.16/. EUPL-1.2. */
+export const EN_16931_RULES: MavenArtifact = {
+  group: "com.helger.phive.rules",
+  name: "phive-rules-en16931",
+  version: "4.3.7",
+  sha256: "842998fe45911442b711300ab251e46489a9a5e2ffc02ddefc4293f8784c2662",
 };
 
 /**

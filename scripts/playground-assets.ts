@@ -20,6 +20,7 @@ const BUNDLES = [
   { in: "playground/pdf-viewer.ts", out: "pdf-viewer" },
   { in: "playground/pdf-viewer.css", out: "pdf-viewer" },
   { in: "playground/schema-worker.ts", out: "schema-worker" },
+  { in: "playground/archive-worker.ts", out: "archive-worker" },
   { in: "playground/missing-fonts.ts", out: "missing-fonts" },
   { in: "playground/playground.css", out: "playground" },
 ];

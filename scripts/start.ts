@@ -29,6 +29,9 @@ import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 import { vendoredSettings } from "./vendoring/folders.ts";
 import { welcome } from "./welcome.ts";
 
+/** It listens on the loopback interface. A page whose name resolves to that must not be taken for the playground. */
+const LOOPBACK_NAMES = [LOOPBACK, "localhost", "[::1]"];
+
 // Half of the start-up time is parsing JavaScript, mostly Miniflare's: 1.2 s of processor time, 0.7 s with a cache.
 enableCompileCache(join(cacheFolder(), "compiled-javascript"));
 
@@ -93,6 +96,7 @@ async function startBoth(
       {
         SERVICE_LOG_REQUESTS: "none",
         ...settings,
+        SERVICE_HOSTS: [...LOOPBACK_NAMES, settings.SERVICE_HOSTS ?? ""].join(" "),
         SERVICE_API_TOKENS: tokens,
         SERVICE_BACKEND_TOKEN: backendToken,
         SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${backendPort}`,

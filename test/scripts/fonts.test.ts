@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
-import { sha256 } from "../../compile/content-digest.ts";
+import { sha256 } from "../../scripts/content-digest.ts";
 import { withFirstFonts } from "../../scripts/fonts/font-collection.ts";
 import {
   addFontSets,

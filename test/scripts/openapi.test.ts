@@ -18,8 +18,9 @@ const validatorOf = (name: string) => description.validator(`/components/schemas
 describe("problems", () => {
   it("are described for every code of the contract, with the context that the contract has", () => {
     expect(PROBLEM_CODES.toSorted()).toEqual(Object.keys(CONTRACT).toSorted());
+    const contract = new Map(Object.entries(CONTRACT));
     for (const code of PROBLEM_CODES) {
-      expect(contextMembers(code).toSorted(), code).toEqual(CONTRACT[code].context.toSorted());
+      expect(contextMembers(code).toSorted(), code).toEqual(contract.get(code)?.context.toSorted());
     }
   });
 

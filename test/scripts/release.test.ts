@@ -9,6 +9,22 @@ import { parse } from "yaml";
 import { VERSION } from "../../cli/version.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
+interface Job {
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly steps: readonly { readonly uses?: string; readonly run?: string }[];
+}
+
+interface LockedPackage {
+  readonly integrity?: string;
+  readonly link?: boolean;
+  readonly resolved?: string;
+  readonly dev?: boolean;
+  readonly optional?: boolean;
+  readonly os?: string | readonly string[];
+  readonly cpu?: string | readonly string[];
+  readonly libc?: readonly string[];
+}
+
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const notesOf = (...args: readonly string[]) =>
   execa(process.execPath, ["scripts/release-notes.ts", ...args], { cwd: PROJECT, reject: false });
@@ -51,12 +67,42 @@ it("a release has the packages of this version, with their checksums and the rep
   }
 });
 
-it("every workflow pins actions by commit", async () => {
+it("every job that can sign or publish runs nothing of the project and of its packages", async () => {
+  const workflow = parse(await readFile(join(PROJECT, ".github/workflows/release.yml"), "utf8"));
+  const trusted = Object.entries<Job>(workflow.jobs).filter(([, { permissions }]) => permissions?.["id-token"]);
+  expect(trusted.map(([name]) => name)).toEqual(["publish-image", "publish-packages"]);
+  for (const [name, { steps }] of trusted) {
+    expect(
+      steps.map(({ uses }) => uses ?? "").filter((uses) => uses.startsWith("actions/checkout")),
+      name,
+    ).toEqual([]);
+    for (const { run = "" } of steps)
+      expect(run, name).not.toMatch(/\bnpx\b|\bnode\b|npm (?!publish --ignore-scripts )/);
+  }
+});
+
+it("the lock file names no registry, and the checksum of every package that this service, CI and releases fetch", async () => {
+  const { packages } = JSON.parse(await readFile(join(PROJECT, "package-lock.json"), "utf8"));
+  const fetched = Object.entries<LockedPackage>(packages).filter(([path, { link }]) => path !== "" && !link);
+  expect(fetched.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
+  const unverified = fetched.filter(([, { integrity = "" }]) => !/^sha512-[\w+/]{86}==$/.test(integrity));
+  // Packages of other platforms, for developers: `node scripts/lock-checksums.ts` adds these where the registry has them.
+  const isForeign = ({ dev, optional, os = [], cpu = [], libc = ["glibc"] }: LockedPackage) =>
+    dev &&
+    optional &&
+    !(os.includes("linux") && ["x64", "arm64"].some((one) => cpu.includes(one)) && libc.includes("glibc"));
+  expect(unverified.filter(([, entry]) => !isForeign(entry)).map(([path]) => path)).toEqual([]);
+});
+
+it("every workflow pins actions by commit, and containers by digest", async () => {
   const folder = join(PROJECT, ".github/workflows");
   for (const name of await readdir(folder)) {
     const text = await readFile(join(folder, name), "utf8");
     expect(Object.keys(parse(text).jobs).length).toBeGreaterThan(0);
     const uses = [...text.matchAll(/uses: (?!\.\/)(.*)$/gm)].map(([, action = ""]) => action);
+    for (const [, image] of text.matchAll(/(?:image: |- )(node:.*)$/gm)) {
+      expect(image, name).toMatch(/^node:\d+-trixie@sha256:[0-9a-f]{64}$/);
+    }
     for (const action of uses) expect(action, name).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   }
 });

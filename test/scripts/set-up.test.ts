@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync } from "node:fs";
-import { access, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { access, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -19,12 +19,13 @@ const SET_UP_FILES = [
   "scripts/set-up.mjs",
   "scripts/set-up",
   "scripts/check-settings.ts",
+  "scripts/link-node.mjs",
   "scripts/start-settings.ts",
   "backend",
   "compile",
   "machine",
   "protocol",
-  "edge/backends/backend-address.ts",
+  "edge/backends",
   "edge/settings.ts",
   "rules",
 ];
@@ -87,6 +88,17 @@ describe("the set-up", () => {
     await clone.write("package-lock.json", '{ "lockfileVersion": 3, "packages": {} }');
     await clone.setUp();
     expect(await clone.read("npm-runs")).toBe("run\nrun\n");
+  });
+
+  it("links the Node of an npm package, which npm 10 leaves without a link", async () => {
+    const npm = `${NPM}; mkdir -p ../node-of-test/bin; mv node ../node-of-test/bin`;
+    const clone = await makeClone({ npm, typst: RIGHT_TYPST });
+    await clone.write(
+      "package.json",
+      '{ "optionalDependencies": { "node-of-other": "1.0.0", "node-of-test": "1.0.0" } }',
+    );
+    expect(await clone.setUp()).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await readlink(join(clone.folder, "node_modules/.bin/node"))).toBe("../node-of-test/bin/node");
   });
 
   it("shows the output of npm if npm fails, and tries again the next time", async () => {

@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
 import { PACKAGES_LOCK_NAME, readPackagesLock } from "../../../backend/typst/vendored-packages.ts";
-import { sha256 } from "../../../compile/content-digest.ts";
 import { type PackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
+import { sha256 } from "../../../scripts/content-digest.ts";
 import { DOWNLOAD_LIMITS } from "../../../scripts/packages/download.ts";
 import {
   addPackages,

@@ -1,0 +1,20 @@
+/**
+ * Makes `node_modules/.bin/node` the Node of the npm package for this platform. npm 11 does it by itself; npm 10, the one of
+ * Node 20, removes the link again, because packages of other platforms have a program of the same name (2026-11-23: 10.8.2
+ * and 11.19.1). It runs after `npm ci`, on the Node of the machine, and does nothing where npm has installed none of them.
+ */
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const PROJECT_FOLDER = fileURLToPath(new URL("..", import.meta.url));
+const BIN = path.join(PROJECT_FOLDER, "node_modules", ".bin");
+
+const { optionalDependencies = {} } = JSON.parse(readFileSync(path.join(PROJECT_FOLDER, "package.json"), "utf8"));
+const programs = Object.keys(optionalDependencies).map((name) => path.join("..", name, "bin", "node"));
+const program = programs.find((file) => existsSync(path.join(BIN, file)));
+if (program !== undefined) {
+  mkdirSync(BIN, { recursive: true });
+  rmSync(path.join(BIN, "node"), { force: true });
+  symlinkSync(program, path.join(BIN, "node"));
+}
