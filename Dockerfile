@@ -5,9 +5,14 @@
 # Debian 13 because its util-linux 2.41 has a setpriv with Landlock. That is the sandbox for hosts without user namespaces:
 # Docker's default seccomp profile disables them. SERVICE_SANDBOX=auto takes bubblewrap where it runs, else Landlock.
 
-FROM ghcr.io/typst/typst:0.15.1 AS typst
+# Base images by digest, those of all platforms together. RELEASING.md says how to move them: they get no updates by themselves.
+ARG TYPST_IMAGE=ghcr.io/typst/typst:0.15.1@sha256:032e292249bcd378480cc7c142cfa324b63ef8aadeb88d7e7230320c4c9c422f
+ARG NODE_IMAGE=node:26.10.0-trixie-slim@sha256:ec7758ee051e457b468b32bde57b0879010b325bb9862718e9615225ce4aaae1
+ARG DEBIAN_IMAGE=debian:trixie-slim@sha256:a29215f6a35e51e22adffa17f89e9d2ef06214e64a2bad10d765c46aea49f11f
 
-FROM node:26.10.0-trixie-slim AS build
+FROM ${TYPST_IMAGE} AS typst
+
+FROM ${NODE_IMAGE} AS build
 RUN apt-get update \
   && apt-get install -y --no-install-recommends binutils ca-certificates
 # Without their symbols, Node and workerd are a quarter smaller.
@@ -33,12 +38,23 @@ COPY scripts scripts
 RUN node scripts/build-edge.ts && strip dist/edge/workerd
 
 FROM build AS packages
-# No optional ones, such as the TypeScript compiler for valibot, and no install scripts: one would install a second Node.
+# No optional ones, such as the TypeScript compiler for valibot, or a second Node.
 # Type declarations and source maps are half of the rest.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts \
   && find node_modules -type f \( -name '*.map' -o -name '*.md' -o -name '*.ts' -o -name '*.cts' -o -name '*.mts' \) -delete
 
-FROM debian:trixie-slim AS edge
+# What the images have in common.
+FROM ${DEBIAN_IMAGE} AS system
+# Nobody becomes another user here, so no program needs a file mode that makes it one.
+RUN apt-get update \
+  && apt-get install -y --no-install-recommends tini \
+  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* \
+  && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
+# bubblewrap leaves a process to process 1 with each render, and Node waits for no process of others. workerd as process 1 would not
+# see SIGINT. tini passes signals on, and ends as its program does; with -s it also waits where an engine's init or pause is process 1.
+ENTRYPOINT ["tini", "-s", "--"]
+
+FROM system AS edge
 WORKDIR /service
 # workerd does not start without them.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
@@ -55,7 +71,7 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
 # On SIGTERM workerd answers what is in flight and ends.
 CMD ["./workerd", "serve", "config.capnp"]
 
-FROM debian:trixie-slim AS backend-base
+FROM system AS backend-base
 # libatomic1 is for Node.
 RUN apt-get update \
   && apt-get install -y --no-install-recommends bubblewrap libatomic1 \
@@ -100,5 +116,5 @@ ENV SERVICE_HOST=0.0.0.0 \
 EXPOSE 8788
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8788 && printf 'GET /ready HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && grep -q '^HTTP/1.1 200' <&3"]
-# No shell, so that SIGTERM reaches the backend, which then finishes its renders and ends.
+# On SIGTERM the backend finishes its renders and ends.
 CMD ["node", "backend/main.ts"]

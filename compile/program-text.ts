@@ -27,12 +27,12 @@ export function programText(source: Buffer): Buffer[] {
 const PRELUDE_LINES = PRELUDE.toString("latin1").split("\n").length - 1;
 
 /**
- * The line of the caller's source that is a line of its program text; both count from one. Typst's diagnostics count the
+ * Gives the line of the caller's source that is a line of its program text; both count from one. Typst's diagnostics count the
  * lines of the program text.
  */
-export function sourceLine(source: Buffer, line: number): number {
+export function sourceLines(source: Buffer): (line: number) => number {
   const linesAbovePrelude = programText(source)[0] === PRELUDE ? 0 : 1;
-  return line <= linesAbovePrelude ? line : Math.max(line - PRELUDE_LINES, 1);
+  return (line) => (line <= linesAbovePrelude ? line : Math.max(line - PRELUDE_LINES, 1));
 }
 
 /**

@@ -7,8 +7,15 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteHandlerMethod } from "fastify";
+import { type BackendLoad, formatBackendLoad } from "../../protocol/backend-load.ts";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
-import { COMMON_HEADERS, EDGE_COUNTS_HEADER, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../protocol/headers.ts";
+import {
+  COMMON_HEADERS,
+  EDGE_COUNTS_HEADER,
+  LOAD_HEADER,
+  REQUEST_ID_HEADER,
+  REQUEST_ID_PATTERN,
+} from "../../protocol/headers.ts";
 import { BACKEND_ROUTES } from "../../protocol/routes.ts";
 import { traceIdOf } from "../../protocol/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
@@ -16,10 +23,13 @@ import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
 import type { Launcher } from "../launcher/launcher.ts";
 import { describeError, errorCode } from "../observe/error-log.ts";
+import { MachineWatch } from "../observe/machine-watch.ts";
 import { BackendMetrics } from "../observe/metrics.ts";
 import type { OtlpTracing } from "../observe/otlp-tracing.ts";
 import { RequestObserver, traceParentOf } from "../observe/request-observer.ts";
+import { ProcessLimits } from "../processes/process-limits.ts";
 import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
+import { maxProcessesOfUser } from "../sandbox/resource-limits.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { InstalledCapabilities } from "../start/capabilities.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../start/settings.ts";
@@ -95,6 +105,13 @@ export function buildBackend(
     totalMilliseconds: settings.deliveryTimeoutSeconds * 1000,
   });
   const capabilities = new InstalledCapabilities({ settings, typstVersion, sandbox, supervisor });
+  const app = createApp(settings);
+  const machineWatch = new MachineWatch({
+    workDirectory: settings.workDirectory,
+    processLimits: new ProcessLimits(maxProcessesOfUser(sandbox.mode, launcher)),
+    threadsPerRender: settings.threadsPerRender,
+    log: (level, line) => app.log[level](line),
+  });
   const metrics = new BackendMetrics({
     queue,
     warmPool,
@@ -104,6 +121,7 @@ export function buildBackend(
     deliveries,
     slots: settings.maxConcurrentRenders,
     workDirectory: settings.workDirectory,
+    machineWatch,
     lostSpans: () => tracing?.lostSpans ?? 0,
     sandboxMode: sandbox.mode,
     typstVersion,
@@ -111,7 +129,6 @@ export function buildBackend(
   });
   let stage: "serving" | "stopping" | "draining" = "serving";
 
-  const app = createApp(settings);
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
     const counts = request.headers[EDGE_COUNTS_HEADER.toLowerCase()];
@@ -126,12 +143,19 @@ export function buildBackend(
   });
   app.setNotFoundHandler(answerUnrouted);
 
+  const load = (): BackendLoad => ({
+    running: queue.running,
+    waiting: queue.waiting,
+    slots: settings.maxConcurrentRenders,
+    isDraining: stage !== "serving",
+  });
   const route = renderRoute({
     settings,
     sandbox,
     supervisor,
     warmPool,
     workDirectoryWatch,
+    machineWatch,
     tempSpace,
     outputMemory,
     bodyMemory,
@@ -139,12 +163,7 @@ export function buildBackend(
     deliveries,
     observer: new RequestObserver(settings.limits, metrics, tracing),
     isDraining: () => stage === "draining",
-    load: () => ({
-      running: queue.running,
-      waiting: queue.waiting,
-      slots: settings.maxConcurrentRenders,
-      isDraining: stage !== "serving",
-    }),
+    load,
   });
   app.setErrorHandler((error, request, reply) => {
     // Fastify reads the media type before it calls a handler, but an unknown path, the token and the size come first.
@@ -161,10 +180,12 @@ export function buildBackend(
       return reply.headers({ "Content-Type": "application/json", ETag: `"${digest}"` }).send(body);
     },
     "/health": () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }),
-    "/ready": (request, reply) =>
-      stage === "serving" && canServe
-        ? { status: "ready" }
-        : sendProblem(request, reply, serviceUnavailable(canServe ? "draining" : "no_tokens")),
+    "/ready": async (request, reply) => {
+      // For an edge that asks before it sends a large body.
+      reply.header(LOAD_HEADER, formatBackendLoad(load()));
+      const obstacle = !canServe ? "no_tokens" : stage !== "serving" ? "draining" : await machineWatch.shortage();
+      return obstacle === null ? { status: "ready" } : sendProblem(request, reply, serviceUnavailable(obstacle));
+    },
     "/metrics": (_request, reply) => {
       reply.type(metrics.contentType);
       return metrics.text();
@@ -174,6 +195,7 @@ export function buildBackend(
 
   app.addHook("onClose", async () => {
     workDirectoryWatch.stop();
+    machineWatch.stop();
     // At once: what the pool discards must not wait for a disk that has become read-only.
     await Promise.all([warmPool.close(), supervisor.close()]);
     await tracing?.shutdown();

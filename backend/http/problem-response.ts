@@ -8,6 +8,7 @@ import {
   REQUEST_ID_HEADER,
 } from "../../protocol/headers.ts";
 import { allowedMethods, BACKEND_ROUTES } from "../../protocol/routes.ts";
+import type { UnavailableCause } from "../../rules/causes.ts";
 import {
   methodNotAllowed,
   notFound,
@@ -37,10 +38,14 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
     .send(problemDocument(problem, instance));
 }
 
-/** Logs why the service failed. The client is only told that it did. */
-export function reportFailure(request: FastifyRequest, error: unknown): Problem {
+/** Logs why the service failed. The client is only told that it did, or what the machine lacks. */
+export function reportFailure(
+  request: FastifyRequest,
+  error: unknown,
+  cause: UnavailableCause = "backend_failure",
+): Problem {
   request.log.error({ err: error }, "request failed");
-  return serviceUnavailable("backend_failure");
+  return serviceUnavailable(cause);
 }
 
 /** Answers a request whose path is unknown, or exists for other methods only. */

@@ -4,6 +4,7 @@ import { BodyCollector } from "../../protocol/body-collector.ts";
 import { declaredSize, validateDeclaredSize } from "../../rules/declared-size.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
+import { MAX_BODY_MILLISECONDS } from "../../rules/render-time.ts";
 import type { RequestHead } from "../../rules/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
 
@@ -13,8 +14,6 @@ export type BodyReading =
   /** The connection closed before the end of the body. */
   | { readonly kind: "aborted" };
 
-/** How long a body may take to arrive. The edge holds all of it before it forwards it. */
-const BODY_TIMEOUT_MILLISECONDS = 60_000;
 /** The longest time between two chunks of a body. */
 const BODY_SILENCE_MILLISECONDS = 10_000;
 
@@ -62,7 +61,7 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
     const end = () => finish({ kind: "body", body: collector.finish() });
     const abort = () => finish({ kind: "aborted" });
     const refuse = (refusal: Problem) => finish({ kind: "refused", problem: refusal });
-    const total = setTimeout(() => refuse(bodyTooSlow()), BODY_TIMEOUT_MILLISECONDS);
+    const total = setTimeout(() => refuse(bodyTooSlow()), MAX_BODY_MILLISECONDS);
     const silence = setTimeout(() => refuse(bodyTooSlow()), BODY_SILENCE_MILLISECONDS);
     const take = (chunk: Buffer) => {
       silence.refresh();

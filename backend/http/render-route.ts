@@ -14,12 +14,14 @@ import {
   TIME_BUDGET_HEADER,
 } from "../../protocol/headers.ts";
 import { SERVER_TIMING_HEADER, serverTiming } from "../../protocol/server-timing.ts";
+import type { UnavailableCause } from "../../rules/causes.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import { validateMediaType } from "../../rules/request-head.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
+import type { MachineWatch } from "../observe/machine-watch.ts";
 import type { ProcessedRequest, RequestEnd } from "../observe/metrics.ts";
 import type { RequestObserver } from "../observe/request-observer.ts";
 import { CLIENT_GONE, notRendered } from "../render/outcome.ts";
@@ -39,6 +41,7 @@ export interface RenderRouteResources extends RenderResources {
   readonly bodyMemory: ByteBudget;
   readonly deliveries: Deliveries;
   readonly observer: RequestObserver;
+  readonly machineWatch: MachineWatch;
   /** Whether new renders are rejected. */
   readonly isDraining: () => boolean;
   readonly load: () => BackendLoad;
@@ -108,23 +111,29 @@ async function receiveAndRender(
   sender: Sender,
   clientGone: AbortSignal,
 ): Promise<Processed> {
+  const arrivedAt = performance.now();
   const { caller } = sender;
   const memory = resources.bodyMemory.open(caller);
-  const failed = (error: unknown): Refusal => ({ kind: "refused", problem: reportFailure(request, error) });
+  const failed = (error: unknown, cause?: UnavailableCause): Refusal => {
+    return { kind: "refused", problem: reportFailure(request, error, cause) };
+  };
   try {
     const timer = new PhaseTimer();
     const receiving = timer.time("receive", () => receive(resources, request, sender, memory));
-    const reception = await receiving.catch(failed);
+    const reception = await receiving.catch((error: unknown) => failed(error));
     if (reception.kind !== "received") {
       const { requestBytes } = reception;
       return { outcome: reception, format: "none", suggestedName: null, runs: timer.runs, requestBytes };
     }
     const { body, renderRequest } = reception;
     const { format, filename } = renderRequest.output;
-    const valid = { body, request: renderRequest, caller };
-    const deadline = queueDeadlineMilliseconds(resources.settings, sender.timeBudgetMilliseconds);
-    const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch((error) => {
-      return { outcome: failed(error), runs: [] };
+    const answerBy = arrivedAt + sender.timeBudgetMilliseconds;
+    const valid = { body, request: renderRequest, caller, answerBy };
+    // Buffers on the way hide from the edge how long an upload takes, so its time counts.
+    const deadline = queueDeadlineMilliseconds(resources.settings, Math.max(0, answerBy - performance.now()));
+    const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch(async (error) => {
+      const lack = await resources.machineWatch.shortage();
+      return { outcome: failed(error, lack ?? undefined), runs: [] };
     });
     const runs = [...timer.runs, ...rendering.runs];
     return { ...rendering, runs, format, suggestedName: filename, requestBytes: body.length };

@@ -41,11 +41,16 @@ export function errorCode(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** The stack below the message, which is cut off first because its lines could look like stack frames. */
+/**
+ * The stack below the message, which is cut off first because its lines could look like stack frames. A stack keeps the message that its
+ * error was made with: if that is not the one to cut off, there is no stack.
+ */
 function framesOf({ stack = "", message }: Error): string {
-  const start = stack.indexOf(message);
-  if (start < 0) return "";
-  const lines = stack.slice(start + message.length).split("\n");
+  const type = stack.slice(0, stack.search(/[:\n]/));
+  const head = message === "" ? type : `${type}: ${message}`;
+  const frames = stack.slice(head.length);
+  if (!stack.startsWith(head) || !frames.startsWith("\n    at ")) return "";
+  const lines = frames.split("\n");
   return lines
     .map((line) => line.trim())
     .join("\n")

@@ -1,5 +1,4 @@
 /** The backend's metrics, in Prometheus terms: base units in the names, labels from closed or bounded sets only. */
-import { statfs } from "node:fs/promises";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../protocol/request-outcome.ts";
 import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
@@ -11,6 +10,8 @@ import type { RenderOutcome } from "../render/outcome.ts";
 import { type PhaseRun, phaseSeconds } from "../render/phases.ts";
 import type { SandboxMode } from "../sandbox/sandbox.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
+import { freeDiskBytes } from "../work-directory/disk-space.ts";
+import type { MachineWatch } from "./machine-watch.ts";
 
 /** A request that is ready to be answered, and what was measured of it. */
 export interface ProcessedRequest {
@@ -40,6 +41,7 @@ export interface MetricSources {
   readonly deliveries: Deliveries;
   readonly slots: number;
   readonly workDirectory: string;
+  readonly machineWatch: MachineWatch;
   /** Spans that could not be exported so far. */
   readonly lostSpans: () => number;
   readonly sandboxMode: SandboxMode;
@@ -313,10 +315,19 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
     registers,
     async collect() {
       // If the directory has been removed, the backend is about to end.
-      const space = await statfs(sources.workDirectory).catch(() => null);
-      this.set(space === null ? 0 : space.bavail * space.bsize);
+      this.set(await freeDiskBytes(sources.workDirectory).catch(() => 0));
     },
   });
+  gauge(
+    "service_processes",
+    "Processes and threads that count towards the limit that leaves the least room, that of a container or of the user; 0 without one.",
+    () => sources.machineWatch.processes()?.used ?? 0,
+  );
+  gauge(
+    "service_processes_max",
+    "That limit; infinite if there is none.",
+    () => sources.machineWatch.processes()?.max ?? Number.POSITIVE_INFINITY,
+  );
   gauge("service_deliveries_underway", "Outputs that are being delivered.", () => deliveries.underWay);
   gauge("service_warm_renders_waiting", "Typst processes that wait for a request.", () => warmPool.waiting);
   const total = (name: string, help: string, read: () => number) =>

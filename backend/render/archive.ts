@@ -168,8 +168,7 @@ class Packer {
 
 function escapeWhole(svg: Buffer): Buffer {
   const escaper = new SvgEscaper();
-  const [first = svg, ...others] = [...escaper.push(svg), ...escaper.end()];
-  return others.length === 0 ? first : Buffer.concat([first, ...others]);
+  return Buffer.concat([escaper.push(svg), escaper.end()]);
 }
 
 /** Updates the size and the checksum of an entry. */

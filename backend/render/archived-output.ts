@@ -1,20 +1,15 @@
 /** The pages that Typst has written as files: checked against the limits, then packed into a ZIP. */
-import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { Output } from "../../rules/output-options.ts";
 import { outputTooLarge } from "../../rules/problem.ts";
 import { ServiceFailure } from "../observe/error-log.ts";
 import type { BackendSettings } from "../start/settings.ts";
+import { isDiskFull } from "../work-directory/disk-space.ts";
 import { listOutputFiles } from "../work-directory/output-files.ts";
 import { packPages } from "./archive.ts";
 import { noPageWritten, noTemporarySpace, notRendered, type RenderOutcome, tooManyOutputFiles } from "./outcome.ts";
 import type { Spool } from "./spool.ts";
 import type { TimeLimit } from "./time-limit.ts";
-
-/** With less free space than this, the disk is assumed to be the reason that a page could not be written. */
-const FULL_DISK_BYTES = 1024 * 1024;
-/** The same for inodes, of which each page takes one. */
-const FULL_DISK_INODES = 16;
 
 /** The pages of one render, before they are packed. */
 export interface WrittenPages {
@@ -63,9 +58,5 @@ export async function archiveOutcome(
  * @throws if the disk of the work directory is full.
  */
 export async function throwIfDiskIsFull({ workDirectory }: BackendSettings): Promise<void> {
-  const { bavail, bsize, files, ffree } = await statfs(workDirectory);
-  // Some file systems make inodes as they need them and count none.
-  const lacksInodes = files > 0 && ffree < FULL_DISK_INODES;
-  if (lacksInodes || bavail * bsize < FULL_DISK_BYTES)
-    throw new ServiceFailure("the disk of the work directory is full");
+  if (await isDiskFull(workDirectory)) throw new ServiceFailure("the disk of the work directory is full");
 }

@@ -33,9 +33,14 @@ export function notRendered(failure: RenderFailure): Exclude<RenderOutcome, { ki
 /**
  * Why a process has no usable output; null if it succeeded, and its output decides the outcome.
  *
+ * @param grantedSeconds see `timedOut`
  * @throws if the machine failed: Typst never ran, or its output could not be kept.
  */
-export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): RenderFailure | null {
+export function outcomeOfEnd(
+  result: TypstResult,
+  settings: BackendSettings,
+  grantedSeconds: number,
+): RenderFailure | null {
   const { end } = result;
   // Checked first: a process over the limit may exit before it is stopped.
   if (result.outputTaken === "too-large" || result.outputBytes > settings.limits.max_output_bytes) {
@@ -51,7 +56,7 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Re
         case "client-gone":
           return CLIENT_GONE;
         case "render-timeout":
-          return timedOut("wall_clock", settings);
+          return timedOut("wall_clock", settings, grantedSeconds);
         case "output-too-large":
           return outputTooLarge(result.outputBytes, settings.limits.max_output_bytes);
         case "too-many-files":
@@ -63,18 +68,23 @@ export function outcomeOfEnd(result: TypstResult, settings: BackendSettings): Re
       }
       break;
     case "signalled":
-      return outcomeOfSignal(end.signal, result, settings);
+      return outcomeOfSignal(end.signal, result, settings, grantedSeconds);
     case "exited":
       return end.exitCode === 0 ? null : compileFailed({ kind: "refused-by-typst" });
   }
 }
 
 /** SIGXCPU and SIGXFSZ come from our own limits. Any other signal is a failure of the service. */
-function outcomeOfSignal(signal: string, result: TypstResult, settings: BackendSettings): Problem {
+function outcomeOfSignal(
+  signal: string,
+  result: TypstResult,
+  settings: BackendSettings,
+  grantedSeconds: number,
+): Problem {
   if (result.ranOutOfMemory) return compileFailed({ kind: "out-of-memory", limitBytes: settings.renderMemoryBytes });
   switch (signal) {
     case "SIGXCPU":
-      return timedOut("processor_time", settings);
+      return timedOut("processor_time", settings, grantedSeconds);
     case "SIGXFSZ":
       return outputTooLarge(result.outputBytes, settings.limits.max_output_bytes);
     default:
@@ -142,8 +152,23 @@ export function noTemporarySpace(): Problem {
  */
 export const MAX_FILL_SECONDS = 5;
 
-/** The problem of a render that has exceeded a limit. */
-export function timedOut(cause: TimeoutCause, { renderTimeoutSeconds, renderCpuSeconds }: BackendSettings): Problem {
+/** `Retry-After` of a render that had less than the render timeout: the next attempt may have all of it. */
+const SHORT_TIME_RETRY_SECONDS = 1;
+
+/**
+ * The problem of a render that has exceeded a limit. If the edge left it less than the render timeout, its document is not to blame: the
+ * request may be repeated.
+ *
+ * @param grantedSeconds the render timeout, or what the edge left of it
+ */
+export function timedOut(
+  cause: TimeoutCause,
+  { renderTimeoutSeconds, renderCpuSeconds }: BackendSettings,
+  grantedSeconds: number,
+): Problem {
+  if (cause === "wall_clock" && grantedSeconds < renderTimeoutSeconds) {
+    return renderQueueFull("time_budget", SHORT_TIME_RETRY_SECONDS);
+  }
   const limits = {
     wall_clock: renderTimeoutSeconds,
     processor_time: renderCpuSeconds,

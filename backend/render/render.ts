@@ -6,6 +6,7 @@ import { pageProbeArguments, type RenderCommand } from "../../compile/command-li
 import { programText } from "../../compile/program-text.ts";
 import { isFont } from "../../rules/font-names.ts";
 import type { RenderRequest } from "../../rules/render-request.ts";
+import { renderTimeoutWithin } from "../../rules/render-time.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../start/settings.ts";
@@ -39,6 +40,8 @@ export interface ValidRequest {
   readonly body: Uint8Array;
   readonly request: RenderRequest;
   readonly caller: string;
+  /** When the edge gives up, by `performance.now()`; infinite if it does not say. */
+  readonly answerBy: number;
 }
 
 /** An outcome with what was measured on the way to it, for metrics and the log. */
@@ -103,7 +106,9 @@ class RenderJob {
     const { output, files, source } = valid.request;
     this.#resources = resources;
     this.#valid = valid;
-    this.#time = new TimeLimit(resources.settings, clientGone);
+    const { settings } = resources;
+    const left = valid.answerBy - performance.now();
+    this.#time = new TimeLimit(settings, clientGone, renderTimeoutWithin(settings.renderTimeoutSeconds, left));
     this.#command = { output, bringsFonts: files.some(({ key }) => isFont(key)) };
     this.#programText = programText(stringBytes(valid.body, source));
     this.#inputBytes = projectBytes(valid.request);
@@ -187,7 +192,7 @@ class RenderJob {
     const directory = prepared.renderDirectory.outputDirectory;
     const printPage = (page: number) => this.#printPage(prepared, page);
     this.peakMemoryBytes = result.peakMemoryBytes;
-    const failure = outcomeOfEnd(result, settings);
+    const failure = outcomeOfEnd(result, settings, this.#time.grantedSeconds);
     if (failure !== null) {
       await workDirectoryWatch.expectWhole();
       if (directory !== null) await throwIfDiskIsFull(settings);

@@ -164,19 +164,11 @@ export class EscapedOutput implements OutputTaker {
   }
 
   append(chunk: Buffer): Promise<AppendResult> {
-    return this.#appendAll(this.#escaper.push(chunk));
+    return this.#output.append(this.#escaper.push(chunk));
   }
 
   /** Appends the last bytes, which the escaper has held back. To be called once, if Typst succeeded. */
   complete(): Promise<AppendResult> {
-    return this.#appendAll(this.#escaper.end());
-  }
-
-  async #appendAll(chunks: readonly Buffer[]): Promise<AppendResult> {
-    for (const chunk of chunks) {
-      const result = await this.#output.append(chunk);
-      if (result !== "kept") return result;
-    }
-    return "kept";
+    return this.#output.append(this.#escaper.end());
   }
 }

@@ -8,17 +8,20 @@ export class TimeLimit {
   /** Aborted when the client goes away. */
   readonly clientGone: AbortSignal;
   readonly #settings: BackendSettings;
+  /** The render timeout, or what the edge left of it. */
+  readonly grantedSeconds: number;
   readonly #started = performance.now();
   #over: AbortSignal | null = null;
 
   /** The time runs from here on. */
-  constructor(settings: BackendSettings, clientGone: AbortSignal) {
+  constructor(settings: BackendSettings, clientGone: AbortSignal, grantedSeconds = settings.renderTimeoutSeconds) {
     this.#settings = settings;
+    this.grantedSeconds = grantedSeconds;
     this.clientGone = clientGone;
   }
 
   /**
-   * Aborted when the client goes away or the render timeout has passed. Made only for a render that needs it: such a signal is
+   * Aborted when the client goes away or the granted time has passed. Made only for a render that needs it: such a signal is
    * aborted long after the render has ended, which takes 0.1 ms.
    */
   get over(): AbortSignal {
@@ -26,9 +29,9 @@ export class TimeLimit {
     return this.#over;
   }
 
-  /** What is left of the render timeout; at least 1. */
+  /** What is left of the granted time; at least 1. */
   get millisecondsLeft(): number {
-    return Math.max(1, this.#started + this.#settings.renderTimeoutSeconds * 1000 - performance.now());
+    return Math.max(1, this.#started + this.grantedSeconds * 1000 - performance.now());
   }
 
   /**
@@ -58,6 +61,6 @@ export class TimeLimit {
 
   /** Why a render was stopped. */
   failure(cause: TimeoutCause = "wall_clock"): RenderFailure {
-    return this.clientGone.aborted ? CLIENT_GONE : timedOut(cause, this.#settings);
+    return this.clientGone.aborted ? CLIENT_GONE : timedOut(cause, this.#settings, this.grantedSeconds);
   }
 }

@@ -31,6 +31,8 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
     ...["--landlock-access", "fs"],
     ...rule("execute,read-file", settings.typstPath),
     ...libraries.flatMap((library) => rule("execute,read-file", library)),
+    // Its own: setpriv becomes Typst. glibc reads it to find out how large the stack is (see `stackMap`).
+    ...rule("read-file", "/proc/self/maps"),
     ...[packages.path, ...settings.fontPaths].flatMap((path) => rule("read-file,read-dir", path)),
     ...["--seccomp-filter", seccompPath],
   ];

@@ -5,14 +5,32 @@
 
 import { runProgram } from "../../machine/programs.mjs";
 import { SettingError } from "../../rules/settings.ts";
+import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../start/settings.ts";
+import type { SandboxMode } from "./sandbox.ts";
 import { tryProgram } from "./trial.ts";
 
-/** Typst keeps its streams open, and opens the files of the render one at a time: under 20 in all (measured). */
+/**
+ * Typst keeps its streams open, and opens the files of the render one at a time: under 20 in all (measured). The backend needs more
+ * itself, so where its own limit is lower, that one will do for Typst.
+ */
 const MAX_OPEN_FILES = 256;
 
 /** Threads and processes of this user; seccomp allows Typst only threads. The superuser is exempt from this limit. */
 const MAX_PROCESSES = 1024;
+
+const KIBIBYTE = 1024;
+
+/**
+ * The most that the stack of Typst may take, of its limited memory. Typst needs a small part of the usual 8 MiB; more makes the
+ * sandbox's stack map short (see `stackMap`), and costs nothing until it is used.
+ */
+const MAX_STACK_BYTES = 256 * KIBIBYTE ** 2;
+
+/** The limit on the stack of a render: lower than the maximum if this process may not raise its own. */
+export function stackBytes(limits = readProc("self/limits")): number {
+  return Math.floor(Math.min(MAX_STACK_BYTES, ownHardLimit("Max stack size", limits)) / KIBIBYTE) * KIBIBYTE;
+}
 
 /** How prlimit's error messages begin. */
 export const LIMITER_NAME = "prlimit";
@@ -28,6 +46,14 @@ export interface ResourceLimits {
 }
 
 /**
+ * The limit on the processes of the user that a render meets. Where each shell has a user namespace, with its empty network, the
+ * kernel counts the processes of that one alone.
+ */
+export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { hasEmptyNetworks: boolean }): number {
+  return mode === "bubblewrap" && !hasEmptyNetworks ? MAX_PROCESSES : Number.POSITIVE_INFINITY;
+}
+
+/**
  * Chooses how to limit renders on this machine.
  *
  * @throws SettingError if there is no way.
@@ -37,6 +63,7 @@ export async function chooseResourceLimits(settings: LimitSettings, shell = "/bi
     const shellCommands = ulimitCommands(settings, dialect);
     if (await setsLimits(shell, shellCommands, expectedLimits(settings, dialect))) return { shellCommands, prefix: [] };
   }
+  expectRoom(settings);
   if ((await tryProgram(settings.prlimitPath, ["--version"])).kind === "missing") {
     throw new SettingError(`The ulimit of ${shell} cannot limit renders, and prlimit is missing. Install util-linux.`);
   }
@@ -56,7 +83,29 @@ const DIALECTS: readonly Dialect[] = [
   { processesOption: "-u", fileBlockBytes: 1024 },
 ];
 
-const KIBIBYTE = 1024;
+const openFiles = () => Math.min(MAX_OPEN_FILES, ownHardLimit("Max open files"));
+const processes = () => Math.min(MAX_PROCESSES, ownHardLimit("Max processes"));
+
+/** A hard limit of this process, above which an ordinary user cannot set one; infinite if there is none. */
+function ownHardLimit(name: string, limits = readProc("self/limits")): number {
+  const [, hard = "unlimited"] = new RegExp(`^${name} +\\S+ +(\\S+)`, "m").exec(limits) ?? [];
+  return hard === "unlimited" ? Number.POSITIVE_INFINITY : Number(hard);
+}
+
+/** @throws SettingError if a limit of this process is below what the settings promise to renders. */
+function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: LimitSettings): void {
+  for (const [name, needed, setting] of [
+    ["Max address space", renderMemoryBytes, "SERVICE_RENDER_MEMORY_BYTES"],
+    ["Max cpu time", renderCpuSeconds + 1, "SERVICE_RENDER_CPU_SECONDS"],
+    ["Max file size", limits.max_output_bytes + 1, "SERVICE_MAX_OUTPUT_BYTES"],
+  ] as const) {
+    const hard = ownHardLimit(name);
+    if (hard >= needed) continue;
+    throw new SettingError(
+      `This process is limited (ulimit) to a "${name}" of ${hard}, and renders need ${needed}. Raise that, or lower ${setting}.`,
+    );
+  }
+}
 
 /** The limit on file size, in blocks. It is at least one byte above the limit on outputs, so that a longer output is recognised. */
 function fileBlocks({ limits }: LimitSettings, { fileBlockBytes }: Dialect): number {
@@ -71,8 +120,9 @@ function ulimitCommands(settings: LimitSettings, dialect: Dialect): readonly str
     `ulimit -S -t ${renderCpuSeconds}`,
     `ulimit -H -t ${renderCpuSeconds + 1}`,
     `ulimit -f ${fileBlocks(settings, dialect)}`,
-    `ulimit -n ${MAX_OPEN_FILES}`,
-    `ulimit ${dialect.processesOption} ${MAX_PROCESSES}`,
+    `ulimit -n ${openFiles()}`,
+    `ulimit -s ${stackBytes() / KIBIBYTE}`,
+    `ulimit ${dialect.processesOption} ${processes()}`,
     "ulimit -c 0",
   ];
 }
@@ -88,8 +138,9 @@ function prlimitCommand({
     `--as=${renderMemoryBytes}`,
     `--cpu=${renderCpuSeconds}:${renderCpuSeconds + 1}`,
     `--fsize=${limits.max_output_bytes + 1}`,
-    `--nofile=${MAX_OPEN_FILES}`,
-    `--nproc=${MAX_PROCESSES}`,
+    `--nofile=${openFiles()}`,
+    `--stack=${stackBytes()}`,
+    `--nproc=${processes()}`,
     "--core=0",
   ];
 }
@@ -102,8 +153,9 @@ function expectedLimits(settings: LimitSettings, dialect: Dialect): ReadonlyMap<
     ["Max address space", both(Math.floor(renderMemoryBytes / KIBIBYTE) * KIBIBYTE)],
     ["Max cpu time", `${renderCpuSeconds} ${renderCpuSeconds + 1}`],
     ["Max file size", both(fileBlocks(settings, dialect) * dialect.fileBlockBytes)],
-    ["Max open files", both(MAX_OPEN_FILES)],
-    ["Max processes", both(MAX_PROCESSES)],
+    ["Max open files", both(openFiles())],
+    ["Max stack size", both(stackBytes())],
+    ["Max processes", both(processes())],
     ["Max core file size", both(0)],
   ]);
 }

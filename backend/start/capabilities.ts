@@ -3,7 +3,7 @@
  * packages may change while the backend runs.
  */
 import { createHash } from "node:crypto";
-import { capabilitiesOf, type FontFamily, MAX_CAPABILITIES_BYTES } from "../../protocol/capabilities.ts";
+import { capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../protocol/capabilities.ts";
 import { formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
 import { SettingError } from "../../rules/settings.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
@@ -62,11 +62,7 @@ export class InstalledCapabilities {
     const { settings, typstVersion, sandbox, supervisor } = this.#sources;
     const packages = settings.packagePath === null ? [] : await vendoredPackages(settings.packagePath);
     const fonts = await listFonts(settings, sandbox, supervisor);
-    const write = (families: readonly FontFamily[]) =>
-      Buffer.from(JSON.stringify(capabilitiesOf(typstVersion, families, packages)));
-    let body = write(fonts);
-    // The names of thousands of families still fit when their characters do not.
-    if (body.length > MAX_CAPABILITIES_BYTES) body = write(fonts.map(({ code_points, ...family }) => family));
+    const body = Buffer.from(JSON.stringify(capabilitiesOf(typstVersion, fonts, packages)));
     if (body.length > MAX_CAPABILITIES_BYTES) {
       throw new SettingError("SERVICE_FONT_PATHS names folders with more fonts than can be published. Remove some.");
     }

@@ -81,10 +81,12 @@ export const BACKEND_INTEGER_SETTINGS = {
   maxTempBytes: {
     setting: "SERVICE_MAX_TEMP_BYTES",
     default: 1024 ** 3,
-    min: 16 * 1024 ** 2,
+    min: maxTempBytesPerRender({
+      max_request_body_bytes: LIMIT_SETTINGS.max_request_body_bytes.min,
+      max_output_bytes: LIMIT_SETTINGS.max_output_bytes.min,
+    }),
     max: 1024 ** 4,
-    meaning:
-      "temporary space of all renders together: files of requests, pages, and outputs of over 1 MiB until they are delivered; without room a render is answered 429",
+    meaning: `temporary space of all renders together: files of requests, pages, and outputs of over 1 MiB until they are delivered; without room a render is answered 429; at least \`SERVICE_MAX_REQUEST_BODY_BYTES\`, ${MAX_DIRECTORY_BYTES / 1024 ** 2} MiB for folders and twice \`SERVICE_MAX_OUTPUT_BYTES\` together`,
   },
   deliverySilenceSeconds: {
     setting: "SERVICE_DELIVERY_SILENCE_SECONDS",
@@ -171,14 +173,18 @@ export function readBackendSettings(environment: Environment): BackendSettings {
     environment,
   );
   const limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, environment));
-  if (integers.maxTempBytes < maxTempBytesPerRender(limits)) {
-    throw new SettingError(
-      "SERVICE_MAX_TEMP_BYTES must hold at least one full request with its folders and two full outputs.",
-    );
-  }
-  if (integers.maxBodyMemoryBytes < limits.max_request_body_bytes) {
-    throw new SettingError("SERVICE_MAX_BODY_MEMORY_BYTES must hold at least one full request.");
-  }
+  expectAtLeast(
+    maxTempBytesPerRender(limits),
+    integers.maxTempBytes,
+    BACKEND_INTEGER_SETTINGS.maxTempBytes,
+    "one full request with its folders, and two full outputs",
+  );
+  expectAtLeast(
+    limits.max_request_body_bytes,
+    integers.maxBodyMemoryBytes,
+    BACKEND_INTEGER_SETTINGS.maxBodyMemoryBytes,
+    "one full request",
+  );
   return Object.freeze({
     ...integers,
     queueDeadlineSeconds,
@@ -202,8 +208,19 @@ export function readBackendSettings(environment: Environment): BackendSettings {
   });
 }
 
+/** Some settings have to hold what the limits allow, whatever their own range is. */
+function expectAtLeast(least: number, value: number, { setting }: { readonly setting: string }, content: string): void {
+  if (value >= least) return;
+  throw new SettingError(
+    `${setting} must be at least ${least} with the limits that are set, to hold ${content}; it is ${value}.`,
+  );
+}
+
 /** The temporary space that one render can need: the files of its request, its pages, and their archive. */
-export function maxTempBytesPerRender({ max_request_body_bytes, max_output_bytes }: Limits): number {
+export function maxTempBytesPerRender({
+  max_request_body_bytes,
+  max_output_bytes,
+}: Pick<Limits, "max_request_body_bytes" | "max_output_bytes">): number {
   return max_request_body_bytes + MAX_DIRECTORY_BYTES + 2 * max_output_bytes;
 }
 

@@ -5,7 +5,6 @@ import { ServiceFailure } from "../observe/error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
-import { type ListedFamily, withCodePoints } from "./font-coverage.ts";
 import type { OutputTaker } from "./process.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
 
@@ -15,18 +14,17 @@ const LIST_TIMEOUT_MILLISECONDS = 30_000;
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
 /**
- * Lists the fonts by family, with their characters.
+ * Lists the fonts by family.
  *
  * @throws ServiceFailure if Typst does not list them.
  */
 export async function listFonts(
-  settings: Pick<BackendSettings, "workDirectory" | "fontPaths">,
+  settings: Pick<BackendSettings, "workDirectory">,
   sandbox: Sandbox,
   supervisor: TypstSupervisor,
 ): Promise<FontFamily[]> {
   const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
-  const view = sandbox.view(renderDirectory);
-  const process = supervisor.startIn(renderDirectory, fontListArguments(view));
+  const process = supervisor.startIn(renderDirectory, fontListArguments(sandbox.view(renderDirectory)));
   try {
     const list = new ListTaker();
     const { end } = await process.perform({
@@ -38,8 +36,7 @@ export async function listFonts(
     });
     if (end.kind !== "exited" || end.exitCode !== 0)
       throw new ServiceFailure(`Typst did not list its fonts (${end.kind})`);
-    const folders = view.fontPaths.map((seen, index) => ({ seen, path: settings.fontPaths[index] ?? seen }));
-    return await withCodePoints(parseFontList(list.text()), folders);
+    return parseFontList(list.text());
   } finally {
     void supervisor.discard({ process, renderDirectory });
   }
@@ -62,39 +59,26 @@ class ListTaker implements OutputTaker {
 }
 
 /**
- * Parses the output of `typst fonts --variants`. A family is one line. Each of its fonts is a file with
- * `Style: Normal, Weight: 400, Stretch: 100%`, or the same on several lines, with ranges, if the font is variable.
+ * Parses the output of `typst fonts --variants`. A family is one line. Below it, each of its fonts is the line of a file, which
+ * begins with a mark, and `Style: Normal, Weight: 400, Stretch: 100%`, or the same on several lines, with ranges, if the font is variable.
  */
-export function parseFontList(list: string): ListedFamily[] {
-  const families = new Map<string, { variants: Map<string, FontVariant>; files: Set<string | null> }>();
+export function parseFontList(list: string): FontFamily[] {
+  const families = new Map<string, Map<string, FontVariant>>();
   for (const block of list.split(/\n\n+/)) {
     const [family = "", ...lines] = block.split("\n");
     if (family.trim() === "") continue;
-    const known = families.get(family) ?? { variants: new Map(), files: new Set() };
-    families.set(family, known);
-    for (const { file, description } of fontsOf(lines)) {
-      const variant = variantOf(description);
-      known.variants.set(JSON.stringify(variant), variant);
-      known.files.add(file);
+    const variants = families.get(family) ?? new Map<string, FontVariant>();
+    families.set(family, variants);
+    const [, ...fonts] = lines.join("\n").split(/^ {2}[├└] .*$/m);
+    for (const font of fonts) {
+      const variant = variantOf(font);
+      variants.set(JSON.stringify(variant), variant);
     }
   }
-  return [...families].map(([family, { variants, files }]) => ({
+  return [...families].map(([family, variants]) => ({
     family,
     variants: [...variants.values()].sort(compareVariants),
-    files: [...files],
   }));
-}
-
-/** The file of each font, and the lines below that describe it. */
-function fontsOf(lines: readonly string[]): { file: string | null; description: string }[] {
-  const fonts: { file: string | null; description: string }[] = [];
-  for (const line of lines) {
-    const [, file] = /^ {2}[├└] (.*?)(?: \(Variable\))?$/.exec(line) ?? [];
-    const last = fonts.at(-1);
-    if (file !== undefined) fonts.push({ file: file === "(Embedded)" ? null : file, description: "" });
-    else if (last !== undefined) last.description += `${line}\n`;
-  }
-  return fonts;
 }
 
 function variantOf(font: string): FontVariant {

@@ -135,6 +135,11 @@ export class TypstProcess {
     return this.#programEnd !== null;
   }
 
+  /** Resolves when it has ended, however that came. */
+  get ended(): Promise<unknown> {
+    return this.#result;
+  }
+
   /**
    * Whether it has ended and certainly nothing of it is left. Its sandbox has waited for one that ended by itself. A
    * killed one counts as ended as soon as the first process of its sandbox has: the kernel may end the others a moment later.

@@ -97,9 +97,13 @@ export class WarmPool {
       if (isFull && oldest !== undefined && !this.#givesWay(oldest, key, running)) return;
       const hasFonts = running < this.#slots;
       const prepared = this.#supervisor.start(command, hasFonts ? "ahead" : "now");
-      // `take` handles a failure; until then it must not count as an unhandled rejection.
-      prepared.catch(() => {});
-      this.#waiting.push({ key, hasFonts, prepared });
+      const waiting = { key, hasFonts, prepared };
+      this.#waiting.push(waiting);
+      void prepared
+        .then(({ process }) => process.ended)
+        // One that could not be started waits no more either.
+        .catch(() => {})
+        .then(() => this.#remove(waiting));
       this.#discardOldest(this.#waiting.length - this.#maxWaiting);
     }, START_DELAY_MILLISECONDS);
   }
@@ -124,6 +128,14 @@ export class WarmPool {
     this.#isClosed = true;
     this.#discardOldest(this.#waiting.length);
     await Promise.all(this.#discarding);
+  }
+
+  /** Discards a process that has ended, unless it serves a request or has been discarded. */
+  #remove(ended: WaitingProcess): void {
+    const index = this.#waiting.indexOf(ended);
+    if (index < 0) return;
+    this.#waiting.splice(index, 1);
+    this.#discard(ended);
   }
 
   #discardOldest(count: number): void {

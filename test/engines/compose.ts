@@ -1,7 +1,8 @@
 /** compose.yaml on a Docker daemon of its own, behind the real nginx; and the image `all-in-one`. */
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { stringify } from "yaml";
 import { type Images, imageName, TARGETS } from "./images.ts";
 import { PROXY_URL, startNginx } from "./nginx.ts";
 import {
@@ -80,16 +81,49 @@ export async function tryCompose({ pid, docker, compose }: Docker, context: Cont
   const unclean = ends.split("\n").filter((line) => !line.includes("Exited (0)") && !line.includes("backend-2"));
   if (unclean.length > 0) throw new Error(`not ended with 0: ${unclean.join(", ")}`);
   say("stop: every service ends with 0");
-  await compose("--file", join(CHECKOUT, "deploy/compose.bubblewrap.yaml"), "up", "--detach", "--no-build", "--wait");
-  const { body, status } = await curl(pid, `${PROXY_URL}/v1/render`, ...renderOptions("= Hello"));
-  const container = (await docker("ps", "--quiet", "--filter", "name=backend-1")).trim();
-  const sandbox = await docker("exec", container, "node", "-e", HEALTH);
-  if (status !== 200 || !body.startsWith("%PDF-") || !sandbox.includes('"bubblewrap"'))
-    throw new Error(`${status} ${sandbox}`);
-  say("compose.bubblewrap.yaml: renders in bubblewrap");
+  const files = ["deploy/compose.bubblewrap.yaml", await writeFewProcesses(context)];
+  await compose(
+    ...files.flatMap((file) => ["--file", resolve(CHECKOUT, file)]),
+    "up",
+    "--detach",
+    "--no-build",
+    "--wait",
+  );
+  const ask = async (service: string, program: string) => {
+    const container = (await docker("ps", "--quiet", "--filter", `name=${service}`)).trim();
+    return docker("exec", container, "node", "-e", program);
+  };
+  const first = await curl(pid, `${PROXY_URL}/v1/render`, ...renderOptions("= Hello"));
+  if (first.status !== 200 || !first.body.startsWith("%PDF-")) throw new Error(`bubblewrap: ${first.status}`);
+  if (!(await ask("backend-1", HEALTH)).includes('"bubblewrap"')) throw new Error("not in bubblewrap");
+  const many = await startLoad(pid, PROXY_URL, MANY_RENDERS);
+  const during = `compose.bubblewrap.yaml: ${MANY_RENDERS} renders, at most ${MAX_PROCESSES} processes in a container`;
+  await expectNoLoss(many, during, say);
+  for (const [service, title] of [
+    ["backend-1", "with the image's init"],
+    ["backend-2", "with the engine's as well"],
+  ] as const) {
+    const count = Number(await ask(service, PROCESSES));
+    // Every second render would have left one.
+    if (!(count > 0 && count < 50)) throw new Error(`${count} processes in ${service}, ${title}`);
+    say(`after them ${count} processes ${title}`);
+  }
   await compose("down", "--volumes");
 }
 
+/** Far fewer than renders, so that nothing may be left of these. */
+const MAX_PROCESSES = 128;
+const MANY_RENDERS = 2000;
+
+/** Lowers the limits of the backends; one of them also gets the engine's init. */
+async function writeFewProcesses({ folder }: Context): Promise<string> {
+  const path = join(folder, "few-processes.yaml");
+  const service = { pids_limit: MAX_PROCESSES };
+  await writeFile(path, stringify({ services: { "backend-1": service, "backend-2": { ...service, init: true } } }));
+  return path;
+}
+
+const PROCESSES = `fetch("http://127.0.0.1:8788/metrics").then(async (answer) => console.log(/^service_processes (\\d+)/m.exec(await answer.text())[1]))`;
 const HEALTH = 'fetch("http://127.0.0.1:8788/health").then(async (answer) => console.log(await answer.text()))';
 
 /** As in the README. */

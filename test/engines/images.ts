@@ -1,14 +1,14 @@
 /**
  * The images of the Dockerfile, built by podman in a storage of their own. Where an image of its FROM lines is not on this
- * machine and `--pull` does not allow to fetch it, a stand-in has its name: Debian made by mmdebstrap, the Node of the npm
- * package `node` with this machine's npm, and the Typst of the tests.
+ * machine and `--pull` does not allow to fetch it, a stand-in has its name: Debian made by mmdebstrap, the Node of the
+ * tests with this machine's npm, and the Typst of the tests.
  */
 import { copyFile, cp, mkdir, realpath, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
 import { findOnPath } from "../../machine/programs.mjs";
 import { requireTypst } from "../../machine/typst-location.mjs";
-import { readDockerfile } from "../support/dockerfile.ts";
+import { readBaseImages } from "../support/dockerfile.ts";
 import { makeDebian } from "./debian.ts";
 import { CHECKOUT, type Command, run as runCommand } from "./part.ts";
 
@@ -31,14 +31,14 @@ export async function buildImages(folder: string, mayPull: boolean, say: (line: 
   const podman = (...options: readonly string[]) =>
     ["podman", ...storage, "--cgroup-manager=cgroupfs", "--runtime=runc", ...options] as const;
   const run = (...options: readonly string[]) => runCommand(podman(...options));
-  const stages = await readDockerfile();
-  const own = new Set(stages.map(({ name }) => name));
-  const bases = new Set(stages.map(({ from }) => from).filter((from) => !own.has(from)));
+  const chosen: string[] = [];
   // Those that others are made from come first.
-  for (const image of [...bases].toSorted()) {
-    const name = image.includes("/") ? image : `docker.io/library/${image}`;
-    const isPulled = mayPull && (await run("pull", "--quiet", name).catch(() => null)) !== null;
-    say(`${image}: ${isPulled ? "pulled" : await standIn(image, name, folder, run)}`);
+  for (const [argument, pinned] of [...(await readBaseImages())].toSorted(([, one], [, two]) => (one < two ? -1 : 1))) {
+    const isPulled = mayPull && (await run("pull", "--quiet", fullName(pinned)).catch(() => null)) !== null;
+    const [image = ""] = pinned.split("@");
+    say(`${image}: ${isPulled ? "pulled" : await standIn(image, fullName(image), folder, run)}`);
+    // Nothing else than the real image can have its digest.
+    chosen.push("--build-arg", `${argument}=${fullName(isPulled ? pinned : image)}`);
   }
   for (const target of TARGETS) {
     const started = performance.now();
@@ -51,6 +51,7 @@ export async function buildImages(folder: string, mayPull: boolean, say: (line: 
       target,
       "--tag",
       imageName(target),
+      ...chosen,
     ];
     await run("build", ...options, ".");
     const bytes = Number(await run("image", "inspect", "--format", "{{.Size}}", imageName(target)));
@@ -70,6 +71,8 @@ export async function buildImages(folder: string, mayPull: boolean, say: (line: 
   await run("save", "--quiet", "--multi-image-archive", "--output", archive, ...TARGETS.map(imageName));
   return { podman, archive };
 }
+
+const fullName = (image: string) => (image.includes("/") ? image : `docker.io/library/${image}`);
 
 async function standIn(
   image: string,

@@ -1,82 +1,92 @@
-/** The manifests on a real API server with etcd: every overlay is applied, with and without its components, and read back. */
-import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+/** The manifests on a Kubernetes with one node: each overlay as its page says, and under load what happens to pods in a cluster. */
 import { join } from "node:path";
-import { CHECKOUT, type Context, inNetworkOf, run, startDaemon, until } from "./part.ts";
+import { startCluster } from "./cluster/cluster.ts";
+import { DISTURBANCES, type Disturbance } from "./cluster/disturbances.ts";
+import { expectNothingLeft } from "./cluster/processes.ts";
+import { PAGE, Service } from "./cluster/service.ts";
+import type { Images } from "./images.ts";
+import { type Context, curl, expectNoLoss, renderOptions, startDaemon, startLoad, until } from "./part.ts";
 
-const OVERLAYS = ["landlock", "bubblewrap"];
-const NAMESPACE = "document-rendering";
-const TOKEN = "a-token-of-the-engines-test";
+/** How many renders the clients send at least while something happens. */
+const RENDERS = 200;
+/** The objects of KEDA and of the Prometheus operator, which nothing acts upon here. */
+const FOREIGN = [
+  { group: "keda.sh", version: "v1alpha1", kind: "ScaledObject" },
+  { group: "monitoring.coreos.com", version: "v1", kind: "ServiceMonitor" },
+];
 
-export async function tryKubernetes({ folder, say, atEnd }: Context): Promise<void> {
-  const own = join(folder, "kubernetes");
-  await mkdir(own);
-  await writeFile(join(own, "tokens.csv"), `${TOKEN},engines,1,system:masters\n`);
-  await run(["openssl", "genrsa", "-out", join(own, "accounts.key"), "2048"]);
-  const network = startDaemon([
-    "unshare",
-    "--net",
-    "sh",
-    "-c",
-    "ip link set lo up && ip addr add 10.99.0.1/24 dev lo && ip route add default via 10.99.0.1 && exec sleep infinity",
-  ]);
-  atEnd(() => network.end("SIGKILL"));
-  const etcd = startDaemon(inNetworkOf(network.pid, ["etcd", "--data-dir", join(own, "etcd"), "--log-level=error"]));
-  atEnd(() => etcd.end("SIGKILL"));
-  const server = startDaemon(
-    inNetworkOf(network.pid, [
-      "kube-apiserver",
-      "--etcd-servers=http://127.0.0.1:2379",
-      "--advertise-address=10.99.0.1",
-      `--cert-dir=${own}`,
-      `--token-auth-file=${join(own, "tokens.csv")}`,
-      `--service-account-key-file=${join(own, "accounts.key")}`,
-      `--service-account-signing-key-file=${join(own, "accounts.key")}`,
-      "--service-account-issuer=https://engines.example",
-      "--service-cluster-ip-range=10.98.0.0/24",
-      "--authorization-mode=RBAC",
-    ]),
-  );
-  atEnd(() => server.end("SIGKILL"));
-  const access = ["--server=https://127.0.0.1:6443", "--insecure-skip-tls-verify", `--token=${TOKEN}`];
-  const kubectl = (...options: string[]) =>
-    run(inNetworkOf(network.pid, ["kubectl", ...access, ...options]), { HOME: own });
-  await until("an API server", async () => (await kubectl("get", "--raw", "/readyz")) === "ok");
-  await kubectl("create", "namespace", NAMESPACE);
-  // Of KEDA and the Prometheus operator the API server knows nothing: their schemas are in test/service/kubernetes.test.ts.
-  const manifests = join(own, "manifests");
-  await cp(join(CHECKOUT, "deploy/kubernetes"), manifests, { recursive: true });
-  const replicas = () =>
-    kubectl("--namespace", NAMESPACE, "get", "statefulset/backend", "--output=jsonpath={.spec.replicas}");
-  for (const overlay of OVERLAYS) {
-    const target = join(manifests, "overlays", overlay);
-    for (const name of ["edge-secrets.env", "backend-secrets.env"])
-      await cp(join(manifests, `${name}.example`), join(target, name));
-    const level = overlay === "landlock" ? "restricted" : "privileged";
-    await kubectl("label", "--overwrite", "namespace", NAMESPACE, `pod-security.kubernetes.io/enforce=${level}`);
-    const output = await kubectl("apply", "--kustomize", target);
-    say(
-      `overlays/${overlay}: ${output.split("\n").length} objects applied at level ${level}, ${await replicas()} backends`,
-    );
+export async function tryKubernetes(images: Images, context: Context): Promise<void> {
+  const cluster = await startCluster(images, context);
+  for (const overlay of ["landlock", "bubblewrap"] as const) {
+    const say = (line: string) => context.say(`overlays/${overlay}: ${line}`);
+    const service = await Service.deploy(cluster, overlay, join(context.folder, overlay));
+    say(`deployed by the commands of ${PAGE}`);
+    await tryFirstRequest(service, say);
+    for (const disturbance of DISTURBANCES) await tryDisturbance(disturbance, service, say);
+    await expectNothingLeft(cluster);
+    if (overlay === "landlock") await tryComponents(service, say);
+    await service.remove();
+    await expectNothingLeft(cluster);
+    say("nothing is left of its pods");
   }
-  // The autoscaler, on a StatefulSet that somebody else has scaled.
-  await kubectl("--namespace", NAMESPACE, "scale", "statefulset/backend", "--replicas=5");
-  const target = join(manifests, "overlays/landlock");
-  const kustomization = join(target, "kustomization.yaml");
-  const text = await readFile(kustomization, "utf8");
-  await writeFile(kustomization, text.replace(/^# (components:)$/m, "$1").replace(/^# ( *- .*autoscaling)$/m, "$1"));
-  const scaled = await run(["kubectl", "kustomize", target]);
-  const known = scaled.split("\n---\n").filter((document) => !document.includes("keda.sh/"));
-  await writeFile(join(own, "scaled.yaml"), known.join("\n---\n"));
-  // As docs/deploy/kubernetes.md says.
-  await kubectl(
-    "--namespace",
-    NAMESPACE,
-    "annotate",
-    "statefulset/backend",
-    "kubectl.kubernetes.io/last-applied-configuration-",
-  );
-  await kubectl("apply", "--filename", join(own, "scaled.yaml"));
-  if ((await replicas()) !== "5")
-    throw new Error(`with components/autoscaling there are ${await replicas()} backends, not 5`);
-  say("components/autoscaling, added to a running StatefulSet of 5 backends, leaves 5");
+}
+
+/** The last step of the page. */
+async function tryFirstRequest(service: Service, say: Context["say"]): Promise<void> {
+  const command = service.commandWith("port-forward");
+  const forward = startDaemon(service.cluster.inNode("sh", "-c", `exec ${command}`));
+  try {
+    const render = () => curl(service.cluster.pid, "http://127.0.0.1:8787/v1/render", ...renderOptions("= Hello"));
+    await until("a render by port-forward", async () => (await render()).status === 200);
+  } finally {
+    await forward.end("SIGTERM");
+  }
+  say(`${command}: renders`);
+}
+
+async function tryDisturbance(disturbance: Disturbance, service: Service, say: Context["say"]): Promise<void> {
+  const { what, endsEdges = false, run } = disturbance;
+  const before = new Set((await service.readyPods("backend")).map(({ container }) => container));
+  const load = await startLoad(service.cluster.pid, await service.url(), RENDERS, endsEdges ? "new" : "kept");
+  await run(service);
+  await service.untilAllRender();
+  const waits: string[] = [];
+  for (const { name, container, readyAt } of await service.readyPods("backend")) {
+    const renderAt = (await service.firstRenderAt(name)) ?? Number.NaN;
+    if (!before.has(container)) waits.push(((renderAt - readyAt) / 1000).toFixed(1));
+  }
+  const suffix =
+    waits.length > 0 ? `, new backends rendered ${waits.join(", ")} s after they were ready (goal: 5)` : "";
+  await expectNoLoss(load, what, (line) => say(`${line}${suffix}`));
+}
+
+/** The autoscaler's number of backends stays, whatever was applied before. */
+async function tryComponents(service: Service, say: Context["say"]): Promise<void> {
+  for (const { group, version, kind } of FOREIGN) await define(service, { group, version, kind });
+  await service.kubectl("scale", "deployment/backend", "--replicas=3");
+  await service.enable("autoscaling");
+  await service.enable("monitoring");
+  await service.followPage("last-applied-configuration-");
+  await service.rolledOut();
+  const replicas = await service.kubectl("get", "deployment/backend", "--output=jsonpath={.spec.replicas}");
+  if (replicas !== "3") throw new Error(`with components/autoscaling there are ${replicas} backends, not 3`);
+  say("components/autoscaling, added while 3 backends run, leaves 3");
+}
+
+async function define(service: Service, { group, version, kind }: (typeof FOREIGN)[number]): Promise<void> {
+  const plural = `${kind.toLowerCase()}s`;
+  const anything = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
+  const definition = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: { kind, plural },
+      versions: [{ name: version, served: true, storage: true, schema: anything }],
+    },
+  };
+  await service.create(definition);
+  await service.kubectl("wait", "--for=condition=Established", `crd/${plural}.${group}`);
 }

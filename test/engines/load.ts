@@ -10,9 +10,10 @@ const CLIENTS = 4;
 /** Longer than a render may take with all that it waits for. */
 const ANSWER_TIMEOUT_MILLISECONDS = 90_000;
 
-const [url = "", token = "", atLeast = "1"] = process.argv.slice(2);
+const [url = "", token = "", atLeast = "1", connections = "kept"] = process.argv.slice(2);
 const isTls = url.startsWith("https:");
-const agent = isTls ? new TlsAgent({ keepAlive: true, rejectUnauthorized: false }) : new Agent({ keepAlive: true });
+const keepAlive = connections === "kept";
+const agent = isTls ? new TlsAgent({ keepAlive, rejectUnauthorized: false }) : new Agent({ keepAlive });
 const lost: Record<string, number> = {};
 let sent = 0;
 let answered = 0;

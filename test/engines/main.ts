@@ -2,18 +2,21 @@
  * `npm run test:engines`: runs the files that operators run on the engines that they run them on.
  *
  * It builds the images of the Dockerfile, starts compose.yaml, boots the systemd units under two versions of systemd, puts nginx and
- * Caddy in front, lets Prometheus evaluate the alerts of two deployments, and gives the manifests to an API server. It needs the superuser
- * and writes nothing outside its own folder. A part whose programs are missing does not run, and the end says so.
+ * Caddy in front, lets Prometheus evaluate the alerts of two deployments, and deploys the manifests in a Kubernetes of one node. It needs the
+ * superuser and writes nothing outside its own folder. A part whose programs are missing does not run, and the end says so.
  *
- * Options: `--install` first installs Debian's packages of the programs that are missing; `--pull` fetches the base images
- * instead of making stand-ins; `--only compose` runs one part.
+ * Options: `--install` first installs Debian's packages of the programs that are missing; `--build` builds Kubernetes, which
+ * takes a quarter of an hour once; `--pull` fetches the base images instead of making stand-ins; `--only compose` runs one part.
  */
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { execa } from "execa";
 import { findOnPath } from "../../machine/programs.mjs";
 import { downloadWithDependencies } from "../debian-13/archive.ts";
 import { tryCaddy } from "./caddy.ts";
+import { NETWORK_PLUGIN } from "./cluster/cluster.ts";
+import { buildPrograms, KUBERNETES_FOLDER } from "./cluster/programs.ts";
 import { composeProgram, startDocker, tryAllInOne, tryCompose } from "./compose.ts";
 import { buildImages, type Images } from "./images.ts";
 import { tryKubernetes } from "./kubernetes.ts";
@@ -22,11 +25,13 @@ import { tryPodman } from "./podman.ts";
 import { tryPrometheus } from "./prometheus.ts";
 import { SYSTEMS, trySystemd } from "./systemd.ts";
 
-/** What `--install` installs. kube-apiserver is in no Debian, and its Caddy is too old. */
-const PACKAGES = "podman runc docker.io mmdebstrap systemd-container nginx prometheus curl iproute2 etcd-server";
+/** What `--install` installs. Kubernetes is in no Debian, and its Caddy is too old. */
+const PACKAGES =
+  "podman runc docker.io mmdebstrap systemd-container nginx prometheus curl iproute2 etcd-server iptables containernetworking-plugins";
 
 /** Not a program on the PATH: a `docker-compose` there is of version 1. */
 const COMPOSE = "Compose 2";
+const KUBERNETES = "Kubernetes, which --build builds";
 
 interface Part {
   readonly name: string;
@@ -35,7 +40,12 @@ interface Part {
 }
 
 const { values } = parseArgs({
-  options: { install: { type: "boolean" }, pull: { type: "boolean" }, only: { type: "string" } },
+  options: {
+    install: { type: "boolean" },
+    build: { type: "boolean" },
+    pull: { type: "boolean" },
+    only: { type: "string" },
+  },
 });
 let images: Images | null = null;
 
@@ -57,7 +67,11 @@ const PARTS: readonly Part[] = [
   })),
   { name: "caddy", needs: ["caddy", "curl"], run: tryCaddy },
   { name: "prometheus", needs: ["prometheus"], run: tryPrometheus },
-  { name: "kubernetes", needs: ["kube-apiserver", "etcd", "kubectl", "openssl"], run: tryKubernetes },
+  {
+    name: "kubernetes",
+    needs: ["podman", "runc", "mmdebstrap", KUBERNETES, "etcd", "iptables", NETWORK_PLUGIN, "openssl", "curl"],
+    run: (context) => tryKubernetes(builtImages(), context),
+  },
 ];
 
 if (process.getuid?.() !== 0) throw new Error("npm run test:engines must be run by the superuser");
@@ -66,6 +80,7 @@ const results: string[] = [];
 const root = await mkdtemp("/var/tmp/engines-");
 try {
   if (values.install) await install();
+  if (values.build) await buildPrograms((line) => console.log(`kubernetes: ${line}`));
   const chosen = PARTS.filter(({ name }) => values.only === undefined || name === values.only);
   if (chosen.some((part) => part.needs.includes("podman") && missing(part).length === 0)) {
     await perform("images", async ({ say }) => {
@@ -86,7 +101,13 @@ try {
 for (const line of results) console.log(line);
 
 function missing({ needs }: Part): string[] {
-  return needs.filter((name) => (name === COMPOSE ? composeProgram() === null : findOnPath(name).length === 0));
+  return needs.filter((name) => !isHere(name));
+}
+
+function isHere(name: string): boolean {
+  if (name === COMPOSE) return composeProgram() !== null;
+  if (name === KUBERNETES) return existsSync(KUBERNETES_FOLDER);
+  return name.startsWith("/") ? existsSync(name) : findOnPath(name).length > 0;
 }
 
 function builtImages(): Images {

@@ -109,9 +109,19 @@ export interface Load {
   finish(): Promise<{ readonly sent: number; readonly lost: Readonly<Record<string, number>> }>;
 }
 
-/** Starts clients in the network of a process, and waits for their first answer. */
-export async function startLoad(pid: number, url: string, atLeast: number): Promise<Load> {
-  const [program, ...options] = inNetworkOf(pid, [process.execPath, LOAD_PROGRAM, url, API_TOKEN, String(atLeast)]);
+/**
+ * Starts clients in the network of a process, and waits for their first answer.
+ *
+ * @param connections `new`: one for each render. A server that ends closes a kept one, perhaps while a request is on its way.
+ */
+export async function startLoad(
+  pid: number,
+  url: string,
+  atLeast: number,
+  connections: "kept" | "new" = "kept",
+): Promise<Load> {
+  const parameters = [url, API_TOKEN, String(atLeast), connections];
+  const [program, ...options] = inNetworkOf(pid, [process.execPath, LOAD_PROGRAM, ...parameters]);
   const child: ChildProcess = spawn(program, options, { stdio: ["pipe", "pipe", "inherit"] });
   let output = "";
   child.stdout?.setEncoding("utf8").on("data", (text: string) => {

@@ -171,9 +171,7 @@ async function tryWrongUnit(shell: (script: string) => Promise<string>, say: Con
   const properties = [...options.map((one) => `--property=${one}`), ...settings.map((one) => `--setenv=${one}`)].join(
     " ",
   );
-  await shell(
-    `systemd-run --wait --quiet ${properties} ${INSTALLED}/node_modules/node/bin/node backend/main.ts || true`,
-  );
+  await shell(`systemd-run --wait --quiet ${properties} ${INSTALLED}/node_modules/.bin/node backend/main.ts || true`);
   const text = await shell("cat /var/tmp/wrong-unit");
   if (!text.includes("RestrictSUIDSGID=yes")) throw new Error(`under DynamicUser=yes: ${text}`);
   say(`under DynamicUser=yes the backend names the cause: ${text.slice(0, 160)}…`);

@@ -129,6 +129,15 @@ describe("the slot that slow callers leave free", () => {
     expect(renders.running("quick")).toBe(1);
   });
 
+  it("is the cause even where the slow caller's request has little time, and a quick caller has the slot", async () => {
+    const renders = await quickAndSlow();
+    await ask(renders, "slow", "quick");
+    const ofSlow = renders.ask("slow", { timeBudgetSeconds: 1 });
+    const ofQuick = renders.ask("quick", { timeBudgetSeconds: 1 });
+    await renders.pass(1);
+    expect([ofSlow.refusalCause, ofQuick.refusalCause]).toEqual(["slot_kept_free", "time_budget"]);
+  });
+
   it("is not left if it is the only one", async () => {
     const renders = await quickAndSlow(10, 1);
     await ask(renders, "slow");

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { CAUSES } from "../../../rules/causes.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/local-service.ts";
 import { runMountCommand } from "../../attack-suite/mount-helper.ts";
 import { ENDLESS, NO_TIME_LIMIT, noisePng, svg } from "../../support/bombs.ts";
@@ -144,7 +145,9 @@ describe.skipIf(!canMount)("a work directory (skipped without the right to mount
     const backend = await backendOnSmallDisk({ bytes: MEBIBYTE });
     expect(await remount(backend, "ro")).toBe(true);
     await expectProblem(await backend.render({ source: "x" }), "service_unavailable");
+    await expectProblem(await backend.fetch("/ready"), "service_unavailable");
     expect(await remount(backend, "rw")).toBe(true);
+    expect((await backend.fetch("/ready")).status).toBe(200);
     expect((await backend.render({ source: "x" })).status).toBe(200);
     await expectNothingLeft(backend);
   });
@@ -175,6 +178,30 @@ describe.skipIf(!canMount)("a work directory (skipped without the right to mount
     await unlink(filler);
     expect((await backend.render(body)).status).toBe(200);
     await expectNothingLeft(backend);
+  });
+
+  it.each<[string, Left]>([
+    ["byte", { bytes: 0 }],
+    ["inode", { bytes: 64 * MEBIBYTE, names: 0 }],
+  ])("without a free %s makes the backend say that it is not ready, and why", async (_what, left) => {
+    const backend = await backendOnSmallDisk({ bytes: 64 * MEBIBYTE });
+    expect((await backend.fetch("/ready")).status).toBe(200);
+    await leave(backend, left);
+    const { detail } = await expectProblem(await backend.fetch("/ready"), "service_unavailable");
+    expect(detail).toContain(CAUSES.service_unavailable.disk_full);
+    const refused = await backend.render({ source: "x", data: "y".repeat(10_000) });
+    expect(refused.headers.get("X-Service-Problem-Cause")).toBe("disk_full");
+    await leave(backend, { bytes: 64 * MEBIBYTE, names: 99 });
+    expect((await backend.fetch("/ready")).status).toBe(200);
+    expect((await backend.render({ source: "x" })).status).toBe(200);
+  });
+
+  it("of no size, such as a tmpfs without a limit, is not taken for a full one", async () => {
+    const backend = await backendOnSmallDisk({ bytes: 64 * MEBIBYTE });
+    expect(await remount(backend, "size=0")).toBe(true);
+    expect((await statfs(backend.workDirectory)).blocks).toBe(0);
+    expect((await backend.fetch("/ready")).status).toBe(200);
+    expect(await backend.metric("service_work_directory_free_bytes")).toBe(Number.POSITIVE_INFINITY);
   });
 
   it("without a free inode makes the service unavailable until there is one", async () => {

@@ -294,6 +294,9 @@ describe("operators", () => {
     draining.announceStop();
     await expectProblem(await draining.fetch("/ready"), "service_unavailable");
     await expectProblem(await draining.render({ source: "x" }), "service_unavailable");
+    // Who has no token does not learn it.
+    const headers = { "X-Service-Backend-Token": "wrong" };
+    await expectProblem(await draining.render({ source: "x" }, { headers }), "forbidden");
     expect((await draining.fetch("/health")).status).toBe(200);
     expect((await draining.fetch("/metrics")).status).toBe(200);
   });

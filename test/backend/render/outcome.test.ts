@@ -37,7 +37,8 @@ const resultOf = (end: TypstEnd, result: Partial<TypstResult> = {}): TypstResult
   ...result,
 });
 
-const outcome = (end: TypstEnd, result: Partial<TypstResult> = {}) => outcomeOfEnd(resultOf(end, result), SETTINGS);
+const outcome = (end: TypstEnd, result: Partial<TypstResult> = {}) =>
+  outcomeOfEnd(resultOf(end, result), SETTINGS, SETTINGS.renderTimeoutSeconds);
 
 const refused = { code: "template_compile_failed", context: {} };
 const tooLarge = (size: number) => ({ code: "output_too_large", context: { size, limit: LIMIT } });
@@ -48,7 +49,7 @@ describe("a timeout", () => {
     ["processor_time", "11 seconds of processor time"],
     ["writing_files", "5 seconds"],
   ] as const)("of %s says which limit it was, and its number", (cause, words) => {
-    const timeout = timedOut(cause, SETTINGS);
+    const timeout = timedOut(cause, SETTINGS, SETTINGS.renderTimeoutSeconds);
     expect(timeout).toMatchObject({ code: "render_timeout", context: { timeout_secs: 31 }, cause });
     expect(timeout.detail).toContain(words);
   });

@@ -33,7 +33,7 @@ it("discards a process once that was lost while it waited, even if there can be 
   vi.spyOn(supervisor, "start").mockRejectedValue(new Error("ENOSPC"));
   const discard = vi.spyOn(supervisor, "discard");
   const resources = { settings, sandbox, supervisor, warmPool, workDirectoryWatch, tempSpace, outputMemory };
-  const valid = { body, request: parsed.request, caller: "caller" };
+  const valid = { body, request: parsed.request, caller: "caller", answerBy: Number.POSITIVE_INFINITY };
   await expect(render(resources, valid, new AbortController().signal)).rejects.toThrow("ENOSPC");
   // A second time, the directory could be kept twice: two renders would share it.
   expect(discard).toHaveBeenCalledExactlyOnceWith(lost);

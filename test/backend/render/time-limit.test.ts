@@ -29,6 +29,13 @@ it("ends after the render timeout, with a problem", async () => {
   expect(time.failure()).toMatchObject({ cause: "wall_clock", context: { timeout_secs: 1 } });
 });
 
+it("is shorter if the edge left less of it, and then the document is not to blame", async () => {
+  const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal, 1);
+  expect(time.millisecondsLeft).toBeLessThanOrEqual(1000);
+  expect(time.failure()).toMatchObject({ code: "render_queue_full", cause: "time_budget" });
+  expect(time.failure("processor_time")).toMatchObject({ code: "render_timeout", context: { timeout_secs: 600 } });
+});
+
 it("is shorter for writing the files of a request, and says so", async () => {
   const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
   const failure = await time.limitFill(untilStopped);

@@ -7,11 +7,13 @@ import { mkdir, readdir, readlink, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
+import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { findEmptyNetwork } from "../../../backend/sandbox/empty-network.ts";
 import { boundingSetOption } from "../../../backend/sandbox/landlock.ts";
-import { chooseResourceLimits, type ResourceLimits } from "../../../backend/sandbox/resource-limits.ts";
+import { chooseResourceLimits, type ResourceLimits, stackBytes } from "../../../backend/sandbox/resource-limits.ts";
 import { preparePackageDirectory, type SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import { stackMap } from "../../../backend/sandbox/sandbox-root.ts";
 import { sharedLibraries } from "../../../backend/sandbox/shared-libraries.ts";
 import { readBackendSettings } from "../../../backend/start/settings.ts";
 import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
@@ -163,7 +165,9 @@ async function waitingTypst(
 const NO_CAPABILITIES = Object.fromEntries(
   ["CapInh", "CapPrm", "CapEff", "CapAmb"].map((name) => [name, "0000000000000000"]),
 );
-/** Whether the bounding set, which an exec could bring back, can be emptied. An ordinary user has no-new-privs instead. */
+/**
+ * Whether the bounding set, which an exec could bring back, can be emptied. An ordinary user has no-new-privs instead.
+ */
 const canEmptyBoundingSet = (mode: SandboxMode) => mode === "bubblewrap" || process.getuid?.() === 0;
 
 function limitsOf(pid: number): Record<string, string> {
@@ -216,6 +220,7 @@ eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
       // In blocks of 512 bytes: a file of exactly the limit passes, and a longer one is longer than the limit.
       "Max file size": "1000448 1000448",
       "Max open files": "256 256",
+      "Max stack size": `${stackBytes()} ${stackBytes()}`,
       "Max core file size": "0 0",
     });
     // The hard limit kills without a message, so it may be a little above the soft one.
@@ -257,7 +262,9 @@ describe("a Typst in bubblewrap", () => {
     expect(Number(inside)).toBeLessThanOrEqual(2);
     // The session of the process that started it would be 0 in here.
     expect(processStatus(pid).NSsid?.split("\t").at(-1)).not.toBe("0");
-    expect(await readdir(`/proc/${pid}/root`)).not.toContain("proc");
+    // A file of the work directory, which says nothing of any process.
+    expect(await readdir(`/proc/${pid}/root/proc`, { recursive: true })).toEqual(["self", "self/maps"]);
+    expect(readProc(`${pid}/root/proc/self/maps`)).toBe(stackMap(stackBytes(), readProc("self/maps")));
   });
 
   it("runs as nobody", async () => {
@@ -289,7 +296,7 @@ describe("a Typst in bubblewrap", () => {
   it("sees Typst, its libraries, its render directory, and nothing else", async () => {
     const { pid } = await waitingTypst("bubblewrap");
     const names = await readdir(`/proc/${pid}/root`);
-    const known = ["typst", "project", "output", "packages", "fonts", "lib", "lib64", "usr", "sys"];
+    const known = ["typst", "project", "output", "packages", "fonts", "lib", "lib64", "usr", "sys", "proc"];
     expect(names.filter((name) => !known.includes(name))).toEqual([]);
     const kernel = await readdir(`/proc/${pid}/root/sys`, { recursive: true }).catch(() => []);
     expect(kernel.filter((name) => !"kernel/mm/transparent_hugepage".startsWith(name)).toSorted()).toEqual(
@@ -318,6 +325,95 @@ describe("a sandbox tells Typst of an output directory", () => {
       expect(directory.outputDirectory !== null && text.includes(directory.outputDirectory)).toBe(hasFiles);
       expect(text.includes("null")).toBe(false);
     }
+  });
+});
+
+describe("the stack of a Typst", () => {
+  /** A million and a half calls: a second of processor time if none takes a stack of its own, else more than twelve. */
+  const MANY_CALLS = "for i in range(1500000) { let y = calc.sin(i) }";
+
+  const cases = SANDBOXES.flatMap(([mode]) =>
+    [`#${MANY_CALLS}`, `#context { ${MANY_CALLS} }`].map((source): [SandboxMode, string] => [mode, source]),
+  );
+  eachSandbox(it, cases)("is known in %s, so that outermost calls take none of their own: %s", async (mode, source) => {
+    const { settings, sandbox, launcher } = await openTestSandbox(mode, { SERVICE_RENDER_CPU_SECONDS: "8" });
+    const project = await RenderDirectory.create(settings.workDirectory, false);
+    const programCommand = sandbox.programCommand(
+      project,
+      renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false }),
+    );
+    const running = new TypstProcess(launcher, sandbox, programCommand, settings.limits.max_output_bytes);
+    const { end } = await running.perform({
+      input: [Buffer.from(source)],
+      timeoutMilliseconds: 600_000,
+      signal: new AbortController().signal,
+      output: DISCARD_OUTPUT,
+      files: null,
+    });
+    expect(end).toEqual({ kind: "exited", exitCode: 0 });
+  });
+
+  const PAGE_BYTES = 4096;
+  /**
+   * What pthread_getattr_np of glibc 2.36 answers for the main thread: the lowest address of its stack; null if it
+   * does not know.
+   */
+  function lowestByGlibc(regions: readonly number[][], stackEnd: number, limit: number): number | null {
+    let previousEnd = 0;
+    for (const [start = 0, end = 0] of regions) {
+      if (start <= stackEnd && stackEnd < end) {
+        const top = stackEnd - (stackEnd % PAGE_BYTES) + PAGE_BYTES;
+        const bytes = limit - (end - top);
+        // Both are unsigned numbers there.
+        return top - (top > previousEnd ? Math.min(bytes, top - previousEnd) : bytes);
+      }
+      previousEnd = end;
+    }
+    return null;
+  }
+
+  it.each([8 * 1024 ** 2, 256 * 1024 ** 2])(
+    "is found wherever the kernel puts it, with a limit of %i bytes",
+    (limit) => {
+      const OWN_END = 0x7ffc_1234_5000;
+      const GIBIBYTES = 1024 ** 3;
+      const map = stackMap(
+        limit,
+        `7f0000000000-7f0000001000 r--p 0 a\n7ffc12300000-${OWN_END.toString(16)} rw-p 0 [stack]\n`,
+      );
+      const regions = map
+        .trim()
+        .split("\n")
+        .map((line) => line.split("-").map((address) => Number.parseInt(address, 16)));
+      const distance = fc.integer({ min: -16 * GIBIBYTES + 2 ** 21, max: 16 * GIBIBYTES - 2 ** 21 });
+      // Arguments and environment, to which the stack pointer of `main` is close.
+      const above = fc.integer({ min: 16, max: 512 * 1024 });
+      fc.assert(
+        fc.property(distance, above, (from, size) => {
+          const end = Math.floor((OWN_END + from) / PAGE_BYTES) * PAGE_BYTES;
+          const lowest = lowestByGlibc(regions, end - size, limit) ?? Number.NaN;
+          // The kernel lets it grow to here, and glibc may not expect more.
+          expect(lowest).toBeGreaterThanOrEqual(end - limit);
+          expect(end - size - lowest).toBeGreaterThanOrEqual(limit / 8 - PAGE_BYTES);
+        }),
+        { numRuns: 2000 },
+      );
+    },
+  );
+
+  it("is not found where this process does not see its own, or may have only a small one", () => {
+    const ownMap = "7ffc12300000-7ffc12345000 rw-p 0 [stack]\n";
+    expect(stackMap(8 * 1024 ** 2, "")).toBe("");
+    expect(stackMap(8 * 1024 ** 2, ownMap)).not.toBe("");
+    for (const limit of [0, 4096, 1024 ** 2, 4 * 1024 ** 2]) expect(stackMap(limit, ownMap)).toBe("");
+  });
+
+  it.each([
+    ["unlimited            unlimited           ", 256 * 1024 ** 2],
+    ["8388608              unlimited           ", 256 * 1024 ** 2],
+    ["8388608              16777217            ", 16_777_216],
+  ])("may not take more than this process itself could: %j", (limits, expected) => {
+    expect(stackBytes(`Limit  Soft  Hard\nMax stack size            ${limits} bytes\n`)).toBe(expected);
   });
 });
 
@@ -425,7 +521,7 @@ describe("the limits of a render", () => {
     });
   });
 
-  it.each(["-v", "-S -t", "-H -t", "-f", "-n", "-[pu]"])(
+  it.each(["-v", "-S -t", "-H -t", "-f", "-n", "-s", "-[pu]"])(
     "are set by prlimit if the shell ignores ulimit %s",
     (option) => expectPrlimitWithout(option),
   );
@@ -443,6 +539,31 @@ describe("the limits of a render", () => {
     const { shellCommands, prefix } = await chooseResourceLimits(settings, shell);
     expect([shellCommands, prefix[0]]).toEqual([[], settings.prlimitPath]);
   }
+
+  /** What `chooseResourceLimits` does in a backend that is started with these options of prlimit. */
+  async function chooseUnder(...options: readonly string[]) {
+    const modules = ["sandbox/resource-limits.ts", "start/settings.ts"].map((path) => JSON.stringify(moduleUrl(path)));
+    const program = `const [{ chooseResourceLimits }, { readBackendSettings }] = [await import(${modules[0]}), await import(${modules[1]})];
+      await chooseResourceLimits(readBackendSettings(process.env)).then((limits) => console.log(JSON.stringify(limits)), (error) => console.log(error.message));`;
+    const command = [...options, process.execPath, "--input-type=module", "--eval", program];
+    return (await execa("prlimit", command)).stdout;
+  }
+  const moduleUrl = (path: string) => new URL(`../../../backend/${path}`, import.meta.url).href;
+
+  it("are never above those of the backend, which an ordinary user cannot raise", async () => {
+    const { shellCommands, prefix } = JSON.parse(await chooseUnder("--nofile=200:200", "--nproc=900:900"));
+    expect(prefix).toEqual([]);
+    expect(shellCommands).toContain("ulimit -n 200");
+    expect(shellCommands.join()).toMatch(/ulimit -[pu] 900,/);
+  });
+
+  it.skipIf(process.getuid?.() === 0)(
+    "cannot be what the settings say below those of the backend, and the message names both (skipped for the superuser)",
+    async () => {
+      const message = await chooseUnder("--fsize=1000000");
+      expect(message).toMatch(/"Max file size" of 1000000, and renders need \d+\. .* SERVICE_MAX_OUTPUT_BYTES\.$/);
+    },
+  );
 
   it("must be set by something", async () => {
     const without = { ...settings, prlimitPath: "/nonexistent/prlimit" };

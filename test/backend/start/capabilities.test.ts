@@ -3,17 +3,9 @@ import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { MAX_VENDORED_PACKAGES, PACKAGES_LOCK_NAME } from "../../../backend/typst/vendored-packages.ts";
-import { type Capabilities, MAX_CAPABILITIES_BYTES, parseCapabilities } from "../../../protocol/capabilities.ts";
-import { hasCodePoint, parseCodePoints } from "../../../protocol/code-points.ts";
+import { type Capabilities, parseCapabilities } from "../../../protocol/capabilities.ts";
 import { addPackages } from "../../../scripts/packages/package-folder.ts";
-import {
-  collectionOf,
-  LIBERATION_FAMILY,
-  LIBERATION_FOLDER,
-  liberation,
-  nameTable,
-  withTables,
-} from "../../support/fonts.ts";
+import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
 import { packageArchive, packageManifest, startPackageRegistry } from "../../support/package-registry.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -50,15 +42,6 @@ eachSandbox(describe, MODES)("in %s", (sandbox) => {
     const { fonts, packages, typst_versions } = await read(await backend.fetch("/capabilities.json"));
     expect(fonts.map(({ family }) => family)).toEqual(expect.arrayContaining([...EMBEDDED, LIBERATION_FAMILY]));
     expect(fonts.every(({ variants }) => variants.length > 0)).toBe(true);
-    const characters = new Map(fonts.map(({ family, code_points }) => [family, parseCodePoints(code_points ?? "")]));
-    const has = (family: string, character: string) =>
-      hasCodePoint(characters.get(family) ?? [], character.codePointAt(0) ?? 0);
-    expect(["A", "Ω", "א"].map((character) => has(LIBERATION_FAMILY, character))).toEqual([true, true, false]);
-    expect(["A", "𝕬", "日"].map((character) => has("New Computer Modern Math", character))).toEqual([
-      true,
-      true,
-      false,
-    ]);
     expect(packages).toEqual([LETTER]);
     expect(typst_versions).toEqual(["0.15.1"]);
     expect(await backend.projects()).toEqual([]);
@@ -70,45 +53,6 @@ it("without settings there are the fonts of Typst alone, and no packages", async
   const { fonts, packages } = await read(await backend.fetch("/capabilities.json"));
   expect(fonts.map(({ family }) => family)).toEqual(EMBEDDED);
   expect(packages).toEqual([]);
-});
-
-it("each family of a collection has its own characters, and one whose font is of an unknown kind says none", async () => {
-  const folder = await makeTemporaryFolder("capabilities-test-");
-  const regular = await liberation("Regular");
-  // A table for the platform of Windows in format 2, whose rest is empty.
-  const cmap = Buffer.concat([Buffer.from([0, 0, 0, 1, 0, 3, 0, 1, 0, 0, 0, 12, 0, 2]), Buffer.alloc(600)]);
-  const unknown = withTables(regular, { cmap, name: nameTable("Unknown") });
-  const none = withTables(regular, { cmap: Buffer.alloc(4), name: nameTable("None") });
-  await writeFile(join(folder, "several.ttc"), collectionOf([regular, unknown, none]));
-  const backend = await startTemporaryBackend({ SERVICE_FONT_PATHS: folder });
-  const { fonts } = await read(await backend.fetch("/capabilities.json"));
-  const said = Object.fromEntries(fonts.map(({ family, code_points }) => [family, code_points]));
-  expect(said).toMatchObject({ [LIBERATION_FAMILY]: expect.stringMatching(/^20-7E,A0-/), None: "" });
-  expect(said.Unknown).toBeUndefined();
-});
-
-it("a document that would be too large says nothing of characters", async () => {
-  const folder = await makeTemporaryFolder("capabilities-test-");
-  // Every other character of a plane, in a format with 12 bytes for each: ranges as long as they can be.
-  const count = 0x8000;
-  const header = Buffer.from([0, 0, 0, 1, 0, 3, 0, 10, 0, 0, 0, 12, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-  const cmap = Buffer.concat([header, Buffer.alloc(4 + 12 * count)]);
-  cmap.writeUInt32BE(count, header.length);
-  for (let index = 0; index < count; index++) {
-    const at = header.length + 4 + 12 * index;
-    for (const [place, value] of [0xf0000 + 2 * index, 0xf0000 + 2 * index, 1].entries())
-      cmap.writeUInt32BE(value, at + 4 * place);
-  }
-  const regular = await liberation("Regular");
-  const families = Math.ceil(MAX_CAPABILITIES_BYTES / (6 * count));
-  for (let index = 0; index < families; index++) {
-    const font = withTables(regular, { cmap, name: nameTable(`Family ${index}`) });
-    await writeFile(join(folder, `${index}.ttf`), font);
-  }
-  const backend = await startTemporaryBackend({ SERVICE_FONT_PATHS: folder });
-  const { fonts } = await read(await backend.fetch("/capabilities.json"));
-  expect(fonts).toHaveLength(families + EMBEDDED.length);
-  expect(fonts.every(({ code_points }) => code_points === undefined)).toBe(true);
 });
 
 it("backends with the same capabilities have the same digest in their metrics, once it is known", async () => {

@@ -44,6 +44,27 @@ describe("a setting", () => {
     expect(read).toThrow(new RegExp(`^${name} must [^\\n]+$`));
   });
 
+  it.each([
+    [
+      "SERVICE_MAX_TEMP_BYTES",
+      { SERVICE_MAX_OUTPUT_BYTES: "1000000", SERVICE_MAX_REQUEST_BODY_BYTES: "500000" },
+      69_608_864,
+    ],
+    [
+      "SERVICE_MAX_TEMP_BYTES",
+      { SERVICE_MAX_OUTPUT_BYTES: "1024", SERVICE_MAX_REQUEST_BODY_BYTES: "1024" },
+      67_111_936,
+    ],
+    ["SERVICE_MAX_BODY_MEMORY_BYTES", {}, DEFAULT_LIMITS.max_request_body_bytes],
+  ])(
+    "that has to hold what the limits allow starts with that many bytes, and the message names them: %s",
+    (name, limits, least) => {
+      const read = (bytes: number) => readBackendSettings({ ...limits, [name]: String(bytes) });
+      expect(() => read(least)).not.toThrow();
+      expect(() => read(least - 1)).toThrow(new RegExp(`^${name} must be .*\\b${least}\\b.* is "?${least - 1}"?\\.$`));
+    },
+  );
+
   it("that is empty counts as absent", () => {
     const names = ["PORT", "HOST", "LOG_LEVEL", "WORK_DIRECTORY", "TYPST_BIN", "PACKAGE_PATH", "MAX_OUTPUT_BYTES"];
     const empty = Object.fromEntries(names.map((name) => [`SERVICE_${name}`, ""]));

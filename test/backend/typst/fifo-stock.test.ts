@@ -1,5 +1,5 @@
 /** The stock of FIFOs, with the real launcher and the real mkfifo. */
-import { mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
@@ -37,12 +37,19 @@ it("has none where mkfifo is missing, and says so", async () => {
   expect(await takeInto(join(workDirectory, "taken"), stock, 3)).toEqual([null, null, null]);
 });
 
-it("has none where mkfifo hangs, and kills it", async () => {
+it.each([
+  ["fails", "exit 1", 60_000],
+  ["hangs, and kills it", "exec sleep 600", 200],
+])("has none where mkfifo %s, and does not try again for a while", async (_what, end, timeoutMilliseconds) => {
   const folder = await makeTemporaryFolder("fifo-stock-test-");
   const mkfifoPath = join(folder, "mkfifo");
-  await writeFile(mkfifoPath, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
-  const { stock, workDirectory } = await openStock({ mkfifoPath, timeoutMilliseconds: 200 });
-  expect(await takeInto(join(workDirectory, "taken"), stock, 3)).toEqual([null, null, null]);
+  await writeFile(mkfifoPath, `#!/bin/sh\necho run >> '${folder}/runs'\n${end}\n`, { mode: 0o755 });
+  const { stock, workDirectory } = await openStock({ mkfifoPath, timeoutMilliseconds });
+  for (let round = 0; round < 3; round++) {
+    expect(await takeInto(join(workDirectory, "taken"), stock, 3)).toEqual([null, null, null]);
+  }
+  // It may have been killed before it began.
+  expect(["run\n", null]).toContain(await readFile(join(folder, "runs"), "utf8").catch(() => null));
 });
 
 it("makes new ones where somebody has removed those that were there", async () => {

@@ -4,7 +4,6 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { killIfThere } from "../../../backend/processes/proc.ts";
 import { makeFakeTypst } from "../../support/fake-typst.ts";
@@ -106,8 +105,8 @@ describe("a process that waits", () => {
     await expectText(backend, "x");
     const [pid = 0] = await waitingPids(backend, 1);
     for (const victim of victims(pid)) killIfThere(victim);
-    // That the backend has noticed it is seen nowhere before the next request.
-    await delay(300);
+    await expect.poll(() => backend.metric("service_warm_renders_waiting")).toBe(0);
+    await expect.poll(() => backend.projects()).toEqual([]);
     await expectText(backend, "later");
     await waitingPids(backend, 1);
     expect(await warmTakes(backend)).toBe(0);

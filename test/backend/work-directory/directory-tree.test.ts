@@ -55,6 +55,26 @@ describe("keys of many folders", () => {
   });
 });
 
+describe("folders that are removed", () => {
+  /** Few are removed at once, and many on the thread. */
+  it.each([3, 20])("must be empty: %i", async (count) => {
+    const root = await makeTemporaryFolder("directory-tree-test-");
+    const keys = Array.from({ length: count }, (_, index) => `d${index}/x`);
+    await makeDirectories(root, keys, new AbortController().signal);
+    await writeFile(join(root, "d1", "planted"), "");
+    await expect(removeDirectories(root, keys)).rejects.toMatchObject({ code: "ENOTEMPTY", path: "d1" });
+    expect(await readdir(root)).toContain("d1");
+  });
+
+  it.each([3, 20])("may be gone: %i", async (count) => {
+    const root = await makeTemporaryFolder("directory-tree-test-");
+    const keys = Array.from({ length: count }, (_, index) => `d${index}/x`);
+    await makeDirectories(root, keys.slice(0, 2), new AbortController().signal);
+    await removeDirectories(root, keys);
+    expect(await readdir(root)).toEqual([]);
+  });
+});
+
 describe("a directory of many files", () => {
   async function directoryOf(count: number): Promise<string> {
     const directory = join(await makeTemporaryFolder("output-files-test-"), "output");

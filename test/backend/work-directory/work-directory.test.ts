@@ -1,12 +1,14 @@
 /** The work directory: its contents while a render runs, and that no render leaves anything in it, however it ended. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
+import fileSystem, { mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { readBackendSettings } from "../../../backend/start/settings.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
+import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { textFile } from "../../support/request-files.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -122,4 +124,17 @@ it("processes that a crash has left in the work directory are killed, and no oth
   expect(await ended).toEqual([null, "SIGKILL"]);
   expect([other.exitCode, other.signalCode]).toEqual([null, null]);
   await claim.release();
+});
+
+it("a render directory whose output directory cannot be made is removed", async () => {
+  const workDirectory = await makeTemporaryFolder("work-directory-test-");
+  const { mkdir: realMkdir } = fileSystem;
+  onTestFinished(() => {
+    fileSystem.mkdir = realMkdir;
+    syncBuiltinESMExports();
+  });
+  fileSystem.mkdir = () => Promise.reject<never>(Object.assign(new Error("no space"), { code: "ENOSPC" }));
+  syncBuiltinESMExports();
+  await expect(RenderDirectory.create(workDirectory, true)).rejects.toThrow("no space");
+  expect(await readdir(workDirectory)).toEqual([]);
 });

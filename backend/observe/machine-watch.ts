@@ -1,0 +1,100 @@
+/**
+ * Whether the machine has room for a render: free processes, and free space in the work directory. `/ready` asks before it answers. Between
+ * these questions it looks by itself, so that the log says when room runs out and why.
+ */
+import type { UnavailableCause } from "../../rules/causes.ts";
+import { nameOfProcess1, type ProcessLimits, type ProcessUse, zombiesOfProcess1 } from "../processes/process-limits.ts";
+import { isDiskFull } from "../work-directory/disk-space.ts";
+
+/** A look reads a few files, and /proc once where this user's processes are limited. */
+const INTERVAL_MILLISECONDS = 5000;
+/** Of one render: its shell, the two processes of bubblewrap, Typst and a thread that reads its input. */
+const PROCESSES_PER_RENDER = 5;
+/** Room for the renders that start until whoever asks `/ready` has stopped sending them, and for those that are started ahead. */
+const RENDERS_AHEAD = 4;
+
+export type Shortage = Extract<UnavailableCause, "disk_full" | "process_limit">;
+
+export interface MachineWatchOptions {
+  readonly workDirectory: string;
+  readonly processLimits: ProcessLimits;
+  readonly threadsPerRender: number;
+  readonly log: (level: "info" | "error", line: string) => void;
+}
+
+export class MachineWatch {
+  readonly #options: MachineWatchOptions;
+  readonly #timer: NodeJS.Timeout;
+  #look: Promise<Shortage | null> | null = null;
+  #known: Shortage | null = null;
+  /** Null when it is known whether process 1 waits for others. */
+  #firstZombies: readonly number[] | null = zombiesOfProcess1();
+
+  /** Begins to watch. The probe of the sandbox should have run: it leaves zombies if process 1 lets them be. */
+  constructor(options: MachineWatchOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => {
+      this.#judgeProcess1();
+      void this.shortage();
+    }, INTERVAL_MILLISECONDS).unref();
+  }
+
+  /** What the next render would lack; null if nothing. Questions at the same time share one look. */
+  shortage(): Promise<Shortage | null> {
+    this.#look ??= this.#findShortage().finally(() => {
+      this.#look = null;
+    });
+    return this.#look;
+  }
+
+  processes(): ProcessUse | null {
+    return this.#options.processLimits.tightest();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #findShortage(): Promise<Shortage | null> {
+    const { workDirectory, threadsPerRender, log } = this.#options;
+    const processes = this.processes();
+    const needed = RENDERS_AHEAD * (PROCESSES_PER_RENDER + threadsPerRender);
+    const lacking = processes !== null && processes.max - processes.used < needed ? processes : null;
+    const found = lacking !== null ? "process_limit" : (await isDiskFull(workDirectory)) ? "disk_full" : null;
+    if (found !== this.#known) {
+      this.#known = found;
+      if (found === null) log("info", "ready again");
+      else if (lacking === null) log("error", `not ready: ${FULL_DISK}`);
+      else log("error", `not ready: ${lackOfProcesses(lacking, needed, zombiesOfProcess1().length)}`);
+    }
+    return found;
+  }
+
+  /** Process 1 takes milliseconds to wait for a process whose parent has ended. One that is still there at the next look stays. */
+  #judgeProcess1(): void {
+    if (this.#firstZombies === null) return;
+    const now = new Set(this.#firstZombies.length === 0 ? [] : zombiesOfProcess1());
+    if (this.#firstZombies.some((pid) => now.has(pid))) this.#options.log("error", describeProcess1());
+    this.#firstZombies = null;
+  }
+}
+
+const FULL_DISK =
+  "the file system of the work directory is full or read-only, so renders fail. Free some space there, or set " +
+  "SERVICE_WORK_DIRECTORY.";
+
+/**
+ * Says what to do. With each render in bubblewrap, a zombie is there until process 1 has waited for it: only as many as the renders lack
+ * are the cause.
+ */
+export function lackOfProcesses({ used, max }: ProcessUse, needed: number, zombies: number): string {
+  const cause = zombies >= needed ? ` ${zombies} of them have ended. ${describeProcess1()}` : " Raise the limit.";
+  return `${used} of ${max} processes and threads are in use, and the next renders need ${needed}.${cause}`;
+}
+
+function describeProcess1(): string {
+  return (
+    `Process 1 (${nameOfProcess1()}) does not wait for processes whose parent has ended, and each render in bubblewrap leaves one, until ` +
+    "no more can be started. Keep the entrypoint of the image, or use another init: docker run --init, init: true in compose.yaml."
+  );
+}

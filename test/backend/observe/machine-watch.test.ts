@@ -1,0 +1,11 @@
+/** What the log says when the processes of a machine run short. */
+import { expect, it } from "vitest";
+import { lackOfProcesses } from "../../../backend/observe/machine-watch.ts";
+
+it.each([
+  ["enough zombies to be the cause", 24, /^105 of 128 .* need 24\. 24 of them have ended\. Process 1 .* does not wait/],
+  ["zombies of the renders under way", 23, /^105 of 128 .* need 24\. Raise the limit\.$/],
+  ["no zombies", 0, /Raise the limit\.$/],
+])("%s", (_what, zombies, line) => {
+  expect(lackOfProcesses({ used: 105, max: 128 }, 24, zombies)).toMatch(line);
+});

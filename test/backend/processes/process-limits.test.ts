@@ -1,0 +1,47 @@
+/** Which control groups count the processes of a backend, by what the kernel shows on each kind of machine. */
+import { expect, it } from "vitest";
+import { controlGroups, zombiesOfProcess1 } from "../../../backend/processes/process-limits.ts";
+
+const mount = (root: string, target: string, type: string, options: string) =>
+  `36 31 0:33 ${root} ${target} ro,nosuid shared:9 - ${type} ${type} rw,${options}\n`;
+const OTHER_MOUNTS = `23 1 8:1 / / rw - ext4 /dev/root rw\n${mount("/", "/sys/fs/cgroup/memory", "cgroup", "memory")}`;
+
+it.each([
+  [
+    "a container of its own root, version 2",
+    "0::/\n",
+    mount("/", "/sys/fs/cgroup", "cgroup2", "nsdelegate"),
+    ["/sys/fs/cgroup"],
+  ],
+  [
+    "a unit of systemd, version 2",
+    "0::/system.slice/render.service\n",
+    mount("/", "/sys/fs/cgroup", "cgroup2", "nsdelegate"),
+    ["/sys/fs/cgroup", "/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/system.slice/render.service"],
+  ],
+  [
+    "Docker, version 1, by the host's paths",
+    "8:pids:/docker/0123\n4:memory:/docker/0123\n0::/\n",
+    mount("/docker/0123", "/sys/fs/cgroup/pids", "cgroup", "pids"),
+    ["/sys/fs/cgroup/pids"],
+  ],
+  [
+    "a group below the container's, version 1, shared with another controller",
+    "8:cpu,pids:/docker/0123/own\n",
+    mount("/docker/0123", "/sys/fs/cgroup/cpu,pids", "cgroup", "cpu,pids"),
+    ["/sys/fs/cgroup/cpu,pids", "/sys/fs/cgroup/cpu,pids/own"],
+  ],
+  [
+    "a mount of another part of the hierarchy",
+    "8:pids:/../other\n",
+    mount("/docker/0123", "/sys/fs/cgroup/pids", "cgroup", "pids"),
+    ["/sys/fs/cgroup/pids"],
+  ],
+  ["no control groups", "", "", []],
+])("%s", (_title, membership, mounts, folders) => {
+  expect(controlGroups(membership, OTHER_MOUNTS + mounts)).toEqual(folders);
+});
+
+it("a machine whose process 1 waits for others has no zombies that stay", async () => {
+  await expect.poll(zombiesOfProcess1).toEqual([]);
+});
