@@ -1,15 +1,21 @@
 /** The context of a request: bindings, variables and the state of the isolate. */
 import type { Context } from "hono";
 import { limitsFingerprint } from "../rules/limits.ts";
+import { SettingError } from "../rules/settings.ts";
 import { type Backend, openBackend } from "./backends/backend.ts";
 import { BackendChoice } from "./backends/backend-choice.ts";
+import { BackendPool } from "./backends/backend-pool.ts";
+import { lookUpService } from "./backends/look-up-service.ts";
+import { parseResolvConf, type ResolverSettings } from "./backends/name-servers.ts";
 import { BodyMemory } from "./body/body-memory.ts";
 import type { FairLimit } from "./body/fair-limit.ts";
 import { uploadLimit } from "./body/read-body.ts";
+import { WALL_CLOCK } from "./clock.ts";
 import { CommonCapabilities } from "./gathered/common-capabilities.ts";
 import { MetricsScraper } from "./gathered/metrics-scraper.ts";
 import type { RequestRecord } from "./log/request-record.ts";
 import { UnreportedCounts } from "./log/unreported-counts.ts";
+import { writeLine } from "./log/write-line.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 import type { TaggedJson } from "./tagged-json.ts";
 
@@ -17,6 +23,8 @@ import type { TaggedJson } from "./tagged-json.ts";
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
   readonly CALLER_RATE_LIMITER?: RateLimit;
+  /** The files of `/etc`, where the edge runs in workerd alone. */
+  readonly MACHINE_SETTINGS?: Fetcher;
   readonly [name: string]: unknown;
 }
 
@@ -43,8 +51,9 @@ interface Deployment {
   readonly uploads: FairLimit;
   /** Of refusals and failed attempts. */
   readonly counts: UnreportedCounts;
-  readonly backends: readonly Backend[];
-  readonly backendChoice: BackendChoice;
+  readonly pool: BackendPool<Backend>;
+  /** What is known of the backends in the pool. */
+  readonly backendChoice: BackendChoice<Backend>;
   readonly metricsScraper: MetricsScraper;
   readonly commonCapabilities: CommonCapabilities;
   /** The document of `/v1/constraints`; null until it is first asked for. */
@@ -64,25 +73,74 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   if (known !== undefined) return known;
   const settings = readEdgeSettings(env);
   const counts = new UnreportedCounts();
-  const backends = settings.backends.map((address) =>
-    counts.reportedBy(openBackend(address, env, settings.accessToken), settings.backendToken),
-  );
+  const resolver = openResolver(settings, env);
+  const pool = new BackendPool<Backend>(settings.backends, {
+    clock: WALL_CLOCK,
+    open: (address) => counts.reportedBy(openBackend(address, env, settings.accessToken), settings.backendToken),
+    lookUp: ({ service }) => lookUpService(service, resolver),
+    changed: (backends) => backendChoice.keep(backends),
+    report: ({ service }, news) => {
+      const isFault = typeof news === "string";
+      const line = { message: isFault ? "backends are not found" : "the backends have changed", service };
+      writeLine(
+        settings.logRequests,
+        isFault ? "warn" : "info",
+        isFault ? { ...line, cause: news } : { ...line, ...news },
+      );
+    },
+  });
+  const backendChoice = new BackendChoice(pool.backends);
   const deployment: Deployment = {
     settings,
     limitsFingerprint: limitsFingerprint(settings.limits),
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
     uploads: uploadLimit(settings.bodyTimeoutSeconds),
     counts,
-    backends,
-    backendChoice: new BackendChoice(backends.length),
-    metricsScraper: new MetricsScraper(backends, settings.metricsAccess.kind === "open"),
-    commonCapabilities: new CommonCapabilities(backends),
+    pool,
+    backendChoice,
+    metricsScraper: new MetricsScraper(
+      {
+        get backends() {
+          return pool.backends;
+        },
+        hasAnswered: (backend) => backendChoice.hasAnswered(backend),
+      },
+      settings.metricsAccess.kind === "open",
+    ),
+    commonCapabilities: new CommonCapabilities(pool),
     constraints: null,
   };
   deployments.set(env, deployment);
   return deployment;
 }
 
+/** The name servers of the settings, in the domains of the machine. @throws SettingError when there are neither but must be. */
+function openResolver(
+  { backends, nameServers }: EdgeSettings,
+  { MACHINE_SETTINGS }: EdgeEnvironment,
+): () => Promise<ResolverSettings> {
+  if (MACHINE_SETTINGS === undefined) {
+    if (backends.services.length > 0 && nameServers.length === 0) {
+      throw new SettingError("SERVICE_DNS_SERVERS must name a name server for the srv: names of SERVICE_BACKEND_URLS.");
+    }
+    return async () => ({ servers: nameServers, search: [], dots: 0 });
+  }
+  return async () => {
+    // Each time: it is a short file, and a machine that comes into another network rewrites it.
+    const file = await MACHINE_SETTINGS.fetch("http://machine/resolv.conf");
+    const machine = parseResolvConf(file.ok ? await file.text() : "");
+    return nameServers.length > 0 ? { ...machine, servers: nameServers } : machine;
+  };
+}
+
 export function settingsOf(context: EdgeContext): EdgeSettings {
   return deploymentOf(context).settings;
+}
+
+/** Has the backends that DNS names looked up again if it is time, and waits until one is known. */
+export async function renewBackends(context: EdgeContext): Promise<void> {
+  const { pool } = deploymentOf(context);
+  if (!pool.isRenewed) return;
+  context.executionCtx.waitUntil(pool.renew());
+  await pool.wait();
 }

@@ -9,7 +9,8 @@ import {
   readIntegerSettings,
   SettingError,
 } from "../rules/settings.ts";
-import { type AccessToken, type BackendAddress, parseBackendAddresses } from "./backends/backend-address.ts";
+import { type AccessToken, type BackendSources, parseBackendSources } from "./backends/backend-address.ts";
+import { parseNameServers } from "./backends/name-servers.ts";
 
 /** The edge's integer settings, without the limits. */
 export const EDGE_INTEGER_SETTINGS = {
@@ -45,13 +46,17 @@ export interface EdgeSettings extends RenderTime {
   readonly apiTokens: readonly NamedToken[];
   /** Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then answered 503. */
   readonly backendToken: string;
-  readonly backends: readonly BackendAddress[];
+  readonly backends: BackendSources;
+  /** The name servers to ask for backends; empty for those of the machine. */
+  readonly nameServers: readonly string[];
   /** Null if the backends are not behind Cloudflare Access. */
   readonly accessToken: AccessToken | null;
   readonly bodyTimeoutSeconds: number;
   readonly rateLimitPeriodSeconds: number;
   readonly metricsAccess: MetricsAccess;
   readonly corsOrigins: CorsOrigins;
+  /** The names under which the service is served, as `URL` writes them; none for any. */
+  readonly hosts: readonly string[];
   readonly limits: Limits;
   readonly logRequests: RequestLogging;
 }
@@ -80,10 +85,12 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
     ...readRenderTime(strings),
     apiTokens: parseNamedTokens("SERVICE_API_TOKENS", strings.SERVICE_API_TOKENS),
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
-    backends: parseBackendAddresses(strings.SERVICE_BACKEND_URLS),
+    backends: parseBackendSources(strings.SERVICE_BACKEND_URLS),
+    nameServers: parseNameServers(strings.SERVICE_DNS_SERVERS),
     accessToken: readAccessToken(strings),
     metricsAccess: readMetricsAccess(strings),
     corsOrigins: readCorsOrigins(strings),
+    hosts: readHosts(strings),
     limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, strings)),
     logRequests: readLogRequests(strings.SERVICE_LOG_REQUESTS),
   });
@@ -129,6 +136,19 @@ export function readCorsOrigins({ SERVICE_CORS_ORIGINS }: Environment): CorsOrig
   if (wrong === undefined) return entries;
   throw new SettingError(
     `SERVICE_CORS_ORIGINS must hold origins as browsers send them (https://app.example: no path, no default port, lower case), separated by spaces or commas, or * alone; "${wrong}" is not one.`,
+  );
+}
+
+/** @throws SettingError when an entry is not the name of a host alone */
+export function readHosts({ SERVICE_HOSTS }: Environment): readonly string[] {
+  const entries = listEntries(SERVICE_HOSTS);
+  const wrong = entries.find((entry) => {
+    const url = `http://${entry}/`;
+    return entry.includes("*") || !URL.canParse(url) || new URL(url).hostname !== entry;
+  });
+  if (wrong === undefined) return entries;
+  throw new SettingError(
+    `SERVICE_HOSTS must hold host names or addresses (render.example, [::1]: no scheme, no port, lower case), separated by spaces or commas; "${wrong}" is not one.`,
   );
 }
 

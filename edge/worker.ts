@@ -11,7 +11,7 @@ import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
 import { limitCallerRate, requireToken } from "./guards/caller.ts";
 import { allowOtherOrigins, CORS_HEADERS_OF_304 } from "./guards/cross-origin.ts";
 import { requireMetricsAccess, servedMethods } from "./guards/metrics-access.ts";
-import { requireUrl } from "./guards/require-url.ts";
+import { requireServedHost, requireUrl } from "./guards/require-url.ts";
 import { endRequest, logFailure } from "./log/request-log.ts";
 import { RequestRecord } from "./log/request-record.ts";
 import { problemResponse } from "./problem-response.ts";
@@ -36,6 +36,7 @@ app.use(async (context, next) => {
 });
 
 app.use(requireUrl);
+app.use(requireServedHost);
 app.use(allowOtherOrigins);
 
 type EdgePath = (typeof EDGE_ROUTES)[number]["path"];

@@ -11,7 +11,6 @@ import {
   PACKAGE_IDENTIFIER_PATTERN,
   PACKAGE_VERSION_PATTERN,
 } from "../rules/package-spec.ts";
-import { CODE_POINTS_PATTERN, commonCodePoints, formatCodePoints, parseCodePoints } from "./code-points.ts";
 
 /** Rises when a member changes its meaning. New members do not raise it. */
 const CAPABILITIES_VERSION = 1;
@@ -40,15 +39,6 @@ const fontVariant = v.object({
 const fontFamily = v.object({
   family: text("The name for `text(font: …)`."),
   variants: v.pipe(v.array(fontVariant), v.description("What there is of it.")),
-  code_points: v.optional(
-    v.pipe(
-      v.string(),
-      v.regex(CODE_POINTS_PATTERN),
-      v.description(
-        "The characters that it has, as inclusive ranges of hexadecimal code points in order: `20-7E,A0`. Absent if a backend does not say.",
-      ),
-    ),
-  ),
 });
 
 const typstPackage = v.object({
@@ -114,13 +104,10 @@ export function commonCapabilities([first, ...others]: readonly [Capabilities, .
   };
   const itself = (value: string) => value;
   const families = others.map((other) => new Map(other.fonts.map((font) => [font.family, font])));
-  const fonts = first.fonts.flatMap(({ family, variants, code_points }) => {
-    const same = families.map((byName) => byName.get(family));
-    const keys = same.map((font) => new Set(font?.variants.map(variantKey)));
+  const fonts = first.fonts.flatMap(({ family, variants }) => {
+    const keys = families.map((byName) => new Set(byName.get(family)?.variants.map(variantKey)));
     const shared = variants.filter((variant) => keys.every((known) => known.has(variantKey(variant))));
-    const characters = same.reduce((common, font) => commonCharacters(common, font?.code_points), code_points);
-    const known = characters === undefined ? {} : { code_points: characters };
-    return shared.length === 0 ? [] : [{ family, variants: shared, ...known }];
+    return shared.length === 0 ? [] : [{ family, variants: shared }];
   });
   return {
     capabilities_version: CAPABILITIES_VERSION,
@@ -133,34 +120,21 @@ export function commonCapabilities([first, ...others]: readonly [Capabilities, .
   };
 }
 
-/** Undefined if one of them does not say: backends of versions before 1.4 do not. Mostly all backends have the same fonts. */
-function commonCharacters(one: string | undefined, other: string | undefined): string | undefined {
-  if (one === other) return one;
-  if (one === undefined || other === undefined) return undefined;
-  const [left, right] = [parseCodePoints(one), parseCodePoints(other)];
-  return left === null || right === null ? undefined : formatCodePoints(commonCodePoints(left, right));
-}
-
 /**
  * What some have and others lack, in words for the operator: `font Inter`, `@preview/cetz:0.3.4`, `typst 0.15.1`. A font family differs
- * if its variants or its characters do.
+ * if its variants do.
  */
 export function capabilityDifferences(all: readonly Capabilities[]): string[] {
-  // That a backend of an older version says nothing of characters is no difference in what is installed.
-  const saysAll = all.every(({ fonts }) => fonts.every(({ code_points }) => code_points !== undefined));
-  const names = all.map((one) => new Set(namesOf(one, saysAll)));
+  const names = all.map((one) => new Set(namesOf(one)));
   const every = new Set(names.flatMap((known) => [...known]));
   const differing = [...every].filter((name) => !names.every((known) => known.has(name)));
-  // Variants and characters are only in the key.
+  // Variants are only in the key.
   return [...new Set(differing.map((name) => name.split("\n")[0] ?? ""))].sort();
 }
 
-function namesOf(capabilities: Capabilities, withCharacters: boolean): string[] {
+function namesOf(capabilities: Capabilities): string[] {
   const { typst_versions, formats, pdf_versions, pdf_standards, fonts, packages } = capabilities;
-  const fontKey = ({ family, variants, code_points }: FontFamily) => {
-    const characters = withCharacters ? `\n${code_points}` : "";
-    return `font ${family}\n${variants.map(variantKey).sort().join()}${characters}`;
-  };
+  const fontKey = ({ family, variants }: FontFamily) => `font ${family}\n${variants.map(variantKey).sort().join()}`;
   return [
     ...typst_versions.map((version) => `typst ${version}`),
     ...[...formats, ...pdf_versions, ...pdf_standards].map((value) => `output ${value}`),

@@ -15,7 +15,7 @@ export const CALLER_HEADER = "X-Service-Caller";
 /** The caller name of the edge's own renders, with which it probes backends. */
 export const PROBE_CALLER = "edge-probe";
 
-/** From the edge to the backend: for how many milliseconds the edge still waits for the answer to begin. */
+/** From the edge to the backend: for how many milliseconds the edge waits for the answer to begin, once the body is sent. */
 export const TIME_BUDGET_HEADER = "X-Service-Patience-Milliseconds";
 
 /** From a backend to the edge, in each answer to a render: how busy the backend is. See `formatBackendLoad`. */

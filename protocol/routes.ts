@@ -74,6 +74,7 @@ export const PLAYGROUND_ROUTES: readonly Route[] = [
     "missing-fonts.js",
     "pdf-viewer.css",
     "pdf-viewer.js",
+    "archive-worker.js",
     "schema-worker.js",
     "pdf-worker.js",
   ].map((file) => `${PLAYGROUND_FILES_PATH}/${file}`),

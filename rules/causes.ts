@@ -21,7 +21,7 @@ export const CAUSES = {
     slots_busy: "No render slot became free in time.",
     slot_kept_free: "No render slot became free in time. One is kept free for callers with shorter renders.",
     queue_full: "Too many requests are waiting for a render slot.",
-    time_budget: "No render slot became free in the time that other attempts had left.",
+    time_budget: "Other attempts or the upload left too little time for the render.",
     body_memory: "No memory is free for the body.",
     body_memory_share: "Other requests of the caller hold its share of the memory for bodies.",
     temporary_space: "No temporary space is free for the render.",
@@ -36,6 +36,8 @@ export const CAUSES = {
     edge_failure: "The edge failed to handle the request.",
     // Decided by a backend.
     draining: "The backend is about to stop.",
+    disk_full: "The disk of the backend is full or read-only.",
+    process_limit: "The backend can start no more processes.",
     backend_failure: "The backend failed to handle the request.",
   },
 } as const;
@@ -52,8 +54,11 @@ export type UnavailableCause = Cause<"service_unavailable">;
 export const ATTEMPT_FAILURES = {
   full: "was full",
   refused_request: "refused a request that is valid at the edge",
+  /** No connection, or one that took nothing of the request. */
   unreachable: "could not be reached",
-  lost: "had the whole request and did not answer",
+  interrupted: "broke off while it was being sent the request",
+  /** A connection took all of the request. Whether the backend read it, nobody can say. */
+  lost: "was sent the whole request and did not answer",
   token_rejected: "rejected the edge's token",
   foreign: "was not a backend of this service",
   unavailable: "was unavailable",

@@ -75,7 +75,7 @@ export interface ProblemContexts {
 
 export type ProblemCode = keyof ProblemContexts;
 
-type ContextMember =
+export type ContextMember =
   | "errors"
   | "errors_total"
   | "rule"
@@ -298,10 +298,23 @@ export function outputTooLarge(countedBytes: number, limit: number): Problem {
  * @param failures how each attempt failed, if there were any
  */
 export function serviceUnavailable(cause: UnavailableCause, failures: readonly AttemptFailure[] = []): Problem {
-  const attempts = failures.map((failure) => ATTEMPT_FAILURES[failure]).join(", then one ");
+  const attempts = inARow(failures)
+    .map(({ failure, times }) => `${ATTEMPT_FAILURES[failure]}${times > 1 ? ` (${times} times)` : ""}`)
+    .join(", then one ");
   const detail = `The service cannot take this request now. ${CAUSES.service_unavailable[cause]}`;
   const problemOfCause = problem("service_unavailable", attempts === "" ? detail : `${detail} One ${attempts}.`, {});
   return { ...problemOfCause, cause };
+}
+
+/** Failures with how often each came in a row: there may be one for each of a hundred backends. */
+function inARow(failures: readonly AttemptFailure[]): readonly { failure: AttemptFailure; times: number }[] {
+  const rows: { failure: AttemptFailure; times: number }[] = [];
+  for (const failure of failures) {
+    const last = rows.at(-1);
+    if (last?.failure === failure) last.times++;
+    else rows.push({ failure, times: 1 });
+  }
+  return rows;
 }
 
 /** The body of an error response. */

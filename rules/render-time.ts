@@ -67,9 +67,37 @@ export function readRenderTime(environment: Environment): RenderTime {
   );
 }
 
+/** What a backend leaves of the edge's time budget for sending its answer. */
+const ANSWER_MILLISECONDS = 1000;
+
+/** How long a backend reads a body at most. */
+export const MAX_BODY_MILLISECONDS = 60_000;
+/** How long the edge lets an upload to a backend take: longer than the backend, whose answer says more. */
+export const MAX_UPLOAD_MILLISECONDS = MAX_BODY_MILLISECONDS + 5000;
+
+/** A slower link than this is not expected: 100 kB/s. */
+const MIN_BYTES_PER_MILLISECOND = 100;
+
+/**
+ * How long a body may still be on its way when the edge has sent it: the systems and proxies in between buffer megabytes, so the edge
+ * does not see how slow the link is.
+ */
+export function longestTransitMilliseconds(bytes: number): number {
+  return Math.min(MAX_BODY_MILLISECONDS, bytes / MIN_BYTES_PER_MILLISECOND);
+}
+
 /** How long a backend may take by its own deadlines, until its answer begins. */
 export function longestAnswerMilliseconds({ queueDeadlineSeconds, renderTimeoutSeconds }: RenderTime): number {
   return (queueDeadlineSeconds + renderTimeoutSeconds + ANSWER_MARGIN_SECONDS) * 1000;
+}
+
+/**
+ * How long a render may take that begins with so much of the edge's time budget left: the render timeout, or less, so that the backend's
+ * own answer comes before the edge gives up; at least a second.
+ */
+export function renderTimeoutWithin(renderTimeoutSeconds: number, leftMilliseconds: number): number {
+  const seconds = Math.floor((leftMilliseconds - ANSWER_MILLISECONDS) / 1000);
+  return Math.min(renderTimeoutSeconds, Math.max(1, seconds));
 }
 
 /**

@@ -1,27 +1,48 @@
 /**
- * Parses `SERVICE_BACKEND_URLS` into the addresses of the backends.
+ * Parses `SERVICE_BACKEND_URLS` into the addresses of the backends, and the names by which DNS knows others.
  *
  * An entry is `[name=]` and one of
  * - `https://backend.example:8788`: a URL;
  * - `binding:NAME`: a binding of the Worker, for example a VPC service;
  * - `binding:NAME@https://backend.example`: a URL that is fetched through a binding, for example an mTLS certificate;
- * - `container:NAME/3`: three instances of a container, by the binding of its class.
+ * - `container:NAME/3`: three instances of a container, by the binding of its class;
+ * - `srv:_http._tcp.backend`: all backends that DNS names in the SRV records of this name, by `https` if it begins with `_https.`.
  *
  * Logs and metrics show the name and never the address.
  */
 import { CALLER_NAME_PATTERN } from "../../protocol/headers.ts";
 import { listEntries, SettingError } from "../../rules/settings.ts";
+import { isDnsName, type SrvRecord } from "./dns-message.ts";
 
 const SETTING = "SERVICE_BACKEND_URLS";
-const MAX_BACKENDS = 64;
+/** Of those that are listed, and of those that DNS names beside them: a hundred, and those that replace them in an update. */
+export const MAX_BACKENDS = 128;
+/** Each is asked for by itself. */
+const MAX_SERVICE_NAMES = 8;
 /** The host of a request through a binding that has its own destination. */
 const BOUND_URL = "http://backend";
+const SERVICE_SCHEME = "srv:";
+const SERVICE_WITH_TLS = "_https.";
 
 export type BackendAddress = { readonly name: string } & (
   | { readonly kind: "url"; readonly url: URL }
   | { readonly kind: "binding"; readonly binding: string; readonly url: URL }
   | { readonly kind: "container"; readonly binding: string; readonly index: number }
 );
+
+/** A name whose SRV records say where backends are. */
+export interface ServiceName {
+  /** As it is asked for: a name that ends in a dot is a full one. */
+  readonly service: string;
+  /** What the names of its backends begin with; null for nothing. */
+  readonly prefix: string | null;
+}
+
+/** Where the backends are. */
+export interface BackendSources {
+  readonly addresses: readonly BackendAddress[];
+  readonly services: readonly ServiceName[];
+}
 
 /** A service token of Cloudflare Access, for backends that it protects. */
 export interface AccessToken {
@@ -32,27 +53,50 @@ export interface AccessToken {
 type Unnamed<Address> = Address extends BackendAddress ? Omit<Address, "name"> : never;
 
 /**
- * The backends that the setting names, in its order. Without a name, a backend is `backend-1`, `backend-2` and so on by its
- * place; the instances of a named container are `name-1`, `name-2` and so on.
+ * What the setting lists, in its order. Without a name, a backend is `backend-1`, `backend-2` and so on by its place; the instances
+ * of a named container are `name-1`, `name-2` and so on.
  *
  * @throws SettingError when an entry has none of the forms above, or two backends have one name.
  */
-export function parseBackendAddresses(text: string | undefined): readonly BackendAddress[] {
+export function parseBackendSources(text: string | undefined): BackendSources {
   const addresses: BackendAddress[] = [];
+  const services: ServiceName[] = [];
   for (const entry of listEntries(text)) {
     const equals = entry.indexOf("=");
     const name = equals > 0 && CALLER_NAME_PATTERN.test(entry.slice(0, equals)) ? entry.slice(0, equals) : null;
-    const places = parseEntry(name === null ? entry : entry.slice(equals + 1));
-    for (const [index, place] of places.entries()) {
-      const suffix = place.kind === "container" ? `-${index + 1}` : "";
-      addresses.push({ name: name === null ? `backend-${addresses.length + 1}` : `${name}${suffix}`, ...place });
+    const place = name === null ? entry : entry.slice(equals + 1);
+    if (place.startsWith(SERVICE_SCHEME)) {
+      services.push({ service: parseServiceName(place), prefix: name });
+      continue;
+    }
+    for (const [index, address] of parseEntry(place).entries()) {
+      const suffix = address.kind === "container" ? `-${index + 1}` : "";
+      addresses.push({ name: name === null ? `backend-${addresses.length + 1}` : `${name}${suffix}`, ...address });
     }
   }
   if (addresses.length > MAX_BACKENDS) throw new SettingError(`${SETTING} may name at most ${MAX_BACKENDS} backends.`);
   if (new Set(addresses.map(({ name }) => name)).size < addresses.length) {
     throw new SettingError(`${SETTING} gives two backends the same name.`);
   }
-  return addresses;
+  if (services.length > MAX_SERVICE_NAMES) {
+    throw new SettingError(`${SETTING} may name at most ${MAX_SERVICE_NAMES} services by ${SERVICE_SCHEME}.`);
+  }
+  return { addresses, services };
+}
+
+function parseServiceName(text: string): string {
+  const service = text.slice(SERVICE_SCHEME.length);
+  if (isDnsName(service.replace(/\.$/, ""))) return service;
+  throw new SettingError(
+    `${SETTING} must hold a name of SRV records after ${SERVICE_SCHEME}, as in ${SERVICE_SCHEME}_http._tcp.backend.`,
+  );
+}
+
+/** The URL of a backend that an SRV record names. */
+export function urlOfRecord({ service }: ServiceName, { host, port, address }: SrvRecord): URL {
+  // A certificate is for a name. Without TLS the address saves a second lookup, and works while DNS does not.
+  if (service.toLowerCase().startsWith(SERVICE_WITH_TLS)) return new URL(`https://${host}:${port}`);
+  return new URL(`http://${address ?? host}:${port}`);
 }
 
 function parseEntry(text: string): Unnamed<BackendAddress>[] {
@@ -74,6 +118,6 @@ function parseUrl(text: string): URL {
   // The whole URL is its backend: no user name, path, query or fragment.
   if (url !== null && isHttp && url.href === `${url.origin}/`) return url;
   throw new SettingError(
-    `${SETTING} must hold http or https URLs without a path, binding:NAME, binding:NAME@URL or container:NAME/COUNT, separated by spaces; each may have a name in front, as in paris=https://backend.example.`,
+    `${SETTING} must hold http or https URLs without a path, binding:NAME, binding:NAME@URL, container:NAME/COUNT or srv:NAME, separated by spaces; each may have a name in front, as in paris=https://backend.example.`,
   );
 }

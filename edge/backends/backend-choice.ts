@@ -1,10 +1,12 @@
 /**
  * Chooses the backend that gets the next render: the better of two random ones, according to what this isolate knows about them
- * (docs/decisions/two-random-choices.md).
+ * (docs/decisions/two-random-choices.md). A request that a backend has refused because it was full goes to the best of all.
  *
  * A render that fails may be the cause itself, so it only makes its backend suspect. A probe, which no caller controls, decides
  * whether the backend goes out of use and when it comes back (docs/decisions/probes-are-renders.md). If no backend is in use,
  * renders go to the others all the same.
+ *
+ * What is known belongs to a target: the backend itself, or whatever stands for it. Targets may come and go.
  *
  * Clock and random numbers are passed in. All times are in milliseconds.
  */
@@ -21,24 +23,33 @@ const PROBE_GAP_MILLISECONDS = 250;
  * client has disconnected.
  */
 const UNANSWERED_PROBE_GAP_MILLISECONDS = 1000;
-/** The pause after a probe that has failed. Each further one doubles it. */
+/**
+ * The pause after a probe that has failed. Each further one doubles it. One that is not there costs a refused connection, and a new
+ * backend must not idle for long.
+ */
 const FIRST_PAUSE_MILLISECONDS = 1000;
-const LONGEST_PAUSE_MILLISECONDS = 30_000;
+const LONGEST_PAUSE_MILLISECONDS = 3000;
+/** A backend that is about to stop is probed as often, because its successor may have its address. */
+const DRAINING_PROBE_GAP_MILLISECONDS = 2000;
 /** For this long after its last answer, a backend that is about to stop is chosen only if there is no other. */
 const DRAINING_MILLISECONDS = 30_000;
 /** After this time, the load that an answer reported is out of date. */
 const LOAD_LIFETIME_MILLISECONDS = 5000;
+/** For this long, a backend that was full counts as full. Renders end all the time, so it is not for longer. */
+const FULL_LIFETIME_MILLISECONDS = 1000;
 /** A backend that is back in use is chosen less often at first: its return counts like this many renders ahead. */
 const RETURN_WEIGHT = 2;
+/** What a load that is not known counts as: more than any with a free slot, and less than any without. */
+const UNKNOWN_COST = 1 - 1e-9;
 /** In this time the weight of a return falls to 0. */
-const RETURN_LIFETIME_MILLISECONDS = 5000;
+const RETURN_LIFETIME_MILLISECONDS = 2000;
 
 /** A request that a backend has not answered yet. */
-export interface Attempt {
-  readonly backend: number;
+export interface Attempt<Target> {
+  readonly backend: Target;
   readonly beganAt: number;
   /** After this time it is forgotten: workerd does not resume a request whose client has disconnected. */
-  readonly expiresAt: number;
+  expiresAt: number;
 }
 
 /**
@@ -50,9 +61,11 @@ export type AttemptResult =
   | { readonly kind: "failed" | "abandoned" };
 
 /** A probe that has been handed out. */
-export interface Probe {
-  readonly backend: number;
+export interface Probe<Target> {
+  readonly backend: Target;
   readonly beganAt: number;
+  /** Identifies what was known of the backend: it may go and come back before the result is there. */
+  readonly life: object;
 }
 
 /** The order in which backends are chosen: draining ones say that they are about to stop, suspect ones wait for a probe. */
@@ -61,11 +74,14 @@ const STANDINGS = ["in use", "draining", "suspect", "out of use"] as const;
 type Standing = (typeof STANDINGS)[number];
 
 interface BackendState {
-  readonly attempts: Set<Attempt>;
+  /** Those that have not ended. */
+  readonly attempts: Set<Pick<Attempt<unknown>, "beganAt" | "expiresAt">>;
   load: BackendLoad | null;
   loadAt: number;
   /** Attempts since the load was reported. */
   begunSince: number;
+  /** When it last had no room. */
+  fullAt: number;
   drainingUntil: number;
   trust: Exclude<Standing, "draining">;
   /** When it last answered, and when it had got the newest request that it has answered. */
@@ -84,81 +100,141 @@ interface BackendState {
   returnedAt: number;
 }
 
-export class BackendChoice {
-  readonly #backends: readonly BackendState[];
+export class BackendChoice<Target extends NonNullable<unknown>> {
+  readonly #states = new Map<Target, BackendState>();
 
-  constructor(count: number) {
-    this.#backends = Array.from({ length: count }, () => ({
-      attempts: new Set<Attempt>(),
-      load: null,
-      loadAt: Number.NEGATIVE_INFINITY,
-      begunSince: 0,
-      drainingUntil: Number.NEGATIVE_INFINITY,
-      trust: "in use",
-      answeredAt: Number.NEGATIVE_INFINITY,
-      provenAt: Number.NEGATIVE_INFINITY,
-      idleAt: Number.NEGATIVE_INFINITY,
-      probeAt: Number.NEGATIVE_INFINITY,
-      failedProbes: 0,
-      failedAt: Number.NEGATIVE_INFINITY,
-      lostAt: Number.NEGATIVE_INFINITY,
-      returnedAt: Number.NEGATIVE_INFINITY,
-    }));
+  constructor(targets: Iterable<Target>) {
+    this.keep(targets);
+  }
+
+  /**
+   * Says which targets there are now. What is known of one that stays is kept; one that goes is forgotten. One that comes beside others
+   * is probed first: it may not be ready yet.
+   */
+  keep(targets: Iterable<Target>): void {
+    const kept = new Set(targets);
+    const trust = this.#states.size === 0 ? "in use" : "suspect";
+    for (const target of this.#states.keys()) if (!kept.has(target)) this.#states.delete(target);
+    for (const target of kept) if (!this.#states.has(target)) this.#states.set(target, newState(trust));
   }
 
   /**
    * @param excluded backends that must not be chosen
    * @param random a number from 0 to below 1, as `Math.random` returns it
-   * @returns the index of a backend; null if all are excluded.
+   * @returns null if all are excluded.
    */
-  choose(now: number, excluded: ReadonlySet<number>, random: () => number): number | null {
+  choose(now: number, excluded: ReadonlySet<Target>, random: () => number): Target | null {
     for (const standing of STANDINGS) {
       const equals = this.#withStanding(standing, now, excluded);
       const first = takeRandom(equals, random);
       const second = takeRandom(equals, random);
       if (first === undefined) continue;
-      return second !== undefined && this.#cost(second, now) < this.#cost(first, now) ? second : first;
+      const isSecond = second !== undefined && costOf(second[1], now) < costOf(first[1], now);
+      return isSecond ? second[0] : first[0];
     }
     return null;
   }
 
+  /**
+   * The one with the least to do, of those that are best otherwise. What is not known comes after what is known to have a free slot.
+   *
+   * @returns null if all are excluded.
+   */
+  chooseCheapest(now: number, excluded: ReadonlySet<Target>, random: () => number): Target | null {
+    for (const standing of STANDINGS) {
+      const equals = this.#withStanding(standing, now, excluded);
+      let best: { readonly target: Target; readonly rank: number } | null = null;
+      while (equals.length > 0) {
+        // In random order, so that isolates with the same knowledge do not all choose the same one.
+        const [target, state] = takeRandom(equals, random) ?? [];
+        if (target === undefined || state === undefined) break;
+        const rank = rankOf(state, now);
+        if (best === null || rank < best.rank) best = { target, rank };
+      }
+      if (best !== null) return best.target;
+    }
+    return null;
+  }
+
+  /** Backends that would hardly answer a render now: they were full a moment ago, or probes fail there. */
+  hopeless(now: number): readonly Target[] {
+    return [...this.#states].flatMap(([target, state]) =>
+      state.trust === "out of use" || wasFull(state, now) ? [target] : [],
+    );
+  }
+
+  /** Whether one that is in use and not excluded is known to have a free slot. */
+  hasFreeSlot(now: number, excluded: ReadonlySet<Target>): boolean {
+    return this.#withStanding("in use", now, excluded).some(
+      ([, state]) => isKnown(state, now) && !wasFull(state, now) && costOf(state, now) < 1,
+    );
+  }
+
+  /** At most so many of those whose load is not known, in random order. */
+  unknown(now: number, excluded: ReadonlySet<Target>, count: number, random: () => number): readonly Target[] {
+    const unknown = this.#withStanding("in use", now, excluded).filter(([, state]) => !isKnown(state, now));
+    const chosen: Target[] = [];
+    while (chosen.length < count) {
+      const [target] = takeRandom(unknown, random) ?? [];
+      if (target === undefined) break;
+      chosen.push(target);
+    }
+    return chosen;
+  }
+
+  /** Records what a backend says of its load without having been sent a render. */
+  told(backend: Target, now: number, load: BackendLoad): void {
+    const state = this.#states.get(backend);
+    if (state === undefined) return;
+    setLoad(state, now, load);
+    if (hasFreeSlot(load)) state.fullAt = Number.NEGATIVE_INFINITY;
+  }
+
   /** Whether one that is not excluded is in use, and not about to stop. */
-  hasInUse(now: number, excluded: ReadonlySet<number>): boolean {
+  hasInUse(now: number, excluded: ReadonlySet<Target>): boolean {
     return this.#withStanding("in use", now, excluded).length > 0;
   }
 
-  isOutOfUse(backend: number): boolean {
-    return this.#stateOf(backend).trust === "out of use";
+  isOutOfUse(backend: Target): boolean {
+    return this.#states.get(backend)?.trust === "out of use";
+  }
+
+  /** Whether anything has ever been heard of a backend. */
+  hasAnswered(backend: Target): boolean {
+    return (this.#states.get(backend)?.answeredAt ?? Number.NEGATIVE_INFINITY) > Number.NEGATIVE_INFINITY;
   }
 
   /** Whether a backend is out of use, and a probe failed that it got at this time or later. */
-  hasFailedSince(backend: number, time: number): boolean {
-    return this.isOutOfUse(backend) && this.#stateOf(backend).lostAt >= time;
+  hasFailedSince(backend: Target, time: number): boolean {
+    const state = this.#states.get(backend);
+    return state?.trust === "out of use" && state.lostAt >= time;
   }
 
   /** Whether the backend has said, of a time after this one, that no render runs or waits there. */
-  wasIdleSince(backend: number, time: number): boolean {
-    return this.#stateOf(backend).idleAt > time;
+  wasIdleSince(backend: Target, time: number): boolean {
+    const state = this.#states.get(backend);
+    return state !== undefined && state.idleAt > time;
   }
 
   /**
    * Hands out the probes that are to be sent now, each once; `probed` must follow. With one backend there is nothing to choose, and so
    * none.
    */
-  takeDue(now: number): readonly Probe[] {
-    if (this.#backends.length < 2) return [];
-    const due: Probe[] = [];
-    for (const [backend, state] of this.#backends.entries()) {
-      if (!this.#isDue(state, now)) continue;
-      state.probeAt = now + UNANSWERED_PROBE_GAP_MILLISECONDS;
-      due.push({ backend, beganAt: now });
+  takeDue(now: number): readonly Probe<Target>[] {
+    if (this.#states.size < 2) return [];
+    const due: Probe<Target>[] = [];
+    for (const [backend, state] of this.#states) {
+      if (!isDue(state, now)) continue;
+      state.probeAt = now + Math.max(UNANSWERED_PROBE_GAP_MILLISECONDS, pauseMilliseconds(state.failedProbes));
+      due.push({ backend, beganAt: now, life: state });
     }
     return due;
   }
 
-  /** Records the result of a probe. */
-  probed({ backend, beganAt }: Probe, now: number, result: AttemptResult): void {
-    const state = this.#stateOf(backend);
+  /** Records the result of a probe. That of a target that has gone is dropped. */
+  probed({ backend, beganAt, life }: Probe<Target>, now: number, result: AttemptResult): void {
+    const state = this.#states.get(backend);
+    if (state === undefined || state !== life) return;
     switch (result.kind) {
       case "answered":
       case "full":
@@ -181,22 +257,25 @@ export class BackendChoice {
     }
   }
 
-  begin(backend: number, now: number, expiresAt: number): Attempt {
+  begin(backend: Target, now: number, expiresAt: number): Attempt<Target> {
     const attempt = { backend, beganAt: now, expiresAt };
-    const state = this.#stateOf(backend);
+    const state = this.#states.get(backend);
+    if (state === undefined) throw new RangeError("there is no such backend");
     state.attempts.add(attempt);
     state.begunSince++;
     return attempt;
   }
 
-  /** Counts the end of an attempt. Further calls for the same attempt do nothing. */
-  end(attempt: Attempt, now: number, result: AttemptResult): void {
-    const state = this.#stateOf(attempt.backend);
-    if (!state.attempts.delete(attempt)) return;
+  /** Counts the end of an attempt. Further calls for the same attempt do nothing, nor does one whose target has gone. */
+  end(attempt: Attempt<Target>, now: number, result: AttemptResult): void {
+    const state = this.#states.get(attempt.backend);
+    if (state === undefined || !state.attempts.delete(attempt)) return;
     switch (result.kind) {
       case "answered":
       case "full":
         answered(state, attempt.beganAt, now, result);
+        // A probe says so even if only no slot is free.
+        if (result.kind === "full") state.fullAt = now;
         return;
       case "failed":
         if (state.trust === "in use") state.trust = "suspect";
@@ -209,49 +288,79 @@ export class BackendChoice {
   /** The number of attempts that have neither ended nor expired. */
   underWay(now: number): number {
     let count = 0;
-    for (const state of this.#backends) count += this.#underWay(state, now);
+    for (const state of this.#states.values()) count += underWay(state, now);
     return count;
   }
 
-  #withStanding(standing: Standing, now: number, excluded: ReadonlySet<number>): number[] {
-    const indexes = [...this.#backends.keys()];
-    return indexes.filter((index) => !excluded.has(index) && this.#standing(index, now) === standing);
+  #withStanding(standing: Standing, now: number, excluded: ReadonlySet<Target>): [Target, BackendState][] {
+    return [...this.#states].filter(([target, state]) => !excluded.has(target) && standingOf(state, now) === standing);
   }
+}
 
-  #standing(index: number, now: number): Standing {
-    const { trust, drainingUntil } = this.#stateOf(index);
-    return trust === "in use" && now < drainingUntil ? "draining" : trust;
-  }
+function newState(trust: BackendState["trust"]): BackendState {
+  return {
+    attempts: new Set(),
+    load: null,
+    loadAt: Number.NEGATIVE_INFINITY,
+    begunSince: 0,
+    fullAt: Number.NEGATIVE_INFINITY,
+    drainingUntil: Number.NEGATIVE_INFINITY,
+    trust,
+    answeredAt: Number.NEGATIVE_INFINITY,
+    provenAt: Number.NEGATIVE_INFINITY,
+    idleAt: Number.NEGATIVE_INFINITY,
+    probeAt: Number.NEGATIVE_INFINITY,
+    failedProbes: 0,
+    failedAt: Number.NEGATIVE_INFINITY,
+    lostAt: Number.NEGATIVE_INFINITY,
+    returnedAt: Number.NEGATIVE_INFINITY,
+  };
+}
 
-  #isDue(state: BackendState, now: number): boolean {
-    const { probeAt, trust, provenAt, attempts } = state;
-    if (now < probeAt) return false;
-    if (trust !== "in use") return true;
-    const silentSince = now - SILENCE_MILLISECONDS;
-    return provenAt <= silentSince && attempts.values().some(({ beganAt }) => beganAt <= silentSince);
-  }
+function standingOf({ trust, drainingUntil }: BackendState, now: number): Standing {
+  return trust === "in use" && now < drainingUntil ? "draining" : trust;
+}
 
-  /** How many renders per slot are ahead of the next one, plus a penalty if the backend has only just come back. */
-  #cost(index: number, now: number): number {
-    const state = this.#stateOf(index);
-    const { load, begunSince } = state;
-    const isFresh = now - state.loadAt <= LOAD_LIFETIME_MILLISECONDS;
-    const told = load !== null && isFresh ? load.running + load.waiting + begunSince : 0;
-    const ahead = Math.max(told, this.#underWay(state, now)) / (load?.slots ?? 1);
-    const returnAge = (now - state.returnedAt) / RETURN_LIFETIME_MILLISECONDS;
-    return ahead + RETURN_WEIGHT * Math.max(0, 1 - returnAge);
-  }
+function isDue(state: BackendState, now: number): boolean {
+  const { probeAt, trust, provenAt, attempts, drainingUntil, loadAt } = state;
+  if (now < probeAt) return false;
+  if (trust !== "in use") return true;
+  if (now < drainingUntil && now - loadAt >= DRAINING_PROBE_GAP_MILLISECONDS) return true;
+  const silentSince = now - SILENCE_MILLISECONDS;
+  return provenAt <= silentSince && attempts.values().some(({ beganAt }) => beganAt <= silentSince);
+}
 
-  #underWay({ attempts }: BackendState, now: number): number {
-    for (const attempt of attempts) if (attempt.expiresAt <= now) attempts.delete(attempt);
-    return attempts.size;
-  }
+/** How many renders per slot are ahead of the next one, plus a penalty if the backend has only just come back. */
+function costOf(state: BackendState, now: number): number {
+  const { load, begunSince } = state;
+  const told = load !== null && isKnown(state, now) ? load.running + load.waiting + begunSince : 0;
+  const ahead = Math.max(told, underWay(state, now)) / (load?.slots ?? 1);
+  const returnAge = (now - state.returnedAt) / RETURN_LIFETIME_MILLISECONDS;
+  return ahead + RETURN_WEIGHT * Math.max(0, 1 - returnAge);
+}
 
-  #stateOf(index: number): BackendState {
-    const state = this.#backends[index];
-    if (state === undefined) throw new RangeError(`there is no backend ${index}`);
-    return state;
-  }
+/** The lower, the better. */
+function rankOf(state: BackendState, now: number): number {
+  if (wasFull(state, now)) return Number.POSITIVE_INFINITY;
+  return isKnown(state, now) ? costOf(state, now) : costOf(state, now) + UNKNOWN_COST;
+}
+
+function isKnown({ load, loadAt }: BackendState, now: number): boolean {
+  return load !== null && now - loadAt <= LOAD_LIFETIME_MILLISECONDS;
+}
+
+function wasFull({ fullAt }: BackendState, now: number): boolean {
+  return now - fullAt < FULL_LIFETIME_MILLISECONDS;
+}
+
+/** Whether a render would get a slot at once. */
+export function hasFreeSlot({ running, waiting, slots }: BackendLoad): boolean {
+  return running + waiting < slots;
+}
+
+function underWay({ attempts }: BackendState, now: number): number {
+  for (const attempt of attempts) if (attempt.expiresAt <= now) attempts.delete(attempt);
+  return attempts.size;
 }
 
 function answered(
@@ -261,6 +370,7 @@ function answered(
   { kind, load }: Extract<AttemptResult, { kind: "answered" | "full" }>,
 ): void {
   state.answeredAt = now;
+  if (kind === "answered") state.fullAt = Number.NEGATIVE_INFINITY;
   // What was begun before a failed probe says nothing about the time after it.
   if (beganAt >= state.lostAt) {
     state.provenAt = Math.max(state.provenAt, beganAt);
@@ -270,10 +380,14 @@ function answered(
     else if (state.trust === "out of use") state.trust = "suspect";
   }
   if (load === null) return;
+  setLoad(state, now, load);
+  if (load.running + load.waiting === 0) state.idleAt = Math.max(state.idleAt, beganAt);
+}
+
+function setLoad(state: BackendState, now: number, load: BackendLoad): void {
   state.load = load;
   state.loadAt = now;
   state.begunSince = 0;
-  if (load.running + load.waiting === 0) state.idleAt = Math.max(state.idleAt, beganAt);
   state.drainingUntil = load.isDraining ? now + DRAINING_MILLISECONDS : Number.NEGATIVE_INFINITY;
 }
 
@@ -282,6 +396,6 @@ function pauseMilliseconds(failedProbes: number): number {
 }
 
 /** Removes a random member. */
-function takeRandom(members: number[], random: () => number): number | undefined {
+function takeRandom<Member>(members: Member[], random: () => number): Member | undefined {
   return members.splice(Math.floor(random() * members.length), 1)[0];
 }

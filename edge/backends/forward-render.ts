@@ -1,8 +1,10 @@
 /** Forwards a validated render to the backends by HTTP. `try-backends.ts` decides which of them, when and how often. */
+import { type BackendLoad, parseBackendLoad } from "../../protocol/backend-load.ts";
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
   LIMITS_HEADER,
+  LOAD_HEADER,
   PROBE_CALLER,
   REQUEST_ID_HEADER,
   TIME_BUDGET_HEADER,
@@ -18,16 +20,15 @@ import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/p
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import type { HeldBody } from "../body/body-memory.ts";
 import { WALL_CLOCK } from "../clock.ts";
-import { deploymentOf, type EdgeContext } from "../context.ts";
+import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
 import { logFailure } from "../log/request-log.ts";
 import type { Backend } from "./backend.ts";
 import { answerOf, type BackendAnswer, problemOfLength } from "./backend-answer.ts";
 import { readText } from "./fetch-text.ts";
 import { RenderAttempts } from "./render-attempts.ts";
+import { sendBody } from "./send-body.ts";
 import { type Sending, tryBackends } from "./try-backends.ts";
 
-/** A body is written in chunks of this size, so that the edge notices when the backend has taken the last one. */
-const CHUNK_BYTES = 256 * 1024;
 /** A render of one empty page, which takes a backend some milliseconds. */
 const PROBE_BODY = '{"source":" "}';
 /** More than its file needs. */
@@ -35,21 +36,21 @@ const MAX_PROBE_ANSWER_BYTES = 64 * 1024;
 
 /** Sends the body to a backend, unchanged, and to another one if the first cannot answer. */
 export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Response | Problem> {
-  const { settings, backends, backendChoice } = deploymentOf(context);
+  const { settings, backendChoice } = deploymentOf(context);
   const deadline = WALL_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
-  const attempts = new RenderAttempts(backendChoice, deadline, Math.random);
+  await renewBackends(context);
+  const attempts = new RenderAttempts(backendChoice, deadline, body.bytes?.length ?? 0, Math.random);
   context.var.record.failures = attempts.failures;
   const end = await tryBackends<Backend, Response>({
-    backends,
     choice: backendChoice,
     clock: WALL_CLOCK,
     attempts,
-    deadline,
     longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
     body,
     clientSignal: context.req.raw.signal,
     send: (backend, sending) => send(context, backend, sending),
     sendProbe: (backend, timeoutMilliseconds) => sendProbe(context, backend, timeoutMilliseconds),
+    askLoad,
     discard: async (response) => response.body?.cancel(),
     report: (backend, cause, isFull) => report(context, backend, cause, isFull),
     inBackground: (work) => context.executionCtx.waitUntil(work),
@@ -71,14 +72,15 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
 async function send(
   context: EdgeContext,
   backend: Backend,
-  { bytes, timeBudgetMilliseconds, signal, sent }: Sending,
+  { bytes, timeBudgetMilliseconds, signal, taken }: Sending,
 ): Promise<BackendAnswer<Response>> {
   const { record } = context.var;
   record.origin = backend.name;
   record.tries = (record.tries ?? 0) + 1;
   const { readable, writable } = new FixedLengthStream(bytes.length);
   // A failed write needs no handling: the fetch fails as well, or the backend has answered before the end of the body.
-  void sendInChunks(writable, bytes).then(sent, () => {});
+  const writer = writable.getWriter();
+  for (const failing of [writer.closed, sendBody(writer, bytes, taken)]) failing.catch(() => {});
   const { requestId, caller } = context.var;
   const { protocol, host } = new URL(context.req.url);
   const response = await backend.fetch("/v1/render", {
@@ -95,6 +97,16 @@ async function send(
     signal,
   });
   return answerOf(response);
+}
+
+/** What a backend says of its load without having been sent a render. */
+async function askLoad(backend: Backend, timeoutMilliseconds: number): Promise<BackendLoad | null> {
+  const response = await backend.fetch("/ready", {
+    redirect: "manual",
+    signal: AbortSignal.timeout(timeoutMilliseconds),
+  });
+  await response.body?.cancel();
+  return response.ok ? parseBackendLoad(response.headers.get(LOAD_HEADER)) : null;
 }
 
 /** A render that no caller controls: whatever it ends in says something about the backend. */
@@ -146,13 +158,7 @@ function traceHeaders(headers: Headers): Record<string, string> {
 
 function report(context: EdgeContext, backend: Backend, cause: string, isFull = false): void {
   const message = isFull ? "a backend was full" : "a backend did not answer";
-  logFailure(context, "warn", { requestId: context.var.requestId, message, origin: backend.name, cause });
-}
-
-async function sendInChunks(writable: WritableStream<Uint8Array>, body: Uint8Array<ArrayBuffer>): Promise<void> {
-  const writer = writable.getWriter();
-  // Rejects with the error of the write that fails, which the caller handles.
-  writer.closed.catch(() => {});
-  for (let at = 0; at < body.length; at += CHUNK_BYTES) await writer.write(body.subarray(at, at + CHUNK_BYTES));
-  await writer.close();
+  const hasAnswered = isFull || deploymentOf(context).backendChoice.hasAnswered(backend);
+  const line = { requestId: context.var.requestId, message, origin: backend.name, cause };
+  logFailure(context, "warn", hasAnswered ? line : { ...line, hasEverAnswered: false });
 }

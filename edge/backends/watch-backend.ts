@@ -22,24 +22,35 @@ export interface Watched {
   giveUp(): void;
 }
 
-/** Watches a backend that has a render. @returns a function that stops it. */
-export function watchBackend({ clock, deadline, probe, isHopeless, giveUp }: Watched): () => void {
-  const cancelDeadline = clock.after(Math.max(0, deadline - clock.now()), giveUp);
+export interface Watch {
+  setDeadline(deadline: number): void;
+  stop(): void;
+}
+
+/** Watches a backend that has a render, until it is stopped. */
+export function watchBackend({ clock, deadline, probe, isHopeless, giveUp }: Watched): Watch {
+  const giveUpAt = (time: number) => clock.after(Math.max(0, time - clock.now()), giveUp);
+  let cancelDeadline = giveUpAt(deadline);
   const look = () => {
     if (isHopeless()) return giveUp();
     probe();
     cancelLook = clock.after(LOOK_INTERVAL_MILLISECONDS, look);
   };
   let cancelLook = clock.after(LOOK_INTERVAL_MILLISECONDS, look);
-  return () => {
-    cancelDeadline();
-    cancelLook();
+  return {
+    setDeadline: (later) => {
+      cancelDeadline();
+      cancelDeadline = giveUpAt(later);
+    },
+    stop: () => {
+      cancelDeadline();
+      cancelLook();
+    },
   };
 }
 
-export interface Probing<Backend> {
-  readonly backends: readonly Backend[];
-  readonly choice: BackendChoice;
+export interface Probing<Backend extends NonNullable<unknown>> {
+  readonly choice: BackendChoice<Backend>;
   readonly clock: WallClock;
   /** Sends a small render. It rejects when the answer does not come in time. */
   sendProbe(backend: Backend, timeoutMilliseconds: number): Promise<BackendAnswer<unknown>>;
@@ -47,30 +58,34 @@ export interface Probing<Backend> {
   report(backend: Backend, cause: string, isFull?: boolean): void;
 }
 
-/** Sends the probes that are due. */
-export async function probeDueBackends<Backend>(probing: Probing<Backend>): Promise<void> {
-  const { backends, choice, clock } = probing;
+/** Sends the probes that are due. The operator hears when one takes a backend out of use, not that it stays so. */
+export async function probeDueBackends<Backend extends NonNullable<unknown>>(probing: Probing<Backend>): Promise<void> {
+  const { choice, clock, report } = probing;
   const probes = choice.takeDue(clock.now()).map(async (probe) => {
-    const backend = backends[probe.backend];
-    if (backend === undefined) throw new RangeError(`there is no backend ${probe.backend}`);
-    const result = await probeBackend(probing, backend);
-    // Not in one expression: the time is that of the result.
+    const { backend } = probe;
+    const { result, cause } = await probeBackend(probing, backend);
+    const isNews = !choice.isOutOfUse(backend);
     choice.probed(probe, clock.now(), result);
+    if (cause !== null && isNews) report(backend, `probe: ${cause}`);
   });
   await Promise.all(probes);
 }
 
-async function probeBackend<Backend>(
-  { sendProbe, report }: Probing<Backend>,
+interface ProbeEnd {
+  readonly result: AttemptResult;
+  /** Why it has failed; null if it has not. */
+  readonly cause: string | null;
+}
+
+async function probeBackend<Backend extends NonNullable<unknown>>(
+  { sendProbe }: Probing<Backend>,
   backend: Backend,
-): Promise<AttemptResult> {
+): Promise<ProbeEnd> {
   try {
     const answer = await sendProbe(backend, PROBE_TIMEOUT_MILLISECONDS);
     const result = probeResultOf(answer);
-    if (result.kind === "failed") report(backend, `probe: ${causeOf(answer)}`);
-    return result;
+    return { result, cause: result.kind === "failed" ? causeOf(answer) : null };
   } catch (error) {
-    report(backend, `probe: ${error}`);
-    return { kind: "failed" };
+    return { result: { kind: "failed" }, cause: String(error) };
   }
 }

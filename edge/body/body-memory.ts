@@ -15,7 +15,7 @@ import type { BodyCollector } from "../../protocol/body-collector.ts";
 import { WALL_CLOCK, type WallClock } from "../clock.ts";
 
 /** Half of an isolate: the other half is for the runtime, network buffers and the code. */
-const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
+export const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
 /** What the other bodies may hold together even if the largest body takes nearly all. The total may then be exceeded. */
 const MIN_FRACTION_FOR_OTHERS = 1 / 4;
 /** The same for the requests of one caller, so that its small bodies need not wait for its largest. */

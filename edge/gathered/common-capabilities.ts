@@ -2,7 +2,7 @@
  * The capabilities that all backends have in common, gathered from them and kept for some time.
  *
  * A backend that does not answer is represented by its last document for up to an hour, because it may come back. After that
- * it is left out. If the backends differ, a log line names what some of them lack.
+ * it is left out, as one is at once that is no longer listed. If the backends differ, a log line names what some of them lack.
  */
 import {
   CAPABILITIES_PATH,
@@ -33,13 +33,13 @@ interface KnownCapabilities {
 }
 
 export class CommonCapabilities {
-  readonly #backends: readonly Backend[];
+  readonly #pool: { readonly backends: readonly Backend[] };
   readonly #known = new Map<Backend, KnownCapabilities>();
   readonly #answer: SharedAnswer<TaggedJson | null>;
   #loggedDifferences = "";
 
-  constructor(backends: readonly Backend[]) {
-    this.#backends = backends;
+  constructor(pool: { readonly backends: readonly Backend[] }) {
+    this.#pool = pool;
     this.#answer = new SharedAnswer(() => this.#gather(), BOUNDS.timeoutMilliseconds);
   }
 
@@ -53,7 +53,9 @@ export class CommonCapabilities {
   }
 
   async #gather(): Promise<Gathered<TaggedJson | null>> {
-    const answers = await Promise.all(this.#backends.map((backend) => this.#ask(backend)));
+    const { backends } = this.#pool;
+    const answers = await Promise.all(backends.map((backend) => this.#ask(backend)));
+    for (const backend of this.#known.keys()) if (!backends.includes(backend)) this.#known.delete(backend);
     const isComplete = answers.every((hasAnswered) => hasAnswered);
     const all = [...this.#known.values()].map(({ capabilities }) => capabilities);
     this.#logDifferences(all);

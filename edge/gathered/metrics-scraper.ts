@@ -4,7 +4,7 @@
  */
 import type { Backend } from "../backends/backend.ts";
 import { fetchText } from "../backends/fetch-text.ts";
-import { mergeMetrics } from "./prometheus-text.ts";
+import { type BackendMetrics, mergeMetrics } from "./prometheus-text.ts";
 import { SharedAnswer } from "./shared-answer.ts";
 
 const SCRAPE_BOUNDS = {
@@ -15,16 +15,22 @@ const SCRAPE_BOUNDS = {
 /** Shorter than the usual scrape intervals. */
 const KEEP_MILLISECONDS = 5000;
 
+/** The backends, and what is known of them. */
+interface Scraped {
+  readonly backends: readonly Backend[];
+  /** Whether a render or a probe has ever been answered by one. */
+  hasAnswered(backend: Backend): boolean;
+}
+
 export class MetricsScraper {
   readonly #answer: SharedAnswer<string>;
+  /** Those that have answered a scrape. */
+  readonly #known = new WeakSet<Backend>();
 
   /** @param isPublic whether anybody may read the result: it then names no callers. */
-  constructor(backends: readonly Backend[], isPublic: boolean) {
+  constructor(scraped: Scraped, isPublic: boolean) {
     this.#answer = new SharedAnswer(async () => {
-      const scrapes = backends.map(async (backend) => ({
-        origin: backend.name,
-        text: await fetchText(backend, "/metrics", SCRAPE_BOUNDS),
-      }));
+      const scrapes = scraped.backends.map((backend) => this.#scrape(backend, scraped));
       return { value: mergeMetrics(await Promise.all(scrapes), isPublic), keepMilliseconds: KEEP_MILLISECONDS };
     }, SCRAPE_BOUNDS.timeoutMilliseconds);
   }
@@ -36,5 +42,11 @@ export class MetricsScraper {
    */
   metrics(clientGone: () => AbortSignal): Promise<string> {
     return this.#answer.get(clientGone);
+  }
+
+  async #scrape(backend: Backend, scraped: Scraped): Promise<BackendMetrics> {
+    const text = await fetchText(backend, "/metrics", SCRAPE_BOUNDS);
+    if (text !== null) this.#known.add(backend);
+    return { origin: backend.name, text, isAbsent: !this.#known.has(backend) && !scraped.hasAnswered(backend) };
   }
 }

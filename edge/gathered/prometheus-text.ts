@@ -10,6 +10,8 @@ export interface BackendMetrics {
   readonly origin: string;
   /** The exposition; null when the scrape failed. */
   readonly text: string | null;
+  /** Whether it has never answered anything. */
+  readonly isAbsent?: boolean;
 }
 
 interface Family {
@@ -19,16 +21,31 @@ interface Family {
 }
 
 /**
- * One exposition of the metrics of all backends, with `service_origin_up` for each.
+ * One exposition of the metrics of all backends, with `service_origin_up` for each that has ever answered. One that has not may never
+ * have been there, and is told apart from one that fails.
  *
  * @param isPublic leaves out the samples that name callers.
  */
 export function mergeMetrics(backends: readonly BackendMetrics[], isPublic: boolean): string {
   const up: Family = {
     header: ["# HELP service_origin_up Whether the origin answered this scrape.", "# TYPE service_origin_up gauge"],
-    samples: backends.map(({ origin, text }) => `service_origin_up${labels(origin, "")} ${text === null ? 0 : 1}`),
+    samples: backends
+      .filter(({ isAbsent }) => !isAbsent)
+      .map(({ origin, text }) => `service_origin_up${labels(origin, "")} ${text === null ? 0 : 1}`),
   };
-  const families = new Map([["service_origin_up", up]]);
+  const absent: Family = {
+    header: [
+      "# HELP service_origin_absent Origins that have never answered this edge.",
+      "# TYPE service_origin_absent gauge",
+    ],
+    samples: backends
+      .filter(({ isAbsent }) => isAbsent)
+      .map(({ origin }) => `service_origin_absent${labels(origin, "")} 1`),
+  };
+  const families = new Map([
+    ["service_origin_up", up],
+    ["service_origin_absent", absent],
+  ]);
   for (const { origin, text } of backends) addExposition(families, { origin, text: text ?? "", isPublic });
   const shown = [...families.values()].filter((family) => family === up || family.samples.length > 0);
   return [...shown.flatMap(({ header, samples }) => [...header, ...samples]), ""].join("\n");

@@ -3,6 +3,7 @@ import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import { parseLogRequests, type RequestLogging } from "../settings.ts";
 import { ANALYTICS_BINDING, writeAnalytics } from "./analytics.ts";
 import { describeSpan, tracedSpan } from "./span-attributes.ts";
+import { writeLine } from "./write-line.ts";
 
 /**
  * Writes the log line, the data point and the span's attributes of a request, unless they have been written.
@@ -21,7 +22,7 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   const line = record.line(context.req.raw, context.req.path, requestId, response);
   writeAnalytics(dataset, line);
   if (span !== null) describeSpan(span, line);
-  if (logging !== "none") console.log(formatted(logging, line));
+  if (logging !== "none") writeLine(logging, "log", line);
 }
 
 /** Counts why the request is refused, and how attempts failed. Without valid settings there is no backend to tell. */
@@ -45,11 +46,7 @@ export function loggedClientSignal(context: EdgeContext): AbortSignal {
 
 /** Writes a line about a failure: `error` if the request failed, `warn` if it could go on. */
 export function logFailure(context: EdgeContext, level: "error" | "warn", line: object): void {
-  console[level](formatted(loggingOf(context), line));
-}
-
-function formatted(logging: RequestLogging, line: object): object | string {
-  return logging === "json" ? JSON.stringify(line) : line;
+  writeLine(loggingOf(context), level, line);
 }
 
 /** A deployment whose settings are not valid logs its answers as well, so this setting is then read alone. */

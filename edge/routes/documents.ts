@@ -1,7 +1,7 @@
 /** The documents that the edge makes of its settings and of what its backends say. */
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { serviceUnavailable } from "../../rules/problem.ts";
-import { deploymentOf, type EdgeContext } from "../context.ts";
+import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
 import { loggedClientSignal } from "../log/request-log.ts";
 import { problemResponse } from "../problem-response.ts";
 import { tagJson } from "../tagged-json.ts";
@@ -23,6 +23,7 @@ export async function answerConstraints(context: EdgeContext): Promise<Response>
 
 /** `GET /capabilities.json`: the fonts, packages and formats that every backend of the deployment has. */
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {
+  await renewBackends(context);
   const answer = await deploymentOf(context).commonCapabilities.answer(() => loggedClientSignal(context));
   // No backend has answered lately. An empty list would claim that there are no fonts.
   if (answer === null) return problemResponse(context, serviceUnavailable("no_backend_answered"));
@@ -41,6 +42,7 @@ export async function answerCapabilities(context: EdgeContext): Promise<Response
  * fail the scrape: it shows as `service_origin_up 0`.
  */
 export async function answerMetrics(context: EdgeContext): Promise<Response> {
+  await renewBackends(context);
   const text = await deploymentOf(context).metricsScraper.metrics(() => loggedClientSignal(context));
   return new Response(text, {
     headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store" },

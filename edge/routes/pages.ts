@@ -36,6 +36,8 @@ export async function answerStaticFile(context: EdgeContext): Promise<Response> 
 function pageHeaders({ imageSources }: Page) {
   return {
     "Content-Security-Policy": `default-src 'none'; script-src 'self'; style-src 'self'; img-src ${imageSources}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    // A page that has opened this one, or that this one opens, has no hold on it.
+    "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
   };
 }

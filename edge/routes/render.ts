@@ -7,6 +7,7 @@ import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/server-t
 import { validateDeclaredSize } from "../../rules/declared-size.ts";
 import { renderQueueFull } from "../../rules/problem.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
+import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import { type RequestHead, validateMediaType } from "../../rules/request-head.ts";
 import { causeFieldOf, lengthOf, maxAnswerBytes, problemCodeOf } from "../backends/backend-answer.ts";
 import { forwardRender } from "../backends/forward-render.ts";
@@ -30,7 +31,9 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
   const upload = uploads.acquire(context.var.caller);
   if (upload === null) return problemResponse(context, renderQueueFull("uploads", RETRY_AFTER_SECONDS));
   const longestSeconds = settings.bodyTimeoutSeconds + settings.backendTimeoutSeconds;
-  const reservation = bodyMemory.reserve(context.var.caller, longestSeconds * 1000 + SLACK_MILLISECONDS);
+  const longestMilliseconds =
+    longestSeconds * 1000 + MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS + SLACK_MILLISECONDS;
+  const reservation = bodyMemory.reserve(context.var.caller, longestMilliseconds);
   const release = () => {
     upload.release();
     reservation.release();

@@ -1,28 +1,30 @@
 /**
- * Why the edge answers 429 and 503, inside workerd: each cause that it gives or passes on is provoked, and must be seen in the detail,
- * in the log line, and in the report to a backend, which makes a metric of it.
+ * Why the edge answers 408, 429 and 503, inside workerd: each cause that it gives or passes on is provoked, and must be seen in the
+ * log line. Of a 429 or 503 it must also be seen in the detail, and in the report to a backend, which makes a metric of it.
  */
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { BodyReservation } from "../../edge/body/body-memory.ts";
 import app from "../../edge/worker.ts";
+import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/causes.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
-import { BACKEND_CAPACITY_CAUSES, BACKEND_CAUSES, REFUSALS } from "../support/causes.ts";
+import { BACKEND_CAPACITY_CAUSES, BACKEND_CAUSES, MACHINE_CAUSES, REFUSALS } from "../support/causes.ts";
 import type { ReceivedProblem } from "../support/problems.ts";
 import { BACKEND_TOKEN } from "../support/tokens.ts";
 import { BASE_URL } from "./send.ts";
 
 const COUNTS = "X-Service-Edge-Counts";
 const MEBIBYTE = 1024 * 1024;
+const LARGE_BODY = `{"source":"x"${" ".repeat(MEBIBYTE)}}  `;
 /** With it, a caller has 4 MiB for all but its oldest body, and an isolate 16 MiB. */
 const LARGE_BODIES = { SERVICE_MAX_REQUEST_BODY_BYTES: String(60 * MEBIBYTE) };
 /** Half of what an isolate reads at the same time. */
 const SHARE_OF_UPLOADS = 512;
 
 type Answer = (init: RequestInit, url: URL) => Promise<Response>;
-type EdgeCause = "no_tokens" | Exclude<keyof typeof REFUSALS, (typeof BACKEND_CAUSES)[number]>;
+type EdgeCause = "no_tokens" | Exclude<keyof typeof REFUSALS, (typeof BACKEND_CAUSES | typeof MACHINE_CAUSES)[number]>;
 
 const { log, info, warn, error } = console;
 const lines: Record<string, unknown>[] = [];
@@ -149,9 +151,9 @@ const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>>
   edge_failure: () => refused({ SERVICE_MAX_OUTPUT_BYTES: "many" }),
 };
 
-async function refused(bindings: object = {}): Promise<[Edge, Response]> {
+async function refused(bindings: object = {}, body?: string): Promise<[Edge, Response]> {
   const edge = new Edge(bindings);
-  return [edge, await edge.render()];
+  return [edge, await edge.render("a", body, body === undefined ? undefined : String(body.length))];
 }
 
 /** What the answer, its log line and the report say. */
@@ -185,10 +187,36 @@ it.each(BACKEND_CAPACITY_CAUSES)("passes on why the only backend refuses a rende
   expect(reported.get(cause)).toBe("1");
 });
 
+it.each(Object.keys(CAUSES.render_timeout))("logs why a backend has ended a render: %s", async (cause) => {
+  standIn(problem("render_timeout", cause));
+  const [edge, answer] = await refused();
+  expect(answer.status).toBe(408);
+  const { line } = await told(edge, answer);
+  expect(line).toMatchObject({ code: "render_timeout", timeoutCause: cause });
+  // The backend counts its timeouts itself.
+  expect([...reported]).toEqual([]);
+});
+
+it("says why it has no capabilities to tell", async () => {
+  standIn(unreachable);
+  const edge = new Edge();
+  const answer = await edge.ask(CAPABILITIES_PATH);
+  expect(answer.status).toBe(503);
+  const { detail, line } = await told(edge, answer);
+  expect(detail).toContain(REFUSALS.no_backend_answered);
+  expect(line?.unavailableCause).toBe("no_backend_answered");
+  expect(reported.get("no_backend_answered")).toBe("1");
+});
+
 const FAILURES: Readonly<Record<AttemptFailure, Answer>> = {
   full: problem("render_queue_full"),
   refused_request: problem("invalid_request"),
   unreachable,
+  interrupted: async ({ body }) => {
+    const half = LARGE_BODY.length / 2;
+    await new Response(body).body?.getReader({ mode: "byob" }).readAtLeast(half, new Uint8Array(half));
+    throw new Error("connection reset");
+  },
   lost: async ({ body }) => {
     await new Response(body).bytes();
     throw new Error("connection reset");
@@ -200,7 +228,7 @@ const FAILURES: Readonly<Record<AttemptFailure, Answer>> = {
 
 it.each(Object.entries(FAILURES))("says how an attempt on a backend failed: %s", async (failure, answer) => {
   standIn(answer);
-  const [edge, response] = await refused();
+  const [edge, response] = await refused({}, failure === "interrupted" ? LARGE_BODY : undefined);
   const { detail, line } = await told(edge, response);
   if (failure !== "full") expect(detail).toContain(`One ${ATTEMPT_FAILURES[failure as AttemptFailure]}`);
   expect(line?.failures).toContain(failure);
@@ -208,7 +236,7 @@ it.each(Object.entries(FAILURES))("says how an attempt on a backend failed: %s",
 });
 
 it("provokes every cause that no backend gives, and every failure of an attempt", () => {
-  const ofBackends = new Set<string>(BACKEND_CAUSES);
+  const ofBackends = new Set<string>([...BACKEND_CAUSES, ...MACHINE_CAUSES]);
   const others = Object.keys(REFUSALS).filter((cause) => cause === "no_tokens" || !ofBackends.has(cause));
   expect(Object.keys(PROVOCATIONS).sort()).toEqual(others.sort());
   expect(Object.keys(FAILURES)).toEqual(Object.keys(ATTEMPT_FAILURES));

@@ -49,11 +49,11 @@ describe("open routes", () => {
     expect(await answer.json()).toHaveProperty("output_rules_version");
   });
 
-  it("report a backend that is down in /metrics and do not fail", async () => {
+  it("report a backend that is not there in /metrics and do not fail", async () => {
     const answer = await send("/metrics");
     expect(answer.status).toBe(200);
     expect(answer.headers.get("Content-Type")).toBe("text/plain; version=0.0.4; charset=utf-8");
-    expect(await answer.text()).toContain('service_origin_up{origin="backend-1"} 0\n');
+    expect(await answer.text()).toContain('service_origin_absent{origin="backend-1"} 1\n');
   });
 
   it("give every response its own request id and forbid sniffing", async () => {

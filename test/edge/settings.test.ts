@@ -1,6 +1,6 @@
-/** The edge's settings that contradict each other or hold what cannot be sent. */
+/** The edge's settings that contradict each other, hold what cannot be sent, or decide who may read answers. */
 import { describe, expect, it } from "vitest";
-import { readEdgeSettings } from "../../edge/settings.ts";
+import { readCorsOrigins, readEdgeSettings } from "../../edge/settings.ts";
 import { SettingError } from "../../rules/settings.ts";
 
 const CLIENT_ID = "id.access";
@@ -53,5 +53,39 @@ describe("the access to /metrics", () => {
       ...(access !== undefined && { SERVICE_METRICS_ACCESS: access }),
     };
     expect(readEdgeSettings(settings).metricsAccess).toEqual({ kind: "token", tokens: ["scrape"] });
+  });
+});
+
+describe("SERVICE_CORS_ORIGINS", () => {
+  it.each<[string | undefined, "*" | readonly string[]]>([
+    [undefined, []],
+    [" ,\n", []],
+    ["*", "*"],
+    [" * ", "*"],
+    ["https://a.example", ["https://a.example"]],
+    ["https://a.example,http://b.example:8080", ["https://a.example", "http://b.example:8080"]],
+    ["http://[::1]:3000\n http://127.0.0.1", ["http://[::1]:3000", "http://127.0.0.1"]],
+  ])("of %j allows %j", (text, origins) => {
+    expect(readCorsOrigins({ SERVICE_CORS_ORIGINS: text })).toEqual(origins);
+  });
+
+  it.each([
+    "https://a.example/",
+    "https://a.example/path",
+    "https://A.example",
+    "https://a.example:443",
+    "https://*.example",
+    "https://user@a.example",
+    "a.example",
+    "//a.example",
+    "ftp://a.example",
+    "null",
+    "https:a.example",
+    "https://",
+    "https://a.example *",
+    "* https://a.example",
+    "* *",
+  ])("of %j is not valid", (text) => {
+    expect(() => readCorsOrigins({ SERVICE_CORS_ORIGINS: text })).toThrow(SettingError);
   });
 });

@@ -55,6 +55,8 @@ function idleService(): Series {
       [`service_temp_max_bytes${own}`]: flat(1000),
       [`service_temp_reserved_bytes${own}`]: flat(0),
       [`service_work_directory_free_bytes${own}`]: flat(1000),
+      [`service_processes${own}`]: flat(20),
+      [`service_processes_max${own}`]: flat(500),
       [`service_limits_mismatches_total${own}`]: flat(0),
       [`service_trace_spans_lost_total${own}`]: flat(0),
     };
@@ -187,6 +189,30 @@ const CASES: readonly Case[] = [
     ["AllBackendsDown", DEPLOYMENT],
     ["BackendDown", SCRAPED],
     ["BackendDown", { ...SCRAPED, origin: "backend-2" }],
+  ],
+  [
+    "a backend that is down, of an edge that has started since",
+    23,
+    {
+      [`service_origin_up${FIRST}`]: "1x10 0x10 _x100",
+      [`service_origin_absent${FIRST}`]: "_x20 1x100",
+    },
+    ["BackendDown", SCRAPED],
+  ],
+  [
+    "a backend that is listed and has never been there",
+    60,
+    { [`service_origin_absent${label("backend-3")}`]: "1x120" },
+  ],
+  [
+    "a deployment none of whose backends has ever been there",
+    15,
+    {
+      ...Object.fromEntries(Object.keys(idleService()).map((series) => [series, "_x120"])),
+      [`service_origin_absent${FIRST}`]: "1x120",
+      [`service_origin_absent${label("backend-2")}`]: "1x120",
+    },
+    ["AllBackendsDown", DEPLOYMENT],
   ],
   [
     "a backend that was scaled away, where Prometheus scrapes the backends too",
@@ -340,6 +366,13 @@ const CASES: readonly Case[] = [
       [`service_temp_reserved_bytes${FIRST}`]: "100x120",
     },
   ],
+  [
+    "more than 80 % of the processes that a backend may have",
+    16,
+    { [`service_processes${FIRST}`]: "400x10 401x110" },
+    ["ProcessesAreShort", SCRAPED],
+  ],
+  ["80 % of the processes that a backend may have", 16, { [`service_processes${FIRST}`]: "400x120" }],
   [
     "temporary space of which more than 90 % is reserved",
     6,

@@ -532,7 +532,7 @@ describe("when no origin can answer, the client is told", () => {
     const { origins, render, url } = takeStage(1);
     await origins[0]?.stop();
     const metrics = await (await fetch(new URL("/metrics", url))).text();
-    expect(metrics).toContain('service_origin_up{origin="a"} 0');
+    expect(metrics).toContain('service_origin_absent{origin="a"} 1');
     expect(metrics + (await (await render()).text())).not.toContain(origins[0]?.entry.split("://")[1]);
   });
 });

@@ -19,7 +19,13 @@ import {
   deployedEdgeSettings,
   edgeStopSeconds,
 } from "../support/deployed-settings.ts";
-import { copyImageFiles, imageCommand, imageInstruction, readDockerfile } from "../support/dockerfile.ts";
+import {
+  copyImageFiles,
+  imageCommand,
+  imageInstruction,
+  readBaseImages,
+  readDockerfile,
+} from "../support/dockerfile.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -43,12 +49,23 @@ const seconds = (text: string) => Number(/^(\d+)s$/.exec(text)?.[1]);
 
 describe("Dockerfile", () => {
   it("takes the Node of package.json and the Typst that the backend wants", async () => {
-    const { dependencies } = JSON.parse(await readFile(new URL("package.json", ROOT), "utf8"));
+    const { optionalDependencies } = JSON.parse(await readFile(new URL("package.json", ROOT), "utf8"));
+    const [version, ...others] = new Set(Object.values(optionalDependencies));
+    expect(others).toEqual([]);
+    const images = [...(await readBaseImages()).values()];
+    expect(images.map((image) => image.split("@")[0])).toEqual([
+      `ghcr.io/typst/typst:${TYPST_VERSION}`,
+      `node:${version}-trixie-slim`,
+      "debian:trixie-slim",
+    ]);
+  });
+
+  it("begins every stage with an image that is pinned by its digest, or with another stage", async () => {
+    const images = await readBaseImages();
+    for (const image of images.values()) expect(image).toMatch(/^[^@]+:[^@]+@sha256:[0-9a-f]{64}$/);
     const stages = await readDockerfile();
-    const images = new Set(stages.map(({ from }) => from)).difference(new Set(stages.map(({ name }) => name)));
-    expect(images).toEqual(
-      new Set([`ghcr.io/typst/typst:${TYPST_VERSION}`, `node:${dependencies.node}-trixie-slim`, "debian:trixie-slim"]),
-    );
+    const known = new Set([...[...images.keys()].map((name) => `\${${name}}`), ...stages.map(({ name }) => name)]);
+    expect(stages.filter(({ from }) => !known.has(from))).toEqual([]);
   });
 
   it("makes the backend unless a target is named", async () => {
@@ -59,9 +76,11 @@ describe("Dockerfile", () => {
     ["edge", "8787", "/health"],
     ["backend", "8788", "/ready"],
     ["all-in-one", "8787", "/"],
-  ])("gives the image %s a user by number, and a health check", async (target, port, path) => {
+  ])("gives the image %s a user by number, an init, and a health check", async (target, port, path) => {
     expect(await imageInstruction(target, "USER")).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     expect(await imageInstruction(target, "EXPOSE")).toBe(port);
+    // Process 1 has to wait for what bubblewrap leaves behind, also where it is an engine's own init.
+    expect(await imageInstruction(target, "ENTRYPOINT")).toBe('["tini", "-s", "--"]');
     const check = await imageInstruction(target, "HEALTHCHECK");
     expect(check).toContain(`GET ${path} HTTP/1.1`);
     // That of `all-in-one` is at its own port.
@@ -136,7 +155,8 @@ describe("compose.yaml", () => {
     for (const [, { environment }] of backends) deployedBackendSettings(environment);
     for (const { environment } of edges) {
       const { backends: origins } = await deployedEdgeSettings(environment);
-      expect(origins).toEqual(backends.map(([name]) => ({ name, kind: "url", url: new URL(`http://${name}:8788`) })));
+      const addresses = backends.map(([name]) => ({ name, kind: "url", url: new URL(`http://${name}:8788`) }));
+      expect(origins).toEqual({ addresses, services: [] });
     }
     expect(() => deployedBackendSettings({ SERVICE_SLOTS: "2" })).toThrow("SERVICE_SLOTS");
     await expect(deployedEdgeSettings({ SERVICE_PORT: "1" })).rejects.toThrow("SERVICE_PORT");

@@ -8,6 +8,7 @@ import { type MetricSample, parseMetrics } from "../support/metrics-text.ts";
 import { tableOfPage } from "../support/page-table.ts";
 import { locatePromtool, runPromtool } from "../support/promtool.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
+import { UNREACHABLE_URL } from "../support/tokens.ts";
 
 /** A metric in a query, with its selector and not followed by more of a name. */
 const METRIC = /\b((?:service|process|nodejs)_[a-z0-9_]+)(?:\{([^}]*)\})?/g;
@@ -21,7 +22,8 @@ let samples: MetricSample[];
 beforeAll(async () => {
   // Metrics that are open to everybody name no callers.
   const settings = { SERVICE_METRICS_ACCESS: "token", SERVICE_METRICS_TOKENS: SCRAPER_TOKEN };
-  service = await startTestService({ settings });
+  // The second backend is absent.
+  service = await startTestService({ settings, otherBackendUrls: [UNREACHABLE_URL] });
   // Long enough that its memory is seen.
   const source = "#for i in range(200000) { let x = i }\n#lorem(3000)";
   expect((await service.render({ source })).status).toBe(200);

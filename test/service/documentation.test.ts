@@ -4,7 +4,7 @@
  */
 import { cpSync } from "node:fs";
 import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { PNG } from "pngjs";
@@ -151,7 +151,7 @@ describe("docs/templates-in-ci.md", async () => {
       cpSync(join(PROJECT, "examples", name), join(folder, "templates", name), { recursive: true });
     }
     const command = join(folder, ".bin/document-rendering");
-    await writeFile(command, `#!/bin/sh\nexec node '${PROGRAM}' "$@"\n`, { mode: 0o755 });
+    await writeFile(command, `#!/bin/sh\nexec node '${folder}/dist/cli/main.js' "$@"\n`, { mode: 0o755 });
     const run = (script: string) => runInCheckout(folder, `set -eo pipefail\n${script}\n`);
     const update = "document-rendering test templates/*/ --update";
     expect(await readPage("docs/templates-in-ci.md")).toContain(update);
@@ -195,6 +195,8 @@ async function makeCheckout(): Promise<string> {
   await mkdir(join(folder, ".local"));
   await writeFile(join(folder, ".local/api-token"), `${API_TOKEN}\n`);
   for (const name of ["docs", "examples"]) cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
+  // There the command finds the token of its checkout.
+  cpSync(dirname(PROGRAM), join(folder, "dist/cli"), { recursive: true });
   const bin = join(folder, ".bin");
   await mkdir(bin);
   await symlink(typstPath(), join(bin, "typst"));
@@ -205,7 +207,7 @@ async function makeCheckout(): Promise<string> {
   );
   await writeFile(
     join(bin, "npx"),
-    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node '${PROGRAM}' "$@"\n`,
+    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node '${folder}/dist/cli/main.js' "$@"\n`,
   );
   for (const name of ["npm", "npx"]) await chmod(join(bin, name), 0o755);
   return folder;

@@ -60,7 +60,7 @@ describe("/metrics", () => {
       send();
     };
     const answer = await (await open(scrapeHead)).answer();
-    expect(answer?.body).toContain('service_origin_up{origin="backend-1"} 0\n');
+    expect(answer?.body).toContain('service_origin_absent{origin="backend-1"} 1\n');
     expect(sent).toBeLessThan(50 * MEBIBYTE);
   });
 });

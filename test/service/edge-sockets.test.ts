@@ -137,6 +137,9 @@ describe("uploads that do not go on", () => {
     expect(refused?.headers.get("Retry-After")).toBe("2");
     expect(await renderStatus(SMALL_BODY, OTHER_TOKEN)).toBe(200);
     expect(await renderStatus(SMALL_BODY)).toBe(429);
+    // The declared size is judged before the uploads are counted.
+    const tooLarge = await open(renderHead(declared(21 * MEBIBYTE)));
+    expect((await tooLarge.answer())?.status).toBe(413);
     expect(workerdBytes() - before).toBeLessThan(MAX_IDLE_GROWTH_BYTES);
     for (const client of clients) client.reset();
     await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);

@@ -38,14 +38,19 @@ import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 const FOLDER = fileURLToPath(new URL("../../deploy/kubernetes", import.meta.url));
 /** What an operator deploys: one of these, with or without these components. */
 const OVERLAYS = ["landlock", "bubblewrap"];
-const COMPONENTS = ["autoscaling", "monitoring"];
+const COMPONENTS = ["autoscaling", "monitoring", "small-node"];
 const SECRETS = ["edge-secrets.env", "backend-secrets.env"];
 
 const PROBE = object({ httpGet: object({ path: string(), port: literal("http") }) });
 const POD = object({
   terminationGracePeriodSeconds: number(),
   automountServiceAccountToken: literal(false),
-  securityContext: object({ runAsNonRoot: literal(true), seccompProfile: object({ type: literal("RuntimeDefault") }) }),
+  securityContext: object({
+    runAsNonRoot: literal(true),
+    runAsUser: number(),
+    runAsGroup: number(),
+    seccompProfile: object({ type: literal("RuntimeDefault") }),
+  }),
   containers: array(
     object({
       name: string(),
@@ -55,7 +60,7 @@ const POD = object({
       lifecycle: optional(object({ preStop: object({ sleep: object({ seconds: number() }) }) })),
       startupProbe: PROBE,
       readinessProbe: PROBE,
-      livenessProbe: PROBE,
+      livenessProbe: object({ ...PROBE.entries, terminationGracePeriodSeconds: number() }),
       resources: object({ requests: record(string(), string()), limits: object({ memory: string() }) }),
       securityContext: object({
         allowPrivilegeEscalation: literal(false),
@@ -67,7 +72,13 @@ const POD = object({
   ),
   volumes: optional(array(object({ emptyDir: object({ medium: literal("Memory"), sizeLimit: string() }) })), []),
 });
-const WORKLOAD = object({ spec: object({ replicas: number(), template: object({ spec: POD }) }) });
+const WORKLOAD = object({
+  spec: object({
+    replicas: number(),
+    strategy: object({ rollingUpdate: object({ maxUnavailable: number(), maxSurge: number() }) }),
+    template: object({ spec: POD }),
+  }),
+});
 const GENERATORS = object({
   configMapGenerator: optional(array(object({ name: string(), literals: array(string()) })), []),
   secretGenerator: optional(array(object({ name: string(), envs: array(string()) })), []),
@@ -113,13 +124,13 @@ beforeAll(async () => {
     (path) => !path.endsWith("kustomization.yaml") && path !== "components/bubblewrap/backend.yaml",
   );
   manifests = (await Promise.all(complete.sort().map(documentsOf))).flat().map(parseManifest);
-  const workload = (kind: string) =>
+  const workload = (name: string) =>
     parse(
       WORKLOAD,
-      manifests.find((each) => each.kind === kind),
+      manifests.find(({ kind, metadata }) => kind === "Deployment" && metadata.name === name),
     ).spec;
-  backend = workload("StatefulSet");
-  edge = workload("Deployment");
+  backend = workload("backend");
+  edge = workload("edge");
   backendSettings = deployedBackendSettings({
     ...(await literalsOf("base/kustomization.yaml", "backend-settings")),
     ...(await secretsOf("backend-secrets.env")),
@@ -173,6 +184,8 @@ describe("the manifests", () => {
         expect(served).toContain(httpGet.path);
       }
       expect(container.livenessProbe.httpGet.path).toBe("/health");
+      const { runAsUser, runAsGroup } = workload.template.spec.securityContext;
+      expect(`${runAsUser}:${runAsGroup}`).toBe(await imageInstruction(target, "USER"));
     }
     // Not alive and not ready are two things: a backend that drains must not be killed.
     expect(containerOf(backend).readinessProbe.httpGet.path).toBe("/ready");
@@ -184,6 +197,10 @@ describe("the manifests", () => {
     const delaySeconds = containerOf(edge).lifecycle?.preStop.sleep.seconds ?? 0;
     expect(delaySeconds).toBeGreaterThan(0);
     expect(edge.template.spec.terminationGracePeriodSeconds).toBe(delaySeconds + edgeStopSeconds(edgeSettings) + 10);
+    // One that no longer answers finishes nothing.
+    for (const workload of [backend, edge]) {
+      expect(containerOf(workload).livenessProbe.terminationGracePeriodSeconds).toBeLessThanOrEqual(10);
+    }
   });
 
   it("give a backend the memory and the cores that its settings allow it to use, as the page adds it up", async () => {
@@ -203,40 +220,32 @@ describe("the manifests", () => {
     expect(backendSettings.warmRenders).toBe(backendSettings.maxConcurrentRenders);
   });
 
-  it("name every backend pod to the edge", async () => {
-    const pods = (count: number) =>
-      Array.from({ length: count }, (_, index) => ({
-        kind: "url",
-        name: `backend-${index + 1}`,
-        url: new URL(`http://backend-${index + 1}.backend:8788`),
-      }));
-    const set = manifests.find(({ kind }) => kind === "StatefulSet");
-    expect(set).toMatchObject({
-      metadata: { name: "backend" },
-      spec: { serviceName: "backend", ordinals: { start: 1 } },
+  it("let the edge find every backend pod that is ready, however many there are", async () => {
+    expect(edgeSettings.backends).toEqual({
+      addresses: [],
+      services: [{ service: "_http._tcp.backend", prefix: null }],
     });
-    expect(manifests).toContainEqual(
-      expect.objectContaining({
-        kind: "Service",
-        metadata: expect.objectContaining({ name: "backend" }),
-        spec: expect.objectContaining({ clusterIP: "None", publishNotReadyAddresses: true }),
-      }),
-    );
-    expect(edgeSettings.backends).toEqual(pods(backend.replicas));
-    const scaled = await deployedEdgeSettings(
-      await literalsOf("components/autoscaling/kustomization.yaml", "edge-settings"),
-    );
+    const service = manifests.find(({ kind, metadata }) => kind === "Service" && metadata.name === "backend");
+    expect(service).toMatchObject({
+      spec: { clusterIP: "None", ports: [{ name: "http", port: containerOf(backend).ports[0]?.containerPort }] },
+    });
+    // A pod that is not ready gets no renders.
+    expect(service).not.toHaveProperty("spec.publishNotReadyAddresses");
     const scaler = manifests.find(({ kind }) => kind === "ScaledObject");
-    expect(scaled.backends).toEqual(pods(6));
     expect(scaler).toMatchObject({
       spec: {
+        scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "backend" },
         minReplicaCount: backend.replicas,
-        maxReplicaCount: 6,
         triggers: [{ metadata: { threshold: String(0.7 * backendSettings.maxConcurrentRenders) } }],
       },
     });
     const metrics = await readFile(new URL("../../backend/observe/metrics.ts", import.meta.url), "utf8");
     for (const [name] of JSON.stringify(scaler).matchAll(/\bservice_\w+/g)) expect(metrics).toContain(`"${name}"`);
+  });
+
+  it("replace a pod only when its successor is ready", () => {
+    for (const { strategy } of [backend, edge])
+      expect(strategy).toEqual({ rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } });
   });
 
   it("let a backend be reached only from the edge, and reach nothing", () => {
@@ -322,7 +331,7 @@ describe("the overlays", () => {
     expect(others.map(parseManifest).flatMap(unknownMembers)).toEqual([]);
     expect([ofKind("ConfigMap").length, ofKind("Secret").length, ofKind("ServiceMonitor").length]).toEqual([2, 2, 2]);
 
-    const [set] = ofKind("StatefulSet");
+    const deployment = ofKind("Deployment").find((each) => parseManifest(each).metadata.name === "backend");
     const container = {
       image: `registry.example/document-rendering-backend:${VERSION}`,
       envFrom: [
@@ -337,7 +346,7 @@ describe("the overlays", () => {
       appArmorProfile: { type: "Unconfined" },
     };
     const confined = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } };
-    expect(set).toMatchObject({
+    expect(deployment).toMatchObject({
       spec: {
         template: {
           spec: {
@@ -347,9 +356,9 @@ describe("the overlays", () => {
         },
       },
     });
-    if (!isNested) expect(JSON.stringify(set)).not.toMatch(/procMount|Unconfined|Localhost|hostUsers/);
+    if (!isNested) expect(JSON.stringify(deployment)).not.toMatch(/procMount|Unconfined|Localhost|hostUsers/);
     // The autoscaler's.
-    expect(set).not.toHaveProperty("spec.replicas");
+    expect(deployment).not.toHaveProperty("spec.replicas");
     // Labels that kustomize adds must not get into the selector of another namespace's pods.
     expect(ofKind("NetworkPolicy")).toContainEqual(
       expect.objectContaining({

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, rm, writeFile } from "node:fs/promises";
+import { type IncomingMessage, request } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -100,6 +101,14 @@ describe("npm start", () => {
     const headers = { "X-Service-Api-Token": SECRET, "Content-Type": "application/json" };
     const answer = await fetch(new URL("/v1/render", url), { method: "POST", headers, body: '{"source":"x"}' });
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/^%PDF-/)]);
+
+    for (const [host, status] of [
+      ["localhost", 200],
+      ["page.example", 403],
+    ] as const) {
+      const [rebound]: IncomingMessage[] = await once(request(url, { headers: { Host: host } }).end(), "response");
+      expect(rebound?.resume().statusCode, host).toBe(status);
+    }
 
     expect(commandLines()).toContain("workerd");
     expect(commandLines()).not.toContain(SECRET);
@@ -202,6 +211,7 @@ describe("npm start", () => {
     ["SERVICE_METRICS_ACCESS", "closed"],
     ["SERVICE_METRICS_TOKENS", `${SECRET},é`],
     ["SERVICE_CORS_ORIGINS", "app.example"],
+    ["SERVICE_HOSTS", "http://app.example"],
   ])("rejects a wrong %s before anything else, and quotes no token", async (setting, value) => {
     const service = await start({ [setting]: value, SERVICE_TYPST_BIN: "/nonexistent/typst" });
     expect(await service.ended).toBe(1);

@@ -68,7 +68,7 @@ beforeAll(async () => {
 describe("the units", () => {
   it("start the programs that the images start, where the documentation installs them", async () => {
     const [program, ...options] = await imageCommand("backend");
-    expect(only(backend, "ExecStart")).toBe(`${INSTALLED}/node_modules/node/bin/${[program, ...options].join(" ")}`);
+    expect(only(backend, "ExecStart")).toBe(`${INSTALLED}/node_modules/.bin/${[program, ...options].join(" ")}`);
     expect(only(backend, "WorkingDirectory")).toBe(INSTALLED);
     const [workerd = "", ...rest] = await imageCommand("edge");
     const folder = `${INSTALLED}/dist/edge`;
@@ -83,7 +83,7 @@ describe("the units", () => {
     expect(seconds(only(backend, "TimeoutStopSec"))).toBeGreaterThan(backendStopSeconds(settings));
     const edgeSettings = await deployedEdgeSettings(await environmentOf(edge, "edge.env.example"));
     expect(seconds(only(edge, "TimeoutStopSec"))).toBeGreaterThan(edgeStopSeconds(edgeSettings));
-    const ports = edgeSettings.backends.map((address) => address.kind === "url" && address.url.port);
+    const ports = edgeSettings.backends.addresses.map((address) => address.kind === "url" && address.url.port);
     const wanted = ports.map((port) => `${BACKEND}${port}.service`).join(" ");
     expect(only(edge, "Wants")).toBe(wanted);
     expect(only(edge, "After")).toContain(wanted);
@@ -145,7 +145,7 @@ describe("the units", () => {
       // It looks for the programs, which are not installed.
       await writeFile(join(folder, `${name}.service`), text.replaceAll(INSTALLED, folder));
     }
-    const programs = ["node_modules/node/bin/node", "dist/edge/workerd"];
+    const programs = ["node_modules/.bin/node", "dist/edge/workerd"];
     for (const path of programs) {
       await mkdir(join(folder, path, ".."), { recursive: true });
       await cp("/bin/true", join(folder, path));

@@ -6,7 +6,7 @@ import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { describe, expect, it } from "vitest";
-import { parseBackendAddresses } from "../../edge/backends/backend-address.ts";
+import { parseBackendSources } from "../../edge/backends/backend-address.ts";
 import { type Block, blocksOf } from "../support/markdown-blocks.ts";
 import { makeWranglerFolder, runWrangler } from "../support/wrangler.ts";
 
@@ -116,7 +116,9 @@ describe("docs/deploy/cloudflare.md", async () => {
       const bound = JSON.stringify([
         ...[production.vpc_services, production.vpc_networks, production.mtls_certificates],
       ]);
-      return typeof entries === "string" ? parseBackendAddresses(entries).map((origin) => ({ origin, bound })) : [];
+      return typeof entries === "string"
+        ? parseBackendSources(entries).addresses.map((origin) => ({ origin, bound }))
+        : [];
     });
     expect(origins.map(({ origin }) => origin.kind)).toEqual(["binding", "binding", "binding", "url", "binding"]);
     for (const { origin, bound } of origins) {

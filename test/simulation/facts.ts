@@ -10,10 +10,13 @@ export interface AttemptFacts {
   readonly edge: number;
   readonly backend: number;
   readonly beganAt: number;
+  /** What its edge had seen of the backend. A backend that is no longer listed is forgotten, and its answers tell nothing. */
+  readonly seen: Seen;
   /** How much of the time budget was left when it began, and how much of that the backend was told. */
   readonly remainingMilliseconds: number;
   readonly timeBudgetMilliseconds: number;
-  /** Whether the whole body was sent before the end. */
+  /** Whether a connection took something of the body, and all of it but a few bytes, before the end. */
+  isBegun: boolean;
   isSent: boolean;
   end: AttemptEnd | null;
   endedAt: number;
@@ -40,7 +43,9 @@ export interface RequestFacts {
   readonly answers: AnswerFacts[];
   /** When its body was complete and valid; null before. */
   forwardedAt: number | null;
+  /** It moves by what uploads take. */
   deadline: number;
+  extendedMilliseconds: number;
   leftAt: number | null;
   /** Whether the edge has stopped working on it. */
   isGone: boolean;
@@ -51,8 +56,15 @@ export interface RequestFacts {
   /** Whether the memory of its body is free, and whether another request took it. */
   isBodyFree: boolean;
   isBodyTaken: boolean;
+  /** How many backends were asked how busy they are. */
+  asked: number;
   /** How many timers of its attempts fired after the answer. */
   lateTimers: number;
+  /** Which backends had been full a moment before it was answered, or had renders. */
+  wereBusy: ReadonlySet<number>;
+  /** Whether a backend had a free slot when it began to wait at another one, and when it was told that there is none. */
+  hasWaitedThoughFree: boolean;
+  isRefusedThoughFree: boolean;
   /** Backends that it has brought down. */
   broughtDown: number;
 }
@@ -102,22 +114,38 @@ export class Seen {
   returnedAt = Number.NEGATIVE_INFINITY;
   readonly probedAt: number[] = [];
   answeredAt = Number.NEGATIVE_INFINITY;
+  fullAt = Number.NEGATIVE_INFINITY;
   /** What its last answer said, and how many renders it has been sent since. */
+  toldAt = Number.NEGATIVE_INFINITY;
   isDraining = false;
   reported = 0;
   begunSince = 0;
 
-  answered(beganAt: number, now: number, { isFull, load }: { isFull: boolean; load: BackendLoad }): void {
+  answered(
+    beganAt: number,
+    now: number,
+    { isFull, isProbe, load }: { isFull: boolean; isProbe: boolean; load: BackendLoad },
+  ): void {
     this.answeredAt = now;
-    this.isDraining = load.isDraining;
-    this.reported = load.running + load.waiting;
-    this.begunSince = 0;
+    this.told(now, load);
+    if (!isFull) this.fullAt = Number.NEGATIVE_INFINITY;
+    // A probe says so even if only no slot is free.
+    else if (!isProbe) this.fullAt = now;
     // What it had before a probe that failed says nothing of the time after it.
     if (beganAt < this.lostAt) return;
     if (this.isLost) this.returnedAt = now;
     this.isLost = false;
     this.failedProbes = 0;
     if (!isFull) this.isTrusted = true;
+  }
+
+  /** What it says of its load, with an answer or without. */
+  told(now: number, load: BackendLoad): void {
+    this.toldAt = now;
+    this.isDraining = load.isDraining;
+    this.reported = load.running + load.waiting;
+    this.begunSince = 0;
+    if (load.running + load.waiting < load.slots) this.fullAt = Number.NEGATIVE_INFINITY;
   }
 
   probeFailed(beganAt: number, now: number): void {

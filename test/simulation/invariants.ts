@@ -5,7 +5,11 @@ import {
 } from "../../edge/backends/render-attempts.ts";
 import { RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
-import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
+import {
+  longestAnswerMilliseconds,
+  longestTransitMilliseconds,
+  MAX_UPLOAD_MILLISECONDS,
+} from "../../rules/render-time.ts";
 import type { AnswerFacts, AttemptFacts, CallerFacts, RequestFacts, Seen } from "./facts.ts";
 import type { EdgeView, ProcessView, WorldView } from "./parts.ts";
 import type { PlannedRequest, SimulatedSettings } from "./schedule.ts";
@@ -21,6 +25,7 @@ const ROUNDING_MILLISECONDS = 1;
 // Promises, and so numbers of their own: what the code has instead is what is tested.
 const MAX_ATTEMPTS = 4;
 const MAX_BROUGHT_DOWN = 2;
+const MAX_BYTES_SENT = 80 * 1024 ** 2;
 /** A render below this length makes no caller slow, nor one below this many times those of others. */
 const SHORT_RENDER_MILLISECONDS = 2000;
 const SLOW_FACTOR = 2;
@@ -35,14 +40,18 @@ const MIN_FRACTION_FOR_OTHERS_OF_OWNER = 1 / 16;
 /** How long a backend that is about to stop is avoided, and how long its load and its return count. */
 const DRAINING_MILLISECONDS = 30_000;
 const LOAD_LIFETIME_MILLISECONDS = 5000;
-const RETURN_LIFETIME_MILLISECONDS = 5000;
+const RETURN_LIFETIME_MILLISECONDS = 2000;
 /** A backend with a render is probed after this silence, and no more often than this, also if the result of an early probe is late. */
 const SILENCE_MILLISECONDS = 3000;
+/** For how long a backend that was full counts as full. */
+const FULL_MILLISECONDS = 1000;
 const MAX_PROBES_PER_SECOND = 8;
 /** The pause after a probe without a result, and after a failed one: twice as long after each further one, up to the longest. */
 const UNANSWERED_PROBE_GAP_MILLISECONDS = 1000;
 const FIRST_PAUSE_MILLISECONDS = 1000;
-const LONGEST_PAUSE_MILLISECONDS = 30_000;
+const LONGEST_PAUSE_MILLISECONDS = 3000;
+/** A backend that is about to stop is probed this long after its last answer. */
+const DRAINING_PROBE_GAP_MILLISECONDS = 2000;
 /** A backend counts as healthy if it has been healthy for this long. */
 const HEALTHY_MILLISECONDS = 60_000;
 /** The longest silence before a backend is given up: that of two probes, because one during which it answers something is repeated. */
@@ -284,10 +293,18 @@ export const OF_AN_ATTEMPT: readonly ((
     return answers.length > 0 || attempts.some(({ end }) => end === "answered") ? "an attempt after the answer" : null;
   },
 
-  /** A render has one attempt at a time, and four in all. */
+  /** A render has one attempt at a time, four that cost something, and none that costs nothing twice at a backend. */
   function fewAttempts(_edge, { attempts }) {
     if (attempts.some(({ end }) => end === null)) return "two attempts at once";
-    return attempts.length >= MAX_ATTEMPTS ? `attempt ${attempts.length + 1}` : null;
+    const costly = costlyOf(attempts);
+    return costly.length >= MAX_ATTEMPTS ? `attempt ${costly.length + 1} that costs something` : null;
+  },
+
+  /** What is sent is bounded, if there are more than four attempts. */
+  function fewBytesAreSent(_edge, { attempts, planned: { bytes } }) {
+    if (attempts.length < MAX_ATTEMPTS) return null;
+    const sent = bytes * (attempts.filter(({ isBegun }) => isBegun).length + 1);
+    return sent > MAX_BYTES_SENT ? `${sent} bytes` : null;
   },
 
   /** No attempt begins after the time budget has ended. */
@@ -307,6 +324,8 @@ export const OF_AN_ATTEMPT: readonly ((
 
   /** First those that answer are asked, then those about to stop, then those where a render failed, then those where probes fail. */
   function theBestBackendIsAsked(edge, request, backend, { time }) {
+    // After four attempts, those of which nothing is to be expected are left out.
+    if (request.attempts.length >= MAX_ATTEMPTS) return null;
     const untried = untriedOf(edge, request);
     const chosen = standing(edge.seenOf(backend), time.now);
     const better = untried.find((index) => standing(edge.seenOf(index), time.now) < chosen);
@@ -318,40 +337,73 @@ export const OF_AN_ATTEMPT: readonly ((
     const equal = untriedOf(edge, request).filter((index) => standing(edge.seenOf(index), now) === 0);
     const [other, ...more] = equal.filter((index) => index !== backend);
     if (!equal.includes(backend) || other === undefined || more.length > 0) return null;
+    // Once a backend was full, only what is known to be idle goes before what is known to have work.
+    const isKnown = now - edge.seenOf(other).toldAt <= LOAD_LIFETIME_MILLISECONDS;
+    if (!isKnown && request.attempts.some(({ end }) => end === "full")) return null;
     const isIdle = workOf(edge.seenOf(other), now) === 0 && edge.seenOf(other).left === 0;
-    if (!isIdle || now - edge.seenOf(other).returnedAt <= RETURN_LIFETIME_MILLISECONDS) return null;
+    if (
+      !isIdle ||
+      now - edge.seenOf(other).fullAt < FULL_MILLISECONDS ||
+      now - edge.seenOf(other).returnedAt <= RETURN_LIFETIME_MILLISECONDS
+    )
+      return null;
     return workOf(edge.seenOf(backend), now) > 0 ? `backend ${other} was idle` : null;
   },
 ];
 
 function untriedOf(edge: EdgeView, { attempts }: RequestFacts): number[] {
-  return [...edge.seen.keys()].filter((index) => attempts.every((attempt) => attempt.backend !== index));
+  return [...edge.listed].filter((index) => attempts.every((attempt) => attempt.backend !== index));
+}
+
+/** Attempts that cost an upload or a render, or were not the first at their backend. */
+function costlyOf(attempts: readonly AttemptFacts[]): readonly AttemptFacts[] {
+  return attempts.filter(({ backend, end, isBegun }, place) => {
+    const isFirst = attempts.findIndex((other) => other.backend === backend) === place;
+    return !isFirst || !(end === "full" || (end === "unanswered" && !isBegun));
+  });
 }
 
 /** The lower, the better. */
-function standing({ isTrusted, isLost, isDraining, answeredAt }: Seen, now: number): number {
-  if (!isTrusted) return isLost ? 3 : 2;
-  return isDraining && now - answeredAt < DRAINING_MILLISECONDS ? 1 : 0;
+function standing(seen: Seen, now: number): number {
+  if (!seen.isTrusted) return seen.isLost ? 3 : 2;
+  return isStopping(seen, now) ? 1 : 0;
+}
+
+/** Whether it has said so of late. */
+function isStopping({ isDraining, toldAt }: Seen, now: number): boolean {
+  return isDraining && now - toldAt < DRAINING_MILLISECONDS;
 }
 
 /** The renders that an edge knows to be there. */
-function workOf({ open, reported, begunSince, answeredAt }: Seen, now: number): number {
-  return Math.max(open, now - answeredAt <= LOAD_LIFETIME_MILLISECONDS ? reported + begunSince : 0);
+function workOf({ open, reported, begunSince, toldAt }: Seen, now: number): number {
+  return Math.max(open, now - toldAt <= LOAD_LIFETIME_MILLISECONDS ? reported + begunSince : 0);
 }
 
 // When a request is forwarded, and the probes that are due have been sent.
 
 export const OF_A_FORWARDING: readonly ((edge: EdgeView, world: WorldView) => Finding)[] = [
-  /** A backend that failed is probed until it answers: again after a second without a result, or after the pause when probes fail. */
-  function failingBackendsAreProbed({ seen }, { time: { now } }) {
-    if (seen.length < 2) return null;
+  /** A backend that failed is probed until it answers, again after the pause, which is never longer than three seconds. */
+  function failingBackendsAreProbed({ seen, listed }, { time: { now } }) {
+    if (listed.size < 2) return null;
     for (const [index, { isTrusted, isLost, failedProbes, failedAt, probedAt }] of seen.entries()) {
-      if (isTrusted) continue;
+      if (isTrusted || !listed.has(index)) continue;
       const pause = Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * 2 ** (failedProbes - 1));
       // One that has only answered that it is full may have a pause to end.
       const due = failedAt + (isLost ? pause : LONGEST_PAUSE_MILLISECONDS);
-      const since = isLost ? failedAt : now - UNANSWERED_PROBE_GAP_MILLISECONDS;
+      const since = isLost ? failedAt : now - LONGEST_PAUSE_MILLISECONDS;
       if (now >= due && (probedAt.at(-1) ?? 0) <= since) return `backend ${index} was due at ${due}`;
+    }
+    return null;
+  },
+
+  /** A backend that is about to stop is probed, so that its successor is soon known. */
+  function stoppingBackendsAreProbed({ seen, listed }, { time: { now } }) {
+    if (listed.size < 2) return null;
+    for (const [index, one] of seen.entries()) {
+      if (!listed.has(index) || !one.isTrusted || !isStopping(one, now)) continue;
+      const since = Math.max(one.toldAt, now - UNANSWERED_PROBE_GAP_MILLISECONDS);
+      const due = one.toldAt + DRAINING_PROBE_GAP_MILLISECONDS;
+      if (now >= due && (one.probedAt.at(-1) ?? 0) <= since) return `backend ${index} was due at ${due}`;
     }
     return null;
   },
@@ -360,9 +412,10 @@ export const OF_A_FORWARDING: readonly ((edge: EdgeView, world: WorldView) => Fi
 // When a probe is sent.
 
 export const OF_A_PROBE: readonly ((edge: EdgeView, backend: number, world: WorldView) => Finding)[] = [
-  /** Only backends where something failed, or that are silent, are probed. */
+  /** Only backends where something failed, that are about to stop, or that are silent, are probed. */
   function noNeedlessProbes(edge, backend, { requests, time }) {
-    if (!edge.seenOf(backend).isTrusted) return null;
+    const seen = edge.seenOf(backend);
+    if (!seen.isTrusted || isStopping(seen, time.now)) return null;
     const since = time.now - SILENCE_MILLISECONDS;
     const isSilent = requests.some(({ attempts }) =>
       attempts.some(
@@ -374,6 +427,14 @@ export const OF_A_PROBE: readonly ((edge: EdgeView, backend: number, world: Worl
       ),
     );
     return isSilent ? null : `backend ${backend} answers`;
+  },
+
+  /** A backend where probes fail is left alone for the pause, which begins when the last of them has failed. */
+  function pausesAreKept(edge, backend, { time }) {
+    const { isLost, failedProbes, failedAt, answeredAt } = edge.seenOf(backend);
+    if (!isLost || answeredAt > failedAt) return null;
+    const pause = Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * 2 ** (failedProbes - 1));
+    return time.now < failedAt + pause - ROUNDING_MILLISECONDS ? `${time.now - failedAt} of ${pause} ms` : null;
   },
 
   /** A backend gets few probes, however many requests find it failing. */
@@ -441,9 +502,12 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) =
   },
 
   /** No answer begins later than the time budget of the edge, and a margin for timers that fire late. */
-  function answeredInTime({ answers: [answer], forwardedAt, deadline }) {
+  function answeredInTime({ answers: [answer], attempts, forwardedAt, deadline, planned }) {
     if (answer === undefined || forwardedAt === null) return null;
-    const late = answer.at - deadline;
+    const last = attempts.at(-1);
+    const uploadEnd = last?.isBegun === true && !last.isSent ? last.beganAt + MAX_UPLOAD_MILLISECONDS : 0;
+    const transit = longestTransitMilliseconds(planned.bytes);
+    const late = answer.at - Math.max(deadline + transit, uploadEnd);
     return late > ANSWER_MARGIN_MILLISECONDS ? `${late} ms after the deadline` : null;
   },
 
@@ -510,6 +574,8 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) =
    * If a backend could serve all the time, the request is answered by a render. Else
    * - that backend was full, or
    * - two others were lost while they had the request, or
+   * - four attempts had cost something, or
+   * - after four attempts, it had been full a moment ago or had renders, or
    * - its body had been given up for another request, or
    * - faults of others had used up so much of the time budget that a render might not fit in, or
    * - it is poison, or every backend refuses it.
@@ -521,9 +587,11 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) =
     const lost = attempts.filter(({ end, isSent }) => end === "unanswered" && isSent).length;
     const isTooLate = deadline - answer.at < TOO_LATE_MILLISECONDS;
     for (const { index } of world.backends) {
-      if (!isClearDuring(world, request, forwardedAt, answer, index)) continue;
+      if (world.settings.full.includes(index) || !isClearDuring(world, request, forwardedAt, answer, index)) continue;
       const own = attempts.filter(({ backend }) => backend === index);
-      if (own.length === 0 && (lost >= MAX_BROUGHT_DOWN || isBodyTaken || isTooLate)) continue;
+      const isOver = lost >= MAX_BROUGHT_DOWN || costlyOf(attempts).length >= MAX_ATTEMPTS;
+      const wasLeftOut = attempts.length >= MAX_ATTEMPTS && request.wereBusy.has(index);
+      if (own.length === 0 && (isOver || wasLeftOut || isBodyTaken || isTooLate)) continue;
       if (own.length > 0 && own.every((attempt) => isExcused(attempt, world))) continue;
       return `backend ${index} was healthy; ${answer.status} after ${attempts.map(describeAttempt).join(", ") || "nothing"}`;
     }
@@ -573,8 +641,9 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) =
 
 export const AT_THE_END: readonly ((world: WorldView) => Finding)[] = [
   /** No slot, place in a queue, request or byte of memory is left at a backend. */
-  function nothingIsLeftAtABackend({ backends }) {
+  function nothingIsLeftAtABackend({ backends, settings }) {
     for (const { index, process } of backends) {
+      if (settings.absent.includes(index)) continue;
       if (process === null) return `backend ${index} did not come back`;
       const { queue, underWay, memory } = process;
       const left = [queue.running, queue.waiting, underWay, memory.reservedBytes, memory.holders];

@@ -6,12 +6,20 @@
  * a host that loses power closes nothing, and loses everything that it had.
  */
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
+import { sendBody } from "../../edge/backends/send-body.ts";
 import type { Sending } from "../../edge/backends/try-backends.ts";
+import { MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
+import { BodyPipe } from "./body-pipe.ts";
 import type { AttemptFacts, RequestFacts } from "./facts.ts";
 import type { ExchangeView, LinkView, ProcessView, SimulatedAnswer, WorldView } from "./parts.ts";
 
 /** How much the kernel accepts for a process that does not read. */
 const SOCKET_BUFFER_BYTES = 64 * 1024;
+/** An upload that takes longer goes on in steps. */
+const SLOW_UPLOAD_MILLISECONDS = 1000;
+const UPLOAD_STEPS = 16;
+/** The edge counts a body as sent when a connection has taken all but these. */
+const LAST_BYTES = 3;
 const MAX_SLOW_LATENCY_MILLISECONDS = 3000;
 const MIN_LATENCY_MILLISECONDS = 0.2;
 
@@ -69,8 +77,8 @@ export class Exchange {
   readonly #world: WorldView;
   readonly #link: LinkView;
   readonly #attempt: AttemptFacts;
-  readonly #sending: Sending;
   readonly #settle: PromiseWithResolvers<BackendAnswer<SimulatedAnswer>>;
+  readonly #body: BodyPipe;
   #process: ProcessView | null = null;
   /** Whether the edge has an answer, or no longer waits for one. */
   #isSettled = false;
@@ -82,11 +90,14 @@ export class Exchange {
     this.#link = link;
     this.request = request;
     this.#attempt = attempt;
-    this.#sending = sending;
     this.timeBudgetMilliseconds = sending.timeBudgetMilliseconds;
     this.#settle = Promise.withResolvers();
     this.answer = this.#settle.promise;
     sending.signal.addEventListener("abort", () => this.cancel());
+    this.#body = new BodyPipe((bytes) => this.#recordTaken(bytes));
+    void sendBody(this.#body, sending.bytes, (part) => {
+      if (!request.isGone) sending.taken(part);
+    });
     link.carry(() => this.#connect());
   }
 
@@ -128,7 +139,7 @@ export class Exchange {
       return;
     }
     if (time.now < link.proxyErrorsUntil) {
-      if (random.chance(0.5)) this.#markSent();
+      if (random.chance(0.5)) this.#body.take(Number.POSITIVE_INFINITY);
       this.respond(foreignAnswer(random.pick([200, 404, 429, 502, 503])));
       return;
     }
@@ -144,23 +155,37 @@ export class Exchange {
   }
 
   #upload(process: ProcessView): void {
-    const { planned } = this.request;
-    this.#world.time.after(planned.forwardMilliseconds, () => {
+    if (this.#isClosed) return;
+    const { bytes, forwardMilliseconds } = this.request.planned;
+    this.#body.take(SOCKET_BUFFER_BYTES);
+    const steps = forwardMilliseconds < SLOW_UPLOAD_MILLISECONDS ? 1 : UPLOAD_STEPS;
+    for (let step = 1; step < steps; step++) {
+      this.#world.time.after((forwardMilliseconds * step) / steps, () => {
+        if (!this.#isClosed) this.#body.take((bytes * step) / steps);
+      });
+    }
+    this.#world.time.after(forwardMilliseconds, () => {
       if (this.#isClosed) return;
-      if (planned.bytes <= SOCKET_BUFFER_BYTES) this.#markSent();
+      this.#body.take(Number.POSITIVE_INFINITY);
       this.#link.carry(() =>
         process.run(() => {
-          if (this.#isClosed) return;
-          this.#markSent();
-          process.receive(this);
+          if (!this.#isClosed) process.receive(this);
         }),
       );
     });
   }
 
-  #markSent(): void {
-    if (!this.#isSettled) this.#attempt.isSent = true;
-    if (!this.request.isGone) this.#sending.sent();
+  /** What the connection has really taken, whatever the edge thinks of it. */
+  #recordTaken(bytes: number): void {
+    const attempt = this.#attempt;
+    if (this.#isSettled || bytes === 0) return;
+    attempt.isBegun = true;
+    if (attempt.isSent || bytes < this.request.planned.bytes - LAST_BYTES) return;
+    attempt.isSent = true;
+    const took = this.#world.time.now - attempt.beganAt;
+    const longer = Math.min(took, MAX_UPLOAD_MILLISECONDS - this.request.extendedMilliseconds);
+    this.request.extendedMilliseconds += longer;
+    this.request.deadline += longer;
   }
 
   #fail(cause: string): void {

@@ -8,6 +8,7 @@ import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import type { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import type { BodyMemory } from "../../edge/body/body-memory.ts";
 import type { FairLimit } from "../../edge/body/fair-limit.ts";
+import type { BackendLoad } from "../../protocol/backend-load.ts";
 import type { CallerFacts, Disturbances, RequestFacts, Seen } from "./facts.ts";
 import type { Random } from "./random.ts";
 import type { Schedule, SimulatedSettings } from "./schedule.ts";
@@ -24,6 +25,8 @@ export interface WorldView {
   readonly requests: readonly RequestFacts[];
   /** Whether everything that edges only remember for a time must be forgotten. */
   readonly isPastAllLifetimes: boolean;
+  /** Whether a backend that is not about to stop has a free slot. */
+  readonly hasFreeSlot: boolean;
   backendAt(index: number): BackendView;
   linkAt(edge: number, backend: number): LinkView;
   trace(line: () => string): void;
@@ -39,8 +42,10 @@ export interface EdgeView {
   readonly index: number;
   readonly memory: BodyMemory;
   readonly uploads: FairLimit;
-  readonly choice: BackendChoice;
+  readonly choice: BackendChoice<number>;
   readonly seen: readonly Seen[];
+  /** The backends that are listed now. */
+  readonly listed: ReadonlySet<number>;
   readonly requests: readonly RequestFacts[];
   seenOf(backend: number): Seen;
 }
@@ -75,6 +80,8 @@ export interface ProcessView {
   /** The whole body is there. */
   receive(exchange: ExchangeView): void;
   disconnect(exchange: ExchangeView): void;
+  /** What it says of its load. */
+  readonly load: BackendLoad;
   /** A render of the edge's own. It is not answered if it should not be. */
   probe(answer: (answer: BackendAnswer<SimulatedAnswer>) => void): void;
 }

@@ -12,6 +12,10 @@ import { Random } from "./random.ts";
 export interface SimulatedSettings extends RenderTime {
   readonly edges: number;
   readonly backends: number;
+  /** Backends that are named, and never there. */
+  readonly absent: readonly number[];
+  /** Backends whose slots and queue are full all the time. */
+  readonly full: readonly number[];
   readonly slots: number;
   readonly maxWaiting: number;
   readonly drainDelayMilliseconds: number;
@@ -57,7 +61,7 @@ export interface PlannedRequest {
 }
 
 /** The faults of one backend. */
-const BACKEND_FAULTS = ["kill", "power loss", "hang", "drain", "sick", "grey"] as const;
+const BACKEND_FAULTS = ["kill", "power loss", "hang", "drain", "sick", "grey", "leave"] as const;
 /** The faults of the network between one edge and one backend. */
 const LINK_FAULTS = ["partition", "refuse", "proxy error", "slow", "reset", "half answers"] as const;
 
@@ -79,12 +83,15 @@ const SCENARIOS = [
   "recovery",
   "poison",
   "memory pressure",
+  "many absent",
+  "one idle",
   "chaos",
 ] as const;
 
 export interface Schedule {
   readonly seed: number;
-  readonly scenario: (typeof SCENARIOS)[number];
+  /** "measurement": nothing is checked. */
+  readonly scenario: (typeof SCENARIOS)[number] | "measurement";
   readonly settings: SimulatedSettings;
   readonly requests: readonly PlannedRequest[];
   readonly faults: readonly PlannedFault[];
@@ -92,6 +99,7 @@ export interface Schedule {
 
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 ** 2;
+export const LARGEST_BODY_BYTES = 8 * MEBIBYTE;
 /**
  * A host boots no faster than an edge notices that it is gone. If it did, it would answer the edge's probes while nobody
  * renders what it had before, and the edge would wait until the deadline.
@@ -121,12 +129,18 @@ function makeSettings(random: Random, scenario: Schedule["scenario"]): Simulated
     [BACKEND_TIMEOUT_SETTING.setting]: String(queueDeadlineSeconds + renderTimeoutSeconds + marginSeconds),
   });
   const isTight = scenario === "memory pressure" || (scenario === "chaos" && random.chance(0.2));
-  const largestBodyBytes = 8 * MEBIBYTE;
+  const largestBodyBytes = LARGEST_BODY_BYTES;
+  const isMany = scenario === "many absent" || scenario === "one idle";
+  const backends = isMany ? Math.floor(random.logarithmic(2, 101)) : null;
+  const other = backends === null ? 0 : random.integer(0, backends - 1);
+  const others = Array.from({ length: backends ?? 0 }, (_, index) => index).filter((index) => index !== other);
   const needsTwo = scenario === "one killed" || scenario === "one grey" || scenario === "rolling update";
   return {
     ...times,
     edges: scenario === "recovery" ? 1 : random.integer(1, 3),
-    backends: scenario === "recovery" ? 2 : random.integer(needsTwo ? 2 : 1, 4),
+    absent: scenario === "many absent" ? others : [],
+    full: scenario === "one idle" ? others : [],
+    backends: backends ?? (scenario === "recovery" ? 2 : random.integer(needsTwo ? 2 : 1, 4)),
     slots: random.integer(1, scenario === "recovery" ? 2 : 4),
     maxWaiting: random.pick([1, 4, 16, 64]),
     drainDelayMilliseconds: random.pick([0, 0, 2000, 5000]),
@@ -198,7 +212,9 @@ function makeRequest(
     caller: caller.name,
     bytes,
     uploadMilliseconds: random.logarithmic(1, isHuge ? 5000 : 200),
-    forwardMilliseconds: random.logarithmic(1, isHuge ? 300 : 50),
+    // Some links between edge and backend are slow.
+    forwardMilliseconds:
+      isHuge && random.chance(0.4) ? random.logarithmic(1000, 20_000) : random.logarithmic(1, isHuge ? 300 : 50),
     renderMilliseconds: isLong ? random.logarithmic(timeout / 10, longest) : Math.min(longest, usual),
     deliveryMilliseconds: random.chance(0.1) ? random.logarithmic(100, 5000) : random.logarithmic(1, 50),
     isFaulty: random.chance(0.05),
@@ -210,7 +226,11 @@ function makeRequest(
       ? random.logarithmic(1, timeout * 2)
       : null,
     isLeavingNoticed: random.chance(0.8),
-    refusal: scenario !== "recovery" && random.chance(0.03) ? random.pick(["own", "foreign"]) : null,
+    // It makes every backend suspect, also the only one that could render what others send.
+    refusal:
+      !["recovery", "one idle", "many absent"].includes(scenario) && random.chance(0.03)
+        ? random.pick(["own", "foreign"])
+        : null,
   };
 }
 
@@ -226,6 +246,8 @@ function makeFaults(
     case "calm":
     case "poison":
     case "memory pressure":
+    case "many absent":
+    case "one idle":
       return [];
     case "one killed":
       return [{ kind: "kill", backend: backend(), at: at(), milliseconds: random.logarithmic(100, 60_000) }];
@@ -258,6 +280,7 @@ function makeFaults(
       case "drain":
       case "sick":
       case "grey":
+      case "leave":
         return { kind, backend: backend(), ...when };
       default:
         return { kind, backend: backend(), edge: random.integer(0, settings.edges - 1), ...when };

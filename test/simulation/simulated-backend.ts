@@ -6,8 +6,9 @@ import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { SteadyClock } from "../../backend/admission/clock.ts";
 import { RenderQueue } from "../../backend/admission/render-queue.ts";
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
+import type { BackendLoad } from "../../protocol/backend-load.ts";
 import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
-import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
+import { queueDeadlineMilliseconds, renderTimeoutWithin } from "../../rules/render-time.ts";
 import { CallerFacts } from "./facts.ts";
 import { OF_A_WAIT, type WaitFacts } from "./invariants.ts";
 import { foreignAnswer } from "./network.ts";
@@ -16,6 +17,8 @@ import type { Poison } from "./schedule.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
 const NO_MEMORY_RETRY_SECONDS = 2;
+/** What a backend says whose slots and queue are full from the beginning to the end. */
+const FULL_RETRY_SECONDS = 1;
 /** When a supervisor ends a process that does not answer, and how long the next one takes to start. */
 const HANG_MILLISECONDS = 30_000;
 const RESTART_MILLISECONDS = 500;
@@ -50,7 +53,7 @@ export class SimulatedBackend {
   constructor(world: WorldView, index: number) {
     this.#world = world;
     this.index = index;
-    this.process = new BackendProcess(world, this);
+    this.process = world.settings.absent.includes(index) ? null : new BackendProcess(world, this);
   }
 
   /** The process ends, and another one starts after a time. */
@@ -141,6 +144,20 @@ export class BackendProcess {
     return this.#stage === "serving";
   }
 
+  get load(): BackendLoad {
+    const { slots, maxWaiting } = this.#world.settings;
+    return {
+      running: this.#isFull ? slots : this.queue.running,
+      waiting: this.#isFull ? maxWaiting : this.queue.waiting,
+      slots,
+      isDraining: this.#stage !== "serving",
+    };
+  }
+
+  get #isFull(): boolean {
+    return this.#world.settings.full.includes(this.#backend.index);
+  }
+
   callerOf(name: string): CallerFacts {
     const known = this.callers.get(name) ?? new CallerFacts();
     this.callers.set(name, known);
@@ -188,7 +205,7 @@ export class BackendProcess {
   }
 
   connect(exchange: ExchangeView): void {
-    const connection = new Connection();
+    const connection = new Connection(this.#world.time.now);
     this.#connections.set(exchange, connection);
     this.run(() => {
       this.underWay++;
@@ -294,12 +311,7 @@ export class BackendProcess {
       status,
       content,
       retryAfter: retryAfterSeconds === null ? null : String(retryAfterSeconds),
-      load: {
-        running: this.queue.running,
-        waiting: this.queue.waiting,
-        slots: this.#world.settings.slots,
-        isDraining: this.#stage !== "serving",
-      },
+      load: this.load,
       answer: { status, isRendered },
     };
   }
@@ -320,14 +332,19 @@ export class BackendProcess {
     };
     if (!grow(Math.ceil(planned.bytes / 2))) return refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS);
     if (!(await connection.body)) return null;
+    if (this.#isFull) return refusal("render_queue_full", FULL_RETRY_SECONDS);
     if (!grow(planned.bytes)) return refusal("render_queue_full", NO_MEMORY_RETRY_SECONDS);
-    const deadlineMilliseconds = queueDeadlineMilliseconds(this.#world.settings, exchange.timeBudgetMilliseconds);
+    const answerBy = connection.openedAt + exchange.timeBudgetMilliseconds;
     const arrivedAt = this.#world.time.now;
+    const deadlineMilliseconds = queueDeadlineMilliseconds(this.#world.settings, Math.max(0, answerBy - arrivedAt));
     const asking = Symbol("asking");
     caller.asking.add(asking);
     caller.lastSeenAt = arrivedAt;
     this.hasChanged = true;
     let isAdmitted = false;
+    if (this.queue.running >= this.#world.settings.slots && this.#world.hasFreeSlot) {
+      exchange.request.hasWaitedThoughFree = true;
+    }
     const applicant = { caller: planned.caller, signal: connection.gone, deadlineMilliseconds };
     const check = (kind: WaitFacts["kind"]) => {
       const wait = {
@@ -380,7 +397,8 @@ export class BackendProcess {
     caller.running.add(render);
     this.hasChanged = true;
     caller.latestTurn = ++this.#turns;
-    const timeout = settings.renderTimeoutSeconds * 1000;
+    const left = connection.openedAt + exchange.timeBudgetMilliseconds - time.now;
+    const timeout = renderTimeoutWithin(settings.renderTimeoutSeconds, left) * 1000;
     const cancel: (() => void)[] = [];
     let isWhole = false;
     try {
@@ -432,8 +450,13 @@ export class BackendProcess {
 
 /** What a process knows of one connection. */
 class Connection {
+  readonly openedAt: number;
   readonly #gone = new AbortController();
   readonly #body = Promise.withResolvers<boolean>();
+
+  constructor(openedAt: number) {
+    this.openedAt = openedAt;
+  }
 
   /** Aborted when the other side has closed it. */
   get gone(): AbortSignal {

@@ -4,6 +4,7 @@
  *
  * As in workerd, a request whose client has disconnected is not continued: none of its promises resolves any more.
  */
+
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import { RenderAttempts } from "../../edge/backends/render-attempts.ts";
@@ -18,8 +19,9 @@ import type { FairLimit } from "../../edge/body/fair-limit.ts";
 import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/body/read-body.ts";
 import type { WallClock } from "../../edge/clock.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
+import type { BackendLoad } from "../../protocol/backend-load.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
-import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
+import { longestAnswerMilliseconds, MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import { type AnswerFacts, type AttemptEnd, type AttemptFacts, type RequestFacts, Seen } from "./facts.ts";
 import {
   OF_A_FORWARDING,
@@ -30,19 +32,25 @@ import {
   OF_AN_ATTEMPT,
 } from "./invariants.ts";
 import { Exchange, foreignAnswer } from "./network.ts";
-import type { SimulatedAnswer, WorldView } from "./parts.ts";
+import type { ProcessView, SimulatedAnswer, WorldView } from "./parts.ts";
+import { LARGEST_BODY_BYTES } from "./schedule.ts";
 
 const BODY_TIMEOUT_SECONDS = EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds.default;
+/** For how long a backend that was full counts as full. */
+const FULL_MILLISECONDS = 1000;
 /** A body arrives at the edge in this many chunks. */
 const CHUNKS = 3;
-const NO_BYTES = new Uint8Array(0);
+/** What all bodies consist of. */
+const BYTES = new Uint8Array(LARGEST_BODY_BYTES);
 
 export class SimulatedEdge {
   readonly index: number;
   readonly memory: BodyMemory;
   readonly uploads: FairLimit;
-  readonly choice: BackendChoice;
-  readonly seen: readonly Seen[];
+  readonly choice: BackendChoice<number>;
+  readonly seen: Seen[];
+  /** The backends that are listed now. */
+  listed: ReadonlySet<number>;
   readonly requests: RequestFacts[] = [];
   /** Whether a body came or went since the invariants were last checked. */
   hasChanged = false;
@@ -63,7 +71,8 @@ export class SimulatedEdge {
       BODY_TIMEOUT_SECONDS,
       this.#clock(() => true),
     );
-    this.choice = new BackendChoice(settings.backends);
+    this.listed = new Set(world.backends.keys());
+    this.choice = new BackendChoice(this.listed);
     this.#watchLosses();
     this.seen = Array.from({ length: settings.backends }, () => new Seen());
   }
@@ -82,6 +91,20 @@ export class SimulatedEdge {
         );
       }
     };
+  }
+
+  /** From now on, these backends are listed. */
+  keep(backends: readonly number[]): void {
+    const listed = new Set(backends);
+    // What is known of one that goes is forgotten. One that comes back beside others is trusted once it has answered.
+    for (const [index] of this.seen.entries()) {
+      if (listed.has(index) && this.listed.has(index)) continue;
+      const seen = new Seen();
+      seen.isTrusted = this.listed.size === 0;
+      this.seen[index] = seen;
+    }
+    this.listed = listed;
+    this.choice.keep(backends);
   }
 
   /** A request arrives. */
@@ -112,7 +135,8 @@ export class SimulatedEdge {
   async #answer(request: RequestFacts, disconnected: AbortSignal, open: Set<Exchange>): Promise<void> {
     const { settings, time } = this.#world;
     const { planned } = request;
-    const lifetime = (BODY_TIMEOUT_SECONDS + settings.backendTimeoutSeconds) * 1000 + SLACK_MILLISECONDS;
+    const seconds = BODY_TIMEOUT_SECONDS + settings.backendTimeoutSeconds;
+    const lifetime = seconds * 1000 + MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS + SLACK_MILLISECONDS;
     const upload = this.uploads.acquire(planned.caller);
     if (upload === null)
       return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS, cause: "uploads" });
@@ -130,7 +154,7 @@ export class SimulatedEdge {
       }
       let isOwnEnd = false;
       const collected = {
-        finish: () => NO_BYTES,
+        finish: () => BYTES.subarray(0, planned.bytes),
         free: () => {
           request.isBodyFree = true;
           if (isOwnEnd) return;
@@ -182,22 +206,20 @@ export class SimulatedEdge {
   ): Promise<ForwardingEnd<SimulatedAnswer>> {
     const { random, settings } = this.#world;
     const { deadline } = request;
-    const backends = Array.from({ length: settings.backends }, (_, index) => index);
     const clock = this.#clock(() => {
       if (request.answers.length > 0) request.lateTimers++;
       return !request.isGone;
     });
     const forwarding = tryBackends<number, SimulatedAnswer>({
-      backends,
       choice: this.choice,
       clock,
-      attempts: new RenderAttempts(this.choice, deadline, random.next),
-      deadline,
+      attempts: new RenderAttempts(this.choice, deadline, request.planned.bytes, random.next),
       longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
       body,
       clientSignal,
       send: (backend, sending) => this.#send(request, backend, sending, open),
       sendProbe: (backend, timeoutMilliseconds) => this.#probe(request, backend, timeoutMilliseconds),
+      askLoad: (backend, timeoutMilliseconds) => this.#askLoad(request, backend, timeoutMilliseconds),
       discard: async () => {
         for (const attempt of request.attempts) attempt.isDiscarded = true;
       },
@@ -216,12 +238,15 @@ export class SimulatedEdge {
     open: Set<Exchange>,
   ): Promise<BackendAnswer<SimulatedAnswer>> {
     const { time } = this.#world;
+    const seen = this.seenOf(backend);
     const attempt: AttemptFacts = {
+      seen,
       edge: this.index,
       backend,
       beganAt: time.now,
       remainingMilliseconds: request.deadline - time.now,
       timeBudgetMilliseconds: sending.timeBudgetMilliseconds,
+      isBegun: false,
       isSent: false,
       end: null,
       endedAt: Number.NaN,
@@ -231,7 +256,6 @@ export class SimulatedEdge {
     this.#world.trace(() => `request ${request.planned.id}: edge ${this.index} asks backend ${backend}`);
     this.#world.check(OF_AN_ATTEMPT, this.#name, (invariant) => invariant(this, request, backend, this.#world));
     request.attempts.push(attempt);
-    const seen = this.seenOf(backend);
     seen.open++;
     seen.begunSince++;
     const exchange = new Exchange(this.#world, this.#world.linkAt(this.index, backend), request, attempt, sending);
@@ -239,7 +263,7 @@ export class SimulatedEdge {
     try {
       const answer = await exchange.answer;
       this.#end(attempt, endOf(answer));
-      this.#hear(backend, attempt.beganAt, answer);
+      this.#hear(seen, attempt.beganAt, answer, false);
       if (attempt.end === "full") attempt.retryAfterSeconds = Number(answer.retryAfter);
       return answer;
     } catch (error) {
@@ -261,20 +285,20 @@ export class SimulatedEdge {
     const { now } = this.#world.time;
     attempt.end = end;
     attempt.endedAt = now;
-    const seen = this.seenOf(attempt.backend);
+    const { seen } = attempt;
     seen.open--;
     if (end !== "unusable" && end !== "unanswered") return;
     seen.isTrusted = false;
   }
 
   /** An answer of the backend itself, to a render or a probe. */
-  #hear(backend: number, beganAt: number, answer: BackendAnswer<SimulatedAnswer>): void {
+  #hear(seen: Seen, beganAt: number, answer: BackendAnswer<SimulatedAnswer>, isProbe: boolean): void {
     const { load } = answer;
     const end = endOf(answer);
     // One that is about to stop works, whatever it says of the request.
     if (load === null || (!load.isDraining && (end === "unusable" || end === "refused"))) return;
     const isFull = end === "full" && !load.isDraining;
-    this.seenOf(backend).answered(beganAt, this.#world.time.now, { isFull, load });
+    seen.answered(beganAt, this.#world.time.now, { isFull, isProbe, load });
   }
 
   /** What a client without notice has left counts as open until it expires. */
@@ -282,9 +306,10 @@ export class SimulatedEdge {
     const { time } = this.#world;
     const last = attempts.at(-1);
     if (last?.end !== "gone" || last.endedAt !== time.now) return;
-    const seen = this.seenOf(last.backend);
+    const { seen } = last;
     seen.left++;
-    time.after(deadline + ATTEMPT_SLACK_MILLISECONDS - time.now, () => seen.left--);
+    const longest = deadline + MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS + ATTEMPT_SLACK_MILLISECONDS;
+    time.after(longest - time.now, () => seen.left--);
   }
 
   async #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<BackendAnswer<null>> {
@@ -296,7 +321,7 @@ export class SimulatedEdge {
     let hasFailed = true;
     try {
       const answer = await this.#sendProbe(request, backend, timeoutMilliseconds);
-      this.#hear(backend, beganAt, answer);
+      this.#hear(seen, beganAt, answer, true);
       hasFailed = endOf(answer) === "unusable";
       return { ...answer, answer: null };
     } finally {
@@ -304,11 +329,37 @@ export class SimulatedEdge {
     }
   }
 
+  async #askLoad(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<BackendLoad> {
+    request.asked++;
+    const load = await this.#get<BackendLoad>(request, backend, timeoutMilliseconds, (process, answer) => {
+      if (process !== null) answer(process.load);
+    });
+    this.seenOf(backend).told(this.#world.time.now, load);
+    return load;
+  }
+
   #sendProbe(
     request: RequestFacts,
     backend: number,
     timeoutMilliseconds: number,
   ): Promise<BackendAnswer<SimulatedAnswer>> {
+    return this.#get(request, backend, timeoutMilliseconds, (process, answer) => {
+      if (process === null) answer(foreignAnswer(502));
+      else process.probe(answer);
+    });
+  }
+
+  /**
+   * A request without a body to speak of.
+   *
+   * @param ask asks the process, or a proxy in its place, which is null
+   */
+  #get<Answer>(
+    request: RequestFacts,
+    backend: number,
+    timeoutMilliseconds: number,
+    ask: (process: ProcessView | null, answer: (answer: Answer) => void) => void,
+  ): Promise<Answer> {
     const world = this.#world;
     const link = world.linkAt(this.index, backend);
     const clock = this.#clock(() => !request.isGone);
@@ -323,9 +374,10 @@ export class SimulatedEdge {
         const { process, offUntil } = world.backendAt(backend);
         const { now } = world.time;
         if (now < offUntil) return;
-        if (now < link.proxyErrorsUntil) return answer(() => resolve(foreignAnswer(502)));
+        const pass = (own: Answer) => answer(() => resolve(own));
+        if (now < link.proxyErrorsUntil) return ask(null, pass);
         if (process === null || now < link.refusedUntil) return answer(() => reject(new Error("connection refused")));
-        process.run(() => process.probe((own) => answer(() => resolve(own))));
+        process.run(() => ask(process, pass));
       });
     });
   }
@@ -333,7 +385,12 @@ export class SimulatedEdge {
   #say(request: RequestFacts, end: ForwardingEnd<SimulatedAnswer>): void {
     const { now } = this.#world.time;
     const answer = answerTo(end, now);
+    const wereBusy = [...this.seen.entries()].filter(
+      ([, { fullAt, open, reported }]) => now - fullAt < FULL_MILLISECONDS || open + reported > 0,
+    );
+    request.wereBusy = new Set(wereBusy.map(([index]) => index));
     this.#world.trace(() => `request ${request.planned.id}: answered ${answer.status}`);
+    request.isRefusedThoughFree = end.kind !== "answered" && this.#world.hasFreeSlot;
     request.answers.push(answer);
   }
 

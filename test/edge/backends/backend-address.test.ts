@@ -1,10 +1,10 @@
 /** How `SERVICE_BACKEND_URLS` names the backends. */
-import { expect, it } from "vitest";
-import { type BackendAddress, parseBackendAddresses } from "../../../edge/backends/backend-address.ts";
+import { describe, expect, it } from "vitest";
+import { type BackendAddress, parseBackendSources, urlOfRecord } from "../../../edge/backends/backend-address.ts";
 import { SettingError } from "../../../rules/settings.ts";
 
 /** The backends as one line each. */
-const read = (text: string | undefined) => parseBackendAddresses(text).map(lineOf);
+const read = (text: string | undefined) => parseBackendSources(text).addresses.map(lineOf);
 
 function lineOf(address: BackendAddress): string {
   switch (address.kind) {
@@ -59,13 +59,51 @@ it.each([
   ["anything in front of a container", "xcontainer:BOX/1"],
   ["one name twice", "a=https://a.example a=https://b.example"],
   ["a name that another has by its place", "backend-2=https://a.example https://b.example"],
-  ["65 backends", "https://a.example ".repeat(65)],
+  ["129 backends", "https://a.example ".repeat(129)],
+  ["no name in DNS", "srv:"],
+  ["a name in DNS with an empty label", "srv:_http._tcp..example"],
+  ["a name in DNS with two dots at its end", "srv:backend.."],
+  ["a name in DNS with a port", "srv:_http._tcp.backend:8788"],
+  ["a name in DNS with a label of 64 characters", `srv:${"a".repeat(64)}.example`],
+  ["a name in DNS of 254 characters", `srv:${"a.".repeat(126)}aa`],
+  ["nine names in DNS", "srv:a ".repeat(9)],
 ])("it may not name %s", (_what, text) => {
   expect(() => read(text)).toThrow(SettingError);
 });
 
-it("may name 64 backends", () => {
-  expect(read("https://a.example ".repeat(64))).toHaveLength(64);
+it("may name 128 backends", () => {
+  expect(read("https://a.example ".repeat(128))).toHaveLength(128);
+});
+
+it("may name services of DNS, which take no place among the others", () => {
+  const longest = `${"a.".repeat(126)}a`;
+  expect(
+    parseBackendSources(`srv:_http._tcp.backend eu=srv:_https._tcp.eu.example. http://a.example srv:${longest}`),
+  ).toEqual({
+    addresses: [{ kind: "url", name: "backend-1", url: new URL("http://a.example") }],
+    services: [
+      { service: "_http._tcp.backend", prefix: null },
+      { service: "_https._tcp.eu.example.", prefix: "eu" },
+      { service: longest, prefix: null },
+    ],
+  });
+});
+
+describe("the URL of a backend that DNS names", () => {
+  const urlOf = (service: string, address: string | null) =>
+    urlOfRecord({ service, prefix: null }, { host: "one.example", port: 8788, address }).href;
+
+  it("has its address, or its name if DNS gives no address", () => {
+    expect(["10.0.0.1", "[fd00::1]", null].map((address) => urlOf("_http._tcp.backend", address))).toEqual([
+      "http://10.0.0.1:8788/",
+      "http://[fd00::1]:8788/",
+      "http://one.example:8788/",
+    ]);
+  });
+
+  it("has its name with TLS, because that is what its certificate is for", () => {
+    expect(urlOf("_HTTPS._tcp.backend", "10.0.0.1")).toBe("https://one.example:8788/");
+  });
 });
 
 it("never repeats a password in its message", () => {

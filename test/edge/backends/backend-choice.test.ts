@@ -21,35 +21,35 @@ const answered = (told: Partial<BackendLoad> | null = null): AttemptResult => {
 const FAILED: AttemptResult = { kind: "failed" };
 
 /** One attempt that begins and ends at once. */
-function attempt(choice: BackendChoice, backend: number, now: number, result: AttemptResult): void {
+function attempt(choice: BackendChoice<number>, backend: number, now: number, result: AttemptResult): void {
   choice.end(choice.begin(backend, now, EXPIRY), now, result);
 }
 
 /** The only probe that is due. */
-function takeProbe(choice: BackendChoice, now: number): Probe {
+function takeProbe(choice: BackendChoice<number>, now: number): Probe<number> {
   const [probe, ...others] = choice.takeDue(now);
   if (probe === undefined || others.length > 0) throw new Error(`not one probe is due, but ${others.length}`);
   return probe;
 }
 
 /** A probe that begins and ends at once. */
-function probe(choice: BackendChoice, now: number, result: AttemptResult): void {
+function probe(choice: BackendChoice<number>, now: number, result: AttemptResult): void {
   choice.probed(takeProbe(choice, now), now, result);
 }
 
 /** Takes a backend out of use, as a failed render and a failed probe do. */
-function lose(choice: BackendChoice, backend: number, now: number): void {
+function lose(choice: BackendChoice<number>, backend: number, now: number): void {
   attempt(choice, backend, now, FAILED);
   probe(choice, now, FAILED);
 }
 
-const dueBackends = (choice: BackendChoice, now: number) => choice.takeDue(now).map(({ backend }) => backend);
+const dueBackends = (choice: BackendChoice<number>, now: number) => choice.takeDue(now).map(({ backend }) => backend);
 
-const choose = (choice: BackendChoice, now: number, excluded = NONE) => choice.choose(now, excluded, first);
+const choose = (choice: BackendChoice<number>, now: number, excluded = NONE) => choice.choose(now, excluded, first);
 
 describe("of two backends", () => {
   it("the one with fewer renders under way is chosen", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     choice.begin(0, 0, EXPIRY);
     expect(choose(choice, 0)).toBe(1);
     choice.begin(1, 0, EXPIRY);
@@ -58,14 +58,14 @@ describe("of two backends", () => {
   });
 
   it("the one that reports fewer renders per slot is chosen", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     attempt(choice, 0, 0, answered({ running: 2, waiting: 1, slots: 2 }));
     attempt(choice, 1, 0, answered({ running: 4, slots: 4 }));
     expect(choose(choice, 0)).toBe(1);
   });
 
   it("the reported load counts for five seconds, and so do the renders begun since", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     attempt(choice, 0, 0, answered({ running: 1 }));
     expect([choose(choice, 5000), choose(choice, 5001)]).toEqual([1, 0]);
     attempt(choice, 1, 5000, answered({ running: 1 }));
@@ -76,14 +76,14 @@ describe("of two backends", () => {
   });
 
   it("renders from before a report are not added to the load that it reports", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     for (const end of [1, 2, 3]) attempt(choice, 0, end, answered({ running: 1 }));
     attempt(choice, 1, 3, answered({ running: 2 }));
     expect(choose(choice, 4)).toBe(0);
   });
 
   it("one at which a render has failed is chosen only when the other is excluded, until a probe is answered", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     attempt(choice, 0, 0, FAILED);
     expect([choose(choice, 900_000), choose(choice, 900_000, new Set([1]))]).toEqual([1, 0]);
     probe(choice, 0, answered());
@@ -91,17 +91,17 @@ describe("of two backends", () => {
   });
 
   it("one at which renders and probes fail is out of use until a probe is answered, and then chosen less often for a while", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     lose(choice, 0, 0);
     expect([choice.isOutOfUse(0), choose(choice, 900_000)]).toEqual([true, 1]);
     probe(choice, 1000, answered());
     expect(choice.isOutOfUse(0)).toBe(false);
     choice.begin(1, 1000, EXPIRY);
-    expect([choose(choice, 1000), choose(choice, 3000), choose(choice, 4000)]).toEqual([1, 1, 0]);
+    expect([choose(choice, 1000), choose(choice, 1900), choose(choice, 2100)]).toEqual([1, 1, 0]);
   });
 
   it("one that drains is chosen only when the other is excluded, for thirty seconds", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     attempt(choice, 0, 0, answered({ isDraining: true }));
     expect(choose(choice, 29_999)).toBe(1);
     expect(choose(choice, 29_999, new Set([1]))).toBe(0);
@@ -109,21 +109,21 @@ describe("of two backends", () => {
   });
 
   it("one that drained is equal to the other again once its answers no longer say that it drains", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     attempt(choice, 0, 0, answered({ isDraining: true }));
     attempt(choice, 0, 10, answered({}));
     expect(choose(choice, 20)).toBe(0);
   });
 
   it("one that drains and is suspect is no better than one that is only suspect", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     attempt(choice, 1, 0, answered({ isDraining: true }));
     for (const backend of [0, 1]) attempt(choice, backend, 0, FAILED);
     expect(choose(choice, 1)).toBe(0);
   });
 
   it("one that drains is better than one that is suspect, and that is better than one that is out of use", () => {
-    const choice = new BackendChoice(3);
+    const choice = new BackendChoice([0, 1, 2]);
     attempt(choice, 0, 0, answered({ isDraining: true }));
     lose(choice, 1, 0);
     attempt(choice, 2, 0, FAILED);
@@ -136,7 +136,7 @@ describe("of two backends", () => {
 
 describe("a caller's renders do not take a backend out of use", () => {
   it("nor back from there, if they fail or find it full", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     lose(choice, 0, 0);
     attempt(choice, 0, 1, FAILED);
     expect(choice.isOutOfUse(0)).toBe(true);
@@ -145,13 +145,13 @@ describe("a caller's renders do not take a backend out of use", () => {
   });
 
   it("however many fail", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     for (let now = 0; now < 100; now++) attempt(choice, 0, now, FAILED);
     expect(choice.isOutOfUse(0)).toBe(false);
   });
 
   it("nor make its pauses longer", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     for (let now = 0; now < 100_000; now += 1000) {
       attempt(choice, 0, now, FAILED);
       probe(choice, now, answered());
@@ -161,7 +161,7 @@ describe("a caller's renders do not take a backend out of use", () => {
   });
 
   it("nor have it probed more than four times a second", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     let probes = 0;
     for (let now = 0; now < 1000; now++) {
       attempt(choice, 0, now, FAILED);
@@ -175,16 +175,99 @@ describe("a caller's renders do not take a backend out of use", () => {
 });
 
 it("rejects a backend that it was not made for", () => {
-  expect(() => new BackendChoice(2).begin(2, 0, EXPIRY)).toThrow(RangeError);
+  expect(() => new BackendChoice([0, 1]).begin(2, 0, EXPIRY)).toThrow(RangeError);
+});
+
+describe("when backends come and go", () => {
+  it("keeps what is known of those that stay, and forgets those that go", () => {
+    const choice = new BackendChoice([0, 1]);
+    lose(choice, 0, 1000);
+    choice.keep([0, 2]);
+    expect([choice.isOutOfUse(0), choose(choice, 1000), choose(choice, 1000, new Set([0, 2]))]).toEqual([
+      true,
+      2,
+      null,
+    ]);
+    choice.keep([2]);
+    choice.keep([0, 2]);
+    expect([choice.isOutOfUse(0), choose(choice, 1000, new Set([2]))]).toEqual([false, 0]);
+  });
+
+  it("probes one that comes beside others before its first render, and none of the first", () => {
+    const choice = new BackendChoice<number>([]);
+    choice.keep([0, 1]);
+    expect(dueBackends(choice, 0)).toEqual([]);
+    choice.keep([0, 1, 2]);
+    expect([choose(choice, 0, new Set([0])), choose(choice, 0, new Set([0, 1]))]).toEqual([1, 2]);
+    probe(choice, 0, answered());
+    expect([dueBackends(choice, 1000), choose(choice, 0, new Set([0, 1]))]).toEqual([[], 2]);
+    choice.begin(1, 0, EXPIRY);
+    expect(choose(choice, 0, new Set([0]))).toBe(2);
+  });
+
+  it("knows which have ever answered", () => {
+    const choice = new BackendChoice([0, 1]);
+    attempt(choice, 0, 0, FAILED);
+    probe(choice, 0, FAILED);
+    attempt(choice, 1, 0, answered());
+    lose(choice, 1, 1);
+    expect([0, 1, 2].map((backend) => choice.hasAnswered(backend))).toEqual([false, true, false]);
+  });
+
+  it("drops what is still heard of one that has gone, also if it is there again", () => {
+    const choice = new BackendChoice([0, 1]);
+    const begun = choice.begin(0, 0, EXPIRY);
+    choice.end(choice.begin(0, 0, EXPIRY), 0, { kind: "failed" });
+    const due = takeProbe(choice, 0);
+    choice.keep([1]);
+    choice.probed(due, 1, { kind: "failed" });
+    choice.end(begun, 1, { kind: "failed" });
+    choice.keep([0, 1]);
+    choice.probed(due, 1, { kind: "failed" });
+    choice.end(begun, 1, { kind: "failed" });
+    expect([choice.isOutOfUse(0), choice.underWay(1), dueBackends(choice, 1)]).toEqual([false, 0, [0]]);
+    expect([choice.hasFailedSince(0, 0), choice.wasIdleSince(0, 0)]).toEqual([false, false]);
+  });
+});
+
+describe("the cheapest backend", () => {
+  const LOADED = { running: 2, waiting: 1, slots: 2, isDraining: false };
+
+  it("is one that is known to have a free slot, then one of which nothing is known, then one with less to do", () => {
+    const choice = new BackendChoice([0, 1, 2, 3]);
+    choice.told(0, 0, LOADED);
+    choice.told(1, 0, { ...LOADED, running: 1, waiting: 0 });
+    choice.told(3, 0, { ...LOADED, waiting: 5 });
+    const order: number[] = [];
+    for (let next = choice.chooseCheapest(0, NONE, first); next !== null; ) {
+      order.push(next);
+      next = choice.chooseCheapest(0, new Set(order), first);
+    }
+    expect(order).toEqual([1, 2, 0, 3]);
+    expect([choice.hasFreeSlot(0, NONE), choice.hasFreeSlot(0, new Set([1]))]).toEqual([true, false]);
+    expect(choice.unknown(0, NONE, 6, first)).toEqual([2]);
+    expect(choice.unknown(5001, NONE, 3, first)).toHaveLength(3);
+  });
+
+  it("is not one that was full within a second, unless it has said since that a slot is free", () => {
+    const choice = new BackendChoice([0, 1]);
+    attempt(choice, 0, 0, { kind: "full", load: { ...LOADED, running: 0, waiting: 0 } });
+    choice.told(1, 0, LOADED);
+    expect([choice.chooseCheapest(999, NONE, first), choice.hopeless(999)]).toEqual([1, [0]]);
+    expect([choice.chooseCheapest(1000, NONE, first), choice.hopeless(1000)]).toEqual([0, []]);
+    attempt(choice, 0, 1000, { kind: "full", load: null });
+    choice.told(0, 1001, { ...LOADED, running: 1, waiting: 0 });
+    expect(choice.hopeless(1001)).toEqual([]);
+  });
 });
 
 it("chooses none if all are excluded", () => {
-  expect(choose(new BackendChoice(2), 0, new Set([0, 1]))).toBeNull();
-  expect(choose(new BackendChoice(0), 0)).toBeNull();
+  expect(choose(new BackendChoice([0, 1]), 0, new Set([0, 1]))).toBeNull();
+  expect(choose(new BackendChoice<number>([]), 0)).toBeNull();
 });
 
 it("spreads renders over many equal backends", () => {
-  const choice = new BackendChoice(4);
+  const choice = new BackendChoice([0, 1, 2, 3]);
   let state = 1;
   const random = () => {
     state = (state * 16_807) % 2_147_483_647;
@@ -200,8 +283,8 @@ it("spreads renders over many equal backends", () => {
 });
 
 describe("a probe", () => {
-  it("is due at once when a render fails, and each time it fails after a pause twice as long, up to thirty seconds", () => {
-    const choice = new BackendChoice(2);
+  it("is due at once when a render fails, and each time it fails after a pause twice as long, up to three seconds", () => {
+    const choice = new BackendChoice([0, 1]);
     attempt(choice, 0, 0, FAILED);
     let now = 0;
     const pauses: number[] = [];
@@ -212,7 +295,7 @@ describe("a probe", () => {
       pauses.push(now - before);
       for (const one of due) choice.probed(one, now, FAILED);
     }
-    expect(pauses).toEqual([0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+    expect(pauses).toEqual([0, 1000, 2000, 3000, 3000, 3000, 3000, 3000]);
     // What has answered begins anew.
     for (; choice.isOutOfUse(0); now += 500) for (const one of choice.takeDue(now)) choice.probed(one, now, answered());
     lose(choice, 0, now + 1000);
@@ -220,7 +303,7 @@ describe("a probe", () => {
   });
 
   it("is handed out once, and again after a second without a result; failures at the same time count once", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     attempt(choice, 0, 0, FAILED);
     const probes = [takeProbe(choice, 0)];
     expect([1, 999].map((now) => choice.takeDue(now).length)).toEqual([0, 0]);
@@ -231,7 +314,7 @@ describe("a probe", () => {
   });
 
   it("is due for a backend that has had a render for three seconds and has answered nothing that came later", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     const silent = choice.begin(0, 0, EXPIRY);
     expect([dueBackends(choice, 2999), dueBackends(choice, 3000)]).toEqual([[], [0]]);
     choice.end(silent, 3000, { kind: "abandoned" });
@@ -242,7 +325,7 @@ describe("a probe", () => {
   });
 
   it("that fails does not take a backend out of use that has answered a render meanwhile", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     const early = choice.begin(0, 0, EXPIRY);
     attempt(choice, 0, 0, FAILED);
     const failing = takeProbe(choice, 100);
@@ -252,7 +335,7 @@ describe("a probe", () => {
   });
 
   it("that failed is not outweighed by the answer to a render that the backend had before", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     const early = choice.begin(0, 0, EXPIRY);
     lose(choice, 0, 100);
     choice.end(early, 200, answered());
@@ -262,7 +345,7 @@ describe("a probe", () => {
   });
 
   it("that finds a backend full shows that it is alive, but not that its renders end", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     lose(choice, 0, 0);
     probe(choice, 1000, { kind: "full", load: null });
     expect([choice.isOutOfUse(0), choice.hasInUse(1000, new Set([1]))]).toEqual([false, false]);
@@ -271,20 +354,40 @@ describe("a probe", () => {
   });
 
   it("is not due for a backend that has answered since", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     attempt(choice, 0, 0, FAILED);
     attempt(choice, 0, 10, answered());
     expect(choice.takeDue(10_000)).toEqual([]);
   });
 
   it("is not due if there is only one backend", () => {
-    const choice = new BackendChoice(1);
+    const choice = new BackendChoice([0]);
     attempt(choice, 0, 0, FAILED);
     expect(choice.takeDue(10_000)).toEqual([]);
   });
 
+  it("of one that is out of use is repeated after its pause if it has no result: what is not there answers nothing at all", () => {
+    const choice = new BackendChoice([0, 1]);
+    lose(choice, 0, 0);
+    for (const now of [10_000, 20_000, 30_000]) probe(choice, now, FAILED);
+    const due: number[] = [];
+    for (let now = 33_000; now < 50_000; now += 500) if (choice.takeDue(now).length > 0) due.push(now);
+    expect(due.slice(0, 3)).toEqual([33_000, 36_000, 39_000]);
+  });
+
+  it("is due every two seconds for one that is about to stop, so that its successor is known", () => {
+    const choice = new BackendChoice([0, 1]);
+    attempt(choice, 0, 0, answered({ isDraining: true }));
+    expect([dueBackends(choice, 1999), dueBackends(choice, 2000)]).toEqual([[], [0]]);
+    probe(choice, 3000, answered({ isDraining: true }));
+    expect([dueBackends(choice, 4999), choose(choice, 4999)]).toEqual([[], 1]);
+    probe(choice, 5000, answered({ isDraining: false }));
+    choice.begin(1, 5000, EXPIRY);
+    expect([dueBackends(choice, 7000), choose(choice, 7000)]).toEqual([[], 0]);
+  });
+
   it("has no effect if it is abandoned", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     attempt(choice, 0, 0, FAILED);
     probe(choice, 0, { kind: "abandoned" });
     expect([choice.isOutOfUse(0), dueBackends(choice, 1000)]).toEqual([false, [0]]);
@@ -292,7 +395,7 @@ describe("a probe", () => {
 });
 
 it("a backend counts as idle from the time of a request whose answer says that nothing runs or waits", () => {
-  const choice = new BackendChoice(2);
+  const choice = new BackendChoice([0, 1]);
   attempt(choice, 0, 10, answered({ running: 1 }));
   attempt(choice, 0, 20, answered({ waiting: 1 }));
   attempt(choice, 0, 25, answered({ running: 1, waiting: 1 }));
@@ -304,7 +407,7 @@ it("a backend counts as idle from the time of a request whose answer says that n
 
 describe("an attempt", () => {
   it("is under way until it ends, and its end counts once", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     const begun = choice.begin(0, 0, EXPIRY);
     choice.begin(1, 0, EXPIRY);
     expect(choice.underWay(0)).toBe(2);
@@ -317,7 +420,7 @@ describe("an attempt", () => {
   });
 
   it("is forgotten when it expires", () => {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice([0, 1]);
     choice.begin(0, 0, 100);
     expect([choice.underWay(99), choose(choice, 99)]).toEqual([1, 1]);
     expect([choice.underWay(100), choose(choice, 100)]).toEqual([0, 0]);

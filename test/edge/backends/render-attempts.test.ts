@@ -10,13 +10,23 @@ const UNAVAILABLE: FailedAttempt = { kind: "unavailable", failure: "unreachable"
 const LOST: FailedAttempt = { kind: "lost" };
 
 /** Attempts of which each ends as the script says, by backend and turn. A pause passes at once. */
-function run(script: readonly (readonly FailedAttempt[])[], now = 0) {
-  const attempts = new RenderAttempts(new BackendChoice(script.length), DEADLINE, () => 0);
+function run(
+  script: readonly (readonly FailedAttempt[])[],
+  now = 0,
+  bodyBytes = 100,
+  choice = new BackendChoice(script.keys()),
+) {
+  const attempts = new RenderAttempts(choice, DEADLINE, bodyBytes, () => 0);
   const asked: number[] = [];
+  const questions: number[] = [];
   let waited = 0;
   for (;;) {
     const step = attempts.next(now + waited);
-    if (step.kind === "busy" || step.kind === "failed") return { asked, waited, end: step };
+    if (step.kind === "busy" || step.kind === "failed") return { asked, waited, questions, end: step };
+    if (step.kind === "ask") {
+      questions.push(step.backends.length);
+      continue;
+    }
     if (step.kind === "wait") {
       waited += step.milliseconds;
       continue;
@@ -32,9 +42,50 @@ it("asks each backend before it asks one again, and pauses once before that", ()
   expect(run([[], []])).toMatchObject({ asked: [0, 1, 0, 1], waited: 250, end: { kind: "failed" } });
 });
 
-it("asks a backend at most twice, and four times in all", () => {
+it("asks a backend at most twice", () => {
   expect(run([[]]).asked).toEqual([0, 0]);
-  expect(run([[], [], [], [], []]).asked).toHaveLength(4);
+});
+
+describe("of many backends", () => {
+  const many = (failure: FailedAttempt, count = 100) => Array.from({ length: count }, () => [failure, failure]);
+
+  it.each<[string, FailedAttempt]>([
+    ["break off", { kind: "unavailable", failure: "interrupted" }],
+    ["are not backends", { kind: "unavailable", failure: "foreign" }],
+    ["find fault with the request", { kind: "refused" }],
+  ])("it tries four that %s", (_what, failure) => {
+    expect(run(many(failure)).asked).toHaveLength(4);
+  });
+
+  it("it tries all where nobody is, and then four of them again", () => {
+    const { asked, waited } = run(many(UNAVAILABLE));
+    expect([asked.length, new Set(asked).size, waited]).toEqual([104, 100, 250]);
+  });
+
+  it("it tries all that are full, and none twice", () => {
+    const { asked, waited } = run(many(FULL));
+    expect([asked.length, new Set(asked).size, waited]).toEqual([100, 100, 0]);
+  });
+
+  it("it tries four, if all were full a moment ago, and no others after the pause", () => {
+    const choice = new BackendChoice(Array(100).keys());
+    for (const backend of Array(100).keys()) {
+      choice.end(choice.begin(backend, 0, DEADLINE), 0, { kind: "full", load: null });
+    }
+    expect(run(many(FULL), 500, 100, choice).asked).toHaveLength(4);
+  });
+
+  it("it sends the bodies of four attempts, and then no more than 80 MiB in all", () => {
+    const MEBIBYTE = 1024 ** 2;
+    expect([1, 8, 20, 30].map((size) => run(many(FULL), 0, size * MEBIBYTE).asked.length)).toEqual([80, 10, 4, 4]);
+    expect(run(many(UNAVAILABLE), 0, 20 * MEBIBYTE).asked).toHaveLength(104);
+  });
+
+  it("it asks how busy they are, six at once, before it sends a body of 64 KiB or more to a second one", () => {
+    expect(run(many(FULL, 9), 0, 64 * 1024).questions).toEqual([6, 2]);
+    expect(run(many(FULL, 9), 0, 64 * 1024 - 1).questions).toEqual([]);
+    expect(run(many(UNAVAILABLE, 9), 0, 64 * 1024).questions).toEqual([]);
+  });
 });
 
 it("gives up if there are no backends", () => {
@@ -70,10 +121,11 @@ describe("an attempt without an answer is hopeless", () => {
 
   /** Backends of which the first has a request that was sent at 0, and what has been heard of them since. */
   function begun(count: number, { isOut = false, idleAt = -1, lost = 0, beganAt = 0, attemptCount = 1 }) {
-    const choice = new BackendChoice(count);
-    const attempts = new RenderAttempts(choice, DEADLINE, () => 0);
+    const choice = new BackendChoice(Array(count).keys());
+    const attempts = new RenderAttempts(choice, DEADLINE, 100, () => 0);
     for (let index = 0; index < lost; index++) attempts.fail(0, LOST);
-    for (let index = 0; index < attemptCount; index++) attempts.begin(0);
+    for (let index = 1; index < attemptCount; index++) attempts.fail(0, { kind: "unavailable", failure: "foreign" });
+    attempts.begin(0);
     if (isOut) {
       choice.end(choice.begin(0, 0, DEADLINE), 0, FAILED);
       for (const probe of choice.takeDue(0)) choice.probed(probe, 0, FAILED);
@@ -102,8 +154,8 @@ describe("an attempt without an answer is hopeless", () => {
   it("unless no further attempt would be made", () => {
     expect(begun(2, { isOut: true, lost: 1 })(1000)).toBe(false);
     expect([3, 4].map((attemptCount) => begun(2, { isOut: true, attemptCount })(1000))).toEqual([true, false]);
-    expect(begun(2, { isOut: true })(DEADLINE - 350)).toBe(true);
-    expect(begun(2, { isOut: true })(DEADLINE - 349)).toBe(false);
+    expect(begun(2, { isOut: true })(DEADLINE - 2250)).toBe(true);
+    expect(begun(2, { isOut: true })(DEADLINE - 2249)).toBe(false);
   });
 });
 
@@ -112,19 +164,19 @@ it("stops when two backends were lost while they had the request", () => {
 });
 
 it("goes on after one was lost", () => {
-  expect(run([[LOST], [], []]).asked).toHaveLength(4);
+  expect(run([[LOST], [], []]).asked).toHaveLength(6);
 });
 
 it.each([
-  ["begins an attempt 100 ms before the deadline", 100, 1],
-  ["begins none later", 99, 0],
+  ["begins an attempt two seconds before the deadline", 2000, 1],
+  ["begins none later", 1999, 0],
 ])("%s", (_what, leftMilliseconds, count) => {
   expect(run([[FULL]], DEADLINE - leftMilliseconds).asked).toHaveLength(count);
 });
 
 it.each([
-  ["pauses when an attempt fits in after the pause", 350, [0, 0]],
-  ["does not pause when none would", 349, [0]],
+  ["pauses when an attempt fits in after the pause", 2250, [0, 0]],
+  ["does not pause when none would", 2249, [0]],
 ])("%s", (_what, leftMilliseconds, asked) => {
   expect(run([[]], DEADLINE - leftMilliseconds)).toMatchObject({ asked, waited: asked.length > 1 ? 250 : 0 });
 });

@@ -12,8 +12,8 @@ type Script = (sending: Sending) => Promise<BackendAnswer<string>>;
 
 const TIME_BUDGET_MILLISECONDS = 60_000;
 
-const file: Script = async ({ sent }) => {
-  sent();
+const file: Script = async ({ taken }) => {
+  taken("all");
   return { status: 200, content: "file", retryAfter: null, load: null, answer: "file" };
 };
 const problem =
@@ -24,10 +24,10 @@ interface Outcome {
   readonly end: ForwardingEnd<string>;
   /** What became of the body, and which backends were asked, in order. */
   readonly events: readonly string[];
-  readonly choice: BackendChoice;
+  readonly choice: BackendChoice<number>;
   /** The places of the backends that were probed. None answers. */
   readonly probed: readonly number[];
-  readonly begun: readonly Attempt[];
+  readonly begun: readonly Attempt<number>[];
 }
 
 /** Asks the backends from the first to the last. */
@@ -40,14 +40,14 @@ async function forward(
 ): Promise<Outcome> {
   const events: string[] = [];
   const probed: number[] = [];
-  const begun: Attempt[] = [];
-  const choice = new (class extends BackendChoice {
-    override begin(...attempt: Parameters<BackendChoice["begin"]>): Attempt {
+  const begun: Attempt<number>[] = [];
+  const choice = new (class extends BackendChoice<number> {
+    override begin(...attempt: Parameters<BackendChoice<number>["begin"]>): Attempt<number> {
       const one = super.begin(...attempt);
       begun.push(one);
       return one;
     }
-  })(scripts.length);
+  })(scripts.keys());
   const deadline = Date.now() + timeBudgetMilliseconds;
   const timers = new Set<() => void>();
   const clock: WallClock = {
@@ -72,24 +72,25 @@ async function forward(
     withdraw: () => void events.push("withdraw"),
     offer: () => void events.push("offer"),
   };
-  const end = await tryBackends<Script, string>({
-    backends: scripts,
+  const end = await tryBackends<number, string>({
     choice,
     // Of two backends that are equally good the first by place is taken.
-    attempts: new RenderAttempts(choice, deadline, () => 0),
+    attempts: new RenderAttempts(choice, deadline, 1, () => 0),
     clock,
-    deadline,
     body,
     clientSignal,
-    send: async (script, sending) => {
-      events.push(`ask ${scripts.indexOf(script) + 1}`);
+    send: async (index, sending) => {
+      events.push(`ask ${index + 1}`);
+      const script = scripts[index];
+      if (script === undefined) throw new RangeError();
       return script(sending);
     },
-    sendProbe: async (script) => {
-      probed.push(scripts.indexOf(script));
+    sendProbe: async (index) => {
+      probed.push(index);
       throw new Error("no answer");
     },
     inBackground: () => {},
+    askLoad: async () => null,
     longestAnswerMilliseconds,
     discard: async (answer) => void events.push(`discard ${answer}`),
     report: () => {},
@@ -163,8 +164,8 @@ it.each([
 });
 
 describe("a backend that does not answer", () => {
-  const never: Script = ({ signal, sent }) => {
-    sent();
+  const never: Script = ({ signal, taken }) => {
+    taken("all");
     return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
   };
 
@@ -189,7 +190,8 @@ describe("a backend that does not answer", () => {
 
 it("remembers an attempt for a second after its deadline, because a late answer may still arrive", async () => {
   const { choice, begun } = await forward([file], [], 60_000, 200);
-  expect(begun.map(({ beganAt, expiresAt }) => expiresAt - beganAt)).toEqual([1200]);
+  // From when the body was sent, some milliseconds after the beginning.
+  expect(begun.map(({ beganAt, expiresAt }) => expiresAt - beganAt >= 1200)).toEqual([true]);
   expect(choice.underWay(Date.now())).toBe(0);
 });
 
@@ -203,13 +205,13 @@ it("an attempt whose client leaves is aborted, and does not count against its ba
     client.abort();
     return Promise.reject(new Error("aborted"));
   };
-  const { probed } = await forward([left], [], 200, 200, client.signal);
+  const { probed } = await forward([left], [], 2200, 2200, client.signal);
   expect([wasAborted, probed]).toEqual([true, []]);
 });
 
 it("ends when another request has taken the memory of the body", async () => {
-  const lost: Script = async ({ sent }) => {
-    sent();
+  const lost: Script = async ({ taken }) => {
+    taken("all");
     throw new Error("connection reset");
   };
   const { end, events } = await forward([lost, file], [new Uint8Array(1), null]);
@@ -220,7 +222,7 @@ it("ends when another request has taken the memory of the body", async () => {
 it("does not offer the body while a backend gets it, even if the previous backend then takes the rest", async () => {
   let sentLate = () => {};
   const early: Script = async (sending) => {
-    sentLate = sending.sent;
+    sentLate = () => sending.taken("all");
     return problem("render_queue_full")(sending);
   };
   const next: Script = async (sending) => {

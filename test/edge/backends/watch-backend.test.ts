@@ -17,7 +17,7 @@ function watch(deadline: number, hopelessAt = Number.POSITIVE_INFINITY): Watch {
   const clock = new StillClock();
   const givenUpAt: number[] = [];
   const probedAt: number[] = [];
-  const stop = watchBackend({
+  const { stop } = watchBackend({
     clock,
     deadline,
     probe: () => probedAt.push(clock.now()),
@@ -60,13 +60,12 @@ describe("a probe that is due", () => {
 
   /** What becomes of a backend where a render has failed, and what is reported. */
   async function probeOnce(end: () => Promise<BackendAnswer<null>>, milliseconds = 0) {
-    const choice = new BackendChoice(2);
+    const choice = new BackendChoice(["a", "b"]);
     const clock = new StillClock();
     const reports: string[] = [];
-    choice.end(choice.begin(1, 0, 1000), 0, { kind: "failed" });
+    choice.end(choice.begin("b", 0, 1000), 0, { kind: "failed" });
     let sent = 0;
     const probing = {
-      backends: ["a", "b"],
       choice,
       clock,
       sendProbe: async () => {
@@ -78,7 +77,7 @@ describe("a probe that is due", () => {
     };
     await probeDueBackends(probing);
     await probeDueBackends(probing);
-    return { isOutOfUse: choice.isOutOfUse(1), reports, sent };
+    return { isOutOfUse: choice.isOutOfUse("b"), reports, sent };
   }
 
   it.each<AnswerContent>(["file", "render_queue_full"])("shows by %s that the backend works", async (content) => {

@@ -38,6 +38,22 @@ up{origin="b:2"} 1
     expect(mergeMetrics([{ origin: "a:1", text: null }], false)).toContain('service_origin_up{origin="a:1"} 0\n');
   });
 
+  it("tell one that has never answered from one that is down", () => {
+    const merged = mergeMetrics(
+      [
+        { origin: "a", text: null, isAbsent: true },
+        { origin: "b", text: null },
+        { origin: "c", text: EXPOSITION },
+      ],
+      false,
+    );
+    expect(merged.split("\n").filter((line) => line.startsWith("service_origin"))).toEqual([
+      'service_origin_up{origin="b"} 0',
+      'service_origin_up{origin="c"} 1',
+      'service_origin_absent{origin="a"} 1',
+    ]);
+  });
+
   it("of an origin that is an edge itself keep the names of its origins under another label", () => {
     const inner = mergeMetrics([{ origin: "a", text: EXPOSITION }], false);
     const outer = mergeMetrics([{ origin: "b", text: mergeMetrics([{ origin: "edge", text: inner }], false) }], false);

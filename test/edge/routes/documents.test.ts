@@ -74,7 +74,7 @@ describe("the document of the edge", () => {
   it("has what all backends have in common, and the log names the rest once", async () => {
     const one = origin("a", WITH("chart", "letter"));
     const other = origin("b", WITH("chart", "axes"));
-    const capabilities = new CommonCapabilities([one, other]);
+    const capabilities = new CommonCapabilities({ backends: [one, other] });
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     now += 2 * MINUTE;
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
@@ -93,38 +93,16 @@ describe("the document of the edge", () => {
     expect(warnings).toHaveLength(1);
   });
 
-  it("has the characters that a family has on all backends, and none if one of them has an older version", async () => {
-    const regular = {
-      style: "normal",
-      weight: { min: 400, max: 400 },
-      stretch_percent: { min: 100, max: 100 },
-    } as const;
-    const family = { family: "Inter", variants: [regular] };
-    const saying = (code_points: string) => capabilitiesOf("0.15.1", [{ ...family, code_points }], []);
-    const older = origin("b", capabilitiesOf("0.15.1", [family], []));
-    const capabilities = new CommonCapabilities([origin("a", saying("20-7E")), older]);
-    const fonts = async () => {
-      const answer = await capabilities.answer(() => new AbortController().signal);
-      return JSON.parse(new TextDecoder().decode(answer?.body)).fonts;
-    };
-    expect(await fonts()).toEqual([family]);
-    expect(warnings).toEqual([]);
-    older.answer = () => Response.json(saying("41-FF"));
-    now += 2 * MINUTE;
-    expect(await fonts()).toEqual([{ ...family, code_points: "41-7E" }]);
-    expect(warnings).toMatchObject([{ notEverywhere: ["font Inter"] }]);
-  });
-
   it("names twenty differences and gives the number of all", async () => {
     const many = Array.from({ length: 30 }, (_, index) => `p${index}`);
-    await packagesOf(new CommonCapabilities([origin("a", WITH()), origin("b", WITH(...many))]));
+    await packagesOf(new CommonCapabilities({ backends: [origin("a", WITH()), origin("b", WITH(...many))] }));
     expect(warnings).toMatchObject([{ notEverywhereCount: 30 }]);
     expect(warnings).toHaveProperty("0.notEverywhere.length", 20);
   });
 
   it("is kept for a minute, and its entity tag is that of its content", async () => {
     const one = origin("a", WITH("chart"));
-    const capabilities = new CommonCapabilities([one]);
+    const capabilities = new CommonCapabilities({ backends: [one] });
     const first = await capabilities.answer(() => new AbortController().signal);
     now += MINUTE - 1;
     expect(await capabilities.answer(() => new AbortController().signal)).toBe(first);
@@ -143,7 +121,7 @@ describe("the document of the edge", () => {
     const one = origin("a", WITH("chart"));
     const { promise: answer, resolve } = Promise.withResolvers<Response>();
     one.answer = () => answer;
-    const capabilities = new CommonCapabilities([one]);
+    const capabilities = new CommonCapabilities({ backends: [one] });
     const requests = Array.from({ length: 10 }, () => packagesOf(capabilities));
     resolve(Response.json(WITH("chart")));
     const all = await Promise.all(requests);
@@ -165,7 +143,7 @@ describe("a gathering that never ends, because its client has left", () => {
     vi.spyOn(scheduler, "wait").mockImplementation(async () => {
       now += 20;
     });
-    await ask(new CommonCapabilities([one]));
+    await ask(new CommonCapabilities({ backends: [one] }));
     return times;
   }
 
@@ -196,7 +174,7 @@ describe("a backend that does not answer", () => {
   it("is represented by its last document for an hour, then not at all", async () => {
     const one = origin("a", WITH("chart", "letter"));
     const other = origin("b", WITH("chart"));
-    const capabilities = new CommonCapabilities([one, other]);
+    const capabilities = new CommonCapabilities({ backends: [one, other] });
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     other.answer = DOWN;
     now += 60 * MINUTE;
@@ -212,7 +190,7 @@ describe("a backend that does not answer", () => {
     const one = origin("a", WITH("chart"));
     const other = origin("b", WITH());
     other.answer = DOWN;
-    const capabilities = new CommonCapabilities([one, other]);
+    const capabilities = new CommonCapabilities({ backends: [one, other] });
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     now += 4999;
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
@@ -224,7 +202,7 @@ describe("a backend that does not answer", () => {
 
   it("leaves the last known document while all of them are down, for an hour", async () => {
     const one = origin("a", WITH("chart"));
-    const capabilities = new CommonCapabilities([one]);
+    const capabilities = new CommonCapabilities({ backends: [one] });
     await packagesOf(capabilities);
     one.answer = DOWN;
     now += 60 * MINUTE;
@@ -256,7 +234,7 @@ describe("an answer that is not a document", () => {
     const one = origin("a", WITH("chart"));
     const other = origin("b", WITH());
     other.answer = answer;
-    expect(await packagesOf(new CommonCapabilities([one, other]))).toEqual(["chart"]);
+    expect(await packagesOf(new CommonCapabilities({ backends: [one, other] }))).toEqual(["chart"]);
   });
 
   it("is not read beyond its size limit", async () => {
@@ -264,13 +242,13 @@ describe("an answer that is not a document", () => {
     const pull = (body: ReadableStreamDefaultController) => body.enqueue(new Uint8Array(MAX_CAPABILITIES_BYTES));
     const cancel = vi.fn();
     one.answer = () => new Response(new ReadableStream({ pull, cancel }));
-    expect(await packagesOf(new CommonCapabilities([one]))).toBeNull();
+    expect(await packagesOf(new CommonCapabilities({ backends: [one] }))).toBeNull();
     expect(cancel).toHaveBeenCalledOnce();
   });
 
   it("is distinguished from a document of exactly the size limit", async () => {
     const one = origin("a", WITH());
     one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
-    expect(await packagesOf(new CommonCapabilities([one]))).toEqual(["letter"]);
+    expect(await packagesOf(new CommonCapabilities({ backends: [one] }))).toEqual(["letter"]);
   });
 });

@@ -20,6 +20,7 @@ const PAGES = [
       ["/playground/missing-fonts.js", SCRIPT],
       ["/playground/pdf-viewer.css", STYLE],
       ["/playground/pdf-viewer.js", SCRIPT],
+      ["/playground/archive-worker.js", SCRIPT],
       ["/playground/schema-worker.js", SCRIPT],
       ["/playground/pdf-worker.js", SCRIPT],
       ...EXAMPLE_NAMES.map((name) => [`/playground/example-${name}.json`, "application/json"] as const),
@@ -62,6 +63,7 @@ describe.each(PAGES)("the page at $path", ({ path, routes, contentTypes, script,
   it("runs only scripts of this deployment, connects to no other and cannot be framed", async () => {
     const { headers } = await send(path);
     expect(headers.get("Referrer-Policy")).toBe("no-referrer");
+    expect(headers.get("Cross-Origin-Opener-Policy")).toBe("same-origin");
     const policy = headers.get("Content-Security-Policy") ?? "";
     const directives = new Map(policy.split("; ").map((part) => [part.split(" ")[0], part.split(" ").slice(1)]));
     expect(directives.get("default-src")).toEqual(["'none'"]);

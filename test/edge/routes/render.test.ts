@@ -118,11 +118,11 @@ describe("a valid request", () => {
     expect([answer.headers.has("Content-Disposition"), answer.headers.has("Retry-After")]).toEqual([false, false]);
   });
 
-  it("keeps the memory for its body for as long as its body and a backend may take, and ten seconds", async () => {
+  it("keeps the memory for its body for as long as its body, its upload and a backend may take, and ten seconds", async () => {
     standInBackend();
     const reserve = vi.spyOn(BodyMemory.prototype, "reserve");
     await sendRender('{"source":"x"}');
-    expect(reserve.mock.calls[0]?.[1]).toBe(130_000);
+    expect(reserve.mock.calls[0]?.[1]).toBe(255_000);
     reserve.mockRestore();
   });
 

@@ -1,0 +1,182 @@
+/**
+ * Which backends there are: those that the settings list, and those that DNS names for each service. What DNS says is asked for
+ * again while requests come. Until a later answer there is, the earlier one holds; an answer without a usable backend changes
+ * nothing, because backends that do not exist cost less than none.
+ *
+ * Clock and lookups are passed in. All times are in milliseconds.
+ */
+import {
+  type BackendAddress,
+  type BackendSources,
+  MAX_BACKENDS,
+  type ServiceName,
+  urlOfRecord,
+} from "./backend-address.ts";
+import type { SrvAnswer, SrvRecord } from "./dns-message.ts";
+
+/**
+ * How old an answer becomes before it is asked for again. Its time to live is ignored: it is for those that ask on behalf of many, and
+ * a cluster's DNS often says 30 seconds, for which a new backend would idle.
+ */
+const RENEWAL_MILLISECONDS = 2000;
+/** The pause after a lookup that was of no use. */
+const RETRY_MILLISECONDS = 1000;
+/** Another lookup begins if one has had no result for this long: workerd does not resume a request whose client has disconnected. */
+const UNANSWERED_MILLISECONDS = 1000;
+
+/** A lookup that has been handed out. */
+export interface Lookup {
+  readonly service: ServiceName;
+  readonly beganAt: number;
+}
+
+/** What a lookup has changed, for the log. */
+export interface ListChange {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  /** How many more the answer names than are used. */
+  readonly beyondLimit: number;
+}
+
+interface ServiceState {
+  /** What its last usable answer named. */
+  found: readonly FoundBackend[];
+  /** No lookup begins before this time. */
+  dueAt: number;
+  /** When the newest lookup began that has had a result. */
+  answeredAt: number;
+  /** Why the last lookup was of no use; null if it was. */
+  fault: string | null;
+  beyondLimit: number;
+}
+
+interface FoundBackend {
+  readonly url: URL;
+  /** Its names, from the shortest to the one that no other backend can have. */
+  readonly names: readonly [string, string, string];
+}
+
+export class BackendList {
+  readonly #fixed: readonly BackendAddress[];
+  readonly #services: ReadonlyMap<ServiceName, ServiceState>;
+  #addresses: readonly BackendAddress[];
+
+  constructor({ addresses, services }: BackendSources) {
+    this.#fixed = addresses;
+    this.#addresses = addresses;
+    this.#services = new Map(
+      services.map((service) => [
+        service,
+        {
+          found: [],
+          dueAt: Number.NEGATIVE_INFINITY,
+          answeredAt: Number.NEGATIVE_INFINITY,
+          fault: null,
+          beyondLimit: 0,
+        },
+      ]),
+    );
+  }
+
+  /** Whether DNS names any of them. */
+  get isRenewed(): boolean {
+    return this.#services.size > 0;
+  }
+
+  /** The same object for a backend as long as it is listed. */
+  get addresses(): readonly BackendAddress[] {
+    return this.#addresses;
+  }
+
+  /** Hands out the lookups that are to be made now, each once; `answered` must follow. */
+  takeDue(now: number): readonly Lookup[] {
+    const due: Lookup[] = [];
+    for (const [service, state] of this.#services) {
+      if (now < state.dueAt) continue;
+      state.dueAt = now + UNANSWERED_MILLISECONDS;
+      due.push({ service, beganAt: now });
+    }
+    return due;
+  }
+
+  /**
+   * Records the result of a lookup.
+   *
+   * @returns the change; a string if the lookup was of no use, and not for the same reason as the last one; null if there is nothing new.
+   */
+  answered({ service, beganAt }: Lookup, now: number, answer: SrvAnswer): ListChange | string | null {
+    const state = this.#services.get(service);
+    // A later one has had its result before.
+    if (state === undefined || beganAt < state.answeredAt) return null;
+    state.answeredAt = beganAt;
+    state.dueAt = now + (answer.kind === "records" ? RENEWAL_MILLISECONDS : RETRY_MILLISECONDS);
+    const fault = answer.kind === "records" ? null : answer.kind === "none" ? "it names no backend" : answer.cause;
+    const isNews = fault !== state.fault;
+    state.fault = fault;
+    if (answer.kind !== "records") return isNews ? fault : null;
+    const { beyondLimit } = state;
+    this.#use(service, state, answer.records);
+    const change = this.#renew();
+    const isSame = change.added.length + change.removed.length === 0 && state.beyondLimit === beyondLimit;
+    return isSame ? null : { ...change, beyondLimit: state.beyondLimit };
+  }
+
+  /** Those that are known already go first, so that the limit replaces none of them. */
+  #use(service: ServiceName, state: ServiceState, records: readonly SrvRecord[]): void {
+    const known = new Set(state.found.map(({ url }) => url.href));
+    const inOrder = byUrl(records.map((record) => foundOf(service, record))).sort((a, b) =>
+      a.url.href < b.url.href ? -1 : 1,
+    );
+    const [staying, coming] = [
+      inOrder.filter(({ url }) => known.has(url.href)),
+      inOrder.filter(({ url }) => !known.has(url.href)),
+    ];
+    const others = [...this.#services.values()].filter((other) => other !== state);
+    const room = MAX_BACKENDS - this.#fixed.length - others.reduce((sum, { found }) => sum + found.length, 0);
+    state.found = [...staying, ...coming].slice(0, Math.max(0, room));
+    state.beyondLimit = inOrder.length - state.found.length;
+  }
+
+  #renew(): Pick<ListChange, "added" | "removed"> {
+    const before = this.#addresses;
+    const found = byUrl([...this.#services.values()].flatMap((state) => state.found));
+    const known = new Map(before.map((address) => [keyOf(address), address]));
+    this.#addresses = [
+      ...this.#fixed,
+      ...nameAll(found, this.#fixed).map((address) => known.get(keyOf(address)) ?? address),
+    ];
+    const now = new Set(this.#addresses);
+    const earlier = new Set(before);
+    return {
+      added: this.#addresses.filter((address) => !earlier.has(address)).map(({ name }) => name),
+      removed: before.filter((address) => !now.has(address)).map(({ name }) => name),
+    };
+  }
+}
+
+function foundOf(service: ServiceName, record: SrvRecord): FoundBackend {
+  const [label = record.host] = record.host.split(".");
+  const name = service.prefix === null ? label : `${service.prefix}-${label}`;
+  const url = urlOfRecord(service, record);
+  return { url, names: [name, `${name}-${record.port}`, url.host] };
+}
+
+/** Each once. */
+function byUrl(found: readonly FoundBackend[]): FoundBackend[] {
+  return [...new Map(found.map((one) => [one.url.href, one])).values()];
+}
+
+/** Each gets the first of its names that no other backend has. It depends on who is listed alone, so that all edges agree. */
+function nameAll(found: readonly FoundBackend[], fixed: readonly BackendAddress[]): BackendAddress[] {
+  const taken = new Map(fixed.map(({ name }) => [name, 1]));
+  for (const name of found.flatMap(({ names }) => names)) taken.set(name, (taken.get(name) ?? 0) + 1);
+  return found.map(({ url, names }) => ({
+    kind: "url",
+    name: names.find((name) => taken.get(name) === 1) ?? url.host,
+    url,
+  }));
+}
+
+function keyOf(address: BackendAddress): string {
+  return address.kind === "url" ? `${address.name} ${address.url.href}` : address.name;
+}

@@ -1,0 +1,81 @@
+/**
+ * The backends of `backend-list.ts` as something that can be asked, and the lookups that keep the list up to date. They are made by
+ * requests, because a Worker runs for nothing else.
+ *
+ * Clock and lookups are passed in, so that the simulation can run this code.
+ */
+import type { WallClock } from "../clock.ts";
+import type { BackendAddress, BackendSources, ServiceName } from "./backend-address.ts";
+import { BackendList, type ListChange, type Lookup } from "./backend-list.ts";
+import type { SrvAnswer } from "./dns-message.ts";
+
+/** How long a request waits for the first backend. A name server that restarts is back by then. */
+const FIRST_LOOKUP_MILLISECONDS = 3000;
+/** Requests poll for it: in workerd, one request must not wake another. */
+const POLL_MILLISECONDS = 20;
+
+export interface PoolParts<Backend> {
+  readonly clock: Pick<WallClock, "now" | "wait">;
+  open(address: BackendAddress): Backend;
+  /** Never rejects. */
+  lookUp(service: ServiceName): Promise<SrvAnswer>;
+  /** Called with all backends when there are others than before. */
+  changed(backends: readonly Backend[]): void;
+  /** Reports to the operator. */
+  report(service: ServiceName, news: ListChange | string): void;
+}
+
+export class BackendPool<Backend> {
+  readonly #list: BackendList;
+  readonly #parts: PoolParts<Backend>;
+  #open: ReadonlyMap<BackendAddress, Backend> = new Map();
+
+  constructor(sources: BackendSources, parts: PoolParts<Backend>) {
+    this.#list = new BackendList(sources);
+    this.#parts = parts;
+    this.#reopen();
+  }
+
+  /** Whether there are lookups to make. */
+  get isRenewed(): boolean {
+    return this.#list.isRenewed;
+  }
+
+  /** Those that are known now. */
+  get backends(): readonly Backend[] {
+    return [...this.#open.values()];
+  }
+
+  /** Makes the lookups that are due. */
+  async renew(): Promise<void> {
+    await Promise.all(this.#list.takeDue(this.#parts.clock.now()).map((lookup) => this.#lookUp(lookup)));
+  }
+
+  /** Waits until a backend is known, for some seconds at most. */
+  async wait(): Promise<void> {
+    const { clock } = this.#parts;
+    const until = clock.now() + FIRST_LOOKUP_MILLISECONDS;
+    while (this.isRenewed && this.#open.size === 0 && clock.now() < until) {
+      await this.renew();
+      if (this.#open.size === 0) await clock.wait(POLL_MILLISECONDS);
+    }
+  }
+
+  async #lookUp(lookup: Lookup): Promise<void> {
+    const { clock, lookUp, changed, report } = this.#parts;
+    const answer = await lookUp(lookup.service);
+    const before = this.#list.addresses;
+    const news = this.#list.answered(lookup, clock.now(), answer);
+    if (news !== null) report(lookup.service, news);
+    if (this.#list.addresses === before) return;
+    this.#reopen();
+    changed(this.backends);
+  }
+
+  /** A backend that stays is the same object, by which others know it. */
+  #reopen(): void {
+    const open = this.#open;
+    const reopen = (address: BackendAddress) => open.get(address) ?? this.#parts.open(address);
+    this.#open = new Map(this.#list.addresses.map((address) => [address, reopen(address)]));
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Asks the name servers of the machine, or those of the settings, for the backends of a service. By TCP, because a Worker has no UDP.
+ */
+import { connect } from "cloudflare:sockets";
+import { inTime } from "../clock.ts";
+import { encodeQuestion, LENGTH_BYTES, parseAnswer, type SrvAnswer, type SrvQuestion } from "./dns-message.ts";
+import { fullNamesOf, type ResolverSettings } from "./name-servers.ts";
+
+/** After this time, the next server is asked. */
+const SERVER_TIMEOUT_MILLISECONDS = 2000;
+/** For all names and servers together. The next lookup begins anew. */
+const LOOKUP_TIMEOUT_MILLISECONDS = 5000;
+
+/** Never rejects. */
+export async function lookUpService(name: string, readSettings: () => Promise<ResolverSettings>): Promise<SrvAnswer> {
+  const deadline = Date.now() + LOOKUP_TIMEOUT_MILLISECONDS;
+  try {
+    const settings = await readSettings();
+    for (const fullName of fullNamesOf(name, settings)) {
+      const answer = await askServers(fullName, settings.servers, deadline);
+      if (answer.kind !== "none") return answer;
+    }
+    return { kind: "none" };
+  } catch (error) {
+    return { kind: "failed", cause: String(error) };
+  }
+}
+
+/** The answer of the first server that gives one. */
+async function askServers(name: string, servers: readonly string[], deadline: number): Promise<SrvAnswer> {
+  let answer: SrvAnswer = { kind: "failed", cause: "no name server is known" };
+  for (const server of servers) {
+    const milliseconds = Math.min(SERVER_TIMEOUT_MILLISECONDS, deadline - Date.now());
+    if (milliseconds <= 0) break;
+    answer = await askServer(server, name, milliseconds);
+    if (answer.kind !== "failed") break;
+  }
+  return answer;
+}
+
+async function askServer(server: string, name: string, milliseconds: number): Promise<SrvAnswer> {
+  const [id = 0] = crypto.getRandomValues(new Uint16Array(1));
+  const socket = connect(server);
+  // What ends the connection also ends the exchange.
+  socket.closed.catch(() => {});
+  try {
+    const answer = await inTime(exchange(socket, { name, id }), milliseconds);
+    return answer === "late" ? { kind: "failed", cause: "the name server does not answer" } : answer;
+  } catch (error) {
+    return { kind: "failed", cause: String(error) };
+  } finally {
+    socket.close().catch(() => {});
+  }
+}
+
+async function exchange(socket: Socket, question: SrvQuestion): Promise<SrvAnswer> {
+  const writing = socket.writable.getWriter().write(encodeQuestion(question));
+  // A connection that cannot be written to cannot be read from either.
+  writing.catch(() => {});
+  const reader = socket.readable.getReader();
+  let received = new Uint8Array(0);
+  // Bounded: the length that comes first has 16 bits.
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return { kind: "failed", cause: "the name server closed the connection" };
+    received = concatenate(received, value);
+    const [high, low] = received;
+    if (high === undefined || low === undefined) continue;
+    const end = LENGTH_BYTES + ((high << 8) | low);
+    if (received.length >= end) return parseAnswer(received.subarray(LENGTH_BYTES, end), question);
+  }
+}
+
+function concatenate(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const both = new Uint8Array(first.length + second.length);
+  both.set(first);
+  both.set(second, first.length);
+  return both;
+}

@@ -1,0 +1,84 @@
+/**
+ * Which name servers are asked for a name, and by which full names. The settings of the machine, `resolv.conf(5)`, are those of its
+ * other programs; on Kubernetes the kubelet writes them. No I/O.
+ */
+import { listEntries, SettingError } from "../../rules/settings.ts";
+import { isDnsName } from "./dns-message.ts";
+
+const SETTING = "SERVICE_DNS_SERVERS";
+/** As in the C library. */
+const MAX_SERVERS = 3;
+const MAX_SEARCH_DOMAINS = 6;
+const DNS_PORT = 53;
+
+export interface ResolverSettings {
+  /** Host and port, in the order in which they are tried. */
+  readonly servers: readonly string[];
+  /** The domains in which names are looked for that are not full. */
+  readonly search: readonly string[];
+  /** A name with as many dots is first taken for a full one. */
+  readonly dots: number;
+}
+
+/**
+ * The name servers of the setting, each an address or a host name, with a port if it is not 53; an empty list if it is not set.
+ *
+ * @throws SettingError when an entry is something else, or there are more than are ever asked.
+ */
+export function parseNameServers(text: string | undefined): readonly string[] {
+  const servers = listEntries(text).map((entry) => {
+    const server = parseNameServer(entry);
+    if (server !== null) return server;
+    throw new SettingError(
+      `${SETTING} must hold addresses of name servers, each with a port if it is not ${DNS_PORT}, as in 10.96.0.10 or [fd00::10]:53; "${entry}" is not one.`,
+    );
+  });
+  if (servers.length > MAX_SERVERS) throw new SettingError(`${SETTING} may name at most ${MAX_SERVERS} servers.`);
+  return servers;
+}
+
+/** The settings in the text of a `resolv.conf`. What is not understood is skipped, as programs do. */
+export function parseResolvConf(text: string): ResolverSettings {
+  const servers: string[] = [];
+  let search: string[] = [];
+  let dots = 1;
+  for (const line of text.split("\n")) {
+    const [keyword, ...values] = line
+      .replace(/[#;].*/, "")
+      .trim()
+      .split(/\s+/);
+    if (keyword === "nameserver") {
+      const [address = ""] = values;
+      // Without a port, so that the colons of an IPv6 address are its own.
+      const server = parseNameServer(address.includes(":") ? `[${address}]` : address);
+      if (server !== null) servers.push(server);
+    }
+    // The last of them counts.
+    if (keyword === "search" || keyword === "domain") search = values.map(withoutLastDot).filter(isDnsName);
+    if (keyword === "options") {
+      const value = values.findLast((option) => /^ndots:[0-9]{1,2}$/.test(option));
+      if (value !== undefined) dots = Number(value.slice("ndots:".length));
+    }
+  }
+  return { servers: servers.slice(0, MAX_SERVERS), search: search.slice(0, MAX_SEARCH_DOMAINS), dots };
+}
+
+/** The full names that a name may stand for, in the order in which they are asked for. One that ends in a dot is full. */
+export function fullNamesOf(name: string, { search, dots }: Pick<ResolverSettings, "search" | "dots">): string[] {
+  if (name.endsWith(".")) return [withoutLastDot(name)];
+  const inDomains = search.map((domain) => `${name}.${domain}`);
+  const names = name.split(".").length - 1 >= dots ? [name, ...inDomains] : [...inDomains, name];
+  return names.filter(isDnsName);
+}
+
+/** Host and port; null if the text is neither an address nor a host name. */
+function parseNameServer(text: string): string | null {
+  const [, host, port = String(DNS_PORT)] =
+    /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([1-9][0-9]{0,4}))?$/.exec(text) ?? [];
+  if (host === undefined) return null;
+  return URL.canParse(`http://${host}:${port}`) ? `${host}:${port}` : null;
+}
+
+function withoutLastDot(name: string): string {
+  return name.endsWith(".") ? name.slice(0, -1) : name;
+}
