@@ -1,8 +1,9 @@
 /**
  * `--e-invoice`: finishes the document that the service has made, with the package of docs/e-invoices.md, which is loaded only
- * then. It is a separate package because validators and rules are larger than the command itself.
+ * then. It is a separate package because few who render have invoices.
  */
 import { Option } from "@commander-js/extra-typings";
+import type { RenderedFile } from "../client/client.ts";
 import type { EInvoiceFormat, Finding, ProfileName } from "../e-invoice/e-invoice.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { formatOf, type OutputFlags } from "./output-options.ts";
@@ -27,7 +28,7 @@ const PROFILE_NAMES = [
 
 export const E_INVOICE_OPTION = new Option(
   "--e-invoice <format>",
-  "check the attached XML, and finish the PDF as an e-invoice; factur-x is also for ZUGFeRD",
+  "finish the PDF with its attached XML as an e-invoice; factur-x is also for ZUGFeRD",
 ).choices(FORMATS);
 export const PROFILE_OPTION = new Option(
   "--profile <name>",
@@ -39,17 +40,14 @@ export interface EInvoiceFlags {
   readonly profile?: keyof typeof PROFILES | undefined;
 }
 
-/** Finishes a document that the service has made. @throws InvalidEInvoiceError */
-export type FinishDocument = (
-  body: ReadableStream<Uint8Array>,
-  note: (line: string) => void,
-) => Promise<ReadableStream<Uint8Array>>;
+/** Finishes a document that the service has made. @throws InvalidEInvoiceError, and what reading the document throws */
+export type FinishDocument = (file: RenderedFile) => Promise<ReadableStream<Uint8Array>>;
 
-/** The document that the service has made is not a valid e-invoice. */
+/** The document that the service has made cannot become an e-invoice. */
 export class InvalidEInvoiceError extends CommandError {
   constructor(findings: readonly Finding[]) {
     const lines = [
-      "The e-invoice is not valid, so it was not written:",
+      "The document cannot become an e-invoice, so it was not written:",
       ...findings.map((finding) => `  ${inWords(finding)}`),
     ];
     super(lines.map(printableLine).join("\n"), EXIT_CODES.template, { findings });
@@ -83,14 +81,12 @@ export function withEInvoiceOutput<Flags extends OutputFlags & EInvoiceFlags>(fl
 export async function documentFinisher({ eInvoice: format, profile }: EInvoiceFlags): Promise<FinishDocument | null> {
   if (format === undefined) return null;
   const { finishEInvoice } = await loadPackage();
-  return async (body, note) => {
-    const pdf = new Uint8Array(await new Response(body).arrayBuffer());
-    const finished = await finishEInvoice(pdf, {
+  return async (file) => {
+    const finished = await finishEInvoice(await file.bytes(), {
       format,
       ...(profile !== undefined && { profile: PROFILES[profile] }),
     });
     if (!finished.ok) throw new InvalidEInvoiceError(finished.findings);
-    for (const warning of finished.warnings) note(printableLine(inWords(warning)));
     return new Blob([finished.pdf]).stream();
   };
 }
@@ -108,6 +104,6 @@ async function loadPackage(): Promise<typeof import("../e-invoice/e-invoice.ts")
   }
 }
 
-function inWords({ rule, severity, place, message }: Finding): string {
-  return `${severity === "warning" ? "warning, " : ""}${rule}: ${message} (${place})`;
+function inWords({ rule, place, message }: Finding): string {
+  return `${rule}: ${message} (${place})`;
 }

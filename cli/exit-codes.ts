@@ -6,7 +6,7 @@ import { ORIGINS, type Origin } from "../rules/problem.ts";
 
 export const EXIT_CODES = {
   success: 0,
-  /** Also: `vectors` found a disagreement, `doctor` found something wrong. */
+  /** Also: `doctor` found something wrong. */
   failure: 1,
   usage: 2,
   request: 3,

@@ -4,13 +4,11 @@
  */
 import { Command, CommanderError } from "@commander-js/extra-typings";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
+import { interruption } from "./interruption.ts";
 import { failedOutcome, writeJson } from "./report.ts";
 import { printable, say } from "./terminal.ts";
 import { VERSION } from "./version.ts";
 
-const interruption = new AbortController();
-process.once("SIGINT", () => interruption.abort());
-process.once("SIGTERM", () => interruption.abort());
 // Whatever reads our output may stop early: `| head` is not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
@@ -26,19 +24,13 @@ const program = new Command("document-rendering")
 
 /** How each command is added. Its code is loaded only when it is used, because a command needs only a small part of the program. */
 const COMMANDS = new Map<string, () => Promise<void>>([
-  ["render", async () => (await import("./commands/render.ts")).addRenderCommand(program, interruption.signal)],
-  ["check", async () => (await import("./commands/check.ts")).addCheckCommand(program, interruption.signal)],
-  ["test", async () => (await import("./commands/test.ts")).addTestCommand(program, interruption.signal)],
+  ["render", async () => (await import("./commands/render.ts")).addRenderCommand(program, interruption)],
+  ["check", async () => (await import("./commands/check.ts")).addCheckCommand(program, interruption)],
+  ["test", async () => (await import("./commands/test.ts")).addTestCommand(program, interruption)],
   ["init", async () => (await import("./commands/init.ts")).addInitCommand(program)],
-  [
-    "constraints",
-    async () => (await import("./commands/constraints.ts")).addConstraintsCommand(program, interruption.signal),
-  ],
-  ["vectors", async () => (await import("./commands/vectors.ts")).addVectorsCommand(program, interruption.signal)],
-  ["doctor", async () => (await import("./commands/doctor.ts")).addDoctorCommand(program, interruption.signal)],
-  ["manifest", async () => (await import("./commands/manifest.ts")).addManifestCommand(program)],
+  ["constraints", async () => (await import("./commands/constraints.ts")).addConstraintsCommand(program, interruption)],
+  ["doctor", async () => (await import("./commands/doctor.ts")).addDoctorCommand(program, interruption)],
   ["schema", async () => (await import("./commands/schema.ts")).addSchemaCommand(program)],
-  ["types", async () => (await import("./commands/types.ts")).addTypesCommand(program)],
 ]);
 
 try {
@@ -58,7 +50,7 @@ try {
 
 /** Reports an error. @returns the exit code */
 function report(error: unknown): number {
-  if (interruption.signal.aborted) {
+  if (interruption.aborted) {
     process.stderr.write("Interrupted.\n");
     return EXIT_CODES.interrupted;
   }

@@ -1,35 +1,34 @@
 /**
- * Warns of fonts and characters that neither the project nor the service has, according to the capabilities that the service
+ * Warns of font families that neither the project nor the service has, according to the capabilities that the service
  * publishes. The service itself renders such a document without a warning.
  */
-import { describeMissing, missingFonts } from "../client/missing-fonts.ts";
+import { describeMissing, missingFamilies, wantedFamilies } from "../client/missing-fonts.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import type { Project } from "./project/project.ts";
 import { serviceCapabilities } from "./service-capabilities.ts";
 import { printableLine } from "./terminal.ts";
 
 export interface FontFindings {
-  /** One sentence for each family, and one for all characters together. */
+  /** One sentence for each family. */
   readonly warnings: readonly string[];
   /** Whether the service has said which fonts it has. */
   readonly isKnown: boolean;
 }
 
-/**
- * Compares a project with the service.
- *
- * @param data JSON texts: one for each document.
- */
+/** The families that a project asks for and does not bring. */
+export function familiesWantedBy({ source, files }: Project): string[] {
+  return wantedFamilies({ source: source.toString("utf8"), files });
+}
+
+/** Compares them with those of the service. */
 export async function findMissingFonts(
-  project: Project,
-  data: readonly string[],
+  wanted: readonly string[],
   url: string,
   signal: AbortSignal,
 ): Promise<FontFindings> {
   const capabilities = await serviceCapabilities(url, signal);
   if (capabilities === null) return { warnings: [], isKnown: false };
-  const source = project.source.toString("utf8");
-  const missing = missingFonts({ source, files: project.files, data: data.join("\n") }, capabilities.fonts);
+  const missing = missingFamilies(wanted, capabilities.fonts);
   return { warnings: describeMissing(missing).map(printableLine), isKnown: true };
 }
 

@@ -68,10 +68,7 @@ export const FONT_PATH_OPTION = new Option(
 ]);
 export const PACKAGE_PATH_OPTION = new Option("--package-path <folder>", "Typst packages that the service has");
 
-export const STRICT_OPTION = new Option(
-  "--strict",
-  "fail if a font family or a character is missing, which is a warning otherwise",
-);
+export const STRICT_OPTION = new Option("--strict", "fail if a font is missing, which is a warning otherwise");
 
 /** A parser of whole numbers in a range, both ends included. */
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (value: string) => number {

@@ -1,12 +1,16 @@
 /**
  * Writes outputs so that a file under its final name is always complete: first under a temporary name beside it, then renamed.
- * So an interrupted run leaves nothing that looks finished, and the next run can tell what is done.
+ * So an interrupted run leaves nothing that looks finished, and the next run can tell what is done. It also removes what a killed run
+ * has left beside its files.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { type FileHandle, mkdir, open, realpath, rename, rm, stat } from "node:fs/promises";
+import { readlinkSync } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, realpath, rename, rm, stat, unlink } from "node:fs/promises";
+import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
+import { interruptible } from "./interruption.ts";
 import { printableLine } from "./terminal.ts";
 import { placeOf, rememberWritten, UNKNOWN_PLACE } from "./written-files.ts";
 
@@ -15,11 +19,29 @@ type Bytes = AsyncIterable<Uint8Array> | Uint8Array;
 /** Called with size and digest of all that has been written. */
 type OnWhole = (size: number, sha256: string) => Promise<void>;
 
-/** Writes a file that the command has made, and remembers it (written-files.ts). @returns what `writeNamed` returns */
-export function writeOutput(path: string, bytes: Bytes): Promise<number> {
-  return writeNamed(path, bytes, async (size, sha256) => {
-    await rememberWritten({ path: await placeOf(path), bytes: size, sha256 });
-  });
+/**
+ * Writes a file under a name that the command has made, and remembers it (written-files.ts). The folder may be anybody's, so a device, a
+ * pipe, or a link to one is not opened.
+ *
+ * @returns the number of bytes
+ */
+export async function writeOutput(path: string, bytes: Bytes): Promise<number> {
+  if (await isNoFile(path)) {
+    throw new CommandError(
+      printableLine(`${path} is a device, a pipe, or a link to one: nothing is written there. Remove it.`),
+      EXIT_CODES.failure,
+    );
+  }
+  return writeWhole(path, bytes, rememberAt(path));
+}
+
+/** Writes to the place that the caller named, and remembers it. @returns what `writeNamed` returns */
+export function writeNamedOutput(path: string, bytes: Bytes): Promise<number> {
+  return writeNamed(path, bytes, rememberAt(path));
+}
+
+function rememberAt(path: string): OnWhole {
+  return async (size, sha256) => rememberWritten({ path: await placeOf(path), bytes: size, sha256 });
 }
 
 /** Writes to the place that the caller named: a file as `writeWhole` does, and into what is no file. @returns the number of bytes */
@@ -63,10 +85,17 @@ async function isNoFile(path: string): Promise<boolean> {
  * @returns the number of bytes
  * @throws CommandError when the file cannot be written
  */
-export async function writeWhole(path: string, bytes: Bytes, onWhole?: OnWhole): Promise<number> {
-  const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString("hex")}.part`);
+export function writeWhole(path: string, bytes: Bytes, onWhole?: OnWhole): Promise<number> {
+  return interruptible(() => writeAndRename(path, bytes, onWhole));
+}
+
+async function writeAndRename(path: string, bytes: Bytes, onWhole?: OnWhole): Promise<number> {
+  const part = partName(basename(path));
+  const temporary = join(dirname(path), part);
+  ownParts.add(part);
   try {
     await mkdir(dirname(path), { recursive: true });
+    await tidyFolder(dirname(path));
     const handle = await open(temporary, "wx");
     let written: Written;
     try {
@@ -81,7 +110,68 @@ export async function writeWhole(path: string, bytes: Bytes, onWhole?: OnWhole):
   } catch (error) {
     await rm(temporary, { force: true });
     throw asCommandError(error, path);
+  } finally {
+    ownParts.delete(part);
   }
+}
+
+/**
+ * What is left of a run that was killed is told from what another run is writing by its machine and process. Containers may have the name
+ * of their machine, and each has processes of its own.
+ */
+const MACHINE = createHash("sha256").update(`${hostname()} ${processNamespace()}`).digest("hex").slice(0, 8);
+const PART_NAME = /^\..*\.([0-9a-f]{8})-([0-9]{1,10})-[0-9a-f]{12}\.part$/s;
+/** Of other machines: a run that has written nothing for so long has ended. */
+const MAX_PART_AGE_MILLISECONDS = 24 * 60 * 60 * 1000;
+/** Parts that this process is writing. A folder may have several paths, and is tidied under each of them. */
+const ownParts = new Set<string>();
+/** Folders whose abandoned parts have been removed: a run may write thousands of files into one. */
+const tidiedFolders = new Map<string, Promise<void>>();
+/** For names of any characters, in file systems that allow 255 bytes. */
+const MAX_SHOWN_CHARACTERS = 40;
+
+/** Empty where there is no /proc. */
+function processNamespace(): string {
+  try {
+    return readlinkSync("/proc/self/ns/pid");
+  } catch {
+    return "";
+  }
+}
+
+function partName(name: string): string {
+  return `.${name.slice(0, MAX_SHOWN_CHARACTERS)}.${MACHINE}-${process.pid}-${randomBytes(6).toString("hex")}.part`;
+}
+
+function tidyFolder(folder: string): Promise<void> {
+  const tidied = tidiedFolders.get(folder) ?? removeAbandonedParts(folder);
+  tidiedFolders.set(folder, tidied);
+  return tidied;
+}
+
+/** Parts with the number of this process that it does not write are of an earlier process. */
+async function removeAbandonedParts(folder: string): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const [, machine, pid] = PART_NAME.exec(name) ?? [];
+    if (pid === undefined || ownParts.has(name)) continue;
+    const path = join(folder, name);
+    const isAbandoned = machine === MACHINE ? !isRunning(Number(pid)) : await isOld(path);
+    if (isAbandoned) await unlink(path).catch(() => {});
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return pid !== process.pid && process.kill(pid, 0);
+  } catch (error) {
+    // A process of another user may not be signalled.
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+async function isOld(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => null);
+  return found !== null && Date.now() - found.mtimeMs > MAX_PART_AGE_MILLISECONDS;
 }
 
 interface Written {

@@ -5,6 +5,7 @@ import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { watch } from "chokidar";
 import { CommandError } from "./exit-codes.ts";
+import { interruptible } from "./interruption.ts";
 import { projectFolder } from "./project/folder.ts";
 import { printableLine, say } from "./terminal.ts";
 
@@ -56,7 +57,7 @@ export async function watchProject(
   const onAbort = () => wake();
   signal.addEventListener("abort", onAbort, { once: true });
   try {
-    await new Promise<void>((ready) => watcher.once("ready", ready));
+    await interruptible(() => new Promise<void>((ready) => watcher.once("ready", ready)));
     while (!signal.aborted) {
       // Nothing that comes to its place later would be noticed.
       if (isRootGone) {
@@ -70,10 +71,12 @@ export async function watchProject(
         if (!isDue) say("Watching for changes; press Ctrl+C to stop.");
         continue;
       }
-      await new Promise<void>((resume) => {
-        wake = resume;
-        if (isDue || signal.aborted) resume();
-      });
+      const changed = () =>
+        new Promise<void>((resume) => {
+          wake = resume;
+          if (isDue || signal.aborted) resume();
+        });
+      await interruptible(changed);
     }
   } finally {
     clearTimeout(settling);

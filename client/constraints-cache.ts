@@ -6,7 +6,7 @@
 import type { PublishedConstraints } from "../rules/published-rules.ts";
 import { UnexpectedResponseError } from "./errors.ts";
 import type { Answer, ServiceRequest } from "./transport.ts";
-import { parseJson, readText } from "./transport.ts";
+import { mediaType, parseJson, readText } from "./transport.ts";
 
 /** The constraints with the entity tag under which the service published them. */
 export interface StoredConstraints {
@@ -28,6 +28,8 @@ export interface ConstraintsStore {
 const MAX_AGE_SECONDS = 300;
 /** They have 90 KB with their conformance vectors. */
 const MAX_CONSTRAINTS_BYTES = 4 * 1024 * 1024;
+/** The most that any deployment can set as `max_output_bytes` (rules/limits.ts). */
+export const MAX_OUTPUT_BYTES = 512 * 1024 * 1024;
 
 interface Kept {
   readonly constraints: PublishedConstraints;
@@ -39,7 +41,13 @@ interface Kept {
 
 export type ConstraintsOutcome =
   | { readonly kind: "constraints"; readonly constraints: PublishedConstraints }
-  | Exclude<Answer, { readonly kind: "response" }>;
+  | Exclude<Answer<never>, { readonly kind: "answer" }>;
+
+interface Fetched {
+  readonly status: number;
+  readonly document: unknown;
+  readonly etag: string | null;
+}
 
 export class ConstraintsCache {
   readonly #store: ConstraintsStore | undefined;
@@ -50,12 +58,18 @@ export class ConstraintsCache {
     this.#store = store;
   }
 
+  /** The most bytes that a rendered file may have, as far as the deployment has said so lately: it may be set higher meanwhile. */
+  get maxOutputBytes(): number {
+    if (this.#kept === null || performance.now() >= this.#kept.validUntilMilliseconds) return MAX_OUTPUT_BYTES;
+    return Math.min(this.#kept.constraints.limits.max_output_bytes ?? MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES);
+  }
+
   /**
    * The constraints that are kept, or those that `send` fetches.
    *
    * @throws UnexpectedResponseError when the response is not a constraints document
    */
-  async get(send: (request: ServiceRequest) => Promise<Answer>): Promise<ConstraintsOutcome> {
+  async get(send: (request: ServiceRequest<Fetched>) => Promise<Answer<Fetched>>): Promise<ConstraintsOutcome> {
     await this.#load();
     const kept = this.#kept;
     if (kept !== null && performance.now() < kept.validUntilMilliseconds) return success(kept);
@@ -63,17 +77,20 @@ export class ConstraintsCache {
       method: "GET",
       path: "v1/constraints",
       headers: kept?.etag == null ? {} : { "If-None-Match": kept.etag },
+      read: async (response) => ({
+        status: response.status,
+        document: await readJson(response),
+        etag: response.headers.get("ETag"),
+      }),
     });
-    if (answer.kind !== "response") return answer;
-    const { response } = answer;
-    if (response.status === 304 && kept !== null) {
+    if (answer.kind !== "answer") return answer;
+    const { status, document, etag } = answer.value;
+    if (status === 304 && kept !== null) {
       kept.validUntilMilliseconds = performance.now() + MAX_AGE_SECONDS * 1000;
       return success(kept);
     }
-    const document = parseJson((await readText(response, MAX_CONSTRAINTS_BYTES)) ?? "");
-    const etag = response.headers.get("ETag");
     const fetched = await keep(document, etag, MAX_AGE_SECONDS);
-    if (fetched === null) throw new UnexpectedResponseError("The response has no constraints.", response.status);
+    if (fetched === null) throw new UnexpectedResponseError("The response has no constraints.", status);
     this.#kept = fetched;
     if (etag !== null) await this.#store?.save({ etag, document });
     return success(fetched);
@@ -86,6 +103,15 @@ export class ConstraintsCache {
     const stored = await this.#store.load();
     if (stored !== null) this.#kept ??= await keep(stored.document, stored.etag, 0);
   }
+}
+
+/** Undefined if the response is not JSON. */
+async function readJson(response: Response): Promise<unknown> {
+  if (mediaType(response.headers) === "application/json") {
+    return parseJson((await readText(response, MAX_CONSTRAINTS_BYTES)) ?? "");
+  }
+  await response.body?.cancel();
+  return undefined;
 }
 
 async function keep(document: unknown, etag: string | null, validSeconds: number): Promise<Kept | null> {

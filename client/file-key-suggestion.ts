@@ -33,11 +33,29 @@ const MAX_EXTENSION_LENGTH = 16;
  * @param taken the other keys of the request
  */
 export function suggestFileKey(name: string, taken: Iterable<string>): string {
-  const others = new Collisions(taken);
-  const suggested = others.avoid(isValidKey(name) ? name : validKey(name));
+  return suggestBeside(name, new TakenKeys(taken));
+}
+
+/** For each key that is invalid or collides with an earlier one, a valid key that does not collide. */
+export function suggestFileKeys(keys: readonly string[]): Map<string, string> {
+  const earlier = new TakenKeys([]);
+  const others = new TakenKeys(keys);
+  const better = new Map<string, string>();
+  for (const key of keys) {
+    others.delete(key);
+    const suggested = suggestBeside(key, earlier) === key ? key : suggestBeside(key, others);
+    if (suggested !== key) better.set(key, suggested);
+    earlier.add(suggested);
+    others.add(suggested);
+  }
+  return better;
+}
+
+function suggestBeside(name: string, taken: TakenKeys): string {
+  const suggested = taken.avoid(isValidKey(name) ? name : validKey(name));
   if (isValidKey(suggested)) return suggested;
   // Too long with the numbers that avoid collisions.
-  return others.avoid(`${FALLBACK_STEM}${splitSegment(suggested.split("/").at(-1) ?? "").extension}`);
+  return taken.avoid(`${FALLBACK_STEM}${splitSegment(suggested.split("/").at(-1) ?? "").extension}`);
 }
 
 function validKey(name: string): string {
@@ -47,12 +65,18 @@ function validKey(name: string): string {
   // Of an address, or of a path on a drive, only the file's own name means something in the project.
   const segments = (isElsewhere ? named.slice(-1) : named).map(validSegment);
   if (segments.length === 0) return FALLBACK_STEM;
-  while (segments.length > 1 && segments.join("/").length > KEY_RULES.max_key_length) segments.shift();
-  return segments.join("/");
+  let length = segments.reduce((sum, segment) => sum + segment.length + 1, -1);
+  let first = 0;
+  while (first < segments.length - 1 && length > KEY_RULES.max_key_length)
+    length -= (segments[first++]?.length ?? 0) + 1;
+  return segments.slice(first).join("/");
 }
 
+/** A name in an archive may be of any length. Its end has the extension. */
+const MAX_SPELLED_LENGTH = 1000;
+
 function validSegment(segment: string): string {
-  const { stem, extension } = splitSegment(spelledInAscii(segment));
+  const { stem, extension } = splitSegment(spelledInAscii(segment.slice(-MAX_SPELLED_LENGTH)));
   return fitted(replaced(stem) || FALLBACK_STEM, "", replaced(extension.slice(1)));
 }
 
@@ -87,19 +111,23 @@ function fitted(stem: string, suffix: string, extension: string): string {
   return stem.slice(0, KEY_RULES.max_segment_length - end.length) + end;
 }
 
-/** The other keys, and the folders that they are in. Case is ignored, as the rules do. */
-class Collisions {
-  readonly #files = new Set<string>();
-  readonly #folders = new Set<string>();
+/** The other keys, and the folders that they are in, each with how many there are. Case is ignored, as the rules do. */
+class TakenKeys {
+  readonly #files = new Map<string, number>();
+  readonly #folders = new Map<string, number>();
+  /** The last numbers that were tried for a name: there may be thousands of the same name. */
+  readonly #tried = new Map<string, number>();
 
   constructor(keys: Iterable<string>) {
-    for (const key of keys) {
-      const folded = key.toLowerCase();
-      this.#files.add(folded);
-      for (let at = folded.indexOf("/"); at !== -1; at = folded.indexOf("/", at + 1)) {
-        this.#folders.add(folded.slice(0, at));
-      }
-    }
+    for (const key of keys) this.add(key);
+  }
+
+  add(key: string): void {
+    this.#count(key, 1);
+  }
+
+  delete(key: string): void {
+    this.#count(key, -1);
   }
 
   /** The key with a number in each segment that collides. */
@@ -110,17 +138,34 @@ class Collisions {
       const isFile = index === segments.length - 1;
       const { stem, extension } = splitSegment(segment);
       let candidate = path + segment;
+      const name = candidate.toLowerCase();
       // Each number is taken by one key at most, so it ends.
-      for (let number = 2; this.#isTaken(candidate, isFile); number++) {
-        candidate = path + fitted(stem, `-${number}`, extension.slice(1));
+      for (let number = this.#tried.get(name) ?? 1; this.#isTaken(candidate, isFile); ) {
+        candidate = path + fitted(stem, `-${++number}`, extension.slice(1));
+        this.#tried.set(name, number - 1);
       }
       path = isFile ? candidate : `${candidate}/`;
     }
     return path;
   }
 
+  #count(key: string, change: number): void {
+    const folded = key.toLowerCase();
+    countIn(this.#files, folded, change);
+    // A folder with a longer path cannot be that of a valid key.
+    for (let at = folded.indexOf("/"); at !== -1 && at <= KEY_RULES.max_key_length; at = folded.indexOf("/", at + 1)) {
+      countIn(this.#folders, folded.slice(0, at), change);
+    }
+  }
+
   #isTaken(path: string, isFile: boolean): boolean {
     const folded = path.toLowerCase();
     return this.#files.has(folded) || (isFile && this.#folders.has(folded));
   }
+}
+
+function countIn(counts: Map<string, number>, key: string, change: number): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
 }

@@ -27,6 +27,8 @@ const DEFAULT_MAX_ATTEMPTS = 5;
 const DEFAULT_MAX_TOTAL_SECONDS = 60;
 const FIRST_BACKOFF_SECONDS = 0.5;
 const MAX_BACKOFF_SECONDS = 8;
+/** The service asks for a minute at most. Whatever asks for more than this is not waited for longer, and below zero there is no time. */
+export const MAX_RETRY_AFTER_SECONDS = 300;
 
 export interface RetryPolicy {
   readonly maxAttempts: number;
@@ -47,7 +49,7 @@ export function retryPolicy(options: RetryOptions | false = {}): RetryPolicy {
 /**
  * How long to wait before the next attempt, or null to give up.
  *
- * The wait is never shorter than `Retry-After`. A random part, which doubles with each attempt, is added, so that callers
+ * The wait is never shorter than `Retry-After`, as far as that is bounded. A random part, which doubles with each attempt, is added, so that callers
  * who were rejected together do not come back together.
  *
  * @param attempt the number of the attempt that failed, from 1
@@ -67,9 +69,18 @@ export function waitBeforeRetry(
   return elapsedSeconds + waitSeconds > policy.maxTotalSeconds ? null : waitSeconds;
 }
 
-/** The seconds of a `Retry-After` field (RFC 9110 section 10.2.3), or null. Its other form, a date, is ignored. */
+/** The seconds of a `Retry-After` field (RFC 9110 section 10.2.3), bounded, or null. Its other form, a date, is ignored. */
 export function retryAfterSeconds(field: string | null): number | null {
-  return field !== null && /^[0-9]{1,9}$/.test(field) ? Number(field) : null;
+  return field !== null && /^[0-9]+$/.test(field) ? boundedWait(Number(field)) : null;
+}
+
+/** How long a problem asks to wait, bounded; null if it does not say. */
+export function waitOfProblem({ context }: ServiceProblem): number | null {
+  return "retry_after" in context ? boundedWait(context.retry_after) : null;
+}
+
+function boundedWait(seconds: number): number {
+  return Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER_SECONDS);
 }
 
 /** Waits. It rejects with the signal's reason as soon as the signal is aborted. */

@@ -5,10 +5,9 @@
  */
 import type { PublishedConstraints } from "../rules/published-rules.ts";
 import { ConstraintsCache, type ConstraintsOutcome, type ConstraintsStore } from "./constraints-cache.ts";
-import { UnexpectedResponseError } from "./errors.ts";
 import type { LocalCheck } from "./local-check.ts";
 import { encodeRequest, type RenderRequest } from "./render-request.ts";
-import { asRenderedFile, type RenderedFile } from "./rendered-file.ts";
+import { type RenderedFile, readRenderedFile } from "./rendered-file.ts";
 import { type RetryEvent, type RetryOptions, type RetryPolicy, retryPolicy, wait, waitBeforeRetry } from "./retry.ts";
 import type { ServiceProblem } from "./service-problem.ts";
 import { type Answer, type Fetch, type ServiceRequest, Transport } from "./transport.ts";
@@ -87,14 +86,17 @@ export class ServiceClient {
       }
     }
     const answer = await this.#sendWithRetries(
-      { method: "POST", path: "v1/render", headers: { "Content-Type": "application/json" }, body },
+      {
+        method: "POST",
+        path: "v1/render",
+        headers: { "Content-Type": "application/json" },
+        body,
+        read: (response) => readRenderedFile(response, this.#constraints.maxOutputBytes, options.signal),
+      },
       options,
     );
     if (answer.kind === "problem") return { ok: false, problem: answer.problem, checkedLocally: false };
-    const file = asRenderedFile(answer.response, options.signal);
-    if (file !== null) return file;
-    await answer.response.body?.cancel();
-    throw new UnexpectedResponseError("The response is not a rendered file.", answer.response.status);
+    return answer.value;
   }
 
   /** Validates a request by the constraints of the deployment, without sending it. */
@@ -120,14 +122,14 @@ export class ServiceClient {
   }
 
   /** Sends a request until it is answered or the retries are used up. */
-  async #sendWithRetries(
-    request: ServiceRequest,
+  async #sendWithRetries<Value>(
+    request: ServiceRequest<Value>,
     { signal, onRetry }: CallOptions,
-  ): Promise<Exclude<Answer, { readonly kind: "unreachable" }>> {
+  ): Promise<Exclude<Answer<Value>, { readonly kind: "unreachable" }>> {
     const startMilliseconds = performance.now();
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#transport.send(request, signal);
-      if (answer.kind === "response") return answer;
+      if (answer.kind === "answer") return answer;
       const isRetryable = answer.kind === "unreachable" || answer.problem.origin === "capacity";
       const elapsedSeconds = (performance.now() - startMilliseconds) / 1000;
       const waitSeconds = isRetryable

@@ -1,7 +1,7 @@
 /**
  * Problems (RFC 9457) as a client gets them: a union by `code`, each with its own `context`, `origin` and `status`.
  */
-import { ORIGINS, type PROBLEMS, type ProblemContexts } from "../rules/problem.ts";
+import { type ContextMember, ORIGINS, type PROBLEMS, type ProblemContexts } from "../rules/problem.ts";
 import type { ProblemCode, ProblemDocument } from "../rules/published-rules.ts";
 
 /**
@@ -43,10 +43,6 @@ export function asLocalProblem(document: ProblemDocument): ServiceProblem {
   return problem;
 }
 
-/**
- * Checks the members that every problem has. What `context` holds follows from `code` (docs/api.md#codes), and is taken from
- * the service without a check, so that members which are added later do no harm.
- */
 function isProblemDocument(value: unknown): value is ProblemDocument {
   if (typeof value !== "object" || value === null) return false;
   return "instance" in value && typeof value.instance === "string" && isServiceProblem(value);
@@ -66,7 +62,64 @@ function isServiceProblem(value: object): value is ServiceProblem {
     "detail" in value &&
     typeof value.detail === "string" &&
     "context" in value &&
-    typeof value.context === "object" &&
-    value.context !== null
+    isContextOf(value.code, value.context)
   );
+}
+
+/** The type of each member of a `context`, which is the same in all problems. */
+const MEMBER_CHECKS: Readonly<Record<ContextMember, (value: unknown) => boolean>> = {
+  errors: (value) => Array.isArray(value) && value.every(isValidationError),
+  errors_total: Number.isFinite,
+  rule: isText,
+  key: isText,
+  count: Number.isFinite,
+  limit: Number.isFinite,
+  size: Number.isFinite,
+  path: isPath,
+  subject: (value) => value === "key" || value === "value",
+  declared_size: Number.isFinite,
+  timeout_secs: Number.isFinite,
+  retry_after: Number.isFinite,
+};
+
+/** The members that the context of a code always has. */
+const REQUIRED_MEMBERS: { readonly [Code in ProblemCode]?: readonly (keyof ProblemContexts[Code] & ContextMember)[] } =
+  {
+    unsupported_format: ["errors"],
+    invalid_template_path: ["errors"],
+    render_timeout: ["timeout_secs"],
+    request_too_large: ["limit"],
+    template_source_too_large: ["size", "limit"],
+    template_file_too_large: ["key", "size", "limit"],
+    string_too_large: ["path", "subject", "size", "limit"],
+    output_too_large: ["size", "limit"],
+    page_selection_too_large: ["count", "limit"],
+    too_many_output_files: ["limit"],
+    render_queue_full: ["retry_after"],
+  };
+
+/** Members that are added later do no harm: they are not checked, and neither are those of codes that are added later. */
+function isContextOf(code: string, context: unknown): boolean {
+  if (typeof context !== "object" || context === null || Array.isArray(context)) return false;
+  const members = new Map<string, unknown>(Object.entries(context));
+  const required = Object.entries(REQUIRED_MEMBERS).find(([known]) => known === code)?.[1] ?? [];
+  return (
+    required.every((name) => members.has(name)) &&
+    Object.entries(MEMBER_CHECKS).every(([name, isValid]) => !members.has(name) || isValid(members.get(name)))
+  );
+}
+
+function isValidationError(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return (
+    "loc" in value && isPath(value.loc) && "msg" in value && isText(value.msg) && "type" in value && isText(value.type)
+  );
+}
+
+function isPath(value: unknown): boolean {
+  return Array.isArray(value) && value.every((segment) => isText(segment) || Number.isFinite(segment));
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
 }

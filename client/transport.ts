@@ -4,23 +4,24 @@
 import { API_TOKEN_HEADER } from "../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE } from "../rules/problem.ts";
 import { ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
-import { retryAfterSeconds } from "./retry.ts";
+import { retryAfterSeconds, waitOfProblem } from "./retry.ts";
 import { asServiceProblem, type ServiceProblem } from "./service-problem.ts";
 
 /** `fetch` of any platform, or what takes its place: a service binding of a Worker, a test. */
 export type Fetch = typeof globalThis.fetch;
 
-export interface ServiceRequest {
+export interface ServiceRequest<Value> {
   readonly method: "GET" | "POST";
   /** Relative to the URL of the service. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array<ArrayBuffer>;
+  /** Reads a response that is neither a problem nor a failure. Where the connection breaks meanwhile, there is no answer. */
+  readonly read: (response: Response) => Promise<Value>;
 }
 
-export type Answer =
-  /** Neither a problem nor a failure. Its body is unread. */
-  | { readonly kind: "response"; readonly response: Response }
+export type Answer<Value> =
+  | { readonly kind: "answer"; readonly value: Value }
   | { readonly kind: "problem"; readonly problem: ServiceProblem; readonly retryAfterSeconds: number | null }
   | {
       readonly kind: "unreachable";
@@ -33,6 +34,8 @@ const GATEWAY_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** A problem of the service has a few KiB. */
 const MAX_PROBLEM_BYTES = 1024 * 1024;
+/** What the service answers is nested less than ten levels deep. */
+const MAX_JSON_DEPTH = 64;
 
 export class Transport {
   readonly #url: URL;
@@ -55,7 +58,8 @@ export class Transport {
    * @throws UnexpectedResponseError when something other than the service has answered
    * @throws the reason of `signal` when it is aborted
    */
-  async send({ method, path, headers, body }: ServiceRequest, signal: AbortSignal | undefined): Promise<Answer> {
+  async send<Value>(request: ServiceRequest<Value>, signal: AbortSignal | undefined): Promise<Answer<Value>> {
+    const { method, path, headers, body, read } = request;
     try {
       const send = this.#fetch;
       const response = await send(new URL(path, this.#url), {
@@ -66,27 +70,27 @@ export class Transport {
         ...(body !== undefined && { body }),
         ...(signal !== undefined && { signal }),
       });
+      if (response.ok || response.status === 304) return { kind: "answer", value: await read(response) };
       return await sort(response);
     } catch (cause) {
       signal?.throwIfAborted();
       if (cause instanceof UnexpectedResponseError) throw cause;
-      const error = new ServiceUnreachableError("The service could not be reached, or the connection broke.", {
-        cause,
-      });
+      const message = "The service could not be reached, or the connection broke.";
+      const error = cause instanceof ServiceUnreachableError ? cause : new ServiceUnreachableError(message, { cause });
       return { kind: "unreachable", error, retryAfterSeconds: null };
     }
   }
 }
 
-async function sort(response: Response): Promise<Answer> {
+/** Sorts a response that is no success. */
+async function sort(response: Response): Promise<Exclude<Answer<never>, { readonly kind: "answer" }>> {
   const { headers, status } = response;
-  if (response.ok || status === 304) return { kind: "response", response };
   if (mediaType(headers) === PROBLEM_MEDIA_TYPE) {
     const text = await readText(response, MAX_PROBLEM_BYTES);
     const problem = text === null ? null : asServiceProblem(parseJson(text));
     if (problem === null) throw new UnexpectedResponseError("The response is a problem from another service.", status);
-    const seconds = problem.code === "render_queue_full" ? problem.context.retry_after : null;
-    return { kind: "problem", problem, retryAfterSeconds: retryAfterSeconds(headers.get("Retry-After")) ?? seconds };
+    const seconds = retryAfterSeconds(headers.get("Retry-After")) ?? waitOfProblem(problem);
+    return { kind: "problem", problem, retryAfterSeconds: seconds };
   }
   await response.body?.cancel();
   if (GATEWAY_STATUSES.has(status)) {
@@ -125,13 +129,28 @@ export function mediaType(headers: Headers): string {
   return headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase() ?? "";
 }
 
-/** The value of a JSON text; undefined if it is not JSON. */
+/** The value of a JSON text; undefined if it is not JSON, or nested so deep that a function which walks through it could fail. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return isTooDeep(text) ? undefined : JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === '"') isInString = !isInString;
+    else if (character === "\\" && isInString) at++;
+    else if (isInString) continue;
+    else if (character === "[" || character === "{") depth++;
+    else if (character === "]" || character === "}") depth--;
+    if (depth > MAX_JSON_DEPTH) return true;
+  }
+  return false;
 }
 
 /** With a slash at its end, so that the routes are below its path. */

@@ -4,16 +4,18 @@
 const MAX_NAME_LENGTH = 100;
 
 /** The closest known name, or null if none is close. Up to three typing mistakes are close, and so is another style of name. */
-export function similarName(name: string, known: Iterable<string>): string | null {
+export function similarName(name: string, candidates: Iterable<string>): string | null {
   if (name.length > MAX_NAME_LENGTH) return null;
+  const wanted = plain(name);
   let best: string | null = null;
   // One mistake for every three letters. With one or two letters, any other name would be just as close.
   let bestDistance = Math.min(Math.floor(name.length / 3), 3) + 1;
-  for (const candidate of known) {
-    if (candidate === name) continue;
-    if (plain(candidate) === plain(name)) return candidate;
+  for (const candidate of candidates) {
+    if (candidate === name || candidate.length > MAX_NAME_LENGTH) continue;
+    const known = plain(candidate);
+    if (known === wanted) return candidate;
     if (Math.abs(candidate.length - name.length) >= bestDistance) continue;
-    const distance = distanceOf(plain(name), plain(candidate));
+    const distance = distanceOf(wanted, known);
     if (distance >= bestDistance) continue;
     best = candidate;
     bestDistance = distance;

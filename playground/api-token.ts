@@ -19,12 +19,14 @@ export type TokenState = "not set" | "set" | "rejected";
 export function connectToken(onChange: () => void) {
   const dialog = byId("token-dialog", HTMLDialogElement);
   const input = byId("token-input", HTMLInputElement);
-  const open = () => {
-    input.value = readToken();
-    dialog.showModal();
+  const offer = byId("token-offer", HTMLElement);
+  const open = (offered = "") => {
+    offer.hidden = offered === "";
+    input.value = offered || readToken();
+    if (!dialog.open) dialog.showModal();
     input.select();
   };
-  byId("token-button", HTMLButtonElement).addEventListener("click", open);
+  byId("token-button", HTMLButtonElement).addEventListener("click", () => open());
   byId("token-cancel", HTMLButtonElement).addEventListener("click", () => dialog.close());
   byId("token-forget", HTMLButtonElement).addEventListener("click", () => {
     input.value = "";
@@ -45,14 +47,23 @@ export function connectToken(onChange: () => void) {
     state.textContent = tokenState;
     state.dataset.state = tokenState;
   };
-  adoptFragment();
+  /** A link may come from anybody: a token that the tab has is replaced only if somebody saves the new one. */
+  const takeFragment = (): boolean => {
+    const token = tokenOfFragment();
+    if (token === null || token === readToken()) return false;
+    const isFirst = readToken() === "";
+    if (isFirst) writeStored("session", STORAGE_KEY, token);
+    else open(token);
+    return isFirst;
+  };
+  takeFragment();
   addEventListener("hashchange", () => {
-    if (!adoptFragment()) return;
+    if (!takeFragment()) return;
     show();
     onChange();
   });
   show();
-  return { open, show };
+  return { open: () => open(), show };
 }
 
 /** The token, or an empty string. */
@@ -60,13 +71,12 @@ export function readToken(): string {
   return readStored("session", STORAGE_KEY) ?? "";
 }
 
-/** Moves a token from the fragment of the URL into the session storage, so that it is not copied with the URL. */
-function adoptFragment(): boolean {
+/** Takes a token out of the fragment of the URL, so that it is not copied with the URL; null if there is none. */
+function tokenOfFragment(): string | null {
   const [, token] = FRAGMENT.exec(location.hash) ?? [];
-  if (token === undefined) return false;
-  writeStored("session", STORAGE_KEY, safelyDecoded(token));
+  if (token === undefined) return null;
   history.replaceState(null, "", location.pathname + location.search);
-  return true;
+  return safelyDecoded(token);
 }
 
 function safelyDecoded(text: string): string {

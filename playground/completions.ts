@@ -11,6 +11,8 @@ const ELEMENT_METHODS = new Set(["at", "first", "last", "find"]);
 /** Arrays can be long, but most have elements of the same form. */
 const MAX_ELEMENTS = 100;
 const MAX_CHAIN_CODE_UNITS = 500;
+/** Loops and closures are looked for this far before the cursor. */
+const MAX_SCANNED_CODE_UNITS = 20_000;
 
 /** @param ownKey the key of the file that is edited, from which names are relative */
 export function completionsFor(draft: () => Draft, ownKey: () => string): readonly CompletionSource[] {
@@ -23,7 +25,14 @@ function completeMember(context: CompletionContext, { data }: Pick<Draft, "data"
   const before = line.slice(Math.max(0, context.pos - from - MAX_CHAIN_CODE_UNITS), context.pos - from);
   const [, root, chain = "", typed = ""] = CHAIN.exec(before) ?? [];
   if (root === undefined) return null;
-  const path = root === "data" ? chain : pathOfVariable(context.state.sliceDoc(0, context.pos), root, chain);
+  const path =
+    root === "data"
+      ? chain
+      : pathOfVariable(
+          context.state.sliceDoc(Math.max(0, context.pos - MAX_SCANNED_CODE_UNITS), context.pos),
+          root,
+          chain,
+        );
   if (path === null) return null;
   const options = membersAt(parsed(data), path);
   return options.length === 0 ? null : { from: context.pos - typed.length, options, validFor: /^[\p{L}\p{N}_-]*$/u };

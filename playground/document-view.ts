@@ -2,11 +2,16 @@
  * Shows a rendered file in the page. An SVG is always shown as a picture, never as part of the page: it is the output of a template,
  * and only as the source of an `<img>` can it neither run nor load anything.
  */
-import { unzipSync } from "fflate";
+import type { ArchiveEntry, ArchiveFault } from "../client/archive-entries.ts";
 import { sizeInWords } from "../client/size-in-words.ts";
+import { LIMIT_SETTINGS } from "../rules/limits.ts";
 import { byId, make, makeButton } from "./elements.ts";
 import type { PdfView } from "./pdf-viewer.ts";
 import type { RenderedDocument } from "./service-call.ts";
+import { unpackArchive } from "./unpack-archive.ts";
+
+/** The most that any deployment puts into an archive. */
+const MAX_ARCHIVED_PAGES = LIMIT_SETTINGS.max_output_files.max;
 
 export class DocumentView {
   readonly #host = byId("result-document", HTMLElement);
@@ -26,18 +31,24 @@ export class DocumentView {
    *
    * @returns a summary such as "3 pages", empty if there is none; null if another file has replaced this one meanwhile
    */
-  async show({ bytes, mediaType, fileName }: RenderedDocument): Promise<string | null> {
-    this.#count++;
+  async show({ bytes, mediaType, fileName, maxBytes }: RenderedDocument): Promise<string | null> {
+    const count = ++this.#count;
     if (mediaType === "application/pdf") return this.#showPdf(bytes);
+    const bounds = { maxEntries: MAX_ARCHIVED_PAGES, maxBytes };
+    const isArchive = mediaType === "application/zip";
+    const entries = isArchive ? await unpackArchive({ archive: bytes, bounds, of: "pages" }) : null;
+    if (count !== this.#count) return null;
     const before = this.#urls;
     this.#urls = [];
     this.#pdf?.close();
     this.#pdf = null;
-    const isArchive = mediaType === "application/zip";
-    const shown = isArchive ? this.#archive(bytes) : { content: this.#picture(this.#url(bytes, mediaType), fileName) };
+    const shown =
+      entries === null
+        ? { content: this.#picture(this.#url(bytes, mediaType), fileName), summary: "" }
+        : this.#archive(entries);
     this.#host.replaceChildren(shown.content);
     for (const url of before) URL.revokeObjectURL(url);
-    return "summary" in shown ? shown.summary : "";
+    return shown.summary;
   }
 
   async #showPdf(bytes: Uint8Array): Promise<string | null> {
@@ -65,11 +76,17 @@ export class DocumentView {
   }
 
   /** The entries of an archive as a list, with one of them shown. */
-  #archive(bytes: Uint8Array): { readonly content: HTMLElement; readonly summary: string } {
-    const entries = Object.entries(unzipSync(bytes));
+  #archive(entries: readonly ArchiveEntry[] | ArchiveFault): {
+    readonly content: HTMLElement;
+    readonly summary: string;
+  } {
+    if (typeof entries === "string") {
+      const text = `The archive cannot be opened here: it is ${entries}. Download it instead.`;
+      return { content: make("p", { class: "phase" }, text), summary: "" };
+    }
     const preview = make("div", { class: "sheets" });
-    const items = entries.map(([name, content]) => {
-      const url = this.#url(content.slice(), name.endsWith(".svg") ? "image/svg+xml" : "image/png");
+    const items = entries.map(({ name, bytes: content }) => {
+      const url = this.#url(content, name.endsWith(".svg") ? "image/svg+xml" : "image/png");
       const open = makeButton(name, { class: "link-button", "aria-pressed": "false" }, () => {
         for (const each of list.querySelectorAll("button")) each.setAttribute("aria-pressed", String(each === open));
         preview.replaceChildren(this.#picture(url, name));

@@ -117,7 +117,7 @@ export function requestBytes(draft: Draft): Uint8Array<ArrayBuffer> {
   return joinedBytes(parts);
 }
 
-export function joinedBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function joinedBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

@@ -1,7 +1,8 @@
 /** Files from this machine, chosen or dropped, singly or in folders. */
 import type { Limits } from "../rules/limits.ts";
-import { folderOfArchive } from "./folder-archive.ts";
+import { folderOfEntries } from "./folder-archive.ts";
 import { belongsToProject, DATA_PATH, type FolderFile, SOURCE_PATH } from "./project-folder.ts";
+import { unpackArchive } from "./unpack-archive.ts";
 
 /** A file with the path that it had in a chosen or dropped folder. */
 export interface NamedFile {
@@ -113,6 +114,8 @@ async function readArchive({ path, file }: NamedFile, limits: Limits): Promise<R
   const bytes = await file.bytes().catch(() => null);
   if (bytes === null) return refused("it could not be read.");
   // The template, the data and the options come in addition.
-  const folder = folderOfArchive(bytes, { maxFiles: limits.effective_max_files + 3, maxBytes });
+  const maxFiles = limits.effective_max_files + 3;
+  const entries = await unpackArchive({ archive: bytes, bounds: { maxEntries: maxFiles, maxBytes }, of: "folder" });
+  const folder = folderOfEntries(entries, { maxFiles, maxBytes });
   return typeof folder === "string" ? refused(folder) : { isFolder: true, files: folder, skipped: [] };
 }

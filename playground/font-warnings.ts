@@ -1,13 +1,18 @@
-/** Loads the bundle that warns of missing fonts, once there is a document. */
+/** Asks the worker for warnings of missing fonts, once there is a document. */
+import type { DocumentParts } from "../client/missing-fonts.ts";
 import type { Draft } from "./draft.ts";
 
-/** The warnings to show; empty without a connection. Never rejects. */
-export async function fontWarnings(draft: Draft): Promise<readonly string[]> {
-  const address = "/playground/missing-fonts.js";
-  try {
-    const { missingFontWarnings }: typeof import("./missing-fonts.ts") = await import(address);
-    return await missingFontWarnings(draft);
-  } catch {
-    return [];
-  }
+/** The warnings to show; empty if there is no worker. Never rejects. */
+export function fontWarnings({ source, files }: Draft): Promise<readonly string[]> {
+  const worker = new Worker("/playground/missing-fonts.js", { type: "module" });
+  const document: DocumentParts = {
+    source,
+    files: files.map(({ key, content }) => ({ key, bytes: content.bytes() })),
+  };
+  const answer = new Promise<readonly string[]>((resolve) => {
+    worker.addEventListener("message", ({ data }: MessageEvent<readonly string[]>) => resolve(data));
+    worker.addEventListener("error", () => resolve([]));
+    worker.postMessage(document);
+  });
+  return answer.finally(() => worker.terminate());
 }

@@ -18,13 +18,18 @@ interface Container {
   index: number;
 }
 
-const TOKEN = /"(?:[^"\\\n]|\\.)*"?|[[\]{}:,]|[^\s"[\]{}:,]+/g;
+/** A longer string ends as if it were not closed: the data is not completed then. */
+const TOKEN = /"(?:[^"\\\n]+|\\.){0,10000}"?|[[\]{}:,]|[^\s"[\]{}:,]+/g;
+/** In UTF-16 code units. The whole text is read at each completion, and nobody writes a longer one by hand. */
+const MAX_LENGTH = 256 * 1024;
 
-/** The place at a position; null if nothing may be written there, such as after a value. */
+/** The place at a position; null if nothing may be written there, such as after a value, or if the text is too long to look. */
 export function placeInJson(text: string, position: number): JsonPlace | null {
+  if (text.length > MAX_LENGTH) return null;
   const stack: Container[] = [];
   let place: JsonPlace | null | undefined;
   let inside: Container | undefined;
+  let depth = 0;
   let last = "";
   for (const match of text.matchAll(TOKEN)) {
     const [token] = match;
@@ -34,6 +39,7 @@ export function placeInJson(text: string, position: number): JsonPlace | null {
     if (place === undefined && (isClosed ? end > position : end >= position) && !(isPunctuation && end === position)) {
       const from = !isPunctuation && match.index < position ? match.index : position;
       inside = stack.at(-1);
+      depth = stack.length;
       place = placeAt(stack, last, from);
       // The object may have further names up to its end.
       if (inside === undefined || place === null) return place;
@@ -44,7 +50,7 @@ export function placeInJson(text: string, position: number): JsonPlace | null {
     }
     read(stack, token, last);
     last = token;
-    if (place !== undefined && inside !== undefined && !stack.includes(inside)) break;
+    if (place !== undefined && inside !== undefined && stack.length < depth) break;
   }
   return place === undefined ? placeAt(stack, last, position) : place;
 }

@@ -244,6 +244,12 @@ function onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number
         result.showMessage("The service cannot be reached", "Check the connection, then render again.");
       }
       break;
+    case "unexpected":
+      result.showMessage(
+        "Something else answered",
+        `${outcome.message} Ask the operator what is in front of the service.`,
+      );
+      break;
     case "not sent":
       result.showMessage("Not rendered", "The page no longer waits for the service.");
   }

@@ -1,16 +1,22 @@
 /**
- * Finds fonts and characters that a draft needs and that neither the draft nor the deployment has. It is a separate bundle, loaded
- * after the first document, so that typing never waits for it.
+ * The worker that finds font families which a draft asks for and which neither the draft nor the deployment has. It is a separate file,
+ * loaded after the first document, and no work of the page waits for it, however large the draft is.
  */
-import { describeMissing, missingFonts } from "../client/missing-fonts.ts";
-import { CAPABILITIES_PATH, parseCapabilities } from "../protocol/capabilities.ts";
-import type { Draft } from "./draft.ts";
+import { type DocumentParts, describeMissing, missingFamilies, wantedFamilies } from "../client/missing-fonts.ts";
+import { readText } from "../client/transport.ts";
+import { CAPABILITIES_PATH, MAX_CAPABILITIES_BYTES, parseCapabilities } from "../protocol/capabilities.ts";
 
-/** One sentence for each family, and one for all characters; empty if the deployment does not say what it has. */
-export async function missingFontWarnings({ source, data, files }: Draft): Promise<string[]> {
+addEventListener("message", ({ data }: MessageEvent<DocumentParts>) => void answer(data));
+
+async function answer(document: DocumentParts): Promise<void> {
+  // Without a connection there are no warnings.
+  postMessage(await warningsOn(document).catch(() => []));
+}
+
+/** One sentence for each family; empty if the deployment does not say what it has. */
+async function warningsOn(document: DocumentParts): Promise<string[]> {
   const response = await fetch(CAPABILITIES_PATH);
-  const capabilities = response.ok ? parseCapabilities(await response.text()) : null;
-  if (capabilities === null) return [];
-  const parts = files.map(({ key, content }) => ({ key, bytes: content.bytes() }));
-  return describeMissing(missingFonts({ source, files: parts, data: data === "" ? null : data }, capabilities.fonts));
+  const text = response.ok ? await readText(response, MAX_CAPABILITIES_BYTES) : null;
+  const capabilities = text === null ? null : parseCapabilities(text);
+  return capabilities === null ? [] : describeMissing(missingFamilies(wantedFamilies(document), capabilities.fonts));
 }

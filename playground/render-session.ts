@@ -2,6 +2,7 @@
  * Decides when the page renders: when the user asks for it, or after a pause in typing. At most one request is under way, the latest
  * draft is rendered last, and no request is sent before the time that the service has named.
  */
+import { waitOfProblem } from "../client/retry.ts";
 import type { Draft } from "./draft.ts";
 import { callRender, type Progress, type RenderOutcome, unreachableReason, type WaitReason } from "./service-call.ts";
 
@@ -128,9 +129,8 @@ export class RenderSession {
     const next = this.#next;
     this.#next = null;
     if (outcome.kind === "document" || outcome.kind === "problem") this.#notBeforeMilliseconds = 0;
-    if (outcome.kind === "problem" && outcome.problem.code === "render_queue_full") {
-      this.#notBeforeMilliseconds = performance.now() + outcome.problem.context.retry_after * 1000;
-    }
+    const waitSeconds = outcome.kind === "problem" ? waitOfProblem(outcome.problem) : null;
+    if (waitSeconds !== null) this.#notBeforeMilliseconds = performance.now() + waitSeconds * 1000;
     const elapsedSeconds = (performance.now() - started) / 1000;
     if (run.controller.signal.reason === SUPERSEDED) {
       this.#showsWait = true;

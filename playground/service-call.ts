@@ -22,13 +22,17 @@ export interface RenderedDocument {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly mediaType: string;
   readonly fileName: string;
+  /** The bound of this file, and of what an archive unpacks to. */
+  readonly maxBytes: number;
 }
 
 export type RenderOutcome =
   | { readonly kind: "document"; readonly document: RenderedDocument }
   | { readonly kind: "problem"; readonly problem: ServiceProblem }
   | { readonly kind: "cancelled" }
-  | { readonly kind: "unreachable" };
+  | { readonly kind: "unreachable" }
+  /** Something other than the service has answered. */
+  | { readonly kind: "unexpected"; readonly message: string };
 
 /** Renders a valid draft. Failures of the network and an aborted `signal` are outcomes, and never reject. */
 export async function callRender(
@@ -38,7 +42,9 @@ export async function callRender(
   onProgress: (progress: Progress) => void,
 ): Promise<RenderOutcome> {
   try {
-    const result = await clientFor(token, requestBytes(draft)).render(
+    const keeper = keeperOf(token);
+    keeper.body = requestBytes(draft);
+    const result = await keeper.client.render(
       { source: draft.source },
       {
         signal,
@@ -57,10 +63,12 @@ export async function callRender(
       onProgress({ phase: "receiving", receivedBytes, totalBytes: result.sizeBytes });
     }
     const bytes = await new Blob(chunks).bytes();
-    return { kind: "document", document: { bytes, mediaType: result.contentType, fileName: result.filename } };
+    const { contentType: mediaType, filename: fileName, maxBytes } = result;
+    return { kind: "document", document: { bytes, mediaType, fileName, maxBytes } };
   } catch (error) {
     if (signal.aborted) return { kind: "cancelled" };
-    if (isNetworkError(error)) return { kind: "unreachable" };
+    if (error instanceof UnexpectedResponseError) return { kind: "unexpected", message: error.message };
+    if (error instanceof ServiceUnreachableError) return { kind: "unreachable" };
     throw error;
   }
 }
@@ -85,7 +93,7 @@ export type LimitsOutcome =
 /** The limits of this deployment. */
 export async function fetchLimits(token: string): Promise<LimitsOutcome> {
   try {
-    const result = await clientFor(token).constraints();
+    const result = await keeperOf(token).client.constraints();
     if (result.ok) return { kind: "limits", limits: publishedLimits(result.constraints.limits) };
     return { kind: result.problem.code === "forbidden" ? "forbidden" : "unknown" };
   } catch (error) {
@@ -94,23 +102,33 @@ export async function fetchLimits(token: string): Promise<LimitsOutcome> {
   }
 }
 
-/**
- * A client that does not validate again: the page has already validated the request by the same rules.
- *
- * @param body is sent instead of the client's own encoding of the request, so that megabytes are not encoded again for each render
- */
-function clientFor(token: string, body?: Uint8Array<ArrayBuffer>): ServiceClient {
-  return new ServiceClient({
-    url: location.origin,
-    token,
-    checkBeforeSending: false,
-    ...(body !== undefined && { fetch: (input, init) => fetch(input, { ...init, body }) }),
-  });
+interface ClientKeeper {
+  readonly token: string;
+  /** Knows the limit on outputs once it has fetched the constraints. It does not validate: the page has, by the same rules. */
+  readonly client: ServiceClient;
+  /** Sent instead of the client's own encoding of a render request, so that megabytes are not encoded again for each render. */
+  body: Uint8Array<ArrayBuffer> | undefined;
 }
 
-/** Browsers report a body that breaks off as a `TypeError`. */
+let kept: ClientKeeper | undefined;
+
+/** The client of the tab's token. At most one of its renders is under way. */
+function keeperOf(token: string): ClientKeeper {
+  if (kept?.token === token) return kept;
+  const keeper: ClientKeeper = {
+    token,
+    client: new ServiceClient({
+      url: location.origin,
+      token,
+      checkBeforeSending: false,
+      fetch: (input, init) => fetch(input, init?.method === "POST" ? { ...init, body: keeper.body ?? null } : init),
+    }),
+    body: undefined,
+  };
+  kept = keeper;
+  return keeper;
+}
+
 function isNetworkError(error: unknown): boolean {
-  return (
-    error instanceof ServiceUnreachableError || error instanceof UnexpectedResponseError || error instanceof TypeError
-  );
+  return error instanceof ServiceUnreachableError || error instanceof UnexpectedResponseError;
 }

@@ -34,7 +34,7 @@ import {
   TYPST_OPTION,
   URL_OPTION,
 } from "../options.ts";
-import { writeOutput, writeWhole } from "../output-file.ts";
+import { writeNamedOutput, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { previewPages } from "../preview/pages.ts";
 import type { PreviewServer } from "../preview/server.ts";
@@ -172,7 +172,7 @@ async function keepPages(
     const number = compiled.pages.length > 1 ? `-${String(index + 1).padStart(2, "0")}` : "";
     return flags.output ?? join(folder, `${name}${number}.${output.format}`);
   });
-  const write = flags.output === undefined ? writeWhole : writeOutput;
+  const write = flags.output === undefined ? writeWhole : writeNamedOutput;
   for (const [index, bytes] of compiled.pages.entries()) await write(paths[index] ?? "", bytes);
   return paths[0] ?? null;
 }

@@ -4,6 +4,7 @@
 import type { Command } from "@commander-js/extra-typings";
 import { LIMIT_SETTINGS, type LimitName } from "../../rules/limits.ts";
 import { EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
+import { interruptible } from "../interruption.ts";
 import { JSON_OPTION, TOKEN_FILE_OPTION, URL_OPTION, VERBOSE_OPTION } from "../options.ts";
 import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
@@ -20,7 +21,7 @@ export function addConstraintsCommand(program: Command, signal: AbortSignal): vo
     .addOption(JSON_OPTION)
     .action(async (flags) => {
       const { client, url, detailsOf } = await openService(flags);
-      const result = await client.constraints({ signal }).catch((error: unknown) => {
+      const result = await interruptible(() => client.constraints({ signal })).catch((error: unknown) => {
         throw asCommandError(error, url);
       });
       if (!result.ok) {

@@ -5,6 +5,7 @@ import { type Command, InvalidArgumentError } from "@commander-js/extra-typings"
 import type { ExaminationTarget, NamedUrl } from "../doctor/examination.ts";
 import { isHealthy, reportForPrograms, startTable, summaryInWords } from "../doctor/report.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
+import { interruptible } from "../interruption.ts";
 import { JSON_OPTION, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
 import { writeJson } from "../report.ts";
 import { locateService, type ServiceOptions, tokenFrom } from "../service-location.ts";
@@ -44,13 +45,11 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
           `${target.url}: at most ${maxRequests(target)} requests, one at a time, each at most ${flags.timeout} s\n`,
         );
       }
-      const report = await examine(target, {
-        requestMilliseconds: flags.timeout * 1000,
-        signal,
-        onResult: (result) => {
-          if (isTable) addToTable(result);
-        },
-      });
+      const onResult = (result: Parameters<typeof addToTable>[0]) => {
+        if (isTable) addToTable(result);
+      };
+      const requestMilliseconds = flags.timeout * 1000;
+      const report = await interruptible(() => examine(target, { requestMilliseconds, signal, onResult }));
       if (!isTable) writeJson(reportForPrograms(target.url.href, report));
       else if (!isQuiet) process.stdout.write(`\n${summaryInWords(report)}\n`);
       process.exitCode = isHealthy(report.checks) ? EXIT_CODES.success : EXIT_CODES.failure;

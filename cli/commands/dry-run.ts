@@ -49,7 +49,8 @@ export async function showRequest(planned: PlannedRender, flags: RenderFlags): P
     return EXIT_CODES.success;
   }
   const rows = files.map(({ part, key, encoding, bytes: size }) => [part, encoding, inBytes(size), key]);
-  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
+  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const width = (column: number) => widths[column] ?? 0;
   const lines = [
     `To ${url}`,
     ...rows.map(

@@ -6,7 +6,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import { DIALECT, SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
-import { IGNORE_FILE } from "../project/folder-files.ts";
+import { IGNORE_FILE } from "../project/ignore-rules.ts";
 import { commandToCopy, printableLine } from "../terminal.ts";
 
 const MAIN = `// The service puts the JSON of the request here as \`data\`.

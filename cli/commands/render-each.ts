@@ -1,17 +1,19 @@
 /**
  * `render --each`: one template, a document for each row of data.
  */
-
-import { documentFinisher, withEInvoiceOutput } from "../e-invoice.ts";
+import type { OutputOptions } from "../../client/render-request.ts";
+import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { dataOf, type EachDocument, readDocuments, usesNumbers } from "../each/documents.ts";
 import { writeFailures } from "../each/failures-file.ts";
+import { requireOwnFolders } from "../each/output-folders.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode, exitCodeOf } from "../exit-codes.ts";
-import { findMissingFonts, requireFonts } from "../missing-fonts.ts";
+import { interruptible } from "../interruption.ts";
+import { familiesWantedBy, findMissingFonts, requireFonts } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
 import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
-import { collectProject } from "../project/project.ts";
+import { collectProject, type Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
 import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
@@ -40,6 +42,32 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     return showRequest({ project, data, request, place: first.path, others: documents.length - 1 }, flags);
   }
   await requireValidDocuments(project, each, documents, "sent");
+  await requireOwnFolders(
+    template,
+    documents.map(({ path }) => path),
+    project.root,
+  );
+  const wanted = familiesWantedBy(project);
+  return interruptible(() =>
+    sendAll({ project, documents, output, wanted, finish }, { ...flags, source, each, output: template }, signal),
+  );
+}
+
+interface PreparedDocuments {
+  readonly project: Project;
+  readonly documents: readonly EachDocument[];
+  readonly output: OutputOptions;
+  /** The font families that the service should have. */
+  readonly wanted: readonly string[];
+  readonly finish: FinishDocument | null;
+}
+
+/** @returns the exit code */
+async function sendAll(
+  { project, documents, output, wanted, finish }: PreparedDocuments,
+  flags: EachFlags,
+  signal: AbortSignal,
+): Promise<ExitCode> {
   const progress = startProgress("Fetching the constraints");
   try {
     const notes = [...project.warnings, ...project.notes];
@@ -55,8 +83,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
       else writeProblem(asked.problem, false, more);
       return exitCodeOf(asked.problem);
     }
-    const rows = documents.map((document) => dataOf(document).text);
-    const fonts = await findMissingFonts(project, rows, service.url, signal);
+    const fonts = await findMissingFonts(wanted, service.url, signal);
     if (flags.strict) requireFonts(fonts, service.url);
     if (!flags.json) for (const warning of fonts.warnings) progress.log(`warning: ${warning}`);
     const run = new EachRun({
@@ -75,7 +102,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     const outcome = await run.perform();
     progress.stop();
     const said = { warnings: fonts.warnings, notes };
-    await reportOutcome(outcome, documents, said, { ...flags, source, each, output: template });
+    await reportOutcome(outcome, documents, said, flags);
     return outcome.exitCode;
   } finally {
     progress.stop();

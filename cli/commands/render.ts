@@ -2,9 +2,17 @@
  * `render`: sends a project to the service and writes the document that comes back.
  */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
-import { documentFinisher, E_INVOICE_OPTION, PROFILE_OPTION, withEInvoiceOutput } from "../e-invoice.ts";
-import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
-import { findMissingFonts, requireFonts } from "../missing-fonts.ts";
+import type { RenderRequest } from "../../client/render-request.ts";
+import {
+  documentFinisher,
+  E_INVOICE_OPTION,
+  type FinishDocument,
+  PROFILE_OPTION,
+  withEInvoiceOutput,
+} from "../e-invoice.ts";
+import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
+import { interruptible } from "../interruption.ts";
+import { familiesWantedBy, findMissingFonts, requireFonts } from "../missing-fonts.ts";
 import {
   ARCHIVE_OPTION,
   DATA_OPTION,
@@ -24,12 +32,12 @@ import {
   VERBOSE_OPTION,
   wholeNumber,
 } from "../options.ts";
-import { writeOutput, writeToStandardOutput } from "../output-file.ts";
+import { writeNamedOutput, writeOutput, writeToStandardOutput } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { problemDetails } from "../project/problem-details.ts";
-import { collectProject, projectName } from "../project/project.ts";
-import { readData, requestOf } from "../project/request.ts";
+import { collectProject, type Project, projectName } from "../project/project.ts";
+import { type DataText, readData, requestOf } from "../project/request.ts";
 import { sizeInLines } from "../project/request-size.ts";
 import { problemOutcome, retryInWords, writeJson, writeProblem } from "../report.ts";
 import {
@@ -114,6 +122,35 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const request = requestOf(project, data, output);
   if (flags.dryRun) return showRequest({ project, data, request, place }, flags);
   await requireValidData(project, data, "sent");
+  const wanted = familiesWantedBy(project);
+  const prepared = { project, data, request, place, wanted, finish };
+  const { exitCode, isNotCompiled } = await interruptible(() => send(prepared, flags, signal));
+  if (isNotCompiled && flags.json !== true) await offerCheck(source, outputFlags, signal);
+  return exitCode;
+}
+
+interface PreparedRender {
+  readonly project: Project;
+  readonly data: DataText | null;
+  readonly request: RenderRequest;
+  readonly place: string;
+  /** The font families that the service should have. */
+  readonly wanted: readonly string[];
+  readonly finish: FinishDocument | null;
+}
+
+interface EndedRender {
+  readonly exitCode: ExitCode;
+  /** Whether Typst has refused the template. */
+  readonly isNotCompiled: boolean;
+}
+
+/** Sends a request, and writes the document. */
+async function send(
+  { project, data, request, place, wanted, finish }: PreparedRender,
+  flags: RenderFlags,
+  signal: AbortSignal,
+): Promise<EndedRender> {
   const json = place === STANDARD_OUTPUT ? process.stderr : process.stdout;
   const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(Math.ceil(flags.timeout * 1000));
   const within = timeout === null ? signal : AbortSignal.any([signal, timeout]);
@@ -124,7 +161,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   try {
     if (!flags.json) for (const note of notes) progress.log(`note: ${note}`);
     const service = await openService(flags, {}, progress.log);
-    const asked = findMissingFonts(project, data === null ? [] : [data.text], service.url, within);
+    const asked = findMissingFonts(wanted, service.url, within);
     if (flags.strict) requireFonts(await asked, service.url);
     const result = await service.client
       .render(request, {
@@ -141,15 +178,10 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
       });
     if (result.ok) {
       progress.say(`Receiving ${place}`);
-      const note = (line: string) => (flags.json ? void notes.push(line) : progress.log(`note: ${line}`));
-      const write = async () => deliver(finish === null ? result.body : await finish(result.body, note), place);
+      const write = async () =>
+        deliver(finish === null ? result.body : await finish(result), place, flags.output !== undefined);
       const size = await write().catch((error: unknown) => {
-        throw error instanceof TypeError
-          ? new CommandError(
-              "The connection broke before the whole document had arrived. Try again.",
-              EXIT_CODES.unreachable,
-            )
-          : error;
+        throw asCommandError(error, service.url);
       });
       progress.stop();
       const { warnings } = await asked;
@@ -166,15 +198,14 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
       } as const;
       if (flags.json) writeJson(rendered, json);
       else if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(size)}`));
-      return EXIT_CODES.success;
+      return { exitCode: EXIT_CODES.success, isNotCompiled: false };
     }
     progress.stop();
     const { problem, checkedLocally } = result;
     const details = [...problemDetails(problem, project, data, request), ...service.detailsOf(problem)];
     if (flags.json) writeJson(problemOutcome(problem, checkedLocally, details), json);
     else writeProblem(problem, checkedLocally, details);
-    if (problem.code === "template_compile_failed" && !flags.json) await offerCheck(source, outputFlags, signal);
-    return exitCodeOf(problem);
+    return { exitCode: exitCodeOf(problem), isNotCompiled: problem.code === "template_compile_failed" };
   } catch (error) {
     if (!timeout?.aborted || signal.aborted) throw error;
     const message = `The document did not arrive within ${flags.timeout} s (--timeout).${lastFailure}`;
@@ -184,8 +215,9 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   }
 }
 
-function deliver(body: ReadableStream<Uint8Array>, place: string): Promise<number> {
-  return place === STANDARD_OUTPUT ? writeToStandardOutput(body) : writeOutput(place, body);
+function deliver(body: ReadableStream<Uint8Array>, place: string, isNamed: boolean): Promise<number> {
+  if (place === STANDARD_OUTPUT) return writeToStandardOutput(body);
+  return isNamed ? writeNamedOutput(place, body) : writeOutput(place, body);
 }
 
 /** Offers a way to see Typst's own message, which the service never passes on. */

@@ -5,10 +5,11 @@
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
-import { unzipSync } from "fflate";
+import { archiveEntries } from "../../client/archive-entries.ts";
+import { UnexpectedResponseError } from "../../client/client.ts";
 import { encodeRequest } from "../../client/render-request.ts";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
-import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { DEFAULT_LIMITS, LIMIT_SETTINGS } from "../../rules/limits.ts";
 import { PPI } from "../../rules/output-options.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
 import {
@@ -22,6 +23,7 @@ import {
 } from "../cases/case-files.ts";
 import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
+import { interruptible } from "../interruption.ts";
 import { compileLocally } from "../local/compile.ts";
 import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
 import { findTypstOfAnyVersion } from "../local/typst.ts";
@@ -56,6 +58,8 @@ interface TestFlags extends OperatorFlags, PageOptions {
 
 /** Enough to see each letter, and small to keep. */
 const DEFAULT_PPI = 72;
+/** The most that any deployment puts into an archive. */
+const MAX_PAGES = LIMIT_SETTINGS.max_output_files.max;
 
 export function addTestCommand(program: Command, signal: AbortSignal): void {
   program
@@ -164,18 +168,23 @@ async function localRenderer(project: Project, flags: TestFlags, signal: AbortSi
 }
 
 function remoteRenderer(project: Project, service: Service, signal: AbortSignal): Renderer {
-  return async (data, options) => {
-    const result = await service.client
-      .render(requestOf(project, data, outputOf(options)), { signal })
-      .catch((error: unknown) => {
-        throw asCommandError(error, service.url);
-      });
-    if (!result.ok) throw new CommandError(problemInWords(result.problem, result.checkedLocally), EXIT_CODES.request);
-    const entries = unzipSync(new Uint8Array(await new Response(result.body).arrayBuffer()));
-    return Object.entries(entries)
-      .sort(([left], [right]) => (left < right ? -1 : 1))
-      .map(([, bytes]) => Buffer.from(bytes));
+  const render: Renderer = async (data, options) => {
+    try {
+      const result = await service.client.render(requestOf(project, data, outputOf(options)), { signal });
+      if (!result.ok) throw new CommandError(problemInWords(result.problem, result.checkedLocally), EXIT_CODES.request);
+      const bounds = { maxEntries: MAX_PAGES, maxBytes: result.maxBytes };
+      const entries = archiveEntries(await result.bytes(), bounds, () => true);
+      if (typeof entries === "string") {
+        throw new UnexpectedResponseError(`The response is no archive of pages: it is ${entries}.`, 200);
+      }
+      return entries
+        .toSorted((left, right) => (left.name < right.name ? -1 : 1))
+        .map(({ bytes }) => Buffer.from(bytes));
+    } catch (error) {
+      throw asCommandError(error, service.url);
+    }
   };
+  return (data, options) => interruptible(() => render(data, options));
 }
 
 function outputOf({ pages, ppi = DEFAULT_PPI }: PageOptions) {

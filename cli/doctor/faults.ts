@@ -39,3 +39,7 @@ export const MIXED_RELEASES =
 export const HIGHER_BODY_LIMIT =
   "Raise its limit above max_request_body_bytes of the deployment (nginx: client_max_body_size 21m).";
 export const OTHER_RELEASE = warning`The release differs from that of this program. → ${SAME_VERSION}`;
+export const DISK_FULL = failure`The disk of the work directory is full or read-only, so renders fail.
+  → Free some space there, or set SERVICE_WORK_DIRECTORY: DiskIsShort in docs/monitoring.md.`;
+export const PROCESS_LIMIT = failure`It has nearly as many processes as its container or its user may have, so renders fail.
+  → Read its log, which names the cause: ProcessesAreShort in docs/monitoring.md.`;

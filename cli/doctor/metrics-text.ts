@@ -16,10 +16,11 @@ const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)/gy;
 export function metricsIn(exchange: Exchange): MetricSample[] {
   const text = isOk(exchange) ? exchange.body.toString("utf8") : "";
   return text.split("\n").flatMap((line) => {
-    const [, name, labelText = "", value] = SAMPLE.exec(line) ?? [];
-    if (name === undefined || Number.isNaN(Number(value))) return [];
+    const [, name, labelText = "", number = ""] = SAMPLE.exec(line) ?? [];
+    const value = Number(number.replace(/Inf$/, "Infinity"));
+    if (name === undefined || Number.isNaN(value)) return [];
     const labels = [...labelText.matchAll(LABEL)].map(([, label = "", content = ""]) => [label, content]);
-    return [{ name, labels: Object.fromEntries(labels), value: Number(value) }];
+    return [{ name, labels: Object.fromEntries(labels), value }];
   });
 }
 

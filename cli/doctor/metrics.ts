@@ -7,7 +7,17 @@ import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { type Exchange, isOk } from "./answers.ts";
 import { check, found, group, ok, skipped } from "./check.ts";
 import type { Examination } from "./examination.ts";
-import { BACKEND_LOG, EDGE_SECRETS, EDGE_SETTINGS, failure, MIXED_RELEASES, OTHER_RELEASE, warning } from "./faults.ts";
+import {
+  BACKEND_LOG,
+  DISK_FULL,
+  EDGE_SECRETS,
+  EDGE_SETTINGS,
+  failure,
+  MIXED_RELEASES,
+  OTHER_RELEASE,
+  PROCESS_LIMIT,
+  warning,
+} from "./faults.ts";
 import { type MetricSample, metricsIn, sumOf } from "./metrics-text.ts";
 import { SMALL_RENDER } from "./renders.ts";
 
@@ -16,6 +26,10 @@ const RENDERS_PER_ORIGIN = 3;
 const MAX_RENDERS = 9;
 /** The threshold of the alert QueueIsLong. */
 const MAX_WAITING_PER_SLOT = 4;
+/** With less free space than this, a backend is not ready. */
+const FULL_DISK_BYTES = 1024 ** 2;
+/** The threshold of the alert ProcessesAreShort. */
+const MAX_PROCESSES_SHARE = 0.8;
 const CLOSED_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
 
 export const METRICS = group("Origins, by the edge's metrics", "metrics", [
@@ -41,7 +55,10 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
   }),
   check("origins-up", "the edge reaches its origins, and each is a backend", {
     faults: {
-      none: failure`The edge has no origins: SERVICE_BACKEND_URLS is empty. → Set it: ${EDGE_SETTINGS}.`,
+      none: failure`The edge has no origins: SERVICE_BACKEND_URLS is empty, or DNS names none.
+        → Set it: ${EDGE_SETTINGS}; for srv: names, read the edge's log.`,
+      absent: warning`This origin has never answered the edge since that started: it does not run yet, or its entry is wrong.
+        → Start it, or check or remove its entry in SERVICE_BACKEND_URLS: ${EDGE_SETTINGS}.`,
       down: failure`The edge cannot reach this origin: it is down, or tunnel, firewall, name or certificate is wrong.
         → Ask its /health from the edge's side of the network; read its log: ${BACKEND_LOG}.`,
       "all-down": failure`The edge reaches none of its origins: all are down, or the network is. Every render fails.
@@ -55,20 +72,22 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
     },
     async run(_edge, examination) {
       const samples = samplesOf(examination, "service_origin_up");
-      if (samples.length === 0) return found("none", "no origin");
-      const origins = samples.map(originOf);
-      const down = samples.filter(({ value }) => value !== 1).map(originOf);
+      const absent = samplesOf(examination, "service_origin_absent").map(originOf);
+      const origins = [...samples.map(originOf), ...absent];
+      if (origins.length === 0) return found("none", "no origin");
+      const down = [...samples.filter(({ value }) => value !== 1).map(originOf), ...absent];
       const measured = { origins: origins.length, originsUp: origins.length - down.length };
       const seenDown = `${down.join(", ")} of ${origins.length} down`;
       if (down.length === origins.length) return found("all-down", seenDown, measured);
       const edges = new Set(examination.metrics.filter(isOfAnotherEdge).map(originOf));
       if (edges.size > 0) return found("is-edge", [...edges].join(", "), measured);
-      if (down.length > 0) return found("down", seenDown, measured);
+      if (down.length > absent.length) return found("down", seenDown, measured);
       const backends = new Set(samplesOf(examination, "service_backend_info").map(originOf));
-      const others = origins.filter((origin) => !backends.has(origin));
+      const others = samples.map(originOf).filter((origin) => !backends.has(origin));
       if (others.length > 0) return found("not-a-backend", others.join(", "), measured);
       const rejecting = examination.isWithoutOrigin ? await risingAt(examination, isRejection) : [];
       if (rejecting.length > 0) return found("rejects-token", rejecting.join(", "), measured);
+      if (absent.length > 0) return found("absent", `${absent.join(", ")} of ${origins.length}`, measured);
       return ok(origins.join(", "), measured);
     },
   }),
@@ -111,6 +130,41 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
       const off = infos.filter(({ labels }) => labels.sandbox === "none").map(originOf);
       if (off.length > 0) return found("off", off.join(", "));
       return ok([...new Set(infos.map(({ labels }) => labels.sandbox))].join(", "));
+    },
+  }),
+  check("room", "the origins have disk space and processes for renders", {
+    faults: {
+      "disk-full": DISK_FULL,
+      "disk-short": warning`The disk of the work directory has less space than renders may still use.
+        → Free some space there, or lower SERVICE_MAX_TEMP_BYTES.`,
+      "process-limit": PROCESS_LIMIT,
+    },
+    run(_edge, examination) {
+      const valuesOf = (name: string) =>
+        new Map(samplesOf(examination, `service_${name}`).map((sample) => [originOf(sample), sample.value]));
+      const [free, most, reserved, processes, max] = [
+        ...["work_directory_free_bytes", "temp_max_bytes", "temp_reserved_bytes"],
+        ...["processes", "processes_max"],
+      ].map(valuesOf);
+      if (free === undefined || free.size === 0) return skipped("no backend reports its disk");
+      const named = (isShort: (bytes: number, origin: string) => boolean) =>
+        [...free].filter(([origin, bytes]) => isShort(bytes, origin)).map(([origin]) => origin);
+      const full = named((bytes) => bytes < FULL_DISK_BYTES);
+      if (full.length > 0) return found("disk-full", `${full.join(", ")}: no space left`);
+      const crowded = [...(processes ?? [])].filter(
+        ([origin, used]) => used > MAX_PROCESSES_SHARE * (max?.get(origin) ?? Number.POSITIVE_INFINITY),
+      );
+      if (crowded.length > 0) {
+        return found(
+          "process-limit",
+          crowded.map(([origin, used]) => `${origin}: ${used} of ${max?.get(origin)}`).join(", "),
+        );
+      }
+      const short = named((bytes, origin) => bytes < (most?.get(origin) ?? 0) - (reserved?.get(origin) ?? 0));
+      if (short.length > 0) return found("disk-short", short.join(", "));
+      const least = Math.min(...free.values());
+      if (!Number.isFinite(least)) return ok("the disks have no size");
+      return ok(`${Math.floor(least / 1024 ** 2)} MiB free`, { freeDiskBytes: least });
     },
   }),
   check("slots", "the queue is short for the number of slots", {

@@ -3,12 +3,12 @@
  */
 import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { CAPABILITIES_PATH, CAPABILITIES_SCHEMA, capabilityDifferences } from "../../protocol/capabilities.ts";
-import { BACKEND_TOKEN_HEADER, LIMITS_HEADER } from "../../protocol/headers.ts";
+import { BACKEND_TOKEN_HEADER, LIMITS_HEADER, PROBLEM_CAUSE_HEADER } from "../../protocol/headers.ts";
 import { LIMIT_SETTINGS, limitsFingerprint, publishedLimits } from "../../rules/limits.ts";
 import { type Exchange, faultIn, isOk, jsonIn, outcomeOf, problemIn } from "./answers.ts";
 import { check, found, group, ok, skipped } from "./check.ts";
 import { known } from "./examination.ts";
-import { failure, OTHER_RELEASE, warning } from "./faults.ts";
+import { DISK_FULL, failure, OTHER_RELEASE, PROCESS_LIMIT, warning } from "./faults.ts";
 import { medianOf, SLOW_RENDER_MILLISECONDS } from "./latency.ts";
 import { metricsIn, sumOf } from "./metrics-text.ts";
 import { SMALL_RENDER } from "./renders.ts";
@@ -41,10 +41,15 @@ export const ORIGINS = group("Origins, asked directly", null, [
     needs: ["origin-health"],
     faults: {
       "not-ready": failure`It is stopping, or lacks SERVICE_BACKEND_TOKENS. → Wait, or set them and restart it.`,
+      "disk-full": DISK_FULL,
+      "process-limit": PROCESS_LIMIT,
     },
     outcomes: { service_unavailable: "not-ready" },
     async run(origin) {
       const exchange = await origin.get("ready");
+      const cause = exchange.kind === "answer" ? exchange.headers.get(PROBLEM_CAUSE_HEADER) : null;
+      if (cause === "disk_full") return found("disk-full", "503");
+      if (cause === "process_limit") return found("process-limit", "503");
       return isOk(exchange) ? ok("ready") : exchange;
     },
   }),

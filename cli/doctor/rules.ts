@@ -61,7 +61,7 @@ export const RULES = group("Limits and rules", "token", [
     run: (_edge, { constraints: all }) => compare(known(all).output_rules.output_rules_version, OUTPUT_RULES_VERSION),
   }),
   check("vectors", "the published vectors agree with this program", {
-    faults: { disagree: failure`Clients get wrong verdicts here. → Use one version; the command vectors shows why.` },
+    faults: { disagree: failure`Clients get wrong verdicts here. → Use one version of this program and the service.` },
     run(_edge, examination) {
       const constraints = known(examination.constraints);
       const disagreements = runVectors(constraints).length;

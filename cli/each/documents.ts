@@ -55,7 +55,10 @@ export async function readDocuments(
   const earlierRows = new Map<string, Row>();
   for (const row of rows) {
     const value = parsed(row.data);
-    const mistake = value === undefined ? `the ${row.place.replace(/ .*/, "")} is not JSON` : rowMistake(value, names);
+    const mistake =
+      value === undefined
+        ? `the ${row.place.replace(/ .*/, "")} is not JSON`
+        : rowMistake(value, names, mistakes.length < MAX_REPORTED_ROWS);
     if (mistake !== null) {
       mistakes.push(`${row.where}: ${mistake}`);
       for (const name of names) {
@@ -117,12 +120,13 @@ function parsed(text: string): unknown {
   }
 }
 
-function rowMistake(value: unknown, names: readonly string[]): string | null {
+/** @param isShown whether somebody reads it, so that what was meant is worth looking for */
+function rowMistake(value: unknown, names: readonly string[], isShown: boolean): string | null {
   for (const name of names) {
     if (NUMBER.test(name)) continue;
     const text = memberOf(value, name.split("."));
     if (text === null) {
-      const closest = similarName(name, memberNames(value));
+      const closest = isShown ? similarName(name, memberNames(value)) : null;
       return `there is no text or number for {${name}}${closest === null ? "" : `; did you mean {${closest}}?`}`;
     }
     const mistake = unsafeName(text, name);
@@ -143,7 +147,7 @@ function memberOf(value: unknown, path: readonly string[]): string | null {
   let found = value;
   for (const name of path) {
     if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return null;
-    found = new Map(Object.entries(found)).get(name);
+    found = Object.getOwnPropertyDescriptor(found, name)?.value;
   }
   return typeof found === "string" || typeof found === "number" ? String(found) : null;
 }

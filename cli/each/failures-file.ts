@@ -1,7 +1,7 @@
 /**
  * Writes the data of the documents that could not be made, as JSON Lines beside the file of `--each`, for another `--each`.
  */
-import { readFile } from "node:fs/promises";
+import { lstat, readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { writeOutput } from "../output-file.ts";
 import { STANDARD_INPUT } from "../project/folder.ts";
@@ -48,8 +48,11 @@ async function freeName(each: string): Promise<string | null> {
     const path = join(folder, `${name}.failed${number === 1 ? "" : `-${number}`}.jsonl`);
     // The file that is being read must keep the rows that have not been tried.
     if (path === join(each)) continue;
-    const bytes = await readFile(path).catch(() => null);
-    if (bytes === null || written.whatIs(await placeOf(path), bytes) === "own") return path;
+    const found = await lstat(path).catch(() => null);
+    if (found === null) return path;
+    // The folder may be anybody's: a pipe would never end, and a link may lead anywhere.
+    const bytes = found.isFile() ? await readFile(path).catch(() => null) : null;
+    if (bytes !== null && written.whatIs(await placeOf(path), bytes) === "own") return path;
   }
   return null;
 }

@@ -114,11 +114,11 @@ interface CsvRecord {
 function csvRows(text: string, name: string): Row[] {
   const records = csvRecords(text, name);
   const names = records[0]?.record.map((column) => column.trim()) ?? [];
+  const known = new Set<string>();
   for (const [index, column] of names.entries()) {
     if (column === "") throw new CommandError(`${name}:1: column ${index + 1} has no name in the header row.`);
-    if (names.indexOf(column) !== index) {
-      throw new CommandError(`${name}:1: two columns have the name ${JSON.stringify(column)}.`);
-    }
+    if (known.has(column)) throw new CommandError(`${name}:1: two columns have the name ${JSON.stringify(column)}.`);
+    known.add(column);
   }
   return records.slice(1).map(({ record, info }, index) => {
     const breaks = record.join("").split("\n").length - 1;
@@ -171,7 +171,11 @@ function isCsvRecord(value: unknown): value is CsvRecord {
 
 /** The delimiter of the header row, outside quotes; null if there is none, as in a file with one column. */
 function delimiterOf(text: string): string | null {
-  const header = firstLine(text.trimStart()).replace(/"(?:[^"]|"")*"/g, "");
+  // Of what is split at the quotes, every other part is in quotes; a doubled one adds an empty part between.
+  const header = firstLine(text.trimStart())
+    .split('"')
+    .filter((_, index) => index % 2 === 0)
+    .join("");
   const counts = DELIMITERS.map((delimiter) => header.split(delimiter).length);
   const most = Math.max(...counts);
   return most === 1 ? null : (DELIMITERS[counts.indexOf(most)] ?? null);

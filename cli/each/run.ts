@@ -7,7 +7,7 @@ import { stat } from "node:fs/promises";
 import type { ServiceProblem } from "../../client/client.ts";
 import { ServiceUnreachableError } from "../../client/client.ts";
 import type { OutputOptions, RenderRequest } from "../../client/render-request.ts";
-import { wait } from "../../client/retry.ts";
+import { MAX_RETRY_AFTER_SECONDS, wait, waitOfProblem } from "../../client/retry.ts";
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { writeOutput } from "../output-file.ts";
@@ -23,6 +23,8 @@ import { progressInWords } from "./progress.ts";
 
 /** How often one document is sent to a busy service. */
 const MAX_BUSY_ATTEMPTS = 50;
+/** Whatever the service asks for: it must not be sent all its attempts at once. */
+const MIN_BUSY_WAIT_SECONDS = 1;
 /** How often one document is sent to a service that cannot be reached. */
 const MAX_UNREACHABLE_ATTEMPTS = 4;
 const UNREACHABLE_WAIT_SECONDS = 2;
@@ -93,6 +95,7 @@ export class EachRun {
   /** Documents that are held back until it is known whether the service answers anything but 503. */
   readonly #held: EachDocument[] = [];
   #isHolding = false;
+  #hasToldOfPause = false;
   #startMilliseconds = 0;
   #made = 0;
   #present = 0;
@@ -136,7 +139,7 @@ export class EachRun {
 
   /** @param isLast whether a 503 counts as a failure now */
   async #attempt(document: EachDocument, attempt: number, isLast: boolean): Promise<void> {
-    const { service, project, output, json, timeoutSeconds, finish, progress } = this.#parts;
+    const { service, project, output, json, timeoutSeconds, finish } = this.#parts;
     if (this.#signal.aborted) return;
     if (this.#isHolding && !isLast) {
       this.#held.push(document);
@@ -149,8 +152,7 @@ export class EachRun {
       const result = await service.client.render(request, { signal });
       if (!result.ok)
         return this.#rejected({ document, attempt, isLast, request }, result.problem, result.checkedLocally);
-      const note = (line: string) => progress.log(`note: line ${document.number}: ${line}`);
-      const body = finish === null ? result.body : await finish(result.body, note);
+      const body = finish === null ? result.body : await finish(result);
       const bytes = await writeOutput(document.path, body);
       this.#made++;
       this.#pace.succeeded();
@@ -183,16 +185,12 @@ export class EachRun {
         this.#failed({ document, reason, problem: null, details: [] }, exitCode);
         return;
       }
-      // If the connection breaks while the document arrives, fetch throws a TypeError.
-      const isLost = error instanceof ServiceUnreachableError || error instanceof TypeError;
-      if (isLost && attempt < MAX_UNREACHABLE_ATTEMPTS) {
+      if (error instanceof ServiceUnreachableError && attempt < MAX_UNREACHABLE_ATTEMPTS) {
         this.#pace.refused(UNREACHABLE_WAIT_SECONDS * attempt);
         this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
         return;
       }
-      const known = asCommandError(error, service.url);
-      if (!(known instanceof CommandError)) throw error;
-      this.#stop(known);
+      this.#stop(asFatal(asCommandError(error, service.url)));
     }
     this.#showProgress();
   }
@@ -200,7 +198,9 @@ export class EachRun {
   #rejected(attempted: Attempt, problem: ServiceProblem, checkedLocally: boolean): void {
     const { document, attempt, isLast, request } = attempted;
     if (problem.origin === "capacity" && attempt < MAX_BUSY_ATTEMPTS) {
-      this.#pace.refused(problem.context.retry_after);
+      const seconds = Math.max(waitOfProblem(problem) ?? 0, MIN_BUSY_WAIT_SECONDS);
+      this.#pace.refused(seconds);
+      this.#tellOfPause(problem.context, seconds);
       this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
       this.#showProgress();
       return;
@@ -223,6 +223,15 @@ export class EachRun {
     }
     const reason = `${problem.code}: ${problem.detail}`;
     this.#failed({ document, reason, problem, details }, exitCodeOf(problem));
+  }
+
+  /** Says, once, that the pause is not as long as the service asks for. */
+  #tellOfPause(context: object, seconds: number): void {
+    const asked = "retry_after" in context ? context.retry_after : null;
+    if (this.#hasToldOfPause || asked === null || asked === seconds) return;
+    this.#hasToldOfPause = true;
+    const bounds = `${MIN_BUSY_WAIT_SECONDS} to ${MAX_RETRY_AFTER_SECONDS} s`;
+    this.#parts.progress.log(`note: the service asks for a pause of ${asked} s; it is ${seconds} s (from ${bounds}).`);
   }
 
   #failed(failure: Failure, exitCode: ExitCode): void {
@@ -298,6 +307,12 @@ export function summarise(
   }
   if (left > 0) lines.push("Run the same command again to continue.");
   say(lines.join("\n"));
+}
+
+/** An error that nobody expects ends the run, too, and leaves its trace below the summary. */
+function asFatal(error: unknown): CommandError {
+  if (error instanceof CommandError) return error;
+  return new CommandError(String(error instanceof Error ? error.stack : error), EXIT_CODES.failure);
 }
 
 async function isThere(path: string): Promise<boolean> {

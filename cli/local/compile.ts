@@ -22,6 +22,7 @@ import type { Limits } from "../../rules/limits.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
+import { interruptible } from "../interruption.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { printableLine } from "../terminal.ts";
@@ -57,12 +58,20 @@ export interface Compiled {
  * @param output of a valid request.
  * @throws CommandError when Typst cannot be started.
  */
-export async function compileLocally(
+export function compileLocally(
   project: Project,
   data: DataText | null,
   output: Output,
   local: LocalSettings,
   signal: AbortSignal,
+): Promise<Compiled> {
+  return interruptible(() => compileInFolder(project, data, { output, local, signal }));
+}
+
+async function compileInFolder(
+  project: Project,
+  data: DataText | null,
+  { output, local, signal }: Pick<RunParts, "output" | "local" | "signal">,
 ): Promise<Compiled> {
   const work = await realpath(await mkdtemp(join(tmpdir(), "document-rendering-")).catch(refuseTemporaryFolder));
   try {

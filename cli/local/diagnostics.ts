@@ -3,7 +3,7 @@
  * prelude, and names files in a temporary folder; authors need the lines of their source and their own paths.
  */
 import { styleText } from "node:util";
-import { sourceLine } from "../../compile/program-text.ts";
+import { sourceLines } from "../../compile/program-text.ts";
 
 export interface Diagnostic {
   readonly severity: "error" | "warning";
@@ -33,19 +33,22 @@ export interface DiagnosticSource {
 const STANDARD_INPUT = "<stdin>";
 const PLACE = /^(\s*┌─ )(.+):(\d+):(\d+)$/;
 const CALL = /^(\s*while .* at )(.+):(\d+):(\d+)$/;
+/** A longer line quotes text of the document, and names no place. */
+const MAX_PLACE_LENGTH = 10_000;
 const GUTTER = /^(\s*)(\d+)( │.*)$/;
 
 /** Rewrites the text of Typst's standard error line by line. Lines that it does not recognise stay unchanged. */
 export function rewriteDiagnostics(text: string, from: DiagnosticSource): string {
+  const sourceLine = sourceLines(from.source);
   let isInSource = false;
   const rewritePlace = (file: string, line: string): [string, string] => {
     if (file !== STANDARD_INPUT) return [file.startsWith("@") ? file : from.shownPath(file), line];
-    return [from.sourceName, String(sourceLine(from.source, Number(line)))];
+    return [from.sourceName, String(sourceLine(Number(line)))];
   };
   return text
     .split("\n")
     .map((line) => {
-      const place = PLACE.exec(line) ?? CALL.exec(line);
+      const place = line.length > MAX_PLACE_LENGTH ? null : (PLACE.exec(line) ?? CALL.exec(line));
       if (place !== null) {
         const [, before = "", file = "", number = "", column = ""] = place;
         if (PLACE.test(line)) isInSource = file === STANDARD_INPUT;
@@ -54,7 +57,7 @@ export function rewriteDiagnostics(text: string, from: DiagnosticSource): string
       const gutter = isInSource ? GUTTER.exec(line) : null;
       if (gutter !== null) {
         const [, before = "", number = "", rest = ""] = gutter;
-        return `${before}${String(sourceLine(from.source, Number(number))).padStart(number.length)}${rest}`;
+        return `${before}${String(sourceLine(Number(number))).padStart(number.length)}${rest}`;
       }
       return line.replaceAll(from.compiledIn, from.root);
     })
@@ -63,7 +66,12 @@ export function rewriteDiagnostics(text: string, from: DiagnosticSource): string
 
 /** Parses the diagnostics in the result of `rewriteDiagnostics`. */
 export function parseDiagnostics(text: string): Diagnostic[] {
-  const found: { -readonly [Member in keyof Diagnostic]: Diagnostic[Member] }[] = [];
+  const found: (Omit<Diagnostic, "file" | "line" | "column" | "hints"> & {
+    file: string | null;
+    line: number | null;
+    column: number | null;
+    hints: string[];
+  })[] = [];
   for (const line of text.split("\n")) {
     const head = /^(error|warning): (.*)$/.exec(line);
     if (head !== null) {
@@ -73,14 +81,14 @@ export function parseDiagnostics(text: string): Diagnostic[] {
     }
     const last = found.at(-1);
     if (last === undefined) continue;
-    const place = PLACE.exec(line);
+    const place = line.length > MAX_PLACE_LENGTH ? null : PLACE.exec(line);
     if (place !== null && last.file === null) {
       last.file = place[2] ?? null;
       last.line = Number(place[3]);
       last.column = Number(place[4]);
     }
     const hint = /^\s*= hint: (.*)$/.exec(line);
-    if (hint !== null) last.hints = [...last.hints, hint[1] ?? ""];
+    if (hint !== null) last.hints.push(hint[1] ?? "");
   }
   return found;
 }

@@ -10,14 +10,18 @@ import type { Diagnostic } from "./diagnostics.ts";
 const MISSING_MEMBER = /does not (?:contain key|have a field|contain field)s? "([^"]+)"/;
 /** Data may be of any size. The first members are enough for suggestions. */
 const MAX_MEMBERS = 10_000;
+/** A template may misspell any number of names. */
+const MAX_HINTS = 20;
+/** Values in which members are looked for. */
+const MAX_LOOKED_AT = 100_000;
 
 /** One sentence for each missing member whose name resembles one in the data. */
 export function memberHints(diagnostics: readonly Diagnostic[], data: DataText | null): string[] {
   if (data === null) return [];
-  const wrong = diagnostics.flatMap(({ message }) => MISSING_MEMBER.exec(message)?.[1] ?? []);
-  if (wrong.length === 0) return [];
+  const wrong = new Set(diagnostics.flatMap(({ message }) => MISSING_MEMBER.exec(message)?.[1] ?? []));
+  if (wrong.size === 0) return [];
   const members = memberNames(JSON.parse(data.text));
-  return wrong.flatMap((name) => {
+  return [...wrong].slice(0, MAX_HINTS).flatMap((name) => {
     const closest = similarName(name, members);
     return closest === null ? [] : [printableLine(`The data has no member "${name}". Did you mean "${closest}"?`)];
   });
@@ -26,11 +30,13 @@ export function memberHints(diagnostics: readonly Diagnostic[], data: DataText |
 /** The names of all members, at any depth. */
 function memberNames(data: unknown): string[] {
   const names = new Set<string>();
-  const queue: unknown[] = [data];
-  for (let next = queue.shift(); next !== undefined && names.size < MAX_MEMBERS; next = queue.shift()) {
+  const found: unknown[] = [data];
+  for (let index = 0; index < found.length && names.size < MAX_MEMBERS; index++) {
+    const next = found[index];
     if (typeof next !== "object" || next === null) continue;
-    if (!Array.isArray(next)) for (const name of Object.keys(next)) names.add(name);
-    if (queue.length < MAX_MEMBERS) queue.push(...Object.values(next).slice(0, MAX_MEMBERS));
+    if (!Array.isArray(next)) for (const name of Object.keys(next).slice(0, MAX_MEMBERS)) names.add(name);
+    const room = MAX_LOOKED_AT - found.length;
+    if (room > 0) found.push(...Object.values(next).slice(0, Math.min(room, MAX_MEMBERS)));
   }
   return [...names];
 }

@@ -1,14 +1,13 @@
 /**
- * Finds the fonts, characters and packages that a project needs and this machine lacks, and whether the service has them. `check`
+ * Finds the fonts, characters and packages that a project needs and this machine lacks, and whether the service has them, which it does
+ * not say of characters. `check`
  * compiles with what this machine has, so a document may fail only here, or look different.
  */
 import { isUtf8 } from "node:buffer";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { charactersInWords } from "../../client/missing-fonts.ts";
 import { importedPackages } from "../../compile/package-imports.ts";
 import type { Capabilities } from "../../protocol/capabilities.ts";
-import { hasCodePoint, parseCodePoints } from "../../protocol/code-points.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
 import type { Project } from "../project/project.ts";
@@ -23,6 +22,8 @@ import type { Diagnostic } from "./diagnostics.ts";
 const PROBE: Output = { format: "pdf", filename: null, version: null, standards: ["a-3b"], pages: null };
 const UNDISPLAYABLE = /the text `"(.*)"` could not be displayed with font/u;
 const UNKNOWN_FAMILY = /^unknown font family: (.*)$/;
+/** Of a longer message, the beginning says enough. */
+const MAX_MESSAGE_LENGTH = 10_000;
 /** What can put characters beyond ASCII on a page: the characters, their names, other languages, packages. Every font has ASCII. */
 const BEYOND_ASCII = /[^\0-\x7f]|\\u|\b(?:emoji|sym|lang)\b|from-unicode|"@/;
 
@@ -96,7 +97,7 @@ function mayLackCharacters({ source, files }: Project, data: DataText | null): b
 function charactersIn(diagnostics: readonly Diagnostic[]): MissingCharacter[] {
   const found = new Map<string, MissingCharacter>();
   for (const { message, file, line } of diagnostics) {
-    const [, text = ""] = UNDISPLAYABLE.exec(message) ?? [];
+    const [, text = ""] = UNDISPLAYABLE.exec(message.slice(0, MAX_MESSAGE_LENGTH)) ?? [];
     const plain = text.replace(/\\u\{([0-9a-f]+)\}/g, (_, hex: string) =>
       String.fromCodePoint(Number.parseInt(hex, 16)),
     );
@@ -130,23 +131,11 @@ function inSentences(missing: MissingHere, service: Capabilities | null): Missin
     if (packages.has(name)) notes.push(onlyThere(name, "--package-path"));
     else if (service !== null) notes.push(`Neither the service nor this machine has ${name}.`);
   }
-  const { there, nowhere, who } = splitByService(missing.characters, service);
-  if (there.length > 0) notes.push(onlyThere(`a font with ${inWords(there)}`, "--font-path"));
-  if (nowhere.length > 0) warnings.push(`No font ${who}has ${inWords(nowhere)}: Typst shows empty boxes instead.`);
+  const { characters } = missing;
+  if (characters.length > 0) {
+    warnings.push(`No font of this machine has ${inWords(characters)}: Typst shows empty boxes instead.`);
+  }
   return { notes, warnings };
-}
-
-/** The characters that the service has, and the others. `who` limits the claim to this machine if the service's fonts are unknown. */
-function splitByService(characters: readonly MissingCharacter[], service: Capabilities | null) {
-  const sets = service?.fonts.map(({ code_points }) => parseCodePoints(code_points ?? "-"));
-  const known = sets?.filter((set) => set !== null) ?? [];
-  const has = ({ character }: MissingCharacter) =>
-    known.some((set) => hasCodePoint(set, character.codePointAt(0) ?? 0));
-  return {
-    there: characters.filter(has),
-    nowhere: characters.filter((character) => !has(character)),
-    who: sets !== undefined && known.length === sets.length ? "" : "of this machine ",
-  };
 }
 
 function onlyThere(what: string, option: string): string {
@@ -157,4 +146,19 @@ function inWords(missing: readonly MissingCharacter[]): string {
   const [first] = missing;
   const place = first?.file == null ? "" : `, first in ${first.file}:${first.line}`;
   return `${charactersInWords(missing.map(({ character }) => character))}${place}`;
+}
+
+/** More would fill the screen: a text in a script that has no font has hundreds. */
+const MAX_NAMED = 10;
+
+/** The first few with their code points, and how many more there are. */
+function charactersInWords(characters: readonly string[]): string {
+  const more = characters.length > MAX_NAMED ? ` and ${characters.length - MAX_NAMED} more` : "";
+  return `${characters.slice(0, MAX_NAMED).map(nameOfCharacter).join(", ")}${more}`;
+}
+
+/** The character and its code point: many of them cannot be seen, least of all where their font is missing. */
+function nameOfCharacter(character: string): string {
+  const codePoint = character.codePointAt(0) ?? 0;
+  return `${/\p{M}/u.test(character) ? `◌${character}` : character} (U+${codePoint.toString(16).toUpperCase().padStart(4, "0")})`;
 }

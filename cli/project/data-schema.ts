@@ -16,6 +16,10 @@ import { OUT_OF_TIME, withinSeconds } from "./time-limit.ts";
 
 /** Far longer than any reasonable data takes: a regular expression or reference that takes longer would probably never end. */
 const MAX_JUDGE_SECONDS = 10;
+/** In addition, for each row of `--each`; an ordinary one takes far less than a millisecond. */
+const MAX_SECONDS_PER_ROW = 0.01;
+/** Far longer than any that people write. What reads it takes more than its length. */
+const MAX_SCHEMA_BYTES = 1024 ** 2;
 
 /** A finding in a file that may have several rows of data. */
 type Located = SchemaFinding & { readonly file: string };
@@ -29,7 +33,7 @@ type Located = SchemaFinding & { readonly file: string };
 export async function requireValidData(project: Project, data: DataText | null, doing: string): Promise<void> {
   const schema = await schemaOf(project);
   if (schema === null) return;
-  const { findings, count } = limited(() => schema.judge(data?.text ?? "{}"), schemaName(project));
+  const { findings, count } = judgeWithin(MAX_JUDGE_SECONDS, schema, data?.text ?? "{}", schemaName(project));
   if (count === 0) return;
   const file = data === null ? "(no data)" : dataName(project, data);
   throw invalidData(
@@ -51,8 +55,10 @@ export async function requireValidDocuments(
   const found: Located[] = [];
   let total = 0;
   let wrongRows = 0;
+  const deadline = performance.now() / 1000 + MAX_JUDGE_SECONDS + MAX_SECONDS_PER_ROW * documents.length;
   for (const document of documents) {
-    const { findings, count } = limited(() => schema.judge(document.data), schemaName(project));
+    const left = Math.min(MAX_JUDGE_SECONDS, deadline - performance.now() / 1000);
+    const { findings, count } = judgeWithin(left, schema, document.data, schemaName(project));
     total += count;
     if (count > 0) wrongRows++;
     found.push(...findings.map((finding) => located(finding, shownName(each), document)));
@@ -82,9 +88,12 @@ async function schemaOf({ root, sourceName }: Project): Promise<DataSchema | nul
  * @param name of the file, for messages
  * @throws CommandError with each mistake, when it is not a schema
  */
-export async function readSchemaFile(path: string, name = path): Promise<{ schema: DataSchema; value: unknown }> {
+async function readSchemaFile(path: string, name = path): Promise<{ schema: DataSchema; value: unknown }> {
   const bytes = await readNamed(path, name, dirname(resolve(path)));
   const shown = printableLine(name);
+  if (bytes.length > MAX_SCHEMA_BYTES) {
+    throw new CommandError(`${shown} has ${bytes.length} bytes, and the limit is ${MAX_SCHEMA_BYTES}.`);
+  }
   const text = utf8Text(bytes, shown);
   // The validator is loaded only if there is a schema.
   const { readSchema } = await import("../../data-schema/data-schema.ts");
@@ -94,8 +103,8 @@ export async function readSchemaFile(path: string, name = path): Promise<{ schem
   throw new CommandError(listed(located, read.count, `${shown} is not a schema of JSON Schema 2020-12.`));
 }
 
-function limited(judge: () => Judgement, name: string): Judgement {
-  const judgement = withinSeconds(MAX_JUDGE_SECONDS, judge);
+function judgeWithin(seconds: number, schema: DataSchema, data: string, name: string): Judgement {
+  const judgement = seconds > 0 ? withinSeconds(seconds, () => schema.judge(data)) : OUT_OF_TIME;
   if (judgement !== OUT_OF_TIME) return judgement;
   throw new CommandError(
     `${name} took longer than ${MAX_JUDGE_SECONDS} seconds for the data: look for a pattern such as (a+)+$ or for references that branch.`,

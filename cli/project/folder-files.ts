@@ -2,7 +2,8 @@
  * The files of a folder that are sent: those that the ignore files do not exclude, except files that `render` and `check` wrote
  * there, so that requests do not grow by earlier documents.
  */
-import { realpath } from "node:fs/promises";
+import fs, { type Dirent } from "node:fs";
+import { readdir, realpath } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
 import { closestPath, didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
@@ -10,17 +11,17 @@ import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
 import { CollectedFiles, MAX_FILES, tooManyFiles } from "./collected-files.ts";
 import { leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
+import { IGNORE_FILE, IgnoreRules } from "./ignore-rules.ts";
 import { looksWritten } from "./looks-written.ts";
 import { nearbyFiles } from "./nearby-files.ts";
-
-/** Lists files to leave out in addition to `.gitignore`, in the same syntax. */
-export const IGNORE_FILE = ".renderignore";
 
 /** The glob of a folder that is sent with all of its files. */
 export const WHOLE_FOLDER = "**";
 
 /** At most this many files are named in one note. */
 const MAX_NAMED = 5;
+/** Files and folders that are looked at, before those are chosen that are sent. Ignored folders are not read. */
+const MAX_ENTRIES = 200_000;
 
 export interface FolderFiles {
   readonly files: CollectedFiles;
@@ -52,9 +53,10 @@ export async function readFolderFiles(
   excluded: ReadonlySet<string>,
 ): Promise<FolderFiles> {
   const asked = fromCaller.map((pattern) => inside(root, pattern));
-  const keys = new Set(await matchingKeys(root, own.globs, own.except));
+  const ignored = await IgnoreRules.load(root);
+  const keys = new Set(await matchingKeys(root, ignored, own.globs, own.except));
   for (const [index, pattern] of asked.entries()) {
-    const matching = await matchingKeys(root, [pattern], []);
+    const matching = await matchingKeys(root, ignored, [pattern], []);
     if (matching.length === 0) {
       const meant = didYouMean(closestPath(pattern, await nearbyPaths(root)));
       throw new CommandError(
@@ -136,19 +138,24 @@ function inside(root: string, pattern: string): string {
  *
  * @throws CommandError when a folder that is sent with all of its files cannot be read
  */
-async function matchingKeys(root: string, globs: readonly string[], except: readonly string[]): Promise<string[]> {
+async function matchingKeys(
+  root: string,
+  ignored: IgnoreRules,
+  globs: readonly string[],
+  except: readonly string[],
+): Promise<string[]> {
   const { globby } = await import("globby");
+  const folders = new ReadFolders(root, ignored);
   const entries = await globby([...globs], {
     cwd: root,
-    gitignore: true,
-    ignoreFiles: `**/${IGNORE_FILE}`,
+    fs: { ...fs, readdir: readdirBy((path) => folders.read(path)) },
     ignore: ["**/node_modules/**", ...except],
     expandDirectories: true,
     // With it, globs would not match links to files.
     onlyFiles: false,
     objectMode: true,
     followSymbolicLinks: false,
-    // Ignore files are searched for in all folders. Of a single source, most have nothing to do with it, as in a home folder.
+    // Of a single source, most folders have nothing to do with it, as in a home folder.
     suppressErrors: !globs.includes(WHOLE_FOLDER),
   }).catch((error: unknown) => {
     if (!(error instanceof Error && "path" in error)) throw error;
@@ -156,12 +163,65 @@ async function matchingKeys(root: string, globs: readonly string[], except: read
       printableLine(`${relative(root, String(error.path)) || "."} cannot be read (${error.message}).`),
     );
   });
+  folders.throwIfFailed();
   const keys: string[] = [];
   for (const { path, dirent } of entries) {
     const isSent = dirent.isSymbolicLink()
       ? globs.includes(path) || (await leadsToFileBelow(root, join(root, path)))
       : dirent.isFile();
-    if (isSent) keys.push(path);
+    // A file that a glob names exactly is found without reading its folder.
+    if (isSent && !(await ignored.isIgnored(path))) keys.push(path);
   }
   return keys;
+}
+
+/** Reads folders without what is ignored in them, so that ignored folders are not read at all. */
+class ReadFolders {
+  readonly #root: string;
+  readonly #ignored: IgnoreRules;
+  #entries = 0;
+  #failure: unknown = null;
+
+  constructor(root: string, ignored: IgnoreRules) {
+    this.#root = root;
+    this.#ignored = ignored;
+  }
+
+  /** What is wrong with the rules is said even where folders that cannot be read are passed over. */
+  throwIfFailed(): void {
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  async read(path: string): Promise<Dirent[]> {
+    const entries = await readdir(path, { withFileTypes: true });
+    const folder = relative(this.#root, path).split(sep).join("/");
+    const left: Dirent[] = [];
+    try {
+      this.#entries += entries.length;
+      if (this.#entries > MAX_ENTRIES) throw tooManyFiles();
+      for (const entry of entries) {
+        if (!(await this.#ignored.isEntryIgnored(folder, entry.name, entry.isDirectory()))) left.push(entry);
+      }
+    } catch (error) {
+      this.#failure ??= error;
+      throw error;
+    }
+    return left;
+  }
+}
+
+type Done<Entry> = (error: NodeJS.ErrnoException | null, entries: Entry[]) => void;
+
+/** A function in the form of Node's `readdir` with callbacks. The library always asks for the types of entries. */
+function readdirBy(read: (path: string) => Promise<Dirent[]>) {
+  function list(path: string, options: { readonly withFileTypes: true }, done: Done<Dirent>): void;
+  function list(path: string, done: Done<string>): void;
+  function list(path: string, _options: object, done?: Done<Dirent>): void {
+    if (done === undefined) throw new TypeError(`the entries of ${path} were asked for without their types`);
+    read(path).then(
+      (entries) => done(null, entries),
+      (error) => done(error, []),
+    );
+  }
+  return list;
 }

@@ -114,3 +114,49 @@ function isBelow(folder: string, path: string): boolean {
 async function statOf(path: string) {
   return stat(path).catch(() => null);
 }
+
+/**
+ * The names in the folders of a project, each folder read once, when something in it is asked for. A source may have a hundred thousand
+ * strings, and the disk is asked for those alone that can be files.
+ */
+export class FolderTree {
+  readonly #root: string;
+  readonly #names = new Map<string, Promise<ReadonlySet<string> | null>>();
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** Whether there may be a file of this key: its names are there, in any case and form of accents. */
+  async mayHave(key: string): Promise<boolean> {
+    let folder = "";
+    for (const name of key.split("/")) {
+      const names = await this.#namesIn(folder);
+      // A folder that cannot be listed may have files that can be read.
+      if (names === null) return true;
+      if (!names.has(foldedName(name))) return false;
+      folder = join(folder, name);
+    }
+    return true;
+  }
+
+  #namesIn(folder: string): Promise<ReadonlySet<string> | null> {
+    const known = this.#names.get(folder);
+    if (known !== undefined) return known;
+    const names = readdir(join(this.#root, folder)).then(
+      (found) => new Set(found.map(foldedName)),
+      (error: NodeJS.ErrnoException) => (isNoFolder(error) ? new Set<string>() : null),
+    );
+    this.#names.set(folder, names);
+    return names;
+  }
+}
+
+function isNoFolder({ code }: NodeJS.ErrnoException): boolean {
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+/** Equal for names that some file systems take for one. */
+function foldedName(name: string): string {
+  return name.normalize("NFC").toLowerCase();
+}

@@ -17,9 +17,8 @@ export function problemDetails(
   data: DataText | null,
   request: RenderRequest,
 ): string[] {
-  const keys = project.files.map(({ key }) => key);
   const leftOut = problem.code === "template_compile_failed" ? leftOutDetails(project) : [];
-  return [...nameDetails(problem, keys), ...sizeDetails(problem, project, data, request), ...leftOut];
+  return [...nameDetails(problem, project.files), ...sizeDetails(problem, project, data, request), ...leftOut];
 }
 
 /** A reminder of files that were left out as outputs, because a template may read them by a computed path. */

@@ -11,7 +11,7 @@ import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { byteOrderMarkNote, hasByteOrderMark } from "./byte-order-mark.ts";
 import type { CollectedFiles } from "./collected-files.ts";
-import { isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
+import { FolderTree, isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
 import { readFolderFiles, WHOLE_FOLDER } from "./folder-files.ts";
 import { readLiterals, stringLiterals } from "./literals.ts";
 import { nearbyFiles } from "./nearby-files.ts";
@@ -135,9 +135,9 @@ async function followLiterals(project: {
   files: CollectedFiles;
 }): Promise<string[]> {
   const { root, sourceName, source, files } = project;
-  const warnings: string[] = [];
+  const missing: { readonly what: string; readonly target: string | null }[] = [];
   const seen = new Set<string>();
-  let nearby: readonly string[] | null = null;
+  const tree = new FolderTree(root);
   const queue = [{ key: basename(sourceName), shownAs: sourceName, text: source.toString("utf8") }];
   for (const [key, bytes] of files) if (isTypst(key)) queue.push(typstFile(root, sourceName, key, bytes));
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
@@ -149,24 +149,41 @@ async function followLiterals(project: {
       if (target === null || target === basename(sourceName)) continue;
       let bytes = files.get(target);
       if (bytes === undefined) {
-        if (!(await isFile(join(root, target)))) continue;
+        if (!(await tree.mayHave(target)) || !(await isFile(join(root, target)))) continue;
         bytes = await readNamed(join(root, target), target, root);
         files.add(target, bytes);
       }
       if (isTypst(target)) queue.push(typstFile(root, sourceName, target, bytes));
     }
+    const named = new Set<string>();
     for (const { path, line } of readLiterals(text)) {
+      // What is read again is as missing as the first time.
+      if (named.has(path)) continue;
+      named.add(path);
       const target = keyOf(path, key);
-      if (target === null) {
-        warnings.push(`${shownAs}:${line} reads "${path}", which is above the folder of the source.`);
-      } else if (!files.has(target) && target !== basename(sourceName)) {
-        nearby ??= await nearbyFiles(root);
-        const closest = closestPath(target, nearby);
-        warnings.push(`${shownAs}:${line} reads "${path}", which does not exist.${didYouMean(closest)}`);
+      if (target === null || (!files.has(target) && target !== basename(sourceName))) {
+        missing.push({ what: `${shownAs}:${line} reads "${path}", which`, target });
       }
     }
   }
-  return warnings;
+  return inWords(missing, root);
+}
+
+/** At most this many files that a source reads are reported as missing. */
+const MAX_MISSING = 20;
+
+async function inWords(
+  missing: readonly { readonly what: string; readonly target: string | null }[],
+  root: string,
+): Promise<string[]> {
+  if (missing.length === 0) return [];
+  const nearby = await nearbyFiles(root);
+  const sentences = missing.slice(0, MAX_MISSING).map(({ what, target }) => {
+    if (target === null) return `${what} is above the folder of the source.`;
+    return `${what} does not exist.${didYouMean(closestPath(target, nearby))}`;
+  });
+  const more = missing.length - MAX_MISSING;
+  return more > 0 ? [...sentences, `Of the files that the sources read, ${more} more do not exist.`] : sentences;
 }
 
 function typstFile(root: string, sourceName: string, key: string, bytes: Buffer) {

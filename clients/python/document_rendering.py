@@ -749,18 +749,27 @@ def _is_date_for_typst(members: list[tuple[str, Any]]) -> bool:
 
 # --- Client -------------------------------------------------------------------------------------------------------------
 
-_EXTENSIONS = {
-    "application/pdf": "pdf",
-    "image/png": "png",
-    "image/svg+xml": "svg",
-    "application/zip": "zip",
+_FILE_TYPES: dict[str, tuple[str, tuple[bytes, ...]]] = {
+    "application/pdf": ("pdf", (b"%PDF-",)),
+    "image/png": ("png", (b"\x89PNG\r\n\x1a\n",)),
+    "image/svg+xml": ("svg", (b"<svg", b"<?xml")),
+    "application/zip": ("zip", (b"PK\x03\x04", b"PK\x05\x06")),
 }
+"""The extension of each type of file, and how a file of it may begin."""
+_MAX_OUTPUT_BYTES = 512 * 1024 * 1024
+"""The most that any deployment can set as `max_output_bytes`: the bound where the constraints are not known."""
 _PROBLEM_MEDIA_TYPE = "application/problem+json"
 _KNOWN_RULES_VERSION = 5
 _KNOWN_OUTPUT_RULES_VERSION = 1
 _CONSTRAINTS_AGE_SECONDS = 300
 _MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 """At most this much is read of what is no rendered file: of constraints and problems, for example."""
+_READ_BYTES = 64 * 1024
+"""How much is read at a time."""
+_MAX_RETRY_AFTER_SECONDS = 300.0
+"""The service asks for a minute at most. Whatever asks for more than this is not waited for longer."""
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, re.error)
+"""What Python raises for a document that does not have the expected form."""
 _GATEWAY_STATUSES = frozenset((429, 502, 503, 504))
 """With these statuses, a proxy in front of the service says that it could not pass the request on."""
 _FIRST_BACKOFF_SECONDS = 0.5
@@ -771,7 +780,8 @@ class ServiceClient:
     """A client of one deployment. It keeps no connections open and need not be closed; several threads may use it.
 
     Each method raises `ServiceUnreachableError` after the last attempt, and `UnexpectedResponseError` when something other
-    than the service answers.
+    than the service answers. At most `max_output_bytes` of an answer are read, by the constraints of the deployment, or 512 MiB
+    where they are not known.
     """
 
     def __init__(
@@ -803,8 +813,7 @@ class ServiceClient:
         self._silence_timeout_seconds = silence_timeout_seconds
         self._check_before_sending = check_before_sending
         self._constraints: _Constraints | None = None
-        # Without this, redirects would be followed with the token.
-        self._opener = urllib.request.build_opener(_NoRedirects())
+        self._opener = urllib.request.build_opener(_EveryAnswer())
 
     def render(self, request: Body, *, on_retry: Callable[[RetryEvent], None] | None = None) -> RenderResult:
         """Renders a document. `on_retry` is called before each wait for another attempt."""
@@ -819,8 +828,8 @@ class ServiceClient:
         answer = self._send_with_retries(_Request("v1/render", body), on_retry)
         if isinstance(answer, Problem):
             return Rejected(answer, checked_locally=False)
-        extension = _EXTENSIONS.get(answer.media_type)
-        if extension is None:
+        extension, beginnings = _FILE_TYPES.get(answer.media_type, ("", ()))
+        if not answer.content.startswith(beginnings):
             raise UnexpectedResponseError("The response is not a rendered file.", answer.status)
         name = _file_name(answer.headers.get("Content-Disposition")) or f"document.{extension}"
         return RenderedFile(answer.content, answer.media_type, name, answer.headers.get("X-Request-Id"))
@@ -891,23 +900,53 @@ class ServiceClient:
             headers["If-None-Match"] = request.etag
         http_request = urllib.request.Request(self._base + request.path, data=request.body, headers=headers)
         try:
-            try:
-                with self._opener.open(http_request, timeout=self._silence_timeout_seconds) as response:
-                    answer = _Response(response.status, response.headers, b"")
-                    max_bytes = None if answer.media_type in _EXTENSIONS else _MAX_DOCUMENT_BYTES
-                    return replace(answer, content=response.read(max_bytes))
-            except urllib.error.HTTPError as error:
-                with error:
-                    return _sorted(_Response(error.code, error.headers, error.read(_MAX_DOCUMENT_BYTES)))
+            with self._opener.open(http_request, timeout=self._silence_timeout_seconds) as response:
+                answer = self._read(response)
         except (OSError, http.client.HTTPException) as cause:
             unreachable = ServiceUnreachableError("The service could not be reached, or the connection broke.")
             unreachable.__cause__ = cause
             return _Unreachable(unreachable, None)
+        return answer if 200 <= answer.status < 300 else _sorted(answer)
+
+    def _read(self, response: http.client.HTTPResponse) -> _Response:
+        """The answer with as much of its body as it may have."""
+        answer = _Response(response.status, response.headers, b"")
+        is_file = 200 <= answer.status < 300 and answer.media_type in _FILE_TYPES
+        limit = self._max_output_bytes() if is_file else _MAX_DOCUMENT_BYTES
+        if response.length is not None and response.length > limit:
+            raise UnexpectedResponseError(f"The response has more than {limit} bytes.", answer.status)
+        content = bytearray()
+        buffer = bytearray(_READ_BYTES)
+        while True:
+            try:
+                # Not `read`: in an answer whose chunks have a negative size, it has no bound.
+                size = response.readinto(buffer)
+            except ValueError as cause:
+                raise http.client.HTTPException("The chunks of the answer are malformed.") from cause
+            if size == 0:
+                break
+            content += memoryview(buffer)[:size]
+            if len(content) > limit:
+                raise UnexpectedResponseError(f"The response has more than {limit} bytes.", answer.status)
+        if response.length:
+            raise http.client.IncompleteRead(b"", response.length)
+        return replace(answer, content=bytes(content))
+
+    def _max_output_bytes(self) -> int:
+        kept = self._constraints
+        # Constraints that are out of date may name a limit that has been raised.
+        is_current = kept is not None and time.monotonic() < kept.valid_until
+        limit = kept.document["limits"].get("max_output_bytes") if is_current else None
+        return _MAX_OUTPUT_BYTES if limit is None else min(limit, _MAX_OUTPUT_BYTES)
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_arguments: Any) -> None:
-        return None
+class _EveryAnswer(urllib.request.HTTPErrorProcessor):
+    """Answers of every status are answers: none is an exception, and no redirect is followed with the token."""
+
+    def http_response(self, request: urllib.request.Request, response: Any) -> Any:
+        return response
+
+    https_response = http_response
 
 
 @dataclass(frozen=True)
@@ -957,7 +996,9 @@ class _Constraints:
             )
             # This also shows that the document has every member that validation needs.
             disagreements = run_vectors(document)
-        except (ValueError, LookupError, TypeError, AttributeError, re.error) as cause:
+            if not all(_is_count(limit) for limit in document["limits"].values()):
+                raise ValueError("a limit is not an integer")
+        except _MALFORMED as cause:
             raise UnexpectedResponseError("The response has no constraints.", response.status) from cause
         return _Constraints(document, response.headers.get("ETag"), [] if is_known else disagreements, valid_until)
 
@@ -965,7 +1006,11 @@ class _Constraints:
 def _check(body: bytes, constraints: _Constraints) -> Check:
     if constraints.disagreements:
         return Check("unknown", disagreements=constraints.disagreements)
-    problem = check_request(body, constraints.document)
+    try:
+        problem = check_request(body, constraints.document)
+    except _MALFORMED as cause:
+        # A hostile document may publish vectors that miss what it lacks.
+        raise UnexpectedResponseError("The constraints of the service are malformed.", 200) from cause
     return Check("accepted") if problem is None else Check("refused", problem)
 
 
@@ -987,32 +1032,92 @@ def _sorted(response: _Response) -> _Answer:
     raise UnexpectedResponseError(f"The {status} response did not come from this service.", status)
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return _is_count(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, list) and all(_is_text(segment) or _is_number(segment) for segment in value)
+
+
+def _is_error(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and _is_path(value.get("loc"))
+        and _is_text(value.get("msg"))
+        and _is_text(value.get("type"))
+    )
+
+
+_CONTEXT_MEMBERS: dict[str, Callable[[Any], bool]] = {
+    "errors": lambda value: isinstance(value, list) and all(map(_is_error, value)),
+    "errors_total": _is_number,
+    "rule": _is_text,
+    "key": _is_text,
+    "count": _is_number,
+    "limit": _is_number,
+    "size": _is_number,
+    "path": _is_path,
+    "subject": lambda value: value in ("key", "value"),
+    "declared_size": _is_number,
+    "timeout_secs": _is_number,
+    "retry_after": _is_number,
+}
+"""The type of each member of a context, which is the same in all problems."""
+
+_REQUIRED_MEMBERS: dict[str, tuple[str, ...]] = {
+    "unsupported_format": ("errors",),
+    "invalid_template_path": ("errors",),
+    "render_timeout": ("timeout_secs",),
+    "request_too_large": ("limit",),
+    "template_source_too_large": ("size", "limit"),
+    "template_file_too_large": ("key", "size", "limit"),
+    "string_too_large": ("path", "subject", "size", "limit"),
+    "output_too_large": ("size", "limit"),
+    "page_selection_too_large": ("count", "limit"),
+    "too_many_output_files": ("limit",),
+    "render_queue_full": ("retry_after",),
+}
+"""The members that the context of a code always has."""
+
+
 def _as_problem(content: bytes) -> Problem | None:
     try:
         document = json.loads(content)
         code, origin, status = document["code"], document["origin"], document["status"]
         title, detail, instance = document["title"], document["detail"], document["instance"]
         context = document["context"]
-    except (ValueError, LookupError, TypeError):
+    except _MALFORMED:
         return None
     strings = (code, origin, title, detail, instance)
-    if not all(isinstance(text, str) for text in strings) or not isinstance(status, int) or not isinstance(context, dict):
+    if not all(map(_is_text, strings)) or not _is_number(status) or not isinstance(context, dict):
         return None
     if origin not in ("request", "template", "capacity", "service"):
+        return None
+    if not all(name in context for name in _REQUIRED_MEMBERS.get(code, ())):
+        return None
+    if not all(is_valid(context[name]) for name, is_valid in _CONTEXT_MEMBERS.items() if name in context):
         return None
     return Problem(code, origin, status, title, detail, context, instance, instance.partition("#")[2] or None)
 
 
 def _retry_after(answer: Problem | _Unreachable) -> float | None:
-    if isinstance(answer, _Unreachable):
-        return answer.retry_after
-    seconds = answer.context.get("retry_after")
-    return seconds if isinstance(seconds, (int, float)) else None
+    """How long an answer asks to wait, bounded; None if it does not say."""
+    seconds = answer.retry_after if isinstance(answer, _Unreachable) else answer.context.get("retry_after")
+    return None if seconds is None else min(max(seconds, 0.0), _MAX_RETRY_AFTER_SECONDS)
 
 
 def _seconds(text: str | None) -> float | None:
     """The seconds of a `Retry-After` field. Its other form, a date, is ignored."""
-    return float(text) if text is not None and re.fullmatch("[0-9]{1,9}", text) else None
+    return float(text) if text is not None and re.fullmatch("[0-9]{1,300}", text) else None
 
 
 def _file_name(disposition: str | None) -> str | None:
@@ -1024,5 +1129,9 @@ def _file_name(disposition: str | None) -> str | None:
     names = [value for name, value in message.get_params([], "Content-Disposition") if name.lower() == "filename"]
     # A tuple is the extended form, which takes precedence over the plain one.
     name = next((value for value in names if isinstance(value, tuple)), names[0] if names else "")
-    last = re.split(r"[/\\]", email.utils.collapse_rfc2231_value(name))[-1]
-    return None if last in ("", ".", "..") else last
+    try:
+        last = re.split(r"[/\\]", email.utils.collapse_rfc2231_value(name))[-1]
+    except ValueError:
+        # The name of the character set holds a NUL.
+        return None
+    return None if last in ("", ".", "..") or re.search(r"[\x00-\x1f\x7f-\x9f]", last) else last

@@ -1,10 +1,12 @@
 /** The playground in a real browser, with the whole service behind it. */
 import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { execa } from "execa";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { PNG } from "pngjs";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { readPdf } from "../support/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { API_TOKEN } from "../support/tokens.ts";
@@ -234,6 +236,38 @@ describe("the token", () => {
     expect(page.url()).toBe(stage.service.edge.url.toString());
     const stored = '[sessionStorage.getItem("api-token"), JSON.stringify(localStorage), document.cookie]';
     expect(await page.evaluate(stored)).toEqual([API_TOKEN, "{}", ""]);
+  });
+
+  it("is not replaced by another page's link unless somebody saves the new one", async () => {
+    const page = await openPlayground();
+    const stored = () => page.evaluate('sessionStorage.getItem("api-token")');
+    await page.evaluate('location.hash = "#token=of-a-stranger"');
+    await page.getByRole("dialog").waitFor();
+    expect(await page.locator("#token-offer").isVisible()).toBe(true);
+    expect([page.url(), await stored()]).toEqual([stage.service.edge.url.toString(), API_TOKEN]);
+    await page.getByRole("button", { name: "Cancel" }).click();
+    expect(await stored()).toBe(API_TOKEN);
+    await page.goto(new URL("/#token=of-a-stranger", stage.service.edge.url).href);
+    await page.getByRole("dialog").waitFor();
+    expect(await stored()).toBe(API_TOKEN);
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    expect(await stored()).toBe("of-a-stranger");
+  });
+
+  it("cannot be changed by a page that has opened this one", async () => {
+    const other = createServer((_request, response) => {
+      response.setHeader("Content-Type", "text/html").end("<!doctype html><title>Another page</title>");
+    });
+    const { origin } = await listenOnLoopback(other);
+    onTestFinished(() => closeServer(other));
+    const opener = await openPage(stage.browser, origin);
+    const [page] = await Promise.all([
+      opener.context().waitForEvent("page"),
+      opener.evaluate(`void (window.opened = window.open("${stage.service.edge.url}#token=${API_TOKEN}"))`),
+    ]);
+    await page.getByRole("button", { name: "Render" }).waitFor();
+    expect(await opener.evaluate("window.opened.closed")).toBe(true);
+    expect(await page.evaluate("window.opener")).toBeNull();
   });
 
   it("is asked for when it is missing, and a wrong one is reported", async () => {

@@ -1,10 +1,8 @@
 /** The smaller commands, against the running service where they need one. */
 import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { PROGRAM, runCommand, writeProject } from "../support/command-line.ts";
@@ -50,72 +48,11 @@ describe("init", () => {
   });
 });
 
-describe("manifest", () => {
-  it("lists what a document is made of, each part with its SHA-256, in the same text each time", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    await runCommand(folder, ["init", "post"]);
-    await writeProject(folder, {
-      "post/letter.pdf": "%PDF",
-      "post/lib/more.typ":
-        '#import "@preview/chart:1.0.0": *\n// #import "@preview/none:1.0.0"\n#import "@local/own:0.1.0"',
-      "packages/preview/chart/1.0.0/lib.typ": '#import "@preview/axes:0.2.0": *',
-      "packages/preview/axes/0.2.0/lib.typ": "",
-      "fonts/deep/A.otf": "font",
-      "fonts/OFL.txt": "licence",
-    });
-    const options = ["--document", "post/letter.pdf", "--package-path", "packages", "--font-path", "fonts"];
-    const { stdout, stderr, exitCode } = await runCommand(folder, ["manifest", "post", ...options]);
-    expect([exitCode, stderr]).toEqual([0, ""]);
-    const manifest = JSON.parse(stdout);
-    expect(Object.keys(manifest)).toEqual([
-      ...["manifest_version", "typst_version", "source", "files", "data", "fonts", "packages", "document"],
-    ]);
-    expect(manifest).toMatchObject({ manifest_version: 1, typst_version: TYPST_VERSION });
-    const part = async (path: string, name: string) => {
-      const bytes = await readFile(join(folder, path));
-      return { path: name, bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
-    };
-    expect(manifest.source).toEqual(await part("post/main.typ", "main.typ"));
-    expect(manifest.data).toEqual(await part("post/data.json", "data.json"));
-    expect(manifest.document).toEqual(await part("post/letter.pdf", "letter.pdf"));
-    expect(manifest.fonts).toEqual([await part("fonts/deep/A.otf", "deep/A.otf")]);
-    expect(manifest.files.map(({ path }: { path: string }) => path)).toEqual([
-      ...["assets/logo.svg", "lib/letter.typ", "lib/more.typ"],
-    ]);
-    const digest = (sums: string) => createHash("sha256").update(sums).digest("hex");
-    const empty = digest("");
-    const chart = (await part("packages/preview/chart/1.0.0/lib.typ", "")).sha256;
-    expect(manifest.packages).toEqual([
-      { name: "@local/own:0.1.0", sha256: null },
-      { name: "@preview/axes:0.2.0", sha256: digest(`${empty}  lib.typ\n`) },
-      { name: "@preview/chart:1.0.0", sha256: digest(`${chart}  lib.typ\n`) },
-    ]);
-    expect((await runCommand(folder, ["manifest", "post", ...options])).stdout).toBe(stdout);
-  });
-
-  it("names a document or folder that is missing", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { "a.typ": "x" });
-    const without = await runCommand(folder, ["manifest", "a.typ", "--document", "a.pdf"]);
-    expect([without.exitCode, without.stdout, without.stderr]).toEqual([2, "", "a.pdf does not exist.\n"]);
-    const fonts = await runCommand(folder, ["manifest", "a.typ", "--font-path", "nothing"]);
-    expect([fonts.exitCode, fonts.stdout]).toEqual([2, ""]);
-    const plain = JSON.parse((await runCommand(folder, ["manifest", "a.typ"])).stdout);
-    expect(plain).toMatchObject({ files: [], data: null, fonts: [], packages: [], document: null });
-  });
-});
-
 it("constraints shows the limits, and with --json the document of the service", async () => {
   const { stdout } = await run("constraints");
   expect(stdout).toMatch(/max_request_body_bytes +20,971,520 bytes/);
   const json = await run("constraints", "--json");
   expect(JSON.parse(json.stdout)).toEqual(JSON.parse(JSON.stringify(constraintsDocument(DEFAULT_LIMITS))));
-});
-
-it("vectors agrees with the service", async () => {
-  const { stdout, exitCode } = await run("vectors");
-  expect(stdout).toMatch(/^([0-9]+) of \1 vectors agree\n$/);
-  expect(exitCode).toBe(0);
 });
 
 describe("completion", () => {
@@ -162,7 +99,7 @@ describe("completion", () => {
 
 it("shows its help and its version, and refuses unknown commands and options", async () => {
   const help = await run("--help");
-  for (const name of ["render", "check", "init", "constraints", "vectors", "doctor", "completion"]) {
+  for (const name of ["render", "check", "init", "constraints", "doctor", "completion"]) {
     expect(help.stdout).toMatch(new RegExp(`^  ${name} `, "m"));
   }
   expect((await run("--version")).stdout).toMatch(/^[0-9]+\.[0-9]+\.[0-9]+\n$/);

@@ -589,12 +589,12 @@ describe("a proxy that changes answers", () => {
 
   it("or a failing service is identified by its answer to each render", async () => {
     const problems = [
-      ["render_failed", "service", 500],
-      ["render_timeout", "request", 408],
-      ["template_compile_failed", "template", 422],
-      ["render_queue_full", "capacity", 429],
-      ["forbidden", "request", 403],
-      ["invalid_request", "request", 400],
+      ["render_failed", "service", 500, {}],
+      ["render_timeout", "request", 408, { timeout_secs: 30 }],
+      ["template_compile_failed", "template", 422, {}],
+      ["render_queue_full", "capacity", 429, { retry_after: 1 }],
+      ["forbidden", "request", 403, {}],
+      ["invalid_request", "request", 400, {}],
     ] as const;
     let renders = 0;
     const proxy = await startTamperingProxy(service.edge.url, (answer) => {
@@ -612,8 +612,8 @@ describe("a proxy that changes answers", () => {
       if (answer.path !== "/v1/render") return;
       if (answer.status === 422) Object.assign(answer, { status: 200 });
       else if (answer.status === 200 && renders < problems.length) {
-        const [code, origin, status] = problems[renders++] ?? problems[0];
-        const problem = { code, origin, status, title: "", detail: "", instance: "http://x/#id", context: {} };
+        const [code, origin, status, context] = problems[renders++] ?? problems[0];
+        const problem = { code, origin, status, title: "", detail: "", instance: "http://x/#id", context };
         answer.headers["content-type"] = "application/problem+json";
         Object.assign(answer, { status, body: Buffer.from(JSON.stringify(problem)) });
       }
@@ -682,7 +682,7 @@ describe("origins", () => {
     return () => mixed.stop();
   });
 
-  it("that are down or have other limits are named, by the edge's metrics and when asked directly", async () => {
+  it("that are absent or have other limits are named, by the edge's metrics and when asked directly", async () => {
     const origins = [
       { name: "other-limits", url: mixed.backend.url },
       { name: "dead", url: new URL(UNREACHABLE_URL) },
@@ -690,9 +690,9 @@ describe("origins", () => {
     const target = targetOf(mixed.edge.url, { origins });
     const report = await examineTarget(target, LONG_MILLISECONDS, { metricsAgeMilliseconds: 0 });
     const faults = faultsOf(report);
-    expect(faults).toContain("origins-up: down");
+    expect(faults).toContain("origins-up: absent");
     expect(resultOf(report, "origins-up")).toMatchObject({ measured: { origins: 2, originsUp: 1 } });
-    expect(resultOf(report, "origins-up").seen).toMatch(/^\S+ of 2 down$/);
+    expect(resultOf(report, "origins-up").seen).toMatch(/^\S+ of 2$/);
     expect(faults).toContain("origin-limits at other-limits: differ");
     expect(faults).toContain("origin-health at dead: connection-failed");
     expect(report.checks.filter(({ origin, status }) => origin === "dead" && status === "skipped")).toHaveLength(7);
@@ -808,10 +808,19 @@ describe("origins", () => {
       answer.headers["content-type"] = "application/problem+json";
       answer.body = Buffer.from(JSON.stringify({ ...problem, instance: "x#1" }));
     });
+    const lacking = (cause: string) =>
+      startTamperingProxy(service.backend.url, (answer) => {
+        if (answer.path !== "/ready") return;
+        answer.status = 503;
+        answer.headers["x-service-problem-cause"] = cause;
+      });
+    const [full, crowded] = await Promise.all(["disk_full", "process_limit"].map(lacking));
     const origins = [
       { name: "open", url: open.url },
       { name: "other", url: other.url },
       { name: "unready", url: unready.url },
+      { name: "full", url: full?.url ?? open.url },
+      { name: "crowded", url: crowded?.url ?? open.url },
     ];
     expect(faultsOf(await examineTarget(targetOf(service.edge.url, { origins })))).toEqual([
       "origin-token at open: open",
@@ -821,7 +830,47 @@ describe("origins", () => {
       "origin-capabilities at other: differs",
       "origin-ready at unready: not-ready",
       "origin-token at unready: no-tokens",
+      "origin-ready at full: disk-full",
+      "origin-ready at crowded: process-limit",
     ]);
+  });
+
+  it.each([
+    ["disk-full", "a: no space left", { work_directory_free_bytes: 0 }],
+    ["disk-short", "a", { work_directory_free_bytes: 2e6 }],
+    ["process-limit", "a: 401 of 500", { processes: 401 }],
+    [null, "2 MiB free", { work_directory_free_bytes: 3e6, temp_reserved_bytes: 1e6 }],
+    [null, "the disks have no size", { work_directory_free_bytes: "+Inf" }],
+  ])("are judged by what room their metrics show: %s", async (fault, seen, differing) => {
+    const room = {
+      work_directory_free_bytes: 4e6,
+      temp_max_bytes: 4e6,
+      temp_reserved_bytes: 0,
+      processes: 400,
+      processes_max: 500,
+    };
+    const lines = Object.entries({ origin_up: 1, ...room, ...differing }).map(
+      ([name, value]) => `service_${name}{origin="a"} ${value}`,
+    );
+    const proxy = await startTamperingProxy(service.edge.url, (answer) => {
+      if (answer.path === "/metrics") answer.body = Buffer.from(lines.join("\n"));
+    });
+    const report = await examineTarget(targetOf(proxy.url), LONG_MILLISECONDS, { metricsAgeMilliseconds: 0 });
+    expect(resultOf(report, "room")).toMatchObject({ fault, seen });
+  });
+
+  it("that were there and are down are told from those that are absent", async () => {
+    const lines = [
+      'service_origin_up{origin="a"} 1',
+      'service_origin_up{origin="b"} 0',
+      'service_origin_absent{origin="c"} 1',
+      'service_backend_info{origin="a",typst_version="0.15.1",sandbox="landlock"} 1',
+    ];
+    const proxy = await startTamperingProxy(service.edge.url, (answer) => {
+      if (answer.path === "/metrics") answer.body = Buffer.from(lines.join("\n"));
+    });
+    const report = await examineTarget(targetOf(proxy.url), LONG_MILLISECONDS, { metricsAgeMilliseconds: 0 });
+    expect(resultOf(report, "origins-up")).toMatchObject({ fault: "down", seen: "b, c of 3 down" });
   });
 
   it("are judged by their metrics: versions, sandboxes and queues", async () => {

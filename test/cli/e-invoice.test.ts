@@ -26,10 +26,11 @@ async function render(
   return { folder, ...(await runCommand(folder, ["render", "invoice", ...args], options)) };
 }
 
-const withWrongTotal = async (folder: string) => {
-  const path = join(folder, "lib/cii.typ");
+const withAnotherName = (name: string) => async (folder: string) => {
+  const path = join(folder, "main.typ");
   const text = await readFile(path, "utf8");
-  await writeFile(path, text.replace('"ram:DuePayableAmount", amount(sums.gross)', '"ram:DuePayableAmount", "1.00"'));
+  expect(text).toContain('"factur-x.xml",\n  bytes');
+  await writeFile(path, text.replace('"factur-x.xml",\n  bytes', `${name},\n  bytes`));
 };
 
 it("writes a finished e-invoice, which is PDF/A-3 by default", async () => {
@@ -41,11 +42,12 @@ it("writes a finished e-invoice, which is PDF/A-3 by default", async () => {
   expect(pdf.toString("latin1")).toContain("<fx:ConformanceLevel>EN 16931</fx:ConformanceLevel>");
 });
 
-it("writes no invalid invoice, and says which rule is broken where", async () => {
-  const { folder, exitCode, stderr } = await render(["--e-invoice", "factur-x", "-o", "a.pdf"], withWrongTotal);
+it("writes no document that cannot become one, and says why", async () => {
+  const change = withAnotherName('"invoice.xml"');
+  const { folder, exitCode, stderr } = await render(["--e-invoice", "factur-x", "-o", "a.pdf"], change);
   expect(exitCode).toBe(4);
   expect(stderr).toMatch(
-    /^The e-invoice is not valid, so it was not written:\n {2}BR-CO-16: .* \(\/rsm:CrossIndustryInvoice\/.*\)\n$/m,
+    /^The document cannot become an e-invoice, so it was not written:\n {2}attachment-name: .* \(attachments\)\n$/m,
   );
   await expect(access(join(folder, "a.pdf"))).rejects.toThrow("ENOENT");
 });
@@ -57,40 +59,31 @@ it("explains a document that cannot be made by a check of PDF/A-3", async () => 
 });
 
 it("reports the findings in JSON", async () => {
-  const { stdout } = await render(["--e-invoice", "factur-x", "--json", "-o", "a.pdf"], withWrongTotal);
+  const { stdout } = await render(
+    ["--e-invoice", "factur-x", "--json", "-o", "a.pdf"],
+    withAnotherName('"invoice.xml"'),
+  );
   expect(JSON.parse(stdout)).toMatchObject({
     outcome: "failed",
     exitCode: 4,
-    findings: [{ rule: "BR-CO-16", severity: "error" }],
+    findings: [{ rule: "attachment-name", place: "attachments" }],
   });
 });
 
-it("reports the warnings of a finished invoice in JSON, and writes nothing to standard error", async () => {
-  const { stdout, stderr } = await render(["--e-invoice", "factur-x", "--json", "-o", "a.pdf"], async (folder) => {
-    const path = join(folder, "lib/cii.typ");
-    const text = await readFile(path, "utf8");
-    await writeFile(path, text.replace('"ram:BuyerReference", data.buyer_reference', '"ram:BuyerReference", ""'));
-  });
-  expect(JSON.parse(stdout)).toMatchObject({
-    outcome: "rendered",
-    notes: [expect.stringMatching(/^warning, PEPPOL-EN16931-R008: /)],
-  });
-  expect(stderr).toBe("");
-});
-
-it("finishes each document, and counts those that are not valid as failed", async () => {
+it("finishes each document, and counts those that cannot be finished as failed", async () => {
   const { folder, exitCode, stderr } = await render(
     ["--e-invoice", "factur-x", "--each", "invoices.jsonl", "-o", "{number}.pdf"],
     async (invoice) => {
       const data = JSON.parse(await readFile(join(invoice, "data.json"), "utf8"));
       const lines = [
         { ...data, number: "1" },
-        { ...data, number: "2", currency: "XXY" },
+        { ...data, number: "2" },
       ];
+      await withAnotherName('if data.number == "2" { "invoice.xml" } else { "factur-x.xml" }')(invoice);
       await writeFile(join(invoice, "../invoices.jsonl"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
     },
   );
-  expect([exitCode, stderr]).toEqual([8, expect.stringContaining("The e-invoice is not valid")]);
+  expect([exitCode, stderr]).toEqual([8, expect.stringContaining("The document cannot become an e-invoice")]);
   expect(await readFile(join(folder, "1.pdf"), "latin1")).toContain("<fx:Version>1.0</fx:Version>");
   await expect(access(join(folder, "2.pdf"))).rejects.toThrow("ENOENT");
 });

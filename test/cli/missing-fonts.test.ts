@@ -28,7 +28,10 @@ beforeAll(async () => {
   fonts = join(packages, "fonts");
   await mkdir(fonts);
   await cp(LIBERATION_FOLDER, fonts, { recursive: true });
-  await writeFile(join(fonts, "of-the-service.ttf"), await fontWith("Of The Service", "語"));
+  await writeFile(
+    join(fonts, "of-the-service.ttf"),
+    withTables(await liberation("Regular"), { name: nameTable("Of The Service") }),
+  );
   const backendSettings = { SERVICE_FONT_PATHS: fonts, SERVICE_PACKAGE_PATH: packages };
   service = await startTestService({ backendSettings });
   url = service.edge.url.origin;
@@ -50,26 +53,25 @@ async function inProject(files: Files, args: readonly string[], options: Command
 const LACKING = { "a.typ": '#set text(font: "Libertine")\nGrüße an 山田' };
 const FAMILY_WARNING =
   'The service has no font family "Libertine", and the request brings none: Typst uses another font.';
-const CHARACTERS_WARNING = `No font of the service or of the request has 山 (U+5C71), 田 (U+7530): ${BOXES}`;
 
 describe("render", () => {
   it("writes the document, and warns of what neither the service nor the project has", async () => {
     const { folder, stderr, exitCode } = await inProject(LACKING, ["render", "a.typ"]);
-    expect(stderr).toContain(`warning: ${FAMILY_WARNING}\nwarning: ${CHARACTERS_WARNING}\n`);
+    expect(stderr).toContain(`warning: ${FAMILY_WARNING}\n`);
     expect(exitCode).toBe(0);
     await access(join(folder, "a.pdf"));
   });
 
   it("with --strict sends nothing, leaves no file and ends with 4", async () => {
     const { folder, stderr, exitCode } = await inProject(LACKING, ["render", "a.typ", "--strict"]);
-    expect(stderr).toBe(`${FAMILY_WARNING}\n${CHARACTERS_WARNING}\nNothing was sent, because of --strict.\n`);
+    expect(stderr).toBe(`${FAMILY_WARNING}\nNothing was sent, because of --strict.\n`);
     expect(exitCode).toBe(4);
     expect((await readdir(folder)).filter((name) => !name.startsWith("."))).toEqual(["a.typ"]);
   });
 
   it("reports it to programs", async () => {
     const rendered = await inProject(LACKING, ["render", "a.typ", "--json"]);
-    expect(JSON.parse(rendered.stdout)).toMatchObject({ warnings: [FAMILY_WARNING, CHARACTERS_WARNING] });
+    expect(JSON.parse(rendered.stdout)).toMatchObject({ warnings: [FAMILY_WARNING] });
     const refused = await inProject(LACKING, ["render", "a.typ", "--json", "--strict"]);
     expect(JSON.parse(refused.stdout)).toMatchObject({ outcome: "failed", exitCode: 4 });
   });
@@ -85,15 +87,15 @@ describe("render", () => {
     expect(exitCode).toBe(0);
   });
 
-  it("finds characters in the data of each document of --each, before anything is sent", async () => {
-    const files = { "a.typ": "#data.name", "people.jsonl": '{"name": "Ada"}\n{"name": "山田"}\n' };
+  it("of --each warns before anything is sent", async () => {
+    const files = { ...LACKING, "people.jsonl": '{"name": "Ada"}\n' };
     const args = ["render", "a.typ", "--each", "people.jsonl", "-o", "out/{#}.pdf"];
     const { folder, stderr, exitCode } = await inProject(files, [...args, "--strict"]);
-    expect(stderr).toContain(CHARACTERS_WARNING);
+    expect(stderr).toContain(FAMILY_WARNING);
     expect(exitCode).toBe(4);
     await expect(access(join(folder, "out"))).rejects.toThrow();
     const lenient = await inProject(files, args);
-    expect(lenient.stderr).toContain(`warning: ${CHARACTERS_WARNING}`);
+    expect(lenient.stderr).toContain(`warning: ${FAMILY_WARNING}`);
     expect(lenient.exitCode).toBe(0);
   });
 
@@ -104,12 +106,6 @@ describe("render", () => {
     const strict = await inProject(LACKING, ["render", "a.typ", "--strict"], { env });
     expect(strict.stderr).toContain("does not say which fonts it has, so --strict cannot compare them");
     expect(strict.exitCode).toBe(7);
-  });
-
-  it("names only families if the service's version does not report characters", async () => {
-    const older = await startSaying((response) => response.end(JSON.stringify(capabilitiesOf("0.15.1", FONTS, []))));
-    const { stderr } = await inProject(LACKING, ["render", "a.typ"], { env: { SERVICE_URL: older } });
-    expect(stderr).toContain(`warning: ${FAMILY_WARNING}\na.pdf: `);
   });
 
   it("reads no more of an answer than the largest valid document has", async () => {
@@ -144,14 +140,14 @@ describe("check", () => {
     const args = ["check", "a.typ", "--data", "d.json"];
     const { stderr, exitCode } = await inProject({ ...files, "d.json": '{"name": "\\u5c71"}' }, args);
     expect(stderr).toBe(
-      `warning: No font has 山 (U+5C71), 🚀 (U+1F680), first in a.typ:3: ${BOXES}\na.typ compiles, with warnings.\n`,
+      `warning: No font of this machine has 山 (U+5C71), 🚀 (U+1F680), first in a.typ:3: ${BOXES}\na.typ compiles, with warnings.\n`,
     );
     expect(exitCode).toBe(0);
   });
 
   it("with --strict ends with 4", async () => {
     const strict = await inProject({ "a.typ": "山" }, ["check", "a.typ", "--strict"]);
-    expect(strict.stderr).toContain(`error: No font has 山 (U+5C71), first in a.typ:1: ${BOXES}`);
+    expect(strict.stderr).toContain(`error: No font of this machine has 山 (U+5C71), first in a.typ:1: ${BOXES}`);
     expect(strict.exitCode).toBe(4);
     const family = await inProject({ "a.typ": '#set text(font: "Libertine")\nx' }, ["check", "a.typ", "--strict"]);
     expect(family.stderr).toContain('Neither the service nor this machine has a font family "libertine"');
@@ -160,11 +156,10 @@ describe("check", () => {
   });
 
   it("notes what the service has and this machine lacks, and --strict does not count that", async () => {
-    const files = { "a.typ": '#set text(font: "Of The Service")\n語' };
+    const files = { "a.typ": '#set text(font: "Of The Service")\nx' };
     const { stderr, exitCode } = await inProject(files, ["check", "a.typ", "--strict"]);
     expect(stderr).toContain(
       `note: The service has the font family "of the service", but this machine does not: name a folder with --font-path.
-note: The service has a font with 語 (U+8A9E), first in a.typ:2, but this machine does not: name a folder with --font-path.
 `,
     );
     expect(exitCode).toBe(0);
@@ -187,11 +182,13 @@ note: The service has a font with 語 (U+8A9E), first in a.typ:2, but this machi
     const files = { "a.typ": "#data.name", "people.jsonl": '{"name": "Ada"}\n{"name": "山"}\n' };
     const args = ["check", "a.typ", "--each", "people.jsonl"];
     const lenient = await inProject(files, args);
-    expect(lenient.stderr).toContain(`line 2:\nwarning: No font has 山 (U+5C71), first in a.typ:1: ${BOXES}`);
+    expect(lenient.stderr).toContain(
+      `line 2:\nwarning: No font of this machine has 山 (U+5C71), first in a.typ:1: ${BOXES}`,
+    );
     expect(lenient.stderr).toContain("2 of 2 documents compile.");
     expect(lenient.exitCode).toBe(0);
     const strict = await inProject(files, [...args, "--strict"]);
-    expect(strict.stderr).toContain(`error: No font has 山 (U+5C71), first in a.typ:1: ${BOXES}`);
+    expect(strict.stderr).toContain(`error: No font of this machine has 山 (U+5C71), first in a.typ:1: ${BOXES}`);
     expect(strict.exitCode).toBe(4);
   });
 
@@ -218,19 +215,6 @@ note: The service has a font with 語 (U+8A9E), first in a.typ:2, but this machi
     expect((await runCommand(join(folder, "letters"), named, { env })).stderr).toContain("unknown font family");
   });
 });
-
-/** A font in which one character has a glyph: that of a letter. */
-async function fontWith(family: string, character: string): Promise<Buffer> {
-  const codePoint = character.codePointAt(0) ?? 0;
-  const cmap = Buffer.alloc(40);
-  for (const [place, value] of [0, 1, 3, 10, 0, 12, 12, 0].entries()) cmap.writeUInt16BE(value, 2 * place);
-  for (const [place, value] of [28, 0, 1, codePoint, codePoint, 36].entries())
-    cmap.writeUInt32BE(value, 16 + 4 * place);
-  return withTables(await liberation("Regular"), { cmap, name: nameTable(family) });
-}
-
-const REGULAR = { style: "normal", weight: { min: 400, max: 400 }, stretch_percent: { min: 100, max: 100 } } as const;
-const FONTS = [{ family: "Libertinus Serif", variants: [REGULAR] }];
 
 type Answer = (response: ServerResponse, etag: string | undefined) => unknown;
 

@@ -1,12 +1,14 @@
 /** What the command says when it does not get an answer of the service, and what --verbose says of one that it gets. */
+import { cp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, request as httpRequest, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { createServer, type Socket } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { problem, renderQueueFull } from "../../rules/problem.ts";
 import { makeCertificate } from "../support/certificate.ts";
-import { type CommandOptions, runCommand, writeProject } from "../support/command-line.ts";
+import { type CommandOptions, PROGRAM, runCommand, writeProject } from "../support/command-line.ts";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { endless } from "../support/scripted-answers.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../support/scripted-service.ts";
@@ -228,15 +230,77 @@ describe("a token that is refused", () => {
     expect(exitCode).toBe(3);
   });
 
-  it("is reported as that of the checkout", async () => {
+  /** A checkout with the program as `npm run build:cli` puts it there. */
+  async function makeCheckout(): Promise<{ readonly checkout: string; readonly program: string }> {
+    const checkout = await makeTemporaryFolder("checkout-");
+    await cp(dirname(PROGRAM), join(checkout, "dist/cli"), { recursive: true });
+    await mkdir(join(checkout, ".local"));
+    return { checkout, program: join(checkout, "dist/cli/main.js") };
+  }
+
+  async function renderFrom(program: string, files: Readonly<Record<string, string>> = {}) {
     const service = await startScriptedService((response) =>
       sendProblem(response, 403, problem("forbidden", "No.", {})),
     );
     const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { "a.typ": "x", ".local/api-token": "token-of-the-checkout" });
-    const env = { SERVICE_API_TOKEN: "" };
-    const { stderr } = await runCommand(folder, ["render", "a.typ", "--url", service.url], { env });
-    expect(stderr).toContain(`The token came from the file ${join(folder, ".local/api-token")} of the checkout.`);
+    await writeProject(folder, { "a.typ": "x", ...files });
+    const options = { env: { SERVICE_API_TOKEN: "" }, program };
+    const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ", "--url", service.url], options);
+    return { stderr, exitCode, sent: service.requests.map(({ headers }) => headers["x-service-api-token"]) };
+  }
+
+  it("is that of the checkout that the program is in", async () => {
+    const { checkout, program } = await makeCheckout();
+    await writeFile(join(checkout, ".local/api-token"), "token-of-the-checkout\n");
+    const { stderr, sent } = await renderFrom(program);
+    expect(stderr).toContain(`The token came from the file ${join(checkout, ".local/api-token")} of the checkout.`);
+    expect(new Set(sent)).toEqual(new Set(["token-of-the-checkout"]));
+  });
+
+  it("is not that of the folder in which somebody works, nor of one above the program", async () => {
+    const { checkout, program } = await makeCheckout();
+    await writeFile(join(checkout, "dist/api-token"), "another-token");
+    await mkdir(join(checkout, "dist/.local"));
+    await writeFile(join(checkout, "dist/.local/api-token"), "another-token");
+    const { stderr, sent } = await renderFrom(program, { ".local/api-token": "token-of-a-stranger" });
+    expect(stderr).toContain("There is no token for");
+    expect(sent).toEqual([]);
+  });
+
+  const LINKED = "it is a symbolic link";
+  it.each<[what: string, make: (folder: string, secret: string) => Promise<unknown>, why: string]>([
+    ["a link to a secret", (folder, secret) => symlink(secret, join(folder, "api-token")), LINKED],
+    ["a link to a device", (folder) => symlink("/dev/zero", join(folder, "api-token")), LINKED],
+    [
+      "in a linked folder",
+      async (folder, secret) => {
+        await rm(folder, { recursive: true });
+        await symlink(dirname(secret), folder);
+      },
+      LINKED,
+    ],
+    ["a pipe", (folder) => execa("mkfifo", [join(folder, "api-token")]), "it is not a regular file"],
+    ["a folder", (folder) => mkdir(join(folder, "api-token")), "it is not a regular file"],
+    ["large", (folder) => writeFile(join(folder, "api-token"), "x".repeat(4097)), "it has more than 4096 bytes"],
+    ["no token", (folder) => writeFile(join(folder, "api-token"), "schlüssel"), "it holds no token"],
+  ])("is not read from what `npm start` has not written: %s", async (_what, make, why) => {
+    const { checkout, program } = await makeCheckout();
+    const other = await makeTemporaryFolder("secret-");
+    await writeFile(join(other, "api-token"), "secret-of-another-program");
+    await make(join(checkout, ".local"), join(other, "api-token"));
+    const { stderr, exitCode, sent } = await renderFrom(program);
+    expect(stderr).toContain(`${join(checkout, ".local/api-token")} is not used: ${why}.`);
+    expect(stderr).not.toContain("secret-of-another-program");
+    expect(exitCode).toBe(2);
+    expect(sent).toEqual([]);
+  });
+
+  it("is not the beginning of a long file that the option names", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "x", long: "x".repeat(4097) });
+    const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ", "--token-file", "long"]);
+    expect(stderr).toBe("The token file long is not used: it has more than 4096 bytes.\n");
+    expect(exitCode).toBe(2);
   });
 
   it("is refused before anything is sent if no header can hold it", async () => {

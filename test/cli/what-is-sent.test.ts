@@ -64,7 +64,7 @@ describe("a folder does not send what the command wrote there", () => {
 
   it("even if it is more than any service accepts and the folder has been moved", async () => {
     const { service, folder, run } = await begin(LETTER, (response) =>
-      response.writeHead(200, { "Content-Type": "application/pdf" }).end(Buffer.alloc(40 * 1024 ** 2)),
+      response.writeHead(200, { "Content-Type": "application/pdf" }).end(Buffer.alloc(40 * 1024 ** 2, "%PDF-")),
     );
     await run("render", "letter", "-o", "letter/one.pdf");
     await run("render", "letter", "-o", "letter/two.pdf");
@@ -136,7 +136,6 @@ describe("data.json", () => {
     const { service, run } = await begin({ "letter/main.typ": "#data", "letter/data.json": '{"a": 1}' });
     await run("render", source);
     expect(service.bodies).toMatchObject([{ data: { a: 1 }, files: {} }]);
-    expect(JSON.parse((await run("manifest", source)).stdout).data).toMatchObject({ path: "data.json" });
   });
 
   it("beside a source other than main.typ that reads data is not used, and a note says so", async () => {

@@ -1,7 +1,7 @@
 /** Valid keys for names that the rules refuse. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { suggestFileKey } from "../../client/file-key-suggestion.ts";
+import { suggestFileKey, suggestFileKeys } from "../../client/file-key-suggestion.ts";
 import { isValidKey, validateFileSet } from "../../rules/files-rules.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { ANY_CHARACTER } from "../support/any-character.ts";
@@ -61,5 +61,29 @@ describe("a suggested key", () => {
         expect(validateFileSet(keys, keys.length, DEFAULT_LIMITS)).toBeNull();
       }),
     );
+  });
+});
+
+describe("the suggested keys of many files", () => {
+  it("are valid and collide with no other key, and are those of the files that need one", () => {
+    const keys = ["a.png", "A.png", "ä.png", "ae.png", "a-2.png", "lib/x", "LIB"];
+    expect(suggestFileKeys(keys)).toEqual(
+      new Map([
+        ["A.png", "A-3.png"],
+        ["ä.png", "ae-2.png"],
+        ["LIB", "LIB-2"],
+      ]),
+    );
+  });
+
+  it("are found for a hundred thousand names that differ in case alone, in folders as deep as names can be", () => {
+    const cased = (index: number) =>
+      Array.from("abcdefghijklmnopq", (letter, bit) => (index & (1 << bit) ? letter.toUpperCase() : letter)).join("");
+    const keys = Array.from({ length: 100_000 }, (_, index) => cased(index));
+    const better = suggestFileKeys(keys);
+    expect(better.size).toBe(keys.length - 1);
+    expect(new Set([...better.values()].map((key) => key.toLowerCase())).size).toBe(keys.length - 1);
+    const deep = Array.from({ length: 1000 }, (_, index) => `${"a/".repeat(2000)}${cased(index)}`);
+    expect(suggestFileKeys(deep).size).toBe(deep.length);
   });
 });

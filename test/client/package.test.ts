@@ -251,6 +251,7 @@ describe("the client renders", () => {
       Headers,
       TextEncoder,
       TextDecoder,
+      ReadableStream,
       AbortSignal,
       performance,
       setTimeout,

@@ -1,13 +1,11 @@
 /** The client for Python: its verdicts are the service's, and it behaves like the one for TypeScript. */
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:child_process";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../rules/limits.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { LOOPBACK, takeFreePort } from "../../scripts/local-service.ts";
+import { hasPython, PythonDriver } from "../support/python-driver.ts";
 import { lowLimits, mutatedBody, requestBody } from "../support/rules/request-arbitraries.ts";
 import { runs } from "../support/rules/runs.ts";
 import { validateFast } from "../support/rules/verdicts.ts";
@@ -27,43 +25,6 @@ import {
 import { type SharedService, sharedService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
-const DRIVER = fileURLToPath(new URL("python_driver.py", import.meta.url));
-
-/** The interpreter, or null if there is none of the version that the client needs. */
-function findPython(): string | null {
-  try {
-    execFileSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]);
-    return "python3";
-  } catch {
-    return null;
-  }
-}
-
-const python = findPython();
-
-/** The driver, one command at a time. */
-class Driver {
-  readonly #process: ChildProcessWithoutNullStreams;
-  readonly #lines: AsyncIterator<string>;
-
-  constructor() {
-    this.#process = spawn("python3", ["-B", DRIVER]);
-    this.#process.stderr.pipe(process.stderr);
-    this.#lines = createInterface(this.#process.stdout)[Symbol.asyncIterator]();
-  }
-
-  async ask(command: object): Promise<unknown> {
-    this.#process.stdin.write(`${JSON.stringify(command)}\n`);
-    const { value, done } = await this.#lines.next();
-    if (done) throw new Error("the driver has ended");
-    return JSON.parse(value);
-  }
-
-  stop(): void {
-    this.#process.kill();
-  }
-}
-
 /** A verdict of either side, without its prose. */
 function bare(verdict: unknown): unknown {
   const { code, context } = Object(verdict ?? { code: null, context: {} });
@@ -76,11 +37,11 @@ function bare(verdict: unknown): unknown {
   };
 }
 
-describe.skipIf(python === null)("the Python client", () => {
-  let driver: Driver;
+describe.skipIf(!hasPython())("the Python client", () => {
+  let driver: PythonDriver;
 
   beforeAll(() => {
-    driver = new Driver();
+    driver = new PythonDriver();
   });
 
   afterAll(() => driver?.stop());
@@ -122,18 +83,7 @@ describe.skipIf(python === null)("the Python client", () => {
 
   const REQUEST = { source: "x" };
 
-  interface Call {
-    readonly result: Record<string, unknown>;
-    readonly events: readonly unknown[];
-  }
-
-  async function call(method: "render" | "check" | "constraints", options: object, request?: object): Promise<Call> {
-    const called = await driver.ask({ do: method, options, request });
-    if (typeof called !== "object" || called === null || !("result" in called) || !("events" in called)) {
-      throw new Error("no call");
-    }
-    return { result: Object(called.result), events: Array.isArray(called.events) ? called.events : [] };
-  }
+  const call = (...parameters: Parameters<PythonDriver["call"]>) => driver.call(...parameters);
 
   describe("with a service that answers by a script", () => {
     const server = new ScriptedAnswers();

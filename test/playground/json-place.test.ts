@@ -36,3 +36,11 @@ it("finds the names of the object before and after the cursor, without the one t
   const text = '{"a": {"x": 1}, "", "b": [{"y": 2}], "c": 3}';
   expect(placeInJson(text, text.indexOf('""') + 1)?.names).toEqual(new Set(["a", "b", "c"]));
 });
+
+it("reads any text that people write in one pass, and no longer one", () => {
+  const deep = "[".repeat(200_000);
+  expect(placeInJson(deep, 100_000)?.path).toHaveLength(100_000);
+  expect(placeInJson(`[${"1,".repeat(100_000)}`, 1)?.path).toEqual([0]);
+  expect(placeInJson(`["${"\\n".repeat(100_000)}`, 5)).not.toBeNull();
+  expect(placeInJson(" ".repeat(256 * 1024 + 1), 0)).toBeNull();
+});

@@ -1,0 +1,90 @@
+/**
+ * Reads the entries of a ZIP that others have made, within bounds: what it says of its own sizes is not believed. The command line and
+ * the playground read archives by it.
+ */
+import { Unzip, type UnzipFile, UnzipInflate } from "fflate";
+
+export interface ArchiveBounds {
+  readonly maxEntries: number;
+  /** For all entries together, unpacked. */
+  readonly maxBytes: number;
+}
+
+export interface ArchiveEntry {
+  readonly name: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** Why an archive is not read. */
+export type ArchiveFault = "broken" | "too many entries" | "too large";
+
+/** Deflate expands its input at most about a thousand times: each chunk to some 16 MiB, before the bytes are counted. */
+const CHUNK_BYTES = 16 * 1024;
+/** Wanted or not: the time that fflate needs for each grows with their number, to 10 µs at this one. */
+const MAX_ENTRIES_OF_ANY_KIND = 20_000;
+
+/** The record that ends a ZIP, without its comment, whose length is its last field (APPNOTE.TXT, section 4.3.16). */
+const END_RECORD_BYTES = 22;
+const END_RECORD_SIGNATURE = 0x06054b50;
+const MAX_COMMENT_BYTES = 0xffff;
+
+/** @param isWanted whether to read an entry; `maxEntries` counts no others */
+export function archiveEntries(
+  archive: Uint8Array,
+  { maxEntries, maxBytes }: ArchiveBounds,
+  isWanted: (name: string) => boolean,
+): ArchiveEntry[] | ArchiveFault {
+  const entries: { readonly name: string; readonly chunks: Uint8Array[] }[] = [];
+  let unpackedBytes = 0;
+  let isBroken = false;
+  let count = 0;
+  const isFull = () => entries.length > maxEntries || count > MAX_ENTRIES_OF_ANY_KIND;
+  const add = (file: UnzipFile) => {
+    count++;
+    if (isFull() || !isWanted(file.name)) return;
+    const chunks: Uint8Array[] = [];
+    entries.push({ name: file.name, chunks });
+    file.ondata = (error, chunk) => {
+      if (error !== null) isBroken = true;
+      unpackedBytes += chunk?.length ?? 0;
+      if (chunk && unpackedBytes <= maxBytes) chunks.push(chunk.slice());
+    };
+    file.start();
+  };
+  try {
+    const unzip = new Unzip(add);
+    unzip.register(UnzipInflate);
+    for (let at = 0; at < archive.length && !isBroken; at += CHUNK_BYTES) {
+      unzip.push(archive.subarray(at, at + CHUNK_BYTES), at + CHUNK_BYTES >= archive.length);
+      if (isFull()) return "too many entries";
+      if (unpackedBytes > maxBytes) return "too large";
+    }
+  } catch {
+    isBroken = true;
+  }
+  return isBroken || entries.length === 0 || !hasEndRecord(archive)
+    ? "broken"
+    : entries.map(({ name, chunks }) => ({ name, bytes: joined(chunks) }));
+}
+
+/** Whether the archive is whole: one that is cut off may have all entries, but not the record that ends it. */
+function hasEndRecord({ buffer, byteOffset, byteLength }: Uint8Array): boolean {
+  const view = new DataView(buffer, byteOffset, byteLength);
+  const last = byteLength - END_RECORD_BYTES;
+  for (let at = last; at >= Math.max(0, last - MAX_COMMENT_BYTES); at--) {
+    const commentBytes = last - at;
+    if (view.getUint32(at, true) === END_RECORD_SIGNATURE && view.getUint16(at + 20, true) === commentBytes)
+      return true;
+  }
+  return false;
+}
+
+function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
