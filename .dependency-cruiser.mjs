@@ -8,16 +8,16 @@
 const PACKAGES_OF_RULES = ["content-disposition", "content-type", "valibot"];
 
 /** The packages that the client may import beside the rules. */
-const PACKAGES_OF_CLIENT = ["content-disposition"];
+const PACKAGES_OF_CLIENT = ["content-disposition", "fflate"];
 
-/** The packages that e-invoices are read and checked by. */
-const PACKAGES_OF_E_INVOICE = ["fflate", "fontoxpath", "libxml2-wasm", "slimdom"];
+/** The packages that e-invoices are read by. */
+const PACKAGES_OF_E_INVOICE = ["fflate", "saxes"];
 
 /** The packages that judge data by a JSON Schema. */
 const PACKAGES_OF_DATA_SCHEMA = ["@hyperjump/json-schema", "@hyperjump/browser"];
 
 /** The files of `edge/backends/` that talk to backends. The others decide. */
-const BACKEND_TRANSPORT = ["backend", "fetch-text", "forward-render"];
+const BACKEND_TRANSPORT = ["backend", "fetch-text", "forward-render", "look-up-service"];
 const DECIDING_ON_BACKENDS = {
   path: "^edge/backends/",
   pathNot: `^edge/backends/(${BACKEND_TRANSPORT.join("|")})\\.ts$`,
@@ -136,10 +136,11 @@ export default {
     {
       name: "edge-without-containers",
       comment:
-        "Only its own entry point needs the class of the containers: the edge runs where there are none. The spans of the platform are part of workerd.",
+        "Only its own entry point needs the class of the containers: the edge runs where there are none. The spans of the platform and its sockets are part of workerd.",
       from: {
         path: "^edge/",
-        pathNot: "^edge/(worker-with-containers|containers/backend-container|log/span-attributes)\\.ts$",
+        pathNot:
+          "^edge/(worker-with-containers|containers/backend-container|log/span-attributes|backends/look-up-service)\\.ts$",
       },
       to: { path: "^(edge/containers/backend-container\\.ts$|cloudflare:)" },
     },

@@ -71,8 +71,6 @@ export default defineConfig({
             "./test/provide-static-files.ts",
             "./test/provide-services.ts",
           ],
-          // Node loads it as it is; Vitest would take it apart for minutes.
-          server: { deps: { external: [/fontoxpath/] } },
         },
       },
       {

@@ -51,6 +51,25 @@ interface Document {
   readonly directory: string;
 }
 
+/** Enough calls that the start of the process does not count. */
+const LOOP = "for i in range(100000) { let y = calc.sin(i) }";
+
+/** Documents that call functions where each call is an outermost one: see `stackMap` in backend/sandbox/sandbox-root.ts. */
+async function makeCallDocuments(folder: string): Promise<Document[]> {
+  const sources = [
+    ["calls at the top", `#${LOOP}`],
+    ["calls in the layout", `#context { ${LOOP} }`],
+  ] as const;
+  return Promise.all(
+    sources.map(async ([name, source]) => {
+      const directory = join(folder, name);
+      await mkdir(directory);
+      await writeFile(join(directory, "main.typ"), source);
+      return { name, body: JSON.stringify({ source }), directory };
+    }),
+  );
+}
+
 async function makeDocuments(folder: string): Promise<Document[]> {
   const hello = { name: "`= Hello`", body: JSON.stringify({ source: "= Hello" }), directory: join(folder, "hello") };
   const invoice = {
@@ -252,6 +271,17 @@ async function sandboxRows(start: Start, typstPath: string, document: Document):
   return candidates.map(({ name, times }) => ({ name, cells: [median(times), median(times) / median(commandLine)] }));
 }
 
+/** The rows of outermost calls, for a backend that starts no process ahead. */
+async function callRows(
+  backend: LocalBackend,
+  typstPath: string,
+  documents: readonly Document[],
+): Promise<Table["rows"]> {
+  const rows: Table["rows"][number][] = [];
+  for (const document of documents) rows.push(await aloneRow(backend, typstPath, document));
+  return rows;
+}
+
 async function main(): Promise<void> {
   const typstPath = await requireTypst();
   const folder = await mkdtemp(join(tmpdir(), "bench-render-"));
@@ -306,6 +336,16 @@ async function main(): Promise<void> {
         { title: "÷ `typst compile`", better: "lower" },
       ],
       rows: hello === undefined ? [] : await sandboxRows(start, typstPath, hello),
+    };
+    progress("function calls …");
+    const callTable: Table = {
+      subject: "100,000 calls of a function",
+      columns: [
+        { title: "backend, cold, p50, ms", digits: 1 },
+        { title: "`typst compile`, p50, ms", digits: 1 },
+        { title: "ratio", better: "lower" },
+      ],
+      rows: await callRows(await start({ SERVICE_WARM_RENDERS: "0" }), typstPath, await makeCallDocuments(folder)),
     };
     const aloneTable: Table = {
       subject: "One request at a time",
@@ -373,6 +413,10 @@ ${markdown(mixedTable)}
 What a sandbox and a process started ahead mean for a single \`= Hello\`:
 
 ${markdown(sandboxTable)}
+
+What Typst's own work takes in the sandbox, where it cannot read the real \`/proc\`:
+
+${markdown(callTable)}
 `;
     await publish("render", report, [
       aloneTable,
@@ -381,6 +425,7 @@ ${markdown(sandboxTable)}
       processorTimeTable,
       mixedTable,
       sandboxTable,
+      callTable,
     ]);
   } finally {
     closeConnections();

@@ -12,8 +12,8 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { cacheFolder } from "../../machine/cache-folder.mjs";
 import { requireTypst } from "../../machine/typst-location.mjs";
-import { BUSYBOX_FOLDER, ensureBusybox } from "../debian-13/busybox.ts";
 import { ensureSetpriv } from "../debian-13/setpriv.ts";
+import { ensureStaticPrograms, STATIC_PROGRAM_FOLDERS } from "../debian-13/static-programs.ts";
 import { MOUNT_SOCKET_VARIABLE, serveMounts } from "./mount-helper.ts";
 
 const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
@@ -39,7 +39,7 @@ if (option === INSIDE) {
 async function runInNamespace(files: readonly string[]): Promise<void> {
   await requireTypst();
   await ensureSetpriv();
-  await ensureBusybox();
+  await ensureStaticPrograms();
   // A short name, because socket addresses inside it have room for few bytes.
   const stage = await mkdtemp("/tmp/attacks-");
   try {
@@ -87,8 +87,8 @@ async function runSuites(stage: string, caller: string, files: readonly string[]
         reject: false,
         extendEnv: false,
         env: {
-          // Last, so that it is used only where the machine has none.
-          PATH: `${process.env.PATH}:${join(cache, BUSYBOX_FOLDER)}`,
+          // Those last, so that they are used only where the machine has none.
+          PATH: [process.env.PATH, ...STATIC_PROGRAM_FOLDERS.map((folder) => join(cache, folder))].join(":"),
           HOME: temporary,
           TMPDIR: temporary,
           XDG_CACHE_HOME: inStage("cache"),

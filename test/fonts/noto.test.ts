@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { missingFonts } from "../../client/missing-fonts.ts";
 import type { Capabilities } from "../../protocol/capabilities.ts";
 import { addFontSets, findFontProblems } from "../../scripts/fonts/font-folder.ts";
 import { fontNamesOf } from "../support/fonts.ts";
@@ -82,16 +81,4 @@ it("publishes the families of each set, and no monospaced ones of the collection
   for (const language of ["SC", "TC", "HK", "JP", "KR"]) expect(families).toContain(`Noto Sans CJK ${language}`);
   expect(families).toEqual(expect.arrayContaining(["Noto Sans", "Noto Serif", "Noto Sans Arabic", "Noto Color Emoji"]));
   expect(families.filter((family) => /Mono CJK/.test(family))).toEqual([]);
-});
-
-it("publishes the characters of all families, so that nobody is warned of the texts above", async () => {
-  const source = "简体字 日本語 한국어 नमस्ते مرحبا ภาษาไทย 漢字 🍎";
-  const missingOn = async (backend: TestBackend) => {
-    const { fonts }: Capabilities = await (await backend.fetch("/capabilities.json")).json();
-    expect(fonts.filter(({ code_points }) => code_points === undefined)).toEqual([]);
-    return missingFonts({ source, files: [], data: null }, fonts).characters;
-  };
-  expect(await missingOn(withFonts)).toEqual([]);
-  // DejaVu Sans Mono has Arabic.
-  expect((await missingOn(without)).join("")).toMatch(/^[^\u0600-\u06ff]*🍎$/u);
 });

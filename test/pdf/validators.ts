@@ -1,12 +1,20 @@
-/** Runs the validators that receivers use, both in Java: veraPDF for PDF/A and PDF/UA, Mustang for Factur-X and XRechnung. */
+/**
+ * Runs the validators that receivers use, all in Java: veraPDF for PDF/A and PDF/UA, Mustang for Factur-X and XRechnung, and the
+ * rules of KoSIT, newer than those in Mustang. KoSIT's own program only runs them, and Maven does not have it: Saxon does the same.
+ */
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
+import { unzipSync } from "fflate";
 import { findOnPath } from "../../machine/programs.mjs";
-import { MUSTANG, mavenArtifact, VERAPDF } from "../../scripts/maven-artifact.ts";
+import { EN_16931_RULES, MUSTANG, mavenArtifact, VERAPDF, XRECHNUNG_RULES } from "../../scripts/maven-artifact.ts";
+import { readXmlElements } from "../support/xml-reader.ts";
 
 export interface Validators {
   readonly veraPdf: string;
   readonly mustang: string;
+  /** Archive -> the stylesheet in it. */
+  readonly xrechnungRules: ReadonlyMap<string, string>;
 }
 
 /** @throws Error that says what to install */
@@ -17,7 +25,15 @@ export async function fetchValidators(): Promise<Validators> {
       `${missing.join(" and ")} not found. On Debian and Ubuntu: apt-get install default-jre-headless maven`,
     );
   }
-  return { veraPdf: await mavenArtifact(VERAPDF), mustang: await mavenArtifact(MUSTANG) };
+  return {
+    veraPdf: await mavenArtifact(VERAPDF),
+    mustang: await mavenArtifact(MUSTANG),
+    // An XRechnung must follow both.
+    xrechnungRules: new Map([
+      [await mavenArtifact(EN_16931_RULES), "external/schematron/1.3.16/cii/EN16931-CII-validation.xslt"],
+      [await mavenArtifact(XRECHNUNG_RULES), "external/schematron/3.0.2/XRechnung-CII-validation.xslt"],
+    ]),
+  };
 }
 
 /** @returns the files that veraPDF finds valid, with the standards that they claim: `3b`, `3a ua1` */
@@ -62,4 +78,28 @@ export async function verdictsOfMustang({ mustang }: Validators, folder: string)
     verdicts.set(path.slice(join(folder, "/").length), { pdf, xml, rules: rules === "" ? [] : rules.split(",") });
   }
   return verdicts;
+}
+
+/** @returns the ids of the rules of CEN and KoSIT that each XML file in the folder breaks, warnings included */
+export async function rulesBrokenForKosit(
+  { mustang, xrechnungRules }: Validators,
+  folder: string,
+): Promise<Map<string, readonly string[]>> {
+  const broken = new Map<string, string[]>();
+  for (const [index, [archive, stylesheet]] of [...xrechnungRules].entries()) {
+    const xslt = `${folder}-rules-${index}.xslt`;
+    await writeFile(xslt, unzipSync(await readFile(archive))[stylesheet] ?? "");
+    const reports = `${folder}-reports-${index}`;
+    await mkdir(reports);
+    // Saxon is in Mustang's archive.
+    const saxon = ["-cp", mustang, "net.sf.saxon.Transform", `-s:${folder}`, `-xsl:${xslt}`, `-o:${reports}`];
+    await execa("java", saxon, { stdin: "ignore" });
+    for (const name of await readdir(reports)) {
+      const report = readXmlElements(await readFile(join(reports, name), "utf8"));
+      const rules = report.filter((one) => one.name === "failed-assert" || one.name === "successful-report");
+      const all = [...(broken.get(name) ?? []), ...rules.map(({ attributes }) => attributes.id ?? "unnamed")];
+      broken.set(name, all);
+    }
+  }
+  return broken;
 }

@@ -6,8 +6,6 @@ const TEST_TIMEOUT_MILLISECONDS = 3_600_000;
 export default defineConfig({
   test: {
     name: "pdf",
-    // Node loads it directly. Vitest would transform it for minutes.
-    server: { deps: { external: [/fontoxpath/] } },
     include: ["test/pdf/**/*.test.ts"],
     globalSetup: "./test/provide-typst.ts",
     testTimeout: TEST_TIMEOUT_MILLISECONDS,

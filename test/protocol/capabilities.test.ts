@@ -59,32 +59,6 @@ describe("what is common", () => {
   });
 });
 
-describe("the characters of a family", () => {
-  const has = (...sets: (string | undefined)[]) =>
-    sets.map((code_points) => {
-      const family = { family: "Both", variants: [REGULAR], ...(code_points !== undefined && { code_points }) };
-      return capabilitiesOf("0.15.1", [family], []);
-    });
-  const commonOf = (...sets: (string | undefined)[]) => {
-    const [first, ...others] = has(...sets);
-    return first === undefined ? [] : commonCapabilities([first, ...others]).fonts;
-  };
-
-  it("are those that every backend has", () => {
-    expect(commonOf("20-7E,A0-FF", "41-A9")).toMatchObject([{ code_points: "41-7E,A0-A9" }]);
-    expect(commonOf("20-7E", "A0-FF", "20-FF")).toMatchObject([{ code_points: "" }]);
-    expect(capabilityDifferences(has("20-7E", "20-7F"))).toEqual(["font Both"]);
-  });
-
-  it("are not known, and no difference, while a backend of an older version says none", () => {
-    const family = { family: "Both", variants: [REGULAR] };
-    expect(commonOf("20-7E", undefined)).toEqual([family]);
-    expect(commonOf(undefined, "20-7E", "20-7E")).toEqual([family]);
-    expect(commonOf("20-7E", "7E-20")).toEqual([family]);
-    expect(capabilityDifferences(has("20-7E", undefined, "20-7F"))).toEqual([]);
-  });
-});
-
 describe("differences", () => {
   it("are named, each once", () => {
     expect(capabilityDifferences([ONE, OTHER])).toEqual([
@@ -118,7 +92,6 @@ describe("a document", () => {
     "{}",
     JSON.stringify({ ...ONE, capabilities_version: 2 }),
     JSON.stringify({ ...ONE, fonts: [{ family: "x" }] }),
-    JSON.stringify({ ...ONE, fonts: [{ family: "x", variants: [], code_points: "é" }] }),
     JSON.stringify({ ...ONE, packages: [pack("../x")] }),
   ])("is none: %s", (text) => {
     expect(parseCapabilities(text)).toBeNull();

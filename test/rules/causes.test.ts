@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ATTEMPT_FAILURES, CAUSES } from "../../rules/causes.ts";
+import { ATTEMPT_FAILURES, CAUSES, causeField, parseCause } from "../../rules/causes.ts";
 import { REFUSALS } from "../support/causes.ts";
 import { tableOfPage } from "../support/page-table.ts";
 
@@ -20,3 +20,12 @@ it("no two causes or failures have one name, by which metrics tell them apart", 
   ];
   expect(new Set(names).size).toBe(names.length);
 });
+
+it.each(["constructor", "toString", "hasOwnProperty", "__proto__", "no_such_cause", ""])(
+  "nobody can name a cause %j",
+  (name) => {
+    for (const code of Object.keys(CAUSES)) expect(parseCause(code, name)).toBe(undefined);
+    expect(parseCause(name, "slots_busy")).toBe(undefined);
+    expect(causeField({ code: name, cause: "slots_busy" })).toEqual({});
+  },
+);

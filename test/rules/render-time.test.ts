@@ -1,6 +1,6 @@
 /** The times of a render, layer by layer: which settings are refused, and how long a request may wait for a slot. */
 import { describe, expect, it } from "vitest";
-import { queueDeadlineMilliseconds, readRenderTime } from "../../rules/render-time.ts";
+import { queueDeadlineMilliseconds, readRenderTime, renderTimeoutWithin } from "../../rules/render-time.ts";
 import { SettingError } from "../../rules/settings.ts";
 
 const environment = (queue: number | undefined, render: number, backend?: number) => ({
@@ -69,6 +69,20 @@ describe("the time for waiting", () => {
   ])("%s", (_what, timeBudget, milliseconds) => {
     expect(queueDeadlineMilliseconds(settings, timeBudget)).toBe(milliseconds);
   });
+
+  it.each([
+    [Number.POSITIVE_INFINITY, 20],
+    [21_000, 20],
+    [20_999, 19],
+    [2000, 1],
+    [0, 1],
+    [-5000, 1],
+  ])(
+    "lets a render with %d ms left take %d s, so that the backend answers before the edge gives up",
+    (left, seconds) => {
+      expect(renderTimeoutWithin(20, left)).toBe(seconds);
+    },
+  );
 
   it("leaves the time of a whole render where that is more than half", () => {
     const short = { queueDeadlineSeconds: 20, renderTimeoutSeconds: 5 };

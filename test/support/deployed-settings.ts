@@ -1,6 +1,7 @@
 /** What a deploy file gives the programs, by the programs' own readers of settings. */
 import { type BackendSettings, readBackendSettings } from "../../backend/start/settings.ts";
 import { type EdgeSettings, readEdgeSettings } from "../../edge/settings.ts";
+import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import { settingNames } from "../../scripts/edge-configuration.ts";
 import { bundle, wranglerConfig } from "../../scripts/local-worker.ts";
 
@@ -57,7 +58,8 @@ export function backendStopSeconds({ drainDelaySeconds, graceSeconds }: BackendS
 
 /** How long the edge may take to answer what is in flight. */
 export function edgeStopSeconds({ bodyTimeoutSeconds, backendTimeoutSeconds }: EdgeSettings): number {
-  return bodyTimeoutSeconds + backendTimeoutSeconds;
+  const slowUploadSeconds = (MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS) / 1000;
+  return bodyTimeoutSeconds + backendTimeoutSeconds + slowUploadSeconds;
 }
 
 /** The bytes of a size such as `600m` (compose) or `600Mi` (Kubernetes). */

@@ -13,17 +13,29 @@ export interface ImageStage {
 
 const ROOT = new URL("../../", import.meta.url);
 
+const dockerfile = async () =>
+  DockerfileParser.parse(await readFile(new URL("Dockerfile", ROOT), "utf8")).getInstructions();
+
 export async function readDockerfile(): Promise<readonly ImageStage[]> {
   const stages: { name: string | null; from: string; instructions: Instruction[] }[] = [];
-  for (const instruction of DockerfileParser.parse(
-    await readFile(new URL("Dockerfile", ROOT), "utf8"),
-  ).getInstructions()) {
+  for (const instruction of await dockerfile()) {
     if (instruction.getKeyword() === "FROM") {
       const from = instruction as From;
       stages.push({ name: from.getBuildStage(), from: from.getImage() ?? "", instructions: [] });
     } else stages.at(-1)?.instructions.push(instruction);
   }
   return stages;
+}
+
+/** The images that are fetched for the stages, by the argument that names each, and that the stages begin with. */
+export async function readBaseImages(): Promise<ReadonlyMap<string, string>> {
+  const images = new Map<string, string>();
+  for (const instruction of await dockerfile()) {
+    if (instruction.getKeyword() === "FROM") break;
+    const [, name, image] = /^(\w+)=(.+)$/.exec(instruction.getArgumentsContent() ?? "") ?? [];
+    if (name !== undefined && image !== undefined) images.set(name, image);
+  }
+  return images;
 }
 
 /** The stage of this name and those that it begins with, the first one last. */

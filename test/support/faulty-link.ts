@@ -12,13 +12,18 @@ export type LinkState = "passes" | "silent" | "resets" | "half-open";
 export class FaultyLink {
   readonly #server: Server;
   readonly #port: number;
+  readonly #uploadBytesPerSecond: number;
   readonly #pairs = new Set<readonly [Socket, Socket | null]>();
   #state: LinkState = "passes";
   #url: URL | null = null;
 
-  /** @param port of the server that it leads to, on this machine. */
-  constructor(port: number) {
+  /**
+   * @param port of the server that it leads to, on this machine
+   * @param uploadBytesPerSecond how fast each connection carries what the client sends
+   */
+  constructor(port: number, uploadBytesPerSecond = Number.POSITIVE_INFINITY) {
     this.#port = port;
+    this.#uploadBytesPerSecond = uploadBytesPerSecond;
     // No end of one side is passed on by itself.
     this.#server = createServer({ allowHalfOpen: true }, (client) => this.#accept(client));
   }
@@ -61,11 +66,19 @@ export class FaultyLink {
     const server = connect({ port: this.#port, host: LOOPBACK, allowHalfOpen: true });
     server.on("error", () => client.resetAndDestroy());
     this.#remember(client, server);
-    for (const [from, to] of [
-      [client, server],
-      [server, client],
+    for (const [from, to, bytesPerSecond] of [
+      [client, server, this.#uploadBytesPerSecond],
+      [server, client, Number.POSITIVE_INFINITY],
     ] as const) {
-      from.on("data", (bytes: Buffer) => to.write(bytes));
+      from.on("data", (bytes: Buffer) => {
+        to.write(bytes);
+        const milliseconds = (bytes.length / bytesPerSecond) * 1000;
+        if (milliseconds === 0) return;
+        from.pause();
+        setTimeout(() => {
+          if (this.#state === "passes") from.resume();
+        }, milliseconds);
+      });
       from.on("end", () => to.end());
     }
   }

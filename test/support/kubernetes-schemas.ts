@@ -1,7 +1,7 @@
 /** Validates manifests by the schemas of Kubernetes and of the operators whose objects are used here. */
 import { ScaledObject } from "@kubernetes-models/keda/keda.sh/v1alpha1";
 import { ServiceMonitor } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1";
-import { Deployment, StatefulSet } from "kubernetes-models/apps/v1";
+import { Deployment } from "kubernetes-models/apps/v1";
 import { NetworkPolicy } from "kubernetes-models/networking.k8s.io/v1";
 import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
 import { Service } from "kubernetes-models/v1";
@@ -9,7 +9,6 @@ import { type InferOutput, looseObject, parse, string } from "valibot";
 
 const MODELS: Readonly<Record<string, new () => { validate(): void }>> = {
   "apps/v1 Deployment": Deployment,
-  "apps/v1 StatefulSet": StatefulSet,
   "keda.sh/v1alpha1 ScaledObject": ScaledObject,
   "monitoring.coreos.com/v1 ServiceMonitor": ServiceMonitor,
   "networking.k8s.io/v1 NetworkPolicy": NetworkPolicy,

@@ -1,8 +1,8 @@
 /**
  * The contents of a PDF as pdf.js reads them: pages, text, attached files, and the standards that its XMP metadata claims.
  */
-import { XMLParser } from "fast-xml-parser";
 import { getDocument, VerbosityLevel } from "pdfjs-dist/legacy/build/pdf.mjs";
+import { readXmlElements } from "./xml-reader.ts";
 
 export interface PdfAttachment {
   readonly name: string;
@@ -48,7 +48,7 @@ export async function readPdf(bytes: Uint8Array): Promise<PdfContents> {
     // Declared as an object, but really a Map.
     const isTagged = markInfo instanceof Map && markInfo.get("Marked") === true;
     const { metadata } = await document.getMetadata();
-    const claims = readClaims(metadata?.getRaw() ?? "");
+    const claims = readClaims(String(metadata?.getRaw() ?? ""));
     const attachments: PdfAttachment[] = [];
     for (const [id, { filename, description }] of (await document.getAttachments()) ?? []) {
       const content = await document.getAttachmentContent(id);
@@ -62,16 +62,11 @@ export async function readPdf(bytes: Uint8Array): Promise<PdfContents> {
 }
 
 /** The claims in an XMP packet, whether they are written as elements or as attributes. */
-function readClaims(xmp: unknown): Record<string, string> {
-  const parser = new XMLParser({ ignoreAttributes: false, attributeNamePrefix: "", parseTagValue: false });
-  const claims: Record<string, string> = {};
-  const visit = (node: unknown): void => {
-    if (typeof node !== "object" || node === null) return;
-    for (const [name, value] of Object.entries(node)) {
-      if (CLAIM.test(name)) claims[name] = String(value);
-      else visit(value);
-    }
-  };
-  visit(parser.parse(String(xmp)));
-  return claims;
+function readClaims(xmp: string): Record<string, string> {
+  if (xmp === "") return {};
+  const properties = readXmlElements(xmp).flatMap(({ prefix, name, text, attributes }) => [
+    [`${prefix}:${name}`, text] as const,
+    ...Object.entries(attributes),
+  ]);
+  return Object.fromEntries(properties.filter(([name]) => CLAIM.test(name)));
 }

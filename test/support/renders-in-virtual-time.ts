@@ -17,6 +17,7 @@ export interface AskedRender {
   endedAt: number | null;
   refusedAt: number | null;
   retryAfterSeconds: number | null;
+  refusalCause: string | null;
   /** How many slots were free when it was refused. */
   freeSlotsAtRefusal: number;
   /** Whether its slot may be withdrawn, or has been. */
@@ -64,6 +65,7 @@ export class RendersInVirtualTime {
       endedAt: null,
       refusedAt: null,
       retryAfterSeconds: null,
+      refusalCause: null,
       freeSlotsAtRefusal: 0,
       isLent: false,
       hasLeft: false,
@@ -90,6 +92,7 @@ export class RendersInVirtualTime {
         case "full":
           asked.refusedAt = this.now;
           asked.retryAfterSeconds = admission.retryAfterSeconds;
+          asked.refusalCause = admission.cause;
           asked.freeSlotsAtRefusal = this.#slots - this.queue.running;
           break;
         case "done":

@@ -38,15 +38,20 @@ export function answer(status: number, headers: Record<string, string>, body = "
   return (response) => void response.writeHead(status, headers).end(body);
 }
 
-export const endless: Behaviour = (response) => {
-  const chunk = Buffer.alloc(64 * 1024, " ");
-  const writeMore = () => {
-    while (response.write(chunk));
-    response.once("drain", writeMore);
+export const endless = endlessAnswer(200, { "Content-Type": "application/json" });
+
+/** Writes until the other side hangs up. */
+export function endlessAnswer(status: number, headers: Record<string, string>, start = ""): Behaviour {
+  return (response) => {
+    const chunk = Buffer.alloc(64 * 1024, " ");
+    const writeMore = () => {
+      while (!response.destroyed && response.write(chunk));
+      response.once("drain", writeMore);
+    };
+    response.writeHead(status, headers).write(start);
+    writeMore();
   };
-  response.writeHead(200, { "Content-Type": "application/json" });
-  writeMore();
-};
+}
 
 export function fullDocument(retryAfter: number): string {
   const full = problem("render_queue_full", "Full.", { retry_after: retryAfter });
@@ -94,6 +99,8 @@ export const FILE_NAMES: readonly (readonly [field: string, name: string])[] = [
   ['inline; filename="C:\\\\temp\\\\a.pdf"', "a.pdf"],
   ['inline; filename=".."', "document.pdf"],
   ['inline; filename="a/"', "document.pdf"],
+  ["inline; filename*=UTF-8''a%00.pdf", "document.pdf"],
+  ["inline; filename*=UTF-8''%1b%5b2J.pdf", "document.pdf"],
   ["inline", "document.pdf"],
   ["", "document.pdf"],
 ];

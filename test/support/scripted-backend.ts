@@ -35,9 +35,13 @@ export class ScriptedBackend {
     this.name = name;
   }
 
+  get url(): URL {
+    return new URL(`http://${LOOPBACK}:${this.#port}`);
+  }
+
   /** The backend as an entry of `SERVICE_BACKEND_URLS`. */
   get entry(): string {
-    return `${this.name}=http://${LOOPBACK}:${this.#port}`;
+    return `${this.name}=${this.url.origin}`;
   }
 
   /** Starts listening, on the same port as before if it has been stopped. */

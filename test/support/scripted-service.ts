@@ -1,11 +1,13 @@
 /**
  * A service that answers what a test tells it to: for answers that the real one gives only under load or when it is broken.
  */
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import { constraintsDocument } from "../../rules/constraints.ts";
-import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { DEFAULT_LIMITS, type Limits } from "../../rules/limits.ts";
 import { type Problem, problemDocument } from "../../rules/problem.ts";
 import { closeServer, listenOnLoopback } from "./loopback-server.ts";
 
@@ -14,6 +16,10 @@ export interface ScriptedService {
   readonly requests: IncomingMessage[];
   /** Of the render requests, in the order in which they were complete. */
   readonly bodies: SentRequest[];
+  /** What has been written to all connections, heads included. */
+  sentBytes(): number;
+  /** Resolves when no connection is open. */
+  closed(): Promise<void>;
 }
 
 /** What a render request carries, as far as tests look at it. */
@@ -28,6 +34,7 @@ const ETAG = '"of-a-test"';
 /** Starts a service that publishes the constraints and leaves renders to `answer`. It ends with its test. */
 export async function startScriptedService(
   answer: (response: ServerResponse, count: number) => void,
+  limits: Limits = DEFAULT_LIMITS,
 ): Promise<ScriptedService> {
   const requests: IncomingMessage[] = [];
   const bodies: SentRequest[] = [];
@@ -40,7 +47,7 @@ export async function startScriptedService(
       if (request.headers["if-none-match"] === ETAG) response.writeHead(304).end();
       else {
         response.writeHead(200, { "Content-Type": "application/json", ETag: ETAG });
-        response.end(JSON.stringify(constraintsDocument(DEFAULT_LIMITS)));
+        response.end(JSON.stringify(constraintsDocument(limits)));
       }
       return;
     }
@@ -48,13 +55,23 @@ export async function startScriptedService(
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.once("end", () => {
-      bodies.push(JSON.parse(Buffer.concat(chunks).toString("utf8")));
+      if (request.method === "POST") bodies.push(JSON.parse(Buffer.concat(chunks).toString("utf8")));
       answer(response, ++renders);
     });
   });
+  const sockets: Socket[] = [];
+  server.on("connection", (socket) => sockets.push(socket));
   const { origin } = await listenOnLoopback(server);
   onTestFinished(() => closeServer(server));
-  return { url: origin, requests, bodies };
+  return {
+    url: origin,
+    requests,
+    bodies,
+    sentBytes: () => sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0),
+    closed: async () => {
+      await Promise.all(sockets.map((socket) => socket.destroyed || once(socket, "close")));
+    },
+  };
 }
 
 export function sendPdf(response: ServerResponse): void {

@@ -53,9 +53,22 @@ function readEntry(archive: Buffer, central: number): Omit<ZipEntry, "name"> {
   }
   const start = local + LOCAL_SIZE + archive.readUInt16LE(local + 26) + archive.readUInt16LE(local + 28);
   const packed = archive.subarray(start, start + compressedSize);
-  const bytes = isCompressed ? inflateRawSync(packed) : packed;
+  const bytes = isCompressed ? inflateWhole(packed) : packed;
   if (bytes.length !== size || crc32(bytes) !== checksum) throw new Error("an entry is damaged");
   return { bytes, packedBytes: packed.length, modified: textOfTime(date, time) };
+}
+
+/** The content of a DEFLATE stream, after whose end nothing may follow. */
+function inflateWhole(packed: Buffer): Buffer {
+  const inflated: unknown = inflateRawSync(packed, { info: true });
+  if (!isInflated(inflated)) throw new Error("zlib does not say how much it has read");
+  if (inflated.engine.bytesWritten !== packed.length) throw new Error("an entry has bytes after its end");
+  return inflated.buffer;
+}
+
+/** What zlib returns with `info`, which its types do not know. */
+function isInflated(value: unknown): value is { buffer: Buffer; engine: { bytesWritten: number } } {
+  return typeof value === "object" && value !== null && "buffer" in value && "engine" in value;
 }
 
 /** Year, month and day from 1980 on in 7, 4 and 5 bits; hours, minutes and pairs of seconds in 5, 6 and 5. */

@@ -38,8 +38,13 @@ function tolerated(fast: Verdict, slow: Verdict): Verdict {
   const expected = errorsOf(slow);
   const errors = errorsOf(fast);
   if (!errors || !expected) return fast;
-  const isTolerated = ({ loc }: BareError, index: number) =>
-    loc[0] === "files" && expected[index]?.loc.length === 1 && expected[index]?.type !== "invalid_key";
+  const isTolerated = ({ loc: [first, field, ...others], type }: BareError, index: number) =>
+    first === "files" &&
+    // The field, never the key.
+    (field === "encoding" || field === "content" || type === "unknown_field") &&
+    others.length === 0 &&
+    expected[index]?.loc.length === 1 &&
+    expected[index]?.type !== "invalid_key";
   return {
     code: fast.code,
     context: {

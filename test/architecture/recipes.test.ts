@@ -1,6 +1,6 @@
 /**
- * Follows the recipe "A limit" of docs/architecture.md: in a copy of the project with one more limit and no other change,
- * the checks name exactly the files that the recipe says they name.
+ * Follows the recipes "A limit" and "An error code" of docs/architecture.md: in a copy of the project with one more of them and no
+ * other change, the checks name exactly the files that the recipe says they name.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync } from "node:fs";
@@ -8,7 +8,7 @@ import { mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/pro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
@@ -17,8 +17,18 @@ const COPIED = [
   ),
   ...["examples", "README.md", "package.json", "tsconfig.json", "vitest.config.ts"],
 ];
-const LIMITS = "rules/limits.ts";
-const MADE_UP_LIMIT = `
+
+interface Addition {
+  readonly file: string;
+  /** What is added after each of these texts. */
+  readonly after: Readonly<Record<string, string>>;
+}
+
+const ADDITIONS: Readonly<Record<string, Addition>> = {
+  "A limit": {
+    file: "rules/limits.ts",
+    after: {
+      "export const LIMIT_SETTINGS = {": `
   max_data_bytes: {
     setting: "SERVICE_MAX_DATA_BYTES",
     unit: "bytes",
@@ -29,7 +39,19 @@ const MADE_UP_LIMIT = `
     min: 1,
     max: 64 * MEBIBYTE,
   },
-`;
+`,
+    },
+  },
+  "An error code": {
+    file: "rules/problem.ts",
+    after: {
+      "export interface ProblemContexts {": "\n  made_up: { readonly limit: number };",
+      "export const PROBLEMS = {": `
+  made_up: { status: 400, origin: "request", title: "Made up", context: ["limit"], cause: "It is made up." },
+`,
+    },
+  },
+};
 
 let copy: string;
 
@@ -37,11 +59,18 @@ beforeAll(async () => {
   copy = await realpath(await mkdtemp(join(tmpdir(), "add-a-limit-")));
   for (const path of COPIED) cpSync(join(PROJECT, path), join(copy, path), { recursive: true });
   await symlink(join(PROJECT, "node_modules"), join(copy, "node_modules"));
-  const limits = await readFile(join(copy, LIMITS), "utf8");
-  const start = "export const LIMIT_SETTINGS = {";
-  expect(limits).toContain(start);
-  await writeFile(join(copy, LIMITS), limits.replace(start, start + MADE_UP_LIMIT));
 });
+
+/** Makes this one change to the copy. */
+async function add({ file, after }: Addition): Promise<void> {
+  let text = await readFile(join(PROJECT, file), "utf8");
+  for (const [start, added] of Object.entries(after)) {
+    expect(text).toContain(start);
+    text = text.replace(start, start + added);
+  }
+  await writeFile(join(copy, file), text);
+  onTestFinished(() => cpSync(join(PROJECT, file), join(copy, file)));
+}
 
 afterAll(() => rm(copy, { recursive: true, force: true }));
 
@@ -62,7 +91,8 @@ const ALL_IN_ONE = {
 /** The files in which the compiler finds errors. */
 async function namedByTsc(): Promise<Set<string>> {
   await writeFile(join(copy, "tsconfig.all.json"), JSON.stringify(ALL_IN_ONE));
-  const output = run(join(PROJECT, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.all.json");
+  const tsc = join(PROJECT, "node_modules/typescript/bin/tsc");
+  const output = ["tsconfig.all.json", "edge"].map((project) => run(tsc, "-p", project)).join("\n");
   return new Set(Array.from(output.matchAll(/^(\S+)\(\d+,\d+\): error TS/gm), ([, file = ""]) => file));
 }
 
@@ -71,19 +101,19 @@ function namedByGeneratedCheck(): Set<string> {
   return new Set(Array.from(output.matchAll(/^stale: (.+)$/gm), ([, path = ""]) => path.slice(copy.length + 1)));
 }
 
-/** The recipe, and the part of it for a limit on the request. */
-async function recipe(): Promise<{ whole: string; onRequest: string }> {
+/** The recipe of that title. */
+async function recipe(title: string): Promise<string> {
   const page = await readFile(join(PROJECT, "docs/architecture.md"), "utf8");
-  const [, section = ""] = page.split("\n### A limit\n");
-  const [whole = ""] = section.split("\n### ");
-  const [onRequest = ""] = whole.split("\nA limit on the output:\n");
-  return { whole, onRequest };
+  const [, section = ""] = page.split(`\n### ${title}\n`);
+  return section.split("\n### ")[0] ?? "";
 }
 
 /** The files in these tables, by the check that names them. */
 function filesIn(tables: string): Map<string, Set<string>> {
   const files = new Map<string, Set<string>>();
-  for (const [, named = "", check = ""] of tables.matchAll(/^\| (`[^|]+`) \|.*\| (?:`([^`]+)`|-) \|$/gm)) {
+  for (const [, named = "", byName, byTests, check = byName ?? byTests ?? ""] of tables.matchAll(
+    /^\| (`[^|]+`) \|.*\| (?:`([^`]+)`|(tests)|-) \|$/gm,
+  )) {
     const ofCheck = files.get(check) ?? new Set();
     for (const [, file = ""] of named.matchAll(/`([^`]+)`/g)) ofCheck.add(file);
     files.set(check, ofCheck);
@@ -91,18 +121,25 @@ function filesIn(tables: string): Map<string, Set<string>> {
   return files;
 }
 
-it("the checks name every file that the recipe says they name, and no other", async () => {
-  const expected = filesIn((await recipe()).whole);
-  expect([...expected.keys()].toSorted()).toEqual(["", "check:generated", "tsc"]);
-  expect(await namedByTsc()).toEqual(expected.get("tsc"));
-  expect(namedByGeneratedCheck()).toEqual(expected.get("check:generated"));
-});
+it.each(Object.entries(ADDITIONS))(
+  "%s: the checks name every file that the recipe says they name, and no other",
+  async (title, addition) => {
+    const expected = filesIn(await recipe(title));
+    await add(addition);
+    expect(await namedByTsc()).toEqual(expected.get("tsc"));
+    expect(namedByGeneratedCheck()).toEqual(expected.get("check:generated"));
+  },
+);
 
-it("the recipe's other files exist", async () => {
-  for (const file of filesIn((await recipe()).whole).get("") ?? []) await readFile(join(PROJECT, file));
+it.each(Object.keys(ADDITIONS))("%s: the recipe's other files exist", async (title) => {
+  for (const [check, files] of filesIn(await recipe(title))) {
+    expect(["", "check:generated", "tests", "tsc"]).toContain(check);
+    for (const file of files) await readFile(join(PROJECT, file));
+  }
 });
 
 it("a limit on the request takes at most seven files by hand, and the changelog", async () => {
-  const { tsc = [], "": others = [] } = Object.fromEntries(filesIn((await recipe()).onRequest));
+  const [onRequest = ""] = (await recipe("A limit")).split("\nA limit on the output:\n");
+  const { tsc = [], "": others = [] } = Object.fromEntries(filesIn(onRequest));
   expect(new Set([...tsc, ...others]).size).toBeLessThanOrEqual(7);
 });
