@@ -26,12 +26,9 @@ RUN npm ci --ignore-scripts
 COPY wrangler.toml ./
 COPY rules rules
 COPY protocol protocol
-COPY compile compile
-COPY machine machine
-COPY client client
-COPY data-schema data-schema
+COPY typst typst
+COPY clients clients
 COPY edge edge
-COPY playground playground
 COPY examples examples
 COPY static static
 COPY scripts scripts
@@ -83,20 +80,18 @@ COPY --from=packages /service/node_modules node_modules
 COPY package.json LICENSE ./
 COPY rules rules
 COPY protocol protocol
-COPY compile compile
-COPY machine machine
+COPY typst typst
 COPY backend backend
 # What `npm run packages` and `npm run fonts` have fetched, if anything.
-COPY packages packages
-COPY fonts fonts
+COPY vendor vendor
 USER 1000:1000
 # In a container nothing removes old files from /tmp, and any user may write there, including one given by
 # `docker run --user`. It also works with a read-only root and a tmpfs, which must not be noexec if Typst loads shared
 # libraries.
 ENV NODE_ENV=production \
   SERVICE_SANDBOX=auto \
-  SERVICE_PACKAGE_PATH=/service/packages \
-  SERVICE_FONT_PATHS=/service/fonts \
+  SERVICE_PACKAGE_PATH=/service/vendor/packages \
+  SERVICE_FONT_PATHS=/service/vendor/fonts \
   SERVICE_WORK_DIRECTORY=/tmp/document-rendering-service
 
 # An edge and a backend in one container, to try the service. It keeps nothing.

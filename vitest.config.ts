@@ -52,7 +52,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "rules",
-          include: ["test/{data-schema,playground,protocol,rules,simulation}/**/*.test.ts"],
+          include: ["test/{clients/data-schema,clients/playground,protocol,rules,simulation}/**/*.test.ts"],
           globalSetup: "./test/provide-typst.ts",
           // What they test keeps no state, so that no file needs its own process.
           isolate: false,
@@ -64,7 +64,9 @@ export default defineConfig({
           name: "node",
           // A process per file would load the same modules a hundred times. Each file ends what it starts and puts back what it changes.
           isolate: false,
-          include: ["test/{architecture,backend,cli,client,e-invoice,scripts,service}/**/*.test.ts"],
+          include: [
+            "test/{architecture,backend,clients/command-line,clients/typescript,clients/e-invoice,scripts,service}/**/*.test.ts",
+          ],
           globalSetup: [
             "./test/provide-typst.ts",
             "./test/provide-command-line.ts",

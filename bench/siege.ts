@@ -7,10 +7,10 @@
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { requireTypst } from "../machine/typst-location.mjs";
 import { exampleRequest } from "../scripts/example-request.ts";
 import { type LocalBackend, type LocalEdge, startBackend, startEdge, takeFreePort } from "../scripts/local-service.ts";
 import { readProc, residentBytes } from "../test/support/processes.ts";
+import { requireTypst } from "../typst/typst-location.mjs";
 import { describeMachine } from "./machine.ts";
 import { markdown, publish, type Table, wantedPart } from "./report.ts";
 

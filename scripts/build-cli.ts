@@ -15,7 +15,7 @@ const MIN_NODE = "22.12.0";
 const TARGET = await emptyPackageFolder("cli");
 const { metafile } = await build({
   absWorkingDir: fileURLToPath(PROJECT),
-  entryPoints: { main: "cli/start.mjs" },
+  entryPoints: { main: "clients/command-line/start.mjs" },
   outdir: fileURLToPath(TARGET),
   chunkNames: "[name]-[hash]",
   bundle: true,

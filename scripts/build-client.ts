@@ -12,10 +12,13 @@ import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from
 import { writeReachableTypes } from "./reachable-types.ts";
 
 const TARGET = await emptyPackageFolder("client");
-await writeReachableTypes("client", TARGET, ["client/client.d.ts", "rules/published-rules.d.ts"]);
+await writeReachableTypes("clients/typescript", TARGET, [
+  "clients/typescript/client.d.ts",
+  "rules/published-rules.d.ts",
+]);
 const { metafile } = await build({
   absWorkingDir: fileURLToPath(PROJECT),
-  entryPoints: { client: "client/client.ts", rules: "rules/published-rules.ts" },
+  entryPoints: { client: "clients/typescript/client.ts", rules: "rules/published-rules.ts" },
   outdir: fileURLToPath(TARGET),
   bundle: true,
   // The rules are a separate chunk, which the client loads when it needs them.
@@ -40,7 +43,7 @@ await writePackageFiles(TARGET, {
     sideEffects: false,
     engines: { node: ">=20" },
     exports: {
-      ".": { types: "./types/client/client.d.ts", default: "./client.js" },
+      ".": { types: "./types/clients/typescript/client.d.ts", default: "./client.js" },
       "./rules": { types: "./types/rules/published-rules.d.ts", default: "./rules.js" },
       "./package.json": "./package.json",
     },

@@ -11,10 +11,10 @@ import { writeReachableTypes } from "./reachable-types.ts";
 const MIN_NODE = "20";
 
 const TARGET = await emptyPackageFolder("e-invoice");
-await writeReachableTypes("e-invoice", TARGET, ["e-invoice.d.ts"]);
+await writeReachableTypes("clients/e-invoice", TARGET, ["e-invoice.d.ts"]);
 const { metafile } = await build({
   absWorkingDir: fileURLToPath(PROJECT),
-  entryPoints: { "e-invoice": "e-invoice/e-invoice.ts" },
+  entryPoints: { "e-invoice": "clients/e-invoice/e-invoice.ts" },
   outdir: fileURLToPath(TARGET),
   bundle: true,
   minifySyntax: true,

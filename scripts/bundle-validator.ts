@@ -1,5 +1,5 @@
 /**
- * Plugins for bundles that contain the validator of data-schema/. They leave out 171 kB of tables for formats that are not checked,
+ * Plugins for bundles that contain the validator of clients/data-schema/. They leave out 171 kB of tables for formats that are not checked,
  * and in browsers the reading of schemas from files.
  */
 import { fileURLToPath } from "node:url";

@@ -1,7 +1,7 @@
 /** Writes an example to disk as a Typst project, for tests and benchmarks that run Typst's command line. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { programText } from "../compile/program-text.ts";
+import { programText } from "../typst/program-text.ts";
 import { exampleRequest } from "./example-request.ts";
 
 /** Writes the files of an example into a directory. `main.typ` is the program text that the backend would compile. */

@@ -14,7 +14,7 @@ import { exampleNames, requestOfFolder } from "./example-request.ts";
 import { localToken } from "./local-token.ts";
 
 const PROJECT = fileURLToPath(new URL("../", import.meta.url));
-const COMMAND = join(PROJECT, "cli/main.ts");
+const COMMAND = join(PROJECT, "clients/command-line/main.ts");
 const OUTPUT_FOLDER = "out";
 const SERVICE_URL = process.env.SERVICE_URL || "http://127.0.0.1:8787";
 

@@ -14,7 +14,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { processIds, readProc } from "../backend/processes/proc.ts";
 import { LAST_STEP } from "../backend/start/last-step.ts";
-import { locateBubblewrap } from "../machine/bubblewrap-location.mjs";
+import { locateBubblewrap } from "../typst/bubblewrap-location.mjs";
 import {
   LOOPBACK,
   type LocalWorker,

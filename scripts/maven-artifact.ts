@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { cacheFolder } from "../machine/cache-folder.mjs";
+import { cacheFolder } from "../typst/cache-folder.mjs";
 import { sha256 } from "./content-digest.ts";
 
 const TIMEOUT_SECONDS = 900;

@@ -1,11 +1,11 @@
 /**
- * Builds the playground from `playground/`: its page, style sheet, icon and bundles, the worker of pdf.js, and the examples as requests.
+ * Builds the playground from `clients/playground/`: its page, style sheet, icon and bundles, the worker of pdf.js, and the examples as requests.
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
-import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
-import type { ExampleEntry } from "../playground/example-entry.ts";
+import { SCHEMA_FILE } from "../clients/data-schema/schema-file.ts";
+import type { ExampleEntry } from "../clients/playground/example-entry.ts";
 import { EXAMPLE_NAMES, examplePath } from "../protocol/routes.ts";
 import { BROWSER_ALIASES, WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";
 import { exampleRequest } from "./example-request.ts";
@@ -16,13 +16,13 @@ const PDF_WORKER = new URL("node_modules/pdfjs-dist/build/pdf.worker.mjs", PROJE
 
 /** The bundles, with the entry point of each. */
 const BUNDLES = [
-  { in: "playground/main.ts", out: "playground" },
-  { in: "playground/pdf-viewer.ts", out: "pdf-viewer" },
-  { in: "playground/pdf-viewer.css", out: "pdf-viewer" },
-  { in: "playground/schema-worker.ts", out: "schema-worker" },
-  { in: "playground/archive-worker.ts", out: "archive-worker" },
-  { in: "playground/missing-fonts.ts", out: "missing-fonts" },
-  { in: "playground/playground.css", out: "playground" },
+  { in: "clients/playground/main.ts", out: "playground" },
+  { in: "clients/playground/pdf-viewer.ts", out: "pdf-viewer" },
+  { in: "clients/playground/pdf-viewer.css", out: "pdf-viewer" },
+  { in: "clients/playground/schema-worker.ts", out: "schema-worker" },
+  { in: "clients/playground/archive-worker.ts", out: "archive-worker" },
+  { in: "clients/playground/missing-fonts.ts", out: "missing-fonts" },
+  { in: "clients/playground/playground.css", out: "playground" },
 ];
 /** The files that are served unchanged. */
 const COPIED = ["index.html", "icon.svg"];
@@ -92,14 +92,16 @@ async function provideBundles(): Promise<void> {
     logLevel: "silent",
   });
   await Promise.all(
-    outputFiles.map(({ path, contents }) => provideStaticFile(`playground/${path.split("/").at(-1)}`, contents)),
+    outputFiles.map(({ path, contents }) =>
+      provideStaticFile(`clients/playground/${path.split("/").at(-1)}`, contents),
+    ),
   );
 }
 
 async function provideCopies(): Promise<void> {
   await Promise.all(
     COPIED.map(async (name) =>
-      provideStaticFile(`playground/${name}`, await readFile(new URL(`playground/${name}`, PROJECT))),
+      provideStaticFile(`clients/playground/${name}`, await readFile(new URL(`clients/playground/${name}`, PROJECT))),
     ),
   );
 }

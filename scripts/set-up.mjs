@@ -8,9 +8,9 @@
  * node_modules, to .local and to the user's cache.
  */
 import { constants } from "node:os";
-import { cacheFolder } from "../machine/cache-folder.mjs";
-import { locateTypst } from "../machine/typst-location.mjs";
-import { TYPST_VERSION } from "../machine/typst-release.mjs";
+import { cacheFolder } from "../typst/cache-folder.mjs";
+import { locateTypst } from "../typst/typst-location.mjs";
+import { TYPST_VERSION } from "../typst/typst-release.mjs";
 import { libraryObstacle } from "./set-up/libraries.mjs";
 import { ensurePackages, PROJECT_FOLDER, packagesAreCurrent } from "./set-up/packages.mjs";
 import { failOnProblems, SetUpError, say } from "./set-up/report.mjs";

@@ -10,9 +10,9 @@ import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { readBackendSettings } from "../backend/start/settings.ts";
 import { readEdgeSettings } from "../edge/settings.ts";
-import { cacheFolder } from "../machine/cache-folder.mjs";
-import { locateTypst } from "../machine/typst-location.mjs";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
+import { cacheFolder } from "../typst/cache-folder.mjs";
+import { locateTypst } from "../typst/typst-location.mjs";
 import {
   isPortFree,
   LOOPBACK,

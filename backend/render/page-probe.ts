@@ -3,8 +3,9 @@
  *
  * Typst's messages prove nothing, because a template can make text that looks like one. A printed page does.
  */
-import { lowestPage } from "../../compile/command-line.ts";
+
 import type { Output } from "../../rules/output-options.ts";
+import { lowestPage } from "../../typst/command-line.ts";
 import type { TypstResult } from "../typst/process.ts";
 import { CLIENT_GONE, compileFailed, type RenderFailure } from "./outcome.ts";
 import type { Spool } from "./spool.ts";

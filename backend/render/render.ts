@@ -2,11 +2,12 @@
  * One render, from a valid request to a finished output: reserve disk space, compile, decide the outcome, and pack the pages
  * of an archive.
  */
-import { pageProbeArguments, type RenderCommand } from "../../compile/command-line.ts";
-import { programText } from "../../compile/program-text.ts";
+
 import { isFont } from "../../rules/font-names.ts";
 import type { RenderRequest } from "../../rules/render-request.ts";
 import { renderTimeoutWithin } from "../../rules/render-time.ts";
+import { pageProbeArguments, type RenderCommand } from "../../typst/command-line.ts";
+import { programText } from "../../typst/program-text.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../start/settings.ts";

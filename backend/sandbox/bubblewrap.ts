@@ -3,9 +3,9 @@
  * directory and, read-only, Typst, its libraries, fonts and packages and the files of the render.
  */
 import { basename } from "node:path";
-import type { TypstPaths } from "../../compile/command-line.ts";
-import { RENDER_ENVIRONMENT } from "../../compile/command-line.ts";
-import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../machine/bubblewrap-needs.mjs";
+import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../typst/bubblewrap-needs.mjs";
+import type { TypstPaths } from "../../typst/command-line.ts";
+import { RENDER_ENVIRONMENT } from "../../typst/command-line.ts";
 import type { Launcher } from "../launcher/launcher.ts";
 import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";
 import type { BackendSettings } from "../start/settings.ts";

@@ -3,7 +3,7 @@
  * the cause and what to do.
  */
 import { readFileSync } from "node:fs";
-import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../machine/landlock-needs.mjs";
+import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../typst/landlock-needs.mjs";
 import type { BackendSettings } from "../start/settings.ts";
 import { findMachineFacts, type MachineFacts, outputOf, type Trial, tryProgram } from "./trial.ts";
 

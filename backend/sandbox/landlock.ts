@@ -6,8 +6,8 @@
  * still see that other files exist.
  */
 import { basename } from "node:path";
-import type { TypstPaths } from "../../compile/command-line.ts";
-import { RENDER_ENVIRONMENT } from "../../compile/command-line.ts";
+import type { TypstPaths } from "../../typst/command-line.ts";
+import { RENDER_ENVIRONMENT } from "../../typst/command-line.ts";
 import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";

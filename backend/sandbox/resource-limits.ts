@@ -3,8 +3,8 @@
  * `ulimit` cannot set all of them, prlimit(1) does, before anything else runs.
  */
 
-import { runProgram } from "../../machine/programs.mjs";
 import { SettingError } from "../../rules/settings.ts";
+import { runProgram } from "../../typst/programs.mjs";
 import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import type { SandboxMode } from "./sandbox.ts";

@@ -3,8 +3,8 @@
  * not run. Everything that differs between the sandboxes is behind this interface; what they share is below it.
  */
 import { mkdir } from "node:fs/promises";
-import type { TypstPaths } from "../../compile/command-line.ts";
-import type { SandboxMode } from "../../machine/sandbox-modes.mjs";
+import type { TypstPaths } from "../../typst/command-line.ts";
+import type { SandboxMode } from "../../typst/sandbox-modes.mjs";
 import type { ProgramCommand, ProgramEnd } from "../launcher/program.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";

@@ -1,5 +1,5 @@
 /** Finds the files that a program needs besides itself: its shared libraries and their loader. */
-import { runProgram } from "../../machine/programs.mjs";
+import { runProgram } from "../../typst/programs.mjs";
 
 /** The absolute paths of a program's libraries, as listed by its own loader. A static program has none. */
 export async function sharedLibraries(program: string): Promise<string[]> {

@@ -3,7 +3,7 @@
  * reports. No caller's data is involved. The `*-obstacle.ts` file of each sandbox explains the findings.
  */
 
-import { runProgram } from "../../machine/programs.mjs";
+import { runProgram } from "../../typst/programs.mjs";
 import { readProc } from "../processes/proc.ts";
 
 /** The result of running a program of the sandbox by itself. */

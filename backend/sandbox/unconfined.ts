@@ -3,7 +3,7 @@
  * contains a flaw in Typst.
  */
 import { basename } from "node:path";
-import { UNCONFINED_ENVIRONMENT } from "../../compile/command-line.ts";
+import { UNCONFINED_ENVIRONMENT } from "../../typst/command-line.ts";
 import type { BackendSettings } from "../start/settings.ts";
 import { preparePackageDirectory, type Sandbox } from "./sandbox.ts";
 

@@ -5,9 +5,9 @@
  * So does the removal of its work directory: the supervisor (systemd, for example) starts it again, in a new one.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { TYPST_VERSION } from "../../machine/typst-release.mjs";
-import { typstProblem } from "../../machine/typst-version.mjs";
 import { SettingError } from "../../rules/settings.ts";
+import { TYPST_VERSION } from "../../typst/typst-release.mjs";
+import { typstProblem } from "../../typst/typst-version.mjs";
 import { type Backend, buildBackend } from "../http/app.ts";
 import { Launcher } from "../launcher/launcher.ts";
 import { errorCode } from "../observe/error-log.ts";

@@ -1,8 +1,9 @@
 /**
  * Chooses the sandbox in which this backend runs Typst. No sandbox is used before a probe has tried to escape from it.
  */
-import { AUTOMATIC_MODES } from "../../machine/sandbox-modes.mjs";
+
 import { SettingError } from "../../rules/settings.ts";
+import { AUTOMATIC_MODES } from "../../typst/sandbox-modes.mjs";
 import type { Launcher } from "../launcher/launcher.ts";
 import { openSandbox } from "../sandbox/open-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";

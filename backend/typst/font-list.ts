@@ -1,6 +1,7 @@
 /** Lists the fonts that every render finds, by running `typst fonts` in the sandbox with the options of a render. */
-import { fontListArguments } from "../../compile/command-line.ts";
+
 import type { FontFamily, FontVariant } from "../../protocol/capabilities.ts";
+import { fontListArguments } from "../../typst/command-line.ts";
 import { ServiceFailure } from "../observe/error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../start/settings.ts";

@@ -10,7 +10,7 @@ import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { compileArguments, proxyVariables } from "../../compile/command-line.ts";
+import { compileArguments, proxyVariables } from "../../typst/command-line.ts";
 import type { Launcher } from "../launcher/launcher.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../start/settings.ts";

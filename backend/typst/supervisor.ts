@@ -5,8 +5,8 @@
  */
 import { join } from "node:path";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
-import { isArchive, type RenderCommand, renderArguments } from "../../compile/command-line.ts";
-import { waitingText } from "../../compile/program-text.ts";
+import { isArchive, type RenderCommand, renderArguments } from "../../typst/command-line.ts";
+import { waitingText } from "../../typst/program-text.ts";
 import type { Launcher } from "../launcher/launcher.ts";
 import { ServiceFailure } from "../observe/error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";

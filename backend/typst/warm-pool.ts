@@ -7,7 +7,7 @@
  *     prepareNext ──> waiting ──take──────────> serves one request
  *                        └────no room, close──> discarded
  */
-import type { RenderCommand } from "../../compile/command-line.ts";
+import type { RenderCommand } from "../../typst/command-line.ts";
 import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 
 /**

@@ -2,8 +2,8 @@
  * Where the work directory is by default, and the service's own files in it, next to the directories of the renders.
  */
 import { join } from "node:path";
-import { cacheFolder } from "../../machine/cache-folder.mjs";
 import type { Environment } from "../../rules/settings.ts";
+import { cacheFolder } from "../../typst/cache-folder.mjs";
 
 const NAMES = {
   /** The socket that accepts connections while the directory is claimed. */

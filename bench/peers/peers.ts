@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { execa } from "execa";
 import PQueue from "p-queue";
-import { locateBubblewrap } from "../../machine/bubblewrap-location.mjs";
-import { requireTypst } from "../../machine/typst-location.mjs";
 import { writeExampleProject } from "../../scripts/example-project.ts";
 import { exampleRequest } from "../../scripts/example-request.ts";
 import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../scripts/local-service.ts";
 import { launchChromium, locateChromium } from "../../test/browser/chromium.ts";
+import { locateBubblewrap } from "../../typst/bubblewrap-location.mjs";
+import { requireTypst } from "../../typst/typst-location.mjs";
 import { ask } from "../http-client.ts";
 import { childProcessIds } from "./resident-memory.ts";
 

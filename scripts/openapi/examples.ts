@@ -2,7 +2,7 @@
  * The examples of the interface description: requests that the service renders as they are, and a problem of each code.
  * Problems that validation finds are made by the validation itself.
  */
-import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+
 import { type Capabilities, capabilitiesOf } from "../../protocol/capabilities.ts";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS, limitsFrom } from "../../rules/limits.ts";
@@ -20,6 +20,7 @@ import {
   serviceUnavailable,
 } from "../../rules/problem.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
+import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { exampleNames, exampleRequest } from "../example-request.ts";
 
 export interface Example<Value = unknown> {

@@ -2,8 +2,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type LockedPackage, packagePathIn } from "../../backend/typst/vendored-packages.ts";
-import { importedPackages } from "../../compile/package-imports.ts";
 import { comparePackages, formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
+import { importedPackages } from "../../typst/package-imports.ts";
 import { contentDigest, sha256 } from "../content-digest.ts";
 import { VendoringError } from "../vendoring/vendoring-error.ts";
 import { ARCHIVE_LIMITS, type ArchiveLimits, type PackageFiles, unpackArchive } from "./archive.ts";

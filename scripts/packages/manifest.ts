@@ -2,8 +2,8 @@
 import { parse as parseToml } from "smol-toml";
 import * as v from "valibot";
 import { PACKAGE_MANIFEST_NAME } from "../../backend/typst/vendored-packages.ts";
-import { TYPST_VERSION } from "../../machine/typst-release.mjs";
 import { compareVersions, formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
+import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { VendoringError } from "../vendoring/vendoring-error.ts";
 import type { PackageFiles } from "./archive.ts";
 

@@ -3,8 +3,8 @@
  * it (47 KB), while installing it needs root.
  */
 import path from "node:path";
-import { bubblewrapProblem, cachedBubblewrapPath } from "../../machine/bubblewrap-location.mjs";
-import { findOnPath } from "../../machine/programs.mjs";
+import { bubblewrapProblem, cachedBubblewrapPath } from "../../typst/bubblewrap-location.mjs";
+import { findOnPath } from "../../typst/programs.mjs";
 import { ensureCached } from "./cached-program.mjs";
 import { downloadDebianPackages } from "./debian-packages.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";

@@ -1,7 +1,7 @@
 /** Puts a program into the user's cache, once and atomically. */
 import { chmod, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
-import { cacheFolder } from "../../machine/cache-folder.mjs";
+import { cacheFolder } from "../../typst/cache-folder.mjs";
 import { withLock } from "./lock.mjs";
 
 /**

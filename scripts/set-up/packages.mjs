@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { findOnPath } from "../../machine/programs.mjs";
+import { findOnPath } from "../../typst/programs.mjs";
 import { missingLibraryAdvice } from "./libraries.mjs";
 import { withLock } from "./lock.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";

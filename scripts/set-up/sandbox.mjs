@@ -2,11 +2,11 @@
  * Checks whether this machine has what the sandbox of SERVICE_SANDBOX needs. bubblewrap is downloaded if that needs no root;
  * everything else is only looked for, because installing it needs privileges that a set-up should not have.
  */
-import { locateBubblewrap } from "../../machine/bubblewrap-location.mjs";
-import { EMPTY_SANDBOX_ARGUMENTS, hasMadeEmptySandbox } from "../../machine/bubblewrap-needs.mjs";
-import { landlockTrialArguments, OLDEST_UTIL_LINUX } from "../../machine/landlock-needs.mjs";
-import { findOnPath } from "../../machine/programs.mjs";
-import { AUTOMATIC_MODES, parseSandboxChoice, SANDBOX_ADVICE } from "../../machine/sandbox-modes.mjs";
+import { locateBubblewrap } from "../../typst/bubblewrap-location.mjs";
+import { EMPTY_SANDBOX_ARGUMENTS, hasMadeEmptySandbox } from "../../typst/bubblewrap-needs.mjs";
+import { landlockTrialArguments, OLDEST_UTIL_LINUX } from "../../typst/landlock-needs.mjs";
+import { findOnPath } from "../../typst/programs.mjs";
+import { AUTOMATIC_MODES, parseSandboxChoice, SANDBOX_ADVICE } from "../../typst/sandbox-modes.mjs";
 import { canFetchBubblewrap, ensureCachedBubblewrap } from "./bubblewrap.mjs";
 import { SetUpError } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";

@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { realpath, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
-import { findOnPath } from "../../machine/programs.mjs";
-import { TYPST_VERSION } from "../../machine/typst-release.mjs";
-import { typstProblem } from "../../machine/typst-version.mjs";
+import { findOnPath } from "../../typst/programs.mjs";
+import { TYPST_VERSION } from "../../typst/typst-release.mjs";
+import { typstProblem } from "../../typst/typst-version.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 

@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { findOnPath } from "../../machine/programs.mjs";
-import { TYPST_VERSION } from "../../machine/typst-release.mjs";
-import { typstProblem } from "../../machine/typst-version.mjs";
+import { findOnPath } from "../../typst/programs.mjs";
+import { TYPST_VERSION } from "../../typst/typst-release.mjs";
+import { typstProblem } from "../../typst/typst-version.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 
@@ -14,7 +14,7 @@ const DOWNLOAD_LIMITS = {
   archiveBytes: 128 * 1024 * 1024, // the archives have about 20 MB
 };
 
-/** @typedef {import("../../machine/typst-release.mjs").TypstRelease} TypstRelease */
+/** @typedef {import("../../typst/typst-release.mjs").TypstRelease} TypstRelease */
 
 /**
  * @param {TypstRelease | undefined} release

@@ -1,7 +1,7 @@
 /** Puts Typst into the user's cache: the official release, or a build from source when the release cannot be used. */
-import { cachedTypstPath } from "../../machine/typst-location.mjs";
-import { TYPST_RELEASES, TYPST_VERSION } from "../../machine/typst-release.mjs";
-import { typstProblem } from "../../machine/typst-version.mjs";
+import { cachedTypstPath } from "../../typst/typst-location.mjs";
+import { TYPST_RELEASES, TYPST_VERSION } from "../../typst/typst-release.mjs";
+import { typstProblem } from "../../typst/typst-version.mjs";
 import { ensureCached } from "./cached-program.mjs";
 import { say } from "./report.mjs";
 import { buildTypst, findBuildTools } from "./typst-build.mjs";

@@ -1,8 +1,8 @@
 /** The folders of the project that `npm run packages` and `npm run fonts` fill. `npm start` and the image use them. */
 import { fileURLToPath } from "node:url";
 
-export const PACKAGES_FOLDER = fileURLToPath(new URL("../../packages", import.meta.url));
-export const FONTS_FOLDER = fileURLToPath(new URL("../../fonts", import.meta.url));
+export const PACKAGES_FOLDER = fileURLToPath(new URL("../../vendor/packages", import.meta.url));
+export const FONTS_FOLDER = fileURLToPath(new URL("../../vendor/fonts", import.meta.url));
 
 /** The backend's settings for these folders. */
 export function vendoredSettings(): Record<string, string> {

@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { type Browser, chromium } from "playwright-core";
-import { cacheFolder } from "../../machine/cache-folder.mjs";
-import { findOnPath, isExecutableFile } from "../../machine/programs.mjs";
+import { cacheFolder } from "../../typst/cache-folder.mjs";
+import { findOnPath, isExecutableFile } from "../../typst/programs.mjs";
 import { downloadWithDependencies, ensureFolder } from "../debian-13/archive.ts";
 
 export interface RunningBrowser {

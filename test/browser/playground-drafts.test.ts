@@ -250,7 +250,7 @@ describe("an archive", () => {
     const { stdout } = await execa(
       "node",
       [
-        "cli/main.ts",
+        "clients/command-line/main.ts",
         "render",
         join(folder, "draft"),
         "-o",

@@ -50,7 +50,7 @@ describe("the page of check --watch --serve", () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "letter.typ": "One #pagebreak() Two" });
     const env = { SERVICE_URL: stage.service.edge.url.origin };
-    const program = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+    const program = fileURLToPath(new URL("../../clients/command-line/main.ts", import.meta.url));
     const running = startCommand(folder, ["check", "letter.typ", "--watch", "--serve"], { env, program });
     let seen = "";
     running.stderr.on("data", (chunk: Buffer) => {

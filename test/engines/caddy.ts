@@ -1,8 +1,8 @@
 /** The real Caddy with deploy/Caddyfile, in front of two edges that restart under load. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { requireTypst } from "../../machine/typst-location.mjs";
 import { writeEdge } from "../../scripts/edge-configuration.ts";
+import { requireTypst } from "../../typst/typst-location.mjs";
 import {
   API_TOKEN,
   BACKEND_TOKEN,

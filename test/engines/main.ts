@@ -12,7 +12,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { execa } from "execa";
-import { findOnPath } from "../../machine/programs.mjs";
+import { findOnPath } from "../../typst/programs.mjs";
 import { downloadWithDependencies } from "../debian-13/archive.ts";
 import { tryCaddy } from "./caddy.ts";
 import { NETWORK_PLUGIN } from "./cluster/cluster.ts";

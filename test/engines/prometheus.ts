@@ -2,9 +2,9 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { array, looseObject, object, parse, record, string } from "valibot";
-import { requireTypst } from "../../machine/typst-location.mjs";
 import { writeEdge } from "../../scripts/edge-configuration.ts";
 import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { requireTypst } from "../../typst/typst-location.mjs";
 import { BACKEND_TOKEN, CHECKOUT, type Context, edgeCommand, startDaemon, TOKEN_VARIABLES, until } from "./part.ts";
 
 const JOBS = ["first-deployment", "second-deployment"] as const;

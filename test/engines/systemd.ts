@@ -2,8 +2,8 @@
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { requireTypst } from "../../machine/typst-location.mjs";
 import { writeEdge } from "../../scripts/edge-configuration.ts";
+import { requireTypst } from "../../typst/typst-location.mjs";
 import { makeDebian } from "./debian.ts";
 import { PROXY_URL, startNginx } from "./nginx.ts";
 import {

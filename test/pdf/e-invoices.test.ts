@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { finishEInvoice, type ProfileName } from "../../e-invoice/e-invoice.ts";
+import { finishEInvoice, type ProfileName } from "../../clients/e-invoice/e-invoice.ts";
 import { exampleRequest } from "../../scripts/example-request.ts";
 import { startTestService, type TestService } from "../support/test-service.ts";
 import { generatedInvoice } from "./invoice.ts";

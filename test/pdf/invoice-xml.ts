@@ -1,5 +1,5 @@
 /** An invoice as a Cross Industry Invoice: all elements that a profile allows, in the order of its schema. */
-import type { ProfileName } from "../../e-invoice/e-invoice.ts";
+import type { ProfileName } from "../../clients/e-invoice/e-invoice.ts";
 import type { Adjustment, Invoice, Line, Party, TaxTotal, VatCategory } from "./invoice.ts";
 
 const GUIDELINES: Readonly<Record<ProfileName, string>> = {

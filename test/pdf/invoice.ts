@@ -2,7 +2,7 @@
  * Invoices from seeds: lines, VAT categories, discounts, credit notes, long and strange names. Amounts are whole numbers of
  * the smallest unit, so each total is exact.
  */
-import type { ProfileName } from "../../e-invoice/e-invoice.ts";
+import type { ProfileName } from "../../clients/e-invoice/e-invoice.ts";
 import { Random } from "./random.ts";
 
 /** Ten thousandths, for prices and quantities. */

@@ -6,8 +6,8 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { unzipSync } from "fflate";
-import { findOnPath } from "../../machine/programs.mjs";
 import { EN_16931_RULES, MUSTANG, mavenArtifact, VERAPDF, XRECHNUNG_RULES } from "../../scripts/maven-artifact.ts";
+import { findOnPath } from "../../typst/programs.mjs";
 import { readXmlElements } from "../support/xml-reader.ts";
 
 export interface Validators {

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
-import { VERSION } from "../../cli/version.ts";
+import { VERSION } from "../../clients/command-line/version.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 interface Job {

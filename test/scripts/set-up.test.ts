@@ -11,8 +11,8 @@ import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { locateBubblewrap } from "../../machine/bubblewrap-location.mjs";
-import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { locateBubblewrap } from "../../typst/bubblewrap-location.mjs";
+import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 
 const PROJECT_FOLDER = fileURLToPath(new URL("../..", import.meta.url));
 const SET_UP_FILES = [
@@ -22,8 +22,7 @@ const SET_UP_FILES = [
   "scripts/link-node.mjs",
   "scripts/start-settings.ts",
   "backend",
-  "compile",
-  "machine",
+  "typst",
   "protocol",
   "edge/backends",
   "edge/settings.ts",

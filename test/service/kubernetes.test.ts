@@ -19,10 +19,10 @@ import {
 import { beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
 import type { BackendSettings } from "../../backend/start/settings.ts";
-import { VERSION } from "../../cli/version.ts";
+import { VERSION } from "../../clients/command-line/version.ts";
 import type { EdgeSettings } from "../../edge/settings.ts";
-import { findOnPath } from "../../machine/programs.mjs";
 import { BACKEND_ROUTES, EDGE_ROUTES } from "../../protocol/routes.ts";
+import { findOnPath } from "../../typst/programs.mjs";
 import {
   backendMemoryBytes,
   backendStopSeconds,

@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { execa } from "execa";
 import { beforeAll, describe, expect, it } from "vitest";
-import { findOnPath } from "../../machine/programs.mjs";
 import { EDGE_SOCKET } from "../../scripts/edge-configuration.ts";
+import { findOnPath } from "../../typst/programs.mjs";
 import {
   backendStopSeconds,
   deployedBackendSettings,

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { OtlpTracing, type TracedRequest } from "../../backend/observe/otlp-tracing.ts";
-import { VERSION } from "../../cli/version.ts";
+import { VERSION } from "../../clients/command-line/version.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { renderInit } from "../support/test-backend.ts";
 import { backendEnvironment } from "../support/test-service.ts";

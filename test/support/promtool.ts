@@ -6,10 +6,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
-import { cacheFolder } from "../../machine/cache-folder.mjs";
-import { findOnPath, isExecutableFile } from "../../machine/programs.mjs";
 import { ensureCached } from "../../scripts/set-up/cached-program.mjs";
 import { downloadDebianPackages } from "../../scripts/set-up/debian-packages.mjs";
+import { cacheFolder } from "../../typst/cache-folder.mjs";
+import { findOnPath, isExecutableFile } from "../../typst/programs.mjs";
 
 const FETCH_TIMEOUT_MILLISECONDS = 240_000;
 

@@ -1,7 +1,7 @@
 /** The shells that some distribution has as its `sh`. */
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { findOnPath } from "../../machine/programs.mjs";
+import { findOnPath } from "../../typst/programs.mjs";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
 
 export interface TestShell {

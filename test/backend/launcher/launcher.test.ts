@@ -15,7 +15,7 @@ import { type LaunchedProgram, Launcher, type LauncherOptions } from "../../../b
 import type { ProgramCommand } from "../../../backend/launcher/program.ts";
 import { killIfThere } from "../../../backend/processes/proc.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
-import { renderArguments } from "../../../compile/command-line.ts";
+import { renderArguments } from "../../../typst/command-line.ts";
 import { ANY_CHARACTER } from "../../support/any-character.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
 import { expectNothingLeft } from "../../support/leftovers.ts";

@@ -20,9 +20,9 @@ import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/ty
 import { probeSandbox } from "../../../backend/typst/sandbox-probe.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
-import { renderArguments } from "../../../compile/command-line.ts";
-import { findOnPath } from "../../../machine/programs.mjs";
 import type { Output } from "../../../rules/output-options.ts";
+import { renderArguments } from "../../../typst/command-line.ts";
+import { findOnPath } from "../../../typst/programs.mjs";
 import {
   isRunning,
   openDescriptors,

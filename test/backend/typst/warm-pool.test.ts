@@ -1,7 +1,7 @@
 /** When the pool starts a process, and which it discards for it. What the processes do is in warm-starts.test.ts. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { WarmPool } from "../../../backend/typst/warm-pool.ts";
-import type { RenderCommand } from "../../../compile/command-line.ts";
+import type { RenderCommand } from "../../../typst/command-line.ts";
 import { PAGES, PDF } from "../../support/test-sandbox.ts";
 
 const COMMAND: RenderCommand = { output: PDF, bringsFonts: false };

@@ -1,0 +1,139 @@
+/**
+ * The cases of a template, beside its source: `cases/invoice.json` is data, and `cases/invoice.expected/1.png` is the first page
+ * expected from it. `options.json` beside the pages says how they were made, if not with the defaults.
+ */
+import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import * as v from "valibot";
+import { PPI } from "../../../rules/output-options.ts";
+import { CommandError } from "../exit-codes.ts";
+import { writeWhole } from "../output-file.ts";
+import { isFile, readNamed } from "../project/folder.ts";
+import { type Project, shownPath } from "../project/project.ts";
+import { printableLine } from "../terminal.ts";
+
+const FOLDER = "cases";
+const DATA = /^(.+)\.json$/;
+const EXPECTED = /^(.+)\.expected$/;
+const PAGE = /^([1-9][0-9]*)\.png$/;
+/** Cases are made by hand, so there are far fewer. */
+const MAX_CASES = 1000;
+/** More pages than any document of a service has. */
+const MAX_PAGES = 10_000;
+
+const OPTIONS_FILE = "options.json";
+/** At a lower resolution, differences could not be seen. */
+export const MIN_PPI = 10;
+
+/** Which pages of a case are compared, and at which resolution. */
+export interface PageOptions {
+  readonly ppi?: number | undefined;
+  readonly pages?: string | undefined;
+}
+
+const PAGE_OPTIONS = v.strictObject({
+  ppi: v.optional(v.pipe(v.number(), v.integer(), v.minValue(MIN_PPI), v.maxValue(PPI.max_ppi))),
+  pages: v.optional(v.string()),
+});
+
+export interface TemplateCase {
+  readonly name: string;
+  /** Null if there are only expected pages. */
+  readonly dataPath: string | null;
+  readonly expectedFolder: string;
+  /** The folder of the project. */
+  readonly root: string;
+}
+
+/** The cases in a project's folder, by their names. @throws CommandError if there are none */
+export async function readCases({ root, sourceName }: Project): Promise<TemplateCase[]> {
+  const folder = shownPath(root, sourceName, FOLDER);
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const names = new Map<string, string | null>();
+  for (const entry of entries) {
+    const name = entry.isDirectory() ? EXPECTED.exec(entry.name)?.[1] : undefined;
+    if (name !== undefined) names.set(name, null);
+  }
+  for (const entry of entries) {
+    // The target of a link is checked when it is read.
+    const name = entry.isFile() || entry.isSymbolicLink() ? DATA.exec(entry.name)?.[1] : undefined;
+    if (name !== undefined) names.set(name, join(folder, entry.name));
+  }
+  if (names.size === 0) {
+    throw new CommandError(`There are no cases: put data into ${join(folder, "first.json")}, then run test --update.`);
+  }
+  if (names.size > MAX_CASES) throw new CommandError(`${folder} has more than ${MAX_CASES} cases.`);
+  return [...names]
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([name, dataPath]) => ({ name, dataPath, expectedFolder: join(folder, `${name}.expected`), root }));
+}
+
+/**
+ * The expected pages in their order; missing ones before the last page are null.
+ *
+ * @throws CommandError when one is not a file of the project, because the report would show it
+ */
+export async function readExpected({ expectedFolder, root }: TemplateCase): Promise<(Buffer | null)[]> {
+  const numbers = new Set(await numbersIn(expectedFolder));
+  const pages: (Buffer | null)[] = [];
+  for (let number = 1; number <= Math.max(0, ...numbers); number++) {
+    const path = join(expectedFolder, `${number}.png`);
+    pages.push(numbers.has(number) ? await readNamed(path, path, root) : null);
+  }
+  return pages;
+}
+
+/** How the expected pages were made; empty for the defaults. @throws CommandError when the file has another form */
+export async function readPageOptions({ expectedFolder, root }: TemplateCase): Promise<PageOptions> {
+  const path = join(expectedFolder, OPTIONS_FILE);
+  if (!(await isFile(path))) return {};
+  const text = (await readNamed(path, path, root)).toString("utf8");
+  try {
+    return v.parse(PAGE_OPTIONS, JSON.parse(text));
+  } catch {
+    throw new CommandError(
+      `${printableLine(path)} must have "ppi", from ${MIN_PPI} to ${PPI.max_ppi}, "pages", such as "1-2", or both.`,
+    );
+  }
+}
+
+/**
+ * Makes pages the expected ones.
+ *
+ * @returns how many files are new, changed or gone
+ * @throws CommandError when their folder is a link, because its target is not part of the project
+ */
+export async function writeExpected(
+  { expectedFolder }: TemplateCase,
+  pages: readonly Buffer[],
+  options: PageOptions,
+): Promise<number> {
+  for (const folder of [dirname(expectedFolder), expectedFolder]) {
+    const found = await lstat(folder).catch(() => null);
+    if (found?.isSymbolicLink())
+      throw new CommandError(`${printableLine(folder)} is a link: nothing is written there.`);
+  }
+  await mkdir(expectedFolder, { recursive: true });
+  const optionsPath = join(expectedFolder, OPTIONS_FILE);
+  if (options.ppi === undefined && options.pages === undefined) await rm(optionsPath, { force: true });
+  else await writeWhole(optionsPath, Buffer.from(`${JSON.stringify(options)}\n`));
+  let changes = 0;
+  for (const [index, page] of pages.entries()) {
+    const path = join(expectedFolder, `${index + 1}.png`);
+    const present = await readFile(path).catch(() => null);
+    if (present?.equals(page)) continue;
+    await writeWhole(path, page);
+    changes++;
+  }
+  for (const number of await numbersIn(expectedFolder)) {
+    if (number <= pages.length) continue;
+    await rm(join(expectedFolder, `${number}.png`));
+    changes++;
+  }
+  return changes;
+}
+
+async function numbersIn(folder: string): Promise<number[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names.map((name) => Number(PAGE.exec(name)?.[1] ?? 0)).filter((number) => number > 0 && number <= MAX_PAGES);
+}

@@ -1,0 +1,68 @@
+/**
+ * `render --dry-run`: shows what would be sent, and sends nothing.
+ */
+import type { RenderRequest } from "../../typescript/render-request.ts";
+import { EXIT_CODES, type ExitCode } from "../exit-codes.ts";
+import type { Project } from "../project/project.ts";
+import type { DataText } from "../project/request.ts";
+import { bodyBytes, inBytes, sentFiles } from "../project/request-size.ts";
+import { writeJson } from "../report.ts";
+import { locateService } from "../service-location.ts";
+import { printableLine } from "../terminal.ts";
+import type { RenderFlags } from "./render-flags.ts";
+
+export interface PlannedRender {
+  readonly project: Project;
+  readonly data: DataText | null;
+  readonly request: RenderRequest;
+  /** Where the document would go. */
+  readonly place: string;
+  /** With `--each`: the number of further documents. */
+  readonly others?: number;
+}
+
+/** Writes the list to standard output. @returns the exit code */
+export async function showRequest(planned: PlannedRender, flags: RenderFlags): Promise<ExitCode> {
+  const { project, data, request, place, others = 0 } = planned;
+  const { url } = await locateService(flags);
+  const files = sentFiles(project, data, request);
+  const bytes = bodyBytes(request);
+  const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
+  if (flags.json) {
+    writeJson({
+      outcome: "planned",
+      url,
+      files: files.map(({ part, key, encoding, bytes: size, sentBytes }) => ({
+        part,
+        path: key,
+        encoding,
+        bytes: size,
+        sentBytes,
+      })),
+      output: request.output,
+      bodyBytes: bytes,
+      file: place,
+      others,
+      leftOut: project.leftOut,
+      notes,
+    });
+    return EXIT_CODES.success;
+  }
+  const rows = files.map(({ part, key, encoding, bytes: size }) => [part, encoding, inBytes(size), key]);
+  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const width = (column: number) => widths[column] ?? 0;
+  const lines = [
+    `To ${url}`,
+    ...rows.map(
+      ([part = "", encoding = "", size = "", key = ""]) =>
+        `  ${part.padEnd(width(0))}  ${encoding.padEnd(width(1))}  ${size.padStart(width(2))}  ${key}`,
+    ),
+    `Body: ${inBytes(bytes)}`,
+    `Output: ${JSON.stringify(request.output)}, to ${place}${others > 0 ? `, and ${others} more ${others === 1 ? "document" : "documents"}` : ""}`,
+    ...project.leftOut.map((key) => `Left out, because render or check wrote it: ${key}`),
+    ...notes.map((note) => `note: ${note}`),
+    "Nothing was sent.",
+  ];
+  process.stdout.write(`${lines.map(printableLine).join("\n")}\n`);
+  return EXIT_CODES.success;
+}

@@ -1,0 +1,146 @@
+/**
+ * `render --each`: one template, a document for each row of data.
+ */
+import type { OutputOptions } from "../../typescript/render-request.ts";
+import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
+import { dataOf, type EachDocument, readDocuments, usesNumbers } from "../each/documents.ts";
+import { writeFailures } from "../each/failures-file.ts";
+import { requireOwnFolders } from "../each/output-folders.ts";
+import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
+import { CommandError, type ExitCode, exitCodeOf } from "../exit-codes.ts";
+import { interruptible } from "../interruption.ts";
+import { familiesWantedBy, findMissingFonts, requireFonts } from "../missing-fonts.ts";
+import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { requireValidDocuments } from "../project/data-schema.ts";
+import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
+import { collectProject, type Project } from "../project/project.ts";
+import { requestOf } from "../project/request.ts";
+import { problemOutcome, writeJson, writeProblem } from "../report.ts";
+import { asCommandError, openService } from "../service.ts";
+import { say, startProgress } from "../terminal.ts";
+import { checkCommand } from "./check-command.ts";
+import { showRequest } from "./dry-run.ts";
+import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
+
+/** Renders all documents. @returns the exit code */
+export async function renderEach(source: string, flags: RenderFlags, signal: AbortSignal): Promise<ExitCode> {
+  const { each, output: template } = flags;
+  if (each === undefined) throw new Error("--each is missing");
+  if (flags.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
+  if (template === undefined || template === STANDARD_OUTPUT) {
+    throw new CommandError("--each needs a pattern for file names: --output 'letters/{name}.pdf'.");
+  }
+  const output = outputOf(withEInvoiceOutput(flags));
+  const finish = await documentFinisher(flags);
+  const documents = await readDocuments(each, await projectFolder(source), template, flags.line);
+  const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
+  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
+  const first = documents[0];
+  if (flags.dryRun && first !== undefined) {
+    const data = dataOf(first);
+    const request = requestOf(project, data, output);
+    return showRequest({ project, data, request, place: first.path, others: documents.length - 1 }, flags);
+  }
+  await requireValidDocuments(project, each, documents, "sent");
+  await requireOwnFolders(
+    template,
+    documents.map(({ path }) => path),
+    project.root,
+  );
+  const wanted = familiesWantedBy(project);
+  return interruptible(() =>
+    sendAll({ project, documents, output, wanted, finish }, { ...flags, source, each, output: template }, signal),
+  );
+}
+
+interface PreparedDocuments {
+  readonly project: Project;
+  readonly documents: readonly EachDocument[];
+  readonly output: OutputOptions;
+  /** The font families that the service should have. */
+  readonly wanted: readonly string[];
+  readonly finish: FinishDocument | null;
+}
+
+/** @returns the exit code */
+async function sendAll(
+  { project, documents, output, wanted, finish }: PreparedDocuments,
+  flags: EachFlags,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const progress = startProgress("Fetching the constraints");
+  try {
+    const notes = [...project.warnings, ...project.notes];
+    if (!flags.json) for (const note of notes) progress.log(`note: ${note}`);
+    const service = await openService(flags, { retry: false }, progress.log);
+    const asked = await service.client.constraints({ signal }).catch((error: unknown) => {
+      throw asCommandError(error, service.url);
+    });
+    if (!asked.ok) {
+      progress.stop();
+      const more = service.detailsOf(asked.problem);
+      if (flags.json) writeJson(problemOutcome(asked.problem, false, more));
+      else writeProblem(asked.problem, false, more);
+      return exitCodeOf(asked.problem);
+    }
+    const fonts = await findMissingFonts(wanted, service.url, signal);
+    if (flags.strict) requireFonts(fonts, service.url);
+    if (!flags.json) for (const warning of fonts.warnings) progress.log(`warning: ${warning}`);
+    const run = new EachRun({
+      service,
+      project,
+      output,
+      documents,
+      jobs: flags.jobs ?? DEFAULT_JOBS,
+      overwrite: flags.overwrite === true,
+      json: flags.json === true,
+      timeoutSeconds: flags.timeout ?? null,
+      finish,
+      progress,
+      signal,
+    });
+    const outcome = await run.perform();
+    progress.stop();
+    const said = { warnings: fonts.warnings, notes };
+    await reportOutcome(outcome, documents, said, flags);
+    return outcome.exitCode;
+  } finally {
+    progress.stop();
+  }
+}
+
+interface EachFlags extends RenderFlags {
+  readonly source: string;
+  readonly each: string;
+  readonly output: string;
+}
+
+async function reportOutcome(
+  outcome: EachOutcome,
+  documents: readonly EachDocument[],
+  said: { readonly warnings: readonly string[]; readonly notes: readonly string[] },
+  flags: EachFlags,
+): Promise<void> {
+  const { made, present, left, failures, fatal } = outcome;
+  const failed = failures.map(({ document }) => document);
+  const failuresFile = failed.length === 0 ? null : await writeFailures(flags.each, failed, usesNumbers(flags.output));
+  if (flags.json) {
+    const counts = { documents: documents.length, made, present, failed: failed.length, left };
+    const { warnings, notes } = said;
+    writeJson({
+      outcome: "summary",
+      ...counts,
+      ...(warnings.length > 0 && { warnings }),
+      ...(notes.length > 0 && { notes }),
+      ...(failuresFile !== null && { failuresFile }),
+    });
+    if (fatal !== null) say(fatal.message);
+    return;
+  }
+  summarise(outcome, documents.length, failuresFile);
+  const notCompiled = failures.find(({ problem }) => problem?.code === "template_compile_failed");
+  if (notCompiled === undefined || flags.each === STANDARD_INPUT) return;
+  say(
+    `To see the error: ${checkCommand(flags.source, { ...withEInvoiceOutput(flags), line: notCompiled.document.number })}`,
+  );
+}

@@ -1,0 +1,233 @@
+/**
+ * `test`: compiles or renders each case of a template and compares its pages with the expected ones. It shows what a change
+ * of the template, another Typst, another font or another release of the service does to the documents.
+ */
+import { createHash } from "node:crypto";
+import { join, resolve } from "node:path";
+import type { Command } from "@commander-js/extra-typings";
+import { DEFAULT_LIMITS, LIMIT_SETTINGS } from "../../../rules/limits.ts";
+import { PPI } from "../../../rules/output-options.ts";
+import { parseRenderRequest } from "../../../rules/render-request.ts";
+import { cacheFolder } from "../../../typst/cache-folder.mjs";
+import { archiveEntries } from "../../typescript/archive-entries.ts";
+import { UnexpectedResponseError } from "../../typescript/client.ts";
+import { encodeRequest } from "../../typescript/render-request.ts";
+import {
+  MIN_PPI,
+  type PageOptions,
+  readCases,
+  readExpected,
+  readPageOptions,
+  type TemplateCase,
+  writeExpected,
+} from "../cases/case-files.ts";
+import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.ts";
+import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
+import { interruptible } from "../interruption.ts";
+import { compileLocally } from "../local/compile.ts";
+import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
+import { findTypstOfAnyVersion } from "../local/typst.ts";
+import {
+  FILES_OPTION,
+  FONT_PATH_OPTION,
+  JSON_OPTION,
+  PACKAGE_PATH_OPTION,
+  PAGES_OPTION,
+  TOKEN_FILE_OPTION,
+  TYPST_OPTION,
+  wholeNumber,
+} from "../options.ts";
+import { writeNamed } from "../output-file.ts";
+import { requireValidData } from "../project/data-schema.ts";
+import { collectProject, type Project } from "../project/project.ts";
+import { type DataText, readData, requestOf } from "../project/request.ts";
+import { problemInWords, writeJson } from "../report.ts";
+import { asCommandError, openService, type Service } from "../service.ts";
+import { printable, printableLine, say, startProgress } from "../terminal.ts";
+
+interface TestFlags extends OperatorFlags, PageOptions {
+  readonly update?: true | undefined;
+  readonly url?: string | undefined;
+  readonly tokenFile?: string | undefined;
+  readonly files?: readonly string[] | undefined;
+  readonly typst?: string | undefined;
+  readonly report?: string | undefined;
+  readonly junit?: string | undefined;
+  readonly json?: true | undefined;
+}
+
+/** Enough to see each letter, and small to keep. */
+const DEFAULT_PPI = 72;
+/** The most that any deployment puts into an archive. */
+const MAX_PAGES = LIMIT_SETTINGS.max_output_files.max;
+
+export function addTestCommand(program: Command, signal: AbortSignal): void {
+  program
+    .command("test")
+    .summary("compare the pages of a template's cases with the expected ones")
+    .description(
+      "Compiles the template with each cases/NAME.json beside it and compares the pages with cases/NAME.expected/1.png and so on. With --url a service renders them. A report shows each page that differs before, after, and the difference.",
+    )
+    .argument("<source...>", "Typst sources, or folders")
+    .option("--update", "make the resulting pages the expected ones")
+    .option("--url <url>", "render the cases by this service instead of on this machine")
+    .addOption(TOKEN_FILE_OPTION)
+    .addOption(FILES_OPTION)
+    .addOption(PAGES_OPTION)
+    .option(
+      "--ppi <number>",
+      `resolution of the pages; by default that of the expected pages, or ${DEFAULT_PPI}`,
+      wholeNumber(MIN_PPI, PPI.max_ppi),
+    )
+    .addOption(TYPST_OPTION)
+    .addOption(FONT_PATH_OPTION)
+    .addOption(PACKAGE_PATH_OPTION)
+    .option("--report <file>", "write the HTML report; by default into the user's cache folder, if a case fails")
+    .option("--junit <file>", "write the results as JUnit XML")
+    .addOption(JSON_OPTION)
+    .action(async (sources, flags) => {
+      const results: CaseResult[] = [];
+      for (const source of sources) results.push(...(await testTemplate(source, flags, signal)));
+      process.exitCode = await report(sources, results, flags);
+    });
+}
+
+/** Makes the pages of a case from its data, or throws a `CommandError` that says why there are none. */
+type Renderer = (data: DataText, options: PageOptions) => Promise<readonly Buffer[]>;
+
+async function testTemplate(source: string, flags: TestFlags, signal: AbortSignal): Promise<CaseResult[]> {
+  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut: [], namesData: true });
+  const cases = await readCases(project);
+  const render =
+    flags.url === undefined
+      ? await localRenderer(project, flags, signal)
+      : remoteRenderer(project, await openService(flags), signal);
+  const progress = startProgress("");
+  const results: CaseResult[] = [];
+  try {
+    for (const one of cases) {
+      progress.say(`${one.name}: ${results.length + 1} of ${cases.length}`);
+      results.push(await runCase(one, project, render, flags));
+      signal.throwIfAborted();
+    }
+  } finally {
+    progress.stop();
+  }
+  return results;
+}
+
+async function runCase(one: TemplateCase, project: Project, render: Renderer, flags: TestFlags): Promise<CaseResult> {
+  const started = performance.now();
+  const ended = (failure: string | null, pages = 0, differences: CaseResult["differences"] = []): CaseResult => {
+    return {
+      template: project.sourceName,
+      name: one.name,
+      failure,
+      differences,
+      pages,
+      seconds: (performance.now() - started) / 1000,
+    };
+  };
+  if (one.dataPath === null) return ended(`There are expected pages, but no ${one.name}.json.`);
+  try {
+    const data = await readData(project, one.dataPath);
+    if (data === null) throw new Error("a case has data");
+    await requireValidData(project, data, "compiled");
+    const present = await readPageOptions(one);
+    const options = { ppi: flags.ppi ?? present.ppi, pages: flags.pages ?? present.pages };
+    const pages = await render(data, options);
+    if (flags.update) {
+      await writeExpected(one, pages, options);
+      return ended(null, pages.length);
+    }
+    const expected = await readExpected(one);
+    if (expected.length === 0) return ended("It has no expected pages: run the command with --update.");
+    const { comparePages } = await import("../cases/compare-pages.ts");
+    const differences = comparePages(expected, pages);
+    const failure = differences.map(({ message }) => message).join("\n");
+    return ended(differences.length === 0 ? null : failure, pages.length, differences);
+  } catch (error) {
+    // Without Typst or an answer of the service, the next case would fail in the same way.
+    const isOfTheCase = error instanceof CommandError && error.exitCode !== EXIT_CODES.unreachable;
+    if (!isOfTheCase) throw error;
+    return ended(error.message);
+  }
+}
+
+async function localRenderer(project: Project, flags: TestFlags, signal: AbortSignal): Promise<Renderer> {
+  const typstPath = await findTypstOfAnyVersion(flags.typst);
+  const settings = { typstPath, limits: DEFAULT_LIMITS, ...operatorFolders(flags) };
+  return async (data, options) => {
+    const body = encodeRequest(requestOf(project, data, outputOf(options)));
+    const parsed = parseRenderRequest(body, DEFAULT_LIMITS);
+    if (!parsed.ok) throw new CommandError(parsed.problem.detail, EXIT_CODES.request);
+    const { ok, text, reason, pages } = await compileLocally(project, data, parsed.request.output, settings, signal);
+    if (ok) return pages;
+    throw new CommandError([text.trimEnd(), reason ?? ""].join("\n").trim(), EXIT_CODES.template);
+  };
+}
+
+function remoteRenderer(project: Project, service: Service, signal: AbortSignal): Renderer {
+  const render: Renderer = async (data, options) => {
+    try {
+      const result = await service.client.render(requestOf(project, data, outputOf(options)), { signal });
+      if (!result.ok) throw new CommandError(problemInWords(result.problem, result.checkedLocally), EXIT_CODES.request);
+      const bounds = { maxEntries: MAX_PAGES, maxBytes: result.maxBytes };
+      const entries = archiveEntries(await result.bytes(), bounds, () => true);
+      if (typeof entries === "string") {
+        throw new UnexpectedResponseError(`The response is no archive of pages: it is ${entries}.`, 200);
+      }
+      return entries
+        .toSorted((left, right) => (left.name < right.name ? -1 : 1))
+        .map(({ bytes }) => Buffer.from(bytes));
+    } catch (error) {
+      throw asCommandError(error, service.url);
+    }
+  };
+  return (data, options) => interruptible(() => render(data, options));
+}
+
+function outputOf({ pages, ppi = DEFAULT_PPI }: PageOptions) {
+  return { format: "png", archive: "zip", ppi, pages } as const;
+}
+
+/** Prints the results, for people or for programs, and writes the reports. */
+async function report(sources: readonly string[], results: readonly CaseResult[], flags: TestFlags): Promise<ExitCode> {
+  const failed = results.filter(({ failure }) => failure !== null);
+  const reportPath = flags.report ?? (failed.length > 0 ? defaultReport(sources) : null);
+  if (reportPath !== null) await writeNamed(reportPath, Buffer.from(htmlReport(results)));
+  if (flags.junit !== undefined) await writeNamed(flags.junit, Buffer.from(junitReport(results)));
+  for (const { template, name, failure, pages, differences } of results) {
+    if (flags.json) {
+      const found = differences.map(({ page, message }) => ({ page, message }));
+      writeJson({
+        outcome: "case",
+        template,
+        case: name,
+        passed: failure === null,
+        pages,
+        failure,
+        differences: found,
+      });
+      continue;
+    }
+    const count = `${pages} ${pages === 1 ? "page" : "pages"}`;
+    const what = failure ?? `${count} ${flags.update ? "written" : "as expected"}`;
+    const mark = failure === null ? "ok  " : "FAIL";
+    say(`${mark} ${printableLine(`${template}: ${name}`)}: ${printable(what).replaceAll("\n", "\n     ")}`);
+  }
+  if (flags.json) {
+    writeJson({ outcome: "tested", cases: results.length, failed: failed.length, report: reportPath });
+  } else {
+    say(`${results.length - failed.length} of ${results.length} cases passed.`);
+    if (reportPath !== null) say(printableLine(`The report is ${reportPath}.`));
+  }
+  return failed.length === 0 ? EXIT_CODES.success : EXIT_CODES.failure;
+}
+
+/** Outside the projects, because what is in their folders is sent. */
+function defaultReport(sources: readonly string[]): string {
+  const paths = sources.map((source) => resolve(source)).join("\n");
+  const name = createHash("sha256").update(paths).digest("hex").slice(0, 16);
+  return join(cacheFolder(), "test-report", `${name}.html`);
+}

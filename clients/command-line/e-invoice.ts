@@ -1,0 +1,109 @@
+/**
+ * `--e-invoice`: finishes the document that the service has made, with the package of docs/e-invoices.md, which is loaded only
+ * then. It is a separate package because few who render have invoices.
+ */
+import { Option } from "@commander-js/extra-typings";
+import type { EInvoiceFormat, Finding, ProfileName } from "../e-invoice/e-invoice.ts";
+import type { RenderedFile } from "../typescript/client.ts";
+import { CommandError, EXIT_CODES } from "./exit-codes.ts";
+import { formatOf, type OutputFlags } from "./output-options.ts";
+import { printableLine } from "./terminal.ts";
+import { VERSION } from "./version.ts";
+
+const FORMATS = ["factur-x", "xrechnung"] as const satisfies readonly EInvoiceFormat[];
+const PROFILES = {
+  minimum: "MINIMUM",
+  "basic-wl": "BASIC WL",
+  basic: "BASIC",
+  en16931: "EN 16931",
+  extended: "EXTENDED",
+} as const satisfies Record<string, ProfileName>;
+const PROFILE_NAMES = [
+  "minimum",
+  "basic-wl",
+  "basic",
+  "en16931",
+  "extended",
+] as const satisfies readonly (keyof typeof PROFILES)[];
+
+export const E_INVOICE_OPTION = new Option(
+  "--e-invoice <format>",
+  "finish the PDF with its attached XML as an e-invoice; factur-x is also for ZUGFeRD",
+).choices(FORMATS);
+export const PROFILE_OPTION = new Option(
+  "--profile <name>",
+  "with --e-invoice factur-x: the profile that it must have",
+).choices(PROFILE_NAMES);
+
+export interface EInvoiceFlags {
+  readonly eInvoice?: EInvoiceFormat | undefined;
+  readonly profile?: keyof typeof PROFILES | undefined;
+}
+
+/** Finishes a document that the service has made. @throws InvalidEInvoiceError, and what reading the document throws */
+export type FinishDocument = (file: RenderedFile) => Promise<ReadableStream<Uint8Array>>;
+
+/** The document that the service has made cannot become an e-invoice. */
+export class InvalidEInvoiceError extends CommandError {
+  constructor(findings: readonly Finding[]) {
+    const lines = [
+      "The document cannot become an e-invoice, so it was not written:",
+      ...findings.map((finding) => `  ${inWords(finding)}`),
+    ];
+    super(lines.map(printableLine).join("\n"), EXIT_CODES.template, { findings });
+  }
+}
+
+/** The flags for a document that can become an e-invoice: PDF/A-3b by default. */
+export function withEInvoiceOutput<Flags extends OutputFlags & EInvoiceFlags>(flags: Flags): Flags {
+  if (flags.eInvoice === undefined) {
+    if (flags.profile !== undefined) throw new CommandError("--profile needs --e-invoice factur-x.");
+    return flags;
+  }
+  if (flags.eInvoice === "xrechnung" && flags.profile !== undefined) {
+    throw new CommandError("--profile needs --e-invoice factur-x: XRechnung is one profile.");
+  }
+  const format = formatOf(flags);
+  if (format !== "pdf") throw new CommandError(`An e-invoice is a PDF: --e-invoice does not apply to ${format}.`);
+  if (flags.standards !== undefined && !flags.standards.some((standard) => standard.startsWith("a-3"))) {
+    throw new CommandError(
+      "--e-invoice needs a-3b, a-3u or a-3a among --standards. Without --standards, it uses a-3b.",
+    );
+  }
+  return { ...flags, format: "pdf", standards: flags.standards ?? ["a-3b"] };
+}
+
+/**
+ * Loads the function that finishes e-invoices; null without `--e-invoice`.
+ *
+ * @throws CommandError that says what to install
+ */
+export async function documentFinisher({ eInvoice: format, profile }: EInvoiceFlags): Promise<FinishDocument | null> {
+  if (format === undefined) return null;
+  const { finishEInvoice } = await loadPackage();
+  return async (file) => {
+    const finished = await finishEInvoice(await file.bytes(), {
+      format,
+      ...(profile !== undefined && { profile: PROFILES[profile] }),
+    });
+    if (!finished.ok) throw new InvalidEInvoiceError(finished.findings);
+    return new Blob([finished.pdf]).stream();
+  };
+}
+
+async function loadPackage(): Promise<typeof import("../e-invoice/e-invoice.ts")> {
+  try {
+    // In the built command, this is the name of the package (scripts/build-cli.ts).
+    return await import("../e-invoice/e-invoice.ts");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")) throw error;
+    // It is in no registry yet: whatever has its name there would be somebody else's.
+    throw new CommandError(
+      `--e-invoice needs the package document-rendering-e-invoice ${VERSION} beside this one: docs/e-invoices.md says how to build and install it.`,
+    );
+  }
+}
+
+function inWords({ rule, place, message }: Finding): string {
+  return `${rule}: ${message} (${place})`;
+}

@@ -1,0 +1,321 @@
+/**
+ * Renders the documents of `render --each`: as many at once as the service accepts, each written only when it is complete.
+ *
+ * A document that exists is complete (output-file.ts), so a run that was interrupted continues where it stopped.
+ */
+import { stat } from "node:fs/promises";
+import type { ServiceProblem } from "../../typescript/client.ts";
+import { ServiceUnreachableError } from "../../typescript/client.ts";
+import type { OutputOptions, RenderRequest } from "../../typescript/render-request.ts";
+import { MAX_RETRY_AFTER_SECONDS, wait, waitOfProblem } from "../../typescript/retry.ts";
+import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
+import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
+import { writeOutput } from "../output-file.ts";
+import { problemDetails } from "../project/problem-details.ts";
+import type { Project } from "../project/project.ts";
+import { requestOf } from "../project/request.ts";
+import { problemInWords, problemOutcome, writeJson } from "../report.ts";
+import { asCommandError, type Service } from "../service.ts";
+import { type Progress, printableLine, say } from "../terminal.ts";
+import { dataOf, type EachDocument } from "./documents.ts";
+import { Pace } from "./pace.ts";
+import { progressInWords } from "./progress.ts";
+
+/** How often one document is sent to a busy service. */
+const MAX_BUSY_ATTEMPTS = 50;
+/** Whatever the service asks for: it must not be sent all its attempts at once. */
+const MIN_BUSY_WAIT_SECONDS = 1;
+/** How often one document is sent to a service that cannot be reached. */
+const MAX_UNREACHABLE_ATTEMPTS = 4;
+const UNREACHABLE_WAIT_SECONDS = 2;
+/** The pause before the documents that the service answered with 503 are sent once more. */
+const UNAVAILABLE_WAIT_SECONDS = 2;
+/** If the first this many documents fail, the template or the service is to blame, not the data. */
+const MAX_FAILURES_BEFORE_A_SUCCESS = 10;
+const MAX_LISTED_FAILURES = 20;
+
+/** Problems that the next document would have too. */
+const FATAL_CODES: ReadonlySet<string> = new Set(["forbidden", "not_found", "method_not_allowed"]);
+
+export interface EachRunParts {
+  readonly service: Service;
+  readonly project: Project;
+  readonly output: OutputOptions;
+  readonly documents: readonly EachDocument[];
+  /** The most requests at once. */
+  readonly jobs: number;
+  readonly overwrite: boolean;
+  readonly json: boolean;
+  /** The time limit for each request; null for none. */
+  readonly timeoutSeconds: number | null;
+  /** Changes each document that the service has made; null for no change. */
+  readonly finish: FinishDocument | null;
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+}
+
+export interface Failure {
+  readonly document: EachDocument;
+  readonly reason: string;
+  /** Null if the service has not answered. */
+  readonly problem: ServiceProblem | null;
+  /** What this program can add to the problem, one line each. */
+  readonly details: readonly string[];
+}
+
+export interface EachOutcome {
+  readonly exitCode: ExitCode;
+  readonly made: number;
+  readonly present: number;
+  /** How many were not tried. */
+  readonly left: number;
+  /** In the order of the rows. */
+  readonly failures: readonly Failure[];
+  /** Why the run ended before its last document; null if it did not. */
+  readonly fatal: CommandError | null;
+}
+
+interface Attempt {
+  readonly document: EachDocument;
+  /** From one. */
+  readonly attempt: number;
+  /** Whether a 503 counts as a failure now. */
+  readonly isLast: boolean;
+  readonly request: RenderRequest;
+}
+
+export class EachRun {
+  readonly #parts: EachRunParts;
+  readonly #pace: Pace;
+  readonly #stopping = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #failures: Failure[] = [];
+  /** Documents that were answered with 503. They are sent once more at the end. */
+  readonly #unavailable: EachDocument[] = [];
+  /** Documents that are held back until it is known whether the service answers anything but 503. */
+  readonly #held: EachDocument[] = [];
+  #isHolding = false;
+  #hasToldOfPause = false;
+  #startMilliseconds = 0;
+  #made = 0;
+  #present = 0;
+  #fatal: CommandError | null = null;
+
+  constructor(parts: EachRunParts) {
+    this.#parts = parts;
+    this.#pace = new Pace(parts.jobs);
+    this.#signal = AbortSignal.any([parts.signal, this.#stopping.signal]);
+  }
+
+  async perform(): Promise<EachOutcome> {
+    const { documents, overwrite, signal } = this.#parts;
+    const onAbort = () => this.#pace.stop();
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#startMilliseconds = performance.now();
+    let pending: EachDocument[] = [];
+    for (const document of documents) {
+      if (!overwrite && (await isThere(document.path))) this.#present++;
+      else pending.push(document);
+    }
+    while (pending.length > 0 && !this.#signal.aborted) {
+      for (const document of pending) this.#pace.add(() => this.#attempt(document, 1, false));
+      this.#showProgress();
+      await this.#pace.idle();
+      await this.#tryUnavailableAgain();
+      pending = this.#held.splice(0);
+    }
+    signal.removeEventListener("abort", onAbort);
+    return this.#outcome();
+  }
+
+  async #tryUnavailableAgain(): Promise<void> {
+    const again = this.#unavailable.splice(0);
+    if (again.length === 0 || this.#signal.aborted) return;
+    await wait(UNAVAILABLE_WAIT_SECONDS, this.#signal).catch(() => {});
+    for (const document of again) this.#pace.add(() => this.#attempt(document, 1, true));
+    await this.#pace.idle();
+    this.#isHolding = false;
+  }
+
+  /** @param isLast whether a 503 counts as a failure now */
+  async #attempt(document: EachDocument, attempt: number, isLast: boolean): Promise<void> {
+    const { service, project, output, json, timeoutSeconds, finish } = this.#parts;
+    if (this.#signal.aborted) return;
+    if (this.#isHolding && !isLast) {
+      this.#held.push(document);
+      return;
+    }
+    const timeout = timeoutSeconds === null ? null : AbortSignal.timeout(Math.ceil(timeoutSeconds * 1000));
+    const signal = timeout === null ? this.#signal : AbortSignal.any([this.#signal, timeout]);
+    try {
+      const request = requestOf(project, dataOf(document), output);
+      const result = await service.client.render(request, { signal });
+      if (!result.ok)
+        return this.#rejected({ document, attempt, isLast, request }, result.problem, result.checkedLocally);
+      const body = finish === null ? result.body : await finish(result);
+      const bytes = await writeOutput(document.path, body);
+      this.#made++;
+      this.#pace.succeeded();
+      const { contentType, requestId } = result;
+      if (json) {
+        writeJson({ outcome: "rendered", line: document.number, file: document.path, bytes, contentType, requestId });
+      }
+    } catch (error) {
+      if (this.#signal.aborted) return;
+      if (timeout?.aborted) {
+        const reason = `there was no answer within ${timeoutSeconds} s (--timeout).`;
+        if (json) {
+          const { number: line, path: file } = document;
+          writeJson({ outcome: "failed", exitCode: EXIT_CODES.unreachable, message: reason, line, file });
+        }
+        this.#failed({ document, reason, problem: null, details: [] }, EXIT_CODES.unreachable);
+        return;
+      }
+      if (error instanceof InvalidEInvoiceError) {
+        const { message: reason, exitCode, details } = error;
+        if (json)
+          writeJson({
+            outcome: "failed",
+            exitCode,
+            message: reason,
+            line: document.number,
+            file: document.path,
+            ...details,
+          });
+        this.#failed({ document, reason, problem: null, details: [] }, exitCode);
+        return;
+      }
+      if (error instanceof ServiceUnreachableError && attempt < MAX_UNREACHABLE_ATTEMPTS) {
+        this.#pace.refused(UNREACHABLE_WAIT_SECONDS * attempt);
+        this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
+        return;
+      }
+      this.#stop(asFatal(asCommandError(error, service.url)));
+    }
+    this.#showProgress();
+  }
+
+  #rejected(attempted: Attempt, problem: ServiceProblem, checkedLocally: boolean): void {
+    const { document, attempt, isLast, request } = attempted;
+    if (problem.origin === "capacity" && attempt < MAX_BUSY_ATTEMPTS) {
+      const seconds = Math.max(waitOfProblem(problem) ?? 0, MIN_BUSY_WAIT_SECONDS);
+      this.#pace.refused(seconds);
+      this.#tellOfPause(problem.context, seconds);
+      this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
+      this.#showProgress();
+      return;
+    }
+    if (problem.code === "service_unavailable" && !isLast) {
+      this.#unavailable.push(document);
+      if (this.#made === 0 && this.#unavailable.length >= MAX_FAILURES_BEFORE_A_SUCCESS) this.#isHolding = true;
+      return;
+    }
+    if (FATAL_CODES.has(problem.code)) {
+      const more = this.#parts.service.detailsOf(problem);
+      this.#stop(new CommandError(problemInWords(problem, checkedLocally, more), exitCodeOf(problem)));
+      return;
+    }
+    const { project, json } = this.#parts;
+    const details = problemDetails(problem, project, dataOf(document), request);
+    if (json) {
+      const { number: line, path: file } = document;
+      writeJson({ ...problemOutcome(problem, checkedLocally, details), line, file });
+    }
+    const reason = `${problem.code}: ${problem.detail}`;
+    this.#failed({ document, reason, problem, details }, exitCodeOf(problem));
+  }
+
+  /** Says, once, that the pause is not as long as the service asks for. */
+  #tellOfPause(context: object, seconds: number): void {
+    const asked = "retry_after" in context ? context.retry_after : null;
+    if (this.#hasToldOfPause || asked === null || asked === seconds) return;
+    this.#hasToldOfPause = true;
+    const bounds = `${MIN_BUSY_WAIT_SECONDS} to ${MAX_RETRY_AFTER_SECONDS} s`;
+    this.#parts.progress.log(`note: the service asks for a pause of ${asked} s; it is ${seconds} s (from ${bounds}).`);
+  }
+
+  #failed(failure: Failure, exitCode: ExitCode): void {
+    this.#failures.push(failure);
+    // Existing documents show that the template works, but not that the service does.
+    const successes = failure.problem?.origin === "service" ? this.#made : this.#made + this.#present;
+    if (successes === 0 && this.#failures.length >= MAX_FAILURES_BEFORE_A_SUCCESS) {
+      const reason = `The first ${this.#failures.length} documents all failed, so the others were not sent.`;
+      this.#stop(new CommandError(reason, exitCode));
+    }
+    this.#showProgress();
+  }
+
+  #stop(reason: CommandError): void {
+    this.#fatal ??= reason;
+    this.#stopping.abort();
+    this.#pace.stop();
+  }
+
+  #showProgress(): void {
+    const { documents, progress } = this.#parts;
+    const elapsedSeconds = (performance.now() - this.#startMilliseconds) / 1000;
+    const state = { made: this.#made, present: this.#present, failed: this.#failures.length, total: documents.length };
+    progress.say(progressInWords(state, elapsedSeconds, this.#pace.limit));
+  }
+
+  #outcome(): EachOutcome {
+    const { documents, signal } = this.#parts;
+    const failures = this.#failures.toSorted((one, other) => one.document.number - other.document.number);
+    return {
+      exitCode: this.#exitCode(signal.aborted),
+      made: this.#made,
+      present: this.#present,
+      left: documents.length - this.#made - this.#present - failures.length,
+      failures,
+      fatal: this.#fatal,
+    };
+  }
+
+  #exitCode(isInterrupted: boolean): ExitCode {
+    if (isInterrupted) return EXIT_CODES.interrupted;
+    if (this.#fatal !== null) return this.#fatal.exitCode;
+    return this.#failures.length === 0 ? EXIT_CODES.success : EXIT_CODES.incomplete;
+  }
+}
+
+/** Summarises the run. @param failuresFile the file with the data of the failures; null if there is none */
+export function summarise(
+  { made, present, left, failures, fatal, exitCode }: EachOutcome,
+  total: number,
+  failuresFile: string | null,
+): void {
+  const lines = failures
+    .slice(0, MAX_LISTED_FAILURES)
+    .map(({ document, reason }) => printableLine(`${document.place}, ${document.path}: ${reason}`));
+  if (failures.length > MAX_LISTED_FAILURES) lines.push(`… and ${failures.length - MAX_LISTED_FAILURES} more.`);
+  // The details are about files, which are the same in all documents.
+  const details = failures.find((failure) => failure.details.length > 0)?.details ?? [];
+  lines.push(...details.map((line) => printableLine(`  ${line}`)));
+  if (fatal !== null) lines.push(fatal.message);
+  const counts = [
+    `${made} of ${total} documents rendered`,
+    ...(present > 0 ? [`${present} already existed`] : []),
+    ...(failures.length > 0 ? [`${failures.length} failed`] : []),
+    ...(left > 0 ? [`${left} not rendered`] : []),
+  ];
+  lines.push(`${counts.join(", ")}.`);
+  if (failuresFile !== null) {
+    lines.push(printableLine(`The data of the failed documents is in ${failuresFile}, which --each can read.`));
+  }
+  if (present > 0 && exitCode !== EXIT_CODES.interrupted) {
+    lines.push("Use --overwrite to render the existing ones again.");
+  }
+  if (left > 0) lines.push("Run the same command again to continue.");
+  say(lines.join("\n"));
+}
+
+/** An error that nobody expects ends the run, too, and leaves its trace below the summary. */
+function asFatal(error: unknown): CommandError {
+  if (error instanceof CommandError) return error;
+  return new CommandError(String(error instanceof Error ? error.stack : error), EXIT_CODES.failure);
+}
+
+async function isThere(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => null);
+  return found?.isFile() === true && found.size > 0;
+}

@@ -1,0 +1,54 @@
+/**
+ * Does on this machine what the service would do with a request: checks it by the rules, then runs Typst. Nothing is sent.
+ */
+
+import { constraintsDocument } from "../../../rules/constraints.ts";
+import { DEFAULT_LIMITS, type Limits, publishedLimits } from "../../../rules/limits.ts";
+import type { Output } from "../../../rules/output-options.ts";
+import { asConstraints } from "../../../rules/published-rules.ts";
+import { parseRenderRequest } from "../../../rules/render-request.ts";
+import type { ServiceProblem } from "../../typescript/client.ts";
+import { checkLocally } from "../../typescript/local-check.ts";
+import { encodeRequest, type OutputOptions, type RenderRequest } from "../../typescript/render-request.ts";
+import { constraintsFile } from "../constraints-file.ts";
+import type { Project } from "../project/project.ts";
+import { type DataText, requestOf } from "../project/request.ts";
+import { locateService } from "../service-location.ts";
+import { type Compiled, compileLocally, type LocalSettings } from "./compile.ts";
+
+export type LocalRender =
+  | { readonly kind: "refused"; readonly problem: ServiceProblem; readonly request: RenderRequest }
+  | { readonly kind: "compiled"; readonly compiled: Compiled; readonly output: Output; readonly limits: Limits };
+
+/** @throws CommandError when Typst cannot be started */
+export async function renderLocally(
+  project: Project,
+  data: DataText | null,
+  options: OutputOptions,
+  local: Omit<LocalSettings, "limits"> & { readonly url: string | undefined },
+  signal: AbortSignal,
+): Promise<LocalRender> {
+  const constraints = await knownConstraints(local.url);
+  const request = requestOf(project, data, options);
+  const body = encodeRequest(request);
+  const check = checkLocally(body, constraints);
+  if (check.verdict === "refused") return { kind: "refused", problem: check.problem, request };
+  const limits = publishedLimits(constraints.limits);
+  const parsed = parseRenderRequest(body, limits);
+  if (!parsed.ok) throw new Error("a request that was accepted is not valid");
+  const { output } = parsed.request;
+  return {
+    kind: "compiled",
+    compiled: await compileLocally(project, data, output, { ...local, limits }, signal),
+    output,
+    limits,
+  };
+}
+
+/** The constraints that were last fetched, or the defaults. No request is sent: `check` works without a network. */
+async function knownConstraints(url: string | undefined) {
+  const stored = await constraintsFile((await locateService({ url })).url).load();
+  const known = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
+  if (known === null) throw new Error("the rules publish no constraints");
+  return known;
+}

@@ -1,0 +1,35 @@
+/**
+ * Finds Typst on this machine, in exactly the version that the service runs: other versions report other mistakes. Only what
+ * compares pages takes another one.
+ */
+import { resolve } from "node:path";
+import { locateTypst } from "../../../typst/typst-location.mjs";
+import { TYPST_VERSION } from "../../../typst/typst-release.mjs";
+import { anyTypstProblem, typstProblem } from "../../../typst/typst-version.mjs";
+import { CommandError } from "../exit-codes.ts";
+
+/**
+ * The path of Typst: the one that the caller names, else `SERVICE_TYPST_BIN`, else one on PATH or in the user's cache.
+ *
+ * @throws CommandError that says how to get one.
+ */
+export async function findTypst(named: string | undefined): Promise<string> {
+  if (named !== undefined) return confirmed(named, typstProblem);
+  const located = await locateTypst();
+  if ("path" in located) return located.path;
+  throw new CommandError(
+    `${located.error} Or get Typst ${TYPST_VERSION} from https://github.com/typst/typst/releases and name it with --typst.`,
+  );
+}
+
+/** As `findTypst`, but the one that the caller names may be of any version. */
+export async function findTypstOfAnyVersion(named: string | undefined): Promise<string> {
+  return named === undefined ? findTypst(named) : confirmed(named, anyTypstProblem);
+}
+
+async function confirmed(named: string, problemOf: (file: string) => Promise<string | undefined>): Promise<string> {
+  const file = resolve(named);
+  const problem = await problemOf(file);
+  if (problem !== undefined) throw new CommandError(`--typst: ${problem}.`);
+  return file;
+}

@@ -1,0 +1,43 @@
+/**
+ * Warns of font families that neither the project nor the service has, according to the capabilities that the service
+ * publishes. The service itself renders such a document without a warning.
+ */
+import { describeMissing, missingFamilies, wantedFamilies } from "../typescript/missing-fonts.ts";
+import { CommandError, EXIT_CODES } from "./exit-codes.ts";
+import type { Project } from "./project/project.ts";
+import { serviceCapabilities } from "./service-capabilities.ts";
+import { printableLine } from "./terminal.ts";
+
+export interface FontFindings {
+  /** One sentence for each family. */
+  readonly warnings: readonly string[];
+  /** Whether the service has said which fonts it has. */
+  readonly isKnown: boolean;
+}
+
+/** The families that a project asks for and does not bring. */
+export function familiesWantedBy({ source, files }: Project): string[] {
+  return wantedFamilies({ source: source.toString("utf8"), files });
+}
+
+/** Compares them with those of the service. */
+export async function findMissingFonts(
+  wanted: readonly string[],
+  url: string,
+  signal: AbortSignal,
+): Promise<FontFindings> {
+  const capabilities = await serviceCapabilities(url, signal);
+  if (capabilities === null) return { warnings: [], isKnown: false };
+  const missing = missingFamilies(wanted, capabilities.fonts);
+  return { warnings: describeMissing(missing).map(printableLine), isKnown: true };
+}
+
+/** For `--strict`. @throws CommandError when something is missing, or the service does not say which fonts it has */
+export function requireFonts({ warnings, isKnown }: FontFindings, url: string): void {
+  if (!isKnown) {
+    const message = `${url} does not say which fonts it has, so --strict cannot compare them: nothing was sent.`;
+    throw new CommandError(message, EXIT_CODES.unreachable);
+  }
+  if (warnings.length === 0) return;
+  throw new CommandError(`${warnings.join("\n")}\nNothing was sent, because of --strict.`, EXIT_CODES.template);
+}

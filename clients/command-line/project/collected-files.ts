@@ -1,0 +1,58 @@
+/**
+ * Collects the files of a request, within the bounds of what any service accepts.
+ */
+import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
+import { CommandError, EXIT_CODES } from "../exit-codes.ts";
+import { sizeInWords } from "../terminal.ts";
+import { largestInWords, type Sized } from "./largest-files.ts";
+
+/** No request may carry this many files, so reading more would be in vain. */
+export const MAX_FILES = 5000;
+/** The longest body that a deployment can allow. A body is never shorter than its files. */
+const MAX_BYTES = LIMIT_SETTINGS.max_request_body_bytes.max;
+
+export class CollectedFiles {
+  readonly #files = new Map<string, Buffer>();
+  #bytes = 0;
+
+  /** @throws CommandError when no service accepts that much */
+  static refuseIfTooLarge(files: readonly Sized[]): void {
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+    if (bytes <= MAX_BYTES) return;
+    const sentence = `request_too_large: the files of the project have ${sizeInWords(bytes)}; no service accepts a request of more than ${sizeInWords(MAX_BYTES)}.`;
+    throw new CommandError(
+      [sentence, ...largestInWords(files).map((line) => `  ${line}`)].join("\n"),
+      EXIT_CODES.request,
+    );
+  }
+
+  get(key: string): Buffer | undefined {
+    return this.#files.get(key);
+  }
+
+  has(key: string): boolean {
+    return this.#files.has(key);
+  }
+
+  /** @throws CommandError when there are too many files or bytes */
+  add(key: string, bytes: Buffer): void {
+    if (this.#files.size >= MAX_FILES) throw tooManyFiles();
+    this.#files.set(key, bytes);
+    this.#bytes += bytes.length;
+    if (this.#bytes > MAX_BYTES) {
+      CollectedFiles.refuseIfTooLarge(
+        [...this.#files].map(([name, content]) => ({ key: name, bytes: content.length })),
+      );
+    }
+  }
+
+  [Symbol.iterator](): IterableIterator<[string, Buffer]> {
+    return this.#files.entries();
+  }
+}
+
+export function tooManyFiles(): CommandError {
+  return new CommandError(
+    `The project has more than ${MAX_FILES} files. Select those that it needs with --files, or exclude others in .renderignore.`,
+  );
+}

@@ -1,0 +1,55 @@
+/**
+ * Reads JSON text of the caller without changing it, so that numbers keep their digits, and reports mistakes with line and column.
+ */
+import { JsonCursor } from "../../../rules/json/cursor.ts";
+
+/** Where a text stops being JSON; null if it is JSON. It uses the service's own reader: JSON.parse often reports no position. */
+export function jsonMistake(text: string): Place | null {
+  const body = Buffer.from(text);
+  const cursor = new JsonCursor(body);
+  cursor.skipWhitespace();
+  cursor.skipValue(null);
+  cursor.expectEnd();
+  return mistakeOf(cursor, body);
+}
+
+/** A place in a text. Line and column are counted from one, the column in UTF-16 code units. */
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** The JSON text of an array item, and where it begins. */
+export interface ArrayItem extends Place {
+  readonly text: string;
+}
+
+/** The items of an array; or the place where the text stops being an array. */
+export function arrayItems(text: string, maxItems: number): { readonly items: readonly ArrayItem[] } | Place {
+  const body = Buffer.from(text);
+  const cursor = new JsonCursor(body);
+  const items: ArrayItem[] = [];
+  let at = 0;
+  let place: Place = { line: 1, column: 1 };
+  cursor.skipWhitespace();
+  for (let hasItem = cursor.enterArray(); hasItem && items.length <= maxItems; hasItem = cursor.nextItem()) {
+    const start = cursor.position;
+    cursor.skipValue(null);
+    place = placeAfter(place, body.subarray(at, start).toString("utf8"));
+    at = start;
+    items.push({ ...place, text: body.subarray(start, cursor.position).toString("utf8") });
+  }
+  if (items.length <= maxItems) cursor.expectEnd();
+  return mistakeOf(cursor, body) ?? { items };
+}
+
+function mistakeOf(cursor: JsonCursor, body: Buffer): Place | null {
+  if (!cursor.isMalformed) return null;
+  return placeAfter({ line: 1, column: 1 }, body.subarray(0, cursor.malformedAt).toString("utf8"));
+}
+
+function placeAfter({ line, column }: Place, text: string): Place {
+  const lines = text.split("\n");
+  const length = lines.at(-1)?.length ?? 0;
+  return { line: line + lines.length - 1, column: lines.length === 1 ? column + length : length + 1 };
+}

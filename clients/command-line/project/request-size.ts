@@ -1,0 +1,85 @@
+/**
+ * How large a request is, and what makes it large: for `--dry-run`, and for every problem about a size.
+ */
+import type { ServiceProblem } from "../../typescript/client.ts";
+import { encodeRequest, type RenderRequest } from "../../typescript/render-request.ts";
+import { sizeInWords } from "../terminal.ts";
+import { largestInWords, type Sized } from "./largest-files.ts";
+import type { Project } from "./project.ts";
+import type { DataText } from "./request.ts";
+
+/** A file of the request. */
+export interface SentFile extends Sized {
+  readonly part: "source" | "data" | "file";
+  readonly encoding: "text" | "base64" | "json";
+  /** The bytes that it takes in the body: with the escapes of JSON, or as Base64. */
+  readonly sentBytes: number;
+}
+
+/** Everything that a request carries, with the names on this machine. */
+export function sentFiles(project: Project, data: DataText | null, request: RenderRequest): SentFile[] {
+  const { source, sourceName, files } = project;
+  const found: SentFile[] = [
+    { part: "source", key: sourceName, encoding: "text", bytes: source.length, sentBytes: jsonBytes(request.source) },
+  ];
+  if (data !== null) {
+    const bytes = Buffer.byteLength(data.text);
+    found.push({ part: "data", key: data.name, encoding: "json", bytes, sentBytes: bytes });
+  }
+  for (const { key, bytes } of files) {
+    const { encoding = "text", content = "" } = request.files?.[key] ?? {};
+    found.push({ part: "file", key, encoding, bytes: bytes.length, sentBytes: jsonBytes(content) });
+  }
+  return found;
+}
+
+/** The bytes of the whole body. */
+export function bodyBytes(request: RenderRequest): number {
+  return encodeRequest(request).length;
+}
+
+/** The size of a request that exceeds a limit on sizes, and its largest files; empty for other problems. */
+export function sizeDetails(
+  problem: ServiceProblem,
+  project: Project,
+  data: DataText | null,
+  request: RenderRequest,
+): string[] {
+  const limit = limitOf(problem);
+  return limit === null ? [] : sizeInLines(project, data, request, limit);
+}
+
+/** The size of a request, and its largest files. @param limit in words; empty if it is not known */
+export function sizeInLines(project: Project, data: DataText | null, request: RenderRequest, limit: string): string[] {
+  const allowed = limit === "" ? "" : `; the limit is ${limit}`;
+  return [
+    `The request has ${inBytes(bodyBytes(request))}${allowed}.`,
+    ...largestInWords(sentFiles(project, data, request)),
+  ];
+}
+
+/** The limit on the whole request in words; empty for another limit, which the problem itself names; null if there is none. */
+function limitOf(problem: ServiceProblem): string | null {
+  switch (problem.code) {
+    case "request_too_large":
+      return inBytes(problem.context.limit);
+    case "template_source_too_large":
+    case "template_file_too_large":
+    case "string_too_large":
+      return "";
+    case "invalid_file_data":
+      return "count" in problem.context ? "" : null;
+    default:
+      return null;
+  }
+}
+
+/** A size in words, with the number of bytes. */
+export function inBytes(bytes: number): string {
+  const words = sizeInWords(bytes);
+  return words.includes("byte") ? words : `${words} (${bytes.toLocaleString("en")} bytes)`;
+}
+
+function jsonBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text));
+}

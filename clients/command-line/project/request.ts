@@ -1,0 +1,71 @@
+/**
+ * Makes the render request of a project. `data` is sent exactly as the caller wrote it: JavaScript values would round numbers.
+ */
+import { isUtf8 } from "node:buffer";
+import { basename } from "node:path";
+import {
+  binaryFile,
+  jsonText,
+  type OutputOptions,
+  type RenderRequest,
+  type RequestFile,
+  textFile,
+} from "../../typescript/render-request.ts";
+import { CommandError } from "../exit-codes.ts";
+import { printableLine } from "../terminal.ts";
+import { byteOrderMarkNote, utf8Text } from "./byte-order-mark.ts";
+import { readInput } from "./folder.ts";
+import { jsonMistake } from "./json-text.ts";
+import { type Project, shownPath } from "./project.ts";
+
+/** The JSON text of `data`, and where it comes from, for messages. */
+export interface DataText {
+  readonly text: string;
+  readonly name: string;
+  /** What the caller should know about it, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Reads the data of a project.
+ *
+ * @param path the file that the caller names, `-` for standard input; null for the project's own data.
+ * @returns null if there is no data.
+ * @throws CommandError when it is not JSON.
+ */
+export async function readData(project: Project, path: string | null): Promise<DataText | null> {
+  const { root, sourceName, dataPath } = project;
+  const from = path ?? dataPath;
+  if (from === null) return null;
+  const name = path ?? shownPath(root, sourceName, basename(from));
+  const { bytes, shown } = await readInput(from, name, root);
+  return { text: validJson(bytes, shown), name, notes: byteOrderMarkNote(bytes, shown) };
+}
+
+/**
+ * Reads JSON text, without its byte order mark.
+ *
+ * @param firstLine of the text in its file
+ * @throws CommandError that says where the mistake is, by line and column
+ */
+export function validJson(bytes: Buffer, name: string, firstLine = 1): string {
+  const text = utf8Text(bytes, name);
+  const mistake = jsonMistake(text);
+  if (mistake === null) return text;
+  throw new CommandError(`${name}:${firstLine + mistake.line - 1}:${mistake.column} is not JSON.`);
+}
+
+/** The request that renders a project. */
+export function requestOf(project: Project, data: DataText | null, output: OutputOptions): RenderRequest {
+  return {
+    source: utf8Text(project.source, printableLine(project.sourceName)),
+    files: Object.fromEntries(project.files.map(({ key, bytes }) => [key, requestFile(bytes)])),
+    ...(data !== null && { data: jsonText(data.text) }),
+    output,
+  };
+}
+
+/** A file as text if possible, which is shorter than Base64 unless most of it has to be escaped. */
+function requestFile(bytes: Buffer): RequestFile {
+  return isUtf8(bytes) && !bytes.includes(0) ? textFile(bytes.toString("utf8")) : binaryFile(bytes);
+}

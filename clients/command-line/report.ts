@@ -1,0 +1,100 @@
+/**
+ * How the command reports: sentences on standard error for people, JSON for programs. With `--json`, each outcome is one
+ * object on a line of standard output, or of standard error if the document itself goes to standard output.
+ */
+import { styleText } from "node:util";
+import { ORIGINS } from "../../rules/problem.ts";
+import type { RetryEvent, ServiceProblem } from "../typescript/client.ts";
+import { adviceFor } from "../typescript/problem-advice.ts";
+import { type CommandError, exitCodeOf } from "./exit-codes.ts";
+import { printable, printableLine } from "./terminal.ts";
+
+/** A problem in lines for people: what it is, where, and what to do about it. @param more lines about it */
+export function problemInWords(problem: ServiceProblem, checkedLocally: boolean, more: readonly string[] = []): string {
+  const lines = [
+    `${problem.code}: ${problem.detail}`,
+    ...[...placesOf(problem), ...more].map((line) => `  ${line}`),
+    `  ${adviceOnTheCommandLine(problem)}`,
+    ...(checkedLocally ? ["  Nothing was sent: the published rules reject it."] : []),
+    ...(problem.requestId === null ? [] : [`  The id of the request is ${problem.requestId}.`]),
+  ];
+  return lines.map(printableLine).join("\n");
+}
+
+/** Writes a problem for people to read. */
+export function writeProblem(problem: ServiceProblem, checkedLocally: boolean, more: readonly string[] = []): void {
+  const text = problemInWords(problem, checkedLocally, more);
+  const bold = (code: string) => styleText(["bold", "red"], code, { stream: process.stderr });
+  process.stderr.write(`${text.replace(/^[^:]*:/, bold)}\n`);
+}
+
+function placesOf({ context }: ServiceProblem): string[] {
+  const lines: string[] = [];
+  if ("errors" in context && context.errors !== undefined) {
+    for (const { loc, msg } of context.errors) lines.push(`${placeInWords(loc)}: ${msg}`);
+    if (context.errors_total !== undefined) lines.push(`… ${context.errors_total} errors in total.`);
+  }
+  if ("path" in context) lines.push(`at data.${context.path.join(".")}, in the ${context.subject}`);
+  if ("rule" in context && context.rule !== undefined) lines.push(`rule: ${context.rule}`);
+  return lines;
+}
+
+function placeInWords(loc: readonly (string | number)[]): string {
+  return loc.length === 0 ? "the request" : loc.join(".");
+}
+
+function adviceOnTheCommandLine(problem: ServiceProblem): string {
+  switch (problem.code) {
+    case "forbidden":
+      return "Set SERVICE_API_TOKEN, or pass a file with --token-file.";
+    case "template_compile_failed":
+      return "The service never returns Typst's messages; run `check` to see them.";
+    default:
+      return adviceFor(problem.code) ?? ORIGINS[problem.origin] ?? "";
+  }
+}
+
+/** What the command prints while it waits before another attempt. */
+export function retryInWords({ reason, waitSeconds }: RetryEvent): string {
+  const cause = "code" in reason ? "The service is busy" : "The service cannot be reached";
+  return `${cause}: retrying in ${Math.ceil(waitSeconds)} s`;
+}
+
+/** The outcome of one document, as `--json` prints it. */
+export type Outcome =
+  | {
+      readonly outcome: "rendered";
+      readonly file: string;
+      readonly bytes: number;
+      readonly contentType: string;
+      readonly requestId: string | null;
+      /** What the caller should know about the files that were sent, one sentence each. */
+      readonly notes: readonly string[];
+    }
+  | {
+      readonly outcome: "problem";
+      readonly exitCode: number;
+      readonly checkedLocally: boolean;
+      readonly problem: object;
+      /** What this program adds to the problem: the largest files, better names. */
+      readonly details?: readonly string[];
+    }
+  | { readonly outcome: "failed"; readonly exitCode: number; readonly message: string };
+
+export function problemOutcome(
+  problem: ServiceProblem,
+  checkedLocally: boolean,
+  details: readonly string[] = [],
+): Outcome {
+  const outcome = { outcome: "problem" as const, exitCode: exitCodeOf(problem), checkedLocally, problem };
+  return details.length === 0 ? outcome : { ...outcome, details };
+}
+
+export function failedOutcome({ exitCode, message, details }: CommandError): Outcome {
+  return { outcome: "failed", exitCode, message, ...details };
+}
+
+/** Writes a line of JSON. */
+export function writeJson(value: object, stream: NodeJS.WriteStream = process.stdout): void {
+  stream.write(`${printable(JSON.stringify(value))}\n`);
+}

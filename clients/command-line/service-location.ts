@@ -1,0 +1,146 @@
+/**
+ * Which service the command talks to, and with which token: options first, then the environment, then, but only for a service
+ * on this machine, the token that `npm start` keeps in the checkout of this program. The token is never printed.
+ */
+import { constants, type Stats } from "node:fs";
+import { lstat, open } from "node:fs/promises";
+import { dirname, join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseNamedTokens } from "../../protocol/authentication.ts";
+import { SettingError } from "../../rules/settings.ts";
+import { CommandError } from "./exit-codes.ts";
+import { printableLine } from "./terminal.ts";
+
+export const DEFAULT_URL = "http://127.0.0.1:8787";
+const TOKEN_IN_CHECKOUT = join(".local", "api-token");
+/** A token has some dozens of bytes. */
+const MAX_TOKEN_FILE_BYTES = 4096;
+/** The names of this machine in a URL. */
+export const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);
+
+export interface ServiceOptions {
+  readonly url?: string | undefined;
+  readonly tokenFile?: string | undefined;
+}
+
+export interface ServiceLocation {
+  readonly url: string;
+  /** Empty if none is known: the service then answers 403. */
+  readonly token: string;
+  /** Where the token came from, in words. */
+  readonly tokenOrigin: string;
+}
+
+/** @throws CommandError for an invalid URL, or a token file that cannot be read. */
+export async function locateService(
+  { url, tokenFile }: ServiceOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<ServiceLocation> {
+  const address = url ?? (env.SERVICE_URL || DEFAULT_URL);
+  const parsed = URL.canParse(address) ? new URL(address) : null;
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    throw new CommandError(`${address} is not the URL of a service: it must begin with http:// or https://.`);
+  }
+  if (parsed.username !== "" || parsed.password !== "") {
+    throw new CommandError("The service URL must have no user name or password: use --token-file.");
+  }
+  if (tokenFile !== undefined) {
+    return { url: address, token: await tokenFrom(tokenFile), tokenOrigin: `the file ${tokenFile} (--token-file)` };
+  }
+  if (env.SERVICE_API_TOKEN) {
+    return { url: address, token: env.SERVICE_API_TOKEN.trim(), tokenOrigin: "the variable SERVICE_API_TOKEN" };
+  }
+  // Only for this machine: the token of a checkout must not reach another service.
+  const { token, file } = LOOPBACK_HOSTS.has(parsed.hostname) ? await tokenOfCheckout() : NO_TOKEN;
+  return { url: address, token, tokenOrigin: `the file ${file} of the checkout` };
+}
+
+const NO_TOKEN = { token: "", file: "" };
+
+/** The token in a file. @throws CommandError when it cannot be read, or holds anything else */
+export async function tokenFrom(file: string): Promise<string> {
+  const text = await readSmall(file, "r").catch((error: unknown) => {
+    throw new CommandError(`The token file ${file} is not used: ${whyNotUsed(error)}.`);
+  });
+  const token = text.trim();
+  // A header can hold nothing else. The message must not quote the token.
+  if (!/^[!-~]+$/.test(token)) throw new CommandError(`The token file ${file} must contain one line of visible ASCII.`);
+  return token;
+}
+
+/**
+ * Only of the checkout that this program is in. The folder that somebody works in may come from a stranger, whose link would send
+ * another program's secret to whatever listens on this machine.
+ *
+ * @throws CommandError when there is a file that `npm start` has not written
+ */
+async function tokenOfCheckout(): Promise<{ readonly token: string; readonly file: string }> {
+  const checkout = ownCheckout();
+  if (checkout === null) return NO_TOKEN;
+  const file = join(checkout, TOKEN_IN_CHECKOUT);
+  const text = await readOwnFile(file).catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
+    throw new CommandError(printableLine(`${file} is not used: ${whyNotUsed(error)}. ${OTHER_WAYS}`));
+  });
+  if (text === "") return NO_TOKEN;
+  try {
+    return { token: parseNamedTokens(TOKEN_IN_CHECKOUT, text)[0]?.token ?? "", file };
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    throw new CommandError(printableLine(`${file} is not used: it holds no token. ${OTHER_WAYS}`));
+  }
+}
+
+const OTHER_WAYS = "Set SERVICE_API_TOKEN, or pass a file with --token-file.";
+/** A checkout keeps the program in `clients/command-line/`, and what is built of it in `dist/cli/`. A package that is installed is in none. */
+const BUILT_PROGRAM = join("dist", "cli");
+
+function ownCheckout(): string | null {
+  const folder = dirname(fileURLToPath(import.meta.url));
+  const isBuilt = folder.endsWith(`${sep}${BUILT_PROGRAM}`);
+  return isBuilt || import.meta.url.endsWith(".ts") ? dirname(dirname(folder)) : null;
+}
+
+class UnfitFile extends Error {}
+
+function whyNotUsed(error: unknown): string {
+  return error instanceof UnfitFile ? error.message : "it cannot be read";
+}
+
+/** @throws UnfitFile for anything but a small regular file of this user */
+async function readOwnFile(file: string): Promise<string> {
+  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+  const folder = await lstat(dirname(file));
+  if (folder.isSymbolicLink() || (await lstat(file)).isSymbolicLink()) throw new UnfitFile("it is a symbolic link");
+  return readSmall(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, (stats) => {
+    if (!stats.isFile()) throw new UnfitFile("it is not a regular file");
+    if (stats.uid !== (process.geteuid?.() ?? stats.uid)) throw new UnfitFile("it belongs to another user");
+  });
+}
+
+/**
+ * At most `MAX_TOKEN_FILE_BYTES`, whatever the file is.
+ *
+ * @param verify called with what has been opened
+ * @throws UnfitFile for more
+ */
+async function readSmall(
+  file: string,
+  flags: string | number,
+  verify: (stats: Stats) => void = () => {},
+): Promise<string> {
+  const handle = await open(file, flags);
+  try {
+    verify(await handle.stat());
+    const bytes = Buffer.alloc(MAX_TOKEN_FILE_BYTES + 1);
+    let size = 0;
+    for (;;) {
+      const { bytesRead } = await handle.read(bytes, size, bytes.length - size);
+      size += bytesRead;
+      if (size === bytes.length) throw new UnfitFile(`it has more than ${MAX_TOKEN_FILE_BYTES} bytes`);
+      if (bytesRead === 0) return bytes.toString("utf8", 0, size);
+    }
+  } finally {
+    await handle.close();
+  }
+}

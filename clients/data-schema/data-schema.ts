@@ -1,0 +1,155 @@
+/**
+ * Validates data by the JSON Schema (2020-12) beside a template, with the same messages in the command line and in the
+ * playground. Nothing is fetched, and no code is generated from the schema.
+ *
+ * A schema can make the validator run for a very long time: a regular expression that backtracks, or references that branch.
+ * `judge` is synchronous, so its caller has to be able to stop it: the command line by a time limit, the page by ending its worker.
+ */
+import { removeUriSchemePlugin } from "@hyperjump/browser";
+import {
+  registerSchema,
+  type SchemaFragment,
+  setShouldValidateFormat,
+  setShouldValidateSchema,
+  unregisterSchema,
+} from "@hyperjump/json-schema/draft-2020-12";
+import { addFormat, type CompiledSchema, compile, getSchema, interpret } from "@hyperjump/json-schema/experimental";
+import "@hyperjump/json-schema/formats-lite";
+import * as Instance from "@hyperjump/json-schema/instance/experimental";
+import { JsonCursor } from "../../rules/json/cursor.ts";
+import { noteExactNumbers } from "./exact-numbers.ts";
+import { FailureCollector } from "./failures.ts";
+import { MAX_FINDINGS, type SchemaFinding } from "./finding.ts";
+import { findingAt, findingAtOffset } from "./place.ts";
+import { DIALECT } from "./schema-file.ts";
+import { mistakesInSchema } from "./schema-mistakes.ts";
+import { type Mistake, mistakesOf, type Subject } from "./sentences.ts";
+
+export interface Judgement {
+  /** The first mistakes, in the order of the text. */
+  readonly findings: readonly SchemaFinding[];
+  /** The number of all mistakes. */
+  readonly count: number;
+}
+
+export interface DataSchema {
+  /** Validates data. @param data JSON text */
+  judge(data: string): Judgement;
+}
+
+for (const scheme of ["http", "https", "file"]) removeUriSchemePlugin(scheme);
+setShouldValidateFormat(true);
+// Of the formats for ASCII, this is the only one that the validator does not provide (RFC 1123).
+const HOST_NAME = /^(?=.{1,253}$)(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i;
+addFormat({
+  id: "https://json-schema.org/format/hostname",
+  handler: (value) => typeof value !== "string" || HOST_NAME.test(value),
+});
+// `readSchema` does it, and says where each mistake is.
+setShouldValidateSchema(false);
+
+let metaSchema: Promise<CompiledSchema> | undefined;
+let schemasRead = 0;
+
+/** Reads a schema. @returns the schema, or its mistakes */
+export async function readSchema(text: string): Promise<{ readonly schema: DataSchema } | Judgement> {
+  const offset = jsonErrorOffset(text);
+  if (offset !== null) return { findings: [findingAtOffset(text, offset, "is not JSON")], count: 1 };
+  metaSchema ??= getSchema(DIALECT).then(compile);
+  const compiledMetaSchema = await metaSchema;
+  try {
+    return await readJson(text, compiledMetaSchema);
+  } catch (error) {
+    return unjudged(error, text);
+  }
+}
+
+async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
+  const root = Instance.fromJson(text);
+  const inexact = noteExactNumbers(root, text).map((node) => ({
+    node,
+    message: "has more digits than the validator can hold",
+  }));
+  const value: SchemaFragment = JSON.parse(text, asValidatorReads);
+  const mistakes = [
+    ...inexact,
+    ...mistakesIn(root, compiledMetaSchema, { text, schema: null }),
+    ...mistakesInSchema(root),
+  ];
+  if (mistakes.length > 0) return judgement(mistakes, text);
+  const schema = typeof value === "boolean" || isMembers(value) ? value : {};
+  const uri = `https://data.invalid/${++schemasRead}`;
+  try {
+    registerSchema(schema, uri, DIALECT);
+    const compiled = await compile(await getSchema(uri));
+    return { schema: { judge: (data: string) => judge(compiled, { text: data, schema }) } };
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
+    const message = `cannot be used as a schema: ${error instanceof Error ? error.message : String(error)}`;
+    return judgement([{ node: root, message }], text);
+  } finally {
+    unregisterSchema(uri);
+  }
+}
+
+/** Decodes escaped letters in a reference, such as `#/$defs/Stra%C3%9Fe`: the validator misreads the escapes, but not the letters. */
+function asValidatorReads(name: string, value: unknown): unknown {
+  if (typeof value !== "string" || (name !== "$ref" && name !== "$dynamicRef")) return value;
+  try {
+    return value.replace(/(?:%[89a-f][\da-f])+/gi, decodeURIComponent);
+  } catch {
+    // Not UTF-8: it leads nowhere, and that is reported.
+    return value;
+  }
+}
+
+function judge(compiled: CompiledSchema, subject: Subject): Judgement {
+  const { text } = subject;
+  const offset = jsonErrorOffset(text);
+  if (offset !== null) return { findings: [findingAtOffset(text, offset, "is not JSON")], count: 1 };
+  try {
+    const root = Instance.fromJson(text);
+    noteExactNumbers(root, text);
+    return judgement(mistakesIn(root, compiled, subject), text);
+  } catch (error) {
+    return unjudged(error, text);
+  }
+}
+
+/** The mistakes in a value; empty if and only if it is valid. */
+function mistakesIn(root: Instance.JsonNode, compiled: CompiledSchema, subject: Subject): Mistake[] {
+  const collector = new FailureCollector();
+  if (interpret(compiled, root, { plugins: [collector] }).valid) return [];
+  const mistakes = mistakesOf(collector.failures, subject);
+  return mistakes.length > 0
+    ? mistakes
+    : [{ node: root, message: "does not fit the schema, which allows nothing here" }];
+}
+
+function judgement(mistakes: readonly Mistake[], text: string): Judgement {
+  const findings = mistakes.slice(0, MAX_FINDINGS).map(({ node, message }) => findingAt(node, text, message));
+  return { findings, count: mistakes.length };
+}
+
+/** Reports data that the validator could not judge as a finding. */
+function unjudged(error: unknown, text: string): Judgement {
+  const reason =
+    error instanceof RangeError
+      ? "it is nested too deeply, or the schema refers to itself without end"
+      : String(error instanceof Error ? error.message : error);
+  return { findings: [findingAtOffset(text, 0, `cannot be validated: ${reason}`)], count: 1 };
+}
+
+/** Where a text stops being JSON, in UTF-16 code units; null if it is JSON. */
+function jsonErrorOffset(text: string): number | null {
+  const bytes = new TextEncoder().encode(text);
+  const cursor = new JsonCursor(bytes);
+  cursor.skipWhitespace();
+  cursor.skipValue(null);
+  cursor.expectEnd();
+  return cursor.isMalformed ? new TextDecoder().decode(bytes.subarray(0, cursor.malformedAt)).length : null;
+}
+
+function isMembers(value: SchemaFragment): value is { [keyword: string]: SchemaFragment } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

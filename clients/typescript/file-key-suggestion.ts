@@ -1,0 +1,171 @@
+/**
+ * A valid key of `files` for a file whose own name the rules refuse, as close to that name as they allow. The command line and the
+ * playground offer it instead of the name.
+ */
+import { isValidKey, KEY_RULES } from "../../rules/files-rules.ts";
+
+/** Letters that Unicode does not take apart into a Latin letter and its accents, and the German spelling of umlauts. */
+const SPELLINGS: Readonly<Record<string, string>> = {
+  ä: "ae",
+  ö: "oe",
+  ü: "ue",
+  ß: "ss",
+  æ: "ae",
+  œ: "oe",
+  ø: "o",
+  đ: "d",
+  ð: "d",
+  ł: "l",
+  þ: "th",
+  ħ: "h",
+  ı: "i",
+};
+
+const NOT_ALLOWED = new RegExp(KEY_RULES.segment_character_class.replace("[", "[^"));
+const FALLBACK_STEM = "file";
+/** Longer ones are no file extensions. */
+const MAX_EXTENSION_LENGTH = 16;
+
+/**
+ * A valid key that collides with none of the others.
+ *
+ * @param name a key, or the path of a file in its project; a valid one that collides with nothing is returned unchanged
+ * @param taken the other keys of the request
+ */
+export function suggestFileKey(name: string, taken: Iterable<string>): string {
+  return suggestBeside(name, new TakenKeys(taken));
+}
+
+/** For each key that is invalid or collides with an earlier one, a valid key that does not collide. */
+export function suggestFileKeys(keys: readonly string[]): Map<string, string> {
+  const earlier = new TakenKeys([]);
+  const others = new TakenKeys(keys);
+  const better = new Map<string, string>();
+  for (const key of keys) {
+    others.delete(key);
+    const suggested = suggestBeside(key, earlier) === key ? key : suggestBeside(key, others);
+    if (suggested !== key) better.set(key, suggested);
+    earlier.add(suggested);
+    others.add(suggested);
+  }
+  return better;
+}
+
+function suggestBeside(name: string, taken: TakenKeys): string {
+  const suggested = taken.avoid(isValidKey(name) ? name : validKey(name));
+  if (isValidKey(suggested)) return suggested;
+  // Too long with the numbers that avoid collisions.
+  return taken.avoid(`${FALLBACK_STEM}${splitSegment(suggested.split("/").at(-1) ?? "").extension}`);
+}
+
+function validKey(name: string): string {
+  const path = name.replaceAll("\\", "/");
+  const isElsewhere = /^[A-Za-z][A-Za-z0-9+.-]*:/.test(path);
+  const named = path.split("/").filter((segment) => !/^\.*$/.test(segment));
+  // Of an address, or of a path on a drive, only the file's own name means something in the project.
+  const segments = (isElsewhere ? named.slice(-1) : named).map(validSegment);
+  if (segments.length === 0) return FALLBACK_STEM;
+  let length = segments.reduce((sum, segment) => sum + segment.length + 1, -1);
+  let first = 0;
+  while (first < segments.length - 1 && length > KEY_RULES.max_key_length)
+    length -= (segments[first++]?.length ?? 0) + 1;
+  return segments.slice(first).join("/");
+}
+
+/** A name in an archive may be of any length. Its end has the extension. */
+const MAX_SPELLED_LENGTH = 1000;
+
+function validSegment(segment: string): string {
+  const { stem, extension } = splitSegment(spelledInAscii(segment.slice(-MAX_SPELLED_LENGTH)));
+  return fitted(replaced(stem) || FALLBACK_STEM, "", replaced(extension.slice(1)));
+}
+
+/** The umlauts of macOS are two characters, so they are joined first. */
+function spelledInAscii(text: string): string {
+  const spelled = text.normalize("NFC").replace(/[^\0-\x7f]/g, (letter) => {
+    const lower = letter.toLowerCase();
+    const spelling = Object.hasOwn(SPELLINGS, lower) ? (SPELLINGS[lower] ?? letter) : letter;
+    return lower === letter || spelling === letter ? spelling : spelling.charAt(0).toUpperCase() + spelling.slice(1);
+  });
+  return spelled.normalize("NFKD").replace(/\p{Mark}/gu, "");
+}
+
+/** Each run of what is not allowed becomes a hyphen between what is. */
+function replaced(text: string): string {
+  return text
+    .split(NOT_ALLOWED)
+    .map((part) => part.replace(/^-+|-+$/g, ""))
+    .filter((part) => part !== "")
+    .join("-");
+}
+
+function splitSegment(segment: string): { readonly stem: string; readonly extension: string } {
+  const dot = segment.lastIndexOf(".");
+  if (dot < 1 || segment.length - dot > MAX_EXTENSION_LENGTH) return { stem: segment, extension: "" };
+  return { stem: segment.slice(0, dot), extension: segment.slice(dot) };
+}
+
+/** A segment whose stem is shortened to what fits. */
+function fitted(stem: string, suffix: string, extension: string): string {
+  const end = extension === "" ? suffix : `${suffix}.${extension}`;
+  return stem.slice(0, KEY_RULES.max_segment_length - end.length) + end;
+}
+
+/** The other keys, and the folders that they are in, each with how many there are. Case is ignored, as the rules do. */
+class TakenKeys {
+  readonly #files = new Map<string, number>();
+  readonly #folders = new Map<string, number>();
+  /** The last numbers that were tried for a name: there may be thousands of the same name. */
+  readonly #tried = new Map<string, number>();
+
+  constructor(keys: Iterable<string>) {
+    for (const key of keys) this.add(key);
+  }
+
+  add(key: string): void {
+    this.#count(key, 1);
+  }
+
+  delete(key: string): void {
+    this.#count(key, -1);
+  }
+
+  /** The key with a number in each segment that collides. */
+  avoid(key: string): string {
+    const segments = key.split("/");
+    let path = "";
+    for (const [index, segment] of segments.entries()) {
+      const isFile = index === segments.length - 1;
+      const { stem, extension } = splitSegment(segment);
+      let candidate = path + segment;
+      const name = candidate.toLowerCase();
+      // Each number is taken by one key at most, so it ends.
+      for (let number = this.#tried.get(name) ?? 1; this.#isTaken(candidate, isFile); ) {
+        candidate = path + fitted(stem, `-${++number}`, extension.slice(1));
+        this.#tried.set(name, number - 1);
+      }
+      path = isFile ? candidate : `${candidate}/`;
+    }
+    return path;
+  }
+
+  #count(key: string, change: number): void {
+    const folded = key.toLowerCase();
+    countIn(this.#files, folded, change);
+    // A folder with a longer path cannot be that of a valid key.
+    for (let at = folded.indexOf("/"); at !== -1 && at <= KEY_RULES.max_key_length; at = folded.indexOf("/", at + 1)) {
+      countIn(this.#folders, folded.slice(0, at), change);
+    }
+  }
+
+  #isTaken(path: string, isFile: boolean): boolean {
+    const folded = path.toLowerCase();
+    return this.#files.has(folded) || (isFile && this.#folders.has(folded));
+  }
+}
+
+function countIn(counts: Map<string, number>, key: string, change: number): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+}

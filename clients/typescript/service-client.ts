@@ -1,0 +1,151 @@
+/**
+ * The client: a render request in, a rendered file or a problem out.
+ *
+ * Only what every platform has is used, `fetch` above all, so that it runs in Node, browsers and Workers alike.
+ */
+import type { PublishedConstraints } from "../../rules/published-rules.ts";
+import { ConstraintsCache, type ConstraintsOutcome, type ConstraintsStore } from "./constraints-cache.ts";
+import type { LocalCheck } from "./local-check.ts";
+import { encodeRequest, type RenderRequest } from "./render-request.ts";
+import { type RenderedFile, readRenderedFile } from "./rendered-file.ts";
+import { type RetryEvent, type RetryOptions, type RetryPolicy, retryPolicy, wait, waitBeforeRetry } from "./retry.ts";
+import type { ServiceProblem } from "./service-problem.ts";
+import { type Answer, type Fetch, type ServiceRequest, Transport } from "./transport.ts";
+
+export interface ServiceClientOptions {
+  /** The base address of the service, to which `/v1/render` is added. */
+  readonly url: string | URL;
+  /** The API token. */
+  readonly token: string;
+  /** Takes the place of the platform's own `fetch`. */
+  readonly fetch?: Fetch | undefined;
+  /** When to send a request again; `false` never does. */
+  readonly retry?: RetryOptions | false | undefined;
+  /** Whether `render` validates a request before it sends it. Default: true. The service validates in any case. */
+  readonly checkBeforeSending?: boolean | undefined;
+  /** Keeps the constraints beyond the life of this client. */
+  readonly constraintsStore?: ConstraintsStore | undefined;
+}
+
+export interface CallOptions {
+  /** Ends the call, its waits and the render itself. The call throws the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called before each wait for another attempt. */
+  readonly onRetry?: ((event: RetryEvent) => void) | undefined;
+}
+
+export type RenderResult = RenderedFile | RejectedRender;
+
+export interface RejectedRender {
+  readonly ok: false;
+  readonly problem: ServiceProblem;
+  /** Whether the problem was found before the request was sent: the service has not seen it. */
+  readonly checkedLocally: boolean;
+}
+
+export type ConstraintsResult =
+  | { readonly ok: true; readonly constraints: PublishedConstraints }
+  | { readonly ok: false; readonly problem: ServiceProblem };
+
+export type CheckResult =
+  | LocalCheck
+  /** The service did not say its constraints: mostly because of the token. */
+  | { readonly verdict: "unavailable"; readonly problem: ServiceProblem };
+
+/**
+ * A client of one deployment. It keeps no connection and needs no closing.
+ *
+ * Every method throws `ServiceUnreachableError` after the last retry, `UnexpectedResponseError` when something other than the
+ * service answers, and the reason of the signal when it is aborted. Problems are returned, not thrown.
+ */
+export class ServiceClient {
+  readonly #transport: Transport;
+  readonly #retry: RetryPolicy;
+  readonly #checkBeforeSending: boolean;
+  readonly #constraints: ConstraintsCache;
+
+  /** @throws TypeError or RangeError when an option cannot be used */
+  constructor(options: ServiceClientOptions) {
+    this.#transport = new Transport(options.url, options.token, options.fetch);
+    this.#retry = retryPolicy(options.retry);
+    this.#checkBeforeSending = options.checkBeforeSending ?? true;
+    this.#constraints = new ConstraintsCache(options.constraintsStore);
+  }
+
+  /** Renders a document. */
+  async render(request: RenderRequest, options: CallOptions = {}): Promise<RenderResult> {
+    const body = encodeRequest(request);
+    if (this.#checkBeforeSending) {
+      // One attempt: if the constraints cannot be fetched, the request is sent unchecked, and its own answer counts.
+      const outcome = await this.#constraints.get((constraintsRequest) =>
+        this.#transport.send(constraintsRequest, options.signal),
+      );
+      if (outcome.kind === "constraints") {
+        const check = await checkLocally(body, outcome.constraints);
+        if (check.verdict === "refused") return { ok: false, problem: check.problem, checkedLocally: true };
+      }
+    }
+    const answer = await this.#sendWithRetries(
+      {
+        method: "POST",
+        path: "v1/render",
+        headers: { "Content-Type": "application/json" },
+        body,
+        read: (response) => readRenderedFile(response, this.#constraints.maxOutputBytes, options.signal),
+      },
+      options,
+    );
+    if (answer.kind === "problem") return { ok: false, problem: answer.problem, checkedLocally: false };
+    return answer.value;
+  }
+
+  /** Validates a request by the constraints of the deployment, without sending it. */
+  async check(request: RenderRequest, options: CallOptions = {}): Promise<CheckResult> {
+    const result = await this.constraints(options);
+    if (!result.ok) return { verdict: "unavailable", problem: result.problem };
+    return checkLocally(encodeRequest(request), result.constraints);
+  }
+
+  /** The constraints of the deployment: limits, rules and conformance vectors. They are kept, and compared every few minutes. */
+  async constraints(options: CallOptions = {}): Promise<ConstraintsResult> {
+    const outcome: ConstraintsOutcome = await this.#constraints.get((request) =>
+      this.#sendWithRetries(request, options),
+    );
+    switch (outcome.kind) {
+      case "constraints":
+        return { ok: true, constraints: outcome.constraints };
+      case "problem":
+        return { ok: false, problem: outcome.problem };
+      case "unreachable":
+        throw outcome.error;
+    }
+  }
+
+  /** Sends a request until it is answered or the retries are used up. */
+  async #sendWithRetries<Value>(
+    request: ServiceRequest<Value>,
+    { signal, onRetry }: CallOptions,
+  ): Promise<Exclude<Answer<Value>, { readonly kind: "unreachable" }>> {
+    const startMilliseconds = performance.now();
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.#transport.send(request, signal);
+      if (answer.kind === "answer") return answer;
+      const isRetryable = answer.kind === "unreachable" || answer.problem.origin === "capacity";
+      const elapsedSeconds = (performance.now() - startMilliseconds) / 1000;
+      const waitSeconds = isRetryable
+        ? waitBeforeRetry(this.#retry, attempt, elapsedSeconds, answer.retryAfterSeconds, Math.random())
+        : null;
+      if (waitSeconds === null) {
+        if (answer.kind === "unreachable") throw answer.error;
+        return answer;
+      }
+      onRetry?.({ attempt, waitSeconds, reason: answer.kind === "unreachable" ? answer.error : answer.problem });
+      await wait(waitSeconds, signal);
+    }
+  }
+}
+
+async function checkLocally(body: Uint8Array, constraints: PublishedConstraints): Promise<LocalCheck> {
+  const rules = await import("./local-check.ts");
+  return rules.checkLocally(body, constraints);
+}

@@ -1,0 +1,164 @@
+/**
+ * One exchange with the service: the request out, and the answer sorted into a success, a problem or a failure.
+ */
+import { API_TOKEN_HEADER } from "../../protocol/headers.ts";
+import { PROBLEM_MEDIA_TYPE } from "../../rules/problem.ts";
+import { ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
+import { retryAfterSeconds, waitOfProblem } from "./retry.ts";
+import { asServiceProblem, type ServiceProblem } from "./service-problem.ts";
+
+/** `fetch` of any platform, or what takes its place: a service binding of a Worker, a test. */
+export type Fetch = typeof globalThis.fetch;
+
+export interface ServiceRequest<Value> {
+  readonly method: "GET" | "POST";
+  /** Relative to the URL of the service. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array<ArrayBuffer>;
+  /** Reads a response that is neither a problem nor a failure. Where the connection breaks meanwhile, there is no answer. */
+  readonly read: (response: Response) => Promise<Value>;
+}
+
+export type Answer<Value> =
+  | { readonly kind: "answer"; readonly value: Value }
+  | { readonly kind: "problem"; readonly problem: ServiceProblem; readonly retryAfterSeconds: number | null }
+  | {
+      readonly kind: "unreachable";
+      readonly error: ServiceUnreachableError;
+      readonly retryAfterSeconds: number | null;
+    };
+
+/** The statuses by which a proxy or gateway in front of the service says that it could not pass the request on. */
+const GATEWAY_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+/** A problem of the service has a few KiB. */
+const MAX_PROBLEM_BYTES = 1024 * 1024;
+/** What the service answers is nested less than ten levels deep. */
+const MAX_JSON_DEPTH = 64;
+
+export class Transport {
+  readonly #url: URL;
+  readonly #token: string;
+  readonly #fetch: Fetch;
+
+  /** @throws TypeError when `url` is not an HTTP URL or a header cannot hold `token`; it quotes neither */
+  constructor(url: string | URL, token: string, fetch: Fetch | undefined) {
+    this.#url = serviceUrl(url);
+    if (!/^[!-~]+$/.test(token)) throw new TypeError("token must hold visible ASCII characters.");
+    this.#token = token;
+    // Called as a plain function: browsers and Workers reject `fetch` as the method of another object.
+    this.#fetch =
+      fetch === undefined ? (input, init) => globalThis.fetch(input, init) : (input, init) => fetch(input, init);
+  }
+
+  /**
+   * Sends the request once.
+   *
+   * @throws UnexpectedResponseError when something other than the service has answered
+   * @throws the reason of `signal` when it is aborted
+   */
+  async send<Value>(request: ServiceRequest<Value>, signal: AbortSignal | undefined): Promise<Answer<Value>> {
+    const { method, path, headers, body, read } = request;
+    try {
+      const send = this.#fetch;
+      const response = await send(new URL(path, this.#url), {
+        method,
+        headers: { ...headers, [API_TOKEN_HEADER]: this.#token },
+        // `fetch` would follow a redirect to another origin with the token.
+        redirect: "manual",
+        ...(body !== undefined && { body }),
+        ...(signal !== undefined && { signal }),
+      });
+      if (response.ok || response.status === 304) return { kind: "answer", value: await read(response) };
+      return await sort(response);
+    } catch (cause) {
+      signal?.throwIfAborted();
+      if (cause instanceof UnexpectedResponseError) throw cause;
+      const message = "The service could not be reached, or the connection broke.";
+      const error = cause instanceof ServiceUnreachableError ? cause : new ServiceUnreachableError(message, { cause });
+      return { kind: "unreachable", error, retryAfterSeconds: null };
+    }
+  }
+}
+
+/** Sorts a response that is no success. */
+async function sort(response: Response): Promise<Exclude<Answer<never>, { readonly kind: "answer" }>> {
+  const { headers, status } = response;
+  if (mediaType(headers) === PROBLEM_MEDIA_TYPE) {
+    const text = await readText(response, MAX_PROBLEM_BYTES);
+    const problem = text === null ? null : asServiceProblem(parseJson(text));
+    if (problem === null) throw new UnexpectedResponseError("The response is a problem from another service.", status);
+    const seconds = retryAfterSeconds(headers.get("Retry-After")) ?? waitOfProblem(problem);
+    return { kind: "problem", problem, retryAfterSeconds: seconds };
+  }
+  await response.body?.cancel();
+  if (GATEWAY_STATUSES.has(status)) {
+    const error = new ServiceUnreachableError(`A gateway in front of the service answered ${status}.`, { status });
+    return { kind: "unreachable", error, retryAfterSeconds: retryAfterSeconds(headers.get("Retry-After")) };
+  }
+  const isRedirect = response.type === "opaqueredirect" || (status >= 300 && status < 400);
+  throw new UnexpectedResponseError(
+    isRedirect
+      ? "The URL redirects: use the URL that it redirects to."
+      : `The ${status} response did not come from this service.`,
+    status,
+  );
+}
+
+/** The text of a response; null if it has more bytes than these, which ends the transfer. */
+export async function readText({ body }: Response, maxBytes: number): Promise<string | null> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let size = 0;
+  // Not every browser iterates over a stream.
+  const reader = body?.getReader();
+  for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
+    size += part.value.length;
+    if (size > maxBytes) {
+      await reader?.cancel();
+      return null;
+    }
+    text += decoder.decode(part.value, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
+/** The media type of a response without its parameters. */
+export function mediaType(headers: Headers): string {
+  return headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+}
+
+/** The value of a JSON text; undefined if it is not JSON, or nested so deep that a function which walks through it could fail. */
+export function parseJson(text: string): unknown {
+  try {
+    return isTooDeep(text) ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (character === '"') isInString = !isInString;
+    else if (character === "\\" && isInString) at++;
+    else if (isInString) continue;
+    else if (character === "[" || character === "{") depth++;
+    else if (character === "]" || character === "}") depth--;
+    if (depth > MAX_JSON_DEPTH) return true;
+  }
+  return false;
+}
+
+/** With a slash at its end, so that the routes are below its path. */
+function serviceUrl(url: string | URL): URL {
+  const base = URL.canParse(String(url)) ? new URL(url) : null;
+  if (base === null || !/^https?:$/.test(base.protocol) || base.username !== "" || base.password !== "") {
+    throw new TypeError("url must be an absolute http or https URL without a user name.");
+  }
+  if (!base.pathname.endsWith("/")) base.pathname += "/";
+  return base;
+}

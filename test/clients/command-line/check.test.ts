@@ -1,0 +1,222 @@
+/** `check` with the real Typst: the author sees the lines of their own files. */
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { PNG } from "pngjs";
+import { describe, expect, it } from "vitest";
+import { runCommand, startCommand, writeProject } from "../../support/command-line.ts";
+import { makeFakeTypst, VERSION_ANSWER } from "../../support/fake-typst.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+
+const ELEVEN_LINES = Array.from({ length: 11 }, (_, index) => `Line ${index + 1}.\n`).join("");
+
+async function checkSource(
+  source: string,
+  files: Readonly<Record<string, string | Uint8Array>> = {},
+  args: string[] = [],
+) {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "letter.typ": source, ...files });
+  return { folder, ...(await runCommand(folder, ["check", "letter.typ", ...args])) };
+}
+
+describe("an error in line 12", () => {
+  it("is shown in line 12 with Typst's own message, and with exit code 4", async () => {
+    const { exitCode, stderr } = await checkSource(`${ELEVEN_LINES}#oops(1)\n`);
+    expect(stderr).toBe(
+      ["error: unknown variable: oops", "   ┌─ letter.typ:12:1", "   │", "12 │ #oops(1)", "   │  ^^^^", ""].join("\n"),
+    );
+    expect(exitCode).toBe(4);
+  });
+
+  it("is in line 12 for a program too", async () => {
+    const { stdout } = await checkSource(`${ELEVEN_LINES}#oops(1)\n`, {}, ["--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      outcome: "not-compiled",
+      diagnostics: [{ severity: "error", message: "unknown variable: oops", file: "letter.typ", line: 12, column: 1 }],
+    });
+  });
+
+  it.each([
+    ["below a line that begins with #!", `#!/usr/bin/env typst\n${ELEVEN_LINES.slice("Line 1.\n".length)}`],
+    ["after a byte order mark", `\ufeff${ELEVEN_LINES}`],
+    ["of lines that end with CR LF", ELEVEN_LINES.replaceAll("\n", "\r\n")],
+  ])("is in line 12 %s", async (_what, above) => {
+    const { stderr } = await checkSource(`${above}#oops(1)\n`);
+    expect(stderr).toContain("letter.typ:12:1");
+    expect(stderr).toContain("12 │ #oops(1)");
+  });
+
+  it("is in line 2 directly below a line that begins with #!", async () => {
+    const { stderr } = await checkSource("#!/bin/sh\n#oops");
+    expect(stderr).toContain("letter.typ:2:1");
+  });
+
+  it("of another file is in line 12 of that file, and the call in its own line of the source", async () => {
+    const library = `${"// nothing\n".repeat(10)}#let fail() = {\n  panic("no")\n}\n`;
+    const { stderr } = await checkSource(`#import "lib/x.typ": fail\n\n\n#fail()\n`, { "lib/x.typ": library });
+    expect(stderr).toContain("┌─ lib/x.typ:12:2");
+    expect(stderr).toContain("12 │   panic");
+    expect(stderr).toContain("at letter.typ:4:1");
+  });
+});
+
+it("names a missing file by the caller's own path", async () => {
+  const { folder, stderr } = await checkSource('= Letter\n#image("logo.png")\n');
+  expect(stderr).toContain('note: letter.typ:2 reads "logo.png", which does not exist.');
+  expect(stderr).toContain(`searched at ${join(folder, "logo.png")}`);
+  // The copy that is compiled lies in another folder.
+  expect(stderr.replaceAll(folder, "")).not.toMatch(/\/[\w-]*render-/);
+});
+
+it("finds the data, and every file that the source and its files name", async () => {
+  const image = PNG.sync.write(new PNG({ width: 1, height: 1 }));
+  const { exitCode, stderr } = await checkSource(
+    '#import "lib/a.typ": show-logo\n#show-logo("/img/x.png")\n#data.name #request.name\n#json("t.json").a',
+    {
+      "lib/a.typ": '#let show-logo(p) = { image("../img/y.png"); image(p) }',
+      "img/x.png": image,
+      "img/y.png": image,
+      "t.json": '{"a": 1}',
+      "d.json": '{"name": "Ada"}',
+    },
+    ["--data", "d.json"],
+  );
+  expect(stderr).toBe("letter.typ compiles.\n");
+  expect(exitCode).toBe(0);
+});
+
+it("ignores the fonts of the machine", async () => {
+  const { stderr, exitCode } = await checkSource('#set text(font: "DejaVu Sans")\nx');
+  expect(stderr).toContain("warning: unknown font family: dejavu sans");
+  expect(stderr).toContain("compiles, with warnings");
+  expect(exitCode).toBe(0);
+});
+
+it("downloads no package, and says that the service does not either", async () => {
+  const { stderr, exitCode } = await checkSource('#import "@preview/cetz:0.4.0"');
+  // By the proxy that refuses all, not for want of a network.
+  expect(stderr).toMatch(/failed to download package .*[Cc]onnection refused/);
+  expect(stderr).toContain("The service downloads no packages");
+  expect(exitCode).toBe(4);
+});
+
+it("fails for a page that the document does not have, as the service does", async () => {
+  const { stderr, exitCode } = await checkSource("x", {}, ["--pages", "7-"]);
+  expect(stderr).toContain("The document has none of the pages 7-.");
+  expect(exitCode).toBe(4);
+});
+
+it("reports what the rules of the service would reject, with exit code 3", async () => {
+  const { stderr, exitCode } = await checkSource("x", {}, ["--standards", "a-2b", "--pdf-version", "1.4"]);
+  expect(stderr).toContain("version_conflicts_with_standard");
+  expect(exitCode).toBe(3);
+});
+
+it("writes the document to the file of --output", async () => {
+  const { folder, exitCode } = await checkSource("x", {}, ["-o", "out/page.png", "--ppi", "36"]);
+  expect(exitCode).toBe(0);
+  expect(PNG.sync.read(await readFile(join(folder, "out/page.png"))).width).toBe(298);
+});
+
+it("names the signal that ended Typst", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  const typst = await makeFakeTypst(`${VERSION_ANSWER}\nkill -9 $$`);
+  await writeProject(folder, { "letter.typ": "x" });
+  const { exitCode, stderr } = await runCommand(folder, ["check", "letter.typ", "--typst", typst.path]);
+  expect(stderr).toContain("Typst was killed by the signal SIGKILL.");
+  expect(exitCode).toBe(4);
+});
+
+it("accepts no other version of Typst", async () => {
+  const typst = await makeFakeTypst("echo typst 0.14.0");
+  const { exitCode, stderr } = await checkSource("x", {}, ["--typst", typst.path]);
+  expect(stderr).toContain('says "typst 0.14.0", not "typst 0.15.1"');
+  expect(exitCode).toBe(2);
+});
+
+it("checks again whenever a file changes, until it is interrupted", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "letter.typ": '#include "part.typ"', "part.typ": "#oops" });
+  const running = startCommand(folder, ["check", "letter.typ", "--watch"]);
+  let seen = "";
+  running.stderr.on("data", (chunk: Buffer) => {
+    seen += chunk.toString("utf8");
+  });
+  await expect.poll(() => seen).toContain("Watching for changes");
+  expect(seen).toContain("part.typ:1:1");
+  seen = "";
+  await writeFile(join(folder, "part.typ"), "fine");
+  await expect.poll(() => seen).toContain("letter.typ compiles.");
+  seen = "";
+  await rm(join(folder, "part.typ"));
+  await expect.poll(() => seen).toContain("which does not exist");
+  running.kill("SIGINT");
+  expect((await running).exitCode).toBe(130);
+});
+
+it("says so when the folder that it watches is gone, and ends", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "letter/main.typ": "x" });
+  const running = startCommand(folder, ["check", "letter", "--watch"]);
+  let seen = "";
+  running.stderr.on("data", (chunk: Buffer) => {
+    seen += chunk.toString("utf8");
+  });
+  await expect.poll(() => seen).toContain("Watching for changes");
+  await rename(join(folder, "letter"), join(folder, "post"));
+  const { exitCode } = await running;
+  expect(seen).toContain(
+    `${join(folder, "letter")} was removed, moved or replaced: start the command again to watch it.\n`,
+  );
+  expect(exitCode).toBe(2);
+});
+
+it("opens the document with the system's viewer, once while it watches", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "letter.typ": "one" });
+  // xdg-open hands the file to what BROWSER names.
+  await writeFile(join(folder, "viewer"), `#!/bin/sh\necho "$1" >> '${folder}/opened'\n`, { mode: 0o755 });
+  const env = { BROWSER: join(folder, "viewer") };
+  const running = startCommand(folder, ["check", "letter.typ", "--watch", "--open"], { env });
+  let seen = "";
+  running.stderr.on("data", (chunk: Buffer) => {
+    seen += chunk.toString("utf8");
+  });
+  const opened = () => readFile(join(folder, "opened"), "utf8").catch(() => "");
+  await expect.poll(opened).toMatch(/preview\/[0-9a-f]+\/letter\.pdf\n$/);
+  await expect.poll(() => seen).toContain("Watching");
+  const page = (await opened()).trim();
+  const before = await readFile(page);
+  // The viewer writes into the folder that is watched, but the preview is no change of it.
+  await expect.poll(() => seen).toContain("opened has changed.");
+  expect(seen).not.toContain("letter.pdf has changed.");
+  await writeFile(join(folder, "letter.typ"), "two");
+  await expect.poll(() => readFile(page)).not.toEqual(before);
+  expect((await opened()).trim()).toBe(page);
+  running.kill("SIGINT");
+  await running;
+});
+
+it.each([
+  ["--font-path", ["check", "a.typ", "--font-path", "nothing"], {}],
+  ["--package-path", ["check", "a.typ", "--package-path", "nothing"], {}],
+  ["--font-path", ["test", "a.typ", "--font-path", "nothing"], {}],
+  ["SERVICE_FONT_PATHS", ["check", "a.typ"], { SERVICE_FONT_PATHS: ".:nothing" }],
+  ["SERVICE_PACKAGE_PATH", ["check", "a.typ"], { SERVICE_PACKAGE_PATH: "nothing" }],
+])("a folder of fonts or packages that is missing is an error, not an empty one: %s, %j", async (origin, args, env) => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "a.typ": "x", "cases/b.json": "{}" });
+  const { stderr, exitCode } = await runCommand(folder, args, { env });
+  expect(stderr).toBe(`${origin}: nothing is not a folder.\n`);
+  expect(exitCode).toBe(2);
+});
+
+it("a folder for temporary files that cannot be used is named, with the variable that names it", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "a.typ": "x" });
+  const { stderr, exitCode } = await runCommand(folder, ["check", "a.typ"], { env: { TMPDIR: "/nothing" } });
+  expect(stderr).toMatch(
+    /^The folder for temporary files, \/nothing, cannot be used \(ENOENT: .*\)\. TMPDIR can name .*\n$/,
+  );
+  expect(exitCode).toBe(1);
+});

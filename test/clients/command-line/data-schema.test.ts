@@ -1,0 +1,225 @@
+/** Data and its schema on the command line: nothing is sent or compiled before all of the data fits. */
+import { readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { OUT_OF_TIME, withinSeconds } from "../../../clients/command-line/project/time-limit.ts";
+import { readSchema } from "../../../clients/data-schema/data-schema.ts";
+import { exampleNames, exampleRequest } from "../../../scripts/example-request.ts";
+import { runCommand, writeProject } from "../../support/command-line.ts";
+import { DATA_MISTAKES, dataWith, SCHEMA_OF_MISTAKES } from "../../support/data-mistakes.ts";
+import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+
+const EXAMPLES = new URL("../../../examples/", import.meta.url);
+/** As many as one report names. */
+const HALVES = [
+  ["the first twenty", DATA_MISTAKES.slice(0, 20)],
+  ["all others", DATA_MISTAKES.slice(20)],
+] as const;
+
+let requests: string[];
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  requests = [];
+  const server = createServer((request, response) => {
+    requests.push(request.url ?? "");
+    response.writeHead(500).end();
+  });
+  env = { SERVICE_URL: (await listenOnLoopback(server)).origin };
+  return () => closeServer(server);
+});
+
+async function makeProject(files: Readonly<Record<string, string>>) {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "letter.typ": "#data", "data.schema.json": SCHEMA_OF_MISTAKES, ...files });
+  return folder;
+}
+
+describe.each([
+  ["render", "sent"],
+  ["check", "compiled"],
+] as const)("%s", (command, done) => {
+  it.each(HALVES)("reports every mistake with its path and line, and sends nothing (%s)", async (_which, mistakes) => {
+    const { text, told } = dataWith(mistakes);
+    const folder = await makeProject({ "d.json": text });
+    const { exitCode, stderr } = await runCommand(folder, [command, "letter.typ", "--data", "d.json"], { env });
+    expect(stderr.trimEnd().split("\n")).toEqual([
+      ...told.map((line) => `d.json:${line}`),
+      `Nothing was ${done}: d.json does not fit data.schema.json.`,
+    ]);
+    expect(exitCode).toBe(3);
+    expect(requests).toEqual([]);
+  });
+});
+
+it.each(HALVES)(
+  "render --each reports the mistakes of all lines before the first is sent (%s)",
+  async (_which, mistakes) => {
+    const lines = [dataWith([]).text, ...mistakes.map((mistake) => dataWith([mistake]).text)];
+    const told = mistakes.map((mistake, index) => {
+      const [place = ""] = dataWith([mistake]).told;
+      return `people.jsonl:${index + 2}: ${place.replace(/^\d+:\d+: /, "")}`;
+    });
+    const folder = await makeProject({
+      "people.jsonl": lines.map((line) => `${line.replaceAll("\n", " ")}\n`).join(""),
+    });
+    const args = ["render", "letter.typ", "--each", "people.jsonl", "-o", "{#}.pdf"];
+    const { exitCode, stderr } = await runCommand(folder, args, { env });
+    const shown = stderr.trimEnd().split("\n");
+    expect(shown.slice(0, -1).map((line) => line.replace(/^(people\.jsonl:\d+):\d+/, "$1"))).toEqual(told);
+    expect(shown.at(-1)).toBe(
+      `Nothing was sent: ${mistakes.length} of ${lines.length} rows of people.jsonl do not fit data.schema.json.`,
+    );
+    expect(exitCode).toBe(3);
+    expect(requests).toEqual([]);
+  },
+);
+
+it.each([
+  ["p.json", '[{"id": "a"},\n  {\n"id": 1}, {"id": 2}]', ["p.json:3:7: id: ", "p.json:3:18: id: "]],
+  ["p.csv", 'id,x\n\na,"1\n2"\nbc,3\n', ["p.csv:5:1: id: "]],
+])("reports the mistakes in a row of %s by the line of the file", async (name, text, told) => {
+  const schema = '{"properties": {"id": {"type": "string", "maxLength": 1}}}';
+  const folder = await makeProject({ [name]: text, "data.schema.json": schema });
+  const args = ["render", "letter.typ", "--each", name, "-o", "{#}.pdf"];
+  const { stderr } = await runCommand(folder, args, { env });
+  expect(stderr.trimEnd().split("\n").slice(0, -1)).toEqual(told.map((place) => expect.stringContaining(place)));
+  expect(requests).toEqual([]);
+});
+
+it("reports each mistake to programs with path, pointer, line and column", async () => {
+  const schema = '{"properties": {"items": {"items": {"properties": {"a/b": {"type": "string"}}}}}}';
+  const folder = await makeProject({ "d.json": '{"items": [\n  {"a/b": 1}]}', "data.schema.json": schema });
+  const { stdout } = await runCommand(folder, ["check", "letter.typ", "-d", "d.json", "--json"]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    outcome: "failed",
+    exitCode: 3,
+    findings: [{ file: "d.json", line: 2, column: 11, path: 'items[0]["a/b"]', pointer: "/items/0/a~1b" }],
+  });
+});
+
+it("reports a mistake in the schema itself, with its line there", async () => {
+  const folder = await makeProject({ "data.schema.json": '{\n  "type": "text"\n}' });
+  const { exitCode, stderr } = await runCommand(folder, ["check", "letter.typ"]);
+  expect(stderr).toMatch(/^data\.schema\.json:2:11: type: must be "array", .*\ndata\.schema\.json is not a schema/);
+  expect(exitCode).toBe(2);
+});
+
+it("says so when a schema requires data and there is none", async () => {
+  const folder = await makeProject({ "data.schema.json": '{"required": ["name"]}' });
+  const { stderr } = await runCommand(folder, ["check", "letter.typ"]);
+  expect(stderr).toContain('"name" is missing');
+  expect(stderr).toContain("Nothing was compiled: there is no data, which does not fit data.schema.json.");
+});
+
+it("sends neither the schema nor the cases with a folder, but does send them where the source names them", async () => {
+  const folder = await makeTemporaryFolder("command-");
+  const files = {
+    "data.json": "{}",
+    "data.schema.json": "{}",
+    "cases/a.json": "{}",
+    "cases/a.expected/1.png": "x",
+    "cases/more.txt": "x",
+  };
+  const filesOf = async () =>
+    JSON.parse((await runCommand(folder, ["render", ".", "--dry-run", "--json"])).stdout).files.filter(
+      ({ part }: { part: string }) => part === "file",
+    );
+  await writeProject(folder, { ...files, "main.typ": "a" });
+  expect(await filesOf()).toMatchObject([{ path: "cases/more.txt" }]);
+  await writeProject(folder, { "main.typ": '#json("data.schema.json") #json("cases/a.json")' });
+  expect(await filesOf()).toMatchObject([
+    { path: "cases/a.json" },
+    { path: "cases/more.txt" },
+    { path: "data.schema.json" },
+  ]);
+});
+
+it("stops a regular expression that would run forever", async () => {
+  const read = await readSchema('{"pattern": "^(a+)+$"}');
+  if (!("schema" in read)) throw new Error("no schema");
+  const { schema } = read;
+  expect(withinSeconds(0.2, () => schema.judge(`"${"a".repeat(60)}!"`))).toBe(OUT_OF_TIME);
+  expect(withinSeconds(60, () => schema.judge('"aaa"').count)).toBe(0);
+});
+
+it("reads a schema that begins with a byte order mark, and says how to save one in another encoding", async () => {
+  const schema = '\ufeff{"required": ["name"]}';
+  const folder = await makeProject({ "data.schema.json": schema, "data.json": "{}" });
+  const check = () => runCommand(folder, ["check", "letter.typ", "--data", "data.json"]);
+  expect((await check()).stderr).toContain('data.json:1:1: "name" is missing');
+  await writeFile(join(folder, "data.schema.json"), Buffer.from(schema, "utf16le"));
+  expect((await check()).stderr).toBe(
+    "data.schema.json begins with the byte order mark of UTF-16: save it as UTF-8.\n",
+  );
+});
+
+describe("schema", () => {
+  it("claims a format only for strings that have it", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    const strings = {
+      date: ["2024-02-29", "2026-02-30"],
+      "date-time": ["2026-01-31T23:59:59.5+02:00", "2026-01-31T24:00:00Z"],
+      email: ["ada.b+c@mail.example.com", "ada.@example.com"],
+      uri: ["https://example.com:8080/a?b=%20#c", "http://[x"],
+    };
+    for (const [format, [right, wrong]] of Object.entries(strings)) {
+      await writeProject(folder, { "a.jsonl": `\ufeff${JSON.stringify(right)}\n`, "b.json": JSON.stringify(wrong) });
+      const draft = async (file: string) => JSON.parse((await runCommand(folder, ["schema", file])).stdout);
+      expect(await draft("a.jsonl")).toMatchObject({ type: "string", format });
+      expect(await draft("b.json")).not.toHaveProperty("format");
+      const read = await readSchema(JSON.stringify({ format }));
+      expect("schema" in read && [right, wrong].map((text) => read.schema.judge(JSON.stringify(text)).count)).toEqual([
+        0, 1,
+      ]);
+    }
+  });
+
+  it("drafts one that all of the given data fits, and requires the members that all of it has", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, {
+      "a.json": '{"id": 1, "when": "2026-03-31", "lines": [{"price": 1}, {"price": 1.5, "note": null}]}',
+      "b.jsonl":
+        '{"id": 2, "when": "2026-04-01", "lines": []}\n\n{"id": "x", "when": "2026-04-01", "lines": [{"price": 2}]}\n',
+    });
+    const { stdout } = await runCommand(folder, ["schema", "a.json", "b.jsonl"]);
+    expect(JSON.parse(stdout)).toEqual({
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      type: "object",
+      properties: {
+        id: { type: ["integer", "string"] },
+        when: { type: "string", format: "date" },
+        lines: {
+          type: "array",
+          items: {
+            type: "object",
+            properties: { price: { type: "number" }, note: { type: "null" } },
+            required: ["price"],
+            additionalProperties: false,
+          },
+        },
+      },
+      required: ["id", "when", "lines"],
+      additionalProperties: false,
+    });
+  });
+
+  it("names the line of data that is not JSON", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "b.jsonl": '{"a": 1}\n{"a": }\n' });
+    const { exitCode, stderr } = await runCommand(folder, ["schema", "b.jsonl"]);
+    expect(stderr).toBe("b.jsonl:2:7 is not JSON.\n");
+    expect(exitCode).toBe(2);
+  });
+});
+
+it("the data of every example fits its schema", async () => {
+  for (const name of await exampleNames()) {
+    const { data } = JSON.parse(await exampleRequest(name));
+    const read = await readSchema(await readFile(new URL(`${name}/data.schema.json`, EXAMPLES), "utf8"));
+    if (!("schema" in read)) throw new Error(`${name} has no schema`);
+    expect(read.schema.judge(JSON.stringify(data)).findings, name).toEqual([]);
+  }
+});

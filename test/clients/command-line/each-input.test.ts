@@ -1,0 +1,312 @@
+/** What `--each` takes, and what it says of rows that fail. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { problem, serviceUnavailable } from "../../../rules/problem.ts";
+import { runCommand, runInTerminal, writeProject } from "../../support/command-line.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../../support/scripted-service.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+
+interface Options {
+  readonly output?: string;
+  readonly args?: readonly string[];
+  readonly input?: string;
+  readonly source?: string;
+  readonly answer?: Parameters<typeof startScriptedService>[0];
+}
+
+/** Renders each row of a file, one after the other. */
+async function renderEach(name: string, content: string | Uint8Array, options: Options = {}) {
+  const { output = "out/{#}.pdf", args = [], input, source = "x", answer = sendPdf } = options;
+  const service = await startScriptedService(answer);
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "a.typ": source, ...(name === "-" ? {} : { [name]: content }) });
+  const run = (...more: string[]) =>
+    runCommand(folder, ["render", "a.typ", "-o", output, "--jobs", "1", ...args, ...more], {
+      env: { SERVICE_URL: service.url },
+      ...(input !== undefined && { input }),
+    });
+  return { service, folder, run, ...(await run("--each", name)), data: service.bodies.map(({ data }) => data) };
+}
+
+const ADA_AND_BEN = [
+  { name: "Ada", city: "Köln; Ost" },
+  { name: 'B"en', city: "two\nlines" },
+];
+
+describe("--each takes", () => {
+  it.each([
+    ["CSV with commas", "p.csv", 'name,city\nAda,Köln; Ost\n"B""en","two\nlines"\n'],
+    ["CSV of a spreadsheet", "p.csv", '\ufeffname;city\r\nAda;"Köln; Ost"\r\n"B""en";"two\nlines"\r\n;\r\n'],
+    ["values separated by tabs", "p.tsv", 'name\tcity\nAda\tKöln; Ost\n"B""en"\t"two\nlines"'],
+    ["CSV in a file of another name", "people.txt", 'name,city\nAda,Köln; Ost\n"B""en","two\nlines"\n'],
+    ["JSON Lines", "p.jsonl", `${ADA_AND_BEN.map((one) => JSON.stringify(one)).join("\n\n")}\n`],
+    [
+      "JSON Lines with a byte order mark and CR LF",
+      "p.ndjson",
+      `\ufeff${ADA_AND_BEN.map((one) => JSON.stringify(one)).join("\r\n")}`,
+    ],
+    ["a JSON array", "p.json", JSON.stringify(ADA_AND_BEN, null, 2)],
+    ["a JSON array on one line", "p.json", JSON.stringify(ADA_AND_BEN)],
+  ])("%s", async (_what, name, content) => {
+    const { data, stderr } = await renderEach(name, content);
+    expect(stderr).toBe("2 of 2 documents rendered.\n");
+    expect(data).toEqual(ADA_AND_BEN);
+  });
+
+  it.each([
+    ["JSON Lines", '{"id": 1}\n{"id": 2}\n', [{ id: 1 }, { id: 2 }]],
+    ["a JSON array", '[{"id": 1}, {"id": 2}]', [{ id: 1 }, { id: 2 }]],
+    [
+      "CSV",
+      "id,name\n1,Ada\n2,Ben",
+      [
+        { id: "1", name: "Ada" },
+        { id: "2", name: "Ben" },
+      ],
+    ],
+  ])("%s from standard input", async (_what, input, expected) => {
+    const { data } = await renderEach("-", "", { input, output: "{id}.pdf" });
+    expect(data).toEqual(expected);
+  });
+
+  it("numbers of a JSON array with all their digits", async () => {
+    const { service } = await renderEach("p.json", "[9007199254740993]");
+    expect(service.requests.at(-1)?.headers["content-length"]).toBe(
+      String('{"data":9007199254740993,"source":"x","files":{},"output":{"format":"pdf"}}'.length),
+    );
+  });
+});
+
+describe("--each refuses in one sentence, and nothing is sent,", () => {
+  it.each([
+    [
+      "a spreadsheet",
+      "p.xlsx",
+      Buffer.from("PK\u0003\u0004rest"),
+      /^p\.xlsx is a spreadsheet or an archive: save the sheet as CSV/,
+    ],
+    [
+      "one JSON object",
+      "p.json",
+      '{\n "a": 1\n}',
+      /^p\.json is a single JSON object, which makes one document: pass it with --data\./,
+    ],
+    ["text", "p.txt", "hello\nworld", /^p\.txt is not a list of data\. --each takes JSON Lines, a JSON array, or CSV/],
+    ["another encoding", "p.csv", Buffer.from([0x6e, 0x2c, 0xe4, 0x0a]), /^p\.csv is not UTF-8: save it as UTF-8\./],
+    [
+      "UTF-16",
+      "p.csv",
+      Buffer.from("\ufeffa,b\n1,2\n", "utf16le"),
+      /^p\.csv begins with the byte order mark of UTF-16/,
+    ],
+    ["an array with a mistake", "p.json", '[{"a": 1},\n {"b" 2}]', /^p\.json:2:7 is not JSON\./],
+    ["a row with too few columns", "p.csv", "a,b\n1,2\n3\n", /^p\.csv:3: the row has 1 value, but the header row/],
+    ["a row with too many columns", "p.csv", "a,b\n1,2,3\n", /^p\.csv:2: the row has 3 values, but the header row/],
+    ["a quote that is not closed", "p.csv", 'a,b\n1,2\n1,"2\n3,4\n', /^p\.csv, row 2: a value begins with a quote/],
+    ["a quote in a value", "p.csv", 'a,b\n1,"2" x\n', /^p\.csv:2: a value that contains a quote/],
+    ["two columns of one name", "p.csv", "a,a\n1,2\n", /^p\.csv:1: two columns have the name "a"\./],
+    ["a column without a name", "p.csv", "a,\n1,2\n", /^p\.csv:1: column 2 has no name/],
+    ["a header alone", "p.csv", "a,b\n", /^p\.csv contains no data\./],
+    [
+      "more than 100000 rows",
+      "p.csv",
+      `a,b\n${"1,2\n".repeat(100_001)}`,
+      /^p\.csv has more than 100000 documents: split it\./,
+    ],
+  ])("%s", async (_what, name, content, words) => {
+    const { stderr, exitCode, service } = await renderEach(name, content);
+    expect(stderr).toMatch(words);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(exitCode).toBe(2);
+    expect(service.requests).toHaveLength(0);
+  });
+});
+
+describe("a file name", () => {
+  it("has the number of the row, with leading zeros", async () => {
+    const { stderr, folder } = await renderEach("p.csv", "id\na\nb\n", { output: "{#:03}-{id}.pdf" });
+    expect(stderr).toContain("2 of 2");
+    expect(await readFile(join(folder, "002-b.pdf"), "utf8")).toBe("%PDF-");
+  });
+
+  it.each([
+    ["{nmae}.pdf", "--output: no document of p.csv has a text or number for {nmae}. Did you mean {name}?\n"],
+    ["{zzz}.pdf", "no document of p.csv has a text or number for {zzz}. There is {name}, {city}.\n"],
+    ["all.pdf", "every document would be all.pdf. Put {#} or a member of the data into it. There is {name}, {city}.\n"],
+    ["{#:x}.pdf", "{#:x} must be {#}, or with zeros in front {#:03}.\n"],
+    ["{}.pdf", "{} names nothing"],
+  ])("of %s is refused once, not for each row", async (output, words) => {
+    const { stderr, exitCode } = await renderEach("p.csv", "name,city\nAda,x\nBen,y\n", { output });
+    expect(stderr).toContain(words);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(exitCode).toBe(2);
+  });
+
+  it("that one row does not provide is reported with the row and its line", async () => {
+    const csv = await renderEach("p.csv", 'name,x\nAda,1\n"",2\n', { output: "{name}.pdf" });
+    expect(csv.stderr).toContain("p.csv, row 2 (line 3): {name} is empty");
+    const array = await renderEach("p.json", '[{"name": "a"}, {"nam": "b"}]', { output: "{name}.pdf" });
+    expect(array.stderr).toContain("p.json, item 2: there is no text or number for {name}; did you mean {nam}?");
+  });
+});
+
+describe("--line", () => {
+  const rows = '{"name":"Ada"}\nno JSON\n{"name":"Ben"}\n';
+
+  it("makes one document under any name, whatever is wrong with the other rows", async () => {
+    const { stderr, folder, data } = await renderEach("p.jsonl", rows, { output: "ben.pdf", args: ["--line", "3"] });
+    expect(stderr).toBe("1 of 1 documents rendered.\n");
+    expect(data).toEqual([{ name: "Ben" }]);
+    expect(await readFile(join(folder, "ben.pdf"), "utf8")).toBe("%PDF-");
+  });
+
+  it("for a wrong row says what is wrong", async () => {
+    const { stderr, exitCode } = await renderEach("p.jsonl", rows, { output: "{name}.pdf", args: ["--line", "2"] });
+    expect(stderr).toBe("Nothing was sent:\np.jsonl:2: the line is not JSON\n");
+    expect(exitCode).toBe(2);
+  });
+});
+
+describe("a document that fails", () => {
+  const failing = (numbers: readonly number[], name = "p.csv", output = "{id}.pdf") => {
+    let isFixed = false;
+    const answer: Options["answer"] = (response, count) => {
+      if (!isFixed && numbers.includes(count))
+        sendProblem(response, 422, problem("template_compile_failed", "No.", {}));
+      else sendPdf(response);
+    };
+    const content = name === "p.csv" ? "id\na\nb\nc\nd\n" : '{"id":"a"}\n{"id":"b"}\n{"id":"c"}\n{"id":"d"}\n';
+    return { run: renderEach(name, content, { answer, output }), fix: () => (isFixed = true) };
+  };
+
+  it("is written as JSON Lines that --each accepts again, in a file that is not sent with a folder", async () => {
+    const { run, fix } = failing([2, 4]);
+    const { folder, stderr, exitCode, run: again, service } = await run;
+    expect(stderr).toContain("row 2 (line 3), b.pdf: template_compile_failed: No.");
+    expect(stderr).toContain("The data of the failed documents is in p.failed.jsonl, which --each can read.");
+    expect(stderr).toContain("To see the error: document-rendering check a.typ --each p.csv --line 2");
+    expect(exitCode).toBe(8);
+    expect(await readFile(join(folder, "p.failed.jsonl"), "utf8")).toBe('{"id":"b"}\n{"id":"d"}\n');
+    fix();
+    expect((await again("--each", "p.failed.jsonl")).stderr).toBe("2 of 2 documents rendered.\n");
+    await runCommand(folder, ["render", "a.typ", "--files", ".", "-o", "x.pdf"], { env: { SERVICE_URL: service.url } });
+    expect(Object.keys(service.bodies.at(-1)?.files ?? {})).toEqual(["p.csv"]);
+  });
+
+  it("keeps its number if file names contain it", async () => {
+    const { run, fix } = failing([2, 4], "p.jsonl", "{#}.pdf");
+    const { folder, run: again } = await run;
+    expect(await readFile(join(folder, "p.failed.jsonl"), "utf8")).toBe('\n{"id":"b"}\n\n{"id":"d"}\n');
+    fix();
+    expect((await again("--each", "p.failed.jsonl")).stderr).toBe("2 of 2 documents rendered.\n");
+    for (const number of [1, 2, 3, 4]) expect(await readFile(join(folder, `${number}.pdf`), "utf8")).toBe("%PDF-");
+  });
+
+  it("does not overwrite the user's own file", async () => {
+    const { run } = failing([2], "p.jsonl");
+    const { folder, run: again } = await run;
+    await writeProject(folder, { "p.failed.jsonl": "mine" });
+    expect((await again("--each", "p.jsonl", "--overwrite")).exitCode).toBe(0);
+    expect(await readFile(join(folder, "p.failed.jsonl"), "utf8")).toBe("mine");
+  });
+
+  it("with 503 is tried once more at the end", async () => {
+    let renders = 0;
+    const { stderr, exitCode, data } = await renderEach("p.jsonl", '{"id":1}\n{"id":2}\n{"id":3}\n', {
+      output: "{id}.pdf",
+      answer: (response) =>
+        ++renders === 1 ? sendProblem(response, 503, serviceUnavailable("draining")) : sendPdf(response),
+    });
+    expect(stderr).toBe("3 of 3 documents rendered.\n");
+    expect(data).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }, { id: 1 }]);
+    expect(exitCode).toBe(0);
+  });
+
+  it("with 503 is not tried a third time, and the run stops after ten documents if the service answers nothing else", async () => {
+    const rows = Array.from({ length: 40 }, (_, id) => JSON.stringify({ id })).join("\n");
+    const { stderr, exitCode, data } = await renderEach("p.jsonl", rows, {
+      output: "{id}.pdf",
+      answer: (response) => sendProblem(response, 503, serviceUnavailable("draining")),
+    });
+    expect(stderr).toContain("The first 10 documents all failed");
+    expect(data).toHaveLength(20);
+    expect(exitCode).toBe(6);
+  });
+
+  it("because of --timeout is one failure, and the other documents are made", async () => {
+    const { stderr, exitCode } = await renderEach("p.jsonl", '{"id":1}\n{"id":2}\n', {
+      output: "{id}.pdf",
+      args: ["--timeout", "3"],
+      answer: (response, count) => {
+        if (count > 1) sendPdf(response);
+      },
+    });
+    expect(stderr).toContain("line 1, 1.pdf: there was no answer within 3 s (--timeout).");
+    expect(stderr).toContain("1 of 2 documents rendered, 1 failed.");
+    expect(exitCode).toBe(8);
+  });
+});
+
+it("shows the rate and the remaining time in a terminal", async () => {
+  const service = await startScriptedService(sendPdf);
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, {
+    "a.typ": "x",
+    "p.csv": `id\n${Array.from({ length: 20 }, (_, id) => `${id}\n`).join("")}`,
+  });
+  const args = ["render", "a.typ", "--each", "p.csv", "-o", "{id}.pdf"];
+  const { screen } = await runInTerminal(folder, args, null, { SERVICE_URL: service.url });
+  expect(screen).toMatch(/[0-9.]+ per second, [0-9]+ s left/);
+});
+
+describe("check --each", () => {
+  const rows = Array.from(
+    { length: 40 },
+    (_, index) => `${JSON.stringify(index === 36 ? { nam: "x" } : { name: "x" })}\n`,
+  );
+
+  async function check(...args: string[]) {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, {
+      "a.typ": "\n#data.name",
+      "p.jsonl": rows.slice(0, 4).join(""),
+      "all.jsonl": rows.join(""),
+    });
+    return runCommand(folder, ["check", "a.typ", ...args]);
+  }
+
+  it("shows why a line fails, with Typst's message and the name that was meant", async () => {
+    const { stderr, exitCode } = await check("--each", "all.jsonl", "--line", "37");
+    expect(stderr).toContain('all.jsonl, line 37:\nerror: dictionary does not contain key "name"');
+    expect(stderr).toContain("a.typ:2:6");
+    expect(stderr).toContain('note: The data has no member "name". Did you mean "nam"?');
+    expect(stderr).toContain("0 of 1 documents compile.");
+    expect(exitCode).toBe(4);
+  });
+
+  it("compiles all lines and names those that fail", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "#data.name", "p.csv": "name,x\na,1\nb,2\n", "q.csv": "nam\na\nb\n" });
+    const good = await runCommand(folder, ["check", "a.typ", "--each", "p.csv"]);
+    expect([good.stderr, good.exitCode]).toEqual(["2 of 2 documents compile.\n", 0]);
+    const bad = await runCommand(folder, ["check", "a.typ", "--each", "q.csv"]);
+    expect(bad.stderr).toContain("q.csv, row 1 (line 2), row 2 (line 3):\nerror: dictionary does not contain key");
+    expect(bad.stderr).toContain("0 of 2 documents compile.");
+  });
+
+  it("reports the name that was meant in JSON too", async () => {
+    const { stdout } = await check("--each", "all.jsonl", "--line", "37", "--json");
+    expect(JSON.parse(stdout.split("\n", 1)[0] ?? "")).toMatchObject({
+      outcome: "not-compiled",
+      line: 37,
+      notes: ['The data has no member "name". Did you mean "nam"?'],
+    });
+  });
+
+  it("says which lines exist if the chosen one does not", async () => {
+    const { stderr, exitCode } = await check("--each", "p.jsonl", "--line", "5");
+    expect(stderr).toBe("--line 5: there is no data for it, only from 1 to 4.\n");
+    expect(exitCode).toBe(2);
+  });
+});

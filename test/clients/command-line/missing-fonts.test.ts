@@ -1,0 +1,241 @@
+/** Fonts and characters that are missing, as `render` and `check` report them, with the real service and the real Typst. */
+import { access, cp, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { CAPABILITIES_PATH, capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../../protocol/capabilities.ts";
+import { type CommandOptions, runCommand, writeProject } from "../../support/command-line.ts";
+import { LIBERATION_FAMILY, LIBERATION_FOLDER, liberation, nameTable, withTables } from "../../support/fonts.ts";
+import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
+import { packageManifest } from "../../support/package-registry.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { startTestService, type TestService } from "../../support/test-service.ts";
+import { UNREACHABLE_URL } from "../../support/tokens.ts";
+
+const BOXES = "Typst shows empty boxes instead.";
+
+let service: TestService;
+let url: string;
+let packages: string;
+let fonts: string;
+
+beforeAll(async () => {
+  packages = await realpath(await mkdtemp(join(tmpdir(), "missing-fonts-test-")));
+  await mkdir(join(packages, "local/chart/1.0.0"), { recursive: true });
+  await writeFile(join(packages, "local/chart/1.0.0/typst.toml"), packageManifest("@local/chart:1.0.0"));
+  await writeFile(join(packages, "local/chart/1.0.0/lib.typ"), "#let chart = [chart]");
+  fonts = join(packages, "fonts");
+  await mkdir(fonts);
+  await cp(LIBERATION_FOLDER, fonts, { recursive: true });
+  await writeFile(
+    join(fonts, "of-the-service.ttf"),
+    withTables(await liberation("Regular"), { name: nameTable("Of The Service") }),
+  );
+  const backendSettings = { SERVICE_FONT_PATHS: fonts, SERVICE_PACKAGE_PATH: packages };
+  service = await startTestService({ backendSettings });
+  url = service.edge.url.origin;
+  return async () => {
+    await service.stop();
+    await rm(packages, { recursive: true });
+  };
+});
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+
+async function inProject(files: Files, args: readonly string[], options: CommandOptions = {}) {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, files);
+  const run = await runCommand(folder, args, { ...options, env: { SERVICE_URL: url, ...options.env } });
+  return { folder, ...run };
+}
+
+const LACKING = { "a.typ": '#set text(font: "Libertine")\nGrüße an 山田' };
+const FAMILY_WARNING =
+  'The service has no font family "Libertine", and the request brings none: Typst uses another font.';
+
+describe("render", () => {
+  it("writes the document, and warns of what neither the service nor the project has", async () => {
+    const { folder, stderr, exitCode } = await inProject(LACKING, ["render", "a.typ"]);
+    expect(stderr).toContain(`warning: ${FAMILY_WARNING}\n`);
+    expect(exitCode).toBe(0);
+    await access(join(folder, "a.pdf"));
+  });
+
+  it("with --strict sends nothing, leaves no file and ends with 4", async () => {
+    const { folder, stderr, exitCode } = await inProject(LACKING, ["render", "a.typ", "--strict"]);
+    expect(stderr).toBe(`${FAMILY_WARNING}\nNothing was sent, because of --strict.\n`);
+    expect(exitCode).toBe(4);
+    expect((await readdir(folder)).filter((name) => !name.startsWith("."))).toEqual(["a.typ"]);
+  });
+
+  it("reports it to programs", async () => {
+    const rendered = await inProject(LACKING, ["render", "a.typ", "--json"]);
+    expect(JSON.parse(rendered.stdout)).toMatchObject({ warnings: [FAMILY_WARNING] });
+    const refused = await inProject(LACKING, ["render", "a.typ", "--json", "--strict"]);
+    expect(JSON.parse(refused.stdout)).toMatchObject({ outcome: "failed", exitCode: 4 });
+  });
+
+  it("is silent if the service or the project has all of it", async () => {
+    const files = {
+      "a.typ": `#set text(font: ("${LIBERATION_FAMILY}", "Of The Project"))\nΩ “quoted” é`,
+      "fonts/own.ttf": await liberation("Regular"),
+    };
+    const own = files["a.typ"].replace("Of The Project", LIBERATION_FAMILY.toUpperCase());
+    const { stderr, exitCode } = await inProject({ ...files, "a.typ": own }, ["render", "a.typ", "--strict"]);
+    expect(stderr).toMatch(/^a\.pdf: [0-9.]+ KiB\n$/);
+    expect(exitCode).toBe(0);
+  });
+
+  it("of --each warns before anything is sent", async () => {
+    const files = { ...LACKING, "people.jsonl": '{"name": "Ada"}\n' };
+    const args = ["render", "a.typ", "--each", "people.jsonl", "-o", "out/{#}.pdf"];
+    const { folder, stderr, exitCode } = await inProject(files, [...args, "--strict"]);
+    expect(stderr).toContain(FAMILY_WARNING);
+    expect(exitCode).toBe(4);
+    await expect(access(join(folder, "out"))).rejects.toThrow();
+    const lenient = await inProject(files, args);
+    expect(lenient.stderr).toContain(`warning: ${FAMILY_WARNING}`);
+    expect(lenient.exitCode).toBe(0);
+  });
+
+  it("renders without warnings if the service does not say what it has, and not at all with --strict", async () => {
+    const silent = await startSaying((response) => response.writeHead(404).end());
+    const env = { SERVICE_URL: silent };
+    expect((await inProject(LACKING, ["render", "a.typ"], { env })).stderr).toMatch(/^a\.pdf: /);
+    const strict = await inProject(LACKING, ["render", "a.typ", "--strict"], { env });
+    expect(strict.stderr).toContain("does not say which fonts it has, so --strict cannot compare them");
+    expect(strict.exitCode).toBe(7);
+  });
+
+  it("reads no more of an answer than the largest valid document has", async () => {
+    const body = JSON.stringify(capabilitiesOf("0.15.1", [], []));
+    for (const [size, isRead] of [
+      [MAX_CAPABILITIES_BYTES, true],
+      [MAX_CAPABILITIES_BYTES + 1, false],
+    ] as const) {
+      const large = await startSaying((response) => response.end(body.padEnd(size)));
+      const { stderr } = await inProject(LACKING, ["render", "a.typ"], { env: { SERVICE_URL: large } });
+      expect(stderr.includes(FAMILY_WARNING)).toBe(isRead);
+    }
+  });
+
+  it("only revalidates by entity tag what a service has answered before", async () => {
+    const asked: (string | undefined)[] = [];
+    const origin = await startSaying((response, etag) => {
+      asked.push(etag);
+      if (etag === '"one"') return response.writeHead(304).end();
+      return response.writeHead(200, { ETag: '"one"' }).end(JSON.stringify(capabilitiesOf("0.15.1", [], [])));
+    });
+    const { folder } = await inProject(LACKING, ["render", "a.typ"], { env: { SERVICE_URL: origin } });
+    const again = await runCommand(folder, ["render", "a.typ"], { env: { SERVICE_URL: origin } });
+    expect(again.stderr).toContain(FAMILY_WARNING);
+    expect(asked).toEqual([undefined, '"one"']);
+  });
+});
+
+describe("check", () => {
+  it("warns of characters that no font has, with the line of the first one", async () => {
+    const files = { "a.typ": "= Title\n\n#data.name #emoji.rocket" };
+    const args = ["check", "a.typ", "--data", "d.json"];
+    const { stderr, exitCode } = await inProject({ ...files, "d.json": '{"name": "\\u5c71"}' }, args);
+    expect(stderr).toBe(
+      `warning: No font of this machine has 山 (U+5C71), 🚀 (U+1F680), first in a.typ:3: ${BOXES}\na.typ compiles, with warnings.\n`,
+    );
+    expect(exitCode).toBe(0);
+  });
+
+  it("with --strict ends with 4", async () => {
+    const strict = await inProject({ "a.typ": "山" }, ["check", "a.typ", "--strict"]);
+    expect(strict.stderr).toContain(`error: No font of this machine has 山 (U+5C71), first in a.typ:1: ${BOXES}`);
+    expect(strict.exitCode).toBe(4);
+    const family = await inProject({ "a.typ": '#set text(font: "Libertine")\nx' }, ["check", "a.typ", "--strict"]);
+    expect(family.stderr).toContain('Neither the service nor this machine has a font family "libertine"');
+    expect(family.exitCode).toBe(4);
+    expect((await inProject({ "a.typ": "é “x”" }, ["check", "a.typ", "--strict"])).exitCode).toBe(0);
+  });
+
+  it("notes what the service has and this machine lacks, and --strict does not count that", async () => {
+    const files = { "a.typ": '#set text(font: "Of The Service")\nx' };
+    const { stderr, exitCode } = await inProject(files, ["check", "a.typ", "--strict"]);
+    expect(stderr).toContain(
+      `note: The service has the font family "of the service", but this machine does not: name a folder with --font-path.
+`,
+    );
+    expect(exitCode).toBe(0);
+    const here = await inProject(files, ["check", "a.typ", "--strict", "--font-path", fonts]);
+    expect(here.stderr).toBe("a.typ compiles.\n");
+    expect((await inProject(files, ["render", "a.typ", "--strict"])).exitCode).toBe(0);
+  });
+
+  it("distinguishes a package that only this machine lacks from one that the service lacks too", async () => {
+    const there = await inProject({ "a.typ": '#import "@local/chart:1.0.0": chart\n#chart' }, ["check", "a.typ"]);
+    expect(there.stderr).toContain(
+      "note: The service has @local/chart:1.0.0, but this machine does not: name a folder with --package-path.",
+    );
+    expect(there.exitCode).toBe(4);
+    const nowhere = await inProject({ "a.typ": '#import "@local/chart:2.0.0"' }, ["check", "a.typ"]);
+    expect(nowhere.stderr).toContain("note: Neither the service nor this machine has @local/chart:2.0.0.");
+  });
+
+  it("names the documents of --each that lack a character, which fail with --strict", async () => {
+    const files = { "a.typ": "#data.name", "people.jsonl": '{"name": "Ada"}\n{"name": "山"}\n' };
+    const args = ["check", "a.typ", "--each", "people.jsonl"];
+    const lenient = await inProject(files, args);
+    expect(lenient.stderr).toContain(
+      `line 2:\nwarning: No font of this machine has 山 (U+5C71), first in a.typ:1: ${BOXES}`,
+    );
+    expect(lenient.stderr).toContain("2 of 2 documents compile.");
+    expect(lenient.exitCode).toBe(0);
+    const strict = await inProject(files, [...args, "--strict"]);
+    expect(strict.stderr).toContain(`error: No font of this machine has 山 (U+5C71), first in a.typ:1: ${BOXES}`);
+    expect(strict.exitCode).toBe(4);
+  });
+
+  it("judges by this machine alone while the service cannot be reached", async () => {
+    const { stderr, exitCode } = await inProject(LACKING, ["check", "a.typ"], {
+      env: { SERVICE_URL: UNREACHABLE_URL },
+    });
+    expect(stderr).toContain('warning: This machine has no font family "libertine": Typst uses another font.');
+    expect(stderr).toContain("warning: No font of this machine has 山 (U+5C71), 田 (U+7530), first in a.typ:2:");
+    expect(exitCode).toBe(0);
+  });
+
+  it("uses the fonts and packages of the checkout that it runs in", async () => {
+    const files = { "vendor/fonts/fonts-lock.json": "{}", "vendor/packages/packages-lock.json": "{}" };
+    const source = `#set text(font: "${LIBERATION_FAMILY}")\n#import "@local/chart:1.0.0": chart\n#chart`;
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { ...files, "letters/a.typ": source });
+    await cp(packages, join(folder, "vendor/packages"), { recursive: true });
+    await writeFile(join(folder, "vendor/fonts/regular.ttf"), await liberation("Regular"));
+    const env = { SERVICE_URL: UNREACHABLE_URL, SERVICE_FONT_PATHS: undefined, SERVICE_PACKAGE_PATH: undefined };
+    const { stderr } = await runCommand(join(folder, "letters"), ["check", "a.typ"], { env });
+    expect(stderr).toBe("a.typ compiles.\n");
+    const named = ["check", "a.typ", "--package-path", packages, "--font-path", join(packages, "local")];
+    expect((await runCommand(join(folder, "letters"), named, { env })).stderr).toContain("unknown font family");
+  });
+});
+
+type Answer = (response: ServerResponse, etag: string | undefined) => unknown;
+
+/** The service with an answer of its own for its capabilities. */
+async function startSaying(answer: Answer): Promise<string> {
+  const server = createServer((request, response) => {
+    if (request.url === CAPABILITIES_PATH) {
+      answer(response, request.headers["if-none-match"]);
+      return;
+    }
+    void passOn(request, response);
+  });
+  const { origin } = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
+  return origin;
+}
+
+async function passOn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { method = "GET", url: path = "/" } = request;
+  const body = method === "GET" ? {} : { body: new Uint8Array(Buffer.concat(await request.toArray())) };
+  const answered = await service.send(path, { method, headers: { "Content-Type": "application/json" }, ...body });
+  response.writeHead(answered.status, { "Content-Type": answered.headers.get("Content-Type") ?? "" });
+  response.end(Buffer.from(await answered.arrayBuffer()));
+}

@@ -1,0 +1,83 @@
+/** The package of the command line client, installed in a fresh project without a network. */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { transform } from "esbuild";
+import { execa } from "execa";
+import { describe, expect, it } from "vitest";
+import { commandEnvironment, PROGRAM, writeProject } from "../../support/command-line.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+
+const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
+const MAX_PACKAGE_BYTES = 400_000;
+/** npm would keep compiled code in the temporary folder. */
+const NO_COMPILE_CACHE = { NODE_DISABLE_COMPILE_CACHE: "1" };
+
+it("installs without dependencies and runs, reports an error with its line, and contains all files that it needs", async () => {
+  const folder = await makeTemporaryFolder("packed-");
+  const npm = (cwd: string, ...args: string[]) =>
+    execa("npm", args, {
+      cwd,
+      env: {
+        ...commandEnvironment(folder),
+        ...NO_COMPILE_CACHE,
+        npm_config_cache: join(folder, "npm"),
+        npm_config_offline: "true",
+      },
+      extendEnv: false,
+    });
+  await npm(folder, "pack", dirname(PROGRAM), "--pack-destination", folder);
+  const [archive = ""] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"));
+  await writeProject(folder, { "fresh/package.json": '{"private": true}', "fresh/a.typ": `${"\n".repeat(11)}#oops` });
+  const fresh = join(folder, "fresh");
+  await npm(fresh, "install", join(folder, archive));
+  expect((await readdir(join(fresh, "node_modules"))).filter((name) => !name.startsWith("."))).toEqual([
+    "document-rendering",
+  ]);
+  const command = (...args: string[]) =>
+    execa(join(fresh, "node_modules/.bin/document-rendering"), args, {
+      cwd: fresh,
+      // The directory of this Node first: the command begins with `#!/usr/bin/env node`.
+      env: { ...commandEnvironment(folder), PATH: `${dirname(process.execPath)}:${process.env.PATH}` },
+      extendEnv: false,
+      reject: false,
+    });
+  expect((await stat(join(folder, archive))).size).toBeLessThan(MAX_PACKAGE_BYTES);
+  const { version } = JSON.parse(await readFile(join(PROJECT, "package.json"), "utf8"));
+  expect((await command("--version")).stdout).toBe(version);
+  const checked = await command("check", "a.typ");
+  expect(checked.stderr).toContain("a.typ:12:1");
+  expect(checked.exitCode).toBe(4);
+});
+
+describe("on a Node that is too old", () => {
+  it("says so in one sentence", async () => {
+    const old = 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.19.0" });';
+    for (const entry of [PROGRAM, join(PROJECT, "clients/command-line/start.mjs")]) {
+      const run = await execa(process.execPath, ["--import", old, entry, "--version"], { reject: false });
+      expect(run.stderr).toBe(
+        "document-rendering needs Node 22.12 or newer, and this is Node 20.19.0: install a newer one from https://nodejs.org.",
+      );
+      expect(run.stdout).toBe("");
+      expect(run.exitCode).toBe(2);
+    }
+  });
+
+  it("loads nothing that an old Node cannot parse before it checks the version", async () => {
+    const text = await readFile(join(PROJECT, "clients/command-line/start.mjs"), "utf8");
+    expect(text).not.toMatch(/^import /m);
+    // The syntax of Node 14 is written as it is.
+    const [asItIs, forNode14] = await Promise.all(
+      ["esnext", "node14"].map((target) => transform(text, { target, minify: true })),
+    );
+    expect(forNode14?.code).toBe(asItIs?.code);
+  });
+});
+
+it("runs in a checkout by npx", async () => {
+  const { stdout } = await execa("npx", ["--no-install", "document-rendering", "--version"], {
+    cwd: PROJECT,
+    env: NO_COMPILE_CACHE,
+  });
+  expect(stdout).toMatch(/^[0-9]+\.[0-9]+\.[0-9]+$/);
+});

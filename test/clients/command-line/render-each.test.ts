@@ -1,0 +1,226 @@
+/** `render --each`: one template, many lines of data. */
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { problem, renderQueueFull } from "../../../rules/problem.ts";
+import { runCommand, runInTerminal, startCommand, writeProject } from "../../support/command-line.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../../support/scripted-service.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { sharedService } from "../../support/test-service.ts";
+
+const people = (count: number) =>
+  Array.from({ length: count }, (_, index) => `${JSON.stringify({ id: `p${index}`, name: `Person ${index}` })}\n`).join(
+    "",
+  );
+
+const EACH = ["render", "letter.typ", "--each", "people.jsonl", "-o", "letters/{id}.pdf"];
+
+async function makeFolder(lines: string): Promise<string> {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "letter.typ": "Dear #data.name,", "people.jsonl": lines });
+  return folder;
+}
+
+const letters = async (folder: string) => (await readdir(join(folder, "letters")).catch(() => [])).toSorted();
+
+it("makes two hundred letters, each complete and only once, although it is interrupted and resumed", async () => {
+  const service = await sharedService();
+  const env = { SERVICE_URL: service.edge.url.origin };
+  const folder = await makeFolder(people(200));
+  const running = startCommand(folder, EACH, { env });
+  await expect.poll(async () => (await letters(folder)).length).toBeGreaterThan(20);
+  running.kill("SIGINT");
+  const interrupted = await running;
+  expect(interrupted.exitCode).toBe(130);
+  const names = await letters(folder);
+  expect(names.length).toBeLessThan(200);
+  expect(names.every((name) => /^p[0-9]+\.pdf$/.test(name))).toBe(true);
+  expect(Buffer.from(interrupted.stderr).toString("utf8")).toContain("Run the same command again to continue.");
+  const first = await stat(join(folder, "letters", names[0] ?? ""));
+
+  const resumed = await runCommand(folder, EACH, { env });
+  expect(resumed.stderr).toContain(`${200 - names.length} of 200 documents rendered, ${names.length} already existed.`);
+  expect(resumed.exitCode).toBe(0);
+  expect(await letters(folder)).toHaveLength(200);
+  expect((await stat(join(folder, "letters", names[0] ?? ""))).mtimeMs).toBe(first.mtimeMs);
+  for (const index of [0, 77, 199]) {
+    const { pageTexts } = await readPdf(await readFile(join(folder, `letters/p${index}.pdf`)));
+    expect(pageTexts.join("")).toContain(`Dear Person ${index},`);
+  }
+});
+
+it("sends fewer requests at once to a busy service, waits for its Retry-After, and loses no document", async () => {
+  let open = 0;
+  let most = 0;
+  const service = await startScriptedService((response) => {
+    most = Math.max(most, ++open);
+    // Two slots and no queue.
+    const isBusy = open > 2;
+    // How many are open at the same time is what is tested: each takes a moment.
+    setTimeout(() => {
+      open--;
+      if (isBusy) sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });
+      else sendPdf(response);
+    }, 20);
+  });
+  const folder = await makeFolder(people(40));
+  const { exitCode, stderr } = await runCommand(folder, EACH, { env: { SERVICE_URL: service.url } });
+  expect(stderr).toContain("40 of 40 documents rendered.");
+  expect(exitCode).toBe(0);
+  expect(await letters(folder)).toHaveLength(40);
+  expect(most).toBeLessThanOrEqual(8);
+});
+
+it("names each document that failed, makes the others, and ends with exit code 8", async () => {
+  const service = await startScriptedService((response, count) => {
+    if (count === 2) sendProblem(response, 422, problem("template_compile_failed", "No.", {}));
+    else sendPdf(response);
+  });
+  const folder = await makeFolder(people(5));
+  const { exitCode, stderr } = await runCommand(folder, [...EACH, "--jobs", "1"], {
+    env: { SERVICE_URL: service.url },
+  });
+  expect(stderr).toContain("line 2, letters/p1.pdf: template_compile_failed: No.");
+  expect(stderr).toContain("4 of 5 documents rendered, 1 failed.");
+  expect(exitCode).toBe(8);
+});
+
+it("stops if the template fails with all data", async () => {
+  const service = await startScriptedService((response) =>
+    sendProblem(response, 422, problem("template_compile_failed", "No.", {})),
+  );
+  const folder = await makeFolder(people(100));
+  const { exitCode, stderr } = await runCommand(folder, EACH, { env: { SERVICE_URL: service.url } });
+  expect(stderr).toContain("The first 10 documents all failed");
+  expect(service.requests.length).toBeLessThan(30);
+  expect(exitCode).toBe(4);
+});
+
+it("stops if the service goes away, and says how many documents are left", async () => {
+  const service = await startScriptedService((response, count) => {
+    if (count > 3) response.destroy();
+    else sendPdf(response);
+  });
+  const folder = await makeFolder(people(10));
+  const { exitCode, stderr } = await runCommand(folder, [...EACH, "--jobs", "1"], {
+    env: { SERVICE_URL: service.url },
+  });
+  expect(stderr).toContain("cannot be reached");
+  expect(stderr).toContain("7 not rendered");
+  expect(exitCode).toBe(7);
+});
+
+it("reports each line in JSON, with notes about the folder, and a summary at the end", async () => {
+  const service = await startScriptedService(sendPdf);
+  const folder = await makeFolder(people(2));
+  await writeProject(folder, { "letter.typ": "\ufeffDear #data.name," });
+  const { stdout } = await runCommand(folder, [...EACH, "--json"], { env: { SERVICE_URL: service.url } });
+  const lines = stdout
+    .trim()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line));
+  expect(lines).toHaveLength(3);
+  expect(lines[0]).toMatchObject({ outcome: "rendered", bytes: 5 });
+  expect(lines[2]).toEqual({
+    outcome: "summary",
+    documents: 2,
+    made: 2,
+    present: 0,
+    failed: 0,
+    left: 0,
+    notes: ["letter.typ begins with a byte order mark, which is not sent."],
+  });
+});
+
+it("names missing files that the source reads, with --json in the summary", async () => {
+  const service = await startScriptedService(sendPdf);
+  const folder = await makeFolder(people(2));
+  await writeProject(folder, { "letter.typ": '#image("lgo.png")', "logo.png": "x" });
+  const run = (...args: string[]) => runCommand(folder, [...EACH, ...args], { env: { SERVICE_URL: service.url } });
+  const note = 'letter.typ:1 reads "lgo.png", which does not exist. Did you mean logo.png?';
+  expect((await run()).stderr).toContain(`note: ${note}`);
+  const { stdout } = await run("--json", "--overwrite");
+  expect(JSON.parse(stdout.trim().split("\n").at(-1) ?? "")).toMatchObject({ outcome: "summary", notes: [note] });
+});
+
+it("shows a bar in a terminal", async () => {
+  const service = await startScriptedService(sendPdf);
+  const folder = await makeFolder(people(3));
+  const { screen, exitCode } = await runInTerminal(folder, EACH, null, { SERVICE_URL: service.url });
+  expect(screen).toContain("█");
+  expect(screen).toContain("3 of 3 documents rendered.");
+  expect(exitCode).toBe(0);
+});
+
+it("makes existing documents again only with --overwrite", async () => {
+  const service = await startScriptedService(sendPdf);
+  const folder = await makeFolder(people(2));
+  await writeProject(folder, { "letters/p0.pdf": "old" });
+  await runCommand(folder, EACH, { env: { SERVICE_URL: service.url } });
+  expect(await readFile(join(folder, "letters/p0.pdf"), "utf8")).toBe("old");
+  await runCommand(folder, [...EACH, "--overwrite"], { env: { SERVICE_URL: service.url } });
+  expect(await readFile(join(folder, "letters/p0.pdf"), "utf8")).toBe("%PDF-");
+});
+
+describe("a file name from data", () => {
+  const refusal = async (lines: readonly unknown[], output = "letters/{name}.pdf") => {
+    const folder = await makeFolder(
+      lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n"),
+    );
+    const service = await startScriptedService(sendPdf);
+    const args = ["render", "letter.typ", "--each", "people.jsonl", "-o", output];
+    const run = await runCommand(folder, args, { env: { SERVICE_URL: service.url } });
+    return { ...run, sent: service.requests.length, folder };
+  };
+
+  it.each([
+    ["leads to another folder", "../../etc/passwd", "a character that is not allowed in file names"],
+    ["leads to another folder of Windows", "..\\x", "a character that is not allowed in file names"],
+    ["is the folder above", "..", "must not begin or end with a dot"],
+    ["is absolute", "/etc/passwd", "a character that is not allowed in file names"],
+    ["is hidden", ".bashrc", "must not begin or end with a dot"],
+    ["has a NUL", "a\u0000b", "a character that is not allowed in file names"],
+    ["turns its text around", "a\u202efdp.exe", "a character that is not allowed in file names"],
+    ["is a device", "NUL", "reserved on Windows"],
+    ["is empty", " ", "{name} is empty"],
+    ["is too long", "x".repeat(151), "longer than 150 bytes"],
+    ["is an object", { first: "x" }, "no text or number for {name}"],
+    ["is missing", undefined, "no text or number for {name}"],
+  ])("is refused if it %s, and nothing is sent", async (_what, name, words) => {
+    const { exitCode, stderr, sent } = await refusal([{ name: "fine" }, { name }]);
+    expect(stderr).toContain("people.jsonl:2: ");
+    expect(stderr).toContain(words);
+    expect(sent).toBe(0);
+    expect(exitCode).toBe(2);
+  });
+
+  it("may have the longest value, and letters of any script", async () => {
+    const { exitCode, folder } = await refusal([{ name: "x".repeat(150) }, { name: "Zoë Ångström 王" }]);
+    expect(exitCode).toBe(0);
+    expect(await letters(folder)).toEqual(["Zoë Ångström 王.pdf", `${"x".repeat(150)}.pdf`]);
+  });
+
+  it.each([
+    ["the same", "Ada", "Ada"],
+    ["another but for its case", "ADA", "ada"],
+    ["another but for the form of an accent", "Zo\u00eb", "Zoe\u0308"],
+  ])("is refused if another line has %s, and that line is named", async (_what, one, other) => {
+    const { exitCode, stderr, sent } = await refusal([{ name: one }, "", { name: other }]);
+    expect(stderr).toContain("people.jsonl:3: ");
+    expect(stderr).toContain("is already the file of line 1");
+    expect(sent).toBe(0);
+    expect(exitCode).toBe(2);
+  });
+
+  it("can use members of members, and the number of the line", async () => {
+    const { folder } = await refusal([{ a: { b: "x" } }, { a: { b: 7 } }], "letters/{#}-{a.b}.pdf");
+    expect(await letters(folder)).toEqual(["1-x.pdf", "2-7.pdf"]);
+  });
+
+  it("is refused for a line that is not JSON", async () => {
+    const { exitCode, stderr } = await refusal(['{"name": "a"}', "{name: 1}"]);
+    expect(stderr).toContain("people.jsonl:2: the line is not JSON");
+    expect(exitCode).toBe(2);
+  });
+});

@@ -1,0 +1,515 @@
+/** `render` against the running service, in a pipe and in a pseudo terminal. */
+import { lstat, mkdir, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
+import { join } from "node:path";
+import { execa } from "execa";
+import { PNG } from "pngjs";
+import { describe, expect, it } from "vitest";
+import { shellCommand } from "../../../backend/launcher/shell.ts";
+import { problem, renderQueueFull, serviceUnavailable } from "../../../rules/problem.ts";
+import {
+  type CommandOptions,
+  commandEnvironment,
+  PROGRAM,
+  runCommand,
+  runInTerminal,
+  startCommand,
+  writeProject,
+} from "../../support/command-line.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../../support/scripted-service.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { sharedService } from "../../support/test-service.ts";
+import { API_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";
+import { readZip } from "../../support/zip-reader.ts";
+
+const url = (await sharedService()).edge.url.origin;
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+
+async function inProject(files: Files, args: readonly string[], options: CommandOptions = {}) {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, files);
+  const run = await runCommand(folder, args, { ...options, env: { SERVICE_URL: url, ...options.env } });
+  return { folder, ...run };
+}
+
+const FOUR_PAGES = "#for page in range(1, 5) [Page #page #pagebreak(weak: true)]";
+
+describe("a document", () => {
+  it("is made of the source, what it reads, a font folder, named files and the data with every digit", async () => {
+    const image = PNG.sync.write(new PNG({ width: 1, height: 1 }));
+    const { folder, exitCode, stderr, stdout } = await inProject(
+      {
+        "letter.typ": '#import "lib/a.typ": a\n#a #data.number #image("x.png") #read("notes/" + "n.txt")',
+        "lib/a.typ": '#let a = csv("/table.csv").at(0).at(1)',
+        "table.csv": "left,right",
+        "x.png": image,
+        "notes/n.txt": "noted",
+        "private.txt": "private",
+        "data.json": '{"number": 9007199254740993}',
+      },
+      ["render", "letter.typ", "--data", "data.json", "--files", "notes", "-o", "out/letter.pdf"],
+    );
+    expect(stderr).toMatch(/^out\/letter\.pdf: [0-9.]+ KiB\n$/);
+    expect(stdout).toBe("");
+    expect(exitCode).toBe(0);
+    const { pageTexts } = await readPdf(await readFile(join(folder, "out/letter.pdf")));
+    expect(pageTexts.join("").replace(/\s+/g, " ")).toContain("right 9007199254740993");
+    expect(pageTexts.join("")).toContain("noted");
+    expect(await readdir(join(folder, "out"))).toEqual(["letter.pdf"]);
+  });
+
+  it("has the pages that were asked for", async () => {
+    const { folder, exitCode } = await inProject({ "a.typ": FOUR_PAGES }, ["render", "a.typ", "--pages", "1-3"]);
+    expect(exitCode).toBe(0);
+    expect((await readPdf(await readFile(join(folder, "a.pdf")))).pageTexts).toHaveLength(3);
+  });
+
+  it("goes to standard output, without any other text", async () => {
+    const { bytes, stderr } = await inProject({ "a.typ": "= x" }, ["render", "a.typ", "-o", "-"]);
+    expect((await readPdf(bytes)).pageTexts.join("")).toContain("x");
+    expect(stderr).toBe("");
+  });
+
+  it("goes into a pipe or a device, which stays what it is", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "= x" });
+    await execa("mkfifo", [join(folder, "pipe.pdf")]);
+    // No name in /dev itself: a command that replaces it would break the machine.
+    await symlink("/dev/null", join(folder, "null.pdf"));
+    const env = { SERVICE_URL: url };
+    const [piped, read] = await Promise.all([
+      runCommand(folder, ["render", "a.typ", "-o", "pipe.pdf"], { env }),
+      // The pipe has no writer if the command replaces it.
+      execa("timeout", ["20", "cat", join(folder, "pipe.pdf")], { encoding: "buffer", reject: false }),
+    ]);
+    expect(piped.stderr).toMatch(/^pipe\.pdf: /);
+    expect((await readPdf(Buffer.from(read.stdout))).pageTexts).toHaveLength(1);
+    expect((await lstat(join(folder, "pipe.pdf"))).isFIFO()).toBe(true);
+    expect((await runCommand(folder, ["render", "a.typ", "-o", "null.pdf"], { env })).exitCode).toBe(0);
+    expect(await readlink(join(folder, "null.pdf"))).toBe("/dev/null");
+    // Where /dev/stdout leads. What follows the document, such as the JSON, must not replace it.
+    const renderToOutput = ["render", "a.typ", "--format", "pdf", "--json", "-o", "/proc/self/fd/1"];
+    const toFile = `{ echo before; ${shellCommand(process.execPath, PROGRAM, ...renderToOutput)}; } > log`;
+    await execa("sh", ["-c", toFile], { cwd: folder, env: commandEnvironment(folder, env), extendEnv: false });
+    expect(await readFile(join(folder, "log"), "latin1")).toMatch(/^before\n%PDF-.*%%EOF\n?\{.*\}\n$/s);
+  });
+
+  it.each([
+    ["a.png", ["--ppi", "36", "--page", "2"], (bytes: Buffer) => expect(PNG.sync.read(bytes).width).toBe(298)],
+    ["a.svg", ["--page", "1"], (bytes: Buffer) => expect(bytes.toString("utf8")).toMatch(/^<svg /)],
+    ["a.zip", ["--format", "svg"], (bytes: Buffer) => expect(readZip(bytes)).toHaveLength(4)],
+  ])("has the format of %s", async (name, args, look) => {
+    const { folder, exitCode, stderr } = await inProject({ "a.typ": FOUR_PAGES }, [
+      "render",
+      "a.typ",
+      "-o",
+      name,
+      ...args,
+    ]);
+    expect(stderr).toContain(name);
+    expect(exitCode).toBe(0);
+    look(await readFile(join(folder, name)));
+  });
+
+  it("reads its data from standard input", async () => {
+    const { bytes } = await inProject({ "a.typ": "#data.a" }, ["render", "a.typ", "-d", "-", "-o", "-"], {
+      input: '{"a": "typed"}',
+    });
+    expect((await readPdf(bytes)).pageTexts.join("")).toContain("typed");
+  });
+
+  it("of a folder is sent with all files except those that the ignore files name", async () => {
+    const { folder, exitCode, stderr } = await inProject(
+      {
+        "letter/main.typ": '#read("kept.txt") #data.a #read("left" + "-out.txt")',
+        "letter/data.json": '{"a": "with data"}',
+        "letter/kept.txt": "kept",
+        "letter/left-out.txt": "x",
+        "letter/key with space.txt": "x",
+        "letter/.gitignore": "left-out.txt\n",
+        "letter/.renderignore": "key*\n",
+      },
+      ["render", "letter", "-o", "letter.pdf"],
+    );
+    expect(stderr).toContain("template_compile_failed");
+    expect(exitCode).toBe(4);
+    await writeProject(folder, { "letter/main.typ": '#read("kept.txt") #data.a' });
+    expect(
+      (await runCommand(folder, ["render", "letter", "-o", "a.pdf"], { env: { SERVICE_URL: url } })).exitCode,
+    ).toBe(0);
+    const { pageTexts } = await readPdf(await readFile(join(folder, "a.pdf")));
+    expect(pageTexts.join("")).toContain("kept with data");
+  });
+});
+
+describe("a link that leads out of the project", () => {
+  const FOLDER_OF_LINKS = {
+    "elsewhere/secret.typ": "#let secret = 1",
+    "elsewhere/secret.json": '{"id": "secret"}',
+    "project/lib/inside.typ": "#let inside = 1",
+    "project/inside.json": '{"id": "inside"}',
+  };
+  /** Links by their place in the project. */
+  const LINKS = {
+    "evil.typ": "../elsewhere/secret.typ",
+    "evil.json": "../elsewhere/secret.json",
+    "twice.typ": "evil.typ",
+    "lib/up.typ": "../../elsewhere/secret.typ",
+    folder: "../elsewhere",
+    "absolute.typ": "/etc/hostname",
+    "good.typ": "lib/inside.typ",
+    good: "lib",
+    "good.json": "inside.json",
+  };
+
+  async function runAmongLinks(source: string, args: readonly string[], files: Files = {}) {
+    const scripted = await startScriptedService(sendPdf);
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { ...FOLDER_OF_LINKS, "project/main.typ": source, ...files });
+    for (const [place, target] of Object.entries(LINKS)) await symlink(target, join(folder, "project", place));
+    const run = await runCommand(folder, args, { env: { SERVICE_URL: scripted.url } });
+    const renders = scripted.requests.filter(({ url: path }) => path === "/v1/render").length;
+    return { folder, renders, ...run };
+  }
+
+  const RENDER = ["render", "project/main.typ", "-o", "out.pdf"];
+  const EACH = ["render", "project/main.typ", "-o", "{id}.pdf", "--each"];
+
+  it.each<[string, string, readonly string[], string]>([
+    ["an import", '#import "evil.typ": secret', RENDER, "evil.typ"],
+    ["an import through a second link", '#import "twice.typ": secret', RENDER, "twice.typ"],
+    ["an import of an import", '#import "lib/a.typ": *', RENDER, "lib/up.typ"],
+    ["an import through a folder", '#import "folder/secret.typ": secret', RENDER, "folder/secret.typ"],
+    ["an absolute link", '#import "absolute.typ": secret', RENDER, "absolute.typ"],
+    ["a whole folder", '#import "evil.typ": secret', ["render", "project", "-o", "out.pdf"], "evil.typ"],
+    ["the source", "x", ["render", "project/evil.typ", "-o", "out.pdf"], "project/evil.typ"],
+    ["--files below a linked folder", "x", [...RENDER, "--files", "folder"], "folder/secret.json"],
+    ["--data", "x", [...RENDER, "--data", "project/evil.json"], "project/evil.json"],
+    [
+      "--data below a linked folder",
+      "x",
+      [...RENDER, "--data", "project/folder/secret.json"],
+      "project/folder/secret.json",
+    ],
+    ["--each", "x", [...EACH, "project/evil.json"], "project/evil.json"],
+    ["check", '#import "evil.typ": secret', ["check", "project/main.typ"], "evil.typ"],
+  ])("by %s is refused by name, and nothing is sent", async (_what, source, args, name) => {
+    const { exitCode, stderr, renders, folder } = await runAmongLinks(source, args, {
+      "project/lib/a.typ": '#import "up.typ": *',
+    });
+    expect(stderr).toBe(
+      `${name} is not sent: a link leads out of the folder of the source, ${join(folder, "project")}. Copy the file there instead.\n`,
+    );
+    expect([exitCode, renders]).toEqual([2, 0]);
+  });
+
+  it.each<[string, string, readonly string[]]>([
+    ["a link to a file", '#import "good.typ": inside', RENDER],
+    ["a link to a folder", '#import "good/inside.typ": inside', RENDER],
+    ["a link as data", "x", [...RENDER, "--data", "project/good.json"]],
+    ["data elsewhere that the caller names", "x", [...RENDER, "--data", "elsewhere/secret.json"]],
+    ["lines elsewhere that the caller names", "x", [...EACH, "elsewhere/secret.json"]],
+    ["a link that nothing names", "x", ["render", "project", "-o", "out.pdf"]],
+  ])("is not reported for %s", async (_what, source, args) => {
+    const { stderr, exitCode, renders } = await runAmongLinks(source, args);
+    expect(stderr).toMatch(/out\.pdf|1 of 1 documents rendered/);
+    expect([exitCode, renders]).toEqual([0, 1]);
+  });
+
+  it("is not reported for a link to the whole project", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "real/main.typ": '#read("a.txt")', "real/a.txt": "found", "real/data.json": "{}" });
+    await symlink("real", join(folder, "alias"));
+    await mkdir(join(folder, "alias/sub"));
+    const args = ["render", "alias", "--data", "real/data.json", "-o", "a.pdf"];
+    const { stderr, exitCode } = await runCommand(folder, args, { env: { SERVICE_URL: url } });
+    expect(stderr).toMatch(/^a\.pdf: /);
+    expect(exitCode).toBe(0);
+  });
+
+  it("is refused if data has another name for the folder", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "real/main.typ": "x", "secret.json": "{}" });
+    await symlink("real", join(folder, "alias"));
+    await symlink("../secret.json", join(folder, "real/data.json"));
+    for (const [source, data] of [
+      ["real", "alias/data.json"],
+      ["alias", "real/data.json"],
+      ["alias/main.typ", "alias/data.json"],
+    ] as const) {
+      const { stderr } = await runCommand(folder, ["render", source, "--data", data, "-o", "a.pdf"]);
+      expect(stderr).toContain(`${data} is not sent`);
+    }
+  });
+});
+
+describe("text written by others", () => {
+  const OBEYED = "\u001b[2J\u009b\u202e\u2066\u061c\u0007\r";
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not reach a terminal.
+  const ANY_OBEYED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+
+  it.each<[string, Files, readonly string[]]>([
+    ["the name of a missing file", { "a.typ": `#image("x${OBEYED}.png")` }, ["render", "a.typ"]],
+    ["the name of a source", { [`a${OBEYED}\nok.typ`]: '#image("x.png")' }, ["render", `a${OBEYED}\nok.typ`]],
+    ["a key", { "a.typ": `#read("b${OBEYED}.txt")`, [`b${OBEYED}.txt`]: "x" }, ["render", "a.typ"]],
+    [
+      "a key, for a program",
+      { "a.typ": `#read("b${OBEYED}.txt")`, [`b${OBEYED}.txt`]: "x" },
+      ["render", "a.typ", "--json"],
+    ],
+    ["data that is not JSON", { "a.typ": "x", [`d${OBEYED}.json`]: "{" }, ["render", "a.typ", "-d", `d${OBEYED}.json`]],
+    [
+      "a line of data",
+      { "a.typ": "x", "d.jsonl": `{"id": "${"\u009b\u202e\u061c"}"}` },
+      ["render", "a.typ", "--each", "d.jsonl", "-o", "{id}.pdf"],
+    ],
+    ["a panic", { "a.typ": `#panic("${OBEYED}")` }, ["check", "a.typ"]],
+    ["a diagnostic, for a program", { "a.typ": `#read("${OBEYED}")` }, ["check", "a.typ", "--json"]],
+    ["an argument", {}, ["render", "a.typ", `--x${OBEYED}`]],
+    ["a folder of init", { [`a${OBEYED}/b`]: "x" }, ["init", `a${OBEYED}`]],
+    ["a new folder of init", {}, ["init", `a${OBEYED}`]],
+  ])("reaches the terminal without control characters: %s", async (_what, files, args) => {
+    const { stdout, stderr } = await inProject(files, args);
+    expect(`${stdout}${stderr}`).toContain("\\u202e");
+    expect(`${stdout}${stderr}`).not.toMatch(ANY_OBEYED);
+  });
+
+  it("reaches the terminal without control characters: a problem of the service", async () => {
+    const detail = `x${OBEYED}\nforged: line`;
+    const scripted = await startScriptedService((response) =>
+      sendProblem(response, 422, problem("template_compile_failed", detail, {})),
+    );
+    const { stderr } = await inProject({ "a.typ": "x" }, ["render", "a.typ"], { env: { SERVICE_URL: scripted.url } });
+    expect(stderr).not.toMatch(ANY_OBEYED);
+    expect(stderr).toContain("\\u000aforged: line");
+  });
+});
+
+it.each(["a-2b,a-3b", "ua-1,ua-1", "a-2b,ua-1,a-3b"])("refuses the standards %s", async (standards) => {
+  const { exitCode, stderr } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--standards", standards]);
+  expect(stderr).toBe("--standards takes one PDF/A standard, ua-1, or both.\n");
+  expect(exitCode).toBe(2);
+});
+
+describe("the exit code is", () => {
+  const source = { "a.typ": "x", "bad.json": '{"a": 1,\n "b": }', "bad.typ": "#oops" };
+
+  it.each([
+    ["2 for an unknown option", ["render", "a.typ", "--colour"], "unknown option '--colour'"],
+    ["2 for a source that does not exist", ["render", "b.typ"], "b.typ does not exist"],
+    [
+      "2 for data that is not JSON, by line and column",
+      ["render", "a.typ", "-d", "bad.json"],
+      "bad.json:2:7 is not JSON",
+    ],
+    ["2 for an option of another format", ["render", "a.typ", "--ppi", "72"], "--ppi does not apply to pdf"],
+    ["2 for a file above the source", ["render", "a.typ", "-f", "../x"], "must be in its folder"],
+    [
+      "3 for what the rules refuse",
+      ["render", "a.typ", "--standards", "a-1b", "--pdf-version", "2.0"],
+      "Nothing was sent",
+    ],
+    ["4 for a template that does not compile", ["render", "bad.typ"], "document-rendering check bad.typ"],
+    ["7 for a service that is not running", ["render", "a.typ", "--url", UNREACHABLE_URL], "Is it running?"],
+  ])("%s", async (title, args, words) => {
+    const { exitCode, stderr, stdout } = await inProject(source, args);
+    expect(stderr).toContain(words);
+    expect(stdout).toBe("");
+    expect(exitCode).toBe(Number(title[0]));
+  });
+
+  it("3 for a token that the service rejects, and the token is not shown", async () => {
+    const env = { SERVICE_API_TOKEN: "a-wrong-token" };
+    const { exitCode, stderr } = await inProject(source, ["render", "a.typ"], { env });
+    expect(stderr).toContain("forbidden");
+    expect(stderr).toContain("--token-file");
+    expect(stderr).not.toContain("a-wrong-token");
+    expect(exitCode).toBe(3);
+  });
+
+  it("5 for a service that stays busy, after its Retry-After", async () => {
+    const busy = await startScriptedService((response) =>
+      sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" }),
+    );
+    const { exitCode, stderr } = await inProject(source, ["render", "a.typ", "--url", busy.url]);
+    expect(stderr).toContain("render_queue_full");
+    expect(busy.requests.filter(({ url: path }) => path === "/v1/render").length).toBeGreaterThan(1);
+    expect(exitCode).toBe(5);
+  });
+
+  it("0 for a service that was busy once", async () => {
+    const busy = await startScriptedService((response, count) => {
+      if (count === 1) sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });
+      else sendPdf(response);
+    });
+    expect((await inProject(source, ["render", "a.typ", "--url", busy.url])).exitCode).toBe(0);
+  });
+
+  it("6 for a service that fails", async () => {
+    const broken = await startScriptedService((response) => sendProblem(response, 503, serviceUnavailable("draining")));
+    expect((await inProject(source, ["render", "a.typ", "--url", broken.url])).exitCode).toBe(6);
+  });
+
+  it("7 for a connection that breaks in mid-document, of which no file is left", async () => {
+    const answers: ServerResponse[] = [];
+    const broken = await startScriptedService((response) => {
+      answers.push(response);
+      response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "1000" }).write("%PDF-");
+    });
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, source);
+    const running = startCommand(folder, ["render", "a.typ", "--url", broken.url]);
+    const documents = async () => (await readdir(folder)).filter((name) => name.includes("pdf"));
+    // It has begun to write the document.
+    await expect.poll(documents).toHaveLength(1);
+    for (const response of answers) response.destroy();
+    expect((await running).exitCode).toBe(7);
+    expect(await documents()).toEqual([]);
+  });
+
+  it("130 for an interruption", async () => {
+    const silent = await startScriptedService(() => {});
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, source);
+    const running = startCommand(folder, ["render", "a.typ", "--url", silent.url]);
+    await expect.poll(() => silent.requests.some(({ url: path }) => path === "/v1/render")).toBe(true);
+    running.kill("SIGINT");
+    expect((await running).exitCode).toBe(130);
+  });
+});
+
+describe("--json", () => {
+  it("reports a document on standard output", async () => {
+    const { stdout, stderr, folder } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--json"]);
+    const { size } = await stat(join(folder, "a.pdf"));
+    expect(JSON.parse(stdout)).toMatchObject({
+      outcome: "rendered",
+      file: "a.pdf",
+      bytes: size,
+      contentType: "application/pdf",
+      requestId: expect.any(String),
+    });
+    expect(stderr).toBe("");
+  });
+
+  it("reports a problem as the service sent it", async () => {
+    const { stdout } = await inProject({ "a.typ": "#oops" }, ["render", "a.typ", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      outcome: "problem",
+      exitCode: 4,
+      checkedLocally: false,
+      problem: { code: "template_compile_failed", status: 422, origin: "template" },
+    });
+  });
+
+  it("reports on standard error if the document goes to standard output", async () => {
+    const { stderr, stdout } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--json", "-o", "-"]);
+    expect(JSON.parse(stderr)).toMatchObject({ outcome: "rendered", file: "-" });
+    expect(stdout).toMatch(/^%PDF-/);
+  });
+
+  it("reports a command that cannot begin", async () => {
+    const { stdout } = await inProject({}, ["render", "a.typ", "--json"]);
+    expect(JSON.parse(stdout)).toEqual({ outcome: "failed", exitCode: 2, message: "a.typ does not exist." });
+  });
+});
+
+it("fetches the constraints once and asks by their entity tag from then on", async () => {
+  const scripted = await startScriptedService(sendPdf);
+  const { folder } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--url", scripted.url]);
+  await runCommand(folder, ["render", "a.typ", "--url", scripted.url]);
+  const tags = scripted.requests
+    .filter(({ url: path }) => path === "/v1/constraints")
+    .map(({ headers }) => headers["if-none-match"]);
+  expect(tags).toEqual([undefined, '"of-a-test"']);
+});
+
+it.each([
+  ["--standards ua-1 --pdf-version 1.7", "--standards ua-1 --pdf-version 1.7"],
+  ["--page 9 --ppi 96 --output a.PNG", "--format png --page 9 --ppi 96"],
+  ["--format svg --pages 9 --archive --output a.zip", "--format svg --pages 9 --archive"],
+])("a document that cannot be made by %s is explained by a check of the same output: %s", async (given, options) => {
+  const args = ["render", "a.typ", ...given.split(" ")];
+  const { exitCode, stderr } = await inProject({ "a.typ": "x" }, args);
+  expect(exitCode).toBe(4);
+  expect(stderr).toContain(`To see the error: document-rendering check a.typ ${options}\n`);
+});
+
+it("takes the token from a file", async () => {
+  const { exitCode } = await inProject(
+    { "a.typ": "x", token: `${API_TOKEN}\n` },
+    ["render", "a.typ", "--token-file", "token"],
+    {
+      env: { SERVICE_API_TOKEN: "" },
+    },
+  );
+  expect(exitCode).toBe(0);
+});
+
+it("does not give the token of a checkout to another service", async () => {
+  const { exitCode, stderr } = await inProject(
+    { "a.typ": "x", ".local/api-token": "token-of-the-checkout" },
+    ["render", "a.typ", "--url", "http://render.example"],
+    { env: { SERVICE_API_TOKEN: "" } },
+  );
+  expect(stderr).toBe(
+    "There is no token for http://render.example: set SERVICE_API_TOKEN, or pass a file with --token-file.\n",
+  );
+  expect(exitCode).toBe(2);
+});
+
+it("says where the token of a service on this machine is, if it is called from elsewhere", async () => {
+  const { stderr } = await inProject({ "a.typ": "x" }, ["render", "a.typ"], { env: { SERVICE_API_TOKEN: "" } });
+  expect(stderr).toContain("`npm start` keeps its own in the file .local/api-token of its checkout.");
+});
+
+it("names a file whose name cannot be a key, and says what to do", async () => {
+  const { exitCode, stderr } = await inProject({ "a.typ": '#read("a b.txt")', "a b.txt": "x" }, ["render", "a.typ"]);
+  expect(stderr).toContain("invalid_template_path");
+  expect(stderr).toContain("a b.txt");
+  expect(stderr).toContain("Rename the file");
+  expect(exitCode).toBe(3);
+});
+
+describe("in a terminal", () => {
+  it("shows progress, but not in a pipe", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "x" });
+    const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], null, { SERVICE_URL: url });
+    expect(screen).toContain("Rendering a.typ");
+    expect(screen).toContain("a.pdf: ");
+    expect(exitCode).toBe(0);
+    const piped = await runCommand(folder, ["render", "a.typ"], { env: { SERVICE_URL: url } });
+    expect(piped.stderr).not.toContain("Rendering");
+  });
+
+  it("offers to check a template that does not compile, and shows the error", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": `${"\n".repeat(11)}#oops` });
+    const { screen, exitCode } = await runInTerminal(
+      folder,
+      ["render", "a.typ"],
+      { after: "[Y/n]", keys: "y\r" },
+      { SERVICE_URL: url },
+    );
+    expect(screen).toContain("Compile it on this machine to see the error? [Y/n]");
+    expect(screen).toContain("a.typ:12:1");
+    expect(exitCode).toBe(4);
+  });
+
+  it.each([
+    ["n", "n\r"],
+    ["Ctrl+C", "\u0003"],
+    ["Ctrl+D", "\u0004"],
+  ])("takes %s for no, and checks nothing", async (_what, keys) => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "#oops" });
+    const typing = { after: "[Y/n]", keys };
+    const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], typing, { SERVICE_URL: url });
+    expect(screen).not.toContain("unknown variable");
+    expect(screen).toContain("To see the error: document-rendering check a.typ");
+    expect(exitCode).toBe(4);
+  });
+});

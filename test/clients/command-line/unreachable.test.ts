@@ -1,0 +1,334 @@
+/** What the command says when it does not get an answer of the service, and what --verbose says of one that it gets. */
+import { cp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer, request as httpRequest, type Server } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import { createServer, type Socket } from "node:net";
+import { dirname, join } from "node:path";
+import { execa } from "execa";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { problem, renderQueueFull } from "../../../rules/problem.ts";
+import { makeCertificate } from "../../support/certificate.ts";
+import { type CommandOptions, PROGRAM, runCommand, writeProject } from "../../support/command-line.ts";
+import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
+import { endless } from "../../support/scripted-answers.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../../support/scripted-service.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { UNREACHABLE_URL } from "../../support/tokens.ts";
+
+async function render(url: string, options: CommandOptions = {}, ...args: string[]) {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "a.typ": "x", "token.txt": "token-of-the-file\n" });
+  return runCommand(folder, ["render", "a.typ", "--url", url, ...args], options);
+}
+
+async function listen(server: Server): Promise<URL> {
+  const url = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
+  return url;
+}
+
+/** A server that answers each connection with a text that is not HTTP, or with nothing. */
+async function listenRaw(answer: string | null): Promise<URL> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    if (answer !== null) socket.end(answer);
+  });
+  const url = await listenOnLoopback(server);
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return url;
+}
+
+async function listenByTls(fromDays: number, toDays: number, name: string, issuer?: string): Promise<string> {
+  const certificate = makeCertificate({ fromDays, toDays }, [name], issuer);
+  const server = createHttpsServer(certificate, (_, response) => response.end());
+  const { port } = await listenOnLoopback(server);
+  onTestFinished(() => closeServer(server));
+  return `https://localhost:${port}`;
+}
+
+describe("a service that cannot be reached: exit code 7, one cause and what to do about it", () => {
+  it.each<[string, () => Promise<string>, RegExp]>([
+    [
+      "the host name",
+      async () => "http://no-such-host.invalid",
+      /The host name no-such-host\.invalid was not found\. Check its spelling/,
+    ],
+    [
+      "nothing listens",
+      async () => UNREACHABLE_URL,
+      /The connection to 127\.0\.0\.1:[0-9]+ was refused: nothing listens there\. Is it running\?/,
+    ],
+    [
+      "an unknown authority",
+      () => listenByTls(-1, 1, "localhost", "Nobody"),
+      /is not trusted \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)\. .*set NODE_EXTRA_CA_CERTS/,
+    ],
+    [
+      "a self-signed certificate",
+      () => listenByTls(-1, 1, "localhost"),
+      /is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. .*set NODE_EXTRA_CA_CERTS/,
+    ],
+    [
+      "no TLS",
+      async () => `https://${(await listen(createHttpServer())).host}`,
+      /does not speak TLS \(ERR_SSL_WRONG_VERSION_NUMBER\).*http:\/\//,
+    ],
+    ["another protocol", async () => (await listenRaw("SSH-2.0-OpenSSH_9\r\n")).origin, /does not speak HTTP/],
+    [
+      "another program",
+      async () => (await listen(createHttpServer((_, response) => response.end("<html>")))).origin,
+      /Something else answers there: check the URL/,
+    ],
+    [
+      "another program that never stops answering",
+      async () => (await listen(createHttpServer((request, response) => endless(response, request)))).origin,
+      /Something else answers there: check the URL/,
+    ],
+    [
+      "a port that fetch does not use",
+      async () => "http://127.0.0.1:1",
+      /Node itself refuses to connect to 127\.0\.0\.1:1: port 1 is reserved for another protocol\./,
+    ],
+    [
+      "a port of TLS without it",
+      async () => (await listenByTls(-1, 1, "localhost")).replace("https", "http"),
+      /closed the connection before it answered/,
+    ],
+  ])("%s", async (_what, start, words) => {
+    const { stderr, exitCode } = await render(await start());
+    expect(stderr).toMatch(words);
+    expect(stderr.trim().split("\n")).toHaveLength(1);
+    expect(exitCode).toBe(7);
+  });
+
+  it.each([
+    ["has expired", -3, -1, /has expired \(CERT_HAS_EXPIRED\)/, "localhost"],
+    [
+      "is for another name",
+      -1,
+      1,
+      /is for a name other than localhost \(ERR_TLS_CERT_ALTNAME_INVALID\)/,
+      "other.example",
+    ],
+  ])("a trusted certificate that %s", async (_what, fromDays, toDays, words, name) => {
+    const certificate = makeCertificate({ fromDays, toDays }, [name]);
+    const server = createHttpsServer(certificate, (_, response) => response.end());
+    const { port } = await listenOnLoopback(server);
+    onTestFinished(() => closeServer(server));
+    const folder = await makeTemporaryFolder("authority-");
+    await writeProject(folder, { "ca.pem": certificate.cert });
+    const env = { NODE_EXTRA_CA_CERTS: join(folder, "ca.pem") };
+    expect((await render(`https://localhost:${port}`, { env })).stderr).toMatch(words);
+  });
+
+  it("an answer that takes longer than --timeout, all tries included", async () => {
+    const { origin } = await listenRaw(null);
+    const { stderr, exitCode } = await render(origin, {}, "--timeout", "1");
+    expect(stderr).toBe("The document did not arrive within 1 s (--timeout).\n");
+    expect(exitCode).toBe(7);
+  });
+
+  it("a --timeout that ends the tries, with the reason of the last one", async () => {
+    const refused = await render(UNREACHABLE_URL, {}, "--timeout", "3");
+    expect(refused.stderr).toMatch(
+      /^The document did not arrive within 3 s \(--timeout\)\. .* was refused: nothing listens/,
+    );
+    expect(refused.exitCode).toBe(7);
+    const service = await startScriptedService((response) =>
+      sendProblem(response, 429, renderQueueFull("slots_busy", 30), { "Retry-After": "30" }),
+    );
+    const busy = await render(service.url, {}, "--timeout", "3");
+    expect(busy.stderr).toMatch(/^The document did not arrive within 3 s \(--timeout\)\. render_queue_full: /);
+  });
+
+  it.each(["0.0001", "1.0011"])("a --timeout that is a fraction: %s", async (value) => {
+    const { origin } = await listenRaw(null);
+    const { stderr, exitCode } = await render(origin, {}, "--timeout", value);
+    expect(stderr).toBe(`The document did not arrive within ${value} s (--timeout).\n`);
+    expect(exitCode).toBe(7);
+  });
+
+  it.each(["0", "-1", "x", "3601"])("a --timeout of %s is refused", async (value) => {
+    expect((await render("http://127.0.0.1:1", {}, `--timeout=${value}`)).exitCode).toBe(2);
+  });
+});
+
+describe("a proxy of the environment", () => {
+  /** A proxy that passes all requests on to one service, whatever their host. */
+  async function startProxy(service: string) {
+    const asked: string[] = [];
+    const server = createHttpServer((request, response) => {
+      asked.push(request.url ?? "");
+      const { pathname } = new URL(request.url ?? "");
+      const { method, headers } = request;
+      request.pipe(
+        httpRequest(new URL(pathname, service), { method, headers }, (answer) => {
+          response.writeHead(answer.statusCode ?? 500, answer.headers);
+          answer.pipe(response);
+        }),
+      );
+    });
+    server.on("connect", (request, socket: Socket) => {
+      asked.push(request.url ?? "");
+      socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+    });
+    const url = await listen(server);
+    return { url: url.href, asked };
+  }
+
+  it.each(["HTTP_PROXY", "http_proxy"])("%s is used", async (variable) => {
+    const service = await startScriptedService(sendPdf);
+    const proxy = await startProxy(service.url);
+    const { stderr } = await render("http://render.example", { env: { [variable]: proxy.url } });
+    expect(stderr).toMatch(/^a\.pdf: /);
+    expect(proxy.asked).toContain("http://render.example/v1/constraints");
+    expect(proxy.asked).toContain("http://render.example/v1/render");
+  });
+
+  it("is not used for the hosts of NO_PROXY", async () => {
+    const service = await startScriptedService(sendPdf);
+    const proxy = await startProxy(service.url);
+    const env = { HTTP_PROXY: proxy.url, NO_PROXY: "localhost, 127.0.0.1" };
+    expect((await render(service.url, { env })).exitCode).toBe(0);
+    expect(proxy.asked).toEqual([]);
+  });
+
+  it("is named, without its password, when it rejects requests or cannot be reached", async () => {
+    const proxy = new URL((await startProxy("http://127.0.0.1:1")).url);
+    proxy.username = "user";
+    proxy.password = "secret";
+    const refused = await render("https://render.example", { env: { HTTPS_PROXY: proxy.href } });
+    expect(refused.stderr).toMatch(/The proxy did not let the request through \(.*403.*\)\. The request went to/);
+    expect(refused.stderr).toContain(`The request went to the proxy ${proxy.origin} of HTTPS_PROXY`);
+    expect(refused.stderr).not.toContain("secret");
+    expect(refused.exitCode).toBe(7);
+  });
+
+  it("that is not a URL is refused", async () => {
+    const { stderr, exitCode } = await render("http://render.example", { env: { HTTP_PROXY: "no url" } });
+    expect(stderr).toMatch(/^HTTP_PROXY or HTTPS_PROXY is not the URL of a proxy/);
+    expect(exitCode).toBe(2);
+  });
+});
+
+describe("a token that is refused", () => {
+  it.each<[string, Record<string, string>, string[], string]>([
+    ["the variable", { SERVICE_API_TOKEN: "token-of-the-variable" }, [], "the variable SERVICE_API_TOKEN"],
+    ["the option", {}, ["--token-file", "token.txt"], "the file token.txt (--token-file)"],
+  ])("is reported as that of %s, and not shown", async (_what, env, args, origin) => {
+    const service = await startScriptedService((response) =>
+      sendProblem(response, 403, problem("forbidden", "No.", {})),
+    );
+    const { stderr, exitCode } = await render(service.url, { env }, ...args);
+    expect(stderr).toContain(`The token came from ${origin}.`);
+    expect(stderr).not.toContain("token-of");
+    expect(exitCode).toBe(3);
+  });
+
+  /** A checkout with the program as `npm run build:cli` puts it there. */
+  async function makeCheckout(): Promise<{ readonly checkout: string; readonly program: string }> {
+    const checkout = await makeTemporaryFolder("checkout-");
+    await cp(dirname(PROGRAM), join(checkout, "dist/cli"), { recursive: true });
+    await mkdir(join(checkout, ".local"));
+    return { checkout, program: join(checkout, "dist/cli/main.js") };
+  }
+
+  async function renderFrom(program: string, files: Readonly<Record<string, string>> = {}) {
+    const service = await startScriptedService((response) =>
+      sendProblem(response, 403, problem("forbidden", "No.", {})),
+    );
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "x", ...files });
+    const options = { env: { SERVICE_API_TOKEN: "" }, program };
+    const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ", "--url", service.url], options);
+    return { stderr, exitCode, sent: service.requests.map(({ headers }) => headers["x-service-api-token"]) };
+  }
+
+  it("is that of the checkout that the program is in", async () => {
+    const { checkout, program } = await makeCheckout();
+    await writeFile(join(checkout, ".local/api-token"), "token-of-the-checkout\n");
+    const { stderr, sent } = await renderFrom(program);
+    expect(stderr).toContain(`The token came from the file ${join(checkout, ".local/api-token")} of the checkout.`);
+    expect(new Set(sent)).toEqual(new Set(["token-of-the-checkout"]));
+  });
+
+  it("is not that of the folder in which somebody works, nor of one above the program", async () => {
+    const { checkout, program } = await makeCheckout();
+    await writeFile(join(checkout, "dist/api-token"), "another-token");
+    await mkdir(join(checkout, "dist/.local"));
+    await writeFile(join(checkout, "dist/.local/api-token"), "another-token");
+    const { stderr, sent } = await renderFrom(program, { ".local/api-token": "token-of-a-stranger" });
+    expect(stderr).toContain("There is no token for");
+    expect(sent).toEqual([]);
+  });
+
+  const LINKED = "it is a symbolic link";
+  it.each<[what: string, make: (folder: string, secret: string) => Promise<unknown>, why: string]>([
+    ["a link to a secret", (folder, secret) => symlink(secret, join(folder, "api-token")), LINKED],
+    ["a link to a device", (folder) => symlink("/dev/zero", join(folder, "api-token")), LINKED],
+    [
+      "in a linked folder",
+      async (folder, secret) => {
+        await rm(folder, { recursive: true });
+        await symlink(dirname(secret), folder);
+      },
+      LINKED,
+    ],
+    ["a pipe", (folder) => execa("mkfifo", [join(folder, "api-token")]), "it is not a regular file"],
+    ["a folder", (folder) => mkdir(join(folder, "api-token")), "it is not a regular file"],
+    ["large", (folder) => writeFile(join(folder, "api-token"), "x".repeat(4097)), "it has more than 4096 bytes"],
+    ["no token", (folder) => writeFile(join(folder, "api-token"), "schlüssel"), "it holds no token"],
+  ])("is not read from what `npm start` has not written: %s", async (_what, make, why) => {
+    const { checkout, program } = await makeCheckout();
+    const other = await makeTemporaryFolder("secret-");
+    await writeFile(join(other, "api-token"), "secret-of-another-program");
+    await make(join(checkout, ".local"), join(other, "api-token"));
+    const { stderr, exitCode, sent } = await renderFrom(program);
+    expect(stderr).toContain(`${join(checkout, ".local/api-token")} is not used: ${why}.`);
+    expect(stderr).not.toContain("secret-of-another-program");
+    expect(exitCode).toBe(2);
+    expect(sent).toEqual([]);
+  });
+
+  it("is not the beginning of a long file that the option names", async () => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, { "a.typ": "x", long: "x".repeat(4097) });
+    const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ", "--token-file", "long"]);
+    expect(stderr).toBe("The token file long is not used: it has more than 4096 bytes.\n");
+    expect(exitCode).toBe(2);
+  });
+
+  it("is refused before anything is sent if no header can hold it", async () => {
+    const { stderr, exitCode } = await render("http://127.0.0.1:1", { env: { SERVICE_API_TOKEN: "schlüssel" } });
+    expect(stderr).toBe("The token of the variable SERVICE_API_TOKEN must be one line of visible ASCII.\n");
+    expect(exitCode).toBe(2);
+  });
+});
+
+it("--verbose prints for each request the attempt, its id and the servers on its way, and where the token came from", async () => {
+  const service = await startScriptedService((response, count) => {
+    if (count === 1) return sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });
+    response.setHeader("X-Request-Id", "an-id");
+    response.setHeader("Server-Timing", "receive;dur=1.5");
+    response.setHeader("Via", "1.1 gateway");
+    return sendPdf(response);
+  });
+  const { stderr, exitCode } = await render(service.url, {}, "--verbose");
+  const lines = stderr.split("\n");
+  expect(lines[0]).toMatch(
+    /^document-rendering .* on Node .*: http:.*, with the token of the variable SERVICE_API_TOKEN$/,
+  );
+  expect(lines[1]).toMatch(/^try 1, GET http:.*\/v1\/constraints: 200 after [0-9]+ ms/);
+  expect(lines[2]).toMatch(
+    /^try 1, POST http:.*\/v1\/render with [0-9]+ bytes: 429 after [0-9]+ ms; .*Retry-After: 1$/,
+  );
+  expect(lines[3]).toMatch(
+    /^try 2, POST .*: 200 after [0-9]+ ms; request id an-id; Server-Timing: receive;dur=1\.5; Via: 1\.1 gateway$/,
+  );
+  expect(exitCode).toBe(0);
+});

@@ -1,0 +1,397 @@
+/** What `render` sends, and what it says about it: never its own documents, and every name and size that is wrong at once. */
+import { chmod, cp, readFile, rename, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { execa } from "execa";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
+import { problem } from "../../../rules/problem.ts";
+import { commandEnvironment, PROGRAM, runCommand, startCommand, writeProject } from "../../support/command-line.ts";
+import { type ScriptedService, sendPdf, sendProblem, startScriptedService } from "../../support/scripted-service.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+
+async function begin(files: Files, answer: Parameters<typeof startScriptedService>[0] = sendPdf) {
+  const service = await startScriptedService(answer);
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, files);
+  const run = (...args: string[]) => runCommand(folder, args, { env: { SERVICE_URL: service.url } });
+  return { service, folder, run };
+}
+
+const sentFiles = ({ bodies }: ScriptedService) => bodies.map(({ files }) => Object.keys(files));
+
+/** Of another content each time, as real documents are, which hold the time. */
+function sendNumberedPdf(response: Parameters<typeof sendPdf>[0], count: number): void {
+  response.writeHead(200, { "Content-Type": "application/pdf" }).end(`%PDF-1.7 ${count}`);
+}
+
+describe("a folder does not send what the command wrote there", () => {
+  const LETTER = { "letter/main.typ": "x", "letter/note.txt": "note" };
+
+  it("by default, by --output, by --each or by check, in any later run, wherever the folder has been moved", async () => {
+    const { service, folder, run } = await begin(
+      { ...LETTER, "letter/people.jsonl": '{"id":"a"}\n{"id":"b"}\n', "letter/.renderignore": "*.jsonl" },
+      sendNumberedPdf,
+    );
+    const inside = (...args: string[]) =>
+      runCommand(join(folder, "letter"), args, {
+        env: { SERVICE_URL: service.url, XDG_CACHE_HOME: join(folder, ".cache") },
+      });
+    await inside("render", ".");
+    await run("render", "letter", "-o", "letter/one.pdf");
+    await run("render", "letter", "-o", "letter/deep/two.png");
+    await run("render", "letter", "--each", "letter/people.jsonl", "-o", "letter/out/{id}.pdf");
+    await run("check", "letter", "-o", "letter/checked.png");
+    await rename(join(folder, "letter"), join(folder, "post"));
+    const moved = await run("render", "post");
+    expect(moved.stderr).toContain(
+      "note: Not sent, because render or check wrote a file of the same content: checked.png, deep/two.png",
+    );
+    await cp(join(folder, "post/one.pdf"), join(folder, "post/copy of one.pdf"));
+    expect((await run("render", "post")).exitCode).toBe(0);
+    expect(new Set(sentFiles(service).map(String))).toEqual(new Set(["note.txt"]));
+    expect(service.bodies).toHaveLength(7);
+  });
+
+  it("through standard output", async () => {
+    const { service, folder, run } = await begin(LETTER, sendNumberedPdf);
+    const { bytes } = await run("render", "letter", "-o", "-");
+    await writeProject(folder, { "letter/by-the-shell.pdf": bytes });
+    expect((await run("render", "letter")).stderr).toContain("by-the-shell.pdf");
+    expect(sentFiles(service)).toEqual([["note.txt"], ["note.txt"]]);
+  });
+
+  it("even if it is more than any service accepts and the folder has been moved", async () => {
+    const { service, folder, run } = await begin(LETTER, (response) =>
+      response.writeHead(200, { "Content-Type": "application/pdf" }).end(Buffer.alloc(40 * 1024 ** 2, "%PDF-")),
+    );
+    await run("render", "letter", "-o", "letter/one.pdf");
+    await run("render", "letter", "-o", "letter/two.pdf");
+    await rename(join(folder, "letter"), join(folder, "post"));
+    expect((await run("render", "post", "-o", "three.pdf")).exitCode).toBe(0);
+    expect(sentFiles(service)).toEqual([["note.txt"], ["note.txt"], ["note.txt"]]);
+  });
+
+  it("even after a run that was killed", async () => {
+    let isAnswering = true;
+    const { service, folder, run } = await begin(LETTER, (response, count) => {
+      if (isAnswering) sendNumberedPdf(response, count);
+      else response.writeHead(200, { "Content-Type": "application/pdf" }).write("%PDF-1.7");
+    });
+    await run("render", "letter", "-o", "letter/a.pdf");
+    isAnswering = false;
+    const running = startCommand(folder, ["render", "letter", "-o", "letter/b.pdf"], {
+      env: { SERVICE_URL: service.url },
+    });
+    await expect.poll(() => service.bodies.length).toBe(2);
+    running.kill("SIGKILL");
+    await running;
+    isAnswering = true;
+    await run("render", "letter", "-o", "c.pdf");
+    expect(sentFiles(service)).toEqual([["note.txt"], ["note.txt"], ["note.txt"]]);
+  });
+
+  it("but sends a file that the user has put in its place, and says so", async () => {
+    const { service, folder, run } = await begin(LETTER);
+    await run("render", "letter", "-o", "letter/a.pdf");
+    await writeProject(folder, { "letter/a.pdf": "%PDF-1.4 my own" });
+    const { stderr } = await run("render", "letter");
+    expect(stderr).toContain("note: Sent, because it has changed since render or check wrote it: a.pdf.");
+    expect(sentFiles(service)[1]).toEqual(["a.pdf", "note.txt"]);
+  });
+
+  it("but sends what --files or the source names", async () => {
+    const { service, folder, run } = await begin(LETTER);
+    await run("render", "letter", "-o", "letter/a.pdf");
+    await run("render", "letter", "--files", "a.pdf");
+    await run("render", "letter", "--files", ".");
+    await writeProject(folder, { "letter/main.typ": '#image("a.pdf")' });
+    const { stderr } = await run("render", "letter");
+    expect(stderr).toContain("Sent, although render or check wrote it, because the source names it: a.pdf.");
+    expect(sentFiles(service).slice(1)).toEqual([["a.pdf", "note.txt"], ["note.txt"], ["a.pdf", "note.txt"]]);
+  });
+
+  it("and names files that look like earlier output if its record of them is gone", async () => {
+    const { folder, run } = await begin(LETTER);
+    await writeProject(folder, {
+      "letter/old.pdf": "%PDF-1.7\n/Creator (Typst 0.15.1)",
+      "letter/page.svg": '<svg class="typst-doc" viewBox="0 0 1 1"></svg>',
+      "letter/own.svg": "<svg></svg>",
+    });
+    const { stderr } = await run("render", "letter");
+    expect(stderr).toContain("note: Sent, although it looks like an earlier output: old.pdf, page.svg.");
+  });
+});
+
+it("a document is named after the folder or the source that it is made from", async () => {
+  const { folder, run } = await begin({ "letter/main.typ": "x", "other.typ": "x" });
+  expect((await run("render", "letter/")).stderr).toMatch(/^letter\.pdf: /);
+  expect((await run("render", "other.typ", "--format", "svg", "--archive")).stderr).toMatch(/^other\.zip: /);
+  expect(await readFile(join(folder, "letter.pdf"), "utf8")).toBe("%PDF-");
+});
+
+describe("data.json", () => {
+  it.each(["letter", "letter/main.typ"])("is the data of %s", async (source) => {
+    const { service, run } = await begin({ "letter/main.typ": "#data", "letter/data.json": '{"a": 1}' });
+    await run("render", source);
+    expect(service.bodies).toMatchObject([{ data: { a: 1 }, files: {} }]);
+  });
+
+  it("beside a source other than main.typ that reads data is not used, and a note says so", async () => {
+    const { service, run } = await begin({ "post/a.typ": "#data.a", "post/data.json": "{}", "post/b.typ": "x" });
+    const { stderr } = await run("render", "post/a.typ");
+    expect(stderr).toContain("note: post/data.json is not used, because the source is not main.typ: to use it, add");
+    expect((await run("render", "post/b.typ")).stderr).not.toContain("note");
+    expect((await run("render", "post/a.typ", "--data", "post/data.json")).stderr).not.toContain("note");
+    expect(service.bodies.map(({ data }) => data)).toEqual([undefined, undefined, {}]);
+  });
+});
+
+describe("a byte order mark", () => {
+  it("of source and data is named and not sent", async () => {
+    const { service, run } = await begin({ "main.typ": "\ufeff= x", "data.json": '\ufeff{"a": 1}' });
+    const { stderr } = await run("render", "main.typ");
+    expect(stderr).toContain("note: main.typ begins with a byte order mark, which is not sent.");
+    expect(stderr).toContain("note: data.json begins with a byte order mark, which is not sent.");
+    expect(service.bodies).toMatchObject([{ source: "= x", data: { a: 1 } }]);
+  });
+
+  it("of other files is named, except in Typst files, where it does no harm", async () => {
+    const { run } = await begin({
+      "post/main.typ": "x",
+      "post/a.csv": "\ufeffa,b",
+      "post/b.json": "\ufeff{}",
+      "post/c.typ": "\ufeffx",
+    });
+    const { stderr } = await run("render", "post");
+    expect(stderr).toContain("note: Sent with a byte order mark, which Typst reads as text: a.csv, b.json. Save");
+  });
+
+  it("of UTF-16 is reported as the mistake", async () => {
+    const { run } = await begin({
+      "a.typ": Buffer.from("\ufeff= x", "utf16le"),
+      "b.typ": "x",
+      "d.json": Buffer.from("\ufeff{}", "utf16le"),
+    });
+    expect((await run("render", "a.typ")).stderr).toBe(
+      "a.typ begins with the byte order mark of UTF-16: save it as UTF-8.\n",
+    );
+    expect((await run("render", "b.typ", "-d", "d.json")).stderr).toContain("d.json begins with the byte order mark");
+  });
+});
+
+describe("links within the folder", () => {
+  const FILES = { "a/main.typ": '#let n = "b"\n#read(n + ".txt")', "a/sub/real.txt": "B", "secret.txt": "x" };
+  const LINKS = { "a/b.txt": "sub/real.txt", "a/out.txt": "../secret.txt", "a/gone.txt": "nothing", "a/folder": "sub" };
+
+  async function amongLinks() {
+    const begun = await begin(FILES);
+    for (const [place, target] of Object.entries(LINKS)) await symlink(target, join(begun.folder, place));
+    return begun;
+  }
+
+  it("are sent as the files that they lead to, and those that lead out are not", async () => {
+    const { service, run } = await amongLinks();
+    expect((await run("render", "a")).exitCode).toBe(0);
+    expect((await run("render", "a/main.typ", "--files", "b.txt")).exitCode).toBe(0);
+    expect((await run("render", "a/main.typ", "--files", "*.txt")).exitCode).toBe(0);
+    expect(sentFiles(service)).toEqual([["b.txt", "sub/real.txt"], ["b.txt"], ["b.txt"]]);
+  });
+
+  it.each([
+    ["out.txt", /^out\.txt is not sent: a link leads out of the folder/],
+    ["gone.txt", /^gone\.txt does not exist\./],
+  ])("that --files names are refused with the reason: %s", async (name, words) => {
+    const { run } = await amongLinks();
+    const { stderr, exitCode } = await run("render", "a/main.typ", "--files", name);
+    expect(stderr).toMatch(words);
+    expect(exitCode).toBe(2);
+  });
+});
+
+describe("a folder that may not be read", () => {
+  /** Runs as a user whom rights of files bind. The superuser is one without its capabilities. */
+  async function runBound(folder: string, args: readonly string[]) {
+    const unbind = process.getuid?.() === 0 ? ["setpriv", "--bounding-set=-all"] : [];
+    const [file = "", ...rest] = [...unbind, process.execPath, PROGRAM, ...args];
+    return execa(file, rest, { cwd: folder, env: commandEnvironment(folder), extendEnv: false, reject: false });
+  }
+
+  async function withClosedFolder() {
+    const { folder } = await begin({ "a/main.typ": "x", "a/closed/b.txt": "b", "a/c/d.txt": "d" });
+    await chmod(join(folder, "a/closed"), 0o000);
+    onTestFinished(() => chmod(join(folder, "a/closed"), 0o700));
+    return folder;
+  }
+
+  it("does not concern a source beside it, nor files elsewhere", async () => {
+    const folder = await withClosedFolder();
+    const { stdout, stderr } = await runBound(folder, ["render", "a/main.typ", "--files", "c", "--dry-run"]);
+    expect([stderr, stdout]).toEqual(["", expect.stringContaining("c/d.txt")]);
+  });
+
+  it("is named if it is sent with its parent", async () => {
+    const folder = await withClosedFolder();
+    const { stderr, exitCode } = await runBound(folder, ["render", "a", "--dry-run"]);
+    expect(stderr).toMatch(/^closed cannot be read \(EACCES: permission denied/);
+    expect(exitCode).toBe(2);
+  });
+});
+
+describe("--dry-run", () => {
+  const FILES = { "letter/main.typ": "= x", "letter/data.json": "{}", "letter/a.bin": new Uint8Array([0, 255]) };
+
+  it("lists path, size and encoding of what would be sent, and sends nothing", async () => {
+    const { service, run } = await begin(FILES);
+    const { stdout, exitCode } = await run("render", "letter", "--pages", "1", "--dry-run");
+    expect(stdout).toMatch(/source {2}text +3 bytes {2}letter\/main\.typ/);
+    expect(stdout).toMatch(/data +json +2 bytes {2}letter\/data\.json/);
+    expect(stdout).toMatch(/file +base64 +2 bytes {2}a\.bin/);
+    expect(stdout).toMatch(/Body: [0-9]+ bytes\nOutput: \{"format":"pdf","pages":"1"\}, to letter\.pdf\n/);
+    expect(service.requests).toHaveLength(0);
+    expect(exitCode).toBe(0);
+  });
+
+  it("shows the exact size of the body that is sent later, and needs no token", async () => {
+    const { service, folder, run } = await begin(FILES);
+    const options = { env: { SERVICE_URL: service.url, SERVICE_API_TOKEN: "" } };
+    const planned = JSON.parse((await runCommand(folder, ["render", "letter", "--dry-run", "--json"], options)).stdout);
+    await run("render", "letter");
+    const sent = service.requests.find(({ url }) => url === "/v1/render");
+    expect(planned).toMatchObject({ outcome: "planned", file: "letter.pdf", leftOut: [] });
+    expect(String(planned.bodyBytes)).toBe(sent?.headers["content-length"]);
+  });
+
+  it("shows the first document of --each, and how many more there are", async () => {
+    const { service, run } = await begin({ "a.typ": "x", "p.jsonl": '{"id":1}\n{"id":2}\n' });
+    const { stdout } = await run("render", "a.typ", "--each", "p.jsonl", "-o", "{id}.pdf", "--dry-run");
+    expect(stdout).toContain("to 1.pdf, and 1 more document\n");
+    expect(service.requests).toHaveLength(0);
+  });
+});
+
+describe("a request that is too large", () => {
+  const sized = (names: readonly string[], bytes: number): Files =>
+    Object.fromEntries(names.map((name, index) => [`big/${name}`, "x".repeat(bytes - index)]));
+  const NAMES = ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "f.txt"];
+  const SIX = { "big/main.typ": "x", ...sized(NAMES, 1000) };
+
+  const FIVE_LARGEST =
+    /The 5 largest of its 7 files:\n {4}a\.txt: 1000 bytes.*\n {4}b\.txt: .*\n {4}c\.txt: .*\n {4}d\.txt: .*\n {4}e\.txt: .*\n/;
+
+  it("is named with its size, the limit and the five largest files when the service answers 413", async () => {
+    const { run } = await begin(SIX, (response) =>
+      sendProblem(response, 413, problem("request_too_large", "Too large.", { limit: 2048 })),
+    );
+    const { stderr, exitCode } = await run("render", "big");
+    expect(stderr).toMatch(
+      /The request has 6\.[0-9] KiB \(6,[0-9]{3} bytes\); the limit is 2\.0 KiB \(2,048 bytes\)\./,
+    );
+    expect(stderr).toMatch(FIVE_LARGEST);
+    expect(exitCode).toBe(3);
+  });
+
+  it("is named in the same way when a server in front of the service answers 413", async () => {
+    const { run } = await begin(SIX, (response) => response.writeHead(413).end("too large"));
+    const { stderr, exitCode } = await run("render", "big");
+    expect(stderr).toContain("a server in front of the service answered 413");
+    expect(stderr).toMatch(FIVE_LARGEST);
+    expect(exitCode).toBe(3);
+  });
+
+  it("is named in the same way before it is sent, and so is a single file", async () => {
+    const { service, run } = await begin({
+      "big/main.typ": "x",
+      ...sized(NAMES.slice(0, 5), DEFAULT_LIMITS.max_inline_file_bytes),
+      "big/f.txt": "x".repeat(DEFAULT_LIMITS.max_inline_file_bytes + 1),
+    });
+    const { stderr, stdout, exitCode } = await run("render", "big", "--json");
+    expect(stderr).toBe("");
+    const { problem: found, details } = JSON.parse(stdout);
+    expect(found.code).toBe("template_file_too_large");
+    expect(details.slice(1, 3)).toEqual(
+      ["The 5 largest of its 7 files:", "  f.txt: 1.0 MiB"].map((line) => expect.stringContaining(line)),
+    );
+    expect(exitCode).toBe(4);
+    expect(service.bodies).toHaveLength(0);
+  });
+
+  it("is named in the same way before files are read that no service accepts", async () => {
+    const { service, run } = await begin({ "big/main.typ": "x", "big/a.bin": new Uint8Array(64 * 1024 ** 2 + 1) });
+    const { stderr, exitCode } = await run("render", "big");
+    expect(stderr).toMatch(/^request_too_large: the files of the project have 64\.0 MiB; no service accepts/);
+    expect(stderr).toContain("a.bin: 64.0 MiB");
+    expect(exitCode).toBe(3);
+    expect(service.requests).toHaveLength(0);
+  });
+});
+
+it("names all file names that the rules refuse at once, each with a better one", async () => {
+  const { run } = await begin({
+    "post/main.typ": "x",
+    "post/my photo.png": "x",
+    "post/größe.txt": "x",
+    "post/Logo.svg": "x",
+    "post/logo.SVG": "x",
+    "post/fine.txt": "x",
+  });
+  const { stderr, exitCode } = await run("render", "post");
+  expect(stderr).toContain("invalid_template_path");
+  expect(stderr).toContain('"my photo.png": rename it to my-photo.png');
+  expect(stderr).toContain('"größe.txt": rename it to groesse.txt');
+  expect(stderr).toContain('"logo.SVG": rename it to logo-2.SVG');
+  expect(stderr).not.toContain("fine.txt");
+  expect(exitCode).toBe(3);
+});
+
+describe("did you mean", () => {
+  const FILES = { "letter/main.typ": "x", "letter.typ": "x", "data.json": "{}", "post/letter.typ": "x" };
+
+  it.each([
+    [["render", "lettr.typ"], "lettr.typ does not exist. Did you mean letter.typ?"],
+    [["check", "post/leter.typ"], "post/leter.typ does not exist. Did you mean post/letter.typ?"],
+    [["render", "letter.typ", "-d", "dta.json"], "dta.json does not exist. Did you mean data.json?"],
+    [["render", "letter.typ", "--each", "Data.jsn", "-o", "{#}.pdf"], "Did you mean data.json?"],
+    [["render", "post"], "post/main.typ does not exist. Did you mean post/letter.typ?"],
+    [["render", "letter.typ", "--files", "lettr/main.typ"], "Did you mean letter/main.typ?"],
+    [["render", "letter.typ", "--files", "pst"], "that is not ignored. Did you mean post?"],
+    [["render", "nothing-like-it.typ"], "nothing-like-it.typ does not exist.\n"],
+    [["render", "letter.typ", "--dryrun"], "Did you mean --dry-run?"],
+  ])("is said for %s", async (args, words) => {
+    const { run } = await begin(FILES);
+    const { stderr, exitCode } = await run(...args);
+    expect(stderr).toContain(words);
+    expect(exitCode).toBe(2);
+  });
+
+  it("is said for a file that the source reads, in another folder or with another ending", async () => {
+    const { run } = await begin({
+      "a.typ": '#image("logo.png")\n#image("pht.jpg")',
+      "assets/logo.png": "x",
+      "pht.jpeg": "x",
+    });
+    const { stderr } = await run("render", "a.typ");
+    expect(stderr).toContain('a.typ:1 reads "logo.png", which does not exist. Did you mean assets/logo.png?');
+    expect(stderr).toContain('a.typ:2 reads "pht.jpg", which does not exist. Did you mean pht.jpeg?');
+  });
+
+  it("is said for an attachment without content in the source", async () => {
+    const { run } = await begin({
+      "a.typ":
+        '#pdf.attach("a.xml", bytes("x"), mime-type: "text/xml")\n#pdf.attach("b.xml", mime-type: "text/xml")\n#pdf.attach(\n  "c.xml",\n)',
+    });
+    const { stderr } = await run("render", "a.typ");
+    expect(stderr.match(/\w\.xml", which does not exist/g)).toEqual([
+      'b.xml", which does not exist',
+      'c.xml", which does not exist',
+    ]);
+  });
+
+  it("is said for a member of the data that the template misspells", async () => {
+    const { run } = await begin({ "a.typ": "#data.address.ctiy", "d.json": '{"address": {"city": "x"}}' });
+    const { stderr, exitCode } = await run("check", "a.typ", "-d", "d.json");
+    expect(stderr).toContain('note: The data has no member "ctiy". Did you mean "city"?');
+    expect(exitCode).toBe(4);
+  });
+});

@@ -1,0 +1,203 @@
+/** Finishes e-invoices that the service has made from the example, and refuses bad ones. `npm run test:pdf` uses other validators. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { type FinishOptions, finishEInvoice } from "../../../clients/e-invoice/e-invoice.ts";
+import { readProfile } from "../../../clients/e-invoice/invoice-xml.ts";
+import { readMetadata } from "../../../clients/e-invoice/metadata.ts";
+import { PdfFile } from "../../../clients/e-invoice/pdf-file.ts";
+import { PdfCursor, PdfReference } from "../../../clients/e-invoice/pdf-syntax.ts";
+import { exampleRequest } from "../../../scripts/example-request.ts";
+import { Random } from "../../pdf/random.ts";
+import { readPdf } from "../../support/pdf-reader.ts";
+import { sharedService } from "../../support/test-service.ts";
+
+const FACTUR_X: FinishOptions = { format: "factur-x" };
+const service = await sharedService();
+let request: string;
+let pdf: Uint8Array;
+beforeAll(async () => {
+  request = await exampleRequest("e-invoice");
+  pdf = await rendered(request);
+});
+
+async function rendered(body: string): Promise<Uint8Array> {
+  const answer = await service.render(body);
+  if (!answer.ok) throw new Error(await answer.text());
+  return answer.bytes();
+}
+
+/** The example with a word of its sources changed. */
+async function changed(from: string, to: string): Promise<Uint8Array> {
+  const literal = (text: string) => JSON.stringify(text).slice(1, -1);
+  expect(request).toContain(literal(from));
+  return rendered(request.replaceAll(literal(from), literal(to)));
+}
+
+async function rulesOf(bytes: Uint8Array, options: FinishOptions = FACTUR_X): Promise<string[]> {
+  const finished = await finishEInvoice(bytes, options);
+  return finished.ok ? [] : [...new Set(finished.findings.map(({ rule }) => rule))];
+}
+
+describe("a finished e-invoice", () => {
+  it("is the original PDF with an appended update that has the metadata of Factur-X", async () => {
+    const finished = await finishEInvoice(pdf, { format: "factur-x", profile: "EN 16931" });
+    if (!finished.ok) throw new Error(JSON.stringify(finished.findings));
+    expect(finished).toMatchObject({ profile: "EN 16931" });
+    expect(Buffer.from(finished.pdf).indexOf(pdf)).toBe(0);
+    const before = await readPdf(pdf);
+    const after = await readPdf(finished.pdf);
+    expect(after.pageTexts).toEqual(before.pageTexts);
+    expect(after.attachments).toEqual(before.attachments);
+    expect(after.claims).toEqual(before.claims);
+    const members = /<fx:DocumentType>.*<\/fx:ConformanceLevel>/.exec(Buffer.from(finished.pdf).toString("latin1"));
+    expect(members?.[0]).toBe(
+      "<fx:DocumentType>INVOICE</fx:DocumentType><fx:DocumentFileName>factur-x.xml</fx:DocumentFileName>" +
+        "<fx:Version>1.0</fx:Version><fx:ConformanceLevel>EN 16931</fx:ConformanceLevel>",
+    );
+  });
+
+  it("is the same for the same PDF", async () => {
+    expect(await finishEInvoice(pdf, FACTUR_X)).toEqual(await finishEInvoice(pdf, FACTUR_X));
+  });
+
+  it("is not finished again", async () => {
+    const finished = await finishEInvoice(pdf, FACTUR_X);
+    expect(finished.ok && (await rulesOf(finished.pdf))).toEqual(["finished-before"]);
+  });
+});
+
+describe("an e-invoice is refused", () => {
+  it.each([
+    ["with the name of ZUGFeRD 1", '"factur-x.xml",\n  bytes', '"ZUGFeRD-invoice.xml",\n  bytes', "attachment-name"],
+    ["with another name", '"factur-x.xml",\n  bytes', '"invoice.xml",\n  bytes', "attachment-name"],
+    ["with the relationship of a supplement", '"alternative"', '"supplement"', "attachment-relationship"],
+    ["with another media type", '"text/xml"', '"application/xml"', "attachment-type"],
+    [
+      "with a document type declaration",
+      '\\"UTF-8\\"?>\\n',
+      '\\"UTF-8\\"?><!DOCTYPE a [<!ENTITY b \\"c\\">]>\\n',
+      "xml-doctype",
+    ],
+    ["in another encoding", 'encoding=\\"UTF-8\\"', 'encoding=\\"ISO-8859-1\\"', "xml-encoding"],
+    ["with XML that is not well-formed", 'root.xml + "\\n"', 'root.xml + "<"', "xml-syntax"],
+    ["with a guideline of no profile", '"urn:cen.eu:en16931:2017"', '"urn:cen.eu:en16931:2018"', "profile"],
+  ])("%s", async (_, from, to, rule) => {
+    expect(await rulesOf(await changed(from, to))).toContain(rule);
+  });
+
+  it("if it has a format or profile other than the wanted one", async () => {
+    expect(await rulesOf(pdf, { format: "factur-x", profile: "EXTENDED" })).toEqual(["profile"]);
+    expect(
+      await rulesOf(await changed('"factur-x.xml",\n  bytes', '"xrechnung.xml",\n  bytes'), { format: "xrechnung" }),
+    ).toEqual(["profile"]);
+    expect(await rulesOf(pdf, { format: "xrechnung" })).toEqual(["attachment-name"]);
+  });
+
+  it("if the PDF is not PDF/A-3", async () => {
+    const plain = '#set document(title: "T")\nHello';
+    expect(await rulesOf(await rendered(JSON.stringify({ source: plain })))).toEqual(["pdf-a-3"]);
+    expect(await rulesOf(await rendered(JSON.stringify({ source: plain, output: { standards: ["a-2b"] } })))).toEqual([
+      "pdf-a-3",
+    ]);
+  });
+});
+
+describe("a hostile file", () => {
+  const edited = (from: string, to: string) => {
+    const text = Buffer.from(pdf).toString("latin1");
+    expect(text).toContain(from);
+    return Buffer.from(text.replace(from, to.padEnd(from.length)), "latin1");
+  };
+
+  it.each([
+    ["nothing", ""],
+    ["no PDF", "GIF89a"],
+    ["only a beginning", "%PDF-1.7\n"],
+    ["a table outside of the file", "%PDF-1.7\nstartxref\n9999\n%%EOF"],
+  ])("is refused: %s", async (_, text) => expect(await rulesOf(Buffer.from(text))).toEqual(["pdf-structure"]));
+
+  it("is refused if it is cut off, encrypted, or refers in a circle", async () => {
+    expect(await rulesOf(pdf.subarray(0, pdf.length - 200))).toEqual(["pdf-structure"]);
+    expect(await rulesOf(edited("/Info", "/Encrypt"))).toEqual(["pdf-structure"]);
+    const { 1: start = "" } = /startxref\s+(\d+)/.exec(Buffer.from(pdf).toString("latin1")) ?? [];
+    expect(await rulesOf(edited("/Info 104 0 R", `/Prev ${start}`))).toEqual(["pdf-structure"]);
+  });
+
+  it("never ends in an exception, whatever bytes are changed", async () => {
+    const random = new Random(1);
+    for (let round = 0; round < 300; round++) {
+      const bytes = Uint8Array.from(pdf);
+      // Half of them in the last part, which has the table and the trailer.
+      const first = round % 2 === 0 ? 0 : bytes.length - 3000;
+      for (let change = 0; change < 3; change++) bytes[random.whole(first, bytes.length - 1)] = random.whole(0, 255);
+      expect(await finishEInvoice(bytes, { format: "factur-x", profile: "MINIMUM" })).toHaveProperty("ok", false);
+    }
+  });
+
+  /** A file with one object. */
+  const withObject = (object: string, table = "0 2\n0000000000 65535 f \n0000000000 00000 n \n") =>
+    Buffer.from(
+      `%PDF-1.7\n${object}\nxref\n${table.replace("0000000000 00000", "0000000009 00000")}trailer\n<</Root 1 0 R>>\nstartxref\n${10 + object.length}\n%%EOF\n`,
+    );
+
+  it("is refused if an object is too large, or large ones are read too often", () => {
+    const ofSize = (bytes: number) => new PdfFile(withObject(`1 0 obj<<${" ".repeat(bytes - 11)}>>`));
+    const MEBIBYTE = 1024 ** 2;
+    expect(() => ofSize(MEBIBYTE).catalog).not.toThrow();
+    expect(() => ofSize(MEBIBYTE + 1).catalog).toThrow(`missing at byte ${MEBIBYTE + 8}`);
+    // Seven bytes come before the value.
+    const file = ofSize(MEBIBYTE / 2 + 7);
+    for (let time = 0; time < 64; time++) file.resolve(new PdfReference(1, 0));
+    expect(() => file.catalog).toThrow("too often");
+  });
+
+  it("is refused if it has too many objects", () => {
+    expect(() => new PdfFile(withObject("", "0 1000000\n"))).toThrow("A whole number is missing");
+    expect(() => new PdfFile(withObject("", "0 1000001\n"))).toThrow("more than 1000000 objects");
+  });
+
+  it.each([
+    ["256 levels, which are read", `${"<a>".repeat(256)}${"</a>".repeat(256)}`, "profile"],
+    ["one level more", `${"<a>".repeat(257)}${"</a>".repeat(257)}`, "xml-size"],
+    ["200,000 elements, which are read", `<a>${"<b/>".repeat(199_999)}</a>`, "profile"],
+    ["one element more", `<a>${"<b/>".repeat(200_000)}</a>`, "xml-size"],
+    ["a prefix that nothing declares", "<b:a/>", "xml-syntax"],
+    ["a reference to an entity that nothing declares", "<a>&b;</a>", "xml-syntax"],
+    ["a character that XML does not have", "<a>\u0001</a>", "xml-syntax"],
+  ])("is refused if its XML is hostile: %s", (_, xml, rule) => {
+    expect(readProfile(Buffer.from(xml), "factur-x", null)).toMatchObject({ ok: false, findings: [{ rule }] });
+  });
+
+  it("is refused if its metadata is nested without end", () => {
+    const nested = (depth: number) =>
+      readMetadata(
+        Buffer.from(
+          `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">${"<a>".repeat(depth)}${"</a>".repeat(depth)}</rdf:RDF>`,
+        ),
+      );
+    expect(nested(100)).toMatchObject({ pdfA: null });
+    expect(nested(100_000)).toBeNull();
+  });
+
+  it("is refused after one pass over a number that is none", () => {
+    // In steps that grow with its square, this would take days.
+    const cursor = new PdfCursor(Buffer.from(`${"1".repeat(999_999)}+`), 0);
+    expect(() => cursor.value()).toThrow("There is no object at byte 0.");
+  });
+
+  it("is not quoted at length", () => {
+    const read = readProfile(Buffer.from(`<${"a".repeat(10_000)}/>`), "factur-x", null);
+    expect(!read.ok && read.findings[0]?.message).toHaveLength(1000);
+  });
+
+  it("is decoded only up to the limit", () => {
+    const file = new PdfFile(pdf);
+    const [attachment] = file.array(file.catalog.get("AF")) ?? [];
+    const embedded = file.dictionary(file.dictionary(attachment)?.get("EF"));
+    // One of them is encoded by Flate, the other is not.
+    for (const reference of [embedded?.get("F"), file.catalog.get("Metadata")]) {
+      const { length } = file.stream(reference, 1_000_000)?.data ?? [];
+      expect(file.stream(reference, length)?.data).toHaveLength(length);
+      expect(() => file.stream(reference, length - 1)).toThrow(`more than ${length - 1} bytes`);
+    }
+  });
+});

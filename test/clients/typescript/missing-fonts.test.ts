@@ -1,0 +1,164 @@
+/** Font families that neither a request nor the service has, by the text of the request. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  type DocumentParts,
+  describeMissing,
+  missingFamilies,
+  wantedFamilies,
+} from "../../../clients/typescript/missing-fonts.ts";
+import type { FontFamily } from "../../../protocol/capabilities.ts";
+import { exampleNames, exampleRequest } from "../../../scripts/example-request.ts";
+import { liberation, nameTable, withTables } from "../../support/fonts.ts";
+
+/** Those of a service whose operator has added none. */
+const FONTS: readonly FontFamily[] = [
+  "DejaVu Sans Mono",
+  "Libertinus Serif",
+  "New Computer Modern",
+  "New Computer Modern Math",
+].map((family) => ({ family, variants: [] }));
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+function parts(source: string, files: Readonly<Record<string, string | Uint8Array>> = {}): DocumentParts {
+  const entries = Object.entries(files).map(([key, content]) => ({
+    key,
+    bytes: content instanceof Uint8Array ? content : bytes(content),
+  }));
+  return { source, files: entries };
+}
+
+const familiesOf = (...request: Parameters<typeof parts>) => missingFamilies(wantedFamilies(parts(...request)), FONTS);
+
+describe("requested families that are missing", () => {
+  it.each([
+    ['#set text(font: "Nope")', ["Nope"]],
+    ['#text(\n  font :\n "Nope")[x]', ["Nope"]],
+    ['#set text(font: ("Nope", "Libertinus Serif", "Nor this"))', ["Nope", "Nor this"]],
+    ['#set text(font: ((name: "Nope", covers: "latin-in-cjk"), "Libertinus Serif"))', ["Nope"]],
+    ['#set text(font: (name: "Nope", covers: regex("[a-z]")))', ["Nope"]],
+    ['#set text(font: (\n  "Nope",\n  (covers: regex("(a|b)"), name: "Nor this"),\n))', ["Nope", "Nor this"]],
+    ['#let body-font = "Nope"\n#set text(font: body-font)', ["Nope"]],
+    ['#let serif = ("Nope", "Libertinus Serif")\n#set text(font: serif, size: 10pt)', ["Nope"]],
+    ['#let theme = (title-font: "Nope")\n#text(font: theme.title-font)[x]', ["Nope"]],
+    ['#let conf(font: "Nope", body) = { set text(font: font); body }', ["Nope"]],
+    ['#set text(font: "No \\"such\\" font")', ['No "such" font']],
+    ['#set text(font: "Größe 源")', ["Größe 源"]],
+  ])("are named: %s", (source, expected) => {
+    expect(familiesOf(source)).toEqual(expected);
+  });
+
+  it.each([
+    '#set text(font: "Libertinus Serif")',
+    '#set text(font: "libertinus SERIF")',
+    '#set text(font: ("DejaVu Sans Mono", "New Computer Modern"))',
+    '// #set text(font: "Nope")',
+    '/* #set text(font: "Nope") */',
+    '/* #set text(font: "Nope")',
+    '#set text(font: "Fira " + style)',
+    '#set text(font: prefix + "Fira")',
+    '#let person = (name: "Ada")\n#let width(name) = measure(text(font: name)[x])',
+    '#let name = "Ada"\n#let width(name) = measure(text(font: name)[x])',
+    "#let logo(icon-font: none) = []",
+    '#let x = (fonts: "Nope")',
+    '#set text(font: (name: "Libertinus Serif", covers: "latin-in-cjk"))',
+    '#let pick(n) = n\n#set text(font: (pick("Nope"), "Libertinus Serif"))',
+    '"font:',
+    "font: (",
+  ])("are none in: %s", (source) => {
+    expect(familiesOf(source)).toEqual([]);
+  });
+
+  it("are looked for in all Typst files, with a name that one file gives and another one uses", () => {
+    const lib = '#let main-font = "Nope"';
+    expect(familiesOf("#set text(font: main-font)", { "lib.typ": lib })).toEqual(["Nope"]);
+    expect(familiesOf("", { "lib.typ": '#set text(font: "Nope")', "notes.txt": 'font: "Not this"' })).toEqual(["Nope"]);
+  });
+
+  it("may be in the request: by the name in the font, in a file whose name Typst takes for a font", async () => {
+    const font = withTables(await liberation("Regular"), { name: nameTable("Nope Bold") });
+    const source = '#set text(font: "NOPE")';
+    expect(familiesOf(source, { "fonts/any.ttf": font })).toEqual([]);
+    expect(familiesOf(source, { "fonts/any.bin": font })).toEqual(["NOPE"]);
+    expect(familiesOf(source, { "fonts/Nope.ttf": "no font" })).toEqual(["NOPE"]);
+  });
+});
+
+describe("the sentences", () => {
+  it("name the first ten families, and how many more there are", () => {
+    expect(describeMissing([])).toEqual([]);
+    expect(describeMissing(familiesOf('#text(font: "Nope")[x]'))).toEqual([
+      'The service has no font family "Nope", and the request brings none: Typst uses another font.',
+    ]);
+    const sentences = describeMissing(Array.from({ length: 12 }, (_, index) => `Nope ${index}`));
+    expect(sentences).toHaveLength(11);
+    expect(sentences.at(-1)).toBe("It lacks 2 more families that the templates name.");
+  });
+});
+
+it.each(await exampleNames())("the example %s needs nothing that a service does not have", async (name) => {
+  const { source, files = {} } = JSON.parse(await exampleRequest(name));
+  const entries = Object.entries<{ encoding: string; content: string }>(files).map(([key, { encoding, content }]) => ({
+    key,
+    bytes: Buffer.from(content, encoding === "text" ? "utf8" : "base64"),
+  }));
+  expect(missingFamilies(wantedFamilies({ source, files: entries }), FONTS)).toEqual([]);
+});
+
+it("any text is read to its end, however it is cut", () => {
+  const piece = fc.constantFrom(
+    "font:",
+    "(",
+    ")",
+    '"',
+    "\\",
+    "/*",
+    "//",
+    "\n",
+    "name:",
+    ",",
+    "A",
+    "日",
+    "let a =",
+    "font: a,",
+    "+",
+    "\ud800",
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
+      const families = familiesOf(pieces.join(" "));
+      expect(new Set(families).size).toBe(families.length);
+    }),
+  );
+});
+
+describe("a template that was made to take long", () => {
+  // What looks at a text once for each thing in it takes minutes for these.
+  const lines = (count: number, line: (index: number) => string) => Array.from({ length: count }, (_, at) => line(at));
+  const COUNT = 100_000;
+
+  it.each([
+    ["a family per line", () => lines(COUNT, (at) => `#text(font: "Nope ${at}")[x]`), COUNT],
+    [
+      "a name per line",
+      () => lines(COUNT, (at) => `#let font-${at} = "Nope ${at}"\n#text(font: font-${at})[x]`),
+      COUNT,
+    ],
+    ["a variable per line", () => lines(COUNT, (at) => `#let v${at} = ("Nope ${at}",)\n#text(font: v${at})[x]`), COUNT],
+    ["lists that are never closed", () => lines(COUNT, () => 'font: ("Nope"'), 1],
+    ["strings that are never closed", () => lines(COUNT, () => 'font: "\\"'), 0],
+    ["escaped quotes on one line", () => ['font: "\\" '.repeat(COUNT)], 1],
+    ["one long string", () => [`font: "${"a\\n".repeat(3 * COUNT)}"`], 0],
+    ["one long name", () => [`font: ${"a.".repeat(3 * COUNT)}b)`], 0],
+    ["names in parentheses", () => [`#text(font: name) (${"name ".repeat(COUNT)}`], 0],
+    [
+      "spaces",
+      () => [`font: (${" ".repeat(3 * COUNT)}("Nope"))`, "font\t".repeat(COUNT), `font: name${" ".repeat(COUNT)}`],
+      0,
+    ],
+    ["comments", () => lines(COUNT, () => "/* // */ /*"), 0],
+  ])("is read to its end: %s", (_what, source, count) => {
+    expect(familiesOf("", { "lib.typ": source().join("\n") })).toHaveLength(count);
+  });
+});

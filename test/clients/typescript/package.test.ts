@@ -1,0 +1,326 @@
+/**
+ * The package of the client, as a user has it: built and packed by the commands of docs/client.md, installed in a fresh
+ * project without a network, compiled, bundled, and run in Node, with a browser's globals alone and in workerd, against the
+ * running service. The programs of docs/client.md are among those that run.
+ */
+import { cpSync } from "node:fs";
+import { mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createContext, runInContext } from "node:vm";
+import { gzipSync } from "node:zlib";
+import { type BuildOptions, build, type OutputFile } from "esbuild";
+import { execa } from "execa";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { startWorkerFile } from "../../../scripts/local-worker.ts";
+import { sharedService } from "../../support/test-service.ts";
+import { API_TOKEN } from "../../support/tokens.ts";
+
+const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
+const COPIED = ["clients", "protocol", "rules", "scripts", "docs", "LICENSE", "package.json", "tsconfig.json"];
+const PAGE = await readFile(join(PROJECT, "docs/client.md"), "utf8");
+
+let folder: string;
+/** A project of someone else, with the package installed. */
+let project: string;
+const service = await sharedService();
+
+beforeAll(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), "client-package-")));
+  const env = {
+    // npm would keep compiled code in the temporary folder.
+    NODE_DISABLE_COMPILE_CACHE: "1",
+    npm_config_cache: join(folder, "cache"),
+    npm_config_offline: "true",
+    npm_config_update_notifier: "false",
+  };
+  const checkout = join(folder, "checkout");
+  for (const path of COPIED) cpSync(join(PROJECT, path), join(checkout, path), { recursive: true });
+  await symlink(join(PROJECT, "node_modules"), join(checkout, "node_modules"));
+  const [, commands = ""] = /```sh\n(npm run build:client[\s\S]*?)```/.exec(PAGE) ?? [];
+  await execa("sh", ["-ec", commands], { cwd: checkout, env });
+  const [packed = ""] = (await readdir(checkout)).filter((name) => name.endsWith(".tgz"));
+
+  project = join(folder, "project");
+  cpSync(join(PROJECT, "LICENSE"), join(project, "LICENSE"));
+  await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  await execa("npm", ["install", "--no-audit", "--no-fund", join(checkout, packed)], { cwd: project, env });
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Compilers' settings of three kinds of project. Declarations are checked too: a package must not hide behind skipLibCheck. */
+const PROJECTS = {
+  node: { module: "nodenext", moduleResolution: "nodenext", lib: ["ES2023"], types: ["node"] },
+  browser: { module: "esnext", moduleResolution: "bundler", lib: ["ES2022", "DOM", "DOM.Iterable"], types: [] },
+  worker: {
+    module: "esnext",
+    moduleResolution: "bundler",
+    lib: ["ES2023"],
+    types: [join(PROJECT, "node_modules/@cloudflare/workers-types")],
+  },
+};
+
+/** The compiler's messages about programs of the fresh project, by the name of each. One that is about none of them is about all. */
+async function compile(
+  programs: ReadonlyMap<string, string>,
+  kind: keyof typeof PROJECTS,
+): Promise<Map<string, string>> {
+  for (const [name, program] of programs) await writeFile(join(project, name), program);
+  const compilerOptions = {
+    ...PROJECTS[kind],
+    target: "es2022",
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    typeRoots: [join(PROJECT, "node_modules/@types")],
+  };
+  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [...programs.keys()] }));
+  const tsc = join(PROJECT, "node_modules/typescript/bin/tsc");
+  const { stdout } = await execa(process.execPath, [tsc, "-p", "."], { cwd: project, reject: false });
+  // The further lines of a message are indented.
+  const messages = stdout.split(/\n(?! )/);
+  const placeOf = (message: string) => message.split("(")[0] ?? "";
+  const others = messages.filter((message) => !programs.has(placeOf(message)));
+  return new Map(
+    [...programs.keys()].map((name) => [
+      name,
+      [...others, ...messages.filter((message) => placeOf(message) === name)].join("\n"),
+    ]),
+  );
+}
+
+/** Bundles a module of the fresh project for browsers. */
+async function bundle(name: string, options: BuildOptions): Promise<readonly OutputFile[]> {
+  const { outputFiles = [], warnings } = await build({
+    absWorkingDir: project,
+    entryPoints: [name],
+    outdir: join(project, "bundle"),
+    bundle: true,
+    minify: true,
+    platform: "browser",
+    target: "es2022",
+    write: false,
+    logLevel: "silent",
+    ...options,
+  });
+  expect(warnings).toEqual([]);
+  return outputFiles;
+}
+
+it("has the client, the rules, their types and nothing else", async () => {
+  const installed = join(project, "node_modules/document-rendering-client");
+  const manifest = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
+  expect(manifest).toMatchObject({ type: "module", sideEffects: false, engines: { node: ">=20" } });
+  expect(manifest).not.toHaveProperty("dependencies");
+  expect(await readdir(join(project, "node_modules"))).toEqual([".package-lock.json", "document-rendering-client"]);
+  const names = await readdir(installed, { recursive: true });
+  const unexpected = names.filter((name) => !/^(?:types(?:\/(?:client|rules)(?:\/[a-z-]+\.d\.ts)?)?)$/.test(name));
+  expect(unexpected.filter((name) => !/^chunk-[A-Z0-9]+\.js$/.test(name)).toSorted()).toEqual([
+    "LICENSE",
+    "README.md",
+    "THIRD-PARTY-LICENSES.txt",
+    "client.js",
+    "package.json",
+    "rules.js",
+  ]);
+  const licences = await readFile(join(installed, "THIRD-PARTY-LICENSES.txt"), "utf8");
+  expect(licences.match(/^\S+ \d+\.\d+\.\d+$/gm)).toEqual(["content-disposition 3.0.0", "valibot 1.5.0"]);
+});
+
+const PROGRAM = `
+import { ServiceClient, binaryFile, textFile, type RenderRequest, type ServiceProblem } from "document-rendering-client";
+import { checkRequest, type PublishedConstraints } from "document-rendering-client/rules";
+
+interface Invoice { readonly number: string; readonly lines: readonly { amount: number }[] }
+const data: Invoice = { number: "7", lines: [{ amount: 1 }] };
+const request: RenderRequest = {
+  source: "= Hello",
+  files: { "a.typ": textFile(""), "b.png": binaryFile(new Uint8Array(3)) },
+  data,
+  output: { format: "png", page: 1, ppi: 72, filename: null },
+};
+export const client = new ServiceClient({ url: "https://render.example", token: "token", fetch });
+export async function main(constraints: PublishedConstraints): Promise<Uint8Array | ServiceProblem["code"]> {
+  checkRequest(request, constraints);
+  const result = await client.render(request, { signal: AbortSignal.timeout(1000) });
+  if (!result.ok) {
+    const { problem } = result;
+    if (problem.origin === "capacity") return \`\${problem.code}\`;
+    if (problem.code === "template_file_too_large") return problem.context.limit > 0 ? problem.code : problem.code;
+    return problem.code;
+  }
+  return result.bytes();
+}
+`;
+
+const MISTAKES = [
+  ["a field", "source:", "sorce:", "'sorce' does not exist in type 'RenderRequest'. Did you mean to write 'source'?"],
+  ["an option", "ppi:", "dpi:", "'dpi' does not exist in type 'PngOptions'"],
+  ["an option of another format", "ppi: 72", "version: '1.7'", "'version' does not exist in type 'PngOptions'"],
+  ["a format", '"png"', '"pgn"', `Type '"pgn"' is not assignable to type '"pdf" | "png" | "svg" | undefined'.`],
+  ["a helper", "textFile,", "textfile,", `has no exported member named 'textfile'. Did you mean 'textFile'?`],
+  ["a code", '"template_file_too_large"', '"template_too_large"', "have no overlap"],
+  ["a member of a context", "context.limit", "context.limits", "'limits' does not exist on type"],
+  ["an option of the client", "token:", "tokn:", "'tokn' does not exist in type 'ServiceClientOptions'"],
+  ["an unchecked result", "if (!result.ok)", "if (false)", "'bytes' does not exist on type 'RejectedRender'"],
+  ["data that JSON does not have", "  data,", "  data: 1n,", "Type 'bigint' is not assignable"],
+] as const;
+
+/** The page's own programs, by their names. */
+const PAGE_PROGRAMS = [...PAGE.matchAll(/<!-- program: (\S+) -->\n\n```ts\n([\s\S]*?)```/g)].map(
+  ([, name = "", program = ""]) => ({ name, program }),
+);
+
+/** What the compiler says of each program for Node: one run of it for all. */
+let messages: Map<string, string>;
+
+beforeAll(async () => {
+  messages = await compile(
+    new Map([
+      ["program.ts", PROGRAM],
+      ...MISTAKES.map(([what, right, wrong]) => [`${what}.ts`, PROGRAM.replace(right, wrong)] as const),
+      ...PAGE_PROGRAMS.map(
+        ({ name, program }) =>
+          [`${name}.ts`, program.replaceAll("https://render.example", service.edge.url.origin)] as const,
+      ),
+    ]),
+    "node",
+  );
+});
+
+describe("a program", () => {
+  it("compiles in a project for a node", () => {
+    expect(messages.get("program.ts")).toBe("");
+  });
+
+  it.each(["browser", "worker"] as const)("compiles in a project for a %s", async (kind) => {
+    expect(await compile(new Map([["program.ts", PROGRAM]]), kind)).toEqual(new Map([["program.ts", ""]]));
+  });
+
+  it.each(MISTAKES)("with a mistake does not compile: %s", (what, right, _wrong, message) => {
+    expect(PROGRAM).toContain(right);
+    expect(messages.get(`${what}.ts`)).toContain(message);
+  });
+});
+
+/** What runs in every environment: a render, one that is rejected before sending, and one that Typst rejects. */
+const RUN = `
+import { ServiceClient, textFile } from "document-rendering-client";
+
+export async function run(url, token) {
+  const client = new ServiceClient({ url, token });
+  const file = await client.render({
+    source: '#import "a.typ": a\\n#a(data)', files: { "a.typ": textFile("#let a(x) = [#x]") }, data: "ü",
+  });
+  const refused = await client.render({ source: "x", output: { pages: "5-2" } });
+  const failed = await client.render({ source: "#panic()" });
+  return JSON.stringify([
+    file.filename,
+    new TextDecoder().decode((await file.bytes()).subarray(0, 5)),
+    [refused.problem.context.rule, refused.checkedLocally],
+    [failed.problem.code, failed.checkedLocally],
+  ]);
+}
+`;
+const RUN_RESULT = [
+  "document.pdf",
+  "%PDF-",
+  ["page_range_end_precedes_start", true],
+  ["template_compile_failed", false],
+];
+
+describe("the client renders", () => {
+  beforeAll(() => writeFile(join(project, "run.js"), RUN));
+
+  it("in Node", async () => {
+    const { href } = service.edge.url;
+    await writeFile(
+      join(project, "node.js"),
+      `import { run } from "./run.js"; console.log(await run(${JSON.stringify(href)}, "${API_TOKEN}"));`,
+    );
+    expect(JSON.parse((await runNode("node.js")).stdout)).toEqual(RUN_RESULT);
+  });
+
+  it("bundled for a browser, with nothing but the globals of the web", async () => {
+    const [file] = await bundle("run.js", { format: "iife", globalName: "program" });
+    const globals = {
+      fetch,
+      URL,
+      Headers,
+      TextEncoder,
+      TextDecoder,
+      ReadableStream,
+      AbortSignal,
+      performance,
+      setTimeout,
+      clearTimeout,
+    };
+    const context = createContext({ ...globals, btoa });
+    runInContext(file?.text ?? "", context);
+    const result = await runInContext(`program.run(${JSON.stringify(service.edge.url)}, "${API_TOKEN}")`, context);
+    expect(JSON.parse(result)).toEqual(RUN_RESULT);
+  });
+
+  it("in workerd", async () => {
+    const call = `run(${JSON.stringify(service.edge.url)}, "${API_TOKEN}")`;
+    await writeFile(
+      join(project, "worker.js"),
+      `import { run } from "./run.js"; export default { fetch: async () => new Response(await ${call}) };`,
+    );
+    const worker = await startWorkerFile(join(project, "worker.js"));
+    onTestFinished(() => worker.stop());
+    expect(await (await fetch(worker.url)).json()).toEqual(RUN_RESULT);
+  });
+});
+
+it("is as small as docs/client.md says, and loads the rules apart", async () => {
+  const sizes = /the client has less than (\d+) kB; the rules, .* have less than (\d+) kB more/;
+  const [, client, rules] = sizes.exec(PAGE.replace(/\s+/g, " ")) ?? [];
+  await writeFile(join(project, "size.js"), 'export { ServiceClient } from "document-rendering-client";');
+  const files = await bundle("size.js", { format: "esm", splitting: true });
+  const entry = files.find(({ path }) => path.endsWith("/size.js"));
+  if (entry === undefined) throw new Error("no bundle");
+  // What the entry point imports at once, directly or through others.
+  const atOnce = new Set([entry]);
+  for (const { text } of atOnce) {
+    for (const [, name = ""] of text.matchAll(/(?:from|import)"\.\/([^"]+)"/g)) {
+      const imported = files.find(({ path }) => path.endsWith(`/${name}`));
+      if (imported !== undefined) atOnce.add(imported);
+    }
+  }
+  const size = (some: readonly OutputFile[]) => some.reduce((sum, { contents }) => sum + gzipSync(contents).length, 0);
+  const later = files.filter((file) => !atOnce.has(file));
+  expect(size([...atOnce])).toBeLessThan(Number(client) * 1000);
+  expect(size(later)).toBeLessThan(Number(rules) * 1000);
+  expect(size(later)).toBeGreaterThan(size([...atOnce]));
+});
+
+describe("the page's program", () => {
+  const expected: Record<string, { stdout?: string; stderr?: string }> = {
+    render: { stdout: "hello.pdf (application/pdf)" },
+    problems: { stderr: "template: template_compile_failed: " },
+    check: { stdout: "invalid_request {" },
+    rules: { stdout: "invalid_request {" },
+  };
+
+  it("is each of those listed", () => {
+    expect(PAGE_PROGRAMS.map(({ name }) => name)).toEqual(Object.keys(expected));
+    expect(PAGE.match(/```ts/g)).toHaveLength(PAGE_PROGRAMS.length);
+  });
+
+  it.each(PAGE_PROGRAMS)("$name compiles and runs", async ({ name }) => {
+    expect(messages.get(`${name}.ts`)).toBe("");
+    const { stdout, stderr } = await runNode(`${name}.ts`);
+    expect(stdout).toContain(expected[name]?.stdout ?? "");
+    expect(stderr).toContain(expected[name]?.stderr ?? "");
+    if (name === "render") expect((await readFile(join(project, "hello.pdf"), "latin1")).slice(0, 5)).toBe("%PDF-");
+  });
+});
+
+/** Runs a file of the fresh project in Node; it must end well. */
+async function runNode(name: string): Promise<{ stdout: string; stderr: string }> {
+  const env = { PATH: process.env.PATH, SERVICE_API_TOKEN: API_TOKEN };
+  return execa(process.execPath, [name], { cwd: project, extendEnv: false, env });
+}
