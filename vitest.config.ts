@@ -1,5 +1,6 @@
 /**
- * The tests: `rules` are pure functions, `node` starts programs and services, and `workerd` runs the edge inside workerd.
+ * The tests: `rules` are pure functions, `node` starts programs and services, and `workerd` runs the edge inside
+ * workerd.
  */
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -9,12 +10,15 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_URL } from "./test/support/tokens.ts";
 
 /**
- * `npm run mutation` runs each test hundreds of times, until one fails. It runs quick files first, and takes what does not come within
- * a minute for something that never comes.
+ * `npm run mutation` runs each test hundreds of times, until one fails. It runs quick files first, and takes what does
+ * not come within a minute for something that never comes.
  */
 const isMutation = process.env.TESTS_OF_MUTATIONS !== undefined;
 
-/** No measure of speed: it ends what hangs. The longest test takes some seconds, on a machine with forty others some minutes. */
+/**
+ * No measure of speed: it ends what hangs. The longest test takes some seconds, on a machine with forty others some
+ * minutes.
+ */
 const TEST_TIMEOUT_MILLISECONDS = 900_000;
 /** What is waited for comes much sooner, but for a machine that is busy with something else. */
 const POLL_TIMEOUT_MILLISECONDS = isMutation ? 60_000 : 300_000;
@@ -22,11 +26,13 @@ const POLL_TIMEOUT_MILLISECONDS = isMutation ? 60_000 : 300_000;
 /** More than cores where those are few: most tests wait for other processes, for deadlines or for the disk. */
 const MAX_WORKERS = Math.max(6, availableParallelism());
 
-/** Tests start the same programs hundreds of times. Most of such a start is to compile what has been compiled before. */
+/**
+ * Tests start the same programs hundreds of times. Most of such a start is to compile what has been compiled before.
+ */
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/compiled-javascript", import.meta.url));
 
-// The plugin for workerd would warn of each required secret: it does not see that `miniflare.bindings` has them. What wrangler
-// itself has to say of its configuration is a test: test/service/wrangler.test.ts.
+// The plugin for workerd would warn of each required secret: it does not see that `miniflare.bindings` has them. What
+// wrangler itself has to say of its configuration is a test: test/service/wrangler.test.ts.
 process.env.WRANGLER_LOG ??= "error";
 // It would leave a log file of each run in the user's home.
 process.env.WRANGLER_WRITE_LOGS ??= "false";
@@ -62,7 +68,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: "node",
-          // A process per file would load the same modules a hundred times. Each file ends what it starts and puts back what it changes.
+          // A process per file would load the same modules a hundred times. Each file ends what it starts and puts back
+          // what it changes.
           isolate: false,
           include: [
             "test/{architecture,backend,clients/command-line,clients/typescript,clients/e-invoice,scripts,service}/**/*.test.ts",

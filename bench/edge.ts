@@ -1,9 +1,10 @@
 /**
- * `npm run bench:edge`: what the edge costs. It compares `/v1/constraints` with a bare Hono route that returns the same bytes, in
- * requests per second; and it measures what the edge adds to a render, against a backend that answers at once and a Worker that
- * only forwards. Writes bench/edge.md.
+ * `npm run bench:edge`: what the edge costs. It compares `/v1/constraints` with a bare Hono route that returns the same
+ * bytes, in requests per second; and it measures what the edge adds to a render, against a backend that answers at once
+ * and a Worker that only forwards. Writes bench/edge.md.
  *
- * Everything runs in workerd under Miniflare. Only ratios and differences within one run count, so all contestants take turns.
+ * Everything runs in workerd under Miniflare. Only ratios and differences within one run count, so all contestants take
+ * turns.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -19,7 +20,9 @@ import { markdown, publish, type Table } from "./report.ts";
 const CLIENTS = 8;
 const THROUGHPUT_ROUNDS = 15;
 const ROUND_MILLISECONDS = 1000;
-/** Until V8 has compiled what every request runs: after 100 of them, the edge still added 0.4 to 0.8 ms more (measured). */
+/**
+ * Until V8 has compiled what every request runs: after 100 of them, the edge still added 0.4 to 0.8 ms more (measured).
+ */
 const WARM_UP_RENDERS = 2000;
 const BACK_TO_BACK = { renders: 400, pauseMilliseconds: 0 } as const;
 /** The pause of bench/render.ts, like that between people's requests. */

@@ -1,4 +1,6 @@
-/** Describes the machine on which a benchmark runs: figures are compared only with those from the same kind of machine. */
+/**
+ * Describes the machine on which a benchmark runs: figures are compared only with those from the same kind of machine.
+ */
 import { cpus, totalmem } from "node:os";
 
 export function describeMachineKind(): string {

@@ -1,13 +1,15 @@
 /**
- * `npm run bench [-- [--write] [<name> …]]`: runs all benchmarks, or those named, and compares their figures with the checked-in
- * ones from the same kind of machine. It fails if a figure got worse by more than the noise. With `--write`, the new pages replace
- * the checked-in ones; a benchmark that is run by itself does the same.
+ * `npm run bench [-- [--write] [<name> …]]`: runs all benchmarks, or those named, and compares their figures with the
+ * checked-in ones from the same kind of machine. It fails if a figure got worse by more than the noise. With `--write`,
+ * the new pages replace the checked-in ones; a benchmark that is run by itself does the same.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
-/** The files `bench/<name>.ts`, the quick ones first. Not `peers`: it downloads other programs and measures those too. */
+/**
+ * The files `bench/<name>.ts`, the quick ones first. Not `peers`: it downloads other programs and measures those too.
+ */
 const BENCHMARKS = ["hostile-bodies", "edge", "rules", "render", "siege"];
 
 const { values, positionals: named } = parseArgs({

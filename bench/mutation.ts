@@ -4,8 +4,8 @@
  *     npm run mutation -- --write                                  every change; writes bench/mutation.md
  *     npm run mutation -- --percent 20 backend/http edge/backends  a random sample of the changes in these folders or files
  *
- * Results add up in out/mutation-results/, even if a run is interrupted. A change is tried again when its code, or a test that
- * reaches it, has changed.
+ * Results add up in out/mutation-results/, even if a run is interrupted. A change is tried again when its code, or a
+ * test that reaches it, has changed.
  */
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -34,8 +34,8 @@ const PARTS = [
 type Part = (typeof PARTS)[number];
 
 /**
- * Types, published texts, code that only tests of another folder run (`edge/standalone` starts as a Worker of its own, in
- * `test/service`), and an entry point without code of its own.
+ * Types, published texts, code that only tests of another folder run (`edge/standalone` starts as a Worker of its own,
+ * in `test/service`), and an entry point without code of its own.
  */
 const UNCHANGED = [
   "**/*.d.ts",

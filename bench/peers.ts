@@ -1,6 +1,7 @@
 /**
- * `npm run bench:peers`: compares this service with other ways to make a PDF by program. Each makes `= Hello` and the invoice of
- * `examples/`, for 1 and for 20 clients. Programs that this machine does not have are left out. Writes bench/peers.md.
+ * `npm run bench:peers`: compares this service with other ways to make a PDF by program. Each makes `= Hello` and the
+ * invoice of `examples/`, for 1 and for 20 clients. Programs that this machine does not have are left out. Writes
+ * bench/peers.md.
  *
  * All programs run the whole time and take turns: only one of them gets requests at a time.
  */

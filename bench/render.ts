@@ -1,7 +1,7 @@
 /**
- * `npm run bench:render`: compares rendering through the backend with `typst compile` of the same project, for a one-line
- * document and for the invoice of `examples/`: alone, at full capacity and under overload. Also measures the processor time of a
- * render, and what each sandbox costs. Writes bench/render.md.
+ * `npm run bench:render`: compares rendering through the backend with `typst compile` of the same project, for a
+ * one-line document and for the invoice of `examples/`: alone, at full capacity and under overload. Also measures the
+ * processor time of a render, and what each sandbox costs. Writes bench/render.md.
  *
  * Only ratios within one run count, so the two sides of each ratio take turns.
  */
@@ -25,9 +25,15 @@ const BACKEND_TOKEN = "bench";
 const CAP = availableParallelism();
 const ROUNDS = 15;
 const RENDERS_PER_ROUND = 8;
-/** The pause between two requests, like that between people's requests: a process that is started ahead gets ready in it. */
+/**
+ * The pause between two requests, like that between people's requests: a process that is started ahead gets ready in
+ * it.
+ */
 const PAUSE_MILLISECONDS = 50;
-/** Until V8 has compiled what every request runs; until then there are about a tenth fewer renders per second (measured). */
+/**
+ * Until V8 has compiled what every request runs; until then there are about a tenth fewer renders per second
+ * (measured).
+ */
 const WARM_UP_SECONDS = 30;
 const LOAD_ROUNDS = 15;
 const LOAD_SECONDS = 4;
@@ -54,7 +60,9 @@ interface Document {
 /** Enough calls that the start of the process does not count. */
 const LOOP = "for i in range(100000) { let y = calc.sin(i) }";
 
-/** Documents that call functions where each call is an outermost one: see `stackMap` in backend/sandbox/sandbox-root.ts. */
+/**
+ * Documents that call functions where each call is an outermost one: see `stackMap` in backend/sandbox/sandbox-root.ts.
+ */
 async function makeCallDocuments(folder: string): Promise<Document[]> {
   const sources = [
     ["calls at the top", `#${LOOP}`],
@@ -172,7 +180,10 @@ async function measureLoad(run: () => Promise<number> | number): Promise<Load> {
   return { perSecond, millisecondsPerRender: (busyMilliseconds() - busyBefore) / renders };
 }
 
-/** The rows for full capacity, for overload and for processor time. Each ratio and each difference is the median of the rounds'. */
+/**
+ * The rows for full capacity, for overload and for processor time. Each ratio and each difference is the median of the
+ * rounds'.
+ */
 async function loadRows(backend: LocalBackend, typstPath: string, document: Document) {
   const rounds: { atCap: Load; xargs: Load; overload: number }[] = [];
   for (let round = 0; round < LOAD_ROUNDS; round++) {
@@ -213,7 +224,9 @@ async function loadRows(backend: LocalBackend, typstPath: string, document: Docu
   };
 }
 
-/** The memory of the shells that a backend has started, without that of their programs. What they share counts in parts. */
+/**
+ * The memory of the shells that a backend has started, without that of their programs. What they share counts in parts.
+ */
 async function shellMebibytes(backend: LocalBackend): Promise<number> {
   const children = await childProcessIds(backend.process.pid ?? 0);
   const shells = children.filter((pid) => readProc(`${pid}/comm`) === "sh\n");
@@ -222,7 +235,10 @@ async function shellMebibytes(backend: LocalBackend): Promise<number> {
   return kibibytes.reduce((sum, size) => sum + size, 0) / 1024;
 }
 
-/** The row for requests with several command lines, at full capacity. A process that was started ahead serves one of them only. */
+/**
+ * The row for requests with several command lines, at full capacity. A process that was started ahead serves one of
+ * them only.
+ */
 async function mixedRow(backend: LocalBackend): Promise<Table["rows"][number]> {
   const pages = Array.from({ length: COMMAND_LINES }, (_, index) => ({
     name: "`= Hello` as PNG",

@@ -1,6 +1,6 @@
 /**
- * The report of every benchmark: a Markdown page with tables. The checked-in page is the only record of a run, and the next run is
- * compared with it.
+ * The report of every benchmark: a Markdown page with tables. The checked-in page is the only record of a run, and the
+ * next run is compared with it.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
@@ -63,7 +63,10 @@ export function cellOf(page: string, row: string, column: string): string | null
   return null;
 }
 
-/** The figures that are worse than on an earlier page by more than the noise. Rows that are new or gone are not compared. */
+/**
+ * The figures that are worse than on an earlier page by more than the noise. Rows that are new or gone are not
+ * compared.
+ */
 export function worsenings(earlierPage: string, tables: readonly Table[]): string[] {
   // A page may have the same row and column in two tables, so each table is found by its head.
   return tables.flatMap((table) => {
@@ -85,8 +88,8 @@ export function worsenings(earlierPage: string, tables: readonly Table[]): strin
 }
 
 /**
- * Compares a page with the checked-in one and replaces that; with `--compare` it only compares. The benchmark fails if a figure
- * got worse. `page` ends with a line break.
+ * Compares a page with the checked-in one and replaces that; with `--compare` it only compares. The benchmark fails if
+ * a figure got worse. `page` ends with a line break.
  */
 export async function publish(benchmark: string, page: string, tables: readonly Table[]): Promise<void> {
   process.stdout.write(page);

@@ -1,6 +1,6 @@
 /**
- * The bodies on which validation is measured: the largest requests of each kind that the default limits allow, and one of
- * everyday size.
+ * The bodies on which validation is measured: the largest requests of each kind that the default limits allow, and one
+ * of everyday size.
  */
 const MEBIBYTE = 1024 * 1024;
 const BODY_BYTES = 20 * MEBIBYTE - 4096;
@@ -99,7 +99,9 @@ const PROSE = {
   },
 } as const;
 
-/** Text files of 1 MiB each. The text is random, because the processor would learn the branches of a repeated paragraph. */
+/**
+ * Text files of 1 MiB each. The text is random, because the processor would learn the branches of a repeated paragraph.
+ */
 function proseFiles(language: keyof typeof PROSE, bodyBytes: number): Uint8Array<ArrayBuffer> {
   const { words, separators, wordsALine } = PROSE[language];
   const random = makeRandom(3);

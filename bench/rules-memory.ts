@@ -1,6 +1,6 @@
 /**
- * Validates one body in a separate process, and prints by how many bytes the peak resident set exceeds the resident set at
- * the start. Linux only: the kernel's high-water mark is reset through /proc.
+ * Validates one body in a separate process, and prints by how many bytes the peak resident set exceeds the resident set
+ * at the start. Linux only: the kernel's high-water mark is reset through /proc.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { BODIES } from "./rules-bodies.ts";

@@ -1,6 +1,6 @@
 /**
- * Runs the validation, or parsing alone, also inside workerd. The clock there stands still while code runs, so the benchmark
- * measures from outside: it posts a body once, then requests many runs on it.
+ * Runs the validation, or parsing alone, also inside workerd. The clock there stands still while code runs, so the
+ * benchmark measures from outside: it posts a body once, then requests many runs on it.
  */
 import { DEFAULT_LIMITS } from "../rules/limits.ts";
 import { parseRenderRequest } from "../rules/render-request.ts";

@@ -1,8 +1,9 @@
 /**
- * `npm run bench:rules`: compares the validation of request bodies with parsing alone, in Node and inside workerd, and measures
- * its memory. Writes bench/rules.md.
+ * `npm run bench:rules`: compares the validation of request bodies with parsing alone, in Node and inside workerd, and
+ * measures its memory. Writes bench/rules.md.
  *
- * Only ratios within one run count: the contestants take turns, so that the load of the machine affects all of them equally.
+ * Only ratios within one run count: the contestants take turns, so that the load of the machine affects all of them
+ * equally.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";

@@ -1,9 +1,10 @@
 /**
- * `npm run bench:siege`: measures how much one caller can impair another. The whole service runs on this machine. One caller
- * renders an ordinary document once per second, and another makes each attack for some seconds. Writes bench/siege.md.
+ * `npm run bench:siege`: measures how much one caller can impair another. The whole service runs on this machine. One
+ * caller renders an ordinary document once per second, and another makes each attack for some seconds. Writes
+ * bench/siege.md.
  *
- * The attacker, the clients and the service share the cores, so the figures are worse than those of the service alone. Only
- * ratios to the ordinary caller's undisturbed renders in the same run count.
+ * The attacker, the clients and the service share the cores, so the figures are worse than those of the service alone.
+ * Only ratios to the ordinary caller's undisturbed renders in the same run count.
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";

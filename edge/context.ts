@@ -19,7 +19,10 @@ import { writeLine } from "./log/write-line.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 import type { TaggedJson } from "./tagged-json.ts";
 
-/** The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name backends. */
+/**
+ * The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name
+ * backends.
+ */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
   readonly CALLER_RATE_LIMITER?: RateLimit;
@@ -114,7 +117,10 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   return deployment;
 }
 
-/** The name servers of the settings, in the domains of the machine. @throws SettingError when there are neither but must be. */
+/**
+ * The name servers of the settings, in the domains of the machine. @throws SettingError when there are neither but must
+ * be.
+ */
 function openResolver(
   { backends, nameServers }: EdgeSettings,
   { MACHINE_SETTINGS }: EdgeEnvironment,

@@ -44,7 +44,10 @@ export type CorsOrigins = "*" | readonly string[];
 
 export interface EdgeSettings extends RenderTime {
   readonly apiTokens: readonly NamedToken[];
-  /** Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then answered 503. */
+  /**
+   * Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then
+   * answered 503.
+   */
   readonly backendToken: string;
   readonly backends: BackendSources;
   /** The name servers to ask for backends; empty for those of the machine. */
@@ -64,8 +67,8 @@ export interface EdgeSettings extends RenderTime {
 const REQUEST_LOGGINGS = ["object", "json", "none"] as const;
 
 /**
- * How each request is logged: as an object, whose fields Workers Logs indexes; as a line of JSON, for a workerd whose output
- * is read line by line; or not at all.
+ * How each request is logged: as an object, whose fields Workers Logs indexes; as a line of JSON, for a workerd whose
+ * output is read line by line; or not at all.
  */
 export type RequestLogging = (typeof REQUEST_LOGGINGS)[number];
 

@@ -1,6 +1,6 @@
 /**
- * The entry point of the Worker if backends run on Cloudflare Containers. `worker.ts` is the one for all other deployments,
- * and loads in a workerd that does not know containers.
+ * The entry point of the Worker if backends run on Cloudflare Containers. `worker.ts` is the one for all other
+ * deployments, and loads in a workerd that does not know containers.
  */
 import app from "./worker.ts";
 

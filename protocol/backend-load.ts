@@ -1,6 +1,6 @@
 /**
- * How busy a backend is. It tells the edge in the header field `X-Service-Load`, and the edge sends the next render to the less busy of
- * two backends.
+ * How busy a backend is. It tells the edge in the header field `X-Service-Load`, and the edge sends the next render to
+ * the less busy of two backends.
  */
 
 export interface BackendLoad {

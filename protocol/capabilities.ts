@@ -1,5 +1,6 @@
 /**
- * What a deployment has installed, as `GET /capabilities.json` publishes it: fonts, packages, the version of Typst, formats.
+ * What a deployment has installed, as `GET /capabilities.json` publishes it: fonts, packages, the version of Typst,
+ * formats.
  *
  * Each backend knows its own. The edge publishes what all of them have, because any of them may render a request.
  */
@@ -18,7 +19,9 @@ const CAPABILITIES_VERSION = 1;
 /** The path of the document, at the edge and at a backend. */
 export const CAPABILITIES_PATH = "/capabilities.json";
 
-/** The size limit of the document, enough for thousands of font families. A backend with a larger one does not start. */
+/**
+ * The size limit of the document, enough for thousands of font families. A backend with a larger one does not start.
+ */
 export const MAX_CAPABILITIES_BYTES = 4 * 1024 * 1024;
 
 const text = (description: string) => v.pipe(v.string(), v.description(description));
@@ -121,8 +124,8 @@ export function commonCapabilities([first, ...others]: readonly [Capabilities, .
 }
 
 /**
- * What some have and others lack, in words for the operator: `font Inter`, `@preview/cetz:0.3.4`, `typst 0.15.1`. A font family differs
- * if its variants do.
+ * What some have and others lack, in words for the operator: `font Inter`, `@preview/cetz:0.3.4`, `typst 0.15.1`. A
+ * font family differs if its variants do.
  */
 export function capabilityDifferences(all: readonly Capabilities[]): string[] {
   const names = all.map((one) => new Set(namesOf(one)));

@@ -3,7 +3,9 @@
 /** In a request: the caller's API token. */
 export const API_TOKEN_HEADER = "X-Service-Api-Token";
 
-/** From the edge to the backend: the token that authenticates the edge. Never accepted from a caller nor sent to one. */
+/**
+ * From the edge to the backend: the token that authenticates the edge. Never accepted from a caller nor sent to one.
+ */
 export const BACKEND_TOKEN_HEADER = "X-Service-Backend-Token";
 
 /** From the edge to the backend: the limits that the edge validates by. See `limitsFingerprint`. */
@@ -15,15 +17,19 @@ export const CALLER_HEADER = "X-Service-Caller";
 /** The caller name of the edge's own renders, with which it probes backends. */
 export const PROBE_CALLER = "edge-probe";
 
-/** From the edge to the backend: for how many milliseconds the edge waits for the answer to begin, once the body is sent. */
+/**
+ * From the edge to the backend: for how many milliseconds the edge waits for the answer to begin, once the body is
+ * sent.
+ */
 export const TIME_BUDGET_HEADER = "X-Service-Patience-Milliseconds";
 
 /** From a backend to the edge, in each answer to a render: how busy the backend is. See `formatBackendLoad`. */
 export const LOAD_HEADER = "X-Service-Load";
 
 /**
- * From the edge to a backend, with any request: what the edge has counted since its last report, as `name=count` in the form of a URL's
- * query, by the names in `rules/causes.ts`. A backend that has counted it repeats the field in its answer.
+ * From the edge to a backend, with any request: what the edge has counted since its last report, as `name=count` in the
+ * form of a URL's query, by the names in `rules/causes.ts`. A backend that has counted it repeats the field in its
+ * answer.
  */
 export const EDGE_COUNTS_HEADER = "X-Service-Edge-Counts";
 

@@ -1,6 +1,6 @@
 /**
- * Rendered files in HTTP: the media types that a backend sends and the edge passes on, the header fields of each, and the name under
- * which it is offered: the caller's suggestion, made safe.
+ * Rendered files in HTTP: the media types that a backend sends and the edge passes on, the header fields of each, and
+ * the name under which it is offered: the caller's suggestion, made safe.
  */
 import { create } from "content-disposition";
 import { NOT_STORED_HEADERS } from "./headers.ts";

@@ -1,6 +1,6 @@
 /**
- * Which path takes which method, at the edge and at a backend. Both register their routes from these lists, and answer 405
- * and OPTIONS by them: a route that is listed has a handler, and one that is not listed cannot be served.
+ * Which path takes which method, at the edge and at a backend. Both register their routes from these lists, and answer
+ * 405 and OPTIONS by them: a route that is listed has a handler, and one that is not listed cannot be served.
  */
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { CAPABILITIES_PATH } from "./capabilities.ts";
@@ -98,7 +98,9 @@ export const BACKEND_ROUTES = [
   { path: METRICS_PATH, method: "GET" },
 ] as const satisfies readonly Route[];
 
-/** The methods of a path as the `Allow` header lists them (RFC 9110, section 10.2.1); null if the path is not served. */
+/**
+ * The methods of a path as the `Allow` header lists them (RFC 9110, section 10.2.1); null if the path is not served.
+ */
 export function allowedMethods(routes: readonly Route[], path: string): string | null {
   const methods = routes.filter((route) => route.path === path).map(({ method }) => method);
   if (methods.length === 0) return null;

@@ -1,6 +1,6 @@
 /**
- * The `Server-Timing` header field (https://www.w3.org/TR/server-timing/): how long each phase of a request took. A backend
- * sends its phases, and the edge adds its own.
+ * The `Server-Timing` header field (https://www.w3.org/TR/server-timing/): how long each phase of a request took. A
+ * backend sends its phases, and the edge adds its own.
  */
 
 export const SERVER_TIMING_HEADER = "Server-Timing";

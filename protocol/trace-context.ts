@@ -1,6 +1,6 @@
 /**
- * W3C Trace Context (https://www.w3.org/TR/trace-context/): which `traceparent` and `tracestate` are accepted, and the trace
- * of a request that has none. Anything malformed counts as absent, so it never reaches a log line or a backend.
+ * W3C Trace Context (https://www.w3.org/TR/trace-context/): which `traceparent` and `tracestate` are accepted, and the
+ * trace of a request that has none. Anything malformed counts as absent, so it never reaches a log line or a backend.
  */
 
 export const TRACEPARENT_HEADER = "traceparent";
@@ -46,8 +46,8 @@ export function formatTraceparent({ traceId, parentId, isSampled }: TraceParent)
 }
 
 /**
- * The part of a `tracestate` that is passed on: as many members, from the left, as fit into `MAX_TRACESTATE_LENGTH`; null if it is
- * absent, empty or malformed.
+ * The part of a `tracestate` that is passed on: as many members, from the left, as fit into `MAX_TRACESTATE_LENGTH`;
+ * null if it is absent, empty or malformed.
  */
 export function passableTracestate(text: string | null | undefined): string | null {
   // Far more than is passed on. A longer field is not even parsed.
@@ -68,8 +68,9 @@ export function passableTracestate(text: string | null | undefined): string | nu
 }
 
 /**
- * The trace id under which a request is logged: the caller's, or one made from the request id. Edge and backend know the same request
- * id, so they make the same trace id without sending it, and the backend's span has no parent that seems to be missing.
+ * The trace id under which a request is logged: the caller's, or one made from the request id. Edge and backend know
+ * the same request id, so they make the same trace id without sending it, and the backend's span has no parent that
+ * seems to be missing.
  *
  * @param requestId a UUID: 32 hexadecimal digits and hyphens.
  */

@@ -1,8 +1,8 @@
 /**
  * Conformance vectors: inputs with their verdicts, for clients that implement the published rules themselves.
  *
- * The verdicts are written down, not computed, so that tests can compare the code with them. Every limit has a vector at
- * the limit and one past it.
+ * The verdicts are written down, not computed, so that tests can compare the code with them. Every limit has a vector
+ * at the limit and one past it.
  */
 import { KEY_RULES } from "./files-rules.ts";
 import { MAX_KEYS } from "./limits.ts";
@@ -55,7 +55,9 @@ function shortKeys(count: number): string[] {
   return Array.from({ length: count }, (_, index) => index.toString(36));
 }
 
-/** Every printable ASCII character that no key may contain, and DEL. The slash is not among them: it separates segments. */
+/**
+ * Every printable ASCII character that no key may contain, and DEL. The slash is not among them: it separates segments.
+ */
 const FOREIGN_CHARACTERS = [..." !\"#$%&'()*+,:;<=>?@[\\]^`{|}~\u007f"];
 
 /** Vectors for single keys and for sets. They do not depend on a deployment's limits: 1024 keys are accepted. */

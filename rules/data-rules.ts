@@ -1,8 +1,8 @@
 /**
  * Validates `data`: any JSON value that Typst can read and whose strings are within the limit.
  *
- * While the cursor reads the value, violations are recorded as offsets. Their paths are computed afterwards, in a second
- * pass over `data`, and only when there is something to report.
+ * While the cursor reads the value, violations are recorded as offsets. Their paths are computed afterwards, in a
+ * second pass over `data`, and only when there is something to report.
  */
 import { JsonCursor, type ValueObserver } from "./json/cursor.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
@@ -103,7 +103,9 @@ export class DataFindings implements ValueObserver {
   }
 }
 
-/** Validates the `data` value at the cursor. The findings are meaningful only if the cursor is not malformed afterwards. */
+/**
+ * Validates the `data` value at the cursor. The findings are meaningful only if the cursor is not malformed afterwards.
+ */
 export function validateData(cursor: JsonCursor, maxStringBytes: number): DataFindings {
   const findings = new DataFindings(cursor.body, maxStringBytes);
   cursor.skipValue(findings);

@@ -1,8 +1,8 @@
 /**
  * The rules for the keys of `files`: for each key, and for the whole set.
  *
- * `KEY_RULES` is the definition (docs/api.md#key-rules); `KEY_PATTERN` expresses it as one regular expression for clients that prefer one. Only
- * ASCII is allowed, so that case folding means the same on every file system.
+ * `KEY_RULES` is the definition (docs/api.md#key-rules); `KEY_PATTERN` expresses it as one regular expression for
+ * clients that prefer one. Only ASCII is allowed, so that case folding means the same on every file system.
  */
 import { type Limits, MAX_KEYS } from "./limits.ts";
 import { type Problem, problem } from "./problem.ts";
@@ -128,8 +128,8 @@ export const SET_RULES = [
  *
  * @param keys valid keys: all of them, unless `count` is over a limit
  * @param count the number of entries in `files`
- * @returns the problem of the first broken rule, or null. When only the deployment's limit is exceeded, the problem has no
- *   `rule`, because no published rule is broken.
+ * @returns the problem of the first broken rule, or null. When only the deployment's limit is exceeded, the problem
+ *   has no `rule`, because no published rule is broken.
  */
 export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Problem | null {
   if (count > MAX_KEYS) return tooManyFiles(count, MAX_KEYS, "too_many_keys");

@@ -2,8 +2,8 @@
  * Reads `output` from the cursor into bounded values, validates them by the schemas of `output-options.ts`, and reports
  * the issues as validation errors.
  *
- * The values are bounded by construction: a string is decoded only as far as a rule looks, a container in the wrong place
- * is read as an empty one, and at most one item more than allowed is read of `standards`.
+ * The values are bounded by construction: a string is decoded only as far as a rule looks, a container in the wrong
+ * place is read as an empty one, and at most one item more than allowed is read of `standards`.
  */
 import * as v from "valibot";
 import type { JsonCursor } from "./json/cursor.ts";

@@ -1,8 +1,8 @@
 /**
  * The output rules: the combinations that `output` must not have, in the order in which they are checked.
  *
- * Each rule is one entry with its id, its description and its condition. The problem is `invalid_request`; `context.rule`
- * is the id of the first rule that the output breaks.
+ * Each rule is one entry with its id, its description and its condition. The problem is `invalid_request`;
+ * `context.rule` is the id of the first rule that the output breaks.
  */
 import type { Limits } from "./limits.ts";
 import type { Output, OutputField, PdfOutput, PdfStandard, PdfVersion } from "./output-options.ts";
@@ -22,7 +22,10 @@ import type { OutputRuleId } from "./rule-ids.ts";
  */
 export const OUTPUT_RULES_VERSION = 2;
 
-/** The PDF version that each PDF/A profile requires (ISO 19005-1 to -4). A standard that is absent is not a PDF/A profile. */
+/**
+ * The PDF version that each PDF/A profile requires (ISO 19005-1 to -4). A standard that is absent is not a PDF/A
+ * profile.
+ */
 export const PDF_A_VERSION = {
   "a-1b": "1.4",
   "a-1a": "1.4",

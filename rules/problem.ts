@@ -34,7 +34,9 @@ export interface ValidationError {
   readonly type: string;
 }
 
-/** The context members of a validation problem. `errors_total` is present only when `errors` does not list all errors. */
+/**
+ * The context members of a validation problem. `errors_total` is present only when `errors` does not list all errors.
+ */
 export interface ValidationErrors {
   readonly errors: readonly ValidationError[];
   readonly errors_total?: number;

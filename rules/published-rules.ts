@@ -23,8 +23,8 @@ export interface PublishedConstraints {
 }
 
 /**
- * The limits of a deployment. One of another version may lack a limit that this library knows: it then has no such limit.
- * Limits that this library does not know are not checked.
+ * The limits of a deployment. One of another version may lack a limit that this library knows: it then has no such
+ * limit. Limits that this library does not know are not checked.
  */
 type PublishedLimits = Readonly<Partial<Record<LimitName, number>> & { effective_max_files: number }>;
 
@@ -77,7 +77,9 @@ export function checkRequest(request: unknown, constraints: PublishedConstraints
   return parsed.ok ? { verdict: "accepted" } : { verdict: "refused", problem: parsed.problem };
 }
 
-/** Runs the conformance vectors of a document. An empty result means that this library comes to every published verdict. */
+/**
+ * Runs the conformance vectors of a document. An empty result means that this library comes to every published verdict.
+ */
 export function runVectors(constraints: PublishedConstraints): Disagreement[] {
   return vectorRequests(constraints).flatMap(({ input, request, vector: { accepted, code = null, rule = null } }) => {
     const found = verdictOn(request);

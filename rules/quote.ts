@@ -1,8 +1,8 @@
 /**
  * Text of the caller in a response: made encodable, then shortened.
  *
- * Lone surrogates are replaced by the literal text `\uXXXX`, so that every response is valid UTF-8. Then the text is cut
- * between two code points.
+ * Lone surrogates are replaced by the literal text `\uXXXX`, so that every response is valid UTF-8. Then the text is
+ * cut between two code points.
  */
 
 /** The longest segment of a `path` or `loc`, in code points. */

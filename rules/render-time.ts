@@ -1,16 +1,19 @@
 /**
- * The time that a render may take, layer by layer. Edge and backend read the same settings, and refuse to start if a layer would give
- * up before the one below it, because then it would be unclear why a render failed.
+ * The time that a render may take, layer by layer. Edge and backend read the same settings, and refuse to start if a
+ * layer would give up before the one below it, because then it would be unclear why a render failed.
  */
 import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "./settings.ts";
 
-/** What an answer may take in addition to waiting for a slot and rendering: sending the body, and trying a second backend. */
+/**
+ * What an answer may take in addition to waiting for a slot and rendering: sending the body, and trying a second
+ * backend.
+ */
 const MARGIN_SECONDS = 10;
 /** The part of it that one backend may take. The rest is for another one. */
 const ANSWER_MARGIN_SECONDS = 5;
 /**
- * How much longer a request waits for a slot than a render may take. So even if the longest renders hold all slots, one of them ends
- * while a new caller still waits.
+ * How much longer a request waits for a slot than a render may take. So even if the longest renders hold all slots, one
+ * of them ends while a new caller still waits.
  */
 const QUEUE_MARGIN_SECONDS = 10;
 
@@ -79,8 +82,8 @@ export const MAX_UPLOAD_MILLISECONDS = MAX_BODY_MILLISECONDS + 5000;
 const MIN_BYTES_PER_MILLISECOND = 100;
 
 /**
- * How long a body may still be on its way when the edge has sent it: the systems and proxies in between buffer megabytes, so the edge
- * does not see how slow the link is.
+ * How long a body may still be on its way when the edge has sent it: the systems and proxies in between buffer
+ * megabytes, so the edge does not see how slow the link is.
  */
 export function longestTransitMilliseconds(bytes: number): number {
   return Math.min(MAX_BODY_MILLISECONDS, bytes / MIN_BYTES_PER_MILLISECOND);
@@ -92,8 +95,8 @@ export function longestAnswerMilliseconds({ queueDeadlineSeconds, renderTimeoutS
 }
 
 /**
- * How long a render may take that begins with so much of the edge's time budget left: the render timeout, or less, so that the backend's
- * own answer comes before the edge gives up; at least a second.
+ * How long a render may take that begins with so much of the edge's time budget left: the render timeout, or less, so
+ * that the backend's own answer comes before the edge gives up; at least a second.
  */
 export function renderTimeoutWithin(renderTimeoutSeconds: number, leftMilliseconds: number): number {
   const seconds = Math.floor((leftMilliseconds - ANSWER_MILLISECONDS) / 1000);
@@ -101,8 +104,8 @@ export function renderTimeoutWithin(renderTimeoutSeconds: number, leftMillisecon
 }
 
 /**
- * How long a request may wait for a slot: the queue deadline, or less if the edge's time budget would otherwise leave too little for
- * a whole render. At least half of the time budget can be spent waiting.
+ * How long a request may wait for a slot: the queue deadline, or less if the edge's time budget would otherwise leave
+ * too little for a whole render. At least half of the time budget can be spent waiting.
  */
 export function queueDeadlineMilliseconds(
   { queueDeadlineSeconds, renderTimeoutSeconds }: Pick<RenderTime, "queueDeadlineSeconds" | "renderTimeoutSeconds">,

@@ -15,7 +15,8 @@ const UTF8 = /^utf-?8$/i;
 /**
  * Accepts `application/json` in UTF-8 (RFC 8259) without a coding. Parameters other than `charset` are ignored.
  *
- * The HTTP servers below edge and backend treat `Transfer-Encoding: gzip, chunked` like `chunked` alone (RFC 9112, section 6.1).
+ * The HTTP servers below edge and backend treat `Transfer-Encoding: gzip, chunked` like `chunked` alone (RFC 9112,
+ * section 6.1).
  */
 export function validateMediaType({ contentType, contentEncoding, transferEncoding }: RequestHead): Problem | null {
   if (transferEncoding !== null && transferEncoding.trim().toLowerCase() !== "chunked") {
@@ -29,8 +30,9 @@ export function validateMediaType({ contentType, contentEncoding, transferEncodi
 }
 
 /**
- * Every `charset` is checked. RFC 6838 section 4.3 forbids duplicates, but clients send them, and the parser keeps only the first one
- * of a name: so each gets its own name. The last one is added here. It is missing if a quotation mark is not closed.
+ * Every `charset` is checked. RFC 6838 section 4.3 forbids duplicates, but clients send them, and the parser keeps only
+ * the first one of a name: so each gets its own name. The last one is added here. It is missing if a quotation mark is
+ * not closed.
  */
 function isJsonInUtf8(contentType: string): boolean {
   let count = 0;

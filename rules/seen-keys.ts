@@ -1,8 +1,8 @@
 /**
  * The keys of `files` that have been read, to find duplicates: a set behind a Bloom filter with one hash function.
  *
- * A body may hold millions of keys, and the filter answers for nearly all of them that they are new. Making it takes longer
- * than validating a small request, so the first keys do without.
+ * A body may hold millions of keys, and the filter answers for nearly all of them that they are new. Making it takes
+ * longer than validating a small request, so the first keys do without.
  */
 
 /** A power of two, far above the number of keys that a request may have. */
@@ -11,7 +11,9 @@ const LOOKUPS_WITHOUT_FILTER = 32;
 
 export class SeenKeys {
   readonly #keys = new Set<string>();
-  /** 1 for the fingerprint of each key. Without it, the set took nine tenths of the time for a body of a million keys. */
+  /**
+   * 1 for the fingerprint of each key. Without it, the set took nine tenths of the time for a body of a million keys.
+   */
   #fingerprints: Uint8Array | null = null;
   #lookups = 0;
 

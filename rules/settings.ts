@@ -4,7 +4,9 @@
  * No I/O: the caller passes the environment as a plain record.
  */
 
-/** An integer setting: the name of its variable, its default, and the range outside which the service does not start. */
+/**
+ * An integer setting: the name of its variable, its default, and the range outside which the service does not start.
+ */
 export interface IntegerSetting {
   readonly setting: string;
   readonly default: number;

@@ -82,8 +82,8 @@ export class ValidationErrorList {
   }
 
   /**
-   * Adds a file whose content is not valid for its encoding. An invalid key must not appear in the `loc`. `fault` follows
-   * "content" in a sentence.
+   * Adds a file whose content is not valid for its encoding. An invalid key must not appear in the `loc`. `fault`
+   * follows "content" in a sentence.
    */
   addInvalidFile(key: string, isValidKey: boolean, type: "invalid_base64" | "lone_surrogate", fault: string): void {
     if (isValidKey) this.#firstInvalidFile ??= { key, fault };

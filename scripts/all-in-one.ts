@@ -1,8 +1,9 @@
 /**
- * The program of the image `all-in-one`: runs the edge in workerd and one backend until it is told to stop, or until one of
- * them ends. It keeps nothing: without SERVICE_API_TOKENS it makes a token for this run.
+ * The program of the image `all-in-one`: runs the edge in workerd and one backend until it is told to stop, or until
+ * one of them ends. It keeps nothing: without SERVICE_API_TOKENS it makes a token for this run.
  *
- * On its own port, which only the container reaches, it answers 200 if a render through the edge works: for HEALTHCHECK.
+ * On its own port, which only the container reaches, it answers 200 if a render through the edge works: for
+ * HEALTHCHECK.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";

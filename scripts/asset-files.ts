@@ -1,4 +1,7 @@
-/** The static files for the Worker of `edge/standalone/assets-worker.ts`: their descriptions, and a binding for each form. */
+/**
+ * The static files for the Worker of `edge/standalone/assets-worker.ts`: their descriptions, and a binding for each
+ * form.
+ */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";

@@ -1,7 +1,7 @@
 /**
- * `npm run build:cli`: builds the command line client as a package without dependencies, so that it starts at once and installs
- * offline. Its entry point is separate, so that an old Node can parse it and say that it is too old; each command is loaded when it
- * is used. `npm pack ./dist/cli` makes a file that any project can install.
+ * `npm run build:cli`: builds the command line client as a package without dependencies, so that it starts at once and
+ * installs offline. Its entry point is separate, so that an old Node can parse it and say that it is too old; each
+ * command is loaded when it is used. `npm pack ./dist/cli` makes a file that any project can install.
  */
 import { cp } from "node:fs/promises";
 import { fileURLToPath } from "node:url";

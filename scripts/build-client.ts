@@ -1,10 +1,10 @@
 /**
- * `npm run build:client`: builds the client and the rules as one package of plain JavaScript with types, for programs that
- * send requests (docs/client.md). The package is written to dist/client; `npm pack ./dist/client` makes a file that any
- * project can install.
+ * `npm run build:client`: builds the client and the rules as one package of plain JavaScript with types, for programs
+ * that send requests (docs/client.md). The package is written to dist/client; `npm pack ./dist/client` makes a file
+ * that any project can install.
  *
- * Their imports from other packages are bundled, so that the package has no dependencies: they take a few kilobytes, and two
- * of those packages require a newer Node than the client does.
+ * Their imports from other packages are bundled, so that the package has no dependencies: they take a few kilobytes,
+ * and two of those packages require a newer Node than the client does.
  */
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";

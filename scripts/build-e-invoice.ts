@@ -1,6 +1,7 @@
 /**
- * `npm run build:e-invoice`: builds the package that finishes e-invoices (docs/e-invoices.md) to dist/e-invoice, as plain
- * JavaScript with types and without dependencies. `npm pack ./dist/e-invoice` makes a file that any project can install.
+ * `npm run build:e-invoice`: builds the package that finishes e-invoices (docs/e-invoices.md) to dist/e-invoice, as
+ * plain JavaScript with types and without dependencies. `npm pack ./dist/e-invoice` makes a file that any project can
+ * install.
  */
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";

@@ -1,6 +1,6 @@
 /**
- * Plugins for bundles that contain the validator of clients/data-schema/. They leave out 171 kB of tables for formats that are not checked,
- * and in browsers the reading of schemas from files.
+ * Plugins for bundles that contain the validator of clients/data-schema/. They leave out 171 kB of tables for formats
+ * that are not checked, and in browsers the reading of schemas from files.
  */
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";

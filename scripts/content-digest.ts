@@ -1,6 +1,6 @@
 /**
- * The digest of a folder's files: the SHA-256 of what `sha256sum` prints for them, sorted by name. So it can be made without
- * this program: `find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum`.
+ * The digest of a folder's files: the SHA-256 of what `sha256sum` prints for them, sorted by name. So it can be made
+ * without this program: `find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum`.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";

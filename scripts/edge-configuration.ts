@@ -1,6 +1,6 @@
 /**
- * The edge for workerd alone, without Cloudflare: a folder with the bundled Worker, the static files, a configuration and
- * workerd itself. Compatibility date and flags, the entry point and the static files are those of `wrangler.toml`.
+ * The edge for workerd alone, without Cloudflare: a folder with the bundled Worker, the static files, a configuration
+ * and workerd itself. Compatibility date and flags, the entry point and the static files are those of `wrangler.toml`.
  *
  * All settings come from the environment of the process when it starts: the folder contains no settings and no secrets.
  */
@@ -58,8 +58,8 @@ export async function writeEdge(folder: string): Promise<void> {
 }
 
 /**
- * The settings that a Worker reads: all that its code names. A setting that is not in the environment of the process is null in the
- * bindings, and so is ignored.
+ * The settings that a Worker reads: all that its code names. A setting that is not in the environment of the process is
+ * null in the bindings, and so is ignored.
  */
 export function settingNames(script: string): string[] {
   return [...new Set(script.match(/\bSERVICE_[A-Z0-9]+(?:_[A-Z0-9]+)*\b/g))].sort();

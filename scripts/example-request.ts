@@ -1,8 +1,8 @@
 /**
  * Makes requests from folders such as the examples: `request.json` of a folder, with its markers replaced by files.
  *
- * `{"$file": path}` becomes the text of the file, `{"$textFile": path}` and `{"$base64File": path}` an entry of `files`,
- * and `{"$jsonFile": path}` the JSON text of the file, unchanged, so that no number is rounded.
+ * `{"$file": path}` becomes the text of the file, `{"$textFile": path}` and `{"$base64File": path}` an entry of
+ * `files`, and `{"$jsonFile": path}` the JSON text of the file, unchanged, so that no number is rounded.
  */
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";

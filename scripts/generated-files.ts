@@ -1,5 +1,6 @@
 /**
- * The checked-in files that are generated from the definitions in `rules/` and the tables of settings, with their content.
+ * The checked-in files that are generated from the definitions in `rules/` and the tables of settings, with their
+ * content.
  */
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";

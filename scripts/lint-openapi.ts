@@ -1,6 +1,6 @@
 /**
- * `npm run check:openapi`: checks the interface description by the strictest set of rules that Redocly recommends. It fails for
- * any finding.
+ * `npm run check:openapi`: checks the interface description by the strictest set of rules that Redocly recommends. It
+ * fails for any finding.
  *
  * Uses only the linter's engine: its command line looks for updates and reports its use over the network.
  */

@@ -27,9 +27,13 @@ export { LOOPBACK, STOP_SIGNALS, startConfiguredWorkers, startWorkerFile } from 
 
 const BACKEND_PROGRAM = fileURLToPath(new URL("../backend/main.ts", import.meta.url));
 const READY_POLL_MILLISECONDS = 25;
-/** Few, because looking for progress reads the state of every process; a standstill is reported one look late at most. */
+/**
+ * Few, because looking for progress reads the state of every process; a standstill is reported one look late at most.
+ */
 const LOOKS_PER_STANDSTILL = 12;
-/** From, and up to but not including. Linux gives away ports from 32768, browsers and `fetch` refuse some below 20000. */
+/**
+ * From, and up to but not including. Linux gives away ports from 32768, browsers and `fetch` refuse some below 20000.
+ */
 const FREE_PORTS = [20_000, 32_768] as const;
 const MAX_PORT_TRIES = 100;
 /** How long a start may show no progress. A busy machine may take minutes, but not without using its processor. */
@@ -49,8 +53,9 @@ export interface LocalBackend {
 }
 
 /**
- * Starts the backend and waits until it is ready. From this process's environment it inherits only PATH and the cache of compiled
- * code. If `environment` names no work directory, the backend gets a temporary one, which is removed with it.
+ * Starts the backend and waits until it is ready. From this process's environment it inherits only PATH and the cache
+ * of compiled code. If `environment` names no work directory, the backend gets a temporary one, which is removed with
+ * it.
  *
  * @param onErrorText called with the backend's standard error, once it is ready
  * @param standstillMilliseconds for tests
@@ -188,7 +193,9 @@ export async function isPortFree(port: number): Promise<boolean> {
   }
 }
 
-/** A port that was free a moment ago. It is below those that the kernel gives away, so no connection takes it meanwhile. */
+/**
+ * A port that was free a moment ago. It is below those that the kernel gives away, so no connection takes it meanwhile.
+ */
 export async function takeFreePort(): Promise<number> {
   for (let tries = 0; tries < MAX_PORT_TRIES; tries++) {
     const port = randomInt(...FREE_PORTS);

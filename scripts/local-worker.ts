@@ -101,7 +101,9 @@ interface DurableObjects {
   readonly folder: string;
 }
 
-/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for tests and benchmarks. */
+/**
+ * Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for tests and benchmarks.
+ */
 export async function startWorkerFile(
   entrypoint: string,
   bindings: Bindings = {},

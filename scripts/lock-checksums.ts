@@ -1,6 +1,6 @@
 /**
- * `node scripts/lock-checksums.ts`: asks the registry for each checksum that package-lock.json lacks. npm leaves one out for a
- * package of another platform whose version the registry in use does not have, and does not add it later.
+ * `node scripts/lock-checksums.ts`: asks the registry for each checksum that package-lock.json lacks. npm leaves one
+ * out for a package of another platform whose version the registry in use does not have, and does not add it later.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";

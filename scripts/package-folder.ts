@@ -1,5 +1,6 @@
 /**
- * Makes the folder of a package in `dist/`, of plain JavaScript without dependencies, and the files that every package has.
+ * Makes the folder of a package in `dist/`, of plain JavaScript without dependencies, and the files that every package
+ * has.
  */
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -13,7 +14,10 @@ export const { version, license }: { version: string; license: string } = JSON.p
   await readFile(new URL("package.json", PROJECT), "utf8"),
 );
 
-/** An empty place for a package: `dist/<name>`, or the folder that an argument of the program names, for releases and tests. */
+/**
+ * An empty place for a package: `dist/<name>`, or the folder that an argument of the program names, for releases and
+ * tests.
+ */
 export async function emptyPackageFolder(name: string): Promise<URL> {
   const folder = pathToFileURL(`${resolve(process.argv[2] ?? fileURLToPath(new URL(`dist/${name}`, PROJECT)))}/`);
   await rm(folder, { recursive: true, force: true });

@@ -1,5 +1,6 @@
 /**
- * Builds the playground from `clients/playground/`: its page, style sheet, icon and bundles, the worker of pdf.js, and the examples as requests.
+ * Builds the playground from `clients/playground/`: its page, style sheet, icon and bundles, the worker of pdf.js, and
+ * the examples as requests.
  */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -36,8 +37,8 @@ export async function providePlayground(): Promise<void> {
 const USED_RULES = /^(?::root|\.(?:textLayer|annotationLayer|canvasWrapper|pdfViewer)\b|\[data-main-rotation)/;
 
 /**
- * Leaves out what the page does not use of pdf.js's components: most of their style sheet, and the object by which scripts without modules
- * reach all of them. On a slow line that is half a second before the first page.
+ * Leaves out what the page does not use of pdf.js's components: most of their style sheet, and the object by which
+ * scripts without modules reach all of them. On a slow line that is half a second before the first page.
  */
 const withoutUnusedViewerParts: Plugin = {
   name: "without-unused-viewer-parts",
@@ -55,7 +56,10 @@ const withoutUnusedViewerParts: Plugin = {
   },
 };
 
-/** The rules of a style sheet without its comments; what is nested in a rule is part of it. No string in it may hold a brace. */
+/**
+ * The rules of a style sheet without its comments; what is nested in a rule is part of it. No string in it may hold a
+ * brace.
+ */
 function topLevelRules(styles: string): string[] {
   const rules: string[] = [];
   let depth = 0;
@@ -107,8 +111,8 @@ async function provideCopies(): Promise<void> {
 }
 
 /**
- * Modules of pdf.js's worker that the page does not use, and what stands in for each: forms of XFA, which the page switches off, and a
- * writer of PDFs. On a slow line they are most of a second before the first page.
+ * Modules of pdf.js's worker that the page does not use, and what stands in for each: forms of XFA, which the page
+ * switches off, and a writer of PDFs. On a slow line they are most of a second before the first page.
  */
 const UNUSED_WORKER_MODULES: readonly (readonly [RegExp, string])[] = [
   [/^core\/xfa\/factory\.js$/, "class XFAFactory { static getRichTextAsHtml() { return null; } }"],

@@ -4,7 +4,10 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { PROJECT } from "./package-folder.ts";
 
-/** Writes the types of a folder's `tsconfig.build.json` to `types/` of a package, without those that no entry point imports. */
+/**
+ * Writes the types of a folder's `tsconfig.build.json` to `types/` of a package, without those that no entry point
+ * imports.
+ */
 export async function writeReachableTypes(folder: string, target: URL, entryPoints: readonly string[]): Promise<void> {
   const types = new URL("types/", target);
   const project = fileURLToPath(new URL(`${folder}/tsconfig.build.json`, PROJECT));

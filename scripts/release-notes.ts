@@ -1,6 +1,7 @@
 /**
- * `node scripts/release-notes.ts v1.2.3 [repository]`: prints what CHANGELOG.md says of a release. It fails unless the tag is the
- * version of package.json and the changelog has a dated section for it, so that nothing else can be released.
+ * `node scripts/release-notes.ts v1.2.3 [repository]`: prints what CHANGELOG.md says of a release. It fails unless the
+ * tag is the version of package.json and the changelog has a dated section for it, so that nothing else can be
+ * released.
  */
 import { readFile } from "node:fs/promises";
 import project from "../package.json" with { type: "json" };

@@ -1,7 +1,7 @@
 /**
- * Installs everything that a fresh clone needs before `npm start` and `npm test`: the npm packages (with a current Node),
- * Typst, and bubblewrap if that needs no root. npm runs it as `prestart` and `pretest`, so it must be fast when there is
- * nothing to do.
+ * Installs everything that a fresh clone needs before `npm start` and `npm test`: the npm packages (with a current
+ * Node), Typst, and bubblewrap if that needs no root. npm runs it as `prestart` and `pretest`, so it must be fast when
+ * there is nothing to do.
  *
  * It runs before node_modules exists, on the Node of the machine. So this file and its imports use only node:* modules
  * and no syntax that Node 14 lacks: an old Node must print the error below, not a syntax error. It writes only to

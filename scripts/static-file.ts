@@ -1,4 +1,7 @@
-/** Writes what is built among the static files, with its compressed forms for where no Cloudflare compresses what is served. */
+/**
+ * Writes what is built among the static files, with its compressed forms for where no Cloudflare compresses what is
+ * served.
+ */
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,6 @@
 /**
- * Finds what tests have left behind: files in their temporary folder, processes that use it, and new files in the project
- * outside version control.
+ * Finds what tests have left behind: files in their temporary folder, processes that use it, and new files in the
+ * project outside version control.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readlinkSync } from "node:fs";
@@ -26,7 +26,8 @@ export interface Surroundings {
 /**
  * A line for each thing that is left behind.
  *
- * @param isInterrupted whether a signal has ended the tests: Vitest then stops nothing that they have started, so this does.
+ * @param isInterrupted whether a signal has ended the tests: Vitest then stops nothing that they have started, so
+ *   this does.
  */
 export async function leftBehind(
   { temporaryFolder, projectFolder, filesBefore }: Surroundings,

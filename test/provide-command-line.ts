@@ -1,4 +1,7 @@
-/** Builds the command line client once, as it is published: from its sources it takes twice as long to start, hundreds of times. */
+/**
+ * Builds the command line client once, as it is published: from its sources it takes twice as long to start, hundreds
+ * of times.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

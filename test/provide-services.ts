@@ -1,6 +1,6 @@
 /**
- * Runs services that test files share: one for each settings, started when the first file asks for it, and stopped after the last file.
- * They run here because no worker knows which of its files is the last one.
+ * Runs services that test files share: one for each settings, started when the first file asks for it, and stopped
+ * after the last file. They run here because no worker knows which of its files is the last one.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";

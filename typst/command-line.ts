@@ -1,7 +1,8 @@
 /**
  * The command line of Typst, which only this file builds, and its environment variables.
  *
- * All that the command line takes from a request are numbers, enum values and page ranges that the rules have validated.
+ * All that the command line takes from a request are numbers, enum values and page ranges that the rules have
+ * validated.
  */
 import { join } from "node:path";
 import type { Limits } from "../rules/limits.ts";
@@ -126,8 +127,8 @@ export function compileArguments(
 
 /**
  * The arguments for the caller's pages, resolution and standards. Every user who sees the process in /proc can read its
- * command line, and Typst 0.15 takes these options in no other way, neither from its environment nor from a file. So they
- * are numbers and words from our own lists, and docs/operations.md says who can see them.
+ * command line, and Typst 0.15 takes these options in no other way, neither from its environment nor from a file. So
+ * they are numbers and words from our own lists, and docs/operations.md says who can see them.
  */
 function outputArguments(settings: CommandLineSettings, output: Output): string[] {
   if (output.format === "pdf") {
@@ -149,8 +150,8 @@ function outputArguments(settings: CommandLineSettings, output: Output): string[
 }
 
 /**
- * The selection with its open range closed, so that Typst writes at most one page over the limit: enough to see that there
- * are too many, and never thousands of files. Of several open ranges, the lowest contains the others.
+ * The selection with its open range closed, so that Typst writes at most one page over the limit: enough to see that
+ * there are too many, and never thousands of files. Of several open ranges, the lowest contains the others.
  */
 function boundedSelection(ranges: readonly PageRange[], maxPages: number): string {
   const openFirst = Math.min(...ranges.filter(({ last }) => last === null).map(({ first }) => first));
@@ -174,6 +175,7 @@ export function proxyVariables(proxyUrl: string): Readonly<Record<string, string
 }
 
 /**
- * The environment without a sandbox: only a proxy that refuses every connection then prevents Typst from fetching packages.
+ * The environment without a sandbox: only a proxy that refuses every connection then prevents Typst from fetching
+ * packages.
  */
 export const UNCONFINED_ENVIRONMENT = { ...RENDER_ENVIRONMENT, ...proxyVariables("http://127.0.0.1:9") } as const;

@@ -1,8 +1,9 @@
 /**
- * The files in the project root of a render that are not the caller's own: its data, and names by which Typst finds its fonts.
+ * The files in the project root of a render that are not the caller's own: its data, and names by which Typst finds its
+ * fonts.
  *
- * Typst recognises fonts only by their file extensions, and 0.15.1 only if these are all lower case or all upper case and
- * something comes before them.
+ * Typst recognises fonts only by their file extensions, and 0.15.1 only if these are all lower case or all upper case
+ * and something comes before them.
  */
 import { FONT_NAME } from "../rules/font-names.ts";
 
@@ -12,8 +13,8 @@ export const DATA_FILE_NAME = ":data.json";
 const EXTENSIONS_KNOWN_TO_TYPST = new Set(["ttf", "otf", "ttc", "otc", "TTF", "OTF", "TTC", "OTC"]);
 
 /**
- * A second name by which Typst finds a font that it would not find by its key; null if it needs none. Keys cannot contain a
- * colon, so no file can have this name.
+ * A second name by which Typst finds a font that it would not find by its key; null if it needs none. Keys cannot
+ * contain a colon, so no file can have this name.
  *
  * @param index the index of the file in its request.
  */

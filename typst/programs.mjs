@@ -1,8 +1,8 @@
 /**
  * Finds a program and checks that it is the right one, for the backend and the set-up alike.
  *
- * Plain JavaScript with node:* imports only, because the set-up loads it before node_modules exists and on any Node from
- * 14 on.
+ * Plain JavaScript with node:* imports only, because the set-up loads it before node_modules exists and on any Node
+ * from 14 on.
  */
 import { execFile } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
@@ -59,8 +59,8 @@ export async function versionProblem(file, words, env) {
  * @param {string} file
  * @param {readonly string[]} programArguments
  * @param {Environment} env all its environment variables
- * @returns {Promise<{ error: import("node:child_process").ExecFileException | null, stdout: string, stderr: string }>} never
- *   rejects; `error` is null if the exit code is 0
+ * @returns {Promise<{ error: import("node:child_process").ExecFileException | null, stdout: string, stderr: string
+ *   }>} never rejects; `error` is null if the exit code is 0
  */
 export function runProgram(file, programArguments, env) {
   const options = {

@@ -5,8 +5,8 @@
  */
 
 /**
- * The only version that will do: the rules were measured on it, and 0.14 and older take at most one PDF standard, so that
- * PDF/A together with ua-1 needs 0.15.
+ * The only version that will do: the rules were measured on it, and 0.14 and older take at most one PDF standard, so
+ * that PDF/A together with ua-1 needs 0.15.
  */
 export const TYPST_VERSION = "0.15.1";
 
@@ -20,8 +20,8 @@ const RELEASE_FOLDER_URL = `https://github.com/typst/typst/releases/download/v${
  */
 
 /**
- * The official releases, by Node's `platform-arch`. The checksums are pinned here because a checksum from the same server as
- * the archive proves nothing.
+ * The official releases, by Node's `platform-arch`. The checksums are pinned here because a checksum from the same
+ * server as the archive proves nothing.
  *
  * @type {Readonly<Record<string, TypstRelease>>}
  */

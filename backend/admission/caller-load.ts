@@ -5,8 +5,8 @@
  */
 
 /**
- * The weight of the newest render in the running mean. A render longer than the mean has more weight, so that a caller cannot
- * make up for long renders with a few short ones.
+ * The weight of the newest render in the running mean. A render longer than the mean has more weight, so that a caller
+ * cannot make up for long renders with a few short ones.
  */
 const LONGER_WEIGHT = 0.2;
 const SHORTER_WEIGHT = 0.05;
@@ -51,7 +51,8 @@ export class CallerLoad<Waiter> {
   }
 
   /**
-   * How long a render of this caller is expected to take: the mean, or as long as its longest running render already takes.
+   * How long a render of this caller is expected to take: the mean, or as long as its longest running render already
+   * takes.
    *
    * @param unknownSeconds taken for the mean until a render has ended
    */

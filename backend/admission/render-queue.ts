@@ -1,16 +1,16 @@
 /**
  * Admission to the render slots: a cap, a bounded queue, a deadline, and a fair share for every caller.
  *
- * A free slot goes to the waiting caller that holds the fewest slots. Among equals, a caller that has recently used clearly
- * less slot time goes first; otherwise callers take turns. Each caller's requests are served in the order of arrival. So no
- * caller holds all slots while another waits, unless there is only one slot.
+ * A free slot goes to the waiting caller that holds the fewest slots. Among equals, a caller that has recently used
+ * clearly less slot time goes first; otherwise callers take turns. Each caller's requests are served in the order of
+ * arrival. So no caller holds all slots while another waits, unless there is only one slot.
  *
- * Turns alone do not help against very long renders: once they hold all slots, a short render waits until one of them ends.
- * So slow callers together leave one slot free. A caller is slow if another active caller has much shorter renders. Slowness
- * is relative, because every render takes long on a busy machine.
+ * Turns alone do not help against very long renders: once they hold all slots, a short render waits until one of them
+ * ends. So slow callers together leave one slot free. A caller is slow if another active caller has much shorter
+ * renders. Slowness is relative, because every render takes long on a busy machine.
  *
- * Nobody is refused while a slot is free: a request that would be refused is lent the slot that is kept free. A lent slot is withdrawn
- * as soon as a caller without a slot needs it, and only then is the request refused.
+ * Nobody is refused while a slot is free: a request that would be refused is lent the slot that is kept free. A lent
+ * slot is withdrawn as soon as a caller without a slot needs it, and only then is the request refused.
  */
 import type { CapacityCause } from "../../rules/causes.ts";
 import { CallerLoad } from "./caller-load.ts";
@@ -139,7 +139,10 @@ export class RenderQueue {
     return { kind: "full", cause, retryAfterSeconds: this.#retryAfterSeconds(load), waitedSeconds };
   }
 
-  /** Runs `work` if a slot is free now. It counts for no caller: nobody's share changes, and nobody has to leave a slot for it. */
+  /**
+   * Runs `work` if a slot is free now. It counts for no caller: nobody's share changes, and nobody has to leave a slot
+   * for it.
+   */
   async runIfFree<Result>(work: () => Promise<Result>): Promise<Extract<Admission<Result>, { kind: "done" | "full" }>> {
     if (this.#running >= this.#options.slots) {
       return { kind: "full", cause: "slots_busy", retryAfterSeconds: 1, waitedSeconds: 0 };
@@ -154,9 +157,10 @@ export class RenderQueue {
   }
 
   /**
-   * The estimated wait of a caller's next request, in whole seconds. Callers take turns, so each other caller is served before it at most
-   * as often as this caller has requests waiting. A slow caller waits only for slow callers, and has one slot less, which they leave free.
-   * Never more than the queue deadline: by then all that wait have been served or refused.
+   * The estimated wait of a caller's next request, in whole seconds. Callers take turns, so each other caller is served
+   * before it at most as often as this caller has requests waiting. A slow caller waits only for slow callers, and has
+   * one slot less, which they leave free. Never more than the queue deadline: by then all that wait have been served or
+   * refused.
    */
   #retryAfterSeconds(own: CallerLoad<Waiter>): number {
     const time = this.#clock.nowSeconds();

@@ -45,7 +45,9 @@ import { forbiddenOf, renderRoute } from "./render-route.ts";
 /** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
 const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
 
-/** Fastify's error for a `Content-Type` that is no media type. It would answer 415, for which there is no problem code. */
+/**
+ * Fastify's error for a `Content-Type` that is no media type. It would answer 415, for which there is no problem code.
+ */
 const MALFORMED_MEDIA_TYPE = "FST_ERR_CTP_INVALID_MEDIA_TYPE";
 
 type BackendPath = (typeof BACKEND_ROUTES)[number]["path"];
@@ -238,11 +240,13 @@ function createApp(settings: BackendSettings): FastifyInstance {
     },
   });
   pendingAnswers.watch(app.server);
-  // Each request that waits for its answer listens to its connection. Node takes more than ten for a leak, and writes that to the log.
+  // Each request that waits for its answer listens to its connection. Node takes more than ten for a leak, and writes
+  // that to the log.
   app.server.on("connection", (socket: Socket) => socket.setMaxListeners(0));
   // An unknown expectation may be ignored (RFC 9110, section 10.1.1). There is no problem code for 417.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  // Handlers get their requests before the body is read: only the render route reads one, after it has validated the token.
+  // Handlers get their requests before the body is read: only the render route reads one, after it has validated the
+  // token.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _payload, done) => done(null));
   return app;

@@ -1,6 +1,6 @@
 /**
- * The answer to bytes that are not valid HTTP, and to requests that are not complete in time. It follows all other answers that are
- * still to come on its connection.
+ * The answer to bytes that are not valid HTTP, and to requests that are not complete in time. It follows all other
+ * answers that are still to come on its connection.
  */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";

@@ -74,8 +74,8 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
 }
 
 /**
- * Reads and drops the rest of the body of a rejected request: many clients write the whole body before they read the answer,
- * and would only see a closed connection.
+ * Reads and drops the rest of the body of a rejected request: many clients write the whole body before they read the
+ * answer, and would only see a closed connection.
  *
  * @returns whether the end of the body was reached, so that the connection can be used again.
  */

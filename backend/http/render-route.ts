@@ -1,5 +1,6 @@
 /**
- * `POST /v1/render` of a backend in three steps: receive a valid request, render it once it is admitted to a slot, reply.
+ * `POST /v1/render` of a backend in three steps: receive a valid request, render it once it is admitted to a slot,
+ * reply.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -102,8 +103,8 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
 }
 
 /**
- * The first two steps. Only this function holds the body, so its memory is free again while the answer is delivered, which may take
- * minutes.
+ * The first two steps. Only this function holds the body, so its memory is free again while the answer is delivered,
+ * which may take minutes.
  */
 async function receiveAndRender(
   resources: RenderRouteResources,

@@ -1,8 +1,10 @@
 /**
- * One shell of the launcher, from the backend's side: `launcher.sh` in a resident /bin/sh, which runs one program at a time.
+ * One shell of the launcher, from the backend's side: `launcher.sh` in a resident /bin/sh, which runs one program at a
+ * time.
  *
- * A program is over when two things are known: its exit status, which the shell reports, and that its output has ended, which
- * the kernel reports when no process is left that holds it. Only then is its directory free, and so are the FIFOs.
+ * A program is over when two things are known: its exit status, which the shell reports, and that its output has ended,
+ * which the kernel reports when no process is left that holds it. Only then is its directory free, and so are the
+ * FIFOs.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -17,7 +19,9 @@ import { INHERITED_DESCRIPTOR, type ProgramCommand, type ProgramEnd } from "./pr
 
 const FUNCTIONS = readFileSync(new URL("launcher.sh", import.meta.url), "utf8");
 
-/** If a program's output is still open this long after its end, something of it is left: half of a sandbox, for example. */
+/**
+ * If a program's output is still open this long after its end, something of it is left: half of a sandbox, for example.
+ */
 const LEFTOVER_MILLISECONDS = 100;
 /** A program that was being started when its shell ended has started by then. */
 const LATE_START_MILLISECONDS = 1000;
@@ -76,7 +80,8 @@ export class Shell {
         // Nothing reads the output of what it has left behind.
         this.#child.stdout?.destroy();
         this.#ready.resolve();
-        // While they are still open: a program that is being started opens them at once or fails, and never waits forever.
+        // While they are still open: a program that is being started opens them at once or fails, and never waits
+        // forever.
         for (const path of [this.#input, this.#output]) removeIfPossible(path);
         this.#run?.abandon(reason);
         resolve();
@@ -104,8 +109,8 @@ export class Shell {
   }
 
   /**
-   * Whether it can run a program, and nothing of the last one can read the input of the next one. The output needs no such check: it has ended, and
-   * programs in a sandbox cannot open a FIFO of the launcher.
+   * Whether it can run a program, and nothing of the last one can read the input of the next one. The output needs no
+   * such check: it has ended, and programs in a sandbox cannot open a FIFO of the launcher.
    */
   isFree(): boolean {
     if (!this.#isUsable) return false;
@@ -271,9 +276,9 @@ export class Run {
     clearTimeout(this.#timer);
     this.#closeInput();
     if (end.kind === "failed") this.output.destroy();
-    // If the output was closed before its end, nothing shows whether a process still holds it. Of a program that was killed,
-    // something may write to standard error for another moment, which must not be taken for words of the next program. A shell
-    // that could not start one may have lost a stream on the way.
+    // If the output was closed before its end, nothing shows whether a process still holds it. Of a program that was
+    // killed, something may write to standard error for another moment, which must not be taken for words of the next
+    // program. A shell that could not start one may have lost a stream on the way.
     this.#shell.runEnded(end.kind === "exited" && this.output.readableEnded);
     this.#started.resolve(null);
     this.#ended.resolve(end);
@@ -286,8 +291,9 @@ export class Run {
 }
 
 /**
- * What comes through the pipe of a shell while it runs one program: `started`, what the program writes to its standard error, and at last
- * the shell's report of its end. Anything else at the beginning says why the program was not started.
+ * What comes through the pipe of a shell while it runs one program: `started`, what the program writes to its standard
+ * error, and at last the shell's report of its end. Anything else at the beginning says why the program was not
+ * started.
  */
 class ShellReport {
   #head = "";

@@ -1,11 +1,13 @@
 /**
  * Which parts of an error may be logged.
  *
- * Messages of the system contain paths, paths contain the file names of callers, and JSON errors quote the input. So for an
- * error that is not the service's own, only its type, code, failed call and stack frames are logged.
+ * Messages of the system contain paths, paths contain the file names of callers, and JSON errors quote the input. So
+ * for an error that is not the service's own, only its type, code, failed call and stack frames are logged.
  */
 
-/** A failure of the machine or of the deployment. Its message is the service's own and contains no part of a request. */
+/**
+ * A failure of the machine or of the deployment. Its message is the service's own and contains no part of a request.
+ */
 export class ServiceFailure extends Error {
   override readonly name = "ServiceFailure";
 }
@@ -42,8 +44,8 @@ export function errorCode(error: unknown): string {
 }
 
 /**
- * The stack below the message, which is cut off first because its lines could look like stack frames. A stack keeps the message that its
- * error was made with: if that is not the one to cut off, there is no stack.
+ * The stack below the message, which is cut off first because its lines could look like stack frames. A stack keeps the
+ * message that its error was made with: if that is not the one to cut off, there is no stack.
  */
 function framesOf({ stack = "", message }: Error): string {
   const type = stack.slice(0, stack.search(/[:\n]/));

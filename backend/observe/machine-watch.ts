@@ -1,6 +1,6 @@
 /**
- * Whether the machine has room for a render: free processes, and free space in the work directory. `/ready` asks before it answers. Between
- * these questions it looks by itself, so that the log says when room runs out and why.
+ * Whether the machine has room for a render: free processes, and free space in the work directory. `/ready` asks before
+ * it answers. Between these questions it looks by itself, so that the log says when room runs out and why.
  */
 import type { UnavailableCause } from "../../rules/causes.ts";
 import { nameOfProcess1, type ProcessLimits, type ProcessUse, zombiesOfProcess1 } from "../processes/process-limits.ts";
@@ -10,7 +10,10 @@ import { isDiskFull } from "../work-directory/disk-space.ts";
 const INTERVAL_MILLISECONDS = 5000;
 /** Of one render: its shell, the two processes of bubblewrap, Typst and a thread that reads its input. */
 const PROCESSES_PER_RENDER = 5;
-/** Room for the renders that start until whoever asks `/ready` has stopped sending them, and for those that are started ahead. */
+/**
+ * Room for the renders that start until whoever asks `/ready` has stopped sending them, and for those that are started
+ * ahead.
+ */
 const RENDERS_AHEAD = 4;
 
 export type Shortage = Extract<UnavailableCause, "disk_full" | "process_limit">;
@@ -70,7 +73,10 @@ export class MachineWatch {
     return found;
   }
 
-  /** Process 1 takes milliseconds to wait for a process whose parent has ended. One that is still there at the next look stays. */
+  /**
+   * Process 1 takes milliseconds to wait for a process whose parent has ended. One that is still there at the next look
+   * stays.
+   */
   #judgeProcess1(): void {
     if (this.#firstZombies === null) return;
     const now = new Set(this.#firstZombies.length === 0 ? [] : zombiesOfProcess1());
@@ -84,8 +90,8 @@ const FULL_DISK =
   "SERVICE_WORK_DIRECTORY.";
 
 /**
- * Says what to do. With each render in bubblewrap, a zombie is there until process 1 has waited for it: only as many as the renders lack
- * are the cause.
+ * Says what to do. With each render in bubblewrap, a zombie is there until process 1 has waited for it: only as many as
+ * the renders lack are the cause.
  */
 export function lackOfProcesses({ used, max }: ProcessUse, needed: number, zombies: number): string {
   const cause = zombies >= needed ? ` ${zombies} of them have ended. ${describeProcess1()}` : " Raise the limit.";

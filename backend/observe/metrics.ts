@@ -50,8 +50,9 @@ export interface MetricSources {
 }
 
 /**
- * The most callers with series of their own. Names come from a setting of the edge and are few, but the series of each name is kept
- * until the backend ends: a mistake, such as an edge that makes up names, must not add series without limit.
+ * The most callers with series of their own. Names come from a setting of the edge and are few, but the series of each
+ * name is kept until the backend ends: a mistake, such as an edge that makes up names, must not add series without
+ * limit.
  */
 export const MAX_CALLERS_IN_METRICS = 100;
 /** The label of all further callers. No caller can have this name: see `CALLER_NAME_PATTERN`. */

@@ -1,6 +1,6 @@
 /**
- * Spans by the OpenTelemetry SDK: one per request, with a child for each run of a phase. They are made after the request has
- * ended, from times that are measured in any case, so tracing costs nothing while a render runs.
+ * Spans by the OpenTelemetry SDK: one per request, with a child for each run of a phase. They are made after the
+ * request has ended, from times that are measured in any case, so tracing costs nothing while a render runs.
  *
  * A slow or dead collector loses spans and does no other harm: spans are exported in the background, and at most
  * `MAX_PENDING_SPANS` are queued or being exported.
@@ -80,8 +80,8 @@ export class OtlpTracing {
   #isFailing = false;
 
   /**
-   * @param url where spans are sent, by OTLP over HTTP in JSON. Header fields, time-out, compression and resource attributes
-   *   come from OpenTelemetry's own environment variables, which its SDK reads.
+   * @param url where spans are sent, by OTLP over HTTP in JSON. Header fields, time-out, compression and resource
+   *   attributes come from OpenTelemetry's own environment variables, which its SDK reads.
    */
   constructor(url: URL, report: (line: string) => void) {
     const exporter = new OTLPTraceExporter({ url: url.href });

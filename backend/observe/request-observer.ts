@@ -1,6 +1,7 @@
 /**
- * What the operator learns of a render request: its metrics, its log line and its trace. The observer is told three times: when a
- * request is received, when it is rendered, and when its answer is delivered. None of what it writes is content of the request.
+ * What the operator learns of a render request: its metrics, its log line and its trace. The observer is told three
+ * times: when a request is received, when it is rendered, and when its answer is delivered. None of what it writes is
+ * content of the request.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
@@ -32,7 +33,9 @@ export class RequestObserver {
     this.#tracing = tracing;
   }
 
-  /** The head of a request has arrived. If the edge has other limits, the two would judge the same request differently. */
+  /**
+   * The head of a request has arrived. If the edge has other limits, the two would judge the same request differently.
+   */
   received(request: FastifyRequest, caller: string, isFromEdge: boolean): ReceivedRequest {
     const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()] ?? this.#limitsFingerprint;
     if (edgeLimits !== this.#limitsFingerprint) {

@@ -21,7 +21,9 @@ export function readProc(path: string): string {
   }
 }
 
-/** Kills a process, or a process group by its negative number. Does nothing if it has ended or belongs to another user. */
+/**
+ * Kills a process, or a process group by its negative number. Does nothing if it has ended or belongs to another user.
+ */
 export function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
@@ -31,11 +33,11 @@ export function killIfThere(pid: number): void {
 }
 
 /**
- * Kills processes whose parent has ended: a sandbox that was killed while it was built, the program of a shell that died, what a backend
- * that crashed has left. Processes of other users are left alone.
+ * Kills processes whose parent has ended: a sandbox that was killed while it was built, the program of a shell that
+ * died, what a backend that crashed has left. Processes of other users are left alone.
  *
- * bubblewrap's inner process ends with it, except just after the start: if bubblewrap is killed then, the inner process waits
- * forever (observed). Its command line names its render directory.
+ * bubblewrap's inner process ends with it, except just after the start: if bubblewrap is killed then, the inner process
+ * waits forever (observed). Its command line names its render directory.
  *
  * @param isStray whether an argument of a process shows that it is one of them.
  */

@@ -1,14 +1,18 @@
 /**
- * How many processes and threads this backend may still start: the limits of its control groups, which is where a container's
- * limit is, and that of its user.
+ * How many processes and threads this backend may still start: the limits of its control groups, which is where a
+ * container's limit is, and that of its user.
  *
- * Reads a few small files of the kernel, and one entry of /proc for each process that this one can see (8 µs each, measured 2026-11-23).
+ * Reads a few small files of the kernel, and one entry of /proc for each process that this one can see (8 µs each,
+ * measured 2026-11-23).
  */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { processIds, readProc } from "./proc.ts";
 
-/** A limit, and how much of it is in use, by others as well. Threads count, and so do processes that nobody has waited for. */
+/**
+ * A limit, and how much of it is in use, by others as well. Threads count, and so do processes that nobody has waited
+ * for.
+ */
 export interface ProcessUse {
   readonly used: number;
   readonly max: number;
@@ -21,7 +25,10 @@ export class ProcessLimits {
   readonly #controlGroups = controlGroups(readProc("self/cgroup"), readProc("self/mountinfo"));
   readonly #maxOfUser: number;
 
-  /** @param maxOfUser the lowest limit on the processes of this user that a process of a render has; infinite if there is none */
+  /**
+   * @param maxOfUser the lowest limit on the processes of this user that a process of a render has; infinite if there
+   *   is none
+   */
   constructor(maxOfUser: number) {
     this.#maxOfUser = isExempt() ? Number.POSITIVE_INFINITY : Math.min(maxOfUser, ownLimit());
   }
@@ -79,7 +86,10 @@ export function nameOfProcess1(): string {
   return readProc("1/comm").trim();
 }
 
-/** The kernel does not count the processes of the machine's superuser. The one of a user namespace is an ordinary user outside. */
+/**
+ * The kernel does not count the processes of the machine's superuser. The one of a user namespace is an ordinary user
+ * outside.
+ */
 function isExempt(): boolean {
   return process.getuid?.() === 0 && /^\s*0\s+0\s/.test(readProc("self/uid_map"));
 }
@@ -89,7 +99,10 @@ function ownLimit(): number {
   return soft === "" ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-/** The threads of all processes of this user that can be seen. Those in other containers count as well, but are not seen. */
+/**
+ * The threads of all processes of this user that can be seen. Those in other containers count as well, but are not
+ * seen.
+ */
 function countOwnTasks(): number {
   const user = process.getuid?.();
   let count = 0;

@@ -1,9 +1,9 @@
 /**
- * ZIP archives of pages, packed page by page, so that only one small page or a few chunks of a large one are in memory at any
- * time.
+ * ZIP archives of pages, packed page by page, so that only one small page or a few chunks of a large one are in memory
+ * at any time.
  *
- * zlib compresses, on its thread pool. fflate only writes the container: its own compression starts a thread for each large
- * page, all at once, and compresses small ones on the event loop (64 SVG pages of 700 KB: 17 to 43 s, measured).
+ * zlib compresses, on its thread pool. fflate only writes the container: its own compression starts a thread for each
+ * large page, all at once, and compresses small ones on the event loop (64 SVG pages of 700 KB: 17 to 43 s, measured).
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
@@ -27,14 +27,17 @@ const MIN_DIGITS = 2;
 /** The method number of DEFLATE in APPNOTE.TXT, section 4.4.5. */
 const DEFLATE_METHOD = 8;
 /**
- * PNG is compressed already, so level 0 only wraps its bytes. It is still a DEFLATE entry: the sizes of a streamed entry
- * follow its bytes, which some readers accept for compressed entries only.
+ * PNG is compressed already, so level 0 only wraps its bytes. It is still a DEFLATE entry: the sizes of a streamed
+ * entry follow its bytes, which some readers accept for compressed entries only.
  */
 const DEFLATE_LEVELS = { png: 0, svg: 6 } as const;
 /** A smaller page is read and compressed in one call each: two streams cost more than its compression. */
 const READ_BYTES = 256 * 1024;
 
-/** How much longer compressed data can be than the data itself: 5 bytes for each block. zlib takes no chunk below 64 bytes. */
+/**
+ * How much longer compressed data can be than the data itself: 5 bytes for each block. zlib takes no chunk below 64
+ * bytes.
+ */
 const DEFLATE_OVERHEAD_BYTES = 128;
 
 const deflateAtOnce = promisify(deflateRaw);
@@ -42,7 +45,8 @@ const deflateAtOnce = promisify(deflateRaw);
 /**
  * Packs pages into `archive`, in the order of their numbers.
  *
- * @param maxPageBytes limit for all pages together, before compression. Escaping makes an SVG larger than Typst wrote it.
+ * @param maxPageBytes limit for all pages together, before compression. Escaping makes an SVG larger than Typst wrote
+ *   it.
  * @param signal aborted when the render is over; packing then stops.
  * @throws if the machine fails.
  */

@@ -147,8 +147,8 @@ export function noTemporarySpace(): Problem {
 }
 
 /**
- * How long writing the files of a request may take. Usually it takes milliseconds; thousands of folders on a busy disk take
- * longer, and the limit on processor time covers only Typst.
+ * How long writing the files of a request may take. Usually it takes milliseconds; thousands of folders on a busy disk
+ * take longer, and the limit on processor time covers only Typst.
  */
 export const MAX_FILL_SECONDS = 5;
 
@@ -156,8 +156,8 @@ export const MAX_FILL_SECONDS = 5;
 const SHORT_TIME_RETRY_SECONDS = 1;
 
 /**
- * The problem of a render that has exceeded a limit. If the edge left it less than the render timeout, its document is not to blame: the
- * request may be repeated.
+ * The problem of a render that has exceeded a limit. If the edge left it less than the render timeout, its document is
+ * not to blame: the request may be repeated.
  *
  * @param grantedSeconds the render timeout, or what the edge left of it
  */

@@ -16,12 +16,14 @@ export type PrintPage = (page: number) => Promise<TypstResult>;
 /** The exit code for a template that Typst rejects. A panic and wrong arguments have other codes. */
 const TYPST_ERROR_EXIT_CODE = 1;
 
-/** What the PDF that Typst writes for a selection that matches nothing holds: one page, its size in points, no content. */
+/**
+ * What the PDF that Typst writes for a selection that matches nothing holds: one page, its size in points, no content.
+ */
 const PLACEHOLDER_PARTS = ["/Type/Pages/Count 1/", "/MediaBox[0 0 595 842]/", "<</Length 8/Filter/FlateDecode>>"];
 
 /**
- * Why a render failed: `failure`, or that a single image was requested of a document with several pages. The document is
- * compiled again only if the latter is possible.
+ * Why a render failed: `failure`, or that a single image was requested of a document with several pages. The document
+ * is compiled again only if the latter is possible.
  */
 export async function explainFailure(
   failure: RenderFailure,
@@ -39,11 +41,11 @@ export async function explainFailure(
 }
 
 /**
- * The failure of a selection that matches no page; null if it matches. For such a selection Typst exits with 0 and writes a
- * PDF of one blank page. Pages are numbered without gaps, so a selection matches if its lowest page exists.
+ * The failure of a selection that matches no page; null if it matches. For such a selection Typst exits with 0 and
+ * writes a PDF of one blank page. Pages are numbered without gaps, so a selection matches if its lowest page exists.
  *
- * Only a second compile that finishes can show that there is no such page. One that is stopped, or fails, shows nothing: then
- * the PDF is what the first compile has made of the request.
+ * Only a second compile that finishes can show that there is no such page. One that is stopped, or fails, shows
+ * nothing: then the PDF is what the first compile has made of the request.
  */
 export async function failureOfSelection(
   pages: string,

@@ -1,6 +1,6 @@
 /**
- * One render, from a valid request to a finished output: reserve disk space, compile, decide the outcome, and pack the pages
- * of an archive.
+ * One render, from a valid request to a finished output: reserve disk space, compile, decide the outcome, and pack the
+ * pages of an archive.
  */
 
 import { isFont } from "../../rules/font-names.ts";
@@ -82,8 +82,8 @@ interface Compilation {
 
 /**
  * What one render holds: its time, its disk space, its process. The constructor starts the render timeout, chooses the
- * command, builds the program text and opens the reservation of disk space; it reserves nothing and starts no process. The
- * methods are in the order in which they run.
+ * command, builds the program text and opens the reservation of disk space; it reserves nothing and starts no process.
+ * The methods are in the order in which they run.
  */
 class RenderJob {
   readonly phases = new PhaseTimer();
@@ -132,8 +132,9 @@ class RenderJob {
     try {
       const compilation = await this.#compile(output);
       const outcome = compilation.kind === "compiled" ? await this.#outcomeOf(compilation, output) : compilation;
-      // The process served this render alone, so one for the next request with the same command line is started ahead. Not earlier: a
-      // render that still held the only slot would count as load, and the process would wait without its fonts.
+      // The process served this render alone, so one for the next request with the same command line is started ahead.
+      // Not earlier: a render that still held the only slot would count as load, and the process would wait without its
+      // fonts.
       this.#resources.warmPool.prepareNext(this.#command);
       isHandedOver = outcome.kind === "rendered";
       return outcome;
@@ -153,7 +154,8 @@ class RenderJob {
     if (!isWarm || !wasLost(compilation)) return compilation;
     // The process may have been killed while it waited, for a reason that has nothing to do with this request.
     this.#lostRemoved = supervisor.discard(prepared);
-    // So that `end` does not discard it again if there can be no other: its directory could then be kept for two renders.
+    // So that `end` does not discard it again if there can be no other: its directory could then be kept for two
+    // renders.
     this.#prepared = null;
     await output.clear();
     return this.#compileIn(await this.phases.time("start", () => supervisor.start(this.#command)), output);

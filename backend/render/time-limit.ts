@@ -21,8 +21,8 @@ export class TimeLimit {
   }
 
   /**
-   * Aborted when the client goes away or the granted time has passed. Made only for a render that needs it: such a signal is
-   * aborted long after the render has ended, which takes 0.1 ms.
+   * Aborted when the client goes away or the granted time has passed. Made only for a render that needs it: such a
+   * signal is aborted long after the render has ended, which takes 0.1 ms.
    */
   get over(): AbortSignal {
     this.#over ??= AbortSignal.any([this.clientGone, AbortSignal.timeout(Math.ceil(this.millisecondsLeft))]);
@@ -37,9 +37,10 @@ export class TimeLimit {
   /**
    * Writes the files of the request.
    *
-   * @param fill returns a problem or null. It stops when `over` is aborted: `MAX_FILL_SECONDS` from now, or when the render is over.
-   * @returns why not all of them are written; null if they are. With files missing, the template would fail for a reason that
-   *   is not its fault.
+   * @param fill returns a problem or null. It stops when `over` is aborted: `MAX_FILL_SECONDS` from now, or when the
+   *   render is over.
+   * @returns why not all of them are written; null if they are. With files missing, the template would fail for a
+   *   reason that is not its fault.
    */
   async limitFill(fill: (over: AbortSignal) => Promise<Problem | null>): Promise<RenderFailure | null> {
     const controller = new AbortController();

@@ -1,6 +1,6 @@
 /**
- * Why bubblewrap cannot make a sandbox on this machine: collects the facts, and derives from them a message that tells the
- * operator the cause and what to do.
+ * Why bubblewrap cannot make a sandbox on this machine: collects the facts, and derives from them a message that tells
+ * the operator the cause and what to do.
  */
 import { constants } from "node:fs";
 import { access, chmod, rm, writeFile } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
- * Why Landlock cannot be used on this machine: collects the facts, and derives from them a message that tells the operator
- * the cause and what to do.
+ * Why Landlock cannot be used on this machine: collects the facts, and derives from them a message that tells the
+ * operator the cause and what to do.
  */
 import { readFileSync } from "node:fs";
 import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../typst/landlock-needs.mjs";

@@ -1,9 +1,9 @@
 /**
- * The sandbox for hosts on which user namespaces are not available: Landlock for the file system, seccomp for everything
- * else, sockets included. setpriv(1) of util-linux 2.41 or newer sets up both.
+ * The sandbox for hosts on which user namespaces are not available: Landlock for the file system, seccomp for
+ * everything else, sockets included. setpriv(1) of util-linux 2.41 or newer sets up both.
  *
- * Typst sees the host's own paths. It can open only files that Landlock allows and call only what seccomp allows, but it may
- * still see that other files exist.
+ * Typst sees the host's own paths. It can open only files that Landlock allows and call only what seccomp allows, but
+ * it may still see that other files exist.
  */
 import { basename } from "node:path";
 import type { TypstPaths } from "../../typst/command-line.ts";
@@ -74,9 +74,9 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
 const CAP_SETPCAP = 8n;
 
 /**
- * At each exec, the superuser gets capabilities back from the bounding set, so it must be emptied. If that is not permitted,
- * setpriv fails and the backend does not serve. An ordinary user gets none back, so without permission to empty the set the
- * option is left out: setpriv would fail needlessly.
+ * At each exec, the superuser gets capabilities back from the bounding set, so it must be emptied. If that is not
+ * permitted, setpriv fails and the backend does not serve. An ordinary user gets none back, so without permission to
+ * empty the set the option is left out: setpriv would fail needlessly.
  *
  * @param status of this process, as /proc shows it
  */

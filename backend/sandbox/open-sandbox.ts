@@ -11,7 +11,8 @@ import { openUnconfined } from "./unconfined.ts";
  *
  * @param launcher starts the programs of the sandbox.
  *
- * @throws SettingError if no filter of system calls is known for this machine's processor, or nothing here limits a process.
+ * @throws SettingError if no filter of system calls is known for this machine's processor, or nothing here limits a
+ *   process.
  */
 export function openSandbox(settings: BackendSettings, mode: SandboxMode, launcher: Launcher): Promise<Sandbox> {
   switch (mode) {

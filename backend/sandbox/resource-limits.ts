@@ -11,8 +11,8 @@ import type { SandboxMode } from "./sandbox.ts";
 import { tryProgram } from "./trial.ts";
 
 /**
- * Typst keeps its streams open, and opens the files of the render one at a time: under 20 in all (measured). The backend needs more
- * itself, so where its own limit is lower, that one will do for Typst.
+ * Typst keeps its streams open, and opens the files of the render one at a time: under 20 in all (measured). The
+ * backend needs more itself, so where its own limit is lower, that one will do for Typst.
  */
 const MAX_OPEN_FILES = 256;
 
@@ -22,8 +22,8 @@ const MAX_PROCESSES = 1024;
 const KIBIBYTE = 1024;
 
 /**
- * The most that the stack of Typst may take, of its limited memory. Typst needs a small part of the usual 8 MiB; more makes the
- * sandbox's stack map short (see `stackMap`), and costs nothing until it is used.
+ * The most that the stack of Typst may take, of its limited memory. Typst needs a small part of the usual 8 MiB; more
+ * makes the sandbox's stack map short (see `stackMap`), and costs nothing until it is used.
  */
 const MAX_STACK_BYTES = 256 * KIBIBYTE ** 2;
 
@@ -46,8 +46,8 @@ export interface ResourceLimits {
 }
 
 /**
- * The limit on the processes of the user that a render meets. Where each shell has a user namespace, with its empty network, the
- * kernel counts the processes of that one alone.
+ * The limit on the processes of the user that a render meets. Where each shell has a user namespace, with its empty
+ * network, the kernel counts the processes of that one alone.
  */
 export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { hasEmptyNetworks: boolean }): number {
   return mode === "bubblewrap" && !hasEmptyNetworks ? MAX_PROCESSES : Number.POSITIVE_INFINITY;
@@ -76,7 +76,9 @@ interface Dialect {
   readonly fileBlockBytes: 512 | 1024;
 }
 
-/** dash, then bash and busybox. Older versions of bash count files in larger blocks, even when they are called as sh. */
+/**
+ * dash, then bash and busybox. Older versions of bash count files in larger blocks, even when they are called as sh.
+ */
 const DIALECTS: readonly Dialect[] = [
   { processesOption: "-p", fileBlockBytes: 512 },
   { processesOption: "-u", fileBlockBytes: 512 },
@@ -107,7 +109,10 @@ function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: LimitSettin
   }
 }
 
-/** The limit on file size, in blocks. It is at least one byte above the limit on outputs, so that a longer output is recognised. */
+/**
+ * The limit on file size, in blocks. It is at least one byte above the limit on outputs, so that a longer output is
+ * recognised.
+ */
 function fileBlocks({ limits }: LimitSettings, { fileBlockBytes }: Dialect): number {
   return Math.ceil((limits.max_output_bytes + 1) / fileBlockBytes);
 }

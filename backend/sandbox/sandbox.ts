@@ -1,6 +1,6 @@
 /**
- * The interface of a sandbox: the paths that Typst sees in it, how Typst is started in it, how Typst ended, and why it does
- * not run. Everything that differs between the sandboxes is behind this interface; what they share is below it.
+ * The interface of a sandbox: the paths that Typst sees in it, how Typst is started in it, how Typst ended, and why it
+ * does not run. Everything that differs between the sandboxes is behind this interface; what they share is below it.
  */
 import { mkdir } from "node:fs/promises";
 import type { TypstPaths } from "../../typst/command-line.ts";
@@ -37,18 +37,23 @@ export interface Sandbox {
     typstArguments: readonly string[],
     variables?: Readonly<Record<string, string>>,
   ): TypstCommand;
-  /** The programs that may fail before Typst runs. Their error messages begin with these names; Typst's begin differently. */
+  /**
+   * The programs that may fail before Typst runs. Their error messages begin with these names; Typst's begin
+   * differently.
+   */
   readonly launchers: readonly string[];
   /** Why Typst does not run in this sandbox on this machine, and what to do about it, in sentences for the operator. */
   findObstacle(): Promise<string>;
 }
 
-/** With these codes, launchers and the dynamic loader report a program that cannot be run. Typst exits with 0, 1 or 2. */
+/**
+ * With these codes, launchers and the dynamic loader report a program that cannot be run. Typst exits with 0, 1 or 2.
+ */
 const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 
 /**
- * Derives how Typst ended from how the program of `programCommand` ended: its launchers replace themselves with Typst, or end as
- * it does. A `reason` contains no output of the program.
+ * Derives how Typst ended from how the program of `programCommand` ended: its launchers replace themselves with Typst,
+ * or end as it does. A `reason` contains no output of the program.
  */
 export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): SandboxedEnd {
   switch (end.kind) {
@@ -71,7 +76,10 @@ export interface PackageDirectory {
   readonly workFiles: readonly string[];
 }
 
-/** The operator's folder of packages. If none is set, an empty one is made, because Typst would otherwise use the user's. */
+/**
+ * The operator's folder of packages. If none is set, an empty one is made, because Typst would otherwise use the
+ * user's.
+ */
 export async function preparePackageDirectory(
   settings: Pick<BackendSettings, "packagePath" | "workDirectory">,
 ): Promise<PackageDirectory> {

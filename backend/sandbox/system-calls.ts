@@ -1,15 +1,17 @@
 /**
- * The system calls that Typst may make, and with which arguments: an allow-list. `seccomp.ts` turns it into the kernel's filter.
+ * The system calls that Typst may make, and with which arguments: an allow-list. `seccomp.ts` turns it into the
+ * kernel's filter.
  *
- * No sockets, no new processes (threads only), no mounts, no tracing, no keys, no io_uring, no signals to other processes, no
- * files without a name. The list is what strace shows for compiles of every format, plus calls that glibc and musl make only
- * sometimes. A few more are for the sandbox's own programs, which also run under the filter: bubblewrap waits for Typst
- * (wait4), setpriv drops its capabilities, asks for its death signal and then sets up Landlock. A program in bubblewrap or
- * Landlock can make those calls as well, so their arguments are limited to those that cannot loosen anything.
+ * No sockets, no new processes (threads only), no mounts, no tracing, no keys, no io_uring, no signals to other
+ * processes, no files without a name. The list is what strace shows for compiles of every format, plus calls that glibc
+ * and musl make only sometimes. A few more are for the sandbox's own programs, which also run under the filter:
+ * bubblewrap waits for Typst (wait4), setpriv drops its capabilities, asks for its death signal and then sets up
+ * Landlock. A program in bubblewrap or Landlock can make those calls as well, so their arguments are limited to those
+ * that cannot loosen anything.
  *
- * ioctl is not on the list, although strace shows one call: it asks whether standard error is a terminal (TCGETS of glibc,
- * TIOCGWINSZ of musl), and EPERM answers that as well as ENOTTY. Standard error is a socket, on which ioctl would also show
- * the host's network interfaces under Landlock; and on any stream, FIOASYNC would arm signals.
+ * ioctl is not on the list, although strace shows one call: it asks whether standard error is a terminal (TCGETS of
+ * glibc, TIOCGWINSZ of musl), and EPERM answers that as well as ENOTTY. Standard error is a socket, on which ioctl
+ * would also show the host's network interfaces under Landlock; and on any stream, FIOASYNC would arm signals.
  */
 
 /** A check of one 32-bit half of an argument: its bits under `mask` must equal one of `values`. */
@@ -31,8 +33,8 @@ export interface Rule {
 const EVERY_BIT = 0xffffffff;
 
 /**
- * One of these values, in the bits of the mask. The kernel reads numbers and flags from the lower half alone, or rejects an
- * upper half that is not 0. Only pointers need both halves.
+ * One of these values, in the bits of the mask. The kernel reads numbers and flags from the lower half alone, or
+ * rejects an upper half that is not 0. Only pointers need both halves.
  */
 function masked(argument: number, mask: number, ...values: readonly number[]): Check {
   return { argument, half: "lower", mask, values };
@@ -67,8 +69,9 @@ const O_CREAT = 0x40;
 const OPEN_FLAGS = COMMON_OPEN_FLAGS | REORDERED_OPEN_FLAGS;
 
 /**
- * Without O_TMPFILE: a file without a name is on disk, and no listing of the output directory counts it. Without O_ASYNC,
- * which sends signals. A new file has no set-user-ID bit; without O_CREAT, the mode is whatever was in its register.
+ * Without O_TMPFILE: a file without a name is on disk, and no listing of the output directory counts it. Without
+ * O_ASYNC, which sends signals. A new file has no set-user-ID bit; without O_CREAT, the mode is whatever was in its
+ * register.
  */
 function opening(flagsArgument: number): Rule {
   return allowedIf(
@@ -93,14 +96,15 @@ const SIGKILL = 9;
 /** With this flag clone(2) makes a thread, without it a process. */
 const CLONE_THREAD = 0x00010000;
 /**
- * The other flags of threads: VM, FS, FILES, SIGHAND, SYSVSEM, SETTLS, PARENT_SETTID, CHILD_CLEARTID of every libc, DETACHED of
- * musl. So there are no namespaces, no tracing and no descriptors of processes.
+ * The other flags of threads: VM, FS, FILES, SIGHAND, SYSVSEM, SETTLS, PARENT_SETTID, CHILD_CLEARTID of every libc,
+ * DETACHED of musl. So there are no namespaces, no tracing and no descriptors of processes.
  */
 const THREAD_FLAGS = 0x100 | 0x200 | 0x400 | 0x800 | 0x40000 | 0x80000 | 0x100000 | 0x200000 | 0x400000;
 
 /**
- * The rules on arguments, the most frequent calls before the others. Since Linux 5.11, the kernel remembers which calls are allowed
- * with any arguments and skips the filter for them, so only the order of these rules matters: one adds 15 to 35 ns to a call (measured).
+ * The rules on arguments, the most frequent calls before the others. Since Linux 5.11, the kernel remembers which calls
+ * are allowed with any arguments and skips the filter for them, so only the order of these rules matters: one adds 15
+ * to 35 ns to a call (measured).
  */
 const ARGUMENT_RULES = {
   // What locks and condition variables of glibc, musl and Rust use: WAIT, WAKE, REQUEUE, CMP_REQUEUE, WAIT_BITSET,
@@ -112,9 +116,9 @@ const ARGUMENT_RULES = {
     withoutBits(3, MAP_LOCKED | MAP_HUGETLB),
   ]),
   mprotect: allowedIf([withoutBits(2, PROT_EXEC)]),
-  // NORMAL to WILLNEED, DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE, DONTDUMP, GUARD_INSTALL, GUARD_REMOVE: what allocators and
-  // stacks use. Not PAGEOUT, which evicts fonts that other renders read from memory, and not MERGEABLE, which reveals whether
-  // another process has the same page.
+  // NORMAL to WILLNEED, DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE, DONTDUMP, GUARD_INSTALL, GUARD_REMOVE: what allocators
+  // and stacks use. Not PAGEOUT, which evicts fonts that other renders read from memory, and not MERGEABLE, which
+  // reveals whether another process has the same page.
   madvise: allowedIf([oneOf(2, 4, 8, 14, 0, 1, 2, 3, 15, 16, 102, 103)]),
   // Not the clocks of other processes, whose numbers are negative.
   clock_gettime: allowedIf([onlyBits(0, 0xf)]),
@@ -122,8 +126,8 @@ const ARGUMENT_RULES = {
   // musl on x86-64, for which the official Typst is built, opens every file with it.
   open: opening(1),
   // DUPFD, GETFD, SETFD, GETFL, DUPFD_CLOEXEC. SETOWN with SETSIG sends any signal to any process of the user, fired by
-  // NOTIFY, by O_ASYNC or by SETLEASE. Leases and locks can also block other processes that open the file. Not SETFL: standard
-  // error is shared with the shell and the programs that follow, whose writes would fail with O_NONBLOCK.
+  // NOTIFY, by O_ASYNC or by SETLEASE. Leases and locks can also block other processes that open the file. Not SETFL:
+  // standard error is shared with the shell and the programs that follow, whose writes would fail with O_NONBLOCK.
   fcntl: allowedIf([oneOf(1, 0, 1, 2, 3, 1030)]),
   clone: allowedIf([masked(0, ~THREAD_FLAGS, CLONE_THREAD)]),
   // clone3 passes its flags in memory, which filters cannot read. If it fails with ENOSYS, libc uses clone.
@@ -139,21 +143,24 @@ const ARGUMENT_RULES = {
   arch_prctl: allowedIf([oneOf(0, 0x1002, 0x5001, 0x5003, 0x5005)]),
   // REALTIME and MONOTONIC.
   clock_nanosleep: allowedIf([oneOf(0, 0, 1)]),
-  // QUERY, PRIVATE_EXPEDITED and its registration, for musl. Other commands interrupt processors that run other processes.
+  // QUERY, PRIVATE_EXPEDITED and its registration, for musl. Other commands interrupt processors that run other
+  // processes.
   membarrier: allowedIf([oneOf(0, 0, 8, 16)]),
-  // For setpriv, without flags, which would keep denials out of the audit log. Only rules for files, because rules for ports
-  // take kernel memory that no limit counts.
+  // For setpriv, without flags, which would keep denials out of the audit log. Only rules for files, because rules for
+  // ports take kernel memory that no limit counts.
   landlock_create_ruleset: allowedIf([oneOf(2, 0, 1)]),
   landlock_add_rule: allowedIf([oneOf(1, 1), oneOf(3, 0)]),
   landlock_restrict_self: allowedIf([oneOf(1, 0)]),
-  // abort(3) sends SIGABRT to its own thread. The filter does not know the process id, so it cannot distinguish that from a
-  // signal to another process of the same user, which Landlock does not prevent. SIGSYS ends the caller instead: an abort still
-  // ends the process, on every processor and with every libc, and no signal reaches another process.
+  // abort(3) sends SIGABRT to its own thread. The filter does not know the process id, so it cannot distinguish that
+  // from a signal to another process of the same user, which Landlock does not prevent. SIGSYS ends the caller instead:
+  // an abort still ends the process, on every processor and with every libc, and no signal reaches another process.
   tkill: { allowedIf: [], otherwise: "SIGSYS" },
   tgkill: { allowedIf: [], otherwise: "SIGSYS" },
 } as const satisfies Readonly<Record<string, Rule>>;
 
-/** Allowed with any arguments: each affects only the process itself, its memory, or files that the sandbox lets it open. */
+/**
+ * Allowed with any arguments: each affects only the process itself, its memory, or files that the sandbox lets it open.
+ */
 const ALLOWED_CALLS = [
   // The streams, and files that the sandbox let it open.
   ["read", "write", "close", "readv", "writev", "pread64", "lseek", "poll", "ppoll"],

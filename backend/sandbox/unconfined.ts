@@ -1,6 +1,6 @@
 /**
- * No sandbox at all, for developers whose machines support none. Typst itself still keeps to its root directory, but nothing
- * contains a flaw in Typst.
+ * No sandbox at all, for developers whose machines support none. Typst itself still keeps to its root directory, but
+ * nothing contains a flaw in Typst.
  */
 import { basename } from "node:path";
 import { UNCONFINED_ENVIRONMENT } from "../../typst/command-line.ts";

@@ -1,6 +1,6 @@
 /**
- * What this backend has installed, for `GET /capabilities.json`. It is determined once, at start, because neither fonts nor
- * packages may change while the backend runs.
+ * What this backend has installed, for `GET /capabilities.json`. It is determined once, at start, because neither fonts
+ * nor packages may change while the backend runs.
  */
 import { createHash } from "node:crypto";
 import { capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../protocol/capabilities.ts";
@@ -72,8 +72,8 @@ export class InstalledCapabilities {
 }
 
 /**
- * The packages of a folder, which must include all that its lock file lists. Their contents are not compared, because that
- * would delay the start: `npm run packages -- verify` does it.
+ * The packages of a folder, which must include all that its lock file lists. Their contents are not compared, because
+ * that would delay the start: `npm run packages -- verify` does it.
  */
 async function vendoredPackages(folder: string): Promise<PackageSpec[]> {
   try {

@@ -1,8 +1,8 @@
 /**
  * Runs the backend: reads its settings, listens, and on SIGTERM (after the drain delay) or SIGINT drains and ends.
  *
- * A setting that cannot be used, a missing Typst or a port in use ends it with one line on standard error and exit code 1.
- * So does the removal of its work directory: the supervisor (systemd, for example) starts it again, in a new one.
+ * A setting that cannot be used, a missing Typst or a port in use ends it with one line on standard error and exit code
+ * 1. So does the removal of its work directory: the supervisor (systemd, for example) starts it again, in a new one.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../../rules/settings.ts";
@@ -123,7 +123,10 @@ async function drain(
   process.exit(isClosed && isReleased ? exitCode : 1);
 }
 
-/** Null if the settings ask for no traces. The SDK takes 8 MB (measured) that a backend without a collector does not spend. */
+/**
+ * Null if the settings ask for no traces. The SDK takes 8 MB (measured) that a backend without a collector does not
+ * spend.
+ */
 async function openTracing({ tracesUrl }: BackendSettings): Promise<OtlpTracing | null> {
   if (tracesUrl === null) return null;
   const { OtlpTracing } = await import("../observe/otlp-tracing.ts");

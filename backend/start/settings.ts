@@ -14,8 +14,8 @@ import { defaultWorkDirectory } from "../work-directory/paths.ts";
 const GRACE_MARGIN_SECONDS = 5;
 
 /**
- * The backend's integer settings, other than the limits that clients see. The documentation shows `defaultText` instead of
- * a default that depends on the machine.
+ * The backend's integer settings, other than the limits that clients see. The documentation shows `defaultText` instead
+ * of a default that depends on the machine.
  */
 export const BACKEND_INTEGER_SETTINGS = {
   port: {
@@ -248,8 +248,8 @@ function readLogLevel(level: string | undefined): string {
 }
 
 /**
- * Reads OpenTelemetry's own variables (https://opentelemetry.io/docs/specs/otel/protocol/exporter/): the endpoint for traces is used
- * as it is; to the endpoint for all signals, the path for traces is appended.
+ * Reads OpenTelemetry's own variables (https://opentelemetry.io/docs/specs/otel/protocol/exporter/): the endpoint for
+ * traces is used as it is; to the endpoint for all signals, the path for traces is appended.
  */
 function readTracesUrl(environment: Environment): URL | null {
   const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = environment;

@@ -1,8 +1,8 @@
 /**
  * The signals that stop the backend, from its first moment on.
  *
- * In a container without an init the backend is process 1, for which Linux drops a signal that it does not handle. A backend that is
- * told to stop while it starts would then take renders until it is killed, and lose them.
+ * In a container without an init the backend is process 1, for which Linux drops a signal that it does not handle. A
+ * backend that is told to stop while it starts would then take renders until it is killed, and lose them.
  */
 export type StopSignal = "SIGTERM" | "SIGINT";
 

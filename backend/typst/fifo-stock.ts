@@ -1,6 +1,6 @@
 /**
- * FIFOs for render directories. Node cannot create them, and running mkfifo(1) for each would cost a millisecond per render,
- * so they are made in batches, moved to where they are needed, and moved back. No name is used twice.
+ * FIFOs for render directories. Node cannot create them, and running mkfifo(1) for each would cost a millisecond per
+ * render, so they are made in batches, moved to where they are needed, and moved back. No name is used twice.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, renameSync } from "node:fs";

@@ -60,8 +60,9 @@ class ListTaker implements OutputTaker {
 }
 
 /**
- * Parses the output of `typst fonts --variants`. A family is one line. Below it, each of its fonts is the line of a file, which
- * begins with a mark, and `Style: Normal, Weight: 400, Stretch: 100%`, or the same on several lines, with ranges, if the font is variable.
+ * Parses the output of `typst fonts --variants`. A family is one line. Below it, each of its fonts is the line of a
+ * file, which begins with a mark, and `Style: Normal, Weight: 400, Stretch: 100%`, or the same on several lines, with
+ * ranges, if the font is variable.
  */
 export function parseFontList(list: string): FontFamily[] {
   const families = new Map<string, Map<string, FontVariant>>();

@@ -1,9 +1,9 @@
 /**
  * The life of one Typst process: start, feed, count, stop, and how it ended. `outcome.ts` decides what an end means.
  *
- * A process may be started before its request comes: it then waits for its program text, on standard input or at a FIFO.
- * Its output is counted as it arrives, of its diagnostics only the first bytes are kept, and stopping it kills its whole
- * process group.
+ * A process may be started before its request comes: it then waits for its program text, on standard input or at a
+ * FIFO. Its output is counted as it arrives, of its diagnostics only the first bytes are kept, and stopping it kills
+ * its whole process group.
  */
 import type { Readable } from "node:stream";
 import { writeFifo } from "../launcher/fifo.ts";
@@ -142,7 +142,8 @@ export class TypstProcess {
 
   /**
    * Whether it has ended and certainly nothing of it is left. Its sandbox has waited for one that ended by itself. A
-   * killed one counts as ended as soon as the first process of its sandbox has: the kernel may end the others a moment later.
+   * killed one counts as ended as soon as the first process of its sandbox has: the kernel may end the others a moment
+   * later.
    */
   get isGone(): boolean {
     return this.#programEnd?.kind === "exited";
@@ -209,8 +210,8 @@ export class TypstProcess {
       return { kind: "not-started", cause: new ServiceFailure("Typst ended before it had its program text") };
     }
     if (sandboxed.kind === "exited") {
-      // A success counts only with its complete output: when a connection breaks, the last bytes may be lost. An exit just before the
-      // process was stopped counts, too.
+      // A success counts only with its complete output: when a connection breaks, the last bytes may be lost. An exit
+      // just before the process was stopped counts, too.
       if (!isCutShort || bytes === 0 || sandboxed.exitCode !== 0) return sandboxed;
       const cause = new ServiceFailure("the connection of a process broke before its output was complete");
       return { kind: "output-lost", cause };
@@ -251,7 +252,9 @@ export class TypstProcess {
     return { bytes, taken, failure, isCutShort };
   }
 
-  /** Counts and measures the files in a directory at intervals, so that output on disk is limited while Typst writes it. */
+  /**
+   * Counts and measures the files in a directory at intervals, so that output on disk is limited while Typst writes it.
+   */
   #watchFiles({ directory, maxFiles, hasRoomFor }: FilesWatch): () => void {
     let isWatching = true;
     const poll = async (): Promise<void> => {

@@ -1,9 +1,9 @@
 /**
  * The probe of the sandbox: at start, Typst itself tries to read a file of the host, write one and open a socket.
  *
- * Typst follows symbolic links, writes where its command line says and fetches packages by itself. So without a sandbox each
- * attempt succeeds, and with one each must fail. A backend must not serve if the probe gets out, or if Typst does not run in
- * the sandbox at all.
+ * Typst follows symbolic links, writes where its command line says and fetches packages by itself. So without a sandbox
+ * each attempt succeeds, and with one each must fail. A backend must not serve if the probe gets out, or if Typst does
+ * not run in the sandbox at all.
  */
 import { once } from "node:events";
 import { mkdtemp, rm, stat, symlink, writeFile } from "node:fs/promises";

@@ -1,5 +1,6 @@
 /**
- * Starts Typst processes in the sandbox, each with its render directory, and discards them. No process serves two renders.
+ * Starts Typst processes in the sandbox, each with its render directory, and discards them. No process serves two
+ * renders.
  *
  * A started process waits for its program text: `TypstProcess.perform` feeds it and waits for its end.
  */
@@ -101,8 +102,8 @@ export class TypstSupervisor {
   }
 
   /**
-   * Tries again and again: without descriptors, or on a disk that is read-only, it fails for a while. The render is over, so there is
-   * no one to report that to. What is left at the end is removed when the backend starts again.
+   * Tries again and again: without descriptors, or on a disk that is read-only, it fails for a while. The render is
+   * over, so there is no one to report that to. What is left at the end is removed when the backend starts again.
    */
   async #remove(renderDirectory: RenderDirectory): Promise<void> {
     for (let tries = 0; tries < MAX_REMOVE_TRIES; tries++) {

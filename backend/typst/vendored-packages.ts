@@ -1,6 +1,7 @@
 /**
- * Reads the folder of vendored Typst packages (`SERVICE_PACKAGE_PATH`), for the backend and for `npm run packages`. Each package is in
- * NAMESPACE/NAME/VERSION, where Typst looks for it, and a lock file at the top lists those that belong there.
+ * Reads the folder of vendored Typst packages (`SERVICE_PACKAGE_PATH`), for the backend and for `npm run packages`.
+ * Each package is in NAMESPACE/NAME/VERSION, where Typst looks for it, and a lock file at the top lists those that
+ * belong there.
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,8 +1,8 @@
 /**
  * Typst processes that are started before their request comes, kept by command line.
  *
- * Creating the sandbox, starting the process and finding the fonts take longer than many a compile, and need nothing of a
- * request but its command line. So after a render, a process with the same command line is started for the next one:
+ * Creating the sandbox, starting the process and finding the fonts take longer than many a compile, and need nothing of
+ * a request but its command line. So after a render, a process with the same command line is started for the next one:
  *
  *     prepareNext ──> waiting ──take──────────> serves one request
  *                        └────no room, close──> discarded
@@ -11,15 +11,15 @@ import type { RenderCommand } from "../../typst/command-line.ts";
 import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 
 /**
- * Between the end of a render and the start of the next process, which takes a core for some 10 ms: time for the answer to
- * leave. Started while Typst compiled, the next process made a single render a fifth slower on two cores (measured).
+ * Between the end of a render and the start of the next process, which takes a core for some 10 ms: time for the answer
+ * to leave. Started while Typst compiled, the next process made a single render a fifth slower on two cores (measured).
  */
 const START_DELAY_MILLISECONDS = 3;
 
 /**
- * While renders run, a waiting process is replaced by one with another command line at most once in this many renders. Where
- * requests have more command lines than the pool has room for, most processes would otherwise be started in vain (measured with
- * ten: 62 renders per second instead of 101).
+ * While renders run, a waiting process is replaced by one with another command line at most once in this many renders.
+ * Where requests have more command lines than the pool has room for, most processes would otherwise be started in vain
+ * (measured with ten: 62 renders per second instead of 101).
  */
 const RENDERS_PER_REPLACEMENT = 8;
 
@@ -46,8 +46,9 @@ export class WarmPool {
 
   /**
    * @param maxWaiting processes that may wait at once; 0 turns warm starts off.
-   * @param slots how many renders run at once at most. If all do, a process waits without its fonts: finding them ahead saves no
-   *   work, it adds to that of a small document, and nobody gains the time (measured: 96 against 90 renders per second).
+   * @param slots how many renders run at once at most. If all do, a process waits without its fonts: finding them
+   *   ahead saves no work, it adds to that of a small document, and nobody gains the time (measured: 96 against 90
+   *   renders per second).
    * @param running how many renders run.
    */
   constructor(supervisor: Supervisor, maxWaiting: number, slots: number, running: () => number) {
@@ -84,7 +85,10 @@ export class WarmPool {
     }
   }
 
-  /** Starts a process for the next request with this command line, in a moment, if there is room or the oldest process gives way. */
+  /**
+   * Starts a process for the next request with this command line, in a moment, if there is room or the oldest process
+   * gives way.
+   */
   prepareNext(command: RenderCommand): void {
     if (this.#maxWaiting === 0) return;
     setTimeout(() => {
@@ -109,11 +113,11 @@ export class WarmPool {
   }
 
   /**
-   * Whether the oldest process is discarded for one with the command line `key`. A process that is discarded costs its shell, too. If
-   * no render runs, nobody misses the time.
+   * Whether the oldest process is discarded for one with the command line `key`. A process that is discarded costs its
+   * shell, too. If no render runs, nobody misses the time.
    *
-   * One that would do as well gives way only if it waits without its fonts: under load, requests that find no process start
-   * their own, so more are prepared than taken, which took 0.6 ms per render (measured).
+   * One that would do as well gives way only if it waits without its fonts: under load, requests that find no process
+   * start their own, so more are prepared than taken, which took 0.6 ms per render (measured).
    */
   #givesWay(oldest: WaitingProcess, key: string, running: number): boolean {
     const isLikeIt = oldest.key === key;

@@ -16,7 +16,9 @@ import { identityOf } from "./watch.ts";
 
 /** A claim on the work directory, for as long as the process lives. */
 export interface WorkDirectoryClaim {
-  /** Whether this claim is still in the directory. It may have been removed, and another backend may own the path now. */
+  /**
+   * Whether this claim is still in the directory. It may have been removed, and another backend may own the path now.
+   */
   isHeld(): Promise<boolean>;
   /** @throws SettingError if it is not held: backends that start at the same moment all find the directory free. */
   expectHeld(): Promise<void>;
@@ -25,8 +27,8 @@ export interface WorkDirectoryClaim {
 }
 
 /**
- * The address of a socket has at most 103 bytes on macOS and 107 on Linux. That of the claim takes 6, with the slash before it, and
- * three are kept for a longer name.
+ * The address of a socket has at most 103 bytes on macOS and 107 on Linux. That of the claim takes 6, with the slash
+ * before it, and three are kept for a longer name.
  */
 const MAX_PATH_BYTES = 103 - 9;
 
@@ -49,7 +51,8 @@ export async function prepareWorkDirectory(settings: BackendSettings): Promise<W
     throw new SettingError(`The work directory ${workDirectory} belongs to another user. Set SERVICE_WORK_DIRECTORY.`);
   }
   await chmod(workDirectory, 0o700);
-  // A socket accepts connections exactly as long as its process lives. A file with a process id would be wrong after a crash.
+  // A socket accepts connections exactly as long as its process lives. A file with a process id would be wrong after a
+  // crash.
   const claimPath = workDirectoryPath(workDirectory, "claim");
   if (await answers(claimPath)) throw takenDirectory(workDirectory);
   killStrayProcesses((argument) => argument.startsWith(join(workDirectory, RENDER_PREFIX)));

@@ -1,6 +1,6 @@
 /**
- * Makes and removes the directories below one render directory, and removes a directory of files: a few on the main thread,
- * many on a separate thread.
+ * Makes and removes the directories below one render directory, and removes a directory of files: a few on the main
+ * thread, many on a separate thread.
  */
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,8 +1,8 @@
 /**
  * The files that Typst writes into an output directory: counted, measured and removed, however many there are.
  *
- * Typst makes a file per page, and one page over the limit at most. Machine code in its place can make hundreds of thousands
- * in a second, so nothing here lists them all.
+ * Typst makes a file per page, and one page over the limit at most. Machine code in its place can make hundreds of
+ * thousands in a second, so nothing here lists them all.
  */
 import { opendir, rmdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";

@@ -23,15 +23,15 @@ export function workDirectoryPath(workDirectory: string, name: keyof typeof NAME
 }
 
 /**
- * The directories that systemd makes for a service whose unit has CacheDirectory=, StateDirectory= or RuntimeDirectory=;
- * the first on a disk, the last in memory. A variable with several paths separates them by colons.
+ * The directories that systemd makes for a service whose unit has CacheDirectory=, StateDirectory= or
+ * RuntimeDirectory=; the first on a disk, the last in memory. A variable with several paths separates them by colons.
  */
 const SYSTEMD_VARIABLES = ["CACHE_DIRECTORY", "STATE_DIRECTORY", "RUNTIME_DIRECTORY"] as const;
 
 /**
- * The default work directory: in a place from which nothing removes old files, unlike /tmp and /var/tmp, and with room for
- * the outputs of many renders, unlike `$XDG_RUNTIME_DIR`, which is also removed when its user logs out. One directory per
- * port, so that several backends of one user have their own.
+ * The default work directory: in a place from which nothing removes old files, unlike /tmp and /var/tmp, and with room
+ * for the outputs of many renders, unlike `$XDG_RUNTIME_DIR`, which is also removed when its user logs out. One
+ * directory per port, so that several backends of one user have their own.
  */
 export function defaultWorkDirectory(environment: Environment, port: number): string {
   const [ofService] = SYSTEMD_VARIABLES.flatMap((name) => environment[name]?.split(":", 1)[0] || []);

@@ -45,8 +45,8 @@ const OUTPUT_PREFIX = "output-";
 const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 
 /**
- * Up to this size a file is written and removed at once, without Node's thread pool: it stays in the page cache, and the
- * switches between threads would take longer.
+ * Up to this size a file is written and removed at once, without Node's thread pool: it stays in the page cache, and
+ * the switches between threads would take longer.
  */
 const MAX_BYTES_AT_ONCE = 64 * 1024;
 /** A directory that held more files than this is not used again. */
@@ -142,11 +142,11 @@ export class RenderDirectory {
   }
 
   /**
-   * Removes the files of a request, so that the directory can serve another one. On some file systems a new directory costs ten
-   * times as much as one that is used again: ext4 looks for an inode number that was not in use lately.
+   * Removes the files of a request, so that the directory can serve another one. On some file systems a new directory
+   * costs ten times as much as one that is used again: ext4 looks for an inode number that was not in use lately.
    *
-   * It is not kept if anything may be left of a process that has it open: that could read the files of the next caller, and
-   * write into the FIFO.
+   * It is not kept if anything may be left of a process that has it open: that could read the files of the next caller,
+   * and write into the FIFO.
    *
    * @returns whether it is kept. If not, it must be removed.
    */
@@ -242,7 +242,9 @@ export class RenderDirectory {
   }
 }
 
-/** The most that a render directory takes on disk: its data, its files, and a block for each folder that a key names. */
+/**
+ * The most that a render directory takes on disk: its data, its files, and a block for each folder that a key names.
+ */
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
   const filesBytes = files.reduce((sum, { size }) => sum + size, 0);

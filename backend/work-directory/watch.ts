@@ -1,6 +1,6 @@
 /**
- * Notices when the work directory, or something in it that renders need, has been removed or replaced: by a cleaner of old
- * files, by hand or by another backend. Nothing is repaired: the backend ends and is started again (`main.ts`).
+ * Notices when the work directory, or something in it that renders need, has been removed or replaced: by a cleaner of
+ * old files, by hand or by another backend. Nothing is repaired: the backend ends and is started again (`main.ts`).
  */
 import { type Stats, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -35,7 +35,8 @@ export class WorkDirectoryWatch {
   }
 
   /**
-   * Checks now. Called before a failure is attributed to the template, because a missing library causes the same failure.
+   * Checks now. Called before a failure is attributed to the template, because a missing library causes the same
+   * failure.
    *
    * @throws ServiceFailure if something is missing.
    */
@@ -78,7 +79,9 @@ async function mayStillBe(path: string, expected: string): Promise<boolean> {
   }
 }
 
-/** Different for any two files, even of one name. The inode number alone is not enough, because file systems reuse it. */
+/**
+ * Different for any two files, even of one name. The inode number alone is not enough, because file systems reuse it.
+ */
 export function identityOf({ dev, ino, birthtimeMs }: Stats): string {
   return `${dev}:${ino}:${birthtimeMs}`;
 }

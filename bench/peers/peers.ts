@@ -199,7 +199,10 @@ async function writePages(folder: string): Promise<void> {
   });
 }
 
-/** Each document is a new page, which is closed afterwards. There is no HTTP: playwright drives Chromium from this process. */
+/**
+ * Each document is a new page, which is closed afterwards. There is no HTTP: playwright drives Chromium from this
+ * process.
+ */
 async function startChromium(folder: string): Promise<Peer> {
   const bubblewrap = await locateBubblewrap();
   if ("error" in bubblewrap) throw new Error(bubblewrap.error);

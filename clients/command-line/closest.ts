@@ -4,7 +4,10 @@
 import { posix } from "node:path";
 import { similarName } from "../data-schema/similar-name.ts";
 
-/** The path (with `/`) that is most like a wrong one; null if none is. A file of the same name in another folder comes first. */
+/**
+ * The path (with `/`) that is most like a wrong one; null if none is. A file of the same name in another folder comes
+ * first.
+ */
 export function closestPath(wrong: string, paths: readonly string[]): string | null {
   const name = posix.basename(wrong).toLowerCase();
   const moved = paths.find((path) => posix.basename(path).toLowerCase() === name);

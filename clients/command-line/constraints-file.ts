@@ -1,6 +1,6 @@
 /**
- * Keeps the constraints of each service in the user's cache, so that a request can be checked without fetching them again. They are
- * revalidated by their entity tag.
+ * Keeps the constraints of each service in the user's cache, so that a request can be checked without fetching them
+ * again. They are revalidated by their entity tag.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";

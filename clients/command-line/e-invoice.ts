@@ -1,6 +1,6 @@
 /**
- * `--e-invoice`: finishes the document that the service has made, with the package of docs/e-invoices.md, which is loaded only
- * then. It is a separate package because few who render have invoices.
+ * `--e-invoice`: finishes the document that the service has made, with the package of docs/e-invoices.md, which is
+ * loaded only then. It is a separate package because few who render have invoices.
  */
 import { Option } from "@commander-js/extra-typings";
 import type { EInvoiceFormat, Finding, ProfileName } from "../e-invoice/e-invoice.ts";

@@ -1,7 +1,8 @@
 /**
- * Ctrl+C and SIGTERM. A handler in JavaScript runs only between two steps of the program, so it cannot stop a step that takes long,
- * such as a project that was made to take long. Therefore there is no handler, and a signal ends the process at once, except while
- * something is under way that has to be undone or reported: a Typst that runs, a file that is half written, a request to the service.
+ * Ctrl+C and SIGTERM. A handler in JavaScript runs only between two steps of the program, so it cannot stop a step that
+ * takes long, such as a project that was made to take long. Therefore there is no handler, and a signal ends the
+ * process at once, except while something is under way that has to be undone or reported: a Typst that runs, a file
+ * that is half written, a request to the service.
  */
 import { setImmediate } from "node:timers/promises";
 import { EXIT_CODES } from "./exit-codes.ts";

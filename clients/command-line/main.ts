@@ -22,7 +22,10 @@ const program = new Command("document-rendering")
   .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
   .exitOverride();
 
-/** How each command is added. Its code is loaded only when it is used, because a command needs only a small part of the program. */
+/**
+ * How each command is added. Its code is loaded only when it is used, because a command needs only a small part of the
+ * program.
+ */
 const COMMANDS = new Map<string, () => Promise<void>>([
   ["render", async () => (await import("./commands/render.ts")).addRenderCommand(program, interruption)],
   ["check", async () => (await import("./commands/check.ts")).addCheckCommand(program, interruption)],

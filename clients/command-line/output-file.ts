@@ -1,7 +1,7 @@
 /**
- * Writes outputs so that a file under its final name is always complete: first under a temporary name beside it, then renamed.
- * So an interrupted run leaves nothing that looks finished, and the next run can tell what is done. It also removes what a killed run
- * has left beside its files.
+ * Writes outputs so that a file under its final name is always complete: first under a temporary name beside it, then
+ * renamed. So an interrupted run leaves nothing that looks finished, and the next run can tell what is done. It also
+ * removes what a killed run has left beside its files.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readlinkSync } from "node:fs";
@@ -20,8 +20,8 @@ type Bytes = AsyncIterable<Uint8Array> | Uint8Array;
 type OnWhole = (size: number, sha256: string) => Promise<void>;
 
 /**
- * Writes a file under a name that the command has made, and remembers it (written-files.ts). The folder may be anybody's, so a device, a
- * pipe, or a link to one is not opened.
+ * Writes a file under a name that the command has made, and remembers it (written-files.ts). The folder may be
+ * anybody's, so a device, a pipe, or a link to one is not opened.
  *
  * @returns the number of bytes
  */
@@ -44,7 +44,10 @@ function rememberAt(path: string): OnWhole {
   return async (size, sha256) => rememberWritten({ path: await placeOf(path), bytes: size, sha256 });
 }
 
-/** Writes to the place that the caller named: a file as `writeWhole` does, and into what is no file. @returns the number of bytes */
+/**
+ * Writes to the place that the caller named: a file as `writeWhole` does, and into what is no file. @returns the number
+ * of bytes
+ */
 export async function writeNamed(path: string, bytes: Bytes, onWhole?: OnWhole): Promise<number> {
   if (await isStandardOutput(path)) return writeToStandardOutput(bytes);
   if (!(await isNoFile(path))) return writeWhole(path, bytes, onWhole);
@@ -63,7 +66,10 @@ export async function writeNamed(path: string, bytes: Bytes, onWhole?: OnWhole):
   }
 }
 
-/** A file behind it must be written at the place where the shell has it open: what is written next would else replace it. */
+/**
+ * A file behind it must be written at the place where the shell has it open: what is written next would else replace
+ * it.
+ */
 async function isStandardOutput(path: string): Promise<boolean> {
   const named = path === "/dev/stdout" ? "/proc/self/fd/1" : path;
   if (basename(named) !== "1") return false;
@@ -71,8 +77,8 @@ async function isStandardOutput(path: string): Promise<boolean> {
 }
 
 /**
- * Whether a path is that of a device, a pipe or a socket, such as `/dev/null` or the shell's `>(lp)`. To rename a file to it would
- * replace it. So it would replace the link `/dev/stdout`, wherever that leads.
+ * Whether a path is that of a device, a pipe or a socket, such as `/dev/null` or the shell's `>(lp)`. To rename a file
+ * to it would replace it. So it would replace the link `/dev/stdout`, wherever that leads.
  */
 async function isNoFile(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => null);
@@ -81,7 +87,8 @@ async function isNoFile(path: string): Promise<boolean> {
 }
 
 /**
- * @param onWhole called with size and digest before the file gets its name, so that every file of this name has been recorded
+ * @param onWhole called with size and digest before the file gets its name, so that every file of this name has been
+ *   recorded
  * @returns the number of bytes
  * @throws CommandError when the file cannot be written
  */
@@ -116,8 +123,8 @@ async function writeAndRename(path: string, bytes: Bytes, onWhole?: OnWhole): Pr
 }
 
 /**
- * What is left of a run that was killed is told from what another run is writing by its machine and process. Containers may have the name
- * of their machine, and each has processes of its own.
+ * What is left of a run that was killed is told from what another run is writing by its machine and process. Containers
+ * may have the name of their machine, and each has processes of its own.
  */
 const MACHINE = createHash("sha256").update(`${hostname()} ${processNamespace()}`).digest("hex").slice(0, 8);
 const PART_NAME = /^\..*\.([0-9a-f]{8})-([0-9]{1,10})-[0-9a-f]{12}\.part$/s;
@@ -206,8 +213,8 @@ function asCommandError(error: unknown, path: string): unknown {
 }
 
 /**
- * Writes to standard output, as fast as its reader takes it, and remembers the content: the shell may write it into the folder. A
- * reader that has gone away is no failure.
+ * Writes to standard output, as fast as its reader takes it, and remembers the content: the shell may write it into the
+ * folder. A reader that has gone away is no failure.
  *
  * @returns the number of bytes
  */

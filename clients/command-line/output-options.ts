@@ -1,6 +1,6 @@
 /**
- * Turns the options of the command into the `output` of a request. Rules that concern several fields are left to the rules of
- * the service, which are checked before anything is sent.
+ * Turns the options of the command into the `output` of a request. Rules that concern several fields are left to the
+ * rules of the service, which are checked before anything is sent.
  */
 import { extname } from "node:path";
 import {

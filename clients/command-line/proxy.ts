@@ -1,6 +1,6 @@
 /**
- * The proxies that the environment names by `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, in upper or lower case. Node's own `fetch`
- * uses them if it is told to: https://nodejs.org/api/http.html#built-in-proxy-support
+ * The proxies that the environment names by `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, in upper or lower case. Node's
+ * own `fetch` uses them if it is told to: https://nodejs.org/api/http.html#built-in-proxy-support
  */
 import { CommandError } from "./exit-codes.ts";
 
@@ -27,7 +27,10 @@ export function useProxies(): void {
   }
 }
 
-/** The proxy for a URL; null if there is none. Reads `NO_PROXY` as Node does, except for ranges of addresses, which it ignores. */
+/**
+ * The proxy for a URL; null if there is none. Reads `NO_PROXY` as Node does, except for ranges of addresses, which it
+ * ignores.
+ */
 export function proxyOf(address: string): ProxyServer | null {
   const url = new URL(address);
   const names = url.protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];

@@ -1,6 +1,6 @@
 /**
- * How the command reports: sentences on standard error for people, JSON for programs. With `--json`, each outcome is one
- * object on a line of standard output, or of standard error if the document itself goes to standard output.
+ * How the command reports: sentences on standard error for people, JSON for programs. With `--json`, each outcome is
+ * one object on a line of standard output, or of standard error if the document itself goes to standard output.
  */
 import { styleText } from "node:util";
 import { ORIGINS } from "../../rules/problem.ts";

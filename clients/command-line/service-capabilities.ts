@@ -1,6 +1,6 @@
 /**
- * What a service has installed, according to its `/capabilities.json`. The answer is kept in the user's cache and revalidated
- * by its entity tag.
+ * What a service has installed, according to its `/capabilities.json`. The answer is kept in the user's cache and
+ * revalidated by its entity tag.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -19,8 +19,8 @@ import { writeWhole } from "./output-file.ts";
 const TIMEOUT_MILLISECONDS = 30_000;
 
 /**
- * The capabilities; null if there are none: the service may be of an older version or unreachable, or the signal is aborted.
- * The request that follows reports the reason.
+ * The capabilities; null if there are none: the service may be of an older version or unreachable, or the signal is
+ * aborted. The request that follows reports the reason.
  *
  * @param url of the service
  */

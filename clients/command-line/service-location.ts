@@ -1,6 +1,7 @@
 /**
- * Which service the command talks to, and with which token: options first, then the environment, then, but only for a service
- * on this machine, the token that `npm start` keeps in the checkout of this program. The token is never printed.
+ * Which service the command talks to, and with which token: options first, then the environment, then, but only for a
+ * service on this machine, the token that `npm start` keeps in the checkout of this program. The token is never
+ * printed.
  */
 import { constants, type Stats } from "node:fs";
 import { lstat, open } from "node:fs/promises";
@@ -69,8 +70,8 @@ export async function tokenFrom(file: string): Promise<string> {
 }
 
 /**
- * Only of the checkout that this program is in. The folder that somebody works in may come from a stranger, whose link would send
- * another program's secret to whatever listens on this machine.
+ * Only of the checkout that this program is in. The folder that somebody works in may come from a stranger, whose link
+ * would send another program's secret to whatever listens on this machine.
  *
  * @throws CommandError when there is a file that `npm start` has not written
  */
@@ -92,7 +93,10 @@ async function tokenOfCheckout(): Promise<{ readonly token: string; readonly fil
 }
 
 const OTHER_WAYS = "Set SERVICE_API_TOKEN, or pass a file with --token-file.";
-/** A checkout keeps the program in `clients/command-line/`, and what is built of it in `dist/cli/`. A package that is installed is in none. */
+/**
+ * A checkout keeps the program in `clients/command-line/`, and what is built of it in `dist/cli/`. A package that is
+ * installed is in none.
+ */
 const BUILT_PROGRAM = join("dist", "cli");
 
 function ownCheckout(): string | null {

@@ -73,7 +73,9 @@ export function asCommandError(error: unknown, url: string): unknown {
   return error;
 }
 
-/** Whether a server in front of the service has rejected a request as too large: its limit is below the service's own. */
+/**
+ * Whether a server in front of the service has rejected a request as too large: its limit is below the service's own.
+ */
 export function isTooLargeForGateway(error: unknown): boolean {
   return error instanceof UnexpectedResponseError && error.status === 413;
 }

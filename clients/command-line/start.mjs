@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The entry point of the command. Before it loads anything that an older Node cannot parse, it says in one sentence which Node it
- * needs.
+ * The entry point of the command. Before it loads anything that an older Node cannot parse, it says in one sentence
+ * which Node it needs.
  *
  * Plain JavaScript with nothing newer than dynamic imports, and no static ones.
  */

@@ -1,6 +1,6 @@
 /**
- * What the command prints for people: progress, which appears only if standard error is a terminal, questions, and text that is
- * safe to print.
+ * What the command prints for people: progress, which appears only if standard error is a terminal, questions, and text
+ * that is safe to print.
  */
 import { createInterface } from "node:readline/promises";
 
@@ -69,11 +69,17 @@ export async function confirm(question: string): Promise<boolean> {
   }
 }
 
-/** Characters that a terminal would act on, except tabs and newlines: control characters, and those that change the direction of text. */
+/**
+ * Characters that a terminal would act on, except tabs and newlines: control characters, and those that change the
+ * direction of text.
+ */
 const OBEYED = /(?![\t\n])[\p{Cc}\p{Bidi_Control}]/gu;
 const NEW_LINE_OR_TAB = /[\t\n]/g;
 
-/** Makes text written by others safe to print: each character that a terminal would act on becomes `\uXXXX`, valid in JSON too. */
+/**
+ * Makes text written by others safe to print: each character that a terminal would act on becomes `\uXXXX`, valid in
+ * JSON too.
+ */
 export function printable(text: string): string {
   return text.replace(OBEYED, escaped);
 }
@@ -92,7 +98,10 @@ export function say(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
-/** A command line of this program for the user to copy into a shell, begun as this one was: `npx` finds what is not on `PATH`. */
+/**
+ * A command line of this program for the user to copy into a shell, begun as this one was: `npx` finds what is not on
+ * `PATH`.
+ */
 export function commandToCopy(args: readonly string[]): string {
   const program = process.env.npm_command === "exec" ? ["npx", "document-rendering"] : ["document-rendering"];
   const quoted = args.map((part) => (/^[\w./:=@%+-]+$/.test(part) ? part : `'${part.replaceAll("'", "'\\''")}'`));

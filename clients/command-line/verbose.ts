@@ -1,5 +1,6 @@
 /**
- * What `--verbose` prints for each exchange with the service: the attempt, the answer, its request id, and the servers on its way.
+ * What `--verbose` prints for each exchange with the service: the attempt, the answer, its request id, and the servers
+ * on its way.
  */
 
 import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";

@@ -1,7 +1,7 @@
 /**
- * Remembers the files that `render` and `check` wrote, so that documents in a project's folder are never sent to the service as
- * inputs. Both place and content are recorded: a document is recognised after its folder has been moved, and a file that the user
- * put in its place is not taken for it.
+ * Remembers the files that `render` and `check` wrote, so that documents in a project's folder are never sent to the
+ * service as inputs. Both place and content are recorded: a document is recognised after its folder has been moved, and
+ * a file that the user put in its place is not taken for it.
  */
 import { createHash } from "node:crypto";
 import { mkdir, open, readFile, realpath } from "node:fs/promises";
@@ -71,12 +71,18 @@ export class WrittenFiles {
     }
   }
 
-  /** Whether a file of this name and size has been written, here or in the folder's earlier place: most likely it is this one. */
+  /**
+   * Whether a file of this name and size has been written, here or in the folder's earlier place: most likely it is
+   * this one.
+   */
   isLikely(place: string, bytes: number): boolean {
     return this.#namesWithSize.has(nameWithSize(place, bytes));
   }
 
-  /** `own`: unchanged where it was written; `moved`: the same content elsewhere; `replaced`: other content there; null: unknown. */
+  /**
+   * `own`: unchanged where it was written; `moved`: the same content elsewhere; `replaced`: other content there; null:
+   * unknown.
+   */
   whatIs(place: string, bytes: Uint8Array): "own" | "moved" | "replaced" | null {
     const writtenTo = this.#placeOfDigest.get(digestOf(bytes));
     if (writtenTo !== undefined) return writtenTo === place || this.#places.has(place) ? "own" : "moved";

@@ -2,8 +2,9 @@
  * Validates data by the JSON Schema (2020-12) beside a template, with the same messages in the command line and in the
  * playground. Nothing is fetched, and no code is generated from the schema.
  *
- * A schema can make the validator run for a very long time: a regular expression that backtracks, or references that branch.
- * `judge` is synchronous, so its caller has to be able to stop it: the command line by a time limit, the page by ending its worker.
+ * A schema can make the validator run for a very long time: a regular expression that backtracks, or references that
+ * branch. `judge` is synchronous, so its caller has to be able to stop it: the command line by a time limit, the page
+ * by ending its worker.
  */
 import { removeUriSchemePlugin } from "@hyperjump/browser";
 import {
@@ -92,7 +93,10 @@ async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
   }
 }
 
-/** Decodes escaped letters in a reference, such as `#/$defs/Stra%C3%9Fe`: the validator misreads the escapes, but not the letters. */
+/**
+ * Decodes escaped letters in a reference, such as `#/$defs/Stra%C3%9Fe`: the validator misreads the escapes, but not
+ * the letters.
+ */
 function asValidatorReads(name: string, value: unknown): unknown {
   if (typeof value !== "string" || (name !== "$ref" && name !== "$dynamicRef")) return value;
   try {

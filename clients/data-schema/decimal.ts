@@ -1,6 +1,6 @@
 /**
- * Decimal numbers as written in JSON, compared without rounding: `9007199254740993` is not `9007199254740992` here, although
- * both are the same double.
+ * Decimal numbers as written in JSON, compared without rounding: `9007199254740993` is not `9007199254740992` here,
+ * although both are the same double.
  */
 
 export interface Decimal {

@@ -23,8 +23,8 @@ const URI = new RegExp(`^https?://[\\w.-]+(?::\\d+)?(?:[/?]${URI_PART})?(?:#${UR
 const TIME = /^T(?:[01]\d|2[0-3])(?::[0-5]\d){2}(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /**
- * A schema that all values fit. Members present in all of them are required, and members that occur in none are not allowed,
- * so that misspelt names are found.
+ * A schema that all values fit. Members present in all of them are required, and members that occur in none are not
+ * allowed, so that misspelt names are found.
  */
 export function draftSchema(values: readonly unknown[]): object {
   return { $schema: DIALECT, ...draftOf(values) };

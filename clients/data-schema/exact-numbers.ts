@@ -1,9 +1,10 @@
 /**
- * Makes the validator compare numbers by all digits of the text. By itself it compares JavaScript numbers, while the service
- * passes numbers on as they are written: `12345678901234567891` would pass as the `12345678901234567890` of an enum.
+ * Makes the validator compare numbers by all digits of the text. By itself it compares JavaScript numbers, while the
+ * service passes numbers on as they are written: `12345678901234567891` would pass as the `12345678901234567890` of an
+ * enum.
  *
- * Only numbers that a double cannot hold are recorded, so nothing changes for all others, except that `multipleOf` is exact: the
- * validator itself tolerates an error so large that 1.00000001 is a multiple of 0.01.
+ * Only numbers that a double cannot hold are recorded, so nothing changes for all others, except that `multipleOf` is
+ * exact: the validator itself tolerates an error so large that 1.00000001 is a multiple of 0.01.
  */
 import { addKeyword, getKeyword } from "@hyperjump/json-schema/experimental";
 import * as Instance from "@hyperjump/json-schema/instance/experimental";

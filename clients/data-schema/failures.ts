@@ -1,4 +1,7 @@
-/** What the validator found, as a tree: each failed keyword with its failed subschemas, and their failed keywords in turn. */
+/**
+ * What the validator found, as a tree: each failed keyword with its failed subschemas, and their failed keywords in
+ * turn.
+ */
 import type { EvaluationPlugin, ValidationContext } from "@hyperjump/json-schema/experimental";
 import type { JsonNode } from "@hyperjump/json-schema/instance/experimental";
 

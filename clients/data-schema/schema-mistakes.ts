@@ -1,6 +1,6 @@
 /**
- * Finds mistakes that the meta-schema does not: references that lead out of the schema, and keywords that would change how the
- * validator treats other schemas.
+ * Finds mistakes that the meta-schema does not: references that lead out of the schema, and keywords that would change
+ * how the validator treats other schemas.
  */
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
 import { nodesOf } from "./exact-numbers.ts";

@@ -1,6 +1,6 @@
 /**
- * Says in plain words what the validator found. If a schema offers several forms (`anyOf`, `oneOf`), only the mistakes of the
- * form that was probably meant are reported.
+ * Says in plain words what the validator found. If a schema offers several forms (`anyOf`, `oneOf`), only the mistakes
+ * of the form that was probably meant are reported.
  */
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
 import { identityOf, textOf } from "./exact-numbers.ts";
@@ -93,7 +93,8 @@ function explainAll(failures: readonly Failure[], subject: Subject): Mistake[] {
   return failures.flatMap((failure) => {
     const mistakes = explain(failure, subject);
     if (!hasReason || !UNEVALUATED.test(failure.keyword)) return mistakes;
-    // A subschema that fails evaluates nothing, so the members and items that it describes are wrongly reported as too many.
+    // A subschema that fails evaluates nothing, so the members and items that it describes are wrongly reported as too
+    // many.
     if (failure.keyword === "unevaluatedItems") return [];
     const known = new Set(knownNames(parentSchema(failure, subject), subject));
     return mistakes.filter(({ node }) => node.type !== "string" || !known.has(Instance.value<string>(node)));

@@ -3,7 +3,10 @@
 /** Longer names are not compared: the time grows with the product of the lengths. */
 const MAX_NAME_LENGTH = 100;
 
-/** The closest known name, or null if none is close. Up to three typing mistakes are close, and so is another style of name. */
+/**
+ * The closest known name, or null if none is close. Up to three typing mistakes are close, and so is another style of
+ * name.
+ */
 export function similarName(name: string, candidates: Iterable<string>): string | null {
   if (name.length > MAX_NAME_LENGTH) return null;
   const wanted = plain(name);

@@ -1,6 +1,7 @@
 /**
- * Finishes e-invoices: finds the invoice that is attached to a PDF/A-3 as XML, and adds the metadata that makes the PDF a
- * Factur-X, ZUGFeRD or XRechnung file (docs/e-invoices.md). Official validators judge the invoice itself. Nothing is sent anywhere.
+ * Finishes e-invoices: finds the invoice that is attached to a PDF/A-3 as XML, and adds the metadata that makes the PDF
+ * a Factur-X, ZUGFeRD or XRechnung file (docs/e-invoices.md). Official validators judge the invoice itself. Nothing is
+ * sent anywhere.
  */
 import { findAttachment } from "./attachment.ts";
 import { errorAt, type Finding } from "./finding.ts";
@@ -122,7 +123,9 @@ function linkFindings(
   return findings;
 }
 
-/** The identifier of the changed file, always the same for the same file. Like those of Typst, it is 16 bytes in Base64. */
+/**
+ * The identifier of the changed file, always the same for the same file. Like those of Typst, it is 16 bytes in Base64.
+ */
 async function identifierOf(pdf: Uint8Array): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new Uint8Array(pdf)));
   return btoa(String.fromCharCode(...digest.subarray(0, 16)));

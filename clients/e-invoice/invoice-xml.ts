@@ -1,4 +1,7 @@
-/** Reads the XML of an invoice: whether it is safe to read, and which profile it has. The standard's rules are not checked here. */
+/**
+ * Reads the XML of an invoice: whether it is safe to read, and which profile it has. The standard's rules are not
+ * checked here.
+ */
 import { errorAt, failed, type Outcome } from "./finding.ts";
 import { type EInvoiceFormat, PROFILES, type Profile, type ProfileName } from "./profiles.ts";
 import { descendant, readXml } from "./xml-document.ts";

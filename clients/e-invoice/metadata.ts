@@ -9,7 +9,9 @@ const EXTENSION = "http://www.aiim.org/pdfa/ns/extension/";
 const MEDIA_MANAGEMENT = "http://ns.adobe.com/xap/1.0/mm/";
 const FACTUR_X = "urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#";
 
-/** The description that PDF/A requires of each property outside its own schemas: the name, and what the property means. */
+/**
+ * The description that PDF/A requires of each property outside its own schemas: the name, and what the property means.
+ */
 const PROPERTIES = {
   DocumentFileName: "name of the embedded XML invoice file",
   DocumentType: "INVOICE",

@@ -1,9 +1,9 @@
 /**
- * Reads as much of a PDF as an e-invoice needs, and appends changed objects to it (ISO 32000-1, 7.5.6). The bytes before them
- * stay unchanged.
+ * Reads as much of a PDF as an e-invoice needs, and appends changed objects to it (ISO 32000-1, 7.5.6). The bytes
+ * before them stay unchanged.
  *
- * It reads files with cross-reference tables, as Typst writes them, and refuses what it does not support: cross-reference
- * streams, encryption, filters other than Flate. Nothing is repaired.
+ * It reads files with cross-reference tables, as Typst writes them, and refuses what it does not support:
+ * cross-reference streams, encryption, filters other than Flate. Nothing is repaired.
  */
 import { Unzlib } from "fflate";
 import {
@@ -21,9 +21,14 @@ import {
 const MAX_UPDATES = 32;
 /** For all tables together. A document with an invoice has far fewer. */
 const MAX_OBJECTS = 1_000_000;
-/** Far more than any dictionary or array needs in the files that are finished here: the contents of pages are in streams. */
+/**
+ * Far more than any dictionary or array needs in the files that are finished here: the contents of pages are in
+ * streams.
+ */
 const MAX_OBJECT_BYTES = 1024 ** 2;
-/** For all objects together, each counted as often as it is read: a file can refer to a large object a million times. */
+/**
+ * For all objects together, each counted as often as it is read: a file can refer to a large object a million times.
+ */
 const MAX_READ_BYTES = 32 * 1024 ** 2;
 /** `%%EOF` and the offset before it are in the last kilobyte. */
 const TAIL_BYTES = 1024;
@@ -198,7 +203,10 @@ function readTables(bytes: Uint8Array, start: number) {
   return { trailer: newest ?? unreadable("The file has no trailer."), offsets };
 }
 
-/** Reads a section of a table. The newest table comes first, so entries that exist already are newer. @returns the number of entries */
+/**
+ * Reads a section of a table. The newest table comes first, so entries that exist already are newer. @returns the
+ * number of entries
+ */
 function readSection(
   cursor: PdfCursor,
   maxEntries: number,

@@ -1,4 +1,7 @@
-/** Reads XML that may be hostile: well-formed, with namespaces, without a document type declaration, and not endlessly nested. */
+/**
+ * Reads XML that may be hostile: well-formed, with namespaces, without a document type declaration, and not endlessly
+ * nested.
+ */
 import { SaxesParser } from "saxes";
 import { errorAt, failed, type Outcome } from "./finding.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The editors: CodeMirror in a shadow root. Only there does it adopt style sheets instead of inserting `<style>`, which the page's
- * policy forbids.
+ * The editors: CodeMirror in a shadow root. Only there does it adopt style sheets instead of inserting `<style>`, which
+ * the page's policy forbids.
  */
 import {
   autocompletion,
@@ -77,7 +77,10 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
     });
   const textOf = ({ doc }: EditorState) => doc.sliceString(0, doc.length, lineEnd);
   let hasDialog = false;
-  /** Returns the focus when a dialog closes, before the next key. CodeMirror's own code for that does not support shadow roots. */
+  /**
+   * Returns the focus when a dialog closes, before the next key. CodeMirror's own code for that does not support shadow
+   * roots.
+   */
   const focusAfterDialog = (view: EditorView) => {
     const hadDialog = hasDialog;
     hasDialog = view.dom.querySelector(".cm-dialog") !== null;
@@ -119,7 +122,8 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
     }),
   ];
   const view = new EditorView({ root, parent: frame, state: EditorState.create({ extensions: extensions() }) });
-  // The search panel reads its fields only when a key is released, so it misses text pasted by mouse or from an input method.
+  // The search panel reads its fields only when a key is released, so it misses text pasted by mouse or from an input
+  // method.
   root.addEventListener("input", ({ target }) => {
     if (target instanceof Element && target.closest(".cm-search") !== null) target.dispatchEvent(new Event("change"));
   });
@@ -167,8 +171,8 @@ export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions):
 }
 
 /**
- * Replaces a selection by what is typed over it. Chromium would give the new text the style of the old one, in an attribute that
- * the page's policy blocks and reports.
+ * Replaces a selection by what is typed over it. Chromium would give the new text the style of the old one, in an
+ * attribute that the page's policy blocks and reports.
  */
 const typingOverSelection = EditorView.domEventHandlers({
   beforeinput: (event, view) => {

@@ -1,6 +1,6 @@
 /**
- * Shows a rendered file in the page. An SVG is always shown as a picture, never as part of the page: it is the output of a template,
- * and only as the source of an `<img>` can it neither run nor load anything.
+ * Shows a rendered file in the page. An SVG is always shown as a picture, never as part of the page: it is the output
+ * of a template, and only as the source of an `<img>` can it neither run nor load anything.
  */
 
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
@@ -125,8 +125,8 @@ let pdfFailures = 0;
 /**
  * Loads the viewer and the worker of pdf.js, once for all PDFs.
  *
- * Both are separate bundles, with URLs that the bundler leaves alone. They are loaded at the same time, because each takes seconds
- * on a slow line.
+ * Both are separate bundles, with URLs that the bundler leaves alone. They are loaded at the same time, because each
+ * takes seconds on a slow line.
  */
 export async function loadPdfViewer(): Promise<PdfParts> {
   const address = pdfFailures === 0 ? PDF_VIEWER_ADDRESS : `${PDF_VIEWER_ADDRESS}?${pdfFailures}`;

@@ -1,7 +1,7 @@
 /**
- * Keeps the page's draft in this browser, so that it survives a reload and a closed tab. Each tab has its own draft: a tab that
- * opens a draft on which another tab works gets a copy, so that no tab overwrites the work of another. An example or a project does
- * not overwrite a draft either: it becomes a new one.
+ * Keeps the page's draft in this browser, so that it survives a reload and a closed tab. Each tab has its own draft: a
+ * tab that opens a draft on which another tab works gets a copy, so that no tab overwrites the work of another. An
+ * example or a project does not overwrite a draft either: it becomes a new one.
  */
 import { readStored, writeStored } from "./browser-storage.ts";
 import type { Draft } from "./draft.ts";

@@ -1,6 +1,7 @@
 /**
- * Only one tab works on a draft at a time: it holds a lock of the browser, which ends with the tab. Pages that are loaded over plain
- * HTTP from another host have no locks: there, a tab keeps only its own draft, over a reload, and opens any other as a copy.
+ * Only one tab works on a draft at a time: it holds a lock of the browser, which ends with the tab. Pages that are
+ * loaded over plain HTTP from another host have no locks: there, a tab keeps only its own draft, over a reload, and
+ * opens any other as a copy.
  */
 
 /** A tab that is reloaded may still hold the lock for a moment. */

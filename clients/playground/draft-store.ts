@@ -1,4 +1,6 @@
-/** The single place that holds the draft of the page. The panels edit the draft here, and are notified of its changes. */
+/**
+ * The single place that holds the draft of the page. The panels edit the draft here, and are notified of its changes.
+ */
 import type { Draft } from "./draft.ts";
 
 /** `edit`: the user changed a part of the draft. `replace`: another draft has taken its place. */

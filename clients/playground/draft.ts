@@ -1,6 +1,7 @@
 /**
- * A draft: the template, the data, the files and the output options, from which the request is made. Drafts and their parts are
- * immutable: an edit makes new ones, so that parts that have not changed are not encoded, validated or stored again.
+ * A draft: the template, the data, the files and the output options, from which the request is made. Drafts and their
+ * parts are immutable: an edit makes new ones, so that parts that have not changed are not encoded, validated or stored
+ * again.
  */
 
 import type { OutputField, OutputFormat } from "../../rules/output-options.ts";
@@ -84,8 +85,8 @@ export function draftFile(key: string, content: FileContent): DraftFile {
 }
 
 /**
- * The body of the request as text, so that `data` reaches the service exactly as typed and no number is rounded. `data` must be a
- * single JSON value, or it could close the object into which it is put.
+ * The body of the request as text, so that `data` reaches the service exactly as typed and no number is rounded. `data`
+ * must be a single JSON value, or it could close the object into which it is put.
  */
 export function requestBody(draft: Draft): string {
   const { source, data, output } = draft;
@@ -101,12 +102,16 @@ export function requestBody(draft: Draft): string {
   return `{${members.join(",")}}`;
 }
 
-/** The files that are sent. As in the command line, the schema of the data is one of them only if the template names it. */
+/**
+ * The files that are sent. As in the command line, the schema of the data is one of them only if the template names it.
+ */
 function sentFiles({ source, files }: Draft): readonly DraftFile[] {
   return source.includes(SCHEMA_FILE) ? files : files.filter(({ key }) => key !== SCHEMA_FILE);
 }
 
-/** The body in UTF-8. The files are encoded only once: they may have megabytes, and rendering goes on while people type. */
+/**
+ * The body in UTF-8. The files are encoded only once: they may have megabytes, and rendering goes on while people type.
+ */
 export function requestBytes(draft: Draft): Uint8Array<ArrayBuffer> {
   const encoder = new TextEncoder();
   const rest = requestBody({ ...draft, files: [] });

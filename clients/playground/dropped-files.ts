@@ -82,7 +82,9 @@ export interface ReadFiles {
   readonly skipped: readonly string[];
 }
 
-/** Reads the added files. A file over the limit is not read. A single archive stands for the folder that it contains. */
+/**
+ * Reads the added files. A file over the limit is not read. A single archive stands for the folder that it contains.
+ */
 export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits): Promise<ReadFiles> {
   const [first] = files;
   if (files.length === 1 && first !== undefined && /\.zip$/i.test(first.path)) return readArchive(first, limits);

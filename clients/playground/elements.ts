@@ -1,5 +1,6 @@
 /**
- * Finds elements of the page by their ids, and makes new ones. Text always becomes a text node: nothing is parsed as HTML.
+ * Finds elements of the page by their ids, and makes new ones. Text always becomes a text node: nothing is parsed as
+ * HTML.
  */
 
 /** The element of `index.html` with this id. A missing one is a bug in the page. */

@@ -1,4 +1,7 @@
-/** The examples of the project as drafts. Each is a file with a request body, made from `examples/` when the page is built. */
+/**
+ * The examples of the project as drafts. Each is a file with a request body, made from `examples/` when the page is
+ * built.
+ */
 
 import { examplePath } from "../../protocol/routes.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
@@ -22,8 +25,8 @@ export function draftOfExample({ body, schema }: ExampleEntry): Draft {
 }
 
 /**
- * Makes a draft from a valid request body. `data` stays unchanged as text: numbers keep their digits, and the editor shows it as
- * it was written.
+ * Makes a draft from a valid request body. `data` stays unchanged as text: numbers keep their digits, and the editor
+ * shows it as it was written.
  */
 function draftOfBody(json: string): Draft {
   const body = new TextEncoder().encode(json);

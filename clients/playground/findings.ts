@@ -1,6 +1,6 @@
 /**
- * What is wrong with a draft, and which field has to change. The verdict comes from `rules/`, the code by which the service
- * validates.
+ * What is wrong with a draft, and which field has to change. The verdict comes from `rules/`, the code by which the
+ * service validates.
  */
 
 import { requestTooLarge } from "../../rules/declared-size.ts";
@@ -47,7 +47,8 @@ export type Verdict =
 /**
  * Validates a draft as the service will. `problem` is null if `data` is not JSON, because then there is no request yet.
  *
- * It runs while people type, so the contents of files, which may have megabytes, are validated separately, and each only once.
+ * It runs while people type, so the contents of files, which may have megabytes, are validated separately, and each
+ * only once.
  */
 export function validateDraft(draft: Draft, limits: Limits): Verdict {
   const malformedAt = jsonErrorOffset(draft.data);
@@ -62,7 +63,8 @@ export function validateDraft(draft: Draft, limits: Limits): Verdict {
   if (malformedAt === null && problems.length === 0) return { ok: true };
   const keys = draft.files.map(({ key }) => key);
   const findings = problems.flatMap((problem) => findingsOf(problem, keys));
-  // The service names only the first problem. A problem in the options is shown besides one in the template, data or files.
+  // The service names only the first problem. A problem in the options is shown besides one in the template, data or
+  // files.
   if (!findings.some(({ place }) => isOutputField(place.field))) findings.push(...outputFindings(draft, limits));
   if (malformedAt === null) return { ok: false, problem: problems[0] ?? null, findings };
   const message = `Not valid JSON: ${placeOf(draft.data, malformedAt)}`;

@@ -1,4 +1,7 @@
-/** Finds what a position in JSON belongs to. The JSON is being written: it need not be complete, or correct after the position. */
+/**
+ * Finds what a position in JSON belongs to. The JSON is being written: it need not be complete, or correct after the
+ * position.
+ */
 
 export interface JsonPlace {
   /** The path to the value at the position, or to the object whose member is being named. */
@@ -23,7 +26,10 @@ const TOKEN = /"(?:[^"\\\n]+|\\.){0,10000}"?|[[\]{}:,]|[^\s"[\]{}:,]+/g;
 /** In UTF-16 code units. The whole text is read at each completion, and nobody writes a longer one by hand. */
 const MAX_LENGTH = 256 * 1024;
 
-/** The place at a position; null if nothing may be written there, such as after a value, or if the text is too long to look. */
+/**
+ * The place at a position; null if nothing may be written there, such as after a value, or if the text is too long to
+ * look.
+ */
 export function placeInJson(text: string, position: number): JsonPlace | null {
   if (text.length > MAX_LENGTH) return null;
   const stack: Container[] = [];

@@ -1,6 +1,6 @@
 /**
- * The drafts that this browser keeps, in IndexedDB. The contents of files are separate records, so that a key press in the template
- * does not write megabytes.
+ * The drafts that this browser keeps, in IndexedDB. The contents of files are separate records, so that a key press in
+ * the template does not write megabytes.
  */
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import { type Draft, type DraftOutput, draftFile, draftTitle, FileContent } from "./draft.ts";

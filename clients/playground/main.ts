@@ -33,7 +33,10 @@ import { fetchLimits } from "./service-call.ts";
 import { connectTabs } from "./tabs.ts";
 import { typstLanguage } from "./typst-language.ts";
 
-/** The names and titles of the examples. The bundler inserts them, so that the buttons do not wait for the examples themselves. */
+/**
+ * The names and titles of the examples. The bundler inserts them, so that the buttons do not wait for the examples
+ * themselves.
+ */
 declare const EXAMPLE_TITLES: readonly { readonly name: string; readonly title: string }[];
 
 /** Validation waits for a pause in typing. */

@@ -1,6 +1,7 @@
 /**
- * Shows PDFs with the viewer components of pdf.js: pages as they come into view, a text layer, links, zoom and page numbers. It is a
- * separate bundle, loaded when there is nothing else to load: it is larger than the rest of the page together.
+ * Shows PDFs with the viewer components of pdf.js: pages as they come into view, a text layer, links, zoom and page
+ * numbers. It is a separate bundle, loaded when there is nothing else to load: it is larger than the rest of the page
+ * together.
  */
 import { AnnotationMode, getDocument, type PDFDocumentLoadingTask, PDFWorker } from "pdfjs-dist";
 import { EventBus, LinkTarget, PDFLinkService, PDFViewer } from "pdfjs-dist/web/pdf_viewer.mjs";
@@ -78,7 +79,8 @@ export class PdfView {
    */
   async show(bytes: Uint8Array): Promise<number | null> {
     await styles;
-    // pdf.js takes over the buffer. Its WebAssembly modules decode JPEG 2000 and ICC profiles; the page's policy forbids them.
+    // pdf.js takes over the buffer. Its WebAssembly modules decode JPEG 2000 and ICC profiles; the page's policy
+    // forbids them.
     const task = getDocument({
       data: bytes.slice(),
       worker: this.#worker,

@@ -1,6 +1,6 @@
 /**
- * A draft as the folder that the command line renders: `main.typ`, `data.json`, and the other files at their paths. The output
- * options, which are flags of the command line, are in a hidden file, which it never sends.
+ * A draft as the folder that the command line renders: `main.typ`, `data.json`, and the other files at their paths. The
+ * output options, which are flags of the command line, are in a hidden file, which it never sends.
  */
 import { type Draft, draftFile, FileContent, outputJson } from "./draft.ts";
 import { draftOutput } from "./examples.ts";
@@ -16,7 +16,9 @@ export const SOURCE_PATH = "main.typ";
 export const DATA_PATH = "data.json";
 const OPTIONS_PATH = ".playground.json";
 
-/** Hidden files and installed packages, which the command line leaves out too, and files that desktops leave in folders. */
+/**
+ * Hidden files and installed packages, which the command line leaves out too, and files that desktops leave in folders.
+ */
 const LEFT_OUT = /(?:^|\/)(?:\.[^/]*|node_modules|__MACOSX|Thumbs\.db|desktop\.ini)(?:\/|$)/i;
 
 /** Whether a file of a folder belongs to its project. */
@@ -54,7 +56,10 @@ export function draftOfFolder(folder: readonly FolderFile[]): Draft | null {
   };
 }
 
-/** The text with the line ends of the editors, because mistakes are marked by offsets. Typst and JSON treat all line ends alike. */
+/**
+ * The text with the line ends of the editors, because mistakes are marked by offsets. Typst and JSON treat all line
+ * ends alike.
+ */
 function linesAt(folder: readonly FolderFile[], path: string): string | null {
   return textAt(folder, path)?.replaceAll("\r\n", "\n") ?? null;
 }

@@ -1,6 +1,6 @@
 /**
- * Decides when the page renders: when the user asks for it, or after a pause in typing. At most one request is under way, the latest
- * draft is rendered last, and no request is sent before the time that the service has named.
+ * Decides when the page renders: when the user asks for it, or after a pause in typing. At most one request is under
+ * way, the latest draft is rendered last, and no request is sent before the time that the service has named.
  */
 import { waitOfProblem } from "../typescript/retry.ts";
 import type { Draft } from "./draft.ts";
@@ -12,7 +12,10 @@ export type RenderCause = "asked" | "typing";
 /** What the page provides for renders, and does with them. */
 export interface RenderPage {
   draft(): Draft;
-  /** The draft to render, and the token; null if nothing can be sent. If the user asked for the render, the page says why. */
+  /**
+   * The draft to render, and the token; null if nothing can be sent. If the user asked for the render, the page says
+   * why.
+   */
   prepare(cause: RenderCause): { readonly draft: Draft; readonly token: string } | null;
   /** A render begins, or the page waits before one. */
   onProgress(progress: Progress): void;

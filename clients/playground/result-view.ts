@@ -1,6 +1,6 @@
 /**
- * The result side of the page: the state of the render or its problem, above the last rendered file. That file stays until the next
- * one arrives, and is marked as outdated once the draft has changed.
+ * The result side of the page: the state of the render or its problem, above the last rendered file. That file stays
+ * until the next one arrives, and is marked as outdated once the draft has changed.
  */
 import { adviceFor } from "../typescript/problem-advice.ts";
 import { sizeInWords } from "../typescript/size-in-words.ts";

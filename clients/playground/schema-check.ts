@@ -1,6 +1,6 @@
 /**
- * Judges the data of a draft by its `data.schema.json`, in a worker that is started when the first schema appears. The page goes on
- * meanwhile; only a render waits for the verdict.
+ * Judges the data of a draft by its `data.schema.json`, in a worker that is started when the first schema appears. The
+ * page goes on meanwhile; only a render waits for the verdict.
  */
 import { SCHEMA_FILE } from "../data-schema/schema-file.ts";
 import type { Draft } from "./draft.ts";

@@ -1,6 +1,6 @@
 /**
- * The worker that judges data by a schema. It is a separate file, loaded when the first schema appears. The page can end it, because
- * a schema may take forever.
+ * The worker that judges data by a schema. It is a separate file, loaded when the first schema appears. The page can
+ * end it, because a schema may take forever.
  */
 import { readSchema } from "../data-schema/data-schema.ts";
 import type { JudgeRequest, SchemaVerdict, WorkerMessage } from "./schema-messages.ts";

@@ -105,9 +105,15 @@ export async function fetchLimits(token: string): Promise<LimitsOutcome> {
 
 interface ClientKeeper {
   readonly token: string;
-  /** Knows the limit on outputs once it has fetched the constraints. It does not validate: the page has, by the same rules. */
+  /**
+   * Knows the limit on outputs once it has fetched the constraints. It does not validate: the page has, by the same
+   * rules.
+   */
   readonly client: ServiceClient;
-  /** Sent instead of the client's own encoding of a render request, so that megabytes are not encoded again for each render. */
+  /**
+   * Sent instead of the client's own encoding of a render request, so that megabytes are not encoded again for each
+   * render.
+   */
   body: Uint8Array<ArrayBuffer> | undefined;
 }
 

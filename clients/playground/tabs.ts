@@ -1,6 +1,6 @@
 /**
- * Tabs according to the ARIA Authoring Practices: arrow keys move between them, the focused tab is shown, and Delete closes tabs
- * that can be closed.
+ * Tabs according to the ARIA Authoring Practices: arrow keys move between them, the focused tab is shown, and Delete
+ * closes tabs that can be closed.
  */
 
 export interface Tabs {

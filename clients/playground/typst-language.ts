@@ -1,15 +1,17 @@
 /**
- * Highlighting of Typst: markup, code and math, distinguished by what opens and closes them. It only colours, and finds no errors.
+ * Highlighting of Typst: markup, code and math, distinguished by what opens and closes them. It only colours, and finds
+ * no errors.
  *
- * We have our own, because the only package for CodeMirror is a WebAssembly module of 320 KB, which the page's policy forbids.
+ * We have our own, because the only package for CodeMirror is a WebAssembly module of 320 KB, which the page's policy
+ * forbids.
  */
 
 import type { StringStream } from "@codemirror/language";
 import { StreamLanguage, type StreamParser } from "@codemirror/language";
 
 /**
- * What surrounds the current position, innermost last: `markup` in brackets, `code` in parentheses or braces, `line` of code
- * after `#let` and the like, `chain` of an expression that is embedded in markup, `math` between dollars.
+ * What surrounds the current position, innermost last: `markup` in brackets, `code` in parentheses or braces, `line` of
+ * code after `#let` and the like, `chain` of an expression that is embedded in markup, `math` between dollars.
  */
 type Mode = "markup" | "code" | "line" | "chain" | "math";
 

@@ -1,6 +1,6 @@
 /**
- * The draft that a closing page has no time to put into the database. It goes to local storage, which browsers write before the page is
- * gone, and the next page takes it from there.
+ * The draft that a closing page has no time to put into the database. It goes to local storage, which browsers write
+ * before the page is gone, and the next page takes it from there.
  */
 import type { Encoding } from "../../rules/render-request.ts";
 import { type Draft, type DraftFile, draftFile, FileContent } from "./draft.ts";

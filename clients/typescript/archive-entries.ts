@@ -1,6 +1,6 @@
 /**
- * Reads the entries of a ZIP that others have made, within bounds: what it says of its own sizes is not believed. The command line and
- * the playground read archives by it.
+ * Reads the entries of a ZIP that others have made, within bounds: what it says of its own sizes is not believed. The
+ * command line and the playground read archives by it.
  */
 import { Unzip, type UnzipFile, UnzipInflate } from "fflate";
 
@@ -18,7 +18,9 @@ export interface ArchiveEntry {
 /** Why an archive is not read. */
 export type ArchiveFault = "broken" | "too many entries" | "too large";
 
-/** Deflate expands its input at most about a thousand times: each chunk to some 16 MiB, before the bytes are counted. */
+/**
+ * Deflate expands its input at most about a thousand times: each chunk to some 16 MiB, before the bytes are counted.
+ */
 const CHUNK_BYTES = 16 * 1024;
 /** Wanted or not: the time that fflate needs for each grows with their number, to 10 µs at this one. */
 const MAX_ENTRIES_OF_ANY_KIND = 20_000;

@@ -16,8 +16,8 @@ export interface StoredConstraints {
 }
 
 /**
- * Keeps the constraints beyond the life of a client, in a file or in `sessionStorage`. What it throws is thrown by the method
- * of the client that was called.
+ * Keeps the constraints beyond the life of a client, in a file or in `sessionStorage`. What it throws is thrown by the
+ * method of the client that was called.
  */
 export interface ConstraintsStore {
   load(): StoredConstraints | null | Promise<StoredConstraints | null>;
@@ -58,7 +58,10 @@ export class ConstraintsCache {
     this.#store = store;
   }
 
-  /** The most bytes that a rendered file may have, as far as the deployment has said so lately: it may be set higher meanwhile. */
+  /**
+   * The most bytes that a rendered file may have, as far as the deployment has said so lately: it may be set higher
+   * meanwhile.
+   */
   get maxOutputBytes(): number {
     if (this.#kept === null || performance.now() >= this.#kept.validUntilMilliseconds) return MAX_OUTPUT_BYTES;
     return Math.min(this.#kept.constraints.limits.max_output_bytes ?? MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES);

@@ -1,12 +1,12 @@
 /**
- * What `ServiceClient` throws: failures instead of an answer of the service. A problem that the service answers, or would
- * answer, is a value; an abort throws the signal's own reason, as `fetch` does.
+ * What `ServiceClient` throws: failures instead of an answer of the service. A problem that the service answers, or
+ * would answer, is a value; an abort throws the signal's own reason, as `fetch` does.
  */
 
 /**
  * The service could not be reached, the connection broke, or a gateway in front of the service said that it could not.
- * Thrown after the last retry. Nothing is known about the render; since the service keeps nothing, sending the request again
- * does no harm.
+ * Thrown after the last retry. Nothing is known about the render; since the service keeps nothing, sending the request
+ * again does no harm.
  */
 export class ServiceUnreachableError extends Error {
   override readonly name = "ServiceUnreachableError";

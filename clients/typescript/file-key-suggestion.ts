@@ -1,6 +1,6 @@
 /**
- * A valid key of `files` for a file whose own name the rules refuse, as close to that name as they allow. The command line and the
- * playground offer it instead of the name.
+ * A valid key of `files` for a file whose own name the rules refuse, as close to that name as they allow. The command
+ * line and the playground offer it instead of the name.
  */
 import { isValidKey, KEY_RULES } from "../../rules/files-rules.ts";
 

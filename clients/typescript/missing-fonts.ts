@@ -1,9 +1,9 @@
 /**
- * Which font families a document asks for that neither the request nor the service has. Typst replaces a missing family, and the
- * service does not pass its warnings on.
+ * Which font families a document asks for that neither the request nor the service has. Typst replaces a missing
+ * family, and the service does not pass its warnings on.
  *
- * Documents are not compiled here, so this goes by their text: families that a template puts together while it is compiled are
- * not seen. The text may be anybody's: each file is read twice, whatever it says.
+ * Documents are not compiled here, so this goes by their text: families that a template puts together while it is
+ * compiled are not seen. The text may be anybody's: each file is read twice, whatever it says.
  */
 import type { FontFamily } from "../../protocol/capabilities.ts";
 import { isFont } from "../../rules/font-names.ts";
@@ -17,8 +17,8 @@ export interface DocumentParts {
 }
 
 /**
- * The families that a document asks for and does not bring, as it spells them. Each name of a list of alternatives counts, as in Typst's
- * own warnings.
+ * The families that a document asks for and does not bring, as it spells them. Each name of a list of alternatives
+ * counts, as in Typst's own warnings.
  */
 export function wantedFamilies(document: DocumentParts): string[] {
   const own = document.files.filter(({ key }) => isFont(key)).flatMap(({ bytes }) => fontFamilies(bytes));
@@ -69,8 +69,8 @@ const REFERENCE = /(?<![\w-])font\s*:\s*(?:[\w-]{1,200}\.){0,20}([\w-]{1,200})\s
 const PARAMETERS = /\(([^()]*)\)\s*=/g;
 
 /**
- * The families that the texts ask for: `font: "A"`, `font: ("A", "B")`, `font: (name: "A", covers: …)`, and `font: name` where
- * something gives the name such a value: `let name = "A"`, or an argument or a member `name: "A"`.
+ * The families that the texts ask for: `font: "A"`, `font: ("A", "B")`, `font: (name: "A", covers: …)`, and `font:
+ * name` where something gives the name such a value: `let name = "A"`, or an argument or a member `name: "A"`.
  */
 function requestedFamilies(document: DocumentParts): string[] {
   const texts = typstTexts(document).map((text) => ({ text, references: referencesIn(text) }));
@@ -123,7 +123,10 @@ const DELIMITER = /["()]/g;
 const STRING = new RegExp(`"((?:[^"\\\\\\n]|\\\\.){0,${MAX_LIST_LENGTH}})("?)`, "y");
 const PLUS = /\s*\+/y;
 
-/** Finds the strings, and the lists in parentheses, that have a name before them. Lists in lists are open at the same time. */
+/**
+ * Finds the strings, and the lists in parentheses, that have a name before them. Lists in lists are open at the same
+ * time.
+ */
 function collectFamilies(text: string, targetOf: TargetOf): void {
   /** Outermost first. */
   const open: OpenList[] = [];
@@ -178,7 +181,9 @@ function isFollowedByPlus(text: string, at: number): boolean {
   return PLUS.test(text);
 }
 
-/** Looks at the name before a value: `name: …`, `name = …`, `let name = …`. Only what is between two delimiters is read. */
+/**
+ * Looks at the name before a value: `name: …`, `name = …`, `let name = …`. Only what is between two delimiters is read.
+ */
 function valueTarget(text: string, at: number, targetOf: TargetOf): Set<string> | null {
   const sign = before(text, at, isSpace);
   const character = text[sign - 1];

@@ -1,6 +1,6 @@
 /**
- * What to do about each problem, in words that fit the command line, the playground and the docs. The problem itself says what is
- * wrong.
+ * What to do about each problem, in words that fit the command line, the playground and the docs. The problem itself
+ * says what is wrong.
  */
 import type { ProblemCode } from "../../rules/problem.ts";
 

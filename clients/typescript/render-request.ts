@@ -1,6 +1,6 @@
 /**
- * A render request as TypeScript checks it: a misspelled field, an option of another format and an unknown standard do not
- * compile. docs/api.md#render-request says what each field means.
+ * A render request as TypeScript checks it: a misspelled field, an option of another format and an unknown standard do
+ * not compile. docs/api.md#render-request says what each field means.
  *
  * Fields that may be absent may also be `undefined`, and those of `output` may be `null` if the service says so.
  */
@@ -21,11 +21,14 @@ export type PdfStandards =
 export interface RenderRequest {
   /** Typst source, the entry point of the project. Not empty. */
   readonly source: string;
-  /** Other files of the project, each by its path with `/` relative to the root of the project: see `textFile`, `binaryFile`. */
+  /**
+   * Other files of the project, each by its path with `/` relative to the root of the project: see `textFile`,
+   * `binaryFile`.
+   */
   readonly files?: Readonly<Record<string, RequestFile>> | undefined;
   /**
-   * What the source gets as `data`: anything that `JSON.stringify` serialises, so `Date` becomes a string and `NaN` becomes
-   * `null`. `jsonText` sends JSON text unchanged, if numbers need digits beyond 2^53.
+   * What the source gets as `data`: anything that `JSON.stringify` serialises, so `Date` becomes a string and `NaN`
+   * becomes `null`. `jsonText` sends JSON text unchanged, if numbers need digits beyond 2^53.
    */
   readonly data?: object | string | number | boolean | null | undefined;
   /** What to make; a PDF when absent. */
@@ -91,7 +94,8 @@ export class JsonText {
 }
 
 /**
- * `data` as JSON text, such as the contents of a file. It is sent unchanged, so that integers beyond 2^53 keep their digits.
+ * `data` as JSON text, such as the contents of a file. It is sent unchanged, so that integers beyond 2^53 keep their
+ * digits.
  *
  * @throws SyntaxError when `text` is not JSON
  */

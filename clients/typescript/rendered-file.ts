@@ -25,13 +25,16 @@ export interface RenderedFile {
   readonly filename: string;
   /** The size that the service announced; null if it is hidden or unknown. */
   readonly sizeBytes: number | null;
-  /** The most bytes that this file may have, and the files of an archive together: `max_output_bytes` of the deployment. */
+  /**
+   * The most bytes that this file may have, and the files of an archive together: `max_output_bytes` of the deployment.
+   */
   readonly maxBytes: number;
   /** By which the operator finds the request in the logs; null if a browser hides the header of another origin. */
   readonly requestId: string | null;
   /**
-   * The file as it arrives. Read either this or `bytes()`, once. It ends with `ServiceUnreachableError` when the connection breaks, with
-   * `UnexpectedResponseError` after `maxBytes`, and with the signal's reason when the render is aborted.
+   * The file as it arrives. Read either this or `bytes()`, once. It ends with `ServiceUnreachableError` when the
+   * connection breaks, with `UnexpectedResponseError` after `maxBytes`, and with the signal's reason when the render is
+   * aborted.
    */
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
   /** The whole file. @throws what ends `body` */
@@ -171,7 +174,9 @@ function announcedSize(headers: Headers): number | null {
   return length === null || headers.has("Content-Encoding") || !/^[0-9]+$/.test(length) ? null : Number(length);
 }
 
-/** The name in a `Content-Disposition` field, without the folders that a recipient must ignore (RFC 6266 section 4.3). */
+/**
+ * The name in a `Content-Disposition` field, without the folders that a recipient must ignore (RFC 6266 section 4.3).
+ */
 function fileName(disposition: string | null): string | null {
   const name = parseDisposition(disposition ?? "").parameters.filename ?? "";
   const lastSegment = name.split(/[/\\]/).at(-1) ?? "";

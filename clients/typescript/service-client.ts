@@ -55,8 +55,8 @@ export type CheckResult =
 /**
  * A client of one deployment. It keeps no connection and needs no closing.
  *
- * Every method throws `ServiceUnreachableError` after the last retry, `UnexpectedResponseError` when something other than the
- * service answers, and the reason of the signal when it is aborted. Problems are returned, not thrown.
+ * Every method throws `ServiceUnreachableError` after the last retry, `UnexpectedResponseError` when something other
+ * than the service answers, and the reason of the signal when it is aborted. Problems are returned, not thrown.
  */
 export class ServiceClient {
   readonly #transport: Transport;
@@ -106,7 +106,10 @@ export class ServiceClient {
     return checkLocally(encodeRequest(request), result.constraints);
   }
 
-  /** The constraints of the deployment: limits, rules and conformance vectors. They are kept, and compared every few minutes. */
+  /**
+   * The constraints of the deployment: limits, rules and conformance vectors. They are kept, and compared every few
+   * minutes.
+   */
   async constraints(options: CallOptions = {}): Promise<ConstraintsResult> {
     const outcome: ConstraintsOutcome = await this.#constraints.get((request) =>
       this.#sendWithRetries(request, options),

@@ -98,7 +98,9 @@ const REQUIRED_MEMBERS: { readonly [Code in ProblemCode]?: readonly (keyof Probl
     render_queue_full: ["retry_after"],
   };
 
-/** Members that are added later do no harm: they are not checked, and neither are those of codes that are added later. */
+/**
+ * Members that are added later do no harm: they are not checked, and neither are those of codes that are added later.
+ */
 function isContextOf(code: string, context: unknown): boolean {
   if (typeof context !== "object" || context === null || Array.isArray(context)) return false;
   const members = new Map<string, unknown>(Object.entries(context));

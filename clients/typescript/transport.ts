@@ -16,7 +16,10 @@ export interface ServiceRequest<Value> {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array<ArrayBuffer>;
-  /** Reads a response that is neither a problem nor a failure. Where the connection breaks meanwhile, there is no answer. */
+  /**
+   * Reads a response that is neither a problem nor a failure. Where the connection breaks meanwhile, there is no
+   * answer.
+   */
   readonly read: (response: Response) => Promise<Value>;
 }
 
@@ -129,7 +132,10 @@ export function mediaType(headers: Headers): string {
   return headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase() ?? "";
 }
 
-/** The value of a JSON text; undefined if it is not JSON, or nested so deep that a function which walks through it could fail. */
+/**
+ * The value of a JSON text; undefined if it is not JSON, or nested so deep that a function which walks through it could
+ * fail.
+ */
 export function parseJson(text: string): unknown {
   try {
     return isTooDeep(text) ? undefined : JSON.parse(text);

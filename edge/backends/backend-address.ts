@@ -6,7 +6,8 @@
  * - `binding:NAME`: a binding of the Worker, for example a VPC service;
  * - `binding:NAME@https://backend.example`: a URL that is fetched through a binding, for example an mTLS certificate;
  * - `container:NAME/3`: three instances of a container, by the binding of its class;
- * - `srv:_http._tcp.backend`: all backends that DNS names in the SRV records of this name, by `https` if it begins with `_https.`.
+ * - `srv:_http._tcp.backend`: all backends that DNS names in the SRV records of this name, by `https` if it begins
+ *   with `_https.`.
  *
  * Logs and metrics show the name and never the address.
  */
@@ -15,7 +16,10 @@ import { listEntries, SettingError } from "../../rules/settings.ts";
 import { isDnsName, type SrvRecord } from "./dns-message.ts";
 
 const SETTING = "SERVICE_BACKEND_URLS";
-/** Of those that are listed, and of those that DNS names beside them: a hundred, and those that replace them in an update. */
+/**
+ * Of those that are listed, and of those that DNS names beside them: a hundred, and those that replace them in an
+ * update.
+ */
 export const MAX_BACKENDS = 128;
 /** Each is asked for by itself. */
 const MAX_SERVICE_NAMES = 8;
@@ -53,8 +57,8 @@ export interface AccessToken {
 type Unnamed<Address> = Address extends BackendAddress ? Omit<Address, "name"> : never;
 
 /**
- * What the setting lists, in its order. Without a name, a backend is `backend-1`, `backend-2` and so on by its place; the instances
- * of a named container are `name-1`, `name-2` and so on.
+ * What the setting lists, in its order. Without a name, a backend is `backend-1`, `backend-2` and so on by its place;
+ * the instances of a named container are `name-1`, `name-2` and so on.
  *
  * @throws SettingError when an entry has none of the forms above, or two backends have one name.
  */

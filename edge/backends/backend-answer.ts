@@ -17,8 +17,8 @@ const MAX_RETRY_AFTER_SECONDS = 900;
 const MAX_PROBLEM_BYTES = 1024 * 1024;
 
 /**
- * What an answer holds by its head: a rendered file, a problem of this service with the status that its code has, or what
- * no backend sends. Only the first two may reach a caller.
+ * What an answer holds by its head: a rendered file, a problem of this service with the status that its code has, or
+ * what no backend sends. Only the first two may reach a caller.
  */
 export type AnswerContent = "file" | "foreign" | ProblemCode;
 
@@ -111,7 +111,8 @@ export function meaningOf({ content, retryAfter, cause }: BackendAnswer<unknown>
         retryAfterSeconds: retryAfterSeconds(retryAfter),
         cause: parseCause(content, cause ?? null) ?? "backend_full",
       };
-    // The edge has found the request valid. So it did not reach the backend as it was sent, or the two have other limits.
+    // The edge has found the request valid. So it did not reach the backend as it was sent, or the two have other
+    // limits.
     case "invalid_request":
     case "unsupported_format":
     case "invalid_template_path":

@@ -1,10 +1,11 @@
 /**
- * Chooses the backend that gets the next render: the better of two random ones, according to what this isolate knows about them
- * (docs/decisions/two-random-choices.md). A request that a backend has refused because it was full goes to the best of all.
+ * Chooses the backend that gets the next render: the better of two random ones, according to what this isolate knows
+ * about them (docs/decisions/two-random-choices.md). A request that a backend has refused because it was full goes to
+ * the best of all.
  *
- * A render that fails may be the cause itself, so it only makes its backend suspect. A probe, which no caller controls, decides
- * whether the backend goes out of use and when it comes back (docs/decisions/probes-are-renders.md). If no backend is in use,
- * renders go to the others all the same.
+ * A render that fails may be the cause itself, so it only makes its backend suspect. A probe, which no caller controls,
+ * decides whether the backend goes out of use and when it comes back (docs/decisions/probes-are-renders.md). If no
+ * backend is in use, renders go to the others all the same.
  *
  * What is known belongs to a target: the backend itself, or whatever stands for it. Targets may come and go.
  *
@@ -19,13 +20,13 @@ const SILENCE_MILLISECONDS = 3000;
 /** The shortest time between two probes of a backend, however many renders fail there. */
 const PROBE_GAP_MILLISECONDS = 250;
 /**
- * Another one is sent if a probe has had no result for this long. Its result may never come: workerd does not resume a request whose
- * client has disconnected.
+ * Another one is sent if a probe has had no result for this long. Its result may never come: workerd does not resume a
+ * request whose client has disconnected.
  */
 const UNANSWERED_PROBE_GAP_MILLISECONDS = 1000;
 /**
- * The pause after a probe that has failed. Each further one doubles it. One that is not there costs a refused connection, and a new
- * backend must not idle for long.
+ * The pause after a probe that has failed. Each further one doubles it. One that is not there costs a refused
+ * connection, and a new backend must not idle for long.
  */
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 3000;
@@ -53,8 +54,8 @@ export interface Attempt<Target> {
 }
 
 /**
- * What an attempt or a probe tells about its backend. "full": it lives, but whether its renders end is not known. "abandoned" tells
- * nothing: the client left, or the backend refused the request itself.
+ * What an attempt or a probe tells about its backend. "full": it lives, but whether its renders end is not known.
+ * "abandoned" tells nothing: the client left, or the backend refused the request itself.
  */
 export type AttemptResult =
   | { readonly kind: "answered" | "full"; readonly load: BackendLoad | null }
@@ -68,7 +69,9 @@ export interface Probe<Target> {
   readonly life: object;
 }
 
-/** The order in which backends are chosen: draining ones say that they are about to stop, suspect ones wait for a probe. */
+/**
+ * The order in which backends are chosen: draining ones say that they are about to stop, suspect ones wait for a probe.
+ */
 const STANDINGS = ["in use", "draining", "suspect", "out of use"] as const;
 
 type Standing = (typeof STANDINGS)[number];
@@ -108,8 +111,8 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   /**
-   * Says which targets there are now. What is known of one that stays is kept; one that goes is forgotten. One that comes beside others
-   * is probed first: it may not be ready yet.
+   * Says which targets there are now. What is known of one that stays is kept; one that goes is forgotten. One that
+   * comes beside others is probed first: it may not be ready yet.
    */
   keep(targets: Iterable<Target>): void {
     const kept = new Set(targets);
@@ -136,7 +139,8 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   /**
-   * The one with the least to do, of those that are best otherwise. What is not known comes after what is known to have a free slot.
+   * The one with the least to do, of those that are best otherwise. What is not known comes after what is known to have
+   * a free slot.
    *
    * @returns null if all are excluded.
    */
@@ -217,8 +221,8 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   /**
-   * Hands out the probes that are to be sent now, each once; `probed` must follow. With one backend there is nothing to choose, and so
-   * none.
+   * Hands out the probes that are to be sent now, each once; `probed` must follow. With one backend there is nothing to
+   * choose, and so none.
    */
   takeDue(now: number): readonly Probe<Target>[] {
     if (this.#states.size < 2) return [];
@@ -266,7 +270,9 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return attempt;
   }
 
-  /** Counts the end of an attempt. Further calls for the same attempt do nothing, nor does one whose target has gone. */
+  /**
+   * Counts the end of an attempt. Further calls for the same attempt do nothing, nor does one whose target has gone.
+   */
   end(attempt: Attempt<Target>, now: number, result: AttemptResult): void {
     const state = this.#states.get(attempt.backend);
     if (state === undefined || !state.attempts.delete(attempt)) return;

@@ -1,5 +1,6 @@
 /**
- * A backend that can be fetched from, whether its address is a URL, a binding of the Worker or an instance of a container.
+ * A backend that can be fetched from, whether its address is a URL, a binding of the Worker or an instance of a
+ * container.
  */
 import { SettingError } from "../../rules/settings.ts";
 import type { AccessToken, BackendAddress } from "./backend-address.ts";

@@ -1,9 +1,9 @@
 /**
- * The two messages of DNS (RFC 1035) that the edge exchanges: the question which backends serve a name, and its answer, SRV records
- * (RFC 2782) with the addresses of their hosts.
+ * The two messages of DNS (RFC 1035) that the edge exchanges: the question which backends serve a name, and its answer,
+ * SRV records (RFC 2782) with the addresses of their hosts.
  *
- * The answer is input. Whatever breaks its form, or is not the answer to this question, makes the whole of it worthless; a record
- * that names no host that can be connected to is skipped. No I/O.
+ * The answer is input. Whatever breaks its form, or is not the answer to this question, makes the whole of it
+ * worthless; a record that names no host that can be connected to is skipped. No I/O.
  */
 
 /** Before each message on TCP: its length (RFC 1035, section 4.2.2). */
@@ -117,7 +117,10 @@ function readAnswer(reader: MessageReader, asked: string, id: number): SrvAnswer
   return records.length > 0 ? { kind: "records", records } : { kind: "none" };
 }
 
-/** Bounded: each record takes bytes of the message. @param read reads the data of a record of the Internet, or some of it */
+/**
+ * Bounded: each record takes bytes of the message. @param read reads the data of a record of the Internet, or some of
+ * it
+ */
 function readRecords(reader: MessageReader, count = 0, read: (owner: string, type: number, end: number) => void): void {
   for (let left = count; left > 0; left--) {
     const owner = reader.name();

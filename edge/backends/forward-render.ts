@@ -89,7 +89,8 @@ async function send(
     headers: {
       ...commonHeaders(context, requestId, caller, timeBudgetMilliseconds),
       ...traceHeaders(context.req.raw.headers),
-      // The URL of the client's request, for the `instance` of the backend's problems. `require-url.ts` bounds its length.
+      // The URL of the client's request, for the `instance` of the backend's problems. `require-url.ts` bounds its
+      // length.
       "X-Forwarded-Proto": protocol.slice(0, -1),
       "X-Forwarded-Host": host,
     },
@@ -145,7 +146,10 @@ function commonHeaders(
   };
 }
 
-/** The caller's trace. Where the platform records spans, they belong to a separate trace, so this one is passed on unchanged. */
+/**
+ * The caller's trace. Where the platform records spans, they belong to a separate trace, so this one is passed on
+ * unchanged.
+ */
 function traceHeaders(headers: Headers): Record<string, string> {
   const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
   if (parent === null) return {};

@@ -1,5 +1,6 @@
 /**
- * Asks the name servers of the machine, or those of the settings, for the backends of a service. By TCP, because a Worker has no UDP.
+ * Asks the name servers of the machine, or those of the settings, for the backends of a service. By TCP, because a
+ * Worker has no UDP.
  */
 import { connect } from "cloudflare:sockets";
 import { inTime } from "../clock.ts";

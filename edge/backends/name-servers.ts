@@ -1,6 +1,6 @@
 /**
- * Which name servers are asked for a name, and by which full names. The settings of the machine, `resolv.conf(5)`, are those of its
- * other programs; on Kubernetes the kubelet writes them. No I/O.
+ * Which name servers are asked for a name, and by which full names. The settings of the machine, `resolv.conf(5)`, are
+ * those of its other programs; on Kubernetes the kubelet writes them. No I/O.
  */
 import { listEntries, SettingError } from "../../rules/settings.ts";
 import { isDnsName } from "./dns-message.ts";
@@ -21,7 +21,8 @@ export interface ResolverSettings {
 }
 
 /**
- * The name servers of the setting, each an address or a host name, with a port if it is not 53; an empty list if it is not set.
+ * The name servers of the setting, each an address or a host name, with a port if it is not 53; an empty list if it is
+ * not set.
  *
  * @throws SettingError when an entry is something else, or there are more than are ever asked.
  */
@@ -63,7 +64,9 @@ export function parseResolvConf(text: string): ResolverSettings {
   return { servers: servers.slice(0, MAX_SERVERS), search: search.slice(0, MAX_SEARCH_DOMAINS), dots };
 }
 
-/** The full names that a name may stand for, in the order in which they are asked for. One that ends in a dot is full. */
+/**
+ * The full names that a name may stand for, in the order in which they are asked for. One that ends in a dot is full.
+ */
 export function fullNamesOf(name: string, { search, dots }: Pick<ResolverSettings, "search" | "dots">): string[] {
   if (name.endsWith(".")) return [withoutLastDot(name)];
   const inDomains = search.map((domain) => `${name}.${domain}`);

@@ -1,6 +1,6 @@
 /**
- * The attempts of one render: which backend is tried next, when to stop, and whether the client is told that the service is busy or
- * that it failed. docs/decisions/renders-are-repeated.md says why a render may be repeated.
+ * The attempts of one render: which backend is tried next, when to stop, and whether the client is told that the
+ * service is busy or that it failed. docs/decisions/renders-are-repeated.md says why a render may be repeated.
  *
  * No clock and no I/O: times are passed in, in milliseconds.
  */
@@ -9,8 +9,8 @@ import { MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { BackendChoice } from "./backend-choice.ts";
 
 /**
- * How many attempts may cost something: the upload of the body, or a render. One that finds a backend full, or nobody there, costs
- * next to nothing and does not count the first time.
+ * How many attempts may cost something: the upload of the body, or a render. One that finds a backend full, or nobody
+ * there, costs next to nothing and does not count the first time.
  */
 const MAX_ATTEMPTS = 4;
 /** How much is sent in all, if there are more attempts than that: four of the largest bodies by default. */
@@ -22,13 +22,19 @@ const ASKED_AT_ONCE = 6;
 /** A backend that cannot be reached may just be restarting, so it is tried a second time. */
 const MAX_ATTEMPTS_PER_BACKEND = 2;
 export const PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS = 250;
-/** How many backends may fail while they have the request. A request that can bring down a backend must not bring down all. */
+/**
+ * How many backends may fail while they have the request. A request that can bring down a backend must not bring down
+ * all.
+ */
 const MAX_LOST_BACKENDS = 2;
-/** Less time than this is not worth an attempt: a backend takes at least a second for a render, and leaves one for its answer. */
+/**
+ * Less time than this is not worth an attempt: a backend takes at least a second for a render, and leaves one for its
+ * answer.
+ */
 export const MIN_ATTEMPT_MILLISECONDS = 2000;
 /**
- * How long a request that has been sent may be under way to the backend. If the backend is idle after that, it does not have it: it was
- * started anew, or something between the two dropped it.
+ * How long a request that has been sent may be under way to the backend. If the backend is idle after that, it does not
+ * have it: it was started anew, or something between the two dropped it.
  */
 const MAX_TRANSIT_MILLISECONDS = 5000;
 const MIN_BYTES_PER_MILLISECOND = 1000;
@@ -66,7 +72,9 @@ export interface BegunAttempt<Target> {
 export class RenderAttempts<Target extends NonNullable<unknown>> {
   readonly #choice: BackendChoice<Target>;
   #deadline: number;
-  /** By how much the deadline has been moved. In all attempts together it is moved by no more than one upload may take. */
+  /**
+   * By how much the deadline has been moved. In all attempts together it is moved by no more than one upload may take.
+   */
   #extended = 0;
   readonly #bodyBytes: number;
   readonly #random: () => number;
@@ -101,7 +109,9 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     return this.#deadline;
   }
 
-  /** Moves the deadline by the time that a body took to be sent, so that the backend has as much for it as it was told. */
+  /**
+   * Moves the deadline by the time that a body took to be sent, so that the backend has as much for it as it was told.
+   */
   extend(milliseconds: number): void {
     const longer = Math.min(milliseconds, MAX_UPLOAD_MILLISECONDS - this.#extended);
     this.#extended += longer;

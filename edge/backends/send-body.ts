@@ -1,15 +1,16 @@
 /**
  * Writes a body to a backend, and says what of it a connection has taken.
  *
- * A write resolves when workerd has buffered it, which it also does before there is a connection. So a resolved write proves
- * nothing by itself. But workerd buffers no more than the two limits below say; whatever was written before that is in a connection.
+ * A write resolves when workerd has buffered it, which it also does before there is a connection. So a resolved write
+ * proves nothing by itself. But workerd buffers no more than the two limits below say; whatever was written before that
+ * is in a connection.
  */
 
 /** No larger: it is known for each chunk that it was taken. */
 const CHUNK_BYTES = 256 * 1024;
 /**
- * How many writes workerd buffers without a connection, however small they are: measured on workerd 1.20261102 with a listener
- * whose queue was full, and tested by test/service/edge-attempts.test.ts.
+ * How many writes workerd buffers without a connection, however small they are: measured on workerd 1.20261102 with a
+ * listener whose queue was full, and tested by test/service/edge-attempts.test.ts.
  */
 const BUFFERED_WRITES = 3;
 /** More than workerd buffers: 64 KiB and about 12 KiB behind it (measured in the same way). */

@@ -1,7 +1,7 @@
 /**
- * Tries a render on the backends, one after another, until one of them answers. Every decision about an attempt is made here or in
- * the files that this one imports. Whatever talks to a backend is passed in, and so is the clock, so that the simulation can run
- * this code.
+ * Tries a render on the backends, one after another, until one of them answers. Every decision about an attempt is made
+ * here or in the files that this one imports. Whatever talks to a backend is passed in, and so is the clock, so that
+ * the simulation can run this code.
  */
 
 import type { BackendLoad } from "../../protocol/backend-load.ts";

@@ -1,8 +1,8 @@
 /**
  * Watches a backend that has a render, and probes those that may have failed.
  *
- * A host that has lost power or its network sends nothing, not even a reset; and a backend may answer `/health` while its renders
- * never end. So a probe is a small render of the edge's own (docs/decisions/probes-are-renders.md).
+ * A host that has lost power or its network sends nothing, not even a reset; and a backend may answer `/health` while
+ * its renders never end. So a probe is a small render of the edge's own (docs/decisions/probes-are-renders.md).
  */
 import type { WallClock } from "../clock.ts";
 import { type BackendAnswer, causeOf, probeResultOf } from "./backend-answer.ts";

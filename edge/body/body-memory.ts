@@ -8,15 +8,17 @@
  * and all others share the rest. The same rule divides the rest among the requests of one caller, so a caller with slow
  * uploads never holds the memory that the largest body of another caller needs.
  *
- * A body that a backend has received is kept only in case this backend fails: it is dropped as soon as another request needs the
- * memory.
+ * A body that a backend has received is kept only in case this backend fails: it is dropped as soon as another request
+ * needs the memory.
  */
 import type { BodyCollector } from "../../protocol/body-collector.ts";
 import { WALL_CLOCK, type WallClock } from "../clock.ts";
 
 /** Half of an isolate: the other half is for the runtime, network buffers and the code. */
 export const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
-/** What the other bodies may hold together even if the largest body takes nearly all. The total may then be exceeded. */
+/**
+ * What the other bodies may hold together even if the largest body takes nearly all. The total may then be exceeded.
+ */
 const MIN_FRACTION_FOR_OTHERS = 1 / 4;
 /** The same for the requests of one caller, so that its small bodies need not wait for its largest. */
 const MIN_FRACTION_FOR_OTHERS_OF_OWNER = 1 / 16;
@@ -182,8 +184,8 @@ export class BodyReservation {
   }
 
   /**
-   * From now on, another request may take the memory. If one does, the memory is released and `giveUp` is called, which must drop
-   * the body.
+   * From now on, another request may take the memory. If one does, the memory is released and `giveUp` is called, which
+   * must drop the body.
    */
   offer(giveUp: () => void): void {
     this.#giveUp = giveUp;
@@ -214,7 +216,10 @@ export class BodyReservation {
 
 type CollectedBody = Pick<BodyCollector, "finish" | "free">;
 
-/** The body of a valid request, kept until a backend has answered, so that it can be sent to another one if that backend fails. */
+/**
+ * The body of a valid request, kept until a backend has answered, so that it can be sent to another one if that backend
+ * fails.
+ */
 export class HeldBody {
   readonly #reservation: BodyReservation;
   #collector: CollectedBody | null;

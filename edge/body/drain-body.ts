@@ -2,8 +2,8 @@
  * Reads and discards the rest of a body before a problem is sent.
  *
  * A connection that is closed while the client still writes is reset, and a simple client, which writes its whole body
- * before it reads, never sees the response. So a bounded amount of the rest is read first, for a bounded time, by a bounded number
- * of requests. All others get their response at once. Then the runtime closes the connection.
+ * before it reads, never sees the response. So a bounded amount of the rest is read first, for a bounded time, by a
+ * bounded number of requests. All others get their response at once. Then the runtime closes the connection.
  */
 import type { EdgeContext } from "../context.ts";
 import { loggedClientSignal } from "../log/request-log.ts";
@@ -27,8 +27,8 @@ const drains = new FairLimit(MAX_DRAINS, 2 * MAX_DRAIN_MILLISECONDS);
 /** Discards the rest of a request's body, within the bounds above. */
 export async function drainBody(context: EdgeContext): Promise<void> {
   const { body, headers } = context.req.raw;
-  // A client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) has not sent its body yet. A stream stays locked
-  // when `readBody` considers its client gone.
+  // A client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) has not sent its body yet. A stream stays
+  // locked when `readBody` considers its client gone.
   if (body === null || body.locked || headers.has("Expect")) return;
   const permit = drains.acquire(context.var.caller ?? NOBODY);
   if (permit === null) return;

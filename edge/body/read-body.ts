@@ -6,8 +6,8 @@ import { type BodyReservation, RETRY_AFTER_SECONDS } from "./body-memory.ts";
 import { FairLimit } from "./fair-limit.ts";
 
 /**
- * How many bodies an isolate reads at the same time; one caller alone gets half of them. A request whose body does not come takes
- * 60 KB of memory, which is in no other budget.
+ * How many bodies an isolate reads at the same time; one caller alone gets half of them. A request whose body does not
+ * come takes 60 KB of memory, which is in no other budget.
  */
 const MAX_UPLOADS = 1024;
 /** A client that sends nothing for this long is considered gone. */
@@ -16,8 +16,8 @@ const SILENCE_LIMIT_MILLISECONDS = 10_000;
 /** Most bodies fit into it. */
 const FIRST_READ_BYTES = 4 * 1024;
 /**
- * The most that one read returns. workerd's default reader returns chunks of 4 KiB, each of which needs a timer: with it, a
- * body of 1 MiB took five times as long.
+ * The most that one read returns. workerd's default reader returns chunks of 4 KiB, each of which needs a timer: with
+ * it, a body of 1 MiB took five times as long.
  */
 const READ_BYTES = 64 * 1024;
 
@@ -30,8 +30,8 @@ export function uploadLimit(timeoutSeconds: number, clock?: WallClock): FairLimi
 }
 
 /**
- * Reads a body into a collector, within a reservation that grows with it. If the result is a problem, the rest of the body is not read.
- * The stream stays locked if the client is considered gone.
+ * Reads a body into a collector, within a reservation that grows with it. If the result is a problem, the rest of the
+ * body is not read. The stream stays locked if the client is considered gone.
  */
 export async function readBody(
   { body }: Request,
@@ -63,7 +63,8 @@ export async function readBody(
 /**
  * Reads the body of a request chunk by chunk.
  *
- * A read that waits holds the memory that it reads into. So the first is small, and only a client that fills it gets more.
+ * A read that waits holds the memory that it reads into. So the first is small, and only a client that fills it gets
+ * more.
  */
 export class BodyReader {
   readonly #reader: ReadableStreamBYOBReader;
@@ -74,8 +75,8 @@ export class BodyReader {
   }
 
   /**
-   * The next chunk, which is valid until the next call. After "late" and "broken" the reader must not be used again, and the stream
-   * stays locked.
+   * The next chunk, which is valid until the next call. After "late" and "broken" the reader must not be used again,
+   * and the stream stays locked.
    */
   async next(timeBudgetMilliseconds: number): Promise<Uint8Array | "end" | "late" | "broken"> {
     if (timeBudgetMilliseconds <= 0) return "late";

@@ -1,11 +1,12 @@
 /**
- * A backend on Cloudflare Containers: the Durable Object that owns one container, starts the backend's image in it at the
- * first request, and passes requests on once the backend is ready.
+ * A backend on Cloudflare Containers: the Durable Object that owns one container, starts the backend's image in it at
+ * the first request, and passes requests on once the backend is ready.
  *
- * It uses `ctx.container` rather than the base class of `@cloudflare/containers` (docs/decisions/container-by-itself.md).
+ * It uses `ctx.container` rather than the base class of `@cloudflare/containers`
+ * (docs/decisions/container-by-itself.md).
  *
- * The backend can be reached only through this object, so the token between the two is made here, at every start. It is in no
- * configuration and needs no rotation.
+ * The backend can be reached only through this object, so the token between the two is made here, at every start. It is
+ * in no configuration and needs no rotation.
  */
 import { DurableObject } from "cloudflare:workers";
 import {
@@ -24,7 +25,10 @@ import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/rende
 const BACKEND_PORT = 8788;
 /** Without a request for this long the platform stops the container. */
 const INACTIVITY_TIMEOUT_MILLISECONDS = 10 * 60 * 1000;
-/** Half of the edge's default time budget, so that the render still has the other half. A usual start takes some seconds. */
+/**
+ * Half of the edge's default time budget, so that the render still has the other half. A usual start takes some
+ * seconds.
+ */
 const START_TIMEOUT_MILLISECONDS = 30_000;
 const READY_TIMEOUT_MILLISECONDS = 2000;
 const READY_POLL_MILLISECONDS = 100;
@@ -94,9 +98,9 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   }
 
   /**
-   * Only a caller's render starts a backend, because other routes can be called without a token. Until the backend is ready, this
-   * object answers for it: without metrics, and to a probe as one that works. So the edge does not treat a container that starts or
-   * sleeps as dead.
+   * Only a caller's render starts a backend, because other routes can be called without a token. Until the backend is
+   * ready, this object answers for it: without metrics, and to a probe as one that works. So the edge does not treat a
+   * container that starts or sleeps as dead.
    *
    * @returns null if the request is for the backend itself.
    */
@@ -127,7 +131,9 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     return this.#starting;
   }
 
-  /** Starts the container if it does not run with the current settings, and waits until the backend accepts requests. */
+  /**
+   * Starts the container if it does not run with the current settings, and waits until the backend accepts requests.
+   */
   async #becomeReady(): Promise<string> {
     const deadline = Date.now() + START_TIMEOUT_MILLISECONDS;
     const settings = backendSettings(this.env);

@@ -2,8 +2,8 @@
  * Merges expositions in the Prometheus text format 0.0.4 into one.
  *
  * A metric family may appear only once, so the samples of all backends are collected under one HELP and TYPE, and each
- * sample gets the label `origin`. Where a sample has that label already, the backend is an edge itself: its own label becomes
- * `exported_origin`, as Prometheus names the labels of a target that conflict with its own.
+ * sample gets the label `origin`. Where a sample has that label already, the backend is an edge itself: its own label
+ * becomes `exported_origin`, as Prometheus names the labels of a target that conflict with its own.
  */
 
 export interface BackendMetrics {
@@ -21,8 +21,8 @@ interface Family {
 }
 
 /**
- * One exposition of the metrics of all backends, with `service_origin_up` for each that has ever answered. One that has not may never
- * have been there, and is told apart from one that fails.
+ * One exposition of the metrics of all backends, with `service_origin_up` for each that has ever answered. One that has
+ * not may never have been there, and is told apart from one that fails.
  *
  * @param isPublic leaves out the samples that name callers.
  */

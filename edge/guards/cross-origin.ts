@@ -1,9 +1,9 @@
 /**
- * Pages of other origins (CORS, the Fetch standard) may use the service only if `SERVICE_CORS_ORIGINS` names them. A browser's
- * credentials are never allowed: a page sends its token in a header, like every other client.
+ * Pages of other origins (CORS, the Fetch standard) may use the service only if `SERVICE_CORS_ORIGINS` names them. A
+ * browser's credentials are never allowed: a page sends its token in a header, like every other client.
  *
- * hono's middleware decides and writes the header fields. It treats every OPTIONS request on any path as a preflight request, so
- * it gets only those that really are one, for a path that is served.
+ * hono's middleware decides and writes the header fields. It treats every OPTIONS request on any path as a preflight
+ * request, so it gets only those that really are one, for a path that is served.
  */
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";

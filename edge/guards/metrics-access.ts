@@ -1,6 +1,6 @@
 /**
- * Who may read `/metrics`: everybody, holders of a token for metrics, or nobody. Then the path is not served. The token comes as
- * Prometheus sends it (`authorization` in its `scrape_config`).
+ * Who may read `/metrics`: everybody, holders of a token for metrics, or nobody. Then the path is not served. The token
+ * comes as Prometheus sends it (`authorization` in its `scrape_config`).
  */
 import { createMiddleware } from "hono/factory";
 import { validateToken } from "../../protocol/authentication.ts";
@@ -28,7 +28,10 @@ export const requireMetricsAccess = createMiddleware<EdgeBindings>(async (contex
 
 const ROUTES_WITHOUT_METRICS = ALL_EDGE_ROUTES.filter(({ path }) => path !== METRICS_PATH);
 
-/** The methods that the requested path accepts in this deployment, as `Allow` lists them; null if the path is not served. */
+/**
+ * The methods that the requested path accepts in this deployment, as `Allow` lists them; null if the path is not
+ * served.
+ */
 export function servedMethods(context: EdgeContext): string | null {
   const hasMetrics = settingsOf(context).metricsAccess.kind !== "off";
   return allowedMethods(hasMetrics ? ALL_EDGE_ROUTES : ROUTES_WITHOUT_METRICS, context.req.path);

@@ -1,6 +1,7 @@
 /**
- * The URL of a request, of which workerd makes a text without looking at it: scheme (`X-Forwarded-Proto` where a proxy is in
- * front), `Host` and path one after another. A host with a slash would move the path that is asked for into the query.
+ * The URL of a request, of which workerd makes a text without looking at it: scheme (`X-Forwarded-Proto` where a proxy
+ * is in front), `Host` and path one after another. A host with a slash would move the path that is asked for into the
+ * query.
  */
 import { createMiddleware } from "hono/factory";
 import { problem } from "../../rules/problem.ts";
@@ -12,16 +13,20 @@ const INVALID = "The request has no valid http or https URL: see its Host, and X
 /** Whatever the URL standard takes for the end of a host, or for a user name in front of it. */
 const NOT_IN_A_HOST = /[/?#@\\\s]/;
 
-/** A name has at most 253 bytes (RFC 1035, section 2.3.4), a port six with its colon. A longer one would be passed on to backends. */
+/**
+ * A name has at most 253 bytes (RFC 1035, section 2.3.4), a port six with its colon. A longer one would be passed on to
+ * backends.
+ */
 const MAX_HOST_LENGTH = 253 + 6;
 
 const OTHER_HOST =
   "The service is not served under the host name of this request. If it should be, its operator adds the name to SERVICE_HOSTS.";
 
 /**
- * Refuses a request for a host that the deployment does not name, if it names any. A page of the web can have its own name resolved to
- * an address of the machine that shows it (DNS rebinding), and is then of one origin with whatever answers there. `/health` says
- * nothing that is worth that, and the probes of Kubernetes and of balancers ask for it by address.
+ * Refuses a request for a host that the deployment does not name, if it names any. A page of the web can have its own
+ * name resolved to an address of the machine that shows it (DNS rebinding), and is then of one origin with whatever
+ * answers there. `/health` says nothing that is worth that, and the probes of Kubernetes and of balancers ask for it by
+ * address.
  */
 export const requireServedHost = createMiddleware<EdgeBindings>(async (context, next) => {
   const { hosts } = settingsOf(context);

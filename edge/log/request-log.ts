@@ -35,8 +35,8 @@ function countForMetrics(context: EdgeContext): void {
 }
 
 /**
- * The signal that is aborted when the client of a request disconnects. The request is then logged: the code after its next
- * `await` never runs.
+ * The signal that is aborted when the client of a request disconnects. The request is then logged: the code after its
+ * next `await` never runs.
  */
 export function loggedClientSignal(context: EdgeContext): AbortSignal {
   const { signal } = context.req.raw;

@@ -1,6 +1,6 @@
 /**
- * What the edge records about one request: each part of the edge adds what it learns, and the record is written once, as a
- * log line. It holds no content of the request, no token, no query, and no path unless it is that of a route.
+ * What the edge records about one request: each part of the edge adds what it learns, and the record is written once,
+ * as a log line. It holds no content of the request, no token, no query, and no path unless it is that of a route.
  */
 import type { RequestOutcome } from "../../protocol/request-outcome.ts";
 import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";

@@ -1,6 +1,7 @@
 /**
- * What the platform's span of a request says of it, where Workers traces are on (docs/monitoring.md). The platform makes the spans
- * and exports them, and does not pass its trace on to other services, so `render.trace_id` is how to find the backend's spans.
+ * What the platform's span of a request says of it, where Workers traces are on (docs/monitoring.md). The platform
+ * makes the spans and exports them, and does not pass its trace on to other services, so `render.trace_id` is how to
+ * find the backend's spans.
  */
 import { tracing } from "cloudflare:workers";
 import type { RequestLine } from "./request-record.ts";

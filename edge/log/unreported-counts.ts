@@ -1,6 +1,6 @@
 /**
- * What an isolate has counted and not yet told a backend. Isolates come and go, and a scrape reaches one of many, so an edge has no
- * metrics of its own: each request to a backend takes along what has been counted meanwhile.
+ * What an isolate has counted and not yet told a backend. Isolates come and go, and a scrape reaches one of many, so an
+ * edge has no metrics of its own: each request to a backend takes along what has been counted meanwhile.
  */
 import { BACKEND_TOKEN_HEADER, EDGE_COUNTS_HEADER } from "../../protocol/headers.ts";
 import type { Backend } from "../backends/backend.ts";

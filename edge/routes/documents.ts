@@ -38,8 +38,8 @@ export async function answerCapabilities(context: EdgeContext): Promise<Response
 }
 
 /**
- * `GET /metrics`: the metrics of every backend in one exposition, distinguished by the label `origin`. A backend that is down does not
- * fail the scrape: it shows as `service_origin_up 0`.
+ * `GET /metrics`: the metrics of every backend in one exposition, distinguished by the label `origin`. A backend that
+ * is down does not fail the scrape: it shows as `service_origin_up 0`.
  */
 export async function answerMetrics(context: EdgeContext): Promise<Response> {
   await renewBackends(context);

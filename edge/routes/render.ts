@@ -1,5 +1,6 @@
 /**
- * `POST /v1/render` at the edge: validates the request completely, forwards its bytes to a backend and returns the response.
+ * `POST /v1/render` at the edge: validates the request completely, forwards its bytes to a backend and returns the
+ * response.
  */
 import { BodyCollector } from "../../protocol/body-collector.ts";
 import { fileExtensionOf, fileHeaders } from "../../protocol/rendered-file.ts";
@@ -76,8 +77,8 @@ async function validateAndForward(
 }
 
 /**
- * A backend's answer as the client gets it. Only its status and its bytes are the backend's: the edge itself decides the header
- * fields, the file name and how long the answer may be.
+ * A backend's answer as the client gets it. Only its status and its bytes are the backend's: the edge itself decides
+ * the header fields, the file name and how long the answer may be.
  *
  * @param suggestedName the file name that the request asks for, or null
  */

@@ -18,8 +18,8 @@ export function alignedWords(body: Uint8Array): AlignedWords {
 }
 
 /**
- * Sets bit 7 of each byte that is a quote, a backslash or a control character, which end a plain run in a JSON string. Bytes
- * above the first such byte may be marked wrongly.
+ * Sets bit 7 of each byte that is a quote, a backslash or a control character, which end a plain run in a JSON string.
+ * Bytes above the first such byte may be marked wrongly.
  */
 export function specialBytes(word: number): number {
   // (x - 0x01010101) & ~x & 0x80808080 is not zero exactly when a byte of x is zero; with 0x20202020 instead, exactly

@@ -1,8 +1,8 @@
 /**
  * Base64 inside JSON strings (RFC 4648 section 4), validated in place.
  *
- * Padding is required, spaces and line breaks are not allowed, and unused bits before the padding must be zero. So of all
- * texts that decode to the same bytes, exactly one is accepted.
+ * Padding is required, spaces and line breaks are not allowed, and unused bits before the padding must be zero. So of
+ * all texts that decode to the same bytes, exactly one is accepted.
  */
 import { decodeJsonString, hexAt, type StringSpan } from "./string.ts";
 
@@ -66,7 +66,9 @@ export function base64Mistake(body: Uint8Array, span: StringSpan): Base64Mistake
   return span.size % 4 === 0 ? "other" : "padding";
 }
 
-/** The last character, where it is ASCII or a short escape: tools such as `base64` end their output with a line break. */
+/**
+ * The last character, where it is ASCII or a short escape: tools such as `base64` end their output with a line break.
+ */
 function lastCharacter(body: Uint8Array, { start, end }: StringSpan): string {
   const isEscape = end - start >= 2 && body[end - 2] === BACKSLASH;
   return decodeJsonString(body, { start: Math.max(start, end - (isEscape ? 2 : 1)), end }, 1);

@@ -1,9 +1,9 @@
 /**
  * A cursor over the bytes of a JSON text (RFC 8259): grammar, string sizes and spans in one pass.
  *
- * No recursion, no copy, no decoded text. `utf8.ts` validates UTF-8; here a byte over 0x7f inside a string counts as one byte,
- * which gives the right size because the body is UTF-8. A malformed text is a state, not an exception: `malformedAt` is set,
- * every method returns "no more", and the callers' loops end by themselves.
+ * No recursion, no copy, no decoded text. `utf8.ts` validates UTF-8; here a byte over 0x7f inside a string counts as
+ * one byte, which gives the right size because the body is UTF-8. A malformed text is a state, not an exception:
+ * `malformedAt` is set, every method returns "no more", and the callers' loops end by themselves.
  *
  * Strings are the bulk of a body, so they are read four bytes at a time through an `Int32Array` over the same memory.
  */
@@ -34,7 +34,10 @@ const FIRST_NOT_ASCII = 0x80;
 const IS_SIMPLE_ESCAPE = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') IS_SIMPLE_ESCAPE[letter.charCodeAt(0)] = 1;
 
-/** ASCII characters that stand for themselves in a string, by their code. 0 is not one: it also stands for the end of the body. */
+/**
+ * ASCII characters that stand for themselves in a string, by their code. 0 is not one: it also stands for the end of
+ * the body.
+ */
 const IS_PLAIN = new Uint8Array(256);
 for (let code = FIRST_PRINTABLE; code < FIRST_NOT_ASCII; code++) {
   if (code !== QUOTE && code !== BACKSLASH) IS_PLAIN[code] = 1;
@@ -52,7 +55,9 @@ const SIMPLE_ESCAPE = 0x21;
 const ONE_BYTE_UNIT = 0x61;
 const TWO_BYTE_UNIT = 0x62;
 const THREE_BYTE_UNIT = 0x63;
-/** A lone surrogate counts as three bytes, although UTF-8 cannot encode it. The flag distinguishes it from other units. */
+/**
+ * A lone surrogate counts as three bytes, although UTF-8 cannot encode it. The flag distinguishes it from other units.
+ */
 const LONE_SURROGATE = 0x163;
 const SURROGATE_PAIR = 0xc4;
 
@@ -207,8 +212,8 @@ export class JsonCursor {
   }
 
   /**
-   * Enters the object at the cursor. Returns whether it has a member: then its key is the string read last, and the cursor is
-   * at its value.
+   * Enters the object at the cursor. Returns whether it has a member: then its key is the string read last, and the
+   * cursor is at its value.
    */
   enterObject(): boolean {
     this.position++;

@@ -52,8 +52,8 @@ export function isReadByTypst(body: Uint8Array, start: number, end: number): boo
 
 /** The value as which Typst reads a number of magnitude 308, from its first significant digit to its exponent. */
 function readAsTypst(body: Uint8Array, firstDigitOffset: number, mantissaEnd: number): number {
-  // 64 bits in two halves: each is exact as a double, so their sum is rounded once, as in Rust. If 20 digits do not fit into
-  // 64 bits, the number is 1.8e308 or more and out of range either way.
+  // 64 bits in two halves: each is exact as a double, so their sum is rounded once, as in Rust. If 20 digits do not fit
+  // into 64 bits, the number is 1.8e308 or more and out of range either way.
   let high = 0;
   let low = 0;
   let digits = 0;

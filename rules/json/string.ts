@@ -1,8 +1,8 @@
 /**
  * JSON strings as spans of a body, and the decoding of their first characters.
  *
- * Large strings are never decoded here. Keys, enum values and names are decoded up to a length that the caller gives, so the
- * cost of a hostile name is limited.
+ * Large strings are never decoded here. Keys, enum values and names are decoded up to a length that the caller gives,
+ * so the cost of a hostile name is limited.
  */
 
 /** A scanned JSON string in a body, without a copy of its bytes. */
@@ -111,6 +111,7 @@ function codePointAt(body: Uint8Array, offset: number, length: number): number {
   if (length === 1) return lead;
   let value = lead & (0xff >> (length + 1));
   for (let index = offset + 1; index < offset + length; index++) value = value * 64 + ((body[index] ?? 0) & 0x3f);
-  // Strings are decoded before the body is known to be UTF-8. If it is not, it is rejected, and the character does not matter.
+  // Strings are decoded before the body is known to be UTF-8. If it is not, it is rejected, and the character does not
+  // matter.
   return Math.min(value, MAX_CODE_POINT);
 }

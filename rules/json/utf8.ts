@@ -1,8 +1,8 @@
 /**
  * UTF-8 validation four bytes at a time (RFC 3629): no overlong forms, no encoded surrogates, nothing past U+10FFFF.
  *
- * No branch depends on the position or length of characters in a word, because in prose such branches are mispredicted for
- * every other word. The whole loop is in one function, because a call per word takes as long as the work itself.
+ * No branch depends on the position or length of characters in a word, because in prose such branches are mispredicted
+ * for every other word. The whole loop is in one function, because a call per word takes as long as the work itself.
  */
 import { type AlignedWords, specialBytes } from "./aligned-words.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Removes fonts from a collection (OpenType, section "Font Collections"). The header lists where each font begins, so the list is cut;
- * the data stays, because the fonts share it.
+ * Removes fonts from a collection (OpenType, section "Font Collections"). The header lists where each font begins, so
+ * the list is cut; the data stays, because the fonts share it.
  */
 
 const COLLECTION_TAG = "ttcf";
@@ -8,7 +8,10 @@ const COUNT_AT = 8;
 const OFFSETS_AT = 12;
 const OFFSET_BYTES = 4;
 
-/** The collection with only its first fonts. A file that is not a collection, or has no more fonts, is returned as it is. */
+/**
+ * The collection with only its first fonts. A file that is not a collection, or has no more fonts, is returned as it
+ * is.
+ */
 export function withFirstFonts(font: Buffer, count: number): Buffer {
   const isCollection = font.length >= OFFSETS_AT && font.toString("latin1", 0, 4) === COLLECTION_TAG;
   if (!isCollection || font.readUInt32BE(COUNT_AT) <= count) return font;

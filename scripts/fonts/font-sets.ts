@@ -1,7 +1,7 @@
 /**
- * The sets of fonts that `npm run fonts` knows: packages of Debian, and which of their files are taken. Every font costs each
- * Typst process time, most of all one with many characters (docs/packages-and-fonts.md#what-fonts-cost), so a set has what
- * documents need and no more.
+ * The sets of fonts that `npm run fonts` knows: packages of Debian, and which of their files are taken. Every font
+ * costs each Typst process time, most of all one with many characters (docs/packages-and-fonts.md#what-fonts-cost), so
+ * a set has what documents need and no more.
  */
 
 export interface FontSet {
@@ -14,7 +14,10 @@ export interface FontSet {
   readonly keptOfCollection: number | null;
 }
 
-/** Scripts that many people write today. The package has others, mainly for scholars: a request can bring its own fonts for them. */
+/**
+ * Scripts that many people write today. The package has others, mainly for scholars: a request can bring its own fonts
+ * for them.
+ */
 const SCRIPTS =
   "Arabic|Armenian|Bengali|Devanagari|Ethiopic|Georgian|Gujarati|Gurmukhi|Hebrew|Kannada|Khmer|Lao|Malayalam|Myanmar|Oriya|Sinhala|Tamil|Telugu|Thai|Tibetan";
 

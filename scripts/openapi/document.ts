@@ -1,6 +1,6 @@
 /**
- * The interface description (OpenAPI 3.1) of the edge: every public route with its headers, responses and problems, made
- * from the definitions in `rules/`.
+ * The interface description (OpenAPI 3.1) of the edge: every public route with its headers, responses and problems,
+ * made from the definitions in `rules/`.
  *
  * `npm run generate` writes it to `static/openapi.json`. No part of this file is in the Worker.
  */
@@ -214,7 +214,9 @@ interface Route {
   readonly problems?: readonly ProblemResponseName[];
 }
 
-/** A route to read from; a document of the rules, unless it says otherwise. One with an entity tag can be revalidated. */
+/**
+ * A route to read from; a document of the rules, unless it says otherwise. One with an entity tag can be revalidated.
+ */
 function get(route: Route): Json {
   const { operationId, tag = "Rules", summary, description, security = OPEN, headers: own = CACHED } = route;
   const { answer = "The document.", mediaType = "application/json", schema: of, example } = route;

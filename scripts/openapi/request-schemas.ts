@@ -51,8 +51,8 @@ const pdfStandard = v.pipe(
 type Schema = v.GenericSchema<unknown, unknown>;
 
 /**
- * Fields that are described in more detail than in the service's schema: output rules validate the grammar of `pages`, and
- * the service validates the items of `standards` after its length, an order that JSON Schema cannot express.
+ * Fields that are described in more detail than in the service's schema: output rules validate the grammar of `pages`,
+ * and the service validates the items of `standards` after its length, an order that JSON Schema cannot express.
  */
 const SPELLED_OUT: Partial<Record<string, Schema>> = {
   pages: v.optional(v.nullable(pageSelection), null),

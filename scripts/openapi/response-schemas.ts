@@ -2,7 +2,8 @@
  * The JSON that the edge responds with, as valibot schemas, for the interface description only. All objects are open:
  * responses may gain members within an API version (docs/api.md#versions).
  *
- * The context of each problem is checked against `ProblemContexts` by the compiler, and against the catalogue by a test.
+ * The context of each problem is checked against `ProblemContexts` by the compiler, and against the catalogue by a
+ * test.
  */
 import * as v from "valibot";
 import { CAPABILITIES_SCHEMA } from "../../protocol/capabilities.ts";

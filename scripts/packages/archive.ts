@@ -1,6 +1,6 @@
 /**
- * Unpacks the archive of a Typst package (`.tar.gz`) in memory and refuses whatever a package does not need: links, devices,
- * names that lead out of the package, and more or larger files than packages have.
+ * Unpacks the archive of a Typst package (`.tar.gz`) in memory and refuses whatever a package does not need: links,
+ * devices, names that lead out of the package, and more or larger files than packages have.
  *
  * Nothing is written here, so a refused archive leaves nothing behind.
  */
@@ -62,7 +62,8 @@ export async function unpackArchive(title: string, archive: Uint8Array, limits: 
 
   async function readEntries(bytes: Uint8Array, { maxFiles }: ArchiveLimits): Promise<ParsedTarEntryWithData[]> {
     let count = 0;
-    // Folders count as well: they are made, too. Counted while reading, because each entry costs far more than its header.
+    // Folders count as well: they are made, too. Counted while reading, because each entry costs far more than its
+    // header.
     const filter = () => {
       count++;
       if (count > maxFiles) throw refuse(`it has over ${maxFiles} files and folders`);

@@ -20,7 +20,8 @@ const manifest = v.object({
 /**
  * Validates the manifest among the files of a package.
  *
- * @returns the folder of the template that the package brings, which is copied for users and not imported; null if none.
+ * @returns the folder of the template that the package brings, which is copied for users and not imported; null if
+ *   none.
  * @throws VendoringError if it is missing, is that of another package, or needs a newer Typst.
  */
 export function readManifest(spec: PackageSpec, files: PackageFiles): string | null {

@@ -111,8 +111,8 @@ export async function installPackages(folder: string, registry: URL | null): Pro
 }
 
 /**
- * How a folder differs from its lock file, in sentences. Packages in namespaces that no registry has are the operator's own and need
- * not be listed.
+ * How a folder differs from its lock file, in sentences. Packages in namespaces that no registry has are the operator's
+ * own and need not be listed.
  */
 export async function findProblems(folder: string): Promise<string[]> {
   const lock = await readPackagesLock(folder);

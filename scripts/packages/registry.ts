@@ -12,8 +12,8 @@ const LOOPBACK_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
 /**
  * The address of a registry.
  *
- * @throws VendoringError unless it is https, or http on this machine: nothing else proves who sends the first archive, whose
- *   checksum is then trusted.
+ * @throws VendoringError unless it is https, or http on this machine: nothing else proves who sends the first
+ *   archive, whose checksum is then trusted.
  */
 export function parseRegistry(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;

@@ -1,6 +1,6 @@
 /**
- * Puts bubblewrap into the user's cache, from the package of the distribution: on Debian and Ubuntu any user can download
- * it (47 KB), while installing it needs root.
+ * Puts bubblewrap into the user's cache, from the package of the distribution: on Debian and Ubuntu any user can
+ * download it (47 KB), while installing it needs root.
  */
 import path from "node:path";
 import { bubblewrapProblem, cachedBubblewrapPath } from "../../typst/bubblewrap-location.mjs";

@@ -41,8 +41,8 @@ export async function ensureCached({ title, prefix, target, problem, make }, sig
 /** In the cache, so that it is on the file system of the target. @param {string} programPrefix */
 async function makeWorkFolder(programPrefix) {
   const prefix = `${programPrefix}.work-`;
-  // A set-up that was killed leaves its folder behind. Only the holder of the lock has such a folder, so those that exist
-  // now are left over.
+  // A set-up that was killed leaves its folder behind. Only the holder of the lock has such a folder, so those that
+  // exist now are left over.
   for (const name of await readdir(cacheFolder())) {
     if (name.startsWith(prefix)) await rm(path.join(cacheFolder(), name), { recursive: true, force: true });
   }

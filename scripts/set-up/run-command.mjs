@@ -6,8 +6,8 @@ import { createInterface } from "node:readline";
 const KILL_GRACE_MILLISECONDS = 3_000;
 
 /**
- * This many lines are kept of the beginning of the output (where npm reports what is wrong), and the same number of its end
- * (where compilers report errors and npm names its log).
+ * This many lines are kept of the beginning of the output (where npm reports what is wrong), and the same number of its
+ * end (where compilers report errors and npm names its log).
  */
 const EXCERPT_LINES = 20;
 
@@ -23,8 +23,8 @@ const EXCERPT_LINES = 20;
 /**
  * Runs a command. When the signal is aborted, it ends the command with its descendants and throws.
  *
- * The result is the problem, which is undefined on success, and the first and last lines of stdout and stderr in the order
- * of arrival.
+ * The result is the problem, which is undefined on success, and the first and last lines of stdout and stderr in the
+ * order of arrival.
  *
  * @param {string} file
  * @param {readonly string[]} args

@@ -1,6 +1,6 @@
 /**
- * Checks whether this machine has what the sandbox of SERVICE_SANDBOX needs. bubblewrap is downloaded if that needs no root;
- * everything else is only looked for, because installing it needs privileges that a set-up should not have.
+ * Checks whether this machine has what the sandbox of SERVICE_SANDBOX needs. bubblewrap is downloaded if that needs no
+ * root; everything else is only looked for, because installing it needs privileges that a set-up should not have.
  */
 import { locateBubblewrap } from "../../typst/bubblewrap-location.mjs";
 import { EMPTY_SANDBOX_ARGUMENTS, hasMadeEmptySandbox } from "../../typst/bubblewrap-needs.mjs";
@@ -14,11 +14,12 @@ import { runCommand } from "./run-command.mjs";
 const DOCUMENTATION = "docs/operations.md#sandbox";
 
 /**
- * Everything that prevents renders from being sandboxed on this machine, as far as it can be found before installing anything.
+ * Everything that prevents renders from being sandboxed on this machine, as far as it can be found before installing
+ * anything.
  *
  * @param {AbortSignal} signal
- * @param {boolean} isTried whether to try the sandbox as well, which takes milliseconds: worth it before steps that take
- *   minutes
+ * @param {boolean} isTried whether to try the sandbox as well, which takes milliseconds: worth it before steps that
+ *   take minutes
  * @returns {Promise<string[]>}
  */
 export async function sandboxProblems(signal, isTried) {

@@ -57,13 +57,13 @@ export async function buildTypst(workFolder, signal) {
 }
 
 /**
- * The options of cargo with which Typst is linked with static libraries, as the official release is: finding and relocating
- * the shared ones takes 1.3 ms of each start. The outputs are the same bytes (2026-11-23: PDF, SVG and PNG of the 3,745 documents
- * of Typst's own test suite). The list is empty if this machine lacks one of these libraries, which it may: some distributions
- * package them separately.
+ * The options of cargo with which Typst is linked with static libraries, as the official release is: finding and
+ * relocating the shared ones takes 1.3 ms of each start. The outputs are the same bytes (2026-11-23: PDF, SVG and PNG
+ * of the 3,745 documents of Typst's own test suite). The list is empty if this machine lacks one of these libraries,
+ * which it may: some distributions package them separately.
  *
- * The binary stays position-independent. Without that, a start takes another 1.1 ms less, but the addresses of its code are
- * the same in every render, which helps an attacker who has found a way to corrupt memory.
+ * The binary stays position-independent. Without that, a start takes another 1.1 ms less, but the addresses of its code
+ * are the same in every render, which helps an attacker who has found a way to corrupt memory.
  *
  * @param {string} cargo @param {NodeJS.ProcessEnv} env @param {string} workFolder @param {AbortSignal} signal
  * @returns {Promise<string[]>}
@@ -83,8 +83,8 @@ async function staticLinking(cargo, env, workFolder, signal) {
 
 /**
  * @param {AbortSignal} signal
- * @returns {Promise<{ cargo: string } | { problem: string }>} the path of a cargo that is new enough, or what is missing
- *   and how to install it
+ * @returns {Promise<{ cargo: string } | { problem: string }>} the path of a cargo that is new enough, or what is
+ *   missing and how to install it
  */
 export async function findBuildTools(signal) {
   const { cargo, rejected } = await findCargo(signal);
@@ -137,7 +137,8 @@ async function cargoProblem(cargo, signal) {
 
 /**
  * `cargo` may be rustup's proxy, which looks for toolchains in HOME. With another HOME (a container, a service account,
- * `sudo`) it finds none, so RUSTUP_HOME is set to the folder next to the proxy. CARGO_HOME stays, because cargo writes to it.
+ * `sudo`) it finds none, so RUSTUP_HOME is set to the folder next to the proxy. CARGO_HOME stays, because cargo writes
+ * to it.
  *
  * @param {string} cargo
  */

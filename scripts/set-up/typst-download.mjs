@@ -98,8 +98,8 @@ async function download(url, signal, limits, method = "GET") {
 }
 
 /**
- * A wrong checksum means an attack, or a proxy that answers in place of the server. Either way the set-up must stop: falling
- * back to the build would hide it.
+ * A wrong checksum means an attack, or a proxy that answers in place of the server. Either way the set-up must stop:
+ * falling back to the build would hide it.
  *
  * @param {TypstRelease} release @param {Uint8Array} content
  */

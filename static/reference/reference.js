@@ -1,6 +1,6 @@
 /**
- * Shows the interface description of the deployment that serves this page. A token that is entered is kept in the memory
- * of the tab alone.
+ * Shows the interface description of the deployment that serves this page. A token that is entered is kept in the
+ * memory of the tab alone.
  */
 /* global SwaggerUIBundle: from swagger-ui-bundle.js */
 

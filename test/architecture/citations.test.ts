@@ -1,6 +1,7 @@
 /**
  * Citations of the pages in code and tests, such as docs/api.md#limits: page and heading exist. Links between the pages
- * themselves are checked by `npm run check:links`. Also what CONTRIBUTING.md says of `.ci/run`, which nothing else checks.
+ * themselves are checked by `npm run check:links`. Also what CONTRIBUTING.md says of `.ci/run`, which nothing else
+ * checks.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

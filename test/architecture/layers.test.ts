@@ -1,6 +1,6 @@
 /**
- * The layers that `npm run check:layers` enforces: every rule of the real configuration refuses the import that it is for.
- * The imports stand in a made-up project of empty files.
+ * The layers that `npm run check:layers` enforces: every rule of the real configuration refuses the import that it is
+ * for. The imports stand in a made-up project of empty files.
  */
 import { spawnSync } from "node:child_process";
 import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";

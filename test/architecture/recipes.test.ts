@@ -1,6 +1,6 @@
 /**
- * Follows the recipes "A limit" and "An error code" of docs/architecture.md: in a copy of the project with one more of them and no
- * other change, the checks name exactly the files that the recipe says they name.
+ * Follows the recipes "A limit" and "An error code" of docs/architecture.md: in a copy of the project with one more of
+ * them and no other change, the checks name exactly the files that the recipe says they name.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync } from "node:fs";
@@ -79,7 +79,10 @@ function run(script: string, ...args: string[]): string {
   return stdout + stderr;
 }
 
-/** Everything but the edge and its tests, which have types of their own, as one program, which is faster than one program per folder as in `npm run check`. */
+/**
+ * Everything but the edge and its tests, which have types of their own, as one program, which is faster than one
+ * program per folder as in `npm run check`.
+ */
 const ALL_IN_ONE = {
   extends: "./test/tsconfig.json",
   include: "rules protocol compile machine client data-schema e-invoice cli playground backend scripts bench test"

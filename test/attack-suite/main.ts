@@ -1,9 +1,10 @@
 /**
- * `npm run test:attacks`: the attack suite as an ordinary user, once in each sandbox. A test that is skipped is a failure.
+ * `npm run test:attacks`: the attack suite as an ordinary user, once in each sandbox. A test that is skipped is a
+ * failure.
  *
- * Everything runs in a new mount namespace, which ends with the last process in it. The superuser becomes `nobody` there;
- * bind mounts make the checkout and the cache visible, whatever the permissions of the folders above them. An ordinary user
- * stays the same user. Only the helper that mounts disks for the tests of full disks keeps its privileges
+ * Everything runs in a new mount namespace, which ends with the last process in it. The superuser becomes `nobody`
+ * there; bind mounts make the checkout and the cache visible, whatever the permissions of the folders above them. An
+ * ordinary user stays the same user. Only the helper that mounts disks for the tests of full disks keeps its privileges
  * (`mount-helper.ts`).
  */
 import { chmod, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
- * Mounts for tests that are not permitted to: a privileged helper listens at a socket and runs mount(8) and umount(8) on
- * folders below a given one, in the suite's mount namespace.
+ * Mounts for tests that are not permitted to: a privileged helper listens at a socket and runs mount(8) and umount(8)
+ * on folders below a given one, in the suite's mount namespace.
  */
 import { once } from "node:events";
 import { chmod, realpath } from "node:fs/promises";

@@ -1,6 +1,6 @@
 /**
- * A service and a browser for a test file, and pages that fail the test if they report an error: an exception, a message of
- * `console.error`, or something that their policy has blocked.
+ * A service and a browser for a test file, and pages that fail the test if they report an error: an exception, a
+ * message of `console.error`, or something that their policy has blocked.
  */
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,7 @@
 /**
- * A Chromium for the browser tests and `npm run bench:peers`: `SERVICE_CHROMIUM`, a program on `PATH`, or Debian's package,
- * which is fetched into the user's cache with its dependencies. The machine is not changed, and no privileges are needed.
+ * A Chromium for the browser tests and `npm run bench:peers`: `SERVICE_CHROMIUM`, a program on `PATH`, or Debian's
+ * package, which is fetched into the user's cache with its dependencies. The machine is not changed, and no privileges
+ * are needed.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,8 +20,8 @@ export interface RunningBrowser {
 const PROGRAM_NAMES = ["chromium", "chromium-browser", "google-chrome"] as const;
 
 /**
- * Runs the fetched Chromium in its own root, because it needs the libraries of its own Debian. The temporary folder is where
- * playwright puts the profile; file descriptors, by which it talks to the browser, are passed on.
+ * Runs the fetched Chromium in its own root, because it needs the libraries of its own Debian. The temporary folder is
+ * where playwright puts the profile; file descriptors, by which it talks to the browser, are passed on.
  */
 const LAUNCHER = `#!/bin/sh
 folder=$(dirname "$0")

@@ -1,4 +1,7 @@
-/** Rendering in the playground: the viewer, rendering while typing, and what happens without a service, in a real browser. */
+/**
+ * Rendering in the playground: the viewer, rendering while typing, and what happens without a service, in a real
+ * browser.
+ */
 import type { Page, Request } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { API_TOKEN } from "../support/tokens.ts";

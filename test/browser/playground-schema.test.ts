@@ -1,4 +1,7 @@
-/** Data and its schema in the playground: the same mistakes and messages as in the command line, before anything is sent. */
+/**
+ * Data and its schema in the playground: the same mistakes and messages as in the command line, before anything is
+ * sent.
+ */
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/data-mistakes.ts";

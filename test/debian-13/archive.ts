@@ -1,6 +1,6 @@
 /**
- * Downloads packages of Debian 13 with the machine's apt, without changing the machine: apt's state, cache and sources are in
- * our own folder, so this needs no privileges. apt checks every package against Debian's signature.
+ * Downloads packages of Debian 13 with the machine's apt, without changing the machine: apt's state, cache and sources
+ * are in our own folder, so this needs no privileges. apt checks every package against Debian's signature.
  */
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";

@@ -1,7 +1,7 @@
 /**
- * Programs for the tests that Debian has linked statically, so they run anywhere: a busybox for the tests of Alpine's shell, and the init
- * of the images. The machine's own, otherwise those of Debian 13, unpacked into the user's cache. This needs no privileges and does not
- * change the machine.
+ * Programs for the tests that Debian has linked statically, so they run anywhere: a busybox for the tests of Alpine's
+ * shell, and the init of the images. The machine's own, otherwise those of Debian 13, unpacked into the user's cache.
+ * This needs no privileges and does not change the machine.
  */
 import { cp } from "node:fs/promises";
 import { join } from "node:path";

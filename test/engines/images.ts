@@ -1,7 +1,7 @@
 /**
- * The images of the Dockerfile, built by podman in a storage of their own. Where an image of its FROM lines is not on this
- * machine and `--pull` does not allow to fetch it, a stand-in has its name: Debian made by mmdebstrap, the Node of the
- * tests with this machine's npm, and the Typst of the tests.
+ * The images of the Dockerfile, built by podman in a storage of their own. Where an image of its FROM lines is not on
+ * this machine and `--pull` does not allow to fetch it, a stand-in has its name: Debian made by mmdebstrap, the Node of
+ * the tests with this machine's npm, and the Typst of the tests.
  */
 import { copyFile, cp, mkdir, realpath, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,4 +1,7 @@
-/** The manifests on a Kubernetes with one node: each overlay as its page says, and under load what happens to pods in a cluster. */
+/**
+ * The manifests on a Kubernetes with one node: each overlay as its page says, and under load what happens to pods in a
+ * cluster.
+ */
 import { join } from "node:path";
 import { startCluster } from "./cluster/cluster.ts";
 import { DISTURBANCES, type Disturbance } from "./cluster/disturbances.ts";

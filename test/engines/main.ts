@@ -1,12 +1,14 @@
 /**
  * `npm run test:engines`: runs the files that operators run on the engines that they run them on.
  *
- * It builds the images of the Dockerfile, starts compose.yaml, boots the systemd units under two versions of systemd, puts nginx and
- * Caddy in front, lets Prometheus evaluate the alerts of two deployments, and deploys the manifests in a Kubernetes of one node. It needs the
- * superuser and writes nothing outside its own folder. A part whose programs are missing does not run, and the end says so.
+ * It builds the images of the Dockerfile, starts compose.yaml, boots the systemd units under two versions of systemd,
+ * puts nginx and Caddy in front, lets Prometheus evaluate the alerts of two deployments, and deploys the manifests in a
+ * Kubernetes of one node. It needs the superuser and writes nothing outside its own folder. A part whose programs are
+ * missing does not run, and the end says so.
  *
- * Options: `--install` first installs Debian's packages of the programs that are missing; `--build` builds Kubernetes, which
- * takes a quarter of an hour once; `--pull` fetches the base images instead of making stand-ins; `--only compose` runs one part.
+ * Options: `--install` first installs Debian's packages of the programs that are missing; `--build` builds Kubernetes,
+ * which takes a quarter of an hour once; `--pull` fetches the base images instead of making stand-ins; `--only compose`
+ * runs one part.
  */
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";

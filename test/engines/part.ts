@@ -112,7 +112,8 @@ export interface Load {
 /**
  * Starts clients in the network of a process, and waits for their first answer.
  *
- * @param connections `new`: one for each render. A server that ends closes a kept one, perhaps while a request is on its way.
+ * @param connections `new`: one for each render. A server that ends closes a kept one, perhaps while a request is on
+ *   its way.
  */
 export async function startLoad(
   pid: number,

@@ -48,8 +48,8 @@ export async function tryPodman({ podman }: Images, { say, atEnd }: Context): Pr
 }
 
 /**
- * What differs for process 1: a signal that it does not handle is dropped, so a service that is told to stop while it starts, or by a
- * signal that only a terminal sends, would be killed after its grace period.
+ * What differs for process 1: a signal that it does not handle is dropped, so a service that is told to stop while it
+ * starts, or by a signal that only a terminal sends, would be killed after its grace period.
  */
 async function tryProcess1(
   inPodman: (...options: string[]) => Promise<string>,
@@ -71,7 +71,8 @@ async function tryProcess1(
           (await inPodman("inspect", "--format", `{{.State.${field}}}`, id)).trim();
         await until(`the end of ${target}`, async () => (await state("Status")) === "exited");
         const exitCode = Number(await state("ExitCode"));
-        // 128 and the number of the signal: it came before the program could handle it, or the program leaves it to the kernel.
+        // 128 and the number of the signal: it came before the program could handle it, or the program leaves it to the
+        // kernel.
         const isClean = [0, 128 + (signal === "TERM" ? 15 : 2)].includes(exitCode);
         if (!isClean) throw new Error(`${target} ended with ${exitCode} on SIG${signal} ${when}`);
         say(

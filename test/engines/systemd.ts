@@ -1,4 +1,7 @@
-/** The units of deploy/systemd on the systemd of a Debian, with the steps of docs/deploy/one-host.md; and nginx in front of them. */
+/**
+ * The units of deploy/systemd on the systemd of a Debian, with the steps of docs/deploy/one-host.md; and nginx in front
+ * of them.
+ */
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
@@ -33,7 +36,9 @@ const INSTALLED = "/opt/document-rendering-service";
 const BACKENDS = ["document-rendering-backend@8788", "document-rendering-backend@8789"];
 const EDGES = ["document-rendering-edge@8786", "document-rendering-edge@8787"];
 
-/** nspawn must not filter system calls, and needs a hierarchy of cgroups of version 2, which the machine may not have. */
+/**
+ * nspawn must not filter system calls, and needs a hierarchy of cgroups of version 2, which the machine may not have.
+ */
 const BOOT = `
 umount --recursive /sys/fs/cgroup
 mount -t cgroup2 cgroup2 /sys/fs/cgroup

@@ -1,4 +1,6 @@
-/** The Noto sets from Debian, and what the service renders with them: Chinese, Japanese, Korean, other scripts, emoji. */
+/**
+ * The Noto sets from Debian, and what the service renders with them: Chinese, Japanese, Korean, other scripts, emoji.
+ */
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,6 @@
-/** The test of the fonts of `npm run fonts`: `npm run test:fonts`. Apart from `npm test`, because it downloads 79 MB. */
+/**
+ * The test of the fonts of `npm run fonts`: `npm run test:fonts`. Apart from `npm test`, because it downloads 79 MB.
+ */
 import { defineConfig } from "vitest/config";
 
 const TEST_TIMEOUT_MILLISECONDS = 600_000;

@@ -1,6 +1,6 @@
 /**
- * Invoices from seeds: lines, VAT categories, discounts, credit notes, long and strange names. Amounts are whole numbers of
- * the smallest unit, so each total is exact.
+ * Invoices from seeds: lines, VAT categories, discounts, credit notes, long and strange names. Amounts are whole
+ * numbers of the smallest unit, so each total is exact.
  */
 import type { ProfileName } from "../../clients/e-invoice/e-invoice.ts";
 import { Random } from "./random.ts";

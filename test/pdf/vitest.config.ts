@@ -1,4 +1,7 @@
-/** `npm run test:pdf`: e-invoices by the validators that receivers use. Apart from `npm test`, because it needs Java and Maven. */
+/**
+ * `npm run test:pdf`: e-invoices by the validators that receivers use. Apart from `npm test`, because it needs Java and
+ * Maven.
+ */
 import { defineConfig } from "vitest/config";
 
 const TEST_TIMEOUT_MILLISECONDS = 3_600_000;

@@ -1,4 +1,7 @@
-/** Sets of keys, compared with the slow validator, which compares each key with each other. Single keys: conformance-vectors.test.ts. */
+/**
+ * Sets of keys, compared with the slow validator, which compares each key with each other. Single keys:
+ * conformance-vectors.test.ts.
+ */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isValidKey, validateFileSet } from "../../rules/files-rules.ts";

@@ -1,6 +1,7 @@
 /**
  * `npm run fuzz -- [bodies]`: the request parser against the slow validator on any number of bodies, a million by
- * default: a third each generated, mutated and random. Not part of `npm test`; the property tests run the same on fewer.
+ * default: a third each generated, mutated and random. Not part of `npm test`; the property tests run the same on
+ * fewer.
  */
 import fc from "fast-check";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";

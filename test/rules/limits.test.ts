@@ -1,6 +1,6 @@
 /**
- * The limits on sizes and counts: their defaults, what is measured, what the problem says at one past the limit, and which problem is
- * that of a request with several.
+ * The limits on sizes and counts: their defaults, what is measured, what the problem says at one past the limit, and
+ * which problem is that of a request with several.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -347,7 +347,9 @@ const STAGES: readonly (readonly [
   ["an output rule", { output: { format: "png", archive: "zip", page: 1 } }, "invalid_request", "page_with_archive"],
 ];
 
-/** The words of docs/api.md#order-of-validation for each step after the grammar, and the stages above that belong to it. */
+/**
+ * The words of docs/api.md#order-of-validation for each step after the grammar, and the stages above that belong to it.
+ */
 const DOCUMENTED_STEPS: readonly (readonly [words: string, stages: readonly string[]])[] = [
   ["fields, all errors together", ["a plain field error"]],
   [

@@ -10,8 +10,8 @@ const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 type Case = readonly [type: ErrorType, request: unknown, ...errors: string[]];
 
 /**
- * A request for each type of error. A string is the text of a body. Which requests have which errors, and in which order, is compared with
- * the slow validator in render-request.property.test.ts.
+ * A request for each type of error. A string is the text of a body. Which requests have which errors, and in which
+ * order, is compared with the slow validator in render-request.property.test.ts.
  */
 const CASES: readonly Case[] = [
   ["missing", { source: "a", files: { b: {} } }, "files.b.encoding: missing", "files.b.content: missing"],

@@ -86,7 +86,8 @@ it("the lock file names no registry, and the checksum of every package that this
   const fetched = Object.entries<LockedPackage>(packages).filter(([path, { link }]) => path !== "" && !link);
   expect(fetched.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
   const unverified = fetched.filter(([, { integrity = "" }]) => !/^sha512-[\w+/]{86}==$/.test(integrity));
-  // Packages of other platforms, for developers: `node scripts/lock-checksums.ts` adds these where the registry has them.
+  // Packages of other platforms, for developers: `node scripts/lock-checksums.ts` adds these where the registry has
+  // them.
   const isForeign = ({ dev, optional, os = [], cpu = [], libc = ["glibc"] }: LockedPackage) =>
     dev &&
     optional &&

@@ -141,7 +141,10 @@ function binaryOf(outcome: { binary: string } | { reason: string }): string {
   return outcome.binary;
 }
 
-/** A release like the official ones, with this script as its binary. If possible, its files belong to another user, as theirs do. */
+/**
+ * A release like the official ones, with this script as its binary. If possible, its files belong to another user, as
+ * theirs do.
+ */
 async function makeArchive(script: string): Promise<Buffer> {
   const source = await mkdtemp(join(folder, "source-"));
   const binary = join(source, FOLDER, "typst");

@@ -1,6 +1,6 @@
 /**
- * deploy/alerts.yml, by Prometheus' own `promtool test rules`: when each alert fires, and when it must not. In every case all
- * other alerts must be silent.
+ * deploy/alerts.yml, by Prometheus' own `promtool test rules`: when each alert fires, and when it must not. In every
+ * case all other alerts must be silent.
  */
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";

@@ -215,7 +215,10 @@ describe("the backend stops", () => {
   });
 
   describe("while it renders", () => {
-    /** A backend with one running render and one that waits, which has been told to stop, and the bodies of their answers. */
+    /**
+     * A backend with one running render and one that waits, which has been told to stop, and the bodies of their
+     * answers.
+     */
     async function stoppingBackend(send: (backend: BackendProcess) => Promise<string>) {
       const typst = await makeFakeTypst(`${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; printf done`);
       const backend = await spawnReadyBackend({

@@ -1,4 +1,6 @@
-/** The edge on real sockets with backends that it finds by DNS: while they come and go, and while DNS is wrong or away. */
+/**
+ * The edge on real sockets with backends that it finds by DNS: while they come and go, and while DNS is wrong or away.
+ */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

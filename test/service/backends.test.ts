@@ -1,6 +1,6 @@
 /**
- * The edge on real sockets with backends that fail in every way: who gets a render, when it is tried again, and what the
- * client hears in the end.
+ * The edge on real sockets with backends that fail in every way: who gets a render, when it is tried again, and what
+ * the client hears in the end.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -43,7 +43,10 @@ const SHORT_PATIENCE = {
   SERVICE_BACKEND_TIMEOUT_SECONDS: "3",
 };
 
-/** The edges that the tests take, each of which is used once. One workerd runs all of them: its start costs more than theirs. */
+/**
+ * The edges that the tests take, each of which is used once. One workerd runs all of them: its start costs more than
+ * theirs.
+ */
 const EDGES: readonly (readonly [origins: number, edges: number, settings?: Settings])[] = [
   [1, 2],
   [2, 30],
@@ -421,7 +424,8 @@ it("no redirect is followed: neither a render nor the edge's token goes to its t
   const server = createServer((request, response) => {
     redirected++;
     request.resume();
-    // The only one that workerd would follow after a body that it cannot send again: as a GET, with the same header fields.
+    // The only one that workerd would follow after a body that it cannot send again: as a GET, with the same header
+    // fields.
     response.writeHead(303, { Location: `${targetUrl}${request.url}` }).end();
   });
   const redirecting = await listenOnLoopback(server);

@@ -1,4 +1,6 @@
-/** `/capabilities.json` over real parts: the edge with two backends that differ, and a package rendered by what it says. */
+/**
+ * `/capabilities.json` over real parts: the edge with two backends that differ, and a package rendered by what it says.
+ */
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { CAPABILITIES_PATH, type Capabilities } from "../../protocol/capabilities.ts";

@@ -1,6 +1,7 @@
 /**
- * Backends on Cloudflare Containers: the edge and the Durable Objects in workerd, with their real storage and real backends.
- * What the platform does, to start a program in a container and to tell of its end, is done by a program of the test.
+ * Backends on Cloudflare Containers: the edge and the Durable Objects in workerd, with their real storage and real
+ * backends. What the platform does, to start a program in a container and to tell of its end, is done by a program of
+ * the test.
  */
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,7 @@
 /**
- * The alerts and the dashboard under deploy/: every metric that they ask for is there, with the labels that they use, and
- * every query of the dashboard has a result on the metrics of the real service. docs/monitoring.md lists these metrics.
+ * The alerts and the dashboard under deploy/: every metric that they ask for is there, with the labels that they use,
+ * and every query of the dashboard has a result on the metrics of the real service. docs/monitoring.md lists these
+ * metrics.
  */
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";

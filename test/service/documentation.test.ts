@@ -1,6 +1,7 @@
 /**
- * The snippets and commands of README.md, docs/templates.md and docs/deploy: each Typst and JSON block is rendered by the real service,
- * each row of mistakes is sent, and each shell command is run, or found among those that are run elsewhere.
+ * The snippets and commands of README.md, docs/templates.md and docs/deploy: each Typst and JSON block is rendered by
+ * the real service, each row of mistakes is sent, and each shell command is run, or found among those that are run
+ * elsewhere.
  */
 import { cpSync } from "node:fs";
 import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
@@ -189,7 +190,9 @@ async function mistakesOfShell(commands: string): Promise<string> {
   return (await execa("bash", ["--norc", "-n"], { input: commands, env, reject: false })).stderr;
 }
 
-/** A folder where the commands find what they find in a checkout, and where `npm run example` runs the project's own. */
+/**
+ * A folder where the commands find what they find in a checkout, and where `npm run example` runs the project's own.
+ */
 async function makeCheckout(): Promise<string> {
   const folder = await makeTemporaryFolder("documentation-test-");
   await mkdir(join(folder, ".local"));

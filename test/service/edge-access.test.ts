@@ -1,4 +1,6 @@
-/** Who may use the edge, on real sockets: the rate limit per caller, pages of other origins, the token of the metrics. */
+/**
+ * Who may use the edge, on real sockets: the rate limit per caller, pages of other origins, the token of the metrics.
+ */
 import { beforeAll, describe, expect, it } from "vitest";
 import { startEdge } from "../../scripts/local-service.ts";
 import { InterfaceDescription } from "../support/interface-description.ts";

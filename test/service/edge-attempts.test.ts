@@ -1,6 +1,7 @@
 /**
- * What the edge finds out about backends that do not take a render, on real sockets and in bare workerd: nobody there, a connection
- * that breaks on the way, a backend that had the request and said nothing, one behind a slow link, and one that is full.
+ * What the edge finds out about backends that do not take a render, on real sockets and in bare workerd: nobody there,
+ * a connection that breaks on the way, a backend that had the request and said nothing, one behind a slow link, and one
+ * that is full.
  */
 import { createServer as createHttpServer, type ServerResponse } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
@@ -122,7 +123,10 @@ describe("a backend behind a link that takes longer for a body than the edge wai
   const UPLOAD_SECONDS = 4;
   const SETTINGS = { SERVICE_QUEUE_DEADLINE_SECONDS: "1", SERVICE_RENDER_TIMEOUT_SECONDS: "1" };
 
-  /** A backend, and a new edge that reaches it by two names: it probes one that it suspects, and could turn to the other. */
+  /**
+   * A backend, and a new edge that reaches it by two names: it probes one that it suspects, and could turn to the
+   * other.
+   */
   async function start(backendSettings: Readonly<Record<string, string>> = {}) {
     const settings = { ...backendEnvironment(), ...SETTINGS, ...backendSettings };
     const backend = await startBackend(settings, await takeFreePort());
@@ -151,7 +155,9 @@ describe("a backend behind a link that takes longer for a body than the edge wai
     return new Set(failures.map(({ labels }) => labels.failure));
   }
 
-  /** A busy machine may not render anything within the second that there is for it. That is no failure of an attempt. */
+  /**
+   * A busy machine may not render anything within the second that there is for it. That is no failure of an attempt.
+   */
   async function expectRender(edge: URL): Promise<void> {
     await expect.poll(async () => (await render(edge, bodyOf(30))).status).toBe(200);
   }

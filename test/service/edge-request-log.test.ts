@@ -1,5 +1,6 @@
 /**
- * The edge's log lines over real sockets: also for clients that disconnect, after which the code of the Worker no longer runs.
+ * The edge's log lines over real sockets: also for clients that disconnect, after which the code of the Worker no
+ * longer runs.
  */
 import { readdir, readFile } from "node:fs/promises";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";

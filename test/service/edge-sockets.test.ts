@@ -158,7 +158,10 @@ describe("uploads that do not go on", () => {
   });
 });
 
-/** The answer to a request that could be written whole. The edge waits half a second, in which a busy machine may not write. */
+/**
+ * The answer to a request that could be written whole. The edge waits half a second, in which a busy machine may not
+ * write.
+ */
 async function answerAfter(head: string, pieces: readonly (Uint8Array | string)[]) {
   for (let attempt = 0; attempt < 5; attempt++) {
     const client = await open(head);
@@ -191,9 +194,9 @@ describe("refused bodies", () => {
   const answeredOf = (clients: readonly { isAnswered: boolean }[]) => clients.filter(({ isAnswered }) => isAnswered);
 
   /**
-   * `count` clients that write, once all have been taken in: those that are not answered are being read. On a busy machine, a
-   * byte may come later than after the half second that the edge waits for it, or the last client after the five seconds for
-   * which it reads the first; then all begins again.
+   * `count` clients that write, once all have been taken in: those that are not answered are being read. On a busy
+   * machine, a byte may come later than after the half second that the edge waits for it, or the last client after the
+   * five seconds for which it reads the first; then all begins again.
    */
   async function dribblers(count: number, answered: number) {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

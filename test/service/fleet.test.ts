@@ -1,6 +1,6 @@
 /**
- * An edge and several real backends under load, while backends are killed, stopped and replaced: no render is lost, and none is
- * answered with the file of another.
+ * An edge and several real backends under load, while backends are killed, stopped and replaced: no render is lost, and
+ * none is answered with the file of another.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { takeFreePort } from "../../scripts/local-service.ts";

@@ -1,6 +1,7 @@
 /**
  * `npm run fuzz:interface`: requests made from the interface description by Schemathesis, against the whole service. An
- * answer with 500 or more, one that is not described, a refused schema that is taken or a wrong token that is let in fails.
+ * answer with 500 or more, one that is not described, a refused schema that is taken or a wrong token that is let in
+ * fails.
  *
  * Schemathesis is a Python program: it is installed into the user's cache on first use. Arguments are handed to it, for
  * example `-- --max-examples 1000 --seed 1`.

@@ -1,4 +1,6 @@
-/** The service as its own description (OpenAPI) has it: real requests, and answers that a client made from it can read. */
+/**
+ * The service as its own description (OpenAPI) has it: real requests, and answers that a client made from it can read.
+ */
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { PROBLEMS } from "../../rules/problem.ts";

@@ -1,4 +1,6 @@
-/** The manifests below deploy/kubernetes: as the schemas demand, and in agreement with the code. No cluster runs here. */
+/**
+ * The manifests below deploy/kubernetes: as the schemas demand, and in agreement with the code. No cluster runs here.
+ */
 import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

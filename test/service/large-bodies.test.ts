@@ -1,4 +1,7 @@
-/** The largest bodies, several at once, through the real edge: each is validated or rejected for lack of memory, and the isolate survives. */
+/**
+ * The largest bodies, several at once, through the real edge: each is validated or rejected for lack of memory, and the
+ * isolate survives.
+ */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startTestService, type TestService } from "../support/test-service.ts";
 
@@ -12,7 +15,9 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-/** A body of nearly 20 MiB that is rejected at its very end, so that it is validated to the end and nothing is rendered. */
+/**
+ * A body of nearly 20 MiB that is rejected at its very end, so that it is validated to the end and nothing is rendered.
+ */
 function largeBody(): string {
   const content = "QUJD".repeat(MEBIBYTE / 4);
   const files = Object.fromEntries(

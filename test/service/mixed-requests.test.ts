@@ -1,6 +1,6 @@
 /**
- * Three thousand requests of every kind over real sockets, many at once, through an edge with two backends of which one is replaced
- * on the way. Each answer is compared with what its request must get.
+ * Three thousand requests of every kind over real sockets, many at once, through an edge with two backends of which one
+ * is replaced on the way. Each answer is compared with what its request must get.
  */
 import { expect, it, onTestFinished } from "vitest";
 import { expectProblem } from "../support/problems.ts";

@@ -1,4 +1,6 @@
-/** The programs of docs/recipes.md, run as they stand: against the service, and against one that answers by a script. */
+/**
+ * The programs of docs/recipes.md, run as they stand: against the service, and against one that answers by a script.
+ */
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -33,7 +33,10 @@ const encode = (body: string) => new TextEncoder().encode(body);
 
 type Body = object | string | Uint8Array<ArrayBuffer>;
 
-/** One of each code, and what either platform could decode, quote or measure in its own way. What the rules say is tested with the rules. */
+/**
+ * One of each code, and what either platform could decode, quote or measure in its own way. What the rules say is
+ * tested with the rules.
+ */
 const REJECTED: readonly (readonly [what: string, code: ContractCode, body: Body])[] = [
   ["an empty body", "invalid_request", ""],
   ["a body that is not UTF-8", "invalid_request", bytes(...encode('{"source":"'), 0xff, ...encode('"}'))],

@@ -1,4 +1,7 @@
-/** The units in deploy/systemd: in agreement with the code, and as systemd reads them. `npm run test:engines` starts them. */
+/**
+ * The units in deploy/systemd: in agreement with the code, and as systemd reads them. `npm run test:engines` starts
+ * them.
+ */
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,6 +1,6 @@
 /**
- * OpenTelemetry traces of the backend, exported to a real HTTP server: what the spans say, to which trace they belong, and
- * that a collector that is down costs a render nothing.
+ * OpenTelemetry traces of the backend, exported to a real HTTP server: what the spans say, to which trace they belong,
+ * and that a collector that is down costs a render nothing.
  */
 import { randomUUID } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";

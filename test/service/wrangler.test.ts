@@ -1,6 +1,6 @@
 /**
- * The configuration of wrangler, as wrangler itself understands it: every environment, what it would build for the containers,
- * and the bindings that docs/deploy/cloudflare.md shows.
+ * The configuration of wrangler, as wrangler itself understands it: every environment, what it would build for the
+ * containers, and the bindings that docs/deploy/cloudflare.md shows.
  */
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

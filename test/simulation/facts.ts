@@ -1,6 +1,6 @@
 /**
- * What really happened in a simulation, as an observer of edges, backends and network would record it. The invariants are checked
- * against this, never against what the code under test assumes.
+ * What really happened in a simulation, as an observer of edges, backends and network would record it. The invariants
+ * are checked against this, never against what the code under test assumes.
  */
 import type { BackendLoad } from "../../protocol/backend-load.ts";
 import type { PlannedRequest } from "./schedule.ts";
@@ -10,7 +10,10 @@ export interface AttemptFacts {
   readonly edge: number;
   readonly backend: number;
   readonly beganAt: number;
-  /** What its edge had seen of the backend. A backend that is no longer listed is forgotten, and its answers tell nothing. */
+  /**
+   * What its edge had seen of the backend. A backend that is no longer listed is forgotten, and its answers tell
+   * nothing.
+   */
   readonly seen: Seen;
   /** How much of the time budget was left when it began, and how much of that the backend was told. */
   readonly remainingMilliseconds: number;
@@ -26,7 +29,10 @@ export interface AttemptFacts {
   isDiscarded: boolean;
 }
 
-/** "gone": the client left. "unanswered": the connection broke or was refused, or the edge gave up. "refused": the request is at fault. */
+/**
+ * "gone": the client left. "unanswered": the connection broke or was refused, or the edge gave up. "refused": the
+ * request is at fault.
+ */
 export type AttemptEnd = "answered" | "full" | "draining" | "refused" | "unusable" | "unanswered" | "gone";
 
 export interface AnswerFacts {
@@ -62,7 +68,9 @@ export interface RequestFacts {
   lateTimers: number;
   /** Which backends had been full a moment before it was answered, or had renders. */
   wereBusy: ReadonlySet<number>;
-  /** Whether a backend had a free slot when it began to wait at another one, and when it was told that there is none. */
+  /**
+   * Whether a backend had a free slot when it began to wait at another one, and when it was told that there is none.
+   */
   hasWaitedThoughFree: boolean;
   isRefusedThoughFree: boolean;
   /** Backends that it has brought down. */

@@ -1,6 +1,6 @@
 /**
- * `npm run simulate`: carries out schedules, one seed after another, until an invariant is broken. With `--scale` it measures what many
- * edges and backends do to callers, and with `--write` puts the figures into docs/deploy/scale.md.
+ * `npm run simulate`: carries out schedules, one seed after another, until an invariant is broken. With `--scale` it
+ * measures what many edges and backends do to callers, and with `--write` puts the figures into docs/deploy/scale.md.
  */
 import { parseArgs } from "node:util";
 import { reportScale } from "./scale-page.ts";

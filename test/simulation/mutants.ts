@@ -1,6 +1,7 @@
 /**
- * Broken variants of the code under test: mutants.diff. The simulation must find every one of them, which shows that the invariants can
- * be broken. As a worker thread, this file receives one mutant after the other and runs schedules with it in place.
+ * Broken variants of the code under test: mutants.diff. The simulation must find every one of them, which shows that
+ * the invariants can be broken. As a worker thread, this file receives one mutant after the other and runs schedules
+ * with it in place.
  */
 import { readFileSync } from "node:fs";
 import { registerHooks, stripTypeScriptTypes } from "node:module";
@@ -53,7 +54,8 @@ if (!isMainThread) {
 /**
  * The invariant that is broken by the first schedule that breaks one; undefined if none does. For one mutant at a time.
  *
- * Each mutant gets its own copy of the simulation's modules, under URLs of their own. A thread per mutant would read all files again.
+ * Each mutant gets its own copy of the simulation's modules, under URLs of their own. A thread per mutant would read
+ * all files again.
  */
 async function firstBroken(mutant: Mutant): Promise<string | undefined> {
   const suffix = `?mutant=${++mutantsRun}`;

@@ -1,6 +1,6 @@
 /**
- * What the parts of a simulation and the invariants see of each other. They import these types instead of each other's, so that
- * there are no import cycles.
+ * What the parts of a simulation and the invariants see of each other. They import these types instead of each other's,
+ * so that there are no import cycles.
  */
 import type { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { RenderQueue } from "../../backend/admission/render-queue.ts";

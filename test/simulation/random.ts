@@ -1,5 +1,6 @@
 /**
- * Random numbers from a seed: sfc32, a small generator of good quality. The same seed gives the same numbers on every machine.
+ * Random numbers from a seed: sfc32, a small generator of good quality. The same seed gives the same numbers on every
+ * machine.
  */
 
 /** Numbers dropped after seeding, until all of the state depends on the seed. */

@@ -1,4 +1,7 @@
-/** The figures of docs/deploy/scale.md: at each size the usual load, a higher one, a rolling restart, and one caller that floods. */
+/**
+ * The figures of docs/deploy/scale.md: at each size the usual load, a higher one, a rolling restart, and one caller
+ * that floods.
+ */
 import { readFile, writeFile } from "node:fs/promises";
 import { BACKEND_INTEGER_SETTINGS } from "../../backend/start/settings.ts";
 import { markdown, type Table } from "../../bench/report.ts";

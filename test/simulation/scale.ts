@@ -1,6 +1,6 @@
 /**
- * What bounds the service when it has many edges and backends: docs/deploy/scale.md. The same simulation under a steady load, of which
- * figures are counted instead of invariants checked.
+ * What bounds the service when it has many edges and backends: docs/deploy/scale.md. The same simulation under a steady
+ * load, of which figures are counted instead of invariants checked.
  */
 import { BACKEND_INTEGER_SETTINGS } from "../../backend/start/settings.ts";
 import { MAX_BODY_BYTES_IN_MEMORY } from "../../edge/body/body-memory.ts";
@@ -176,7 +176,10 @@ function isQuiet({ planned }: RequestFacts): boolean {
   return planned.caller !== LOUD_CALLER;
 }
 
-/** How much longer its answer took than its upload and its render, from when the edge had its body; null if it was not rendered. */
+/**
+ * How much longer its answer took than its upload and its render, from when the edge had its body; null if it was not
+ * rendered.
+ */
 function waitOf({ answers: [answer], forwardedAt, planned }: RequestFacts): number | null {
   if (answer?.isRendered !== true || forwardedAt === null) return null;
   return (answer.at - forwardedAt - planned.forwardMilliseconds - planned.renderMilliseconds) / 1000;

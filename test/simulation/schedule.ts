@@ -1,5 +1,6 @@
 /**
- * A schedule: settings, requests and faults, as plain data made from a seed. The rest of the simulation only carries it out.
+ * A schedule: settings, requests and faults, as plain data made from a seed. The rest of the simulation only carries it
+ * out.
  */
 import {
   BACKEND_TIMEOUT_SETTING,
@@ -101,8 +102,8 @@ const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 ** 2;
 export const LARGEST_BODY_BYTES = 8 * MEBIBYTE;
 /**
- * A host boots no faster than an edge notices that it is gone. If it did, it would answer the edge's probes while nobody
- * renders what it had before, and the edge would wait until the deadline.
+ * A host boots no faster than an edge notices that it is gone. If it did, it would answer the edge's probes while
+ * nobody renders what it had before, and the edge would wait until the deadline.
  */
 const MIN_BOOT_MILLISECONDS = 15_000;
 

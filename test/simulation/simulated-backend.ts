@@ -1,6 +1,6 @@
 /**
- * A backend: a host that runs one process after another. The code that admits renders is the real one; the rest does what
- * `backend/http/render-route.ts` and `backend/main.ts` do, without I/O.
+ * A backend: a host that runs one process after another. The code that admits renders is the real one; the rest does
+ * what `backend/http/render-route.ts` and `backend/main.ts` do, without I/O.
  */
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { SteadyClock } from "../../backend/admission/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * A clock that stands still until something is due, and then jumps there. So minutes pass in milliseconds, and in the same
- * order in every run.
+ * A clock that stands still until something is due, and then jumps there. So minutes pass in milliseconds, and in the
+ * same order in every run.
  */
 
 interface Due {
@@ -30,7 +30,8 @@ export class VirtualTime {
   /**
    * Lets everything happen that is planned, and what that plans.
    *
-   * @param observe called after each event, when all promises that it resolved have been handled; returns whether to go on.
+   * @param observe called after each event, when all promises that it resolved have been handled; returns whether to
+   *   go on.
    * @param maxEvents what is planned again and again for ever ends the run here.
    * @returns the number of events.
    */

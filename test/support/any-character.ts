@@ -1,4 +1,6 @@
-/** Any character, for texts: the same as the unit "binary" of fast-check, which fills a table of all of them, of 120 MB. */
+/**
+ * Any character, for texts: the same as the unit "binary" of fast-check, which fills a table of all of them, of 120 MB.
+ */
 import fc from "fast-check";
 
 const SURROGATES = { first: 0xd800, count: 0x800 } as const;

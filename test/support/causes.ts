@@ -13,7 +13,10 @@ export const BACKEND_CAPACITY_CAUSES = [
 
 export const BACKEND_CAUSES = [...BACKEND_CAPACITY_CAUSES, "no_tokens", "draining", "backend_failure"] as const;
 
-/** Those that a backend gives only where its machine has no room: see faults.test.ts and process-1.test.ts in test/backend/attacks. */
+/**
+ * Those that a backend gives only where its machine has no room: see faults.test.ts and process-1.test.ts in
+ * test/backend/attacks.
+ */
 export const MACHINE_CAUSES = ["disk_full", "process_limit"] as const satisfies readonly Cause<"service_unavailable">[];
 
 /** What is said of each. */

@@ -1,6 +1,6 @@
 /**
- * Stands in for a container engine: starts the real backend as a process for each instance of `test/edge/container-worker.ts`, with
- * the environment that the Worker gives to its container.
+ * Stands in for a container engine: starts the real backend as a process for each instance of
+ * `test/edge/container-worker.ts`, with the environment that the Worker gives to its container.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";

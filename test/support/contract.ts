@@ -1,6 +1,7 @@
 /**
- * The problems of docs/api.md#codes, written by hand and independently of the service's catalogue: a change of the catalogue
- * must fail against this table. The service chose the titles; they are here so that none is changed by accident.
+ * The problems of docs/api.md#codes, written by hand and independently of the service's catalogue: a change of the
+ * catalogue must fail against this table. The service chose the titles; they are here so that none is changed by
+ * accident.
  *
  * Also used inside workerd, so it imports nothing from Node.
  */

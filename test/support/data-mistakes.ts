@@ -1,6 +1,6 @@
 /**
- * Mistakes in data that a schema describes, one for each member: what a person has written, and what they are told. The command
- * line and the playground are tested by the same ones.
+ * Mistakes in data that a schema describes, one for each member: what a person has written, and what they are told. The
+ * command line and the playground are tested by the same ones.
  */
 
 export interface DataMistake {

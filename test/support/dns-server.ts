@@ -1,6 +1,6 @@
 /**
- * A name server on TCP that knows SRV records, and says what a test wants to hear. It writes messages by itself, as a second
- * formulation of what the edge reads.
+ * A name server on TCP that knows SRV records, and says what a test wants to hear. It writes messages by itself, as a
+ * second formulation of what the edge reads.
  */
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";

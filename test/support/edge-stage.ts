@@ -1,6 +1,6 @@
 /**
- * The edge with real sockets on both sides. The Worker runs in workerd without a proxy in front, because a proxy would hide
- * disconnects of clients. The backend is a stand-in.
+ * The edge with real sockets on both sides. The Worker runs in workerd without a proxy in front, because a proxy would
+ * hide disconnects of clients. The backend is a stand-in.
  */
 import { onTestFinished } from "vitest";
 import { startEdge } from "../../scripts/local-service.ts";
@@ -12,7 +12,10 @@ export interface EdgeStage {
   readonly backend: StandInBackend;
   /** Opens a connection to the edge and writes this. It is reset when the test has finished. */
   open(...writes: readonly (Uint8Array | string)[]): Promise<RawConnection>;
-  /** Waits until the edge has taken in what was sent before: it does one thing after another, and answers a later request. */
+  /**
+   * Waits until the edge has taken in what was sent before: it does one thing after another, and answers a later
+   * request.
+   */
   takenIn(): Promise<void>;
   stop(): Promise<void>;
 }

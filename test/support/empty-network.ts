@@ -1,4 +1,7 @@
-/** The empty network of a test's backend. It is looked for once with the same programs, because each search starts three of them. */
+/**
+ * The empty network of a test's backend. It is looked for once with the same programs, because each search starts three
+ * of them.
+ */
 import { findEmptyNetwork } from "../../backend/sandbox/empty-network.ts";
 import type { BackendSettings } from "../../backend/start/settings.ts";
 

@@ -27,8 +27,8 @@ export const waitFor = (name: string) =>
 const DIAGNOSTIC = "error: SECRET-DIAGNOSTIC at /secret/path.typ:1:1";
 
 /**
- * Writes a fake Typst that is removed when the test has finished. In the script, `$here` is its folder and `$target` the
- * path of its output, `-` for standard output.
+ * Writes a fake Typst that is removed when the test has finished. In the script, `$here` is its folder and `$target`
+ * the path of its output, `-` for standard output.
  */
 export async function makeFakeTypst(script: string): Promise<FakeTypst> {
   const folder = await makeTemporaryFolder("fake-typst-");

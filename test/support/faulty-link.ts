@@ -4,8 +4,8 @@ import { LOOPBACK } from "../../scripts/local-service.ts";
 import { listenOnLoopback } from "./loopback-server.ts";
 
 /**
- * What happens to bytes: they pass; nothing passes, not even the end of a connection; every connection is reset, new ones too;
- * connections are reset, and new ones are accepted, but nothing more happens on them.
+ * What happens to bytes: they pass; nothing passes, not even the end of a connection; every connection is reset, new
+ * ones too; connections are reset, and new ones are accepted, but nothing more happens on them.
  */
 export type LinkState = "passes" | "silent" | "resets" | "half-open";
 

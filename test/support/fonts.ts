@@ -1,6 +1,6 @@
 /**
- * Fonts for tests: Liberation Sans, which Typst does not bring itself, from a package that the tests use anyway, and fonts
- * and collections made of it table by table.
+ * Fonts for tests: Liberation Sans, which Typst does not bring itself, from a package that the tests use anyway, and
+ * fonts and collections made of it table by table.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -36,7 +36,9 @@ export function tablesOf(font: Buffer): FontTables {
   );
 }
 
-/** A font of these tables. They are not checked, so they may lie. Checksums are left out, because readers ignore them. */
+/**
+ * A font of these tables. They are not checked, so they may lie. Checksums are left out, because readers ignore them.
+ */
 export function fontOf(tables: FontTables): Buffer {
   return fontAt(tables, 0);
 }

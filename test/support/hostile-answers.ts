@@ -1,6 +1,6 @@
 /**
- * Answers to a render that no service gives: endless, empty, of wrong types, packed to explode. Every client makes the same of each:
- * an error of its documented type, without a retry, after a bounded number of bytes.
+ * Answers to a render that no service gives: endless, empty, of wrong types, packed to explode. Every client makes the
+ * same of each: an error of its documented type, without a retry, after a bounded number of bytes.
  */
 import { gzipSync } from "node:zlib";
 import { strToU8, zipSync } from "fflate";
@@ -11,7 +11,10 @@ import { answer, type Behaviour, endlessAnswer, PDF, PROBLEM } from "./scripted-
 /** A deployment with a low limit on outputs, so that answers over it need not be large. */
 export const LOW_LIMITS = { ...DEFAULT_LIMITS, max_output_bytes: 64 * 1024 };
 
-/** What a server may have sent before a client hangs up: the limit, and what the buffers of both ends of a connection take. */
+/**
+ * What a server may have sent before a client hangs up: the limit, and what the buffers of both ends of a connection
+ * take.
+ */
 export const MAX_SENT_BYTES = 16 * 1024 * 1024;
 
 const INSTANCE = "http://127.0.0.1/v1/render#id";

@@ -1,6 +1,6 @@
 /**
- * Validates answers against the served interface description: status, headers, content type and body. The validator of JSON
- * Schema 2020-12 is one that the service does not use.
+ * Validates answers against the served interface description: status, headers, content type and body. The validator of
+ * JSON Schema 2020-12 is one that the service does not use.
  */
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";

@@ -32,8 +32,8 @@ export function parseManifest(content: unknown): Manifest {
 }
 
 /**
- * The members that the schemas do not know, of a manifest or of a patch of one. A server of Kubernetes only warns of them, and
- * goes on without.
+ * The members that the schemas do not know, of a manifest or of a patch of one. A server of Kubernetes only warns of
+ * them, and goes on without.
  */
 export function unknownMembers(content: unknown): string[] {
   return validate(content).unread;
@@ -50,8 +50,8 @@ function validate(content: unknown): Validation {
   const type = `${manifest.apiVersion} ${manifest.kind}`;
   const Model = MODELS[type];
   if (Model === undefined) throw new Error(`no schema of ${type} is known`);
-  // The generated validators read the members that they know, so what has not been read is unknown. A model copies what its
-  // constructor gets, and that would read everything.
+  // The generated validators read the members that they know, so what has not been read is unknown. A model copies what
+  // its constructor gets, and that would read everything.
   const unread = new Set<string>();
   const model = Object.assign(new Model(), watchMembers(manifest, unread));
   let error: Error | null = null;

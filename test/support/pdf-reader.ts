@@ -1,5 +1,6 @@
 /**
- * The contents of a PDF as pdf.js reads them: pages, text, attached files, and the standards that its XMP metadata claims.
+ * The contents of a PDF as pdf.js reads them: pages, text, attached files, and the standards that its XMP metadata
+ * claims.
  */
 import { getDocument, VerbosityLevel } from "pdfjs-dist/legacy/build/pdf.mjs";
 import { readXmlElements } from "./xml-reader.ts";

@@ -18,8 +18,8 @@ export function isRunning(pid: number): boolean {
 }
 
 /**
- * The processes of a work directory: those whose command line or mounts name it. Inside bubblewrap the command line contains
- * no host paths, but the mounts still do.
+ * The processes of a work directory: those whose command line or mounts name it. Inside bubblewrap the command line
+ * contains no host paths, but the mounts still do.
  */
 export function processesOf(workDirectory: string): number[] {
   return processIds().filter((pid) => isProcessOf(workDirectory, pid));

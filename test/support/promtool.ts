@@ -1,6 +1,7 @@
 /**
- * Prometheus' own `promtool`, which tests alert rules and evaluates queries: `SERVICE_PROMTOOL`, the one on `PATH`, or that of
- * the distribution's package, which is fetched once into the user's cache (19 MB). Nothing is installed, and no rights are needed.
+ * Prometheus' own `promtool`, which tests alert rules and evaluates queries: `SERVICE_PROMTOOL`, the one on `PATH`, or
+ * that of the distribution's package, which is fetched once into the user's cache (19 MB). Nothing is installed, and no
+ * rights are needed.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

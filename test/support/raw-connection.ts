@@ -1,6 +1,6 @@
 /**
- * HTTP byte by byte on one connection, for requests that no HTTP client would send, and for clients that stop in the middle,
- * stay silent or read late.
+ * HTTP byte by byte on one connection, for requests that no HTTP client would send, and for clients that stop in the
+ * middle, stay silent or read late.
  */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";

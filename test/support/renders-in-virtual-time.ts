@@ -1,6 +1,6 @@
 /**
- * A render queue on a clock that stands still until a test lets time pass, with renders that end after a given time, or when the test
- * says so.
+ * A render queue on a clock that stands still until a test lets time pass, with renders that end after a given time, or
+ * when the test says so.
  */
 import { RenderQueue, type RenderQueueOptions } from "../../backend/admission/render-queue.ts";
 import { VirtualTime } from "../simulation/virtual-time.ts";

@@ -1,4 +1,6 @@
-/** A server that gives the answers of a script: what the real service does only under load, when it is broken, or never. */
+/**
+ * A server that gives the answers of a script: what the real service does only under load, when it is broken, or never.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { problem, problemDocument } from "../../rules/problem.ts";
 import { closeServer, listenOnLoopback } from "./loopback-server.ts";

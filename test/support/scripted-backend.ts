@@ -24,7 +24,10 @@ export class ScriptedBackend {
   /** The number of renders by which the edge probed it. */
   probes = 0;
   behaviour: Behaviour = (response) => this.answer(response);
-  /** The same, unless the test says otherwise. Whatever happens to renders, `/health` and `/ready` are answered with 200. */
+  /**
+   * The same, unless the test says otherwise. Whatever happens to renders, `/health` and `/ready` are answered with
+   * 200.
+   */
   probeBehaviour: Behaviour = (response, request) => this.behaviour(response, request);
   /** Called for each request that is no render, before its answer. */
   elsewhere: () => void = () => {};

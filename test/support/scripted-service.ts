@@ -1,5 +1,6 @@
 /**
- * A service that answers what a test tells it to: for answers that the real one gives only under load or when it is broken.
+ * A service that answers what a test tells it to: for answers that the real one gives only under load or when it is
+ * broken.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

@@ -17,7 +17,9 @@ export const SHELLS: readonly TestShell[] = ["dash", "bash", "busybox"].map((nam
   return { name, path, title: path === null ? `${name} (skipped: it is not installed)` : name };
 });
 
-/** @returns a path by which this shell is called `sh`. The dialect of bash and the applet of busybox depend on the name. */
+/**
+ * @returns a path by which this shell is called `sh`. The dialect of bash and the applet of busybox depend on the name.
+ */
 export async function linkAsSh({ name, path }: TestShell): Promise<string> {
   if (path === null) throw new Error(`${name} is not installed`);
   const link = join(await makeTemporaryFolder("shell-test-"), "sh");

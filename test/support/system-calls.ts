@@ -1,11 +1,15 @@
 /**
- * The system calls that the sandboxes allow, call by call and argument by argument, written down a second time: numbers from
- * the kernel's own tables, and for each call with a rule on its arguments what must work, what must not, and why not.
+ * The system calls that the sandboxes allow, call by call and argument by argument, written down a second time: numbers
+ * from the kernel's own tables, and for each call with a rule on its arguments what must work, what must not, and why
+ * not.
  *
  * `sandbox/seccomp.test.ts` runs the filters of all processors on them; `attacks/system-calls.test.ts` makes the calls.
  */
 
-/** Numbers of the calls that are allowed whatever their arguments are, of those with rules, and of some that are refused. */
+/**
+ * Numbers of the calls that are allowed whatever their arguments are, of those with rules, and of some that are
+ * refused.
+ */
 export const PROCESSORS = {
   x64: {
     architecture: 0xc000003e,
@@ -74,8 +78,8 @@ export type LimitedCall = keyof (typeof PROCESSORS)["x64"]["limited"];
 export type RefusedCall = keyof (typeof PROCESSORS)["x64"]["refused"] & keyof (typeof PROCESSORS)["arm64"]["refused"];
 
 /**
- * One call: what it does, then its arguments. Text is an expression of Perl, for what is known only where the call is made:
- * pointers, and the variables of `ATTEMPT_VARIABLES`.
+ * One call: what it does, then its arguments. Text is an expression of Perl, for what is known only where the call is
+ * made: pointers, and the variables of `ATTEMPT_VARIABLES`.
  */
 export type Attempt = readonly [what: string, ...callArguments: (number | string)[]];
 
@@ -96,7 +100,9 @@ export interface RefusedCallAttempt {
   readonly errno: number;
 }
 
-/** Perl that makes what the attempts use: buffers, a page of memory, paths. Takes `%number` and `$output`, a directory. */
+/**
+ * Perl that makes what the attempts use: buffers, a page of memory, paths. Takes `%number` and `$output`, a directory.
+ */
 export const ATTEMPT_VARIABLES = `
   our ($here, $new, $suid, $word, $buffer) = (".", "$output/new", "$output/suid", pack("L", 0), "\\0" x 256);
   our ($moment, $limit, $name) = (pack("QQ", 0, 1), pack("QQ", 0, 0), "name");
@@ -118,8 +124,8 @@ const NO_KEY = 0x5479_7374;
 const ENOENT = 2;
 
 /**
- * Calls that are refused whatever their arguments are, of those that reach other processes. (Not sethostname: without capabilities, the
- * kernel refuses it with the same error as the filter.)
+ * Calls that are refused whatever their arguments are, of those that reach other processes. (Not sethostname: without
+ * capabilities, the kernel refuses it with the same error as the filter.)
  */
 export const REFUSED_CALLS: readonly RefusedCallAttempt[] = [
   { call: "shmget", attempt: ["finds shared memory", NO_KEY, 4096, 0], errno: ENOENT },

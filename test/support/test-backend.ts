@@ -152,8 +152,8 @@ export async function startTemporaryBackend(...options: Parameters<typeof startT
 }
 
 /**
- * Backends that the tests of a file share, one for each settings that they ask for, closed after the last test. For tests that leave
- * nothing behind.
+ * Backends that the tests of a file share, one for each settings that they ask for, closed after the last test. For
+ * tests that leave nothing behind.
  */
 export function sharedBackends(
   common: Readonly<Record<string, string>>,

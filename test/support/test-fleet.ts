@@ -1,6 +1,6 @@
 /**
- * An edge in front of several real backends that a test or a benchmark disturbs, and clients that keep rendering through it and check
- * each answer.
+ * An edge in front of several real backends that a test or a benchmark disturbs, and clients that keep rendering
+ * through it and check each answer.
  */
 import { once } from "node:events";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
@@ -21,7 +21,10 @@ import { API_TOKEN, BACKEND_TOKEN } from "./tokens.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
-/** The ways in which one backend fails while it lasts: its process ends, or is stopped, or its network does what a link can do. */
+/**
+ * The ways in which one backend fails while it lasts: its process ends, or is stopped, or its network does what a link
+ * can do.
+ */
 export const FAULTS = ["killed", "stopped", "silent", "resets", "half-open"] as const satisfies readonly (
   | LinkState
   | "killed"
@@ -214,8 +217,9 @@ export interface LoadResult {
 const SOURCE = "#set page(width: data.width * 1pt, height: data.height * 1pt, margin: 0pt)\n#data.width";
 
 /**
- * After each render, its client pauses for this long and at least for as long as the render took, and for more such pauses while nobody
- * waits for renders. Otherwise starting backends would wait for the processor behind renders that show nothing more.
+ * After each render, its client pauses for this long and at least for as long as the render took, and for more such
+ * pauses while nobody waits for renders. Otherwise starting backends would wait for the processor behind renders that
+ * show nothing more.
  */
 const MIN_PAUSE_MILLISECONDS = 100;
 const MAX_PAUSES = 5;
@@ -268,7 +272,10 @@ export class Load {
     await this.during(this.#until(() => this.#milliseconds.length >= goal || this.#lost.length >= 100));
   }
 
-  /** Waits until each client has ended the render that it has begun, and another one. One that has done so waits for the others. */
+  /**
+   * Waits until each client has ended the render that it has begun, and another one. One that has done so waits for the
+   * others.
+   */
   async round(): Promise<void> {
     this.#roundGoals = this.#ended.map((ended) => ended + 2);
     await this.during(this.#until(() => this.#ended.every((_ended, client) => this.#hasEndedRound(client))));

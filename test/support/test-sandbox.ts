@@ -47,8 +47,8 @@ export async function openTestSandbox(
 }
 
 /**
- * What the name of a test that needs Landlock ends with: why it is skipped on this machine, or nothing if it is not. `npm run test:attacks`
- * fetches what it needs.
+ * What the name of a test that needs Landlock ends with: why it is skipped on this machine, or nothing if it is not.
+ * `npm run test:attacks` fetches what it needs.
  */
 export const landlockNote =
   inject("setprivPath") === null
@@ -63,7 +63,8 @@ export const SANDBOXES: readonly SandboxCase[] = [["bubblewrap"], ["landlock"]];
 export const MODES: readonly SandboxCase[] = [...SANDBOXES, ["none"]];
 
 /**
- * Like `it.each` or `describe.each`, but where Landlock cannot be tested, its cases are skipped, and their names say why.
+ * Like `it.each` or `describe.each`, but where Landlock cannot be tested, its cases are skipped, and their names say
+ * why.
  *
  * @param define `it` or `describe`.
  */

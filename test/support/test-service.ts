@@ -36,7 +36,10 @@ export function backendEnvironment(): Record<string, string> {
   };
 }
 
-/** With these, files at the same time do not notice each other: none is refused, and none waits long for the renders of another. */
+/**
+ * With these, files at the same time do not notice each other: none is refused, and none waits long for the renders of
+ * another.
+ */
 const ROOM_FOR_ALL = {
   SERVICE_MAX_CONCURRENT_RENDERS: "6",
   SERVICE_MAX_QUEUED_RENDERS: "10000",
@@ -44,8 +47,8 @@ const ROOM_FOR_ALL = {
 };
 
 /**
- * The service that all files with the same settings share, for tests that only render. What counts requests, reads logs, fills slots
- * or disturbs a part starts its own.
+ * The service that all files with the same settings share, for tests that only render. What counts requests, reads
+ * logs, fills slots or disturbs a part starts its own.
  */
 export async function sharedService(settings: Readonly<Record<string, string>> = {}): Promise<SharedService> {
   const body = JSON.stringify(planOf({ settings: { ...ROOM_FOR_ALL, ...settings } }));

@@ -1,6 +1,6 @@
 /**
- * The cases of a template, beside its source: `cases/invoice.json` is data, and `cases/invoice.expected/1.png` is the first page
- * expected from it. `options.json` beside the pages says how they were made, if not with the defaults.
+ * The cases of a template, beside its source: `cases/invoice.json` is data, and `cases/invoice.expected/1.png` is the
+ * first page expected from it. `options.json` beside the pages says how they were made, if not with the defaults.
  */
 import { lstat, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,9 +1,9 @@
 /**
  * Compares the pages of a document with the expected ones, pixel by pixel.
  *
- * The same Typst gives the same pixels on the same kind of processor. On another kind, the last bit of a coordinate may differ,
- * which changes the shade of an edge by less than `COLOUR_THRESHOLD`. Any larger change counts, even in a single pixel: on small
- * pages, a changed digit is only a dozen pixels.
+ * The same Typst gives the same pixels on the same kind of processor. On another kind, the last bit of a coordinate may
+ * differ, which changes the shade of an edge by less than `COLOUR_THRESHOLD`. Any larger change counts, even in a
+ * single pixel: on small pages, a changed digit is only a dozen pixels.
  */
 import pixelmatch from "pixelmatch";
 import { PNG } from "pngjs";
@@ -59,7 +59,10 @@ function comparePage(page: number, before: Buffer | null, after: Buffer | null):
   return differs(`Page ${page} differs in ${pixels} pixels, ${shown} % of it.`, PNG.sync.write(picture));
 }
 
-/** The size in the header of a PNG; null if there is none, or if the PNG is interlaced, which the reader unpacks to any size. */
+/**
+ * The size in the header of a PNG; null if there is none, or if the PNG is interlaced, which the reader unpacks to any
+ * size.
+ */
 function sizeOf(bytes: Buffer) {
   const isPng =
     bytes.length > 28 &&

@@ -1,5 +1,6 @@
 /**
- * Reports a run of the cases, as a page for people and as JUnit XML for programs. The page is a single file with its pictures.
+ * Reports a run of the cases, as a page for people and as JUnit XML for programs. The page is a single file with its
+ * pictures.
  */
 import type { PageDifference } from "./compare-pages.ts";
 

@@ -1,5 +1,6 @@
 /**
- * `check --each`: compiles the template with each row of data on this machine, and shows Typst's diagnostics of those that fail.
+ * `check --each`: compiles the template with each row of data on this machine, and shows Typst's diagnostics of those
+ * that fail.
  */
 import { dataOf, type EachDocument, readDocuments } from "../each/documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";

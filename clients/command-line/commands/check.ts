@@ -1,6 +1,6 @@
 /**
- * `check`: compiles a project on this machine under the service's conditions and shows what Typst says. The service never
- * passes that on, because it must not reveal anything of a template to those who see only its answers.
+ * `check`: compiles a project on this machine under the service's conditions and shows what Typst says. The service
+ * never passes that on, because it must not reveal anything of a template to those who see only its answers.
  */
 import { createHash } from "node:crypto";
 import { basename, extname, join, resolve } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * `completion`: a script that completes commands, options and their values in a shell. The script asks this program, so it
- * stays valid when options change.
+ * `completion`: a script that completes commands, options and their values in a shell. The script asks this program, so
+ * it stays valid when options change.
  */
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";

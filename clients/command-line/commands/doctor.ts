@@ -1,5 +1,6 @@
 /**
- * `doctor`: examines a deployment from outside, and says for each failure the likely cause and what to do (docs/doctor.md).
+ * `doctor`: examines a deployment from outside, and says for each failure the likely cause and what to do
+ * (docs/doctor.md).
  */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { ExaminationTarget, NamedUrl } from "../doctor/examination.ts";

@@ -1,6 +1,6 @@
 /**
- * `test`: compiles or renders each case of a template and compares its pages with the expected ones. It shows what a change
- * of the template, another Typst, another font or another release of the service does to the documents.
+ * `test`: compiles or renders each case of a template and compares its pages with the expected ones. It shows what a
+ * change of the template, another Typst, another font or another release of the service does to the documents.
  */
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";

@@ -1,5 +1,6 @@
 /**
- * The bounds that all steps of one examination share: the number of requests, and the time for each and for all of them.
+ * The bounds that all steps of one examination share: the number of requests, and the time for each and for all of
+ * them.
  */
 
 /** The result of a step, or the code of its error: `ETIMEDOUT` if time ran out. */

@@ -9,7 +9,10 @@ import type { Server } from "./server.ts";
 /** Figures by names that carry their units. */
 export type Measured = Readonly<Record<string, number>>;
 
-/** What a check has found. If it is an exchange, that one did not end as it should, and the runner derives the fault from it. */
+/**
+ * What a check has found. If it is an exchange, that one did not end as it should, and the runner derives the fault
+ * from it.
+ */
 export type Finding<FaultId extends string = string> =
   | {
       readonly kind: "seen" | "skipped";

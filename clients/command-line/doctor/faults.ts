@@ -1,8 +1,8 @@
 /**
  * The type of a fault, and the texts that several checks share.
  *
- * Cause and advice are constants, so that docs/doctor.md lists all of them and programs can branch on ids. What was seen is
- * the only text that depends on the deployment.
+ * Cause and advice are constants, so that docs/doctor.md lists all of them and programs can branch on ids. What was
+ * seen is the only text that depends on the deployment.
  */
 export interface Fault {
   /** Only a `failure` makes the command fail. */
@@ -25,8 +25,8 @@ const faultOf =
 export const failure = faultOf("failure");
 export const warning = faultOf("warning");
 
-// What an operator does in each kind of deployment: wrangler, compose, systemd, Kubernetes. From outside, the kind cannot be
-// seen, so the advice names all of them.
+// What an operator does in each kind of deployment: wrangler, compose, systemd, Kubernetes. From outside, the kind
+// cannot be seen, so the advice names all of them.
 export const EDGE_LOG =
   "wrangler tail, docker compose logs edge-1 edge-2, journalctl -u 'document-rendering-edge@*', kubectl logs";
 export const BACKEND_LOG = "docker compose logs, journalctl -u 'document-rendering-backend@*', kubectl logs";

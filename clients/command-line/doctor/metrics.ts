@@ -1,6 +1,6 @@
 /**
- * What the edge's `/metrics` says about its origins, if the doctor may read it. It is read after the renders, so that it counts
- * them.
+ * What the edge's `/metrics` says about its origins, if the doctor may read it. It is read after the renders, so that
+ * it counts them.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { TYPST_VERSION } from "../../../typst/typst-release.mjs";

@@ -12,7 +12,10 @@ import { failure, warning } from "./faults.ts";
 
 /** At most this many addresses of a name are tried. */
 const MAX_ADDRESSES = 4;
-/** A certificate that expires sooner should have been renewed. Short-lived ones are renewed in the last third of their life. */
+/**
+ * A certificate that expires sooner should have been renewed. Short-lived ones are renewed in the last third of their
+ * life.
+ */
 const RENEWAL_DAYS = 14;
 const DAY_MILLISECONDS = 24 * 60 * 60 * 1000;
 /** `Date` is in whole seconds, and the answer takes some time to arrive. */
@@ -78,7 +81,8 @@ export const REACHABILITY = group("Reachability", null, [
         return found(first?.code === "ETIMEDOUT" ? "silent" : "unreachable", seen);
       }
       const measured = { connectMilliseconds: fastest };
-      // A service on this machine may listen on one address only, and a machine without IPv6 is no fault of the deployment.
+      // A service on this machine may listen on one address only, and a machine without IPv6 is no fault of the
+      // deployment.
       const isOwn = failures.every(({ code }) => code === "ENETUNREACH" || code === "EADDRNOTAVAIL");
       const isExpected = isOwn || LOOPBACK_HOSTS.has(url.hostname);
       return isExpected ? ok(`port ${port} in ${fastest} ms`, measured) : found("some-addresses", seen, measured);

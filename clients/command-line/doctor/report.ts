@@ -16,7 +16,8 @@ const MARKS = {
 } as const satisfies Record<CheckResult["status"], object>;
 
 /**
- * Writes results to standard output as they come: a heading for each group or origin, and one line or three for each check.
+ * Writes results to standard output as they come: a heading for each group or origin, and one line or three for each
+ * check.
  *
  * @param isQuiet leaves out checks that passed or were skipped
  */

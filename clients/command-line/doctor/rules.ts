@@ -1,5 +1,6 @@
 /**
- * What the deployment publishes: limits, versions of the rules, conformance vectors, static documents and what is installed.
+ * What the deployment publishes: limits, versions of the rules, conformance vectors, static documents and what is
+ * installed.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as v from "valibot";
@@ -159,7 +160,10 @@ export async function rejectsAsPublished(server: Server, { constraints }: Examin
   return ok(`${requests.length} of ${requests.length} as published`);
 }
 
-/** A sample of the published rejections as requests, spread evenly over the list. They are rejected before they take a slot. */
+/**
+ * A sample of the published rejections as requests, spread evenly over the list. They are rejected before they take a
+ * slot.
+ */
 function rejectedRequests(constraints: PublishedConstraints) {
   const requests = vectorRequests(constraints).flatMap(({ request, vector: { code, rule = null } }) => {
     // Some limits are checked before the rules, so vectors that exceed a limit of this deployment are left out.

@@ -86,7 +86,10 @@ export async function examine(
   return { checks: results, requests: allowance.requests, seconds: (performance.now() - startedAt) / 1000 };
 }
 
-/** Whether a check of the edge or of this origin passed, so that those that need it can run. One of its own warnings counts as passed. */
+/**
+ * Whether a check of the edge or of this origin passed, so that those that need it can run. One of its own warnings
+ * counts as passed.
+ */
 function isPassed(id: string, origin: string | null, results: readonly CheckResult[]): boolean {
   const result = results.find((earlier) => earlier.id === id && (earlier.origin ?? origin) === origin);
   if (result === undefined) return false;

@@ -1,6 +1,6 @@
 /**
- * A server that the doctor asks: the edge, or a backend directly. It sends one request at a time, each within a time limit, and
- * reads at most a bounded part of each answer.
+ * A server that the doctor asks: the edge, or a backend directly. It sends one request at a time, each within a time
+ * limit, and reads at most a bounded part of each answer.
  *
  * Not `fetch`: the doctor must send a head without its body, see every header field, and tell a refused port from a bad
  * certificate. Redirects are never followed, because the token would go along.
@@ -80,7 +80,8 @@ export class Server {
       const exchange = attempt.value;
       // The next attempt is made on a new connection.
       if (exchange === "stale") continue;
-      // A 413 without a problem is a gateway's own, because of its limit: its header fields say nothing about the service.
+      // A 413 without a problem is a gateway's own, because of its limit: its header fields say nothing about the
+      // service.
       if (exchange.kind === "answer" && (exchange.status !== 413 || exchange.problem !== null)) {
         const { body, ...seen } = exchange;
         this.answers.push(seen);

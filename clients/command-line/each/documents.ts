@@ -1,8 +1,8 @@
 /**
  * The documents of a `render --each`: a row of data for each, and a file name from it.
  *
- * All rows are validated before the first is sent. A name is made from data that may come from anywhere, so a value fills
- * exactly one part of a path: it can lead to no other folder, and no two rows write one file.
+ * All rows are validated before the first is sent. A name is made from data that may come from anywhere, so a value
+ * fills exactly one part of a path: it can lead to no other folder, and no two rows write one file.
  */
 import { resolve } from "node:path";
 import { similarName } from "../../data-schema/similar-name.ts";
@@ -35,7 +35,8 @@ const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
  * Reads the rows of a file, or of standard input for `-`.
  *
  * @param folder of the project
- * @param template such as `letters/{name}.pdf`; `{address.city}` goes deeper, `{#}` is the number of the row, `{#:03}` with zeros.
+ * @param template such as `letters/{name}.pdf`; `{address.city}` goes deeper, `{#}` is the number of the row,
+ *   `{#:03}` with zeros.
  * @param line the number of the only row to read; undefined for all
  * @throws CommandError that names every row which has no safe file name of its own.
  */

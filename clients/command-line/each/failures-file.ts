@@ -1,5 +1,6 @@
 /**
- * Writes the data of the documents that could not be made, as JSON Lines beside the file of `--each`, for another `--each`.
+ * Writes the data of the documents that could not be made, as JSON Lines beside the file of `--each`, for another
+ * `--each`.
  */
 import { lstat, readFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
@@ -15,7 +16,8 @@ const MAX_NAMES = 100;
  * Writes the file.
  *
  * @param each the file of `--each`, or `-`
- * @param keepsNumbers whether each failure has to be on the line of its number, below empty lines, because `{#}` is in file names
+ * @param keepsNumbers whether each failure has to be on the line of its number, below empty lines, because `{#}` is
+ *   in file names
  * @returns the file's name; null if every name is taken by a file that this command did not write
  */
 export async function writeFailures(

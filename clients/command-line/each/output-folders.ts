@@ -1,6 +1,6 @@
 /**
- * Where the documents of `--each` go. The project may come from anybody, and the rows decide names of folders, so a link among these
- * could lead documents anywhere: the caller's own file names end where the first placeholder begins.
+ * Where the documents of `--each` go. The project may come from anybody, and the rows decide names of folders, so a
+ * link among these could lead documents anywhere: the caller's own file names end where the first placeholder begins.
  */
 import { realpath } from "node:fs/promises";
 import { dirname, resolve, sep } from "node:path";
@@ -9,7 +9,8 @@ import { printableLine } from "../terminal.ts";
 
 /**
  * @param root the folder of the project
- * @throws CommandError when a link leads the documents out of the project's folder, or out of the folder that the caller named
+ * @throws CommandError when a link leads the documents out of the project's folder, or out of the folder that the
+ *   caller named
  */
 export async function requireOwnFolders(template: string, paths: readonly string[], root: string): Promise<void> {
   const named = resolve(dirname(`${template.split("{", 1)[0]}x`));

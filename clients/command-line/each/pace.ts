@@ -1,6 +1,6 @@
 /**
- * Limits the requests that are under way at once to what the service accepts. Each 429 halves the limit and makes all requests
- * wait for its `Retry-After`; each round of successes adds one, as in TCP.
+ * Limits the requests that are under way at once to what the service accepts. Each 429 halves the limit and makes all
+ * requests wait for its `Retry-After`; each round of successes adds one, as in TCP.
  */
 import PQueue from "p-queue";
 

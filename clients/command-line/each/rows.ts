@@ -1,6 +1,6 @@
 /**
- * Reads the rows of `--each`: the data of each document as JSON text, from JSON Lines, a JSON array or CSV. JSON stays exactly as
- * written, so that numbers keep their digits; the values of CSV are strings.
+ * Reads the rows of `--each`: the data of each document as JSON text, from JSON Lines, a JSON array or CSV. JSON stays
+ * exactly as written, so that numbers keep their digits; the values of CSV are strings.
  */
 import { extname } from "node:path";
 import { CsvError, parse } from "csv-parse/sync";
@@ -9,7 +9,10 @@ import { utf8Text } from "../project/byte-order-mark.ts";
 import { arrayItems } from "../project/json-text.ts";
 
 export interface Row {
-  /** The number for `{#}` and `--line`, from one: the line of JSON Lines, the item of an array, the row of CSV below its header. */
+  /**
+   * The number for `{#}` and `--line`, from one: the line of JSON Lines, the item of an array, the row of CSV below its
+   * header.
+   */
   readonly number: number;
   /** Where the row begins in the file, counted from one. */
   readonly line: number;

@@ -1,5 +1,6 @@
 /**
- * Renders the documents of `render --each`: as many at once as the service accepts, each written only when it is complete.
+ * Renders the documents of `render --each`: as many at once as the service accepts, each written only when it is
+ * complete.
  *
  * A document that exists is complete (output-file.ts), so a run that was interrupted continues where it stopped.
  */

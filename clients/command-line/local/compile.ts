@@ -1,7 +1,7 @@
 /**
  * Compiles a project on this machine as the service would: the same program text, command line, fonts, layout and empty
- * environment, all by the backend's own code. Only the sandbox and its limits on memory and processor time are missing, so
- * compile only templates that you would open.
+ * environment, all by the backend's own code. Only the sandbox and its limits on memory and processor time are missing,
+ * so compile only templates that you would open.
  */
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

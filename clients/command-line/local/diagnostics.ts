@@ -1,6 +1,6 @@
 /**
- * Rewrites Typst's diagnostics for the author of a template. Typst counts the lines of the program text, which starts with the
- * prelude, and names files in a temporary folder; authors need the lines of their source and their own paths.
+ * Rewrites Typst's diagnostics for the author of a template. Typst counts the lines of the program text, which starts
+ * with the prelude, and names files in a temporary folder; authors need the lines of their source and their own paths.
  */
 import { styleText } from "node:util";
 import { sourceLines } from "../../../typst/program-text.ts";

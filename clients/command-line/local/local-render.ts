@@ -1,5 +1,6 @@
 /**
- * Does on this machine what the service would do with a request: checks it by the rules, then runs Typst. Nothing is sent.
+ * Does on this machine what the service would do with a request: checks it by the rules, then runs Typst. Nothing is
+ * sent.
  */
 
 import { constraintsDocument } from "../../../rules/constraints.ts";

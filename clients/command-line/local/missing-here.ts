@@ -1,7 +1,7 @@
 /**
- * Finds the fonts, characters and packages that a project needs and this machine lacks, and whether the service has them, which it does
- * not say of characters. `check`
- * compiles with what this machine has, so a document may fail only here, or look different.
+ * Finds the fonts, characters and packages that a project needs and this machine lacks, and whether the service has
+ * them, which it does not say of characters. `check` compiles with what this machine has, so a document may fail only
+ * here, or look different.
  */
 import { isUtf8 } from "node:buffer";
 import { existsSync } from "node:fs";
@@ -24,7 +24,10 @@ const UNDISPLAYABLE = /the text `"(.*)"` could not be displayed with font/u;
 const UNKNOWN_FAMILY = /^unknown font family: (.*)$/;
 /** Of a longer message, the beginning says enough. */
 const MAX_MESSAGE_LENGTH = 10_000;
-/** What can put characters beyond ASCII on a page: the characters, their names, other languages, packages. Every font has ASCII. */
+/**
+ * What can put characters beyond ASCII on a page: the characters, their names, other languages, packages. Every font
+ * has ASCII.
+ */
 const BEYOND_ASCII = /[^\0-\x7f]|\\u|\b(?:emoji|sym|lang)\b|from-unicode|"@/;
 
 interface MissingCharacter {

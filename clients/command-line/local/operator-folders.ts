@@ -13,8 +13,8 @@ export interface OperatorFlags {
 }
 
 /**
- * The folders that the options name, else those of `SERVICE_FONT_PATHS` and `SERVICE_PACKAGE_PATH`, else those of a checkout, which
- * `npm start` uses by default.
+ * The folders that the options name, else those of `SERVICE_FONT_PATHS` and `SERVICE_PACKAGE_PATH`, else those of a
+ * checkout, which `npm start` uses by default.
  *
  * @throws CommandError for a folder that does not exist
  */
@@ -33,13 +33,19 @@ export function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
   };
 }
 
-/** Typst takes a folder that is missing for an empty one: the pages would be set in other fonts, and nobody would be told. */
+/**
+ * Typst takes a folder that is missing for an empty one: the pages would be set in other fonts, and nobody would be
+ * told.
+ */
 function refuseIfMissing(origin: string, folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
   throw new CommandError(printableLine(`${origin}: ${folder} is not a folder.`));
 }
 
-/** A folder of the checkout that contains the working directory or this program; null if neither is in a checkout that has it. */
+/**
+ * A folder of the checkout that contains the working directory or this program; null if neither is in a checkout that
+ * has it.
+ */
 function folderOfCheckout(name: string, lockName: string): string | null {
   for (const start of [process.cwd(), dirname(fileURLToPath(import.meta.url))]) {
     for (let folder = start; ; folder = dirname(folder)) {

@@ -1,6 +1,6 @@
 /**
- * Finds Typst on this machine, in exactly the version that the service runs: other versions report other mistakes. Only what
- * compares pages takes another one.
+ * Finds Typst on this machine, in exactly the version that the service runs: other versions report other mistakes. Only
+ * what compares pages takes another one.
  */
 import { resolve } from "node:path";
 import { locateTypst } from "../../../typst/typst-location.mjs";

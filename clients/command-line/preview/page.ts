@@ -1,6 +1,7 @@
 /**
- * The page of `check --watch --serve`: the pages of the document and the mistakes in it, reloaded at each event of the server.
- * Its policy allows no inline script or style, and what the server sends is only used as text or as the source of an image.
+ * The page of `check --watch --serve`: the pages of the document and the mistakes in it, reloaded at each event of the
+ * server. Its policy allows no inline script or style, and what the server sends is only used as text or as the source
+ * of an image.
  */
 export const PAGE_HTML = `<!doctype html>
 <html lang="en">

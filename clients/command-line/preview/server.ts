@@ -1,7 +1,7 @@
 /**
- * Serves the page of `check --watch --serve` to browsers on this machine and to nothing else. It listens on the loopback
- * address, and its paths begin with a token that cannot be guessed. It answers only requests for its own host name, so that
- * no web page can reach it through another name that resolves to this machine.
+ * Serves the page of `check --watch --serve` to browsers on this machine and to nothing else. It listens on the
+ * loopback address, and its paths begin with a token that cannot be guessed. It answers only requests for its own host
+ * name, so that no web page can reach it through another name that resolves to this machine.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

@@ -1,6 +1,6 @@
 /**
- * Reads the text of a file, without the byte order mark that some editors put before it. For UTF-8 the mark means nothing, but the
- * mark of UTF-16 tells why a file cannot be read.
+ * Reads the text of a file, without the byte order mark that some editors put before it. For UTF-8 the mark means
+ * nothing, but the mark of UTF-16 tells why a file cannot be read.
  */
 import { isUtf8 } from "node:buffer";
 import { CommandError } from "../exit-codes.ts";

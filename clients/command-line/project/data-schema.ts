@@ -14,7 +14,10 @@ import { type Project, shownPath } from "./project.ts";
 import type { DataText } from "./request.ts";
 import { OUT_OF_TIME, withinSeconds } from "./time-limit.ts";
 
-/** Far longer than any reasonable data takes: a regular expression or reference that takes longer would probably never end. */
+/**
+ * Far longer than any reasonable data takes: a regular expression or reference that takes longer would probably never
+ * end.
+ */
 const MAX_JUDGE_SECONDS = 10;
 /** In addition, for each row of `--each`; an ordinary one takes far less than a millisecond. */
 const MAX_SECONDS_PER_ROW = 0.01;

@@ -1,6 +1,6 @@
 /**
- * The files of a folder that are sent: those that the ignore files do not exclude, except files that `render` and `check` wrote
- * there, so that requests do not grow by earlier documents.
+ * The files of a folder that are sent: those that the ignore files do not exclude, except files that `render` and
+ * `check` wrote there, so that requests do not grow by earlier documents.
  */
 import fs, { type Dirent } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
@@ -133,8 +133,8 @@ function inside(root: string, pattern: string): string {
 }
 
 /**
- * The files in a root that globs and folders match, without those that the ignore files name. Links to files count if these are in the
- * root, or if a glob is their name: then `readNamed` says what is wrong with them.
+ * The files in a root that globs and folders match, without those that the ignore files name. Links to files count if
+ * these are in the root, or if a glob is their name: then `readNamed` says what is wrong with them.
  *
  * @throws CommandError when a folder that is sent with all of its files cannot be read
  */

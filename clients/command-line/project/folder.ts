@@ -1,6 +1,7 @@
 /**
- * Finds the folder of a project and reads files. Links may lead anywhere, and a project may come from anybody, so a file whose path
- * is in the folder is read only if the file itself is there, too. If the caller names a file elsewhere, that is the caller's choice.
+ * Finds the folder of a project and reads files. Links may lead anywhere, and a project may come from anybody, so a
+ * file whose path is in the folder is read only if the file itself is there, too. If the caller names a file elsewhere,
+ * that is the caller's choice.
  */
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -116,8 +117,8 @@ async function statOf(path: string) {
 }
 
 /**
- * The names in the folders of a project, each folder read once, when something in it is asked for. A source may have a hundred thousand
- * strings, and the disk is asked for those alone that can be files.
+ * The names in the folders of a project, each folder read once, when something in it is asked for. A source may have a
+ * hundred thousand strings, and the disk is asked for those alone that can be files.
  */
 export class FolderTree {
   readonly #root: string;

@@ -1,8 +1,9 @@
 /**
- * Which files of a folder `.gitignore` and `.renderignore` leave out, in the syntax of git (gitignore(5)), with case ignored.
+ * Which files of a folder `.gitignore` and `.renderignore` leave out, in the syntax of git (gitignore(5)), with case
+ * ignored.
  *
- * A project may come from anybody. As a regular expression, twelve stars and one long name take longer than anybody waits, so wildcards
- * are matched without one, and the steps of all comparisons together are bounded.
+ * A project may come from anybody. As a regular expression, twelve stars and one long name take longer than anybody
+ * waits, so wildcards are matched without one, and the steps of all comparisons together are bounded.
  */
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -74,7 +75,10 @@ export class IgnoreRules {
     return new IgnoreRules(root, outer);
   }
 
-  /** Whether a file, or a folder that it is in, is left out. @throws CommandError when the rules are too many, or too large */
+  /**
+   * Whether a file, or a folder that it is in, is left out. @throws CommandError when the rules are too many, or too
+   * large
+   */
   async isIgnored(key: string): Promise<boolean> {
     const folder = folderOf(key);
     return (
@@ -82,7 +86,10 @@ export class IgnoreRules {
     );
   }
 
-  /** The same for what is in a folder that is not left out itself. The last rule that matches decides, in the nearest folder that has one. */
+  /**
+   * The same for what is in a folder that is not left out itself. The last rule that matches decides, in the nearest
+   * folder that has one.
+   */
   async isEntryIgnored(folder: string, name: string, isFolder: boolean): Promise<boolean> {
     const names = `${folder}/${name}`
       .toLowerCase()

@@ -1,9 +1,13 @@
 /**
- * Reads JSON text of the caller without changing it, so that numbers keep their digits, and reports mistakes with line and column.
+ * Reads JSON text of the caller without changing it, so that numbers keep their digits, and reports mistakes with line
+ * and column.
  */
 import { JsonCursor } from "../../../rules/json/cursor.ts";
 
-/** Where a text stops being JSON; null if it is JSON. It uses the service's own reader: JSON.parse often reports no position. */
+/**
+ * Where a text stops being JSON; null if it is JSON. It uses the service's own reader: JSON.parse often reports no
+ * position.
+ */
 export function jsonMistake(text: string): Place | null {
   const body = Buffer.from(text);
   const cursor = new JsonCursor(body);

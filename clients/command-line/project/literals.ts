@@ -1,8 +1,8 @@
 /**
  * Finds the files that a Typst source may read, as far as its text shows: every string literal is a candidate.
  *
- * Not only those in calls of `image` or `json`: templates wrap these (`logo("assets/logo.png")`) and keep names in arrays.
- * The caller sends the candidates that name a file of the project, so a literal that names none costs nothing.
+ * Not only those in calls of `image` or `json`: templates wrap these (`logo("assets/logo.png")`) and keep names in
+ * arrays. The caller sends the candidates that name a file of the project, so a literal that names none costs nothing.
  */
 import { withoutComments } from "../../typescript/typst-text.ts";
 
@@ -25,8 +25,8 @@ const READING =
 /**
  * Every text between two double quotes of one line that could be a path, without duplicates; of very many, the first.
  *
- * In Typst's markup, a quote is an ordinary character, so only a parser could tell which one opens a string. Therefore the text
- * between any two neighbouring quotes is taken.
+ * In Typst's markup, a quote is an ordinary character, so only a parser could tell which one opens a string. Therefore
+ * the text between any two neighbouring quotes is taken.
  */
 export function stringLiterals(source: string): string[] {
   const found = new Set<string>();

@@ -1,7 +1,13 @@
-/** Recognises files that are most likely documents of this service, by marks that Typst and the service's archives contain. */
+/**
+ * Recognises files that are most likely documents of this service, by marks that Typst and the service's archives
+ * contain.
+ */
 import { extname } from "node:path";
 
-/** Typst names itself as the creator of a PDF, in plain text near the end, and marks its SVG by a class at the beginning. */
+/**
+ * Typst names itself as the creator of a PDF, in plain text near the end, and marks its SVG by a class at the
+ * beginning.
+ */
 const PDF_MARK = Buffer.from("Typst ");
 const SVG_MARK = 'class="typst-doc"';
 const SVG_HEAD_BYTES = 1024;

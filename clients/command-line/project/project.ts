@@ -1,8 +1,8 @@
 /**
  * Collects what a request carries from a folder: the source, the files that it reads, and those that the caller names.
  *
- * The folder of the source is the root of the project, both here and in the service, so a path in the source means the same file
- * in both places, and nothing outside that folder can be read: see folder.ts.
+ * The folder of the source is the root of the project, both here and in the service, so a path in the source means the
+ * same file in both places, and nothing outside that folder can be read: see folder.ts.
  */
 import { basename, dirname, extname, isAbsolute, join, posix, resolve } from "node:path";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
@@ -20,7 +20,9 @@ const MAIN_FILE = "main.typ";
 const DATA_FILE = "data.json";
 /** A source names fonts by their family, so no literal leads to their files: those in this folder are always sent. */
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
-/** Files that belong to a template but not to its documents. They are sent only if the source or the caller names them. */
+/**
+ * Files that belong to a template but not to its documents. They are sent only if the source or the caller names them.
+ */
 const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
 /** At most this many files are named in one note. */
 const MAX_NAMED = 5;
@@ -47,7 +49,10 @@ export interface Project {
   readonly leftOut: readonly string[];
   /** What the caller should know about the files that are sent, one sentence each. */
   readonly notes: readonly string[];
-  /** Files that a source reads and that do not exist, one sentence each. Typst may never read them, so these are not errors. */
+  /**
+   * Files that a source reads and that do not exist, one sentence each. Typst may never read them, so these are not
+   * errors.
+   */
   readonly warnings: readonly string[];
 }
 
@@ -104,7 +109,10 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   };
 }
 
-/** Typst ignores the mark only in its own sources. In JSON it is a mistake, and in CSV it becomes part of the first name. */
+/**
+ * Typst ignores the mark only in its own sources. In JSON it is a mistake, and in CSV it becomes part of the first
+ * name.
+ */
 function sentByteOrderMarks(files: CollectedFiles): string[] {
   const marked = [...files].filter(([key, bytes]) => !isTypst(key) && hasByteOrderMark(bytes)).map(([key]) => key);
   if (marked.length === 0) return [];
@@ -201,7 +209,10 @@ export function shownPath(root: string, sourceName: string, key: string): string
   return folder === "." ? key : join(folder, key);
 }
 
-/** The key of a path in a file. It is relative to that file, or to the root if it begins with `/`; null if it leads above the root. */
+/**
+ * The key of a path in a file. It is relative to that file, or to the root if it begins with `/`; null if it leads
+ * above the root.
+ */
 function keyOf(path: string, fromKey: string): string | null {
   const joined = path.startsWith("/")
     ? posix.normalize(path.slice(1))

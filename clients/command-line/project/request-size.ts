@@ -58,7 +58,10 @@ export function sizeInLines(project: Project, data: DataText | null, request: Re
   ];
 }
 
-/** The limit on the whole request in words; empty for another limit, which the problem itself names; null if there is none. */
+/**
+ * The limit on the whole request in words; empty for another limit, which the problem itself names; null if there is
+ * none.
+ */
 function limitOf(problem: ServiceProblem): string | null {
   switch (problem.code) {
     case "request_too_large":

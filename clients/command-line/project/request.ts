@@ -1,5 +1,6 @@
 /**
- * Makes the render request of a project. `data` is sent exactly as the caller wrote it: JavaScript values would round numbers.
+ * Makes the render request of a project. `data` is sent exactly as the caller wrote it: JavaScript values would round
+ * numbers.
  */
 import { isUtf8 } from "node:buffer";
 import { basename } from "node:path";

@@ -1,5 +1,6 @@
 /**
- * Stops work that might run forever. The work has to be synchronous: V8 interrupts loops and regular expressions, but not waiting.
+ * Stops work that might run forever. The work has to be synchronous: V8 interrupts loops and regular expressions, but
+ * not waiting.
  */
 import { createContext, Script } from "node:vm";
 

@@ -1,6 +1,6 @@
 /**
- * Faults of the machine and of clients: a backend that is killed, a disk that is full or read-only, clients that go away
- * at every stage, and far more of them than can be served. Nothing may be lost, hang, leak, or get a wrong answer.
+ * Faults of the machine and of clients: a backend that is killed, a disk that is full or read-only, clients that go
+ * away at every stage, and far more of them than can be served. Nothing may be lost, hang, leak, or get a wrong answer.
  */
 import { once } from "node:events";
 import { mkdtemp, readdir, readlink, rm, statfs, unlink, writeFile } from "node:fs/promises";
@@ -350,7 +350,9 @@ describe("two hundred clients at once, ten times what can be served or wait", ()
       SERVICE_WARM_RENDERS: String(WARM),
     });
     const { pid } = backend.process;
-    /** The FIFOs of programs that run or wait, the Unix sockets, of which each shell has two, and all other descriptors. */
+    /**
+     * The FIFOs of programs that run or wait, the Unix sockets, of which each shell has two, and all other descriptors.
+     */
     const descriptors = async () => {
       const names = await readdir(`/proc/${pid}/fd`);
       const targets = await Promise.all(names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => "")));

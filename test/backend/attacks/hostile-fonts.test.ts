@@ -1,6 +1,6 @@
 /**
- * Hostile fonts among the `files` of a request. Typst ignores most of them and uses another font; some load but cannot be
- * embedded in a PDF; the expensive ones run into the limits of every render. The service survives all of them.
+ * Hostile fonts among the `files` of a request. Typst ignores most of them and uses another font; some load but cannot
+ * be embedded in a PDF; the expensive ones run into the limits of every render. The service survives all of them.
  */
 import { describe, expect, it } from "vitest";
 import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";

@@ -1,7 +1,9 @@
 /** Fonts that lie, and fonts that are too much: made of a sound one, table by table. */
 import { collectionHeader, fontAt, fontOf, tablesOf, withTables } from "../../support/fonts.ts";
 
-/** What the largest unsigned numbers of 16 and 32 bits are to a parser: a count, a length or an offset without an end. */
+/**
+ * What the largest unsigned numbers of 16 and 32 bits are to a parser: a count, a length or an offset without an end.
+ */
 const MAX_UINT16 = 0xffff;
 const MAX_UINT32 = 0xffffffff;
 
@@ -77,7 +79,10 @@ export function recursiveCollection(): Buffer {
   return collectionHeader([0, 0, 0]);
 }
 
-/** Chains of glyphs in which each is the next one twice: the first has 2^(chainLength - 1) times the outline of the last. */
+/**
+ * Chains of glyphs in which each is the next one twice: the first has 2^(chainLength - 1) times the outline of the
+ * last.
+ */
 export function withGlyphsThatDouble(font: Buffer, chainLength: number): Buffer {
   const tables = tablesOf(font);
   const head = Buffer.from(tables.get("head") ?? []);

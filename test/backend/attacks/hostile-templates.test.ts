@@ -1,8 +1,9 @@
 /**
  * Hostile templates: they attack the host's files, the network, processor, memory, disk, and the parsers inside Typst.
  *
- * Each runs in the real Typst in the real sandbox, with an ordinary render beside it that must not be affected. Limits are
- * smaller than in production, so each attack takes seconds. What stops each attack is known, and so is its error code.
+ * Each runs in the real Typst in the real sandbox, with an ordinary render beside it that must not be affected. Limits
+ * are smaller than in production, so each attack takes seconds. What stops each attack is known, and so is its error
+ * code.
  */
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,7 @@
 /**
- * The backend in a container: a process namespace that ends with its process 1, and a limit on processes that a hundred renders would
- * fill if each left one. Process 1 is the init of the images, or the backend itself, which waits for no process of others.
+ * The backend in a container: a process namespace that ends with its process 1, and a limit on processes that a hundred
+ * renders would fill if each left one. Process 1 is the init of the images, or the backend itself, which waits for no
+ * process of others.
  *
  * Limits on the processes of a user do not bind the superuser, so these tests need an ordinary one.
  */
@@ -80,7 +81,9 @@ async function startContainer(programs: readonly string[], environment: Readonly
 
 type Container = Awaited<ReturnType<typeof startContainer>>;
 
-/** Renders until this many have succeeded, or one has not. @returns how many have, and the cause of the one that has not */
+/**
+ * Renders until this many have succeeded, or one has not. @returns how many have, and the cause of the one that has not
+ */
 async function renderMany({ render }: Container, renders: number) {
   for (let rendered = 0; rendered < renders; rendered++) {
     const answer = await render();

@@ -2,7 +2,8 @@
  * What a compromised Typst could ask of the kernel: Perl in its place, in the real sandboxes, makes the system calls.
  * Every Debian has Perl, whose `syscall` takes numbers, so nothing needs to be compiled.
  *
- * Without a sandbox the same calls are not forbidden, and the same attacks succeed: only so do these tests mean anything.
+ * Without a sandbox the same calls are not forbidden, and the same attacks succeed: only so do these tests mean
+ * anything.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -135,8 +136,8 @@ async function startVictim() {
   return {
     pid: victim.pid ?? 0,
     /**
-     * Whether SIGKILL was sent to it so far. A process that was killed may take a moment to end, so it is sent SIGTERM too:
-     * of two deadly signals, the first one is reported.
+     * Whether SIGKILL was sent to it so far. A process that was killed may take a moment to end, so it is sent SIGTERM
+     * too: of two deadly signals, the first one is reported.
      */
     async wasKilled(): Promise<boolean> {
       victim.kill("SIGTERM");

@@ -1,6 +1,6 @@
 /**
- * The launcher: the resident shells that start all programs. What they hand over, what they say of an end, and what becomes
- * of renders when one of them dies.
+ * The launcher: the resident shells that start all programs. What they hand over, what they say of an end, and what
+ * becomes of renders when one of them dies.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { EventEmitter, once } from "node:events";

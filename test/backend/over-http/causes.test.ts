@@ -1,6 +1,6 @@
 /**
- * Why a backend answers 429 and 503: each cause that it gives is provoked, and must be seen in the detail, in the log line, in the
- * header field for the edge and in the metrics.
+ * Why a backend answers 429 and 503: each cause that it gives is provoked, and must be seen in the detail, in the log
+ * line, in the header field for the edge and in the metrics.
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";

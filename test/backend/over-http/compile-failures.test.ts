@@ -1,6 +1,6 @@
 /**
- * What a 422 says about its cause: what the service knows by itself and nothing of Typst's own messages, even if a template
- * imitates another failure.
+ * What a 422 says about its cause: what the service knows by itself and nothing of Typst's own messages, even if a
+ * template imitates another failure.
  */
 import { execa } from "execa";
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * What a backend tells about a request beside its answer: `Server-Timing`, the code of a problem, and metrics that begin at
- * zero.
+ * What a backend tells about a request beside its answer: `Server-Timing`, the code of a problem, and metrics that
+ * begin at zero.
  */
 import { describe, expect, it } from "vitest";
 import { parseServerTiming } from "../../../protocol/server-timing.ts";

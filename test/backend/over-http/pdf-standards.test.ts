@@ -1,6 +1,6 @@
 /**
- * PDF versions and standards: every combination that docs/api.md#output-rules allows compiles, and the PDF claims what was requested.
- * The expected claims are written here independently of the rules.
+ * PDF versions and standards: every combination that docs/api.md#output-rules allows compiles, and the PDF claims what
+ * was requested. The expected claims are written here independently of the rules.
  */
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";

@@ -173,7 +173,8 @@ describe("a backend that is stopped", () => {
 });
 
 it("a process that waits for the next render finds its fonts ahead, unless all slots are busy", async () => {
-  // A process that is to find its fonts gets a text before its request, which evaluates the request's. This one then ends.
+  // A process that is to find its fonts gets a text before its request, which evaluates the request's. This one then
+  // ends.
   const typst = await makeFakeTypst(`case "$(cat)" in
 *first*) echo first >> "$here/texts"; ${waitFor("first")};;
 *second*) ${waitFor("second")};;

@@ -1,6 +1,6 @@
 /**
- * A render that finds a process waiting has the same bytes as one that does not: two backends with the real Typst in the real
- * sandbox, of which one starts processes ahead, and hundreds of documents of every kind.
+ * A render that finds a process waiting has the same bytes as one that does not: two backends with the real Typst in
+ * the real sandbox, of which one starts processes ahead, and hundreds of documents of every kind.
  *
  * `TYPST_TEST_SUITE` names a folder with more documents, such as `tests/suite` of Typst's own source.
  */

@@ -1,4 +1,7 @@
-/** When a document is compiled a second time, and what that says. `over-http/compile-failures` does it with the real Typst. */
+/**
+ * When a document is compiled a second time, and what that says. `over-http/compile-failures` does it with the real
+ * Typst.
+ */
 import { tmpdir } from "node:os";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";

@@ -1,6 +1,6 @@
 /**
- * What a backend says if its sandbox cannot start: from facts about the machine, and on this machine for causes that a test
- * can create.
+ * What a backend says if its sandbox cannot start: from facts about the machine, and on this machine for causes that a
+ * test can create.
  */
 import { execFile } from "node:child_process";
 import { chmod, copyFile, readdir, readFile, writeFile } from "node:fs/promises";
@@ -307,8 +307,8 @@ describe("a backend ends and names the cause", () => {
     expect([exitCode, text]).toEqual([1, expect.stringContaining("Podman's default seccomp profile")]);
   });
 
-  // Ubuntu's setting binds every program without its own profile, such as a bubblewrap in another place. Only its kernel has
-  // it; elsewhere this would be a skipped test, which the attack suite takes for a failure.
+  // Ubuntu's setting binds every program without its own profile, such as a bubblewrap in another place. Only its
+  // kernel has it; elsewhere this would be a skipped test, which the attack suite takes for a failure.
   if (readProc("sys/kernel/apparmor_restrict_unprivileged_userns").trim() === "1") {
     it("if AppArmor closes user namespaces", async () => {
       const elsewhere = join(await makeTemporaryFolder("apparmor-test-"), "bwrap");

@@ -187,8 +187,8 @@ eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
   it("has no environment variables but its time zone and those of its allocator", async () => {
     const { pid } = await waitingTypst(mode, { TYPST_ROOT: "/", SERVICE_BACKEND_TOKENS: "secret" });
     const variables = readProc(`${pid}/environ`).split("\0");
-    // bubblewrap adds the working directory. So does a shell script in place of setpriv, with more if the shell is bash or busybox.
-    // glibc splits its variable in place.
+    // bubblewrap adds the working directory. So does a shell script in place of setpriv, with more if the shell is bash
+    // or busybox. glibc splits its variable in place.
     const ofShell = mode === "landlock" ? /^(?:PWD=|SHLVL=|_=|PATH=\/sbin:)/ : /^PWD=/;
     const own = variables.filter(
       (variable) => variable !== "" && !ofShell.test(variable) && !/^glibc[.]/.test(variable),
@@ -526,7 +526,8 @@ describe("the limits of a render", () => {
     (option) => expectPrlimitWithout(option),
   );
 
-  // Where it is 0 from the start, nothing shows that -c was ignored. The attack suite takes a skipped test for a failure.
+  // Where it is 0 from the start, nothing shows that -c was ignored. The attack suite takes a skipped test for a
+  // failure.
   if (!/^Max core file size +0 +0 /m.test(readProc("self/limits"))) {
     it("are set by prlimit if the shell ignores ulimit -c", () => expectPrlimitWithout("-c"));
   }

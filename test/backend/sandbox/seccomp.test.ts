@@ -1,5 +1,6 @@
 /**
- * The seccomp filter, run as the kernel runs it: by an interpreter of classic BPF, on system calls of each architecture.
+ * The seccomp filter, run as the kernel runs it: by an interpreter of classic BPF, on system calls of each
+ * architecture.
  */
 import { describe, expect, it } from "vitest";
 import { seccompFilter } from "../../../backend/sandbox/seccomp.ts";

@@ -1,4 +1,6 @@
-/** The backend's environment: defaults, valid values, and values that stop the start with a message naming the setting. */
+/**
+ * The backend's environment: defaults, valid values, and values that stop the start with a message naming the setting.
+ */
 import { describe, expect, it } from "vitest";
 import { readBackendSettings } from "../../../backend/start/settings.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";

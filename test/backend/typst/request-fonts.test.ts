@@ -1,6 +1,6 @@
 /**
- * Fonts among the files of a request: in each sandbox Typst finds them for that render alone, and a request without any is
- * not affected.
+ * Fonts among the files of a request: in each sandbox Typst finds them for that render alone, and a request without any
+ * is not affected.
  */
 import { existsSync } from "node:fs";
 import { readdir, stat, writeFile } from "node:fs/promises";

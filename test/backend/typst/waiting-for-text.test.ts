@@ -1,6 +1,6 @@
 /**
- * Processes that wait for their program text at a FIFO: what a template and a client can do with that, and what becomes of
- * a text that is delivered in part. Real Typst, in each sandbox that this machine has; seen from the host.
+ * Processes that wait for their program text at a FIFO: what a template and a client can do with that, and what becomes
+ * of a text that is delivered in part. Real Typst, in each sandbox that this machine has; seen from the host.
  */
 import { once } from "node:events";
 import { closeSync, constants, openSync, readSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * The doctor, against a real deployment with two backends and against deployments that are broken in different ways. Each fault must
- * be found by the check that is meant to find it.
+ * The doctor, against a real deployment with two backends and against deployments that are broken in different ways.
+ * Each fault must be found by the check that is meant to find it.
  */
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
@@ -82,8 +82,8 @@ async function examineTarget(
 }
 
 /**
- * The faults as `check: fault`, with the origin that was asked directly. Slowness is left out, because the machine of a test may be
- * slow.
+ * The faults as `check: fault`, with the origin that was asked directly. Slowness is left out, because the machine of a
+ * test may be slow.
  */
 function faultsOf({ checks }: ExaminationReport): string[] {
   return checks

@@ -1,6 +1,6 @@
 /**
- * Projects of other people that were made to keep a command busy: every command reads them to their end, or says which limit they
- * exceed. The sizes are such that what looks at everything once for each thing would take many minutes.
+ * Projects of other people that were made to keep a command busy: every command reads them to their end, or says which
+ * limit they exceed. The sizes are such that what looks at everything once for each thing would take many minutes.
  */
 import { execFile } from "node:child_process";
 import { access, lstat, rm, symlink } from "node:fs/promises";

@@ -1,4 +1,6 @@
-/** Fonts and characters that are missing, as `render` and `check` report them, with the real service and the real Typst. */
+/**
+ * Fonts and characters that are missing, as `render` and `check` report them, with the real service and the real Typst.
+ */
 import { access, cp, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";

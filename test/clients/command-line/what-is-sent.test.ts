@@ -1,4 +1,7 @@
-/** What `render` sends, and what it says about it: never its own documents, and every name and size that is wrong at once. */
+/**
+ * What `render` sends, and what it says about it: never its own documents, and every name and size that is wrong at
+ * once.
+ */
 import { chmod, cp, readFile, rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";

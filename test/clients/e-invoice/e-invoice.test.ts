@@ -1,4 +1,7 @@
-/** Finishes e-invoices that the service has made from the example, and refuses bad ones. `npm run test:pdf` uses other validators. */
+/**
+ * Finishes e-invoices that the service has made from the example, and refuses bad ones. `npm run test:pdf` uses other
+ * validators.
+ */
 import { beforeAll, describe, expect, it } from "vitest";
 import { type FinishOptions, finishEInvoice } from "../../../clients/e-invoice/e-invoice.ts";
 import { readProfile } from "../../../clients/e-invoice/invoice-xml.ts";

@@ -1,4 +1,6 @@
-/** Every client against a server that is not the service, over real connections: one table of answers for all of them. */
+/**
+ * Every client against a server that is not the service, over real connections: one table of answers for all of them.
+ */
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";

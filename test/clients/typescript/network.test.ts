@@ -1,6 +1,6 @@
 /**
- * The client over real connections to a server that does what a service rarely does: rejects for want of capacity, breaks
- * connections, redirects, and responses that did not come from the service.
+ * The client over real connections to a server that does what a service rarely does: rejects for want of capacity,
+ * breaks connections, redirects, and responses that did not come from the service.
  */
 import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

@@ -1,7 +1,7 @@
 /**
  * The package of the client, as a user has it: built and packed by the commands of docs/client.md, installed in a fresh
- * project without a network, compiled, bundled, and run in Node, with a browser's globals alone and in workerd, against the
- * running service. The programs of docs/client.md are among those that run.
+ * project without a network, compiled, bundled, and run in Node, with a browser's globals alone and in workerd, against
+ * the running service. The programs of docs/client.md are among those that run.
  */
 import { cpSync } from "node:fs";
 import { mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
@@ -50,7 +50,10 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Compilers' settings of three kinds of project. Declarations are checked too: a package must not hide behind skipLibCheck. */
+/**
+ * Compilers' settings of three kinds of project. Declarations are checked too: a package must not hide behind
+ * skipLibCheck.
+ */
 const PROJECTS = {
   node: { module: "nodenext", moduleResolution: "nodenext", lib: ["ES2023"], types: ["node"] },
   browser: { module: "esnext", moduleResolution: "bundler", lib: ["ES2022", "DOM", "DOM.Iterable"], types: [] },
@@ -62,7 +65,10 @@ const PROJECTS = {
   },
 };
 
-/** The compiler's messages about programs of the fresh project, by the name of each. One that is about none of them is about all. */
+/**
+ * The compiler's messages about programs of the fresh project, by the name of each. One that is about none of them is
+ * about all.
+ */
 async function compile(
   programs: ReadonlyMap<string, string>,
   kind: keyof typeof PROJECTS,

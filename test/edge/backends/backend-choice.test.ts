@@ -1,4 +1,6 @@
-/** Which backend gets the next render, by what the answers and probes before have told. All times are the test's own. */
+/**
+ * Which backend gets the next render, by what the answers and probes before have told. All times are the test's own.
+ */
 import { describe, expect, it } from "vitest";
 import { type AttemptResult, BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
 import type { BackendLoad } from "../../../protocol/backend-load.ts";

@@ -1,4 +1,7 @@
-/** The memory that a body is read into. The limits on a body and its deadlines: `test/service/edge-body-deadlines.test.ts`. */
+/**
+ * The memory that a body is read into. The limits on a body and its deadlines:
+ * `test/service/edge-body-deadlines.test.ts`.
+ */
 import { expect, it } from "vitest";
 import { BodyReader } from "../../../edge/body/read-body.ts";
 

@@ -1,4 +1,6 @@
-/** What many requests share: how often it is gathered, for how long it is kept, and who gathers when a client leaves. */
+/**
+ * What many requests share: how often it is gathered, for how long it is kept, and who gathers when a client leaves.
+ */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Gathered, SharedAnswer } from "../../../edge/gathered/shared-answer.ts";
 

@@ -1,6 +1,6 @@
 /**
- * What the edge tells about a request beside its answer, inside workerd: the log line, the data point, `Server-Timing` and the
- * trace that a backend gets.
+ * What the edge tells about a request beside its answer, inside workerd: the log line, the data point, `Server-Timing`
+ * and the trace that a backend gets.
  */
 import { createExecutionContext } from "cloudflare:test";
 import { env, tracing } from "cloudflare:workers";

@@ -1,6 +1,6 @@
 /**
- * A Kubernetes with one node. It has a network, mounts and processes of its own: the end of its first process is the end of
- * everything in it. It needs the superuser, and nothing that a container of version 1 of cgroups does not have.
+ * A Kubernetes with one node. It has a network, mounts and processes of its own: the end of its first process is the
+ * end of everything in it. It needs the superuser, and nothing that a container of version 1 of cgroups does not have.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { existsSync } from "node:fs";

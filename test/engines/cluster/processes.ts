@@ -1,4 +1,7 @@
-/** What may not be left in a cluster: processes of pods that are gone, and processes that ended and were never waited for. */
+/**
+ * What may not be left in a cluster: processes of pods that are gone, and processes that ended and were never waited
+ * for.
+ */
 import { array, object, parse, string } from "valibot";
 import { run, until } from "../part.ts";
 import type { Cluster } from "./cluster.ts";

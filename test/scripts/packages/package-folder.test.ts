@@ -1,4 +1,7 @@
-/** Packages are added, removed, installed and verified: completely or not at all, with a lock file that says what is there. */
+/**
+ * Packages are added, removed, installed and verified: completely or not at all, with a lock file that says what is
+ * there.
+ */
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmod, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -10,7 +10,10 @@ const MAX_STDERR_BYTES = 64 * 1024 * 1024;
 /** Typst's error for each text that it could not read, by the index of the text. */
 export type Rejections = ReadonlyMap<number, string>;
 
-/** Lets Typst read each JSON text separately. An error in one context does not stop the others, so one run reads thousands. */
+/**
+ * Lets Typst read each JSON text separately. An error in one context does not stop the others, so one run reads
+ * thousands.
+ */
 export async function rejectionsByTypst(texts: readonly string[]): Promise<Rejections> {
   // Typst reports equal errors only once, so line feeds give each text its own line and message.
   const program =

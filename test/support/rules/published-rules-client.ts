@@ -1,6 +1,7 @@
 /**
  * The rules for keys and `output` once more, written from the published documents and not from `rules/`. Every number,
- * list and step is a parameter, so that tests can make the mistakes that implementers make. The slow validator is made of them.
+ * list and step is a parameter, so that tests can make the mistakes that implementers make. The slow validator is made
+ * of them.
  */
 
 export interface Verdict {

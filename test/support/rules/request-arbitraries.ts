@@ -1,8 +1,8 @@
 /**
  * Generators of request bodies: nearly valid ones, broken ones, mutated ones, and the limits to validate them by.
  *
- * They make JSON text, not values, because the parser must handle every spelling of a value (escapes, whitespace, duplicate
- * keys, long numbers). The tests run them for seconds; `npm run fuzz` may run them for hours.
+ * They make JSON text, not values, because the parser must handle every spelling of a value (escapes, whitespace,
+ * duplicate keys, long numbers). The tests run them for seconds; `npm run fuzz` may run them for hours.
  */
 import fc, { type Arbitrary } from "fast-check";
 import { LIMIT_SETTINGS, type Limits, publishedLimits } from "../../../rules/limits.ts";
@@ -178,7 +178,9 @@ export const borderNumberText: Arbitrary<string> = fc
     return sign + shifted.replace(/e(?!-)/, letter);
   });
 
-/** The number of 309 integer digits at the start of `text`, with its point elsewhere and an exponent that compensates. */
+/**
+ * The number of 309 integer digits at the start of `text`, with its point elsewhere and an exponent that compensates.
+ */
 function shiftedPoint(text: string, places: number, integerDigits: number): string {
   if (places >= text.length)
     return `0.${"0".repeat(places - text.length)}${text}e${places - text.length + integerDigits}`;
@@ -479,7 +481,9 @@ const wildOutputText = weighted(
 
 const shortText = fc.string({ unit: fc.constantFrom(...AWKWARD_UNITS), minLength: 1, maxLength: 14 });
 
-/** A request of these parts, by default the smallest. `extra` has members in addition to the four, or in place of them. */
+/**
+ * A request of these parts, by default the smallest. `extra` has members in addition to the four, or in place of them.
+ */
 function requestOf({
   source = stringOf(shortText),
   files = fc.constant<string>("{}"),

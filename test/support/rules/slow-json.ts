@@ -1,8 +1,8 @@
 /**
  * A simple recursive JSON reader on decoded text, with which others are compared.
  *
- * Unlike `JSON.parse`, it keeps duplicate keys, the text of numbers and the offsets of values. It recurses, so it must not
- * be given texts that are nested more than a few thousand levels deep.
+ * Unlike `JSON.parse`, it keeps duplicate keys, the text of numbers and the offsets of values. It recurses, so it must
+ * not be given texts that are nested more than a few thousand levels deep.
  */
 
 /** A JSON value with what `JSON.parse` would lose. `start` and `end` are offsets in UTF-16 units. */

@@ -2,12 +2,13 @@
  * A second implementation of the validation: it decodes everything, builds a tree and walks it.
  *
  * It shares only the type of the limits with `rules/`, and every number is written out here or in the rules of
- * `published-rules-client.ts`, so that a mistake there cannot be repeated here. The result is the code and the context, or the decoded contents of an accepted request. `msg` and
- * `detail` are prose and are left out. It is slow and takes much memory.
+ * `published-rules-client.ts`, so that a mistake there cannot be repeated here. The result is the code and the context,
+ * or the decoded contents of an accepted request. `msg` and `detail` are prose and are left out. It is slow and takes
+ * much memory.
  *
  * It shares these documented bounds of the fast parser: a number in `output` of more than 1024 bytes is out of range;
- * duplicates of a key of `files` are found among the first 1024 valid keys, whatever the limit of a deployment; a string in
- * `output` is read up to 4096 UTF-16 units.
+ * duplicates of a key of `files` are found among the first 1024 valid keys, whatever the limit of a deployment; a
+ * string in `output` is read up to 4096 UTF-16 units.
  */
 import type { Limits } from "../../../rules/limits.ts";
 import { brokenOutputRule, brokenSetRule, isValidKeySlowly, OUTPUT_RULES } from "./published-rules-client.ts";
@@ -389,7 +390,10 @@ function forEachInData(node: JsonNode, visit: (place: DataPlace) => void, path: 
   }
 }
 
-/** Whether Typst turns an object into a date: a single key, perhaps repeated, and a string that is a day, a time or both. */
+/**
+ * Whether Typst turns an object into a date: a single key, perhaps repeated, and a string that is a day, a time or
+ * both.
+ */
 function isDateForTypst(members: readonly JsonMember[]): boolean {
   const last = members.at(-1)?.value;
   if (last?.kind !== "string" || !members.every(({ key }) => key === "$__toml_private_datetime")) return false;
@@ -442,7 +446,10 @@ export function validateFileSet(keys: readonly string[], count: number, limits: 
 
 const OUTPUT_FIELDS = [...new Set(Object.values(OUTPUT_RULES.fields).flat())];
 
-/** The output rules in the order of docs/api.md#output-rules; the number of pages goes before those that are not about its text. */
+/**
+ * The output rules in the order of docs/api.md#output-rules; the number of pages goes before those that are not about
+ * its text.
+ */
 function validateOutput(output: Readonly<Record<string, unknown>>, limits: Limits): Verdict | null {
   const { id: rule, field } = brokenOutputRule(output) ?? {};
   const isCountable = output.archive === "zip" && typeof output.pages === "string" && !rule?.startsWith("page_sel");
