@@ -96,16 +96,14 @@ async function provideBundles(): Promise<void> {
     logLevel: "silent",
   });
   await Promise.all(
-    outputFiles.map(({ path, contents }) =>
-      provideStaticFile(`clients/playground/${path.split("/").at(-1)}`, contents),
-    ),
+    outputFiles.map(({ path, contents }) => provideStaticFile(`playground/${path.split("/").at(-1)}`, contents)),
   );
 }
 
 async function provideCopies(): Promise<void> {
   await Promise.all(
     COPIED.map(async (name) =>
-      provideStaticFile(`clients/playground/${name}`, await readFile(new URL(`clients/playground/${name}`, PROJECT))),
+      provideStaticFile(`playground/${name}`, await readFile(new URL(`clients/playground/${name}`, PROJECT))),
     ),
   );
 }

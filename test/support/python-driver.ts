@@ -3,7 +3,7 @@ import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:c
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-const DRIVER = fileURLToPath(new URL("../clients/typescript/python_driver.py", import.meta.url));
+const DRIVER = fileURLToPath(new URL("../clients/python/python_driver.py", import.meta.url));
 
 /** Whether there is an interpreter of the version that the client needs. */
 export function hasPython(): boolean {

@@ -7,7 +7,7 @@ import pathlib
 import random
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "clients/python"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "clients/python"))
 
 import document_rendering as client  # noqa: E402
 
