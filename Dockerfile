@@ -83,15 +83,16 @@ COPY protocol protocol
 COPY typst typst
 COPY backend backend
 # What `npm run packages` and `npm run fonts` have fetched, if anything.
-COPY vendor vendor
+COPY vendor/packages packages
+COPY vendor/fonts fonts
 USER 1000:1000
 # In a container nothing removes old files from /tmp, and any user may write there, including one given by
 # `docker run --user`. It also works with a read-only root and a tmpfs, which must not be noexec if Typst loads shared
 # libraries.
 ENV NODE_ENV=production \
   SERVICE_SANDBOX=auto \
-  SERVICE_PACKAGE_PATH=/service/vendor/packages \
-  SERVICE_FONT_PATHS=/service/vendor/fonts \
+  SERVICE_PACKAGE_PATH=/service/packages \
+  SERVICE_FONT_PATHS=/service/fonts \
   SERVICE_WORK_DIRECTORY=/tmp/document-rendering-service
 
 # An edge and a backend in one container, to try the service. It keeps nothing.

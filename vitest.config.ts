@@ -48,7 +48,11 @@ export default defineConfig({
     ...(isMutation && { sequence: { sequencer: QuickestFirst } }),
     // The service logs what the tests make it do; of a test that passes, nobody reads that.
     silent: "passed-only",
-    reporters: ["default", ...(process.env.GITHUB_ACTIONS ? ["github-actions"] : []), "./test/skipped-tests.ts"],
+    reporters: [
+      "default",
+      ...(process.env.GITHUB_ACTIONS ? ["github-actions"] : []),
+      "./test/failed-and-skipped-tests.ts",
+    ],
     maxWorkers: MAX_WORKERS,
     testTimeout: TEST_TIMEOUT_MILLISECONDS,
     hookTimeout: TEST_TIMEOUT_MILLISECONDS,

@@ -1,11 +1,24 @@
-/** A reporter for vitest: at the end, it names the tests that were skipped because this machine lacks something. */
-import type { Reporter, TestModule, TestSuite, Vitest } from "vitest/node";
+/**
+ * A reporter for vitest: says why a test failed as soon as it has failed, and at the end names the tests that were
+ * skipped because this machine lacks something.
+ */
+import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from "vitest/node";
 
-export default class SkippedTests implements Reporter {
+/** Vitest prints each error whole at the end. */
+const MAX_EARLY_ERROR_CHARACTERS = 2000;
+
+export default class FailedAndSkippedTests implements Reporter {
   #isFiltered = false;
 
   onInit({ config }: Vitest): void {
     this.#isFiltered = config.testNamePattern !== undefined;
+  }
+
+  onTestCaseResult(test: TestCase): void {
+    const { state, errors } = test.result();
+    if (state !== "failed") return;
+    const reasons = errors.map(({ stack, message }) => (stack ?? message).slice(0, MAX_EARLY_ERROR_CHARACTERS));
+    process.stdout.write(`FAILED ${test.module.relativeModuleId}: ${test.fullName}\n${reasons.join("\n")}\n`);
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
