@@ -17,9 +17,11 @@ const STANDARD_STREAM = "-";
  */
 const PROJECT_ROOT = ".";
 
+/** Threads of one Typst process. Slots share out the cores, and memory for images grows with the threads. */
+export const THREADS_PER_RENDER = 1;
+
 /** The settings that the command lines depend on. */
 export interface CommandLineSettings {
-  readonly threadsPerRender: number;
   readonly creationTimestampSeconds: number | null;
   readonly limits: Limits;
 }
@@ -104,7 +106,7 @@ function fontArguments({ fontPaths }: TypstPaths): string[] {
 
 /** The arguments of one compile: those of every compile, then those of its format. */
 export function compileArguments(
-  { threadsPerRender, creationTimestampSeconds }: CommandLineSettings,
+  { creationTimestampSeconds }: CommandLineSettings,
   paths: TypstPaths,
   outputPath: string,
   format: Output["format"],
@@ -114,7 +116,7 @@ export function compileArguments(
     "compile",
     ...["--format", format],
     ...["--root", paths.root],
-    ...["--jobs", String(threadsPerRender)],
+    ...["--jobs", String(THREADS_PER_RENDER)],
     ...["--package-path", paths.packagePath],
     ...["--package-cache-path", paths.packagePath],
     ...fontArguments(paths),

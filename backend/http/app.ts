@@ -111,7 +111,6 @@ export function buildBackend(
   const machineWatch = new MachineWatch({
     workDirectory: settings.workDirectory,
     processLimits: new ProcessLimits(maxProcessesOfUser(sandbox.mode, launcher)),
-    threadsPerRender: settings.threadsPerRender,
     log: (level, line) => app.log[level](line),
   });
   const metrics = new BackendMetrics({

@@ -3,6 +3,7 @@
  * it answers. Between these questions it looks by itself, so that the log says when room runs out and why.
  */
 import type { UnavailableCause } from "../../rules/causes.ts";
+import { THREADS_PER_RENDER } from "../../typst/command-line.ts";
 import { nameOfProcess1, type ProcessLimits, type ProcessUse, zombiesOfProcess1 } from "../processes/process-limits.ts";
 import { isDiskFull } from "../work-directory/disk-space.ts";
 
@@ -21,7 +22,6 @@ export type Shortage = Extract<UnavailableCause, "disk_full" | "process_limit">;
 export interface MachineWatchOptions {
   readonly workDirectory: string;
   readonly processLimits: ProcessLimits;
-  readonly threadsPerRender: number;
   readonly log: (level: "info" | "error", line: string) => void;
 }
 
@@ -59,9 +59,9 @@ export class MachineWatch {
   }
 
   async #findShortage(): Promise<Shortage | null> {
-    const { workDirectory, threadsPerRender, log } = this.#options;
+    const { workDirectory, log } = this.#options;
     const processes = this.processes();
-    const needed = RENDERS_AHEAD * (PROCESSES_PER_RENDER + threadsPerRender);
+    const needed = RENDERS_AHEAD * (PROCESSES_PER_RENDER + THREADS_PER_RENDER);
     const lacking = processes !== null && processes.max - processes.used < needed ? processes : null;
     const found = lacking !== null ? "process_limit" : (await isDiskFull(workDirectory)) ? "disk_full" : null;
     if (found !== this.#known) {

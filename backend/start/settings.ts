@@ -56,13 +56,6 @@ export const BACKEND_INTEGER_SETTINGS = {
     meaning: "memory of all outputs of up to 1 MiB until they are delivered; larger ones are files",
   },
   ...RENDER_TIME_SETTINGS,
-  threadsPerRender: {
-    setting: "SERVICE_THREADS_PER_RENDER",
-    default: 1,
-    min: 1,
-    max: 64,
-    meaning: "threads that one Typst process may use; memory for images grows with it",
-  },
   renderMemoryBytes: {
     setting: "SERVICE_RENDER_MEMORY_BYTES",
     default: 1024 ** 3,
@@ -76,7 +69,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     default: 10,
     min: 1,
     max: 3600,
-    meaning: "processor time of one Typst process, all threads together; a render that needs more is answered 408",
+    meaning: "processor time of one Typst process; a render that needs more is answered 408",
   },
   maxTempBytes: {
     setting: "SERVICE_MAX_TEMP_BYTES",

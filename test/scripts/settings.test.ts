@@ -42,6 +42,30 @@ it("the tables of settings and limits have every setting that the code reads", a
   }
 });
 
+it("a setting that no deployment sets has its reason in docs/settings.md, and no other setting has", async () => {
+  const [tables = "", unset = ""] = (await readPage("docs/settings.md")).split("\n## ");
+  const settingsIn = (text: string) => new Set(text.match(/SERVICE_[A-Z_]+[A-Z]/g) ?? []);
+  const firstCells = (text: string) => [...settingsIn((text.match(/^\| [^|]*\|/gm) ?? []).join())];
+  const set = settingsIn((await Promise.all((await deploymentFiles()).map(readPage))).join());
+
+  expect(set.size).toBeGreaterThan(20);
+  expect(firstCells(unset).toSorted()).toEqual(
+    firstCells(tables)
+      .filter((name) => !set.has(name))
+      .toSorted(),
+  );
+});
+
+async function deploymentFiles(): Promise<string[]> {
+  const folders = await Promise.all(
+    ["deploy", "docs/deploy"].map(async (folder) => {
+      const entries = await readdir(new URL(folder, ROOT), { recursive: true, withFileTypes: true });
+      return entries.filter((entry) => entry.isFile()).map((entry) => `${entry.parentPath}/${entry.name}`);
+    }),
+  );
+  return ["compose.yaml", "wrangler.toml", "Dockerfile", ...folders.flat()];
+}
+
 it("every file that says how to make a token makes it of as many bytes", async () => {
   const files = [
     ".env.example",

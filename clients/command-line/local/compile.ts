@@ -173,7 +173,7 @@ class LocalRun {
   }
 
   #commandLineSettings() {
-    return { threadsPerRender: 1, creationTimestampSeconds: null, limits: this.#parts.local.limits };
+    return { creationTimestampSeconds: null, limits: this.#parts.local.limits };
   }
 
   #command(): RenderCommand {
