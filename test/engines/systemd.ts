@@ -116,7 +116,7 @@ const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 function stepsOf(section: string): string {
   const blocks = [...section.matchAll(/^ *```sh\n([^`]*)^ *```$/gm)].map(([, block = ""]) => block);
   const [tokens, start] = [
-    blocks.find((block) => block.includes("install -m 0600")),
+    blocks.find((block) => block.includes("deploy/make-env.sh")),
     blocks.find((block) => block.includes("enable --now")),
   ];
   if (tokens === undefined || start === undefined) throw new Error("docs/deploy/one-host.md has no steps for systemd");

@@ -1,0 +1,57 @@
+#!/bin/sh
+# Writes the *.env files of a deployment from their examples, with a random token at each place: mode 0600, and never over
+# a file that is there. A shell script, because a host that runs containers need not have Node.
+set -eu
+
+usage() {
+  echo "usage: deploy/make-env.sh compose | systemd [FOLDER] | kubernetes OVERLAY" >&2
+  exit 2
+}
+
+random_token() {
+  od -An -v -N 32 -t x1 /dev/urandom | tr -d ' \n'
+}
+
+# Tokens go to sed on standard input, because arguments can be seen by every user of the host.
+fill() {
+  sed -f /dev/stdin "$1" >"$2" <<SCRIPT
+s/REPLACE-ME-TOO/$backend_token/
+s/REPLACE-ME/$caller_token/
+s/^\(SERVICE_MAX_CONCURRENT_RENDERS\|SERVICE_WARM_RENDERS\)=.*/\1=$slots/
+SCRIPT
+  echo "wrote $2"
+}
+
+cd "$(dirname "$0")/.."
+case "${1-} $#" in
+"compose 1") examples=.env.example ;;
+"systemd 1" | "systemd 2")
+  examples="deploy/systemd/edge.env.example deploy/systemd/backend.env.example"
+  folder=${2-/etc/document-rendering-service}
+  ;;
+"kubernetes 2")
+  examples="deploy/kubernetes/edge-secrets.env.example deploy/kubernetes/backend-secrets.env.example"
+  folder=deploy/kubernetes/overlays/$2
+  if [ ! -d "$folder" ]; then usage; fi
+  ;;
+*) usage ;;
+esac
+folder=${folder-.}
+
+for example in $examples; do
+  if [ -e "$folder/$(basename "$example" .example)" ]; then
+    echo "$folder/$(basename "$example" .example) is there already, so nothing was written." >&2
+    exit 1
+  fi
+done
+
+caller_token=$(random_token)
+backend_token=$(random_token)
+# Two backends share the cores of the host.
+slots=$((($(getconf _NPROCESSORS_ONLN) + 1) / 2))
+umask 077
+set -C
+mkdir -p "$folder"
+for example in $examples; do
+  fill "$example" "$folder/$(basename "$example" .example)"
+done
