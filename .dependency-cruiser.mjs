@@ -50,7 +50,7 @@ export default {
     {
       name: "typst-stands-below-the-programs",
       comment: "typst/ is how Typst is found and called, in the backend and on a developer's machine alike.",
-      from: { path: "^typst/" },
+      from: { path: "^typst/.*\\.ts$" },
       to: { pathNot: ["^(typst|rules)/", "^(node:)?[a-z_/]+$"] },
     },
     {
@@ -83,7 +83,8 @@ export default {
       comment:
         "What calls the service, judges data or finishes files for its callers is no part of it: edge and backend are the service.",
       from: { path: "^(edge|backend)/" },
-      to: { path: "^clients/" },
+      // Nobody imports the command line: see nobody-imports-the-command.
+      to: { path: "^clients/", pathNot: "^clients/command-line/" },
     },
     {
       name: "cli-is-a-client",

@@ -3,7 +3,7 @@
  */
 export type { PublishedConstraints } from "../../rules/published-rules.ts";
 export type { ConstraintsStore, StoredConstraints } from "./constraints-cache.ts";
-export { ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
+export { ServiceUnreachableError, UnexpectedResponseError, type UnreachableReason } from "./errors.ts";
 export type { LocalCheck } from "./local-check.ts";
 export {
   binaryFile,

@@ -3,20 +3,110 @@
  * would answer, is a value; an abort throws the signal's own reason, as `fetch` does.
  */
 
+/** Why no answer came. Browsers do not tell a page, so there it is `unknown`. */
+export type UnreachableReason =
+  | "refused"
+  | "name_not_found"
+  | "certificate"
+  | "timed_out"
+  | "connection_broken"
+  | "gateway"
+  | "unknown";
+
+/** By the codes of Node and its `fetch`. */
+const REASONS: readonly (readonly [code: RegExp, reason: UnreachableReason, words: string])[] = [
+  [/^ECONNREFUSED$/, "refused", "the connection was refused"],
+  [/^(ENOTFOUND|EAI_AGAIN)$/, "name_not_found", "the host name was not found"],
+  [/CERT|^UNABLE_TO_/, "certificate", "its certificate is not accepted"],
+  [/TIMEOUT|^ETIMEDOUT$/, "timed_out", "it did not answer in time"],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, "connection_broken", "the connection broke"],
+];
+
+/** How many errors are looked through for the one with a code. */
+const MAX_CAUSES = 8;
+
+export interface UnreachableDetails {
+  /** The URL of the service, without a path. */
+  readonly url: string;
+  readonly reason: UnreachableReason;
+  /** The status of the gateway's answer; null if there was none. */
+  readonly status: number | null;
+  /** How often the request was sent. */
+  readonly attempts: number;
+  /** From the first attempt to the end of the last one, waits included. */
+  readonly elapsedSeconds: number;
+}
+
 /**
  * The service could not be reached, the connection broke, or a gateway in front of the service said that it could not.
  * Thrown after the last retry. Nothing is known about the render; since the service keeps nothing, sending the request
  * again does no harm.
  */
-export class ServiceUnreachableError extends Error {
+export class ServiceUnreachableError extends Error implements UnreachableDetails {
   override readonly name = "ServiceUnreachableError";
-  /** The status of the gateway's answer; null if there was none. */
+  readonly url: string;
+  readonly reason: UnreachableReason;
   readonly status: number | null;
+  readonly attempts: number;
+  readonly elapsedSeconds: number;
+  readonly #sentence: string;
 
-  constructor(message: string, options: { readonly status?: number; readonly cause?: unknown } = {}) {
-    super(message, { cause: options.cause });
-    this.status = options.status ?? null;
+  constructor(sentence: string, details: UnreachableDetails, cause?: unknown) {
+    const { attempts, elapsedSeconds } = details;
+    super(attempts > 1 ? `${sentence} Tried ${attempts} times in ${elapsedSeconds.toFixed(1)} s.` : sentence, {
+      cause,
+    });
+    this.#sentence = sentence;
+    this.url = details.url;
+    this.reason = details.reason;
+    this.status = details.status;
+    this.attempts = attempts;
+    this.elapsedSeconds = elapsedSeconds;
   }
+
+  /** The same failure as the last one of several attempts. */
+  after(attempts: number, elapsedSeconds: number): ServiceUnreachableError {
+    const { url, reason, status, cause } = this;
+    return new ServiceUnreachableError(this.#sentence, { url, reason, status, attempts, elapsedSeconds }, cause);
+  }
+}
+
+/** @param cause what `fetch`, or reading its response, has thrown */
+export function unreachable(url: URL, cause: unknown): ServiceUnreachableError {
+  const code = innermostCode(cause);
+  const [, reason = "unknown", words = "no answer came, or the connection broke"] =
+    REASONS.find(([pattern]) => pattern.test(code)) ?? [];
+  const details = { url: url.origin, reason, status: null, attempts: 1, elapsedSeconds: 0 };
+  const sentence = `${url.origin} cannot be reached: ${words}${code === "" ? "" : ` (${code})`}.`;
+  return new ServiceUnreachableError(sentence, details, cause);
+}
+
+/** @param status by which a gateway says that it could not pass the request on */
+export function unreachableBehindGateway(url: URL, status: number): ServiceUnreachableError {
+  const details = { url: url.origin, reason: "gateway", status, attempts: 1, elapsedSeconds: 0 } as const;
+  return new ServiceUnreachableError(`A gateway in front of the service at ${url.origin} answered ${status}.`, details);
+}
+
+/** @param cause what reading a file has thrown that had begun to arrive */
+export function brokenOff(url: URL, cause: unknown): ServiceUnreachableError {
+  const details = {
+    url: url.origin,
+    reason: "connection_broken",
+    status: null,
+    attempts: 1,
+    elapsedSeconds: 0,
+  } as const;
+  return new ServiceUnreachableError("The connection broke before the whole file had arrived.", details, cause);
+}
+
+/** The error that `fetch` throws says only that it failed; one of its causes has a code. */
+function innermostCode(error: unknown): string {
+  let code = "";
+  for (let next = error, depth = 0; next instanceof Error && depth < MAX_CAUSES; depth++) {
+    if ("code" in next && typeof next.code === "string") code = next.code;
+    next = next instanceof AggregateError ? next.errors[0] : next.cause;
+  }
+  return code;
 }
 
 /** The response did not come from this service: the URL is probably wrong. Never retried. */

@@ -3,7 +3,7 @@
  */
 import { parse as parseDisposition } from "content-disposition";
 import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
-import { ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
+import { brokenOff, UnexpectedResponseError } from "./errors.ts";
 import { mediaType } from "./transport.ts";
 
 /** Each type of file: its extension, and how a file of it may begin, read as Latin-1. */
@@ -48,13 +48,14 @@ export interface RenderedFile {
  */
 export async function readRenderedFile(
   response: Response,
+  url: URL,
   maxBytes: number,
   signal: AbortSignal | undefined,
 ): Promise<RenderedFile> {
   const { headers } = response;
   const contentType = mediaType(headers);
   const sizeBytes = announcedSize(headers);
-  const received = new ReceivedBody(response, maxBytes, signal);
+  const received = new ReceivedBody(response, url, maxBytes, signal);
   if (!isRendered(contentType)) return received.refuse("The response is not a rendered file.");
   if (sizeBytes !== null && sizeBytes > maxBytes) return received.refuse(tooLarge(maxBytes));
   const { extension, beginnings } = TYPES[contentType];
@@ -83,6 +84,7 @@ function tooLarge(maxBytes: number): string {
 
 /** The body of a response, of which only a bounded part is read. */
 class ReceivedBody {
+  readonly #url: URL;
   readonly #status: number;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>> | undefined;
   readonly #maxBytes: number;
@@ -93,7 +95,8 @@ class ReceivedBody {
   /** Whether somebody has begun to read what is after the start. */
   isTaken = false;
 
-  constructor({ body, status }: Response, maxBytes: number, signal: AbortSignal | undefined) {
+  constructor({ body, status }: Response, url: URL, maxBytes: number, signal: AbortSignal | undefined) {
+    this.#url = url;
     this.#status = status;
     this.#reader = body?.getReader();
     this.#maxBytes = maxBytes;
@@ -163,7 +166,7 @@ class ReceivedBody {
       return (await this.#reader?.read())?.value ?? null;
     } catch (cause) {
       this.#signal?.throwIfAborted();
-      throw new ServiceUnreachableError("The connection broke before the whole file had arrived.", { cause });
+      throw brokenOff(this.#url, cause);
     }
   }
 }

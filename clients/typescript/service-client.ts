@@ -91,7 +91,7 @@ export class ServiceClient {
         path: "v1/render",
         headers: { "Content-Type": "application/json" },
         body,
-        read: (response) => readRenderedFile(response, this.#constraints.maxOutputBytes, options.signal),
+        read: (response, url) => readRenderedFile(response, url, this.#constraints.maxOutputBytes, options.signal),
       },
       options,
     );
@@ -139,7 +139,7 @@ export class ServiceClient {
         ? waitBeforeRetry(this.#retry, attempt, elapsedSeconds, answer.retryAfterSeconds, Math.random())
         : null;
       if (waitSeconds === null) {
-        if (answer.kind === "unreachable") throw answer.error;
+        if (answer.kind === "unreachable") throw answer.error.after(attempt, elapsedSeconds);
         return answer;
       }
       onRetry?.({ attempt, waitSeconds, reason: answer.kind === "unreachable" ? answer.error : answer.problem });

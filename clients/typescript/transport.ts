@@ -3,7 +3,7 @@
  */
 import { API_TOKEN_HEADER } from "../../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE } from "../../rules/problem.ts";
-import { ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
+import { ServiceUnreachableError, UnexpectedResponseError, unreachable, unreachableBehindGateway } from "./errors.ts";
 import { retryAfterSeconds, waitOfProblem } from "./retry.ts";
 import { asServiceProblem, type ServiceProblem } from "./service-problem.ts";
 
@@ -20,7 +20,7 @@ export interface ServiceRequest<Value> {
    * Reads a response that is neither a problem nor a failure. Where the connection breaks meanwhile, there is no
    * answer.
    */
-  readonly read: (response: Response) => Promise<Value>;
+  readonly read: (response: Response, url: URL) => Promise<Value>;
 }
 
 export type Answer<Value> =
@@ -73,20 +73,19 @@ export class Transport {
         ...(body !== undefined && { body }),
         ...(signal !== undefined && { signal }),
       });
-      if (response.ok || response.status === 304) return { kind: "answer", value: await read(response) };
-      return await sort(response);
+      if (response.ok || response.status === 304) return { kind: "answer", value: await read(response, this.#url) };
+      return await sort(response, this.#url);
     } catch (cause) {
       signal?.throwIfAborted();
       if (cause instanceof UnexpectedResponseError) throw cause;
-      const message = "The service could not be reached, or the connection broke.";
-      const error = cause instanceof ServiceUnreachableError ? cause : new ServiceUnreachableError(message, { cause });
+      const error = cause instanceof ServiceUnreachableError ? cause : unreachable(this.#url, cause);
       return { kind: "unreachable", error, retryAfterSeconds: null };
     }
   }
 }
 
 /** Sorts a response that is no success. */
-async function sort(response: Response): Promise<Exclude<Answer<never>, { readonly kind: "answer" }>> {
+async function sort(response: Response, url: URL): Promise<Exclude<Answer<never>, { readonly kind: "answer" }>> {
   const { headers, status } = response;
   if (mediaType(headers) === PROBLEM_MEDIA_TYPE) {
     const text = await readText(response, MAX_PROBLEM_BYTES);
@@ -97,7 +96,7 @@ async function sort(response: Response): Promise<Exclude<Answer<never>, { readon
   }
   await response.body?.cancel();
   if (GATEWAY_STATUSES.has(status)) {
-    const error = new ServiceUnreachableError(`A gateway in front of the service answered ${status}.`, { status });
+    const error = unreachableBehindGateway(url, status);
     return { kind: "unreachable", error, retryAfterSeconds: retryAfterSeconds(headers.get("Retry-After")) };
   }
   const isRedirect = response.type === "opaqueredirect" || (status >= 300 && status < 400);

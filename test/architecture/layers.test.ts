@@ -147,8 +147,7 @@ async function write(path: string, text: string): Promise<void> {
 
 function cruise(): readonly Violation[] {
   const program = join(PROJECT, "node_modules/.bin/depcruise");
-  const folders =
-    "rules protocol compile machine client data-schema e-invoice cli playground edge backend scripts".split(" ");
+  const folders = "rules protocol typst clients edge backend scripts".split(" ");
   const { stdout, stderr } = spawnSync(process.execPath, [program, ...folders, "--output-type", "json"], {
     cwd: folder,
     encoding: "utf8",

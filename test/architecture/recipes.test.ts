@@ -12,9 +12,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
-  ..."rules protocol compile machine client data-schema e-invoice cli playground edge backend scripts bench test static deploy docs".split(
-    " ",
-  ),
+  ..."rules protocol typst clients edge backend scripts bench test static deploy docs".split(" "),
   ...["examples", "README.md", "package.json", "tsconfig.json", "vitest.config.ts"],
 ];
 
@@ -85,9 +83,7 @@ function run(script: string, ...args: string[]): string {
  */
 const ALL_IN_ONE = {
   extends: "./test/tsconfig.json",
-  include: "rules protocol compile machine client data-schema e-invoice cli playground backend scripts bench test"
-    .split(" ")
-    .map((folder) => `${folder}/**/*.ts`),
+  include: "rules protocol typst clients backend scripts bench test".split(" ").map((folder) => `${folder}/**/*.ts`),
   exclude: ["test/edge"],
 };
 

@@ -146,6 +146,25 @@ describe("a service that cannot be reached", () => {
     expect(events).toHaveLength(1);
   });
 
+  it("is named by its URL and by why it did not answer, with how often and how long it was tried", async () => {
+    const refused = `http://${LOOPBACK}:${await takeFreePort()}`;
+    const error = await makeClient({ url: `${refused}/path`, retry: { maxAttempts: 2 } })
+      .render(REQUEST)
+      .catch((thrown) => thrown);
+    expect(error).toMatchObject({ url: refused, reason: "refused", attempts: 2, elapsedSeconds: expect.any(Number) });
+    expect(error.elapsedSeconds).toBeGreaterThan(0.4);
+    expect(error.message).toMatch(
+      /^http:\/\/127\.0\.0\.1:\d+ cannot be reached: the connection was refused \(ECONNREFUSED\)\. Tried 2 times in \d+\.\d s\.$/,
+    );
+    server.behaviours = [broken];
+    await expect(makeClient({ retry: false }).render(REQUEST)).rejects.toMatchObject({
+      reason: "connection_broken",
+      attempts: 1,
+    });
+    const unknown = makeClient({ url: "http://no-such-host.invalid", retry: false }).render(REQUEST);
+    await expect(unknown).rejects.toMatchObject({ url: "http://no-such-host.invalid", reason: "name_not_found" });
+  });
+
   it.each([429, 502, 503, 504])("may be behind a gateway that answers %i", async (status) => {
     server.behaviours = [
       answer(status, { "Content-Type": "text/html", "Retry-After": "0" }, "<h1>Sorry</h1>"),
@@ -156,6 +175,7 @@ describe("a service that cannot be reached", () => {
     await expect(makeClient({ retry: false }).render(REQUEST)).rejects.toMatchObject({
       name: "ServiceUnreachableError",
       status,
+      reason: "gateway",
     });
   });
 
