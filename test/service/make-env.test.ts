@@ -69,7 +69,7 @@ it("a file that is there stays, and then nothing is written", async () => {
 });
 
 it.each([[], ["unknown"], ["compose", "more"], ["kubernetes"], ["kubernetes", "none"]])(
-  "%s %s is no deployment",
+  "wrong arguments are refused (%#)",
   async (...options) => {
     const { exitCode, stderr } = await makeEnv(...options);
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining("usage: ")]);
