@@ -24,7 +24,10 @@ const DECIDING_ON_BACKENDS = {
 };
 
 /** The folders of the backend from the outermost inwards. Each may import those after it, never those before it. */
-const BACKEND_FOLDERS = ["http", "render", "typst", "sandbox", "launcher", "work-directory"];
+const BACKEND_FOLDERS = [
+  ...["start", "http", "observe", "render", "typst", "sandbox", "launcher"],
+  ...["work-directory", "processes"],
+];
 
 export default {
   forbidden: [
@@ -164,6 +167,18 @@ export default {
       comment: "Code that starts Typst never asks for a slot: its caller has one.",
       from: { path: "^backend/(typst|launcher|sandbox|work-directory)/" },
       to: { path: "^backend/admission/" },
+    },
+    {
+      name: "backend-leaves",
+      comment: "Every folder of the backend knows the settings and what may be logged of an error, so these know none.",
+      from: { path: "^backend/(settings|error-log)\\.ts$" },
+      to: { path: "^backend/", pathNot: "^backend/work-directory/(directory-)?paths\\.ts$" },
+    },
+    {
+      name: "paths-are-leaves",
+      comment: "The settings name paths of the work directory.",
+      from: { path: "^backend/work-directory/(directory-)?paths\\.ts$" },
+      to: { path: "^backend/" },
     },
     ...BACKEND_FOLDERS.slice(1).map((folder, index) => {
       const outer = BACKEND_FOLDERS.slice(0, index + 1);

@@ -2,7 +2,7 @@
  * Prints one line for each setting that is not valid. The set-up runs it before the steps that take minutes, so it must
  * not import any npm package.
  */
-import { readBackendSettings } from "../backend/start/settings.ts";
+import { readBackendSettings } from "../backend/settings.ts";
 import {
   EDGE_INTEGER_SETTINGS,
   readCorsOrigins,

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { BACKEND_INTEGER_SETTINGS } from "../backend/start/settings.ts";
+import { BACKEND_INTEGER_SETTINGS } from "../backend/settings.ts";
 import { cellOf } from "../bench/report.ts";
 import { ANSWER_FAULTS } from "../clients/command-line/doctor/answers.ts";
 import { CHECK_GROUPS } from "../clients/command-line/doctor/checks.ts";

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
-import { readBackendSettings } from "../backend/start/settings.ts";
+import { readBackendSettings } from "../backend/settings.ts";
 import { readEdgeSettings } from "../edge/settings.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { cacheFolder } from "../typst/cache-folder.mjs";

@@ -4,19 +4,9 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { fileHeaders } from "../../protocol/rendered-file.ts";
+import type { Delivery, DeliveryEnd } from "../observe/delivery-end.ts";
 import type { RenderedFile } from "../render/outcome.ts";
-import type { PhaseRun } from "../render/phases.ts";
 import type { Spool } from "../render/spool.ts";
-
-export const DELIVERY_ENDS = ["delivered", "client_gone", "silent", "timed_out"] as const;
-
-/** How a delivery ended. */
-export type DeliveryEnd = (typeof DELIVERY_ENDS)[number];
-
-export interface Delivery {
-  readonly end: DeliveryEnd;
-  readonly run: PhaseRun;
-}
 
 export interface DeliveryDeadlines {
   /** How long the client may go without reading. */

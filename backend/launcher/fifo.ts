@@ -1,7 +1,7 @@
 /** Delivers a program text through a FIFO, to a process that waits there in the middle of its evaluation. */
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { errorCode } from "../observe/error-log.ts";
+import { errorCode } from "../error-log.ts";
 
 /**
  * Until the next try, if Typst has not opened the FIFO yet or has not taken what was written. A process that has waited

@@ -12,7 +12,7 @@ import { closeSync, constants, openSync, readFileSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
 import { constants as systemConstants } from "node:os";
 import { join } from "node:path";
-import { errorCode } from "../observe/error-log.ts";
+import { errorCode } from "../error-log.ts";
 import { killIfThere, killStrayProcesses } from "../processes/proc.ts";
 import { writeFifo } from "./fifo.ts";
 import { INHERITED_DESCRIPTOR, type ProgramCommand, type ProgramEnd } from "./program.ts";

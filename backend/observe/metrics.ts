@@ -5,12 +5,12 @@ import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
 import { OUTPUT_FORMATS, type OutputFormat } from "../../rules/output-options.ts";
 import type { ByteBudget } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
-import { DELIVERY_ENDS, type Deliveries, type Delivery } from "../http/delivery.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
 import { type PhaseRun, phaseSeconds } from "../render/phases.ts";
 import type { SandboxMode } from "../sandbox/sandbox.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
 import { freeDiskBytes } from "../work-directory/disk-space.ts";
+import { DELIVERY_ENDS, type Delivery } from "./delivery-end.ts";
 import type { MachineWatch } from "./machine-watch.ts";
 
 /** A request that is ready to be answered, and what was measured of it. */
@@ -38,7 +38,7 @@ export interface MetricSources {
   readonly tempSpace: ByteBudget;
   readonly bodyMemory: ByteBudget;
   readonly outputMemory: ByteBudget;
-  readonly deliveries: Deliveries;
+  readonly deliveries: { readonly underWay: number };
   readonly slots: number;
   readonly workDirectory: string;
   readonly machineWatch: MachineWatch;

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import type { Output } from "../../rules/output-options.ts";
 import { outputTooLarge } from "../../rules/problem.ts";
-import { ServiceFailure } from "../observe/error-log.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import { ServiceFailure } from "../error-log.ts";
+import type { BackendSettings } from "../settings.ts";
 import { isDiskFull } from "../work-directory/disk-space.ts";
 import { listOutputFiles } from "../work-directory/output-files.ts";
 import { packPages } from "./archive.ts";

@@ -3,8 +3,8 @@ import type { FileExtension } from "../../protocol/rendered-file.ts";
 import type { TimeoutCause } from "../../rules/causes.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { outputTooLarge, type Problem, problem, renderQueueFull, renderTimeout } from "../../rules/problem.ts";
-import { ServiceFailure } from "../observe/error-log.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import { ServiceFailure } from "../error-log.ts";
+import type { BackendSettings } from "../settings.ts";
 import type { TypstResult } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
 

@@ -10,7 +10,7 @@ import { pageProbeArguments, type RenderCommand } from "../../typst/command-line
 import { programText } from "../../typst/program-text.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { DISCARD_OUTPUT, type OutputTaker, type TypstResult, type TypstTask } from "../typst/process.ts";
 import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";

@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
-import { ServiceFailure } from "../observe/error-log.ts";
+import { ServiceFailure } from "../error-log.ts";
 import type { AppendResult, OutputTaker } from "../typst/process.ts";
 import { SvgEscaper } from "./svg-escaping.ts";
 

@@ -1,7 +1,7 @@
 /** How long one render may go on: until its client goes away or its time is used up. */
 import type { TimeoutCause } from "../../rules/causes.ts";
 import type { Problem } from "../../rules/problem.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { CLIENT_GONE, MAX_FILL_SECONDS, type RenderFailure, timedOut } from "./outcome.ts";
 
 export class TimeLimit {

@@ -7,7 +7,7 @@ import { access, chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../typst/bubblewrap-needs.mjs";
 import { readProc } from "../processes/proc.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { findMachineFacts, type MachineFacts, type Trial, tryProgram } from "./trial.ts";
 
 export interface BubblewrapFacts extends MachineFacts {

@@ -8,7 +8,7 @@ import type { TypstPaths } from "../../typst/command-line.ts";
 import { RENDER_ENVIRONMENT } from "../../typst/command-line.ts";
 import type { Launcher } from "../launcher/launcher.ts";
 import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { describeBubblewrapObstacle, findBubblewrapFacts } from "./bubblewrap-obstacle.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
 import type { Sandbox } from "./sandbox.ts";

@@ -4,7 +4,7 @@
  * share one.
  */
 import { hasMadeEmptySandbox, NAMESPACE_ARGUMENTS } from "../../typst/bubblewrap-needs.mjs";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { tryProgram } from "./trial.ts";
 
 /**

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../typst/landlock-needs.mjs";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { findMachineFacts, type MachineFacts, outputOf, type Trial, tryProgram } from "./trial.ts";
 
 export interface LandlockFacts extends MachineFacts {

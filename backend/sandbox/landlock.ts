@@ -9,7 +9,7 @@ import { basename } from "node:path";
 import type { TypstPaths } from "../../typst/command-line.ts";
 import { RENDER_ENVIRONMENT } from "../../typst/command-line.ts";
 import { readProc } from "../processes/proc.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
 import { preparePackageDirectory, type Sandbox } from "./sandbox.ts";

@@ -1,6 +1,6 @@
 /** Opens a sandbox of a given mode. */
 import type { Launcher } from "../launcher/launcher.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { openBubblewrap } from "./bubblewrap.ts";
 import { openLandlock } from "./landlock.ts";
 import type { Sandbox, SandboxMode } from "./sandbox.ts";

@@ -6,7 +6,7 @@
 import { SettingError } from "../../rules/settings.ts";
 import { runProgram } from "../../typst/programs.mjs";
 import { readProc } from "../processes/proc.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import type { SandboxMode } from "./sandbox.ts";
 import { tryProgram } from "./trial.ts";
 

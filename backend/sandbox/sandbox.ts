@@ -6,7 +6,7 @@ import { mkdir } from "node:fs/promises";
 import type { TypstPaths } from "../../typst/command-line.ts";
 import type { SandboxMode } from "../../typst/sandbox-modes.mjs";
 import type { ProgramCommand, ProgramEnd } from "../launcher/program.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { RenderDirectory } from "../work-directory/render-directory.ts";
 

@@ -1,7 +1,7 @@
 /** The rules on system calls as a seccomp filter in the kernel's own form (classic BPF), for each processor. */
 import { writeFile } from "node:fs/promises";
 import { SettingError } from "../../rules/settings.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import { type Check, type Rule, SYSTEM_CALL_RULES, type SystemCall } from "./system-calls.ts";
 

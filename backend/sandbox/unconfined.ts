@@ -4,7 +4,7 @@
  */
 import { basename } from "node:path";
 import { UNCONFINED_ENVIRONMENT } from "../../typst/command-line.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { preparePackageDirectory, type Sandbox } from "./sandbox.ts";
 
 export async function openUnconfined(

@@ -8,15 +8,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../../rules/settings.ts";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { typstProblem } from "../../typst/typst-version.mjs";
+import { errorCode } from "../error-log.ts";
 import { type Backend, buildBackend } from "../http/app.ts";
 import { Launcher } from "../launcher/launcher.ts";
-import { errorCode } from "../observe/error-log.ts";
 import type { OtlpTracing } from "../observe/otlp-tracing.ts";
 import { findEmptyNetwork } from "../sandbox/empty-network.ts";
+import { type BackendSettings, readBackendSettings } from "../settings.ts";
 import { chooseSandbox } from "../typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../work-directory/claim.ts";
 import { LAST_STEP } from "./last-step.ts";
-import { type BackendSettings, readBackendSettings } from "./settings.ts";
 import { onStopSignal } from "./stop-signals.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
@@ -44,7 +44,7 @@ async function start(): Promise<void> {
   announceStep("asking Typst for its version");
   await expectTypst(settings);
   announceStep("preparing its work directory");
-  const claim = await prepareWorkDirectory(settings);
+  const claim = await prepareWorkDirectory(settings.workDirectory);
   const emptyNetwork = await findEmptyNetwork(settings);
   // Before anything is made in a directory that is another's by now.
   await claim.expectHeld();

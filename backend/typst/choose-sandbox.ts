@@ -7,7 +7,7 @@ import { AUTOMATIC_MODES } from "../../typst/sandbox-modes.mjs";
 import type { Launcher } from "../launcher/launcher.ts";
 import { openSandbox } from "../sandbox/open-sandbox.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { probeSandbox } from "./sandbox-probe.ts";
 
 export interface ChosenSandbox {

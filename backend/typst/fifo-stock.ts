@@ -7,7 +7,7 @@ import { existsSync, renameSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Launcher } from "../launcher/launcher.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { FifoSource } from "../work-directory/render-directory.ts";
 

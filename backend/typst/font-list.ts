@@ -2,9 +2,9 @@
 
 import type { FontFamily, FontVariant } from "../../protocol/capabilities.ts";
 import { fontListArguments } from "../../typst/command-line.ts";
-import { ServiceFailure } from "../observe/error-log.ts";
+import { ServiceFailure } from "../error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import type { OutputTaker } from "./process.ts";
 import type { TypstSupervisor } from "./supervisor.ts";

@@ -6,10 +6,10 @@
  * its whole process group.
  */
 import type { Readable } from "node:stream";
+import { ServiceFailure } from "../error-log.ts";
 import { writeFifo } from "../launcher/fifo.ts";
 import type { LaunchedProgram, Launcher } from "../launcher/launcher.ts";
 import type { ProgramEnd } from "../launcher/program.ts";
-import { ServiceFailure } from "../observe/error-log.ts";
 import { endOfTypst, type Sandbox, type TypstCommand, type TypstExit } from "../sandbox/sandbox.ts";
 import { listOutputFiles } from "../work-directory/output-files.ts";
 import { PeakMemory } from "./peak-memory.ts";

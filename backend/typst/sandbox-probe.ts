@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { compileArguments, proxyVariables } from "../../typst/command-line.ts";
 import type { Launcher } from "../launcher/launcher.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import type { BackendSettings } from "../start/settings.ts";
+import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { DISCARD_OUTPUT, TypstProcess } from "./process.ts";
 

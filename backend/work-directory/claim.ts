@@ -7,9 +7,8 @@ import { chmod, mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { SettingError } from "../../rules/settings.ts";
-import { describeError, errorCode } from "../observe/error-log.ts";
+import { describeError, errorCode } from "../error-log.ts";
 import { killStrayProcesses } from "../processes/proc.ts";
-import type { BackendSettings } from "../start/settings.ts";
 import { workDirectoryPath } from "./paths.ts";
 import { RENDER_PREFIX } from "./render-directory.ts";
 import { identityOf } from "./watch.ts";
@@ -38,8 +37,7 @@ const MAX_PATH_BYTES = 103 - 9;
  * @throws SettingError if its path is too long, it cannot be made, it belongs to another user, or another process
  * works in it.
  */
-export async function prepareWorkDirectory(settings: BackendSettings): Promise<WorkDirectoryClaim> {
-  const { workDirectory } = settings;
+export async function prepareWorkDirectory(workDirectory: string): Promise<WorkDirectoryClaim> {
   if (Buffer.byteLength(workDirectory) > MAX_PATH_BYTES) {
     throw new SettingError(
       `The path of the work directory ${workDirectory} is longer than ${MAX_PATH_BYTES} bytes. Set SERVICE_WORK_DIRECTORY.`,

@@ -5,7 +5,7 @@
 import { mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { errorCode, ServiceFailure } from "../observe/error-log.ts";
+import { errorCode, ServiceFailure } from "../error-log.ts";
 import { countNamedDirectories, directoriesOf } from "./directory-paths.ts";
 import type { DirectoryAnswer, DirectoryJob } from "./directory-thread.ts";
 

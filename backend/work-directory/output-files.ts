@@ -6,7 +6,7 @@
  */
 import { opendir, rmdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
-import { describeError } from "../observe/error-log.ts";
+import { describeError } from "../error-log.ts";
 import { removeManyFiles } from "./directory-tree.ts";
 
 export interface OutputFiles {

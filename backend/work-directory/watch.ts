@@ -5,7 +5,7 @@
 import { type Stats, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
-import { describeError, ServiceFailure } from "../observe/error-log.ts";
+import { describeError, ServiceFailure } from "../error-log.ts";
 
 /** An idle backend takes at most this long to notice. */
 const INTERVAL_MILLISECONDS = 1000;

@@ -28,8 +28,9 @@ const TARGETS = [
   "edge/containers/backend-container.ts",
   "backend/main.ts",
   "backend/start/run.ts",
-  "backend/start/settings.ts",
-  ...["admission", "http", "render", "typst", "launcher", "sandbox", "work-directory"].map((folder) => {
+  "backend/start/target.ts",
+  "backend/settings.ts",
+  ...["admission", "http", "observe", "render", "typst", "launcher", "sandbox", "work-directory"].map((folder) => {
     return `backend/${folder}/target.ts`;
   }),
 ];
@@ -38,12 +39,12 @@ const TARGETS = [
 const REFUSED: readonly (readonly [importer: string, imported: string, rule: string])[] = [
   ["rules/with-node.ts", "node:fs", "rules-are-pure"],
   ["rules/with-package.ts", "hono", "rules-are-pure"],
-  ["rules/with-backend.ts", "../backend/start/settings.ts", "rules-are-pure"],
+  ["rules/with-backend.ts", "../backend/settings.ts", "rules-are-pure"],
   ["rules/with-edge.ts", "../edge/worker.ts", "rules-are-pure"],
   ["rules/with-protocol.ts", "../protocol/headers.ts", "rules-are-pure"],
   ["protocol/with-node.ts", "node:fs", "protocol-is-pure"],
   ["protocol/with-edge.ts", "../edge/worker.ts", "protocol-is-pure"],
-  ["typst/with-backend.ts", "../backend/start/settings.ts", "typst-stands-below-the-programs"],
+  ["typst/with-backend.ts", "../backend/settings.ts", "typst-stands-below-the-programs"],
   ["typst/with-rules.mjs", "../rules/problem.ts", "finding-programs-is-bare"],
   ["typst/with-data-schema.mjs", "../clients/data-schema/data-schema.ts", "finding-programs-is-bare"],
   ["rules/json/with-problem.ts", "../problem.ts", "json-stands-alone"],
@@ -51,22 +52,22 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["clients/typescript/with-package.ts", "hono", "client-is-portable"],
   ["clients/typescript/with-valibot.ts", "valibot", "client-is-portable"],
   ["clients/typescript/with-edge.ts", "../../edge/worker.ts", "client-is-portable"],
-  ["clients/typescript/with-backend.ts", "../../backend/start/settings.ts", "client-is-portable"],
+  ["clients/typescript/with-backend.ts", "../../backend/settings.ts", "client-is-portable"],
   ["edge/with-client.ts", "../clients/typescript/client.ts", "service-without-its-clients"],
   ["backend/http/with-client.ts", "../../clients/typescript/client.ts", "service-without-its-clients"],
   ["clients/playground/with-node.ts", "node:fs", "playground-is-a-client"],
   ["clients/playground/with-edge.ts", "../../edge/worker.ts", "playground-is-a-client"],
-  ["clients/playground/with-backend.ts", "../../backend/start/settings.ts", "playground-is-a-client"],
+  ["clients/playground/with-backend.ts", "../../backend/settings.ts", "playground-is-a-client"],
   ["edge/with-playground.ts", "../clients/playground/main.ts", "service-without-its-clients"],
   ["backend/http/with-playground.ts", "../../clients/playground/main.ts", "service-without-its-clients"],
   ["clients/typescript/with-playground.ts", "../playground/main.ts", "client-is-portable"],
   ["rules/with-playground.ts", "../clients/playground/main.ts", "rules-are-pure"],
   ["rules/with-client.ts", "../clients/typescript/client.ts", "rules-are-pure"],
-  ["clients/command-line/with-settings.ts", "../../backend/start/settings.ts", "cli-is-a-client"],
+  ["clients/command-line/with-settings.ts", "../../backend/settings.ts", "cli-is-a-client"],
   ["clients/command-line/local/with-launcher.ts", "../../../backend/launcher/target.ts", "cli-is-a-client"],
   ["clients/command-line/with-edge.ts", "../../edge/worker.ts", "cli-is-a-client"],
   ["backend/http/with-cli.ts", "../../clients/command-line/project/project.ts", "nobody-imports-the-command"],
-  ["edge/with-backend.ts", "../backend/start/settings.ts", "edge-without-backend"],
+  ["edge/with-backend.ts", "../backend/settings.ts", "edge-without-backend"],
   ["edge/with-node.ts", "node:fs", "edge-without-node"],
   ["edge/backends/with-transport.ts", "./forward-render.ts", "choice-of-backends-does-no-io"],
   ["edge/backends/with-application.ts", "../worker.ts", "choice-of-backends-does-no-io"],
@@ -76,14 +77,20 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["backend/http/with-edge.ts", "../../edge/worker.ts", "backend-without-edge"],
   ["backend/admission/with-render.ts", "../render/target.ts", "admission-knows-nobody"],
   ["backend/typst/with-admission.ts", "../admission/target.ts", "admission-is-above-typst"],
+  ["backend/http/with-start.ts", "../start/target.ts", "http-imports-inwards"],
+  ["backend/observe/with-http.ts", "../http/target.ts", "observe-imports-inwards"],
+  ["backend/render/with-observe.ts", "../observe/target.ts", "render-imports-inwards"],
   ["backend/render/with-http.ts", "../http/target.ts", "render-imports-inwards"],
   ["backend/typst/with-render.ts", "../render/target.ts", "typst-imports-inwards"],
   ["backend/typst/with-http.ts", "../http/target.ts", "typst-imports-inwards"],
   ["backend/sandbox/with-typst.ts", "../typst/target.ts", "sandbox-imports-inwards"],
   ["backend/launcher/with-sandbox.ts", "../sandbox/target.ts", "launcher-imports-inwards"],
   ["backend/work-directory/with-sandbox.ts", "../sandbox/target.ts", "work-directory-imports-inwards"],
+  ["backend/processes/with-work-directory.ts", "../work-directory/target.ts", "processes-imports-inwards"],
+  ["backend/error-log.ts", "./settings.ts", "backend-leaves"],
+  ["backend/work-directory/paths.ts", "./target.ts", "paths-are-leaves"],
   ["backend/http/with-main.ts", "../main.ts", "nobody-imports-the-program"],
-  ["backend/http/with-run.ts", "../start/run.ts", "nobody-imports-the-program"],
+  ["backend/with-run.ts", "./start/run.ts", "nobody-imports-the-program"],
   ["backend/http/with-nothing.ts", "./absent.ts", "every-import-is-found"],
   ["clients/data-schema/with-client.ts", "../typescript/client.ts", "data-schema-is-portable"],
   ["edge/with-data-schema.ts", "../clients/data-schema/data-schema.ts", "service-without-its-clients"],
@@ -112,7 +119,7 @@ const ALLOWED: readonly (readonly [importer: string, imported: string])[] = [
   ["backend/render/with-typst.ts", "../typst/target.ts"],
   ["backend/typst/with-work-directory.ts", "../work-directory/target.ts"],
   ["backend/sandbox/with-launcher.ts", "../launcher/target.ts"],
-  ["backend/sandbox/with-settings.ts", "../start/settings.ts"],
+  ["backend/sandbox/with-settings.ts", "../settings.ts"],
 ];
 
 interface Violation {
@@ -133,7 +140,7 @@ beforeAll(async () => {
     await write(importer, `import type * as imported from "${imported}";\nexport type Imported = typeof imported;\n`);
   }
   await write("scripts/set-up.mjs", 'import "./set-up/step.mjs";\n');
-  await write("scripts/set-up/step.mjs", 'import "../../backend/start/settings.ts";\nimport "valibot";\n');
+  await write("scripts/set-up/step.mjs", 'import "../../backend/settings.ts";\nimport "valibot";\n');
   await write("edge/backends/with-clock.ts", 'import { WALL_CLOCK } from "../clock.ts";\nWALL_CLOCK.now();\n');
   violations = cruise();
 });

@@ -4,7 +4,7 @@ import { execa } from "execa";
 import { expect, it } from "vitest";
 
 const GENERATE = fileURLToPath(new URL("../../scripts/generate.ts", import.meta.url));
-const SETTINGS = new URL("../../backend/start/settings.ts", import.meta.url);
+const SETTINGS = new URL("../../backend/settings.ts", import.meta.url);
 const CORES = 61;
 
 /** Loaded first: settings ask for the cores when they are loaded. Says which number they got. */

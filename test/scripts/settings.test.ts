@@ -1,7 +1,7 @@
 /** How the settings of edge and backend relate, and that the tables of the docs name all of them. */
 import { readdir, readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { BACKEND_INTEGER_SETTINGS, maxTempBytesPerRender } from "../../backend/start/settings.ts";
+import { BACKEND_INTEGER_SETTINGS, maxTempBytesPerRender } from "../../backend/settings.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { DEFAULT_LIMITS, LIMIT_SETTINGS } from "../../rules/limits.ts";
 
@@ -36,7 +36,7 @@ describe("by default", () => {
 it("the tables of settings and limits have every setting that the code reads", async () => {
   const pages = [await readPage("docs/settings.md"), await readPage("docs/api.md")];
   const cells = pages.flatMap((page) => page.split(/\n\| | \| |, /));
-  for (const path of ["backend/start/settings.ts", "edge/settings.ts", "rules/limits.ts"]) {
+  for (const path of ["backend/settings.ts", "edge/settings.ts", "rules/limits.ts"]) {
     const names = (await readPage(path)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];
     for (const name of new Set(names)) expect(cells, `${name} of ${path}`).toContain(`\`${name}\``);
   }

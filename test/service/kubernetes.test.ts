@@ -20,7 +20,7 @@ import {
 } from "valibot";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
-import type { BackendSettings } from "../../backend/start/settings.ts";
+import type { BackendSettings } from "../../backend/settings.ts";
 import { VERSION } from "../../clients/command-line/version.ts";
 import type { EdgeSettings } from "../../edge/settings.ts";
 import { BACKEND_ROUTES, EDGE_ROUTES } from "../../protocol/routes.ts";

@@ -3,7 +3,7 @@
  * that floods.
  */
 import { readFile, writeFile } from "node:fs/promises";
-import { BACKEND_INTEGER_SETTINGS } from "../../backend/start/settings.ts";
+import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
 import { markdown, type Table } from "../../bench/report.ts";
 import { type Figures, measureScale, type Scale } from "./scale.ts";
 

@@ -2,7 +2,7 @@
  * What bounds the service when it has many edges and backends: docs/deploy/scale.md. The same simulation under a steady
  * load, of which figures are counted instead of invariants checked.
  */
-import { BACKEND_INTEGER_SETTINGS } from "../../backend/start/settings.ts";
+import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
 import { MAX_BODY_BYTES_IN_MEMORY } from "../../edge/body/body-memory.ts";
 import { readRenderTime } from "../../rules/render-time.ts";
 import type { AttemptFacts, RequestFacts } from "./facts.ts";

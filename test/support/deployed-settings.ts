@@ -1,5 +1,5 @@
 /** What a deploy file gives the programs, by the programs' own readers of settings. */
-import { type BackendSettings, readBackendSettings } from "../../backend/start/settings.ts";
+import { type BackendSettings, readBackendSettings } from "../../backend/settings.ts";
 import { type EdgeSettings, readEdgeSettings } from "../../edge/settings.ts";
 import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import { settingNames } from "../../scripts/edge-configuration.ts";

@@ -3,7 +3,7 @@
  * of them.
  */
 import { findEmptyNetwork } from "../../backend/sandbox/empty-network.ts";
-import type { BackendSettings } from "../../backend/start/settings.ts";
+import type { BackendSettings } from "../../backend/settings.ts";
 
 const found = new Map<string, Promise<readonly string[]>>();
 

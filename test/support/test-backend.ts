@@ -10,7 +10,7 @@ import { afterAll, expect, inject, onTestFinished } from "vitest";
 import { type Backend, buildBackend } from "../../backend/http/app.ts";
 import { Launcher } from "../../backend/launcher/launcher.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
-import { readBackendSettings } from "../../backend/start/settings.ts";
+import { readBackendSettings } from "../../backend/settings.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import { emptyNetworkFor } from "./empty-network.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "./metrics-text.ts";
@@ -76,7 +76,7 @@ export async function startTestBackend(
     SERVICE_WARM_RENDERS: "0",
     ...environment,
   });
-  const claim = await prepareWorkDirectory(settings);
+  const claim = await prepareWorkDirectory(settings.workDirectory);
   const launcher = new Launcher(settings, {
     answerTimeoutMilliseconds: launcherAnswerTimeoutMilliseconds,
     emptyNetwork: await emptyNetworkFor(settings),

@@ -4,7 +4,7 @@ import { inject, onTestFinished } from "vitest";
 import { Launcher } from "../../backend/launcher/launcher.ts";
 import { openSandbox } from "../../backend/sandbox/open-sandbox.ts";
 import type { Sandbox, SandboxMode } from "../../backend/sandbox/sandbox.ts";
-import { type BackendSettings, readBackendSettings } from "../../backend/start/settings.ts";
+import { type BackendSettings, readBackendSettings } from "../../backend/settings.ts";
 import { prepareWorkDirectory } from "../../backend/work-directory/claim.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { emptyNetworkFor } from "./empty-network.ts";
@@ -37,7 +37,7 @@ export async function openTestSandbox(
     SERVICE_SANDBOX: mode,
     ...environment,
   });
-  const claim = await prepareWorkDirectory(settings);
+  const claim = await prepareWorkDirectory(settings.workDirectory);
   const launcher = new Launcher(settings, { emptyNetwork: await emptyNetworkFor(settings) });
   onTestFinished(async () => {
     await launcher.close();

@@ -14,7 +14,7 @@ import {
 } from "../../../backend/render/outcome.ts";
 import { Spool } from "../../../backend/render/spool.ts";
 import { TimeLimit } from "../../../backend/render/time-limit.ts";
-import { readBackendSettings } from "../../../backend/start/settings.ts";
+import { readBackendSettings } from "../../../backend/settings.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { outputTooLarge } from "../../../rules/problem.ts";
 import { readZip } from "../../support/zip-reader.ts";

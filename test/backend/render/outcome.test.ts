@@ -12,7 +12,7 @@ import {
   timedOut,
   tooManyOutputFiles,
 } from "../../../backend/render/outcome.ts";
-import { readBackendSettings } from "../../../backend/start/settings.ts";
+import { readBackendSettings } from "../../../backend/settings.ts";
 import type { TypstEnd, TypstResult } from "../../../backend/typst/process.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { outputTooLarge } from "../../../rules/problem.ts";

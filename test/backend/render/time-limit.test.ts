@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { expect, it } from "vitest";
 import { CLIENT_GONE } from "../../../backend/render/outcome.ts";
 import { TimeLimit } from "../../../backend/render/time-limit.ts";
-import { readBackendSettings } from "../../../backend/start/settings.ts";
+import { readBackendSettings } from "../../../backend/settings.ts";
 import { problem } from "../../../rules/problem.ts";
 
 const settingsOf = (timeoutSeconds: string, cpuSeconds: string) =>

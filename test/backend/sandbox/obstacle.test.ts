@@ -18,7 +18,7 @@ import {
   type LandlockFacts,
 } from "../../../backend/sandbox/landlock-obstacle.ts";
 import { findMachineFacts, tryProgram } from "../../../backend/sandbox/trial.ts";
-import { readBackendSettings } from "../../../backend/start/settings.ts";
+import { readBackendSettings } from "../../../backend/settings.ts";
 import { takeFreePort } from "../../../scripts/local-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { landlockNote } from "../../support/test-sandbox.ts";

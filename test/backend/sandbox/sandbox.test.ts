@@ -15,7 +15,7 @@ import { chooseResourceLimits, type ResourceLimits, stackBytes } from "../../../
 import { preparePackageDirectory, type SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { stackMap } from "../../../backend/sandbox/sandbox-root.ts";
 import { sharedLibraries } from "../../../backend/sandbox/shared-libraries.ts";
-import { readBackendSettings } from "../../../backend/start/settings.ts";
+import { readBackendSettings } from "../../../backend/settings.ts";
 import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { probeSandbox } from "../../../backend/typst/sandbox-probe.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
@@ -543,7 +543,7 @@ describe("the limits of a render", () => {
 
   /** What `chooseResourceLimits` does in a backend that is started with these options of prlimit. */
   async function chooseUnder(...options: readonly string[]) {
-    const modules = ["sandbox/resource-limits.ts", "start/settings.ts"].map((path) => JSON.stringify(moduleUrl(path)));
+    const modules = ["sandbox/resource-limits.ts", "settings.ts"].map((path) => JSON.stringify(moduleUrl(path)));
     const program = `const [{ chooseResourceLimits }, { readBackendSettings }] = [await import(${modules[0]}), await import(${modules[1]})];
       await chooseResourceLimits(readBackendSettings(process.env)).then((limits) => console.log(JSON.stringify(limits)), (error) => console.log(error.message));`;
     const command = [...options, process.execPath, "--input-type=module", "--eval", program];

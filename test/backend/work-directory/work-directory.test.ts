@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
-import { readBackendSettings } from "../../../backend/start/settings.ts";
+import { readBackendSettings } from "../../../backend/settings.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
@@ -78,7 +78,7 @@ it("the work directory is emptied at start without following links out of it", a
   await mkdir(outside);
   await writeFile(join(outside, "precious"), "x");
   await symlink(outside, join(workDirectory, "link"));
-  await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }));
+  await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }).workDirectory);
   expect(await readdir(workDirectory)).toEqual(["claim"]);
   expect(await readdir(outside)).toEqual(["precious"]);
 });
@@ -86,7 +86,7 @@ it("the work directory is emptied at start without following links out of it", a
 it("the work directory is created if it is missing, for this user alone", async () => {
   const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "a", "b");
-  await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }));
+  await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }).workDirectory);
   expect((await stat(workDirectory)).mode & 0o777).toBe(0o700);
 });
 
@@ -97,7 +97,7 @@ it.each([
   const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "x".repeat(bytes - Buffer.byteLength(folder) - 1));
   const settings = readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory });
-  const taking = prepareWorkDirectory(settings);
+  const taking = prepareWorkDirectory(settings.workDirectory);
   if (!isTaken) {
     await expect(taking).rejects.toThrow("is longer than 94 bytes. Set SERVICE_WORK_DIRECTORY.");
     return;
@@ -120,7 +120,9 @@ it("processes that a crash has left in the work directory are killed, and no oth
   });
   await Promise.all([once(left, "spawn"), once(other, "spawn")]);
   const ended = once(left, "exit");
-  const claim = await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }));
+  const claim = await prepareWorkDirectory(
+    readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }).workDirectory,
+  );
   expect(await ended).toEqual([null, "SIGKILL"]);
   expect([other.exitCode, other.signalCode]).toEqual([null, null]);
   await claim.release();

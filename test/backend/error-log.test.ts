@@ -1,7 +1,7 @@
 /** What the log says of an error: enough to find its cause, and nothing of a caller's. */
 import { writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { describeError, ServiceFailure } from "../../../backend/observe/error-log.ts";
+import { describeError, ServiceFailure } from "../../backend/error-log.ts";
 
 function thrownBy(work: () => void): unknown {
   try {

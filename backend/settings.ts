@@ -1,14 +1,14 @@
 /** The backend's settings: the one place where its environment is read, parsed and checked against ranges. */
 import { availableParallelism } from "node:os";
-import { parseTokens } from "../../protocol/authentication.ts";
-import { MAX_SLOTS } from "../../protocol/backend-load.ts";
-import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../../rules/limits.ts";
-import { RENDER_TIME_SETTINGS, readRenderTime } from "../../rules/render-time.ts";
-import { type Environment, readIntegerSettings, SettingError } from "../../rules/settings.ts";
-import { findOnPath } from "../../typst/programs.mjs";
-import { parseSandboxChoice, SANDBOX_ADVICE, type SandboxChoice } from "../../typst/sandbox-modes.mjs";
-import { MAX_DIRECTORY_BYTES } from "../work-directory/directory-paths.ts";
-import { defaultWorkDirectory } from "../work-directory/paths.ts";
+import { parseTokens } from "../protocol/authentication.ts";
+import { MAX_SLOTS } from "../protocol/backend-load.ts";
+import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
+import { RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
+import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
+import { findOnPath } from "../typst/programs.mjs";
+import { parseSandboxChoice, SANDBOX_ADVICE, type SandboxChoice } from "../typst/sandbox-modes.mjs";
+import { MAX_DIRECTORY_BYTES } from "./work-directory/directory-paths.ts";
+import { defaultWorkDirectory } from "./work-directory/paths.ts";
 
 /** What a stopping backend adds to the time in which its requests may wait and render. */
 const GRACE_MARGIN_SECONDS = 5;

@@ -7,15 +7,10 @@ import { capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../protocol/capabilit
 import { formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
 import { SettingError } from "../../rules/settings.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import { listFonts } from "../typst/font-list.ts";
-import type { TypstSupervisor } from "../typst/supervisor.ts";
-import {
-  installedPackages,
-  PACKAGES_LOCK_NAME,
-  PackageFolderError,
-  readPackagesLock,
-} from "../typst/vendored-packages.ts";
-import type { BackendSettings } from "./settings.ts";
+import type { BackendSettings } from "../settings.ts";
+import { listFonts } from "./font-list.ts";
+import type { TypstSupervisor } from "./supervisor.ts";
+import { installedPackages, PACKAGES_LOCK_NAME, PackageFolderError, readPackagesLock } from "./vendored-packages.ts";
 
 /** The document as it is served. */
 export interface CapabilitiesAnswer {

@@ -2,9 +2,9 @@
  * The backend's environment: defaults, valid values, and values that stop the start with a message naming the setting.
  */
 import { describe, expect, it } from "vitest";
-import { readBackendSettings } from "../../../backend/start/settings.ts";
-import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
-import { SettingError } from "../../../rules/settings.ts";
+import { readBackendSettings } from "../../backend/settings.ts";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { SettingError } from "../../rules/settings.ts";
 
 describe("an empty environment", () => {
   it("makes a backend that listens only on this machine, with the default limits of docs/api.md#limits", () => {
