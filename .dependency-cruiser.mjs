@@ -17,7 +17,7 @@ const PACKAGES_OF_E_INVOICE = ["fflate", "saxes"];
 const PACKAGES_OF_DATA_SCHEMA = ["@hyperjump/json-schema", "@hyperjump/browser"];
 
 /** The files of `edge/backends/` that talk to backends. The others decide. */
-const BACKEND_TRANSPORT = ["backend", "fetch-text", "forward-render", "look-up-service"];
+const BACKEND_TRANSPORT = ["backend", "fetch-text", "look-up-service"];
 const DECIDING_ON_BACKENDS = {
   path: "^edge/backends/",
   pathNot: `^edge/backends/(${BACKEND_TRANSPORT.join("|")})\\.ts$`,
@@ -28,6 +28,23 @@ const BACKEND_FOLDERS = [
   ...["start", "http", "observe", "render", "typst", "sandbox", "launcher"],
   ...["work-directory", "processes"],
 ];
+
+/** Those of the edge, and of the command line, in the same order. */
+const EDGE_FOLDERS = ["routes", "guards", "requests", "gathered", "log", "backends", "body"];
+const COMMAND_LINE_FOLDERS = ["commands", "cases", "preview", "each", "local", "project"];
+
+/** Rules by which each folder imports none of those before it, so that there is no circle. */
+function importsInwards(room, folders) {
+  return folders.slice(1).map((folder, index) => {
+    const outer = folders.slice(0, index + 1);
+    return {
+      name: `${folder}-imports-inwards`,
+      comment: `${room}/${folder}/ imports nothing from ${outer.join("/, ")}/.`,
+      from: { path: `^${room}/${folder}/` },
+      to: { path: `^${room}/(${outer.join("|")})/` },
+    };
+  });
+}
 
 export default {
   forbidden: [
@@ -180,15 +197,15 @@ export default {
       from: { path: "^backend/work-directory/(directory-)?paths\\.ts$" },
       to: { path: "^backend/" },
     },
-    ...BACKEND_FOLDERS.slice(1).map((folder, index) => {
-      const outer = BACKEND_FOLDERS.slice(0, index + 1);
-      return {
-        name: `${folder}-imports-inwards`,
-        comment: `backend/${folder}/ imports nothing from ${outer.join("/, ")}/.`,
-        from: { path: `^backend/${folder}/` },
-        to: { path: `^backend/(${outer.join("|")})/` },
-      };
-    }),
+    ...importsInwards("backend", BACKEND_FOLDERS),
+    ...importsInwards("edge", EDGE_FOLDERS),
+    ...importsInwards("clients/command-line", COMMAND_LINE_FOLDERS),
+    {
+      name: "edge-context-is-outside",
+      comment: "The context of a request is put together from these folders, so they do not know it.",
+      from: { path: "^edge/(gathered|log|backends|body)/" },
+      to: { path: "^edge/(context|problem-response)\\.ts$" },
+    },
     {
       name: "nobody-imports-the-program",
       comment:

@@ -106,7 +106,7 @@ const EQUIVALENT: Readonly<Record<string, readonly (readonly [code: string, repl
   "edge/backends/backend-choice.ts": [
     ["load !== null", "true", "A load that was never told is not fresh."],
   ],
-  "edge/backends/forward-render.ts": [
+  "edge/requests/forward-render.ts": [
     ["at < body.length", "at <= body.length", "A last chunk of no bytes adds nothing."],
   ],
   "edge/body/read-body.ts": [

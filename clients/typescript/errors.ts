@@ -96,7 +96,11 @@ export function brokenOff(url: URL, cause: unknown): ServiceUnreachableError {
     attempts: 1,
     elapsedSeconds: 0,
   } as const;
-  return new ServiceUnreachableError("The connection broke before the whole file had arrived.", details, cause);
+  return new ServiceUnreachableError(
+    `The connection to ${url.origin} broke before the whole file had arrived.`,
+    details,
+    cause,
+  );
 }
 
 /** The error that `fetch` throws says only that it failed; one of its causes has a code. */

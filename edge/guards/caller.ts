@@ -5,8 +5,8 @@ import { API_TOKEN_HEADER } from "../../protocol/headers.ts";
 import { renderQueueFull } from "../../rules/problem.ts";
 import { inTime } from "../clock.ts";
 import { type EdgeBindings, settingsOf } from "../context.ts";
-import { logFailure, loggedClientSignal } from "../log/request-log.ts";
 import { problemResponse } from "../problem-response.ts";
+import { logFailure, loggedClientSignal } from "../requests/request-log.ts";
 
 /** Authenticates the caller. */
 export const requireToken = createMiddleware<EdgeBindings>(async (context, next) => {

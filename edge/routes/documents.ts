@@ -2,8 +2,8 @@
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { serviceUnavailable } from "../../rules/problem.ts";
 import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
-import { loggedClientSignal } from "../log/request-log.ts";
 import { problemResponse } from "../problem-response.ts";
+import { loggedClientSignal } from "../requests/request-log.ts";
 import { tagJson } from "../tagged-json.ts";
 
 /** `GET /v1/constraints`: the document is built once per isolate, so a request costs next to nothing. */

@@ -11,12 +11,12 @@ import { parseRenderRequest } from "../../rules/render-request.ts";
 import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import { type RequestHead, validateMediaType } from "../../rules/request-head.ts";
 import { causeFieldOf, lengthOf, maxAnswerBytes, problemCodeOf } from "../backends/backend-answer.ts";
-import { forwardRender } from "../backends/forward-render.ts";
 import { type BodyReservation, HeldBody, RETRY_AFTER_SECONDS } from "../body/body-memory.ts";
 import { readBody, SLACK_MILLISECONDS } from "../body/read-body.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
-import { logFailure, loggedClientSignal } from "../log/request-log.ts";
 import { PROBLEM_HEADERS, problemResponse } from "../problem-response.ts";
+import { forwardRender } from "../requests/forward-render.ts";
+import { logFailure, loggedClientSignal } from "../requests/request-log.ts";
 
 export async function answerRender(context: EdgeContext): Promise<Response> {
   const { settings, bodyMemory, uploads } = deploymentOf(context);

@@ -23,8 +23,12 @@ const TARGETS = [
   "clients/data-schema/data-schema.ts",
   "clients/playground/main.ts",
   "edge/worker.ts",
-  "edge/backends/forward-render.ts",
+  "edge/requests/forward-render.ts",
+  "edge/backends/fetch-text.ts",
+  "edge/context.ts",
   "edge/clock.ts",
+  "edge/routes/target.ts",
+  "clients/command-line/commands/target.ts",
   "edge/containers/backend-container.ts",
   "backend/main.ts",
   "backend/start/run.ts",
@@ -35,8 +39,20 @@ const TARGETS = [
   }),
 ];
 
+/** Folders that may not import the outermost one. The name of the file is that of one which may do I/O. */
+const INNER_FOLDERS = [
+  ...["guards", "requests", "gathered", "log", "backends", "body"].map((folder) => ["edge", folder, "routes"] as const),
+  ...["cases", "preview", "each", "local", "project"].map(
+    (folder) => ["clients/command-line", folder, "commands"] as const,
+  ),
+].map(
+  ([room, folder, outermost]) =>
+    [`${room}/${folder}/fetch-text.ts`, `../${outermost}/target.ts`, `${folder}-imports-inwards`] as const,
+);
+
 /** Importing file, imported name, and the rule that must refuse it. */
 const REFUSED: readonly (readonly [importer: string, imported: string, rule: string])[] = [
+  ...INNER_FOLDERS,
   ["rules/with-node.ts", "node:fs", "rules-are-pure"],
   ["rules/with-package.ts", "hono", "rules-are-pure"],
   ["rules/with-backend.ts", "../backend/settings.ts", "rules-are-pure"],
@@ -69,7 +85,8 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["backend/http/with-cli.ts", "../../clients/command-line/project/project.ts", "nobody-imports-the-command"],
   ["edge/with-backend.ts", "../backend/settings.ts", "edge-without-backend"],
   ["edge/with-node.ts", "node:fs", "edge-without-node"],
-  ["edge/backends/with-transport.ts", "./forward-render.ts", "choice-of-backends-does-no-io"],
+  ["edge/backends/with-transport.ts", "./fetch-text.ts", "choice-of-backends-does-no-io"],
+  ["edge/log/with-context.ts", "../context.ts", "edge-context-is-outside"],
   ["edge/backends/with-application.ts", "../worker.ts", "choice-of-backends-does-no-io"],
   ["edge/with-container.ts", "./containers/backend-container.ts", "edge-without-containers"],
   ["edge/with-workerd.ts", "cloudflare:workers", "edge-without-containers"],

@@ -5,7 +5,6 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { DataSchema, Judgement } from "../../data-schema/data-schema.ts";
 import { findingInWords, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
-import type { EachDocument } from "../each/documents.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { utf8Text } from "./byte-order-mark.ts";
@@ -23,6 +22,13 @@ const MAX_JUDGE_SECONDS = 10;
 const MAX_SECONDS_PER_ROW = 0.01;
 /** Far longer than any that people write. What reads it takes more than its length. */
 const MAX_SCHEMA_BYTES = 1024 ** 2;
+
+/** The data of a row, and where it begins in its file. */
+interface DataRow {
+  readonly data: string;
+  readonly line: number;
+  readonly column: number | null;
+}
 
 /** A finding in a file that may have several rows of data. */
 type Located = SchemaFinding & { readonly file: string };
@@ -50,7 +56,7 @@ export async function requireValidData(project: Project, data: DataText | null, 
 export async function requireValidDocuments(
   project: Project,
   each: string,
-  documents: readonly EachDocument[],
+  documents: readonly DataRow[],
   doing: string,
 ): Promise<void> {
   const schema = await schemaOf(project);
@@ -73,7 +79,7 @@ export async function requireValidDocuments(
 }
 
 /** A finding in a row, with its place in the file; in CSV, with the place where the row begins. */
-function located(finding: SchemaFinding, file: string, { line, column }: EachDocument): Located {
+function located(finding: SchemaFinding, file: string, { line, column }: DataRow): Located {
   if (column === null) return { ...finding, file, line, column: 1 };
   const before = finding.line === 1 ? column - 1 : 0;
   return { ...finding, file, line: line + finding.line - 1, column: before + finding.column };

@@ -18,16 +18,16 @@ import {
 } from "../../protocol/trace-context.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
+import type { Backend } from "../backends/backend.ts";
+import { answerOf, type BackendAnswer, problemOfLength } from "../backends/backend-answer.ts";
+import { readText } from "../backends/fetch-text.ts";
+import { RenderAttempts } from "../backends/render-attempts.ts";
+import { sendBody } from "../backends/send-body.ts";
+import { type Sending, tryBackends } from "../backends/try-backends.ts";
 import type { HeldBody } from "../body/body-memory.ts";
 import { WALL_CLOCK } from "../clock.ts";
 import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
-import { logFailure } from "../log/request-log.ts";
-import type { Backend } from "./backend.ts";
-import { answerOf, type BackendAnswer, problemOfLength } from "./backend-answer.ts";
-import { readText } from "./fetch-text.ts";
-import { RenderAttempts } from "./render-attempts.ts";
-import { sendBody } from "./send-body.ts";
-import { type Sending, tryBackends } from "./try-backends.ts";
+import { logFailure } from "./request-log.ts";
 
 /** A render of one empty page, which takes a backend some milliseconds. */
 const PROBE_BODY = '{"source":" "}';

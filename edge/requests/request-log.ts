@@ -1,9 +1,9 @@
 /** Writes the edge's log lines: one for each request at its end, and one for each failure. */
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
+import { ANALYTICS_BINDING, writeAnalytics } from "../log/analytics.ts";
+import { describeSpan, tracedSpan } from "../log/span-attributes.ts";
+import { writeLine } from "../log/write-line.ts";
 import { parseLogRequests, type RequestLogging } from "../settings.ts";
-import { ANALYTICS_BINDING, writeAnalytics } from "./analytics.ts";
-import { describeSpan, tracedSpan } from "./span-attributes.ts";
-import { writeLine } from "./write-line.ts";
 
 /**
  * Writes the log line, the data point and the span's attributes of a request, unless they have been written.

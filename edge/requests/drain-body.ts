@@ -5,10 +5,11 @@
  * before it reads, never sees the response. So a bounded amount of the rest is read first, for a bounded time, by a
  * bounded number of requests. All others get their response at once. Then the runtime closes the connection.
  */
+
+import { FairLimit } from "../body/fair-limit.ts";
+import { BodyReader } from "../body/read-body.ts";
 import type { EdgeContext } from "../context.ts";
-import { loggedClientSignal } from "../log/request-log.ts";
-import { FairLimit } from "./fair-limit.ts";
-import { BodyReader } from "./read-body.ts";
+import { loggedClientSignal } from "./request-log.ts";
 
 /** One and a half times the default limit of a body. */
 const MAX_DRAINED_BYTES = 32 * 1024 * 1024;
