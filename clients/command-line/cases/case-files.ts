@@ -12,7 +12,7 @@ import { isFile, readNamed } from "../project/folder.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import { printableLine } from "../terminal.ts";
 
-const FOLDER = "cases";
+export const CASES_FOLDER = "cases";
 const DATA = /^(.+)\.json$/;
 const EXPECTED = /^(.+)\.expected$/;
 const PAGE = /^([1-9][0-9]*)\.png$/;
@@ -47,7 +47,7 @@ export interface TemplateCase {
 
 /** The cases in a project's folder, by their names. @throws CommandError if there are none */
 export async function readCases({ root, sourceName }: Project): Promise<TemplateCase[]> {
-  const folder = shownPath(root, sourceName, FOLDER);
+  const folder = shownPath(root, sourceName, CASES_FOLDER);
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   const names = new Map<string, string | null>();
   for (const entry of entries) {

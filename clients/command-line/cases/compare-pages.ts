@@ -2,14 +2,14 @@
  * Compares the pages of a document with the expected ones, pixel by pixel.
  *
  * The same Typst gives the same pixels on the same kind of processor. On another kind, the last bit of a coordinate may
- * differ, which changes the shade of an edge by less than `COLOUR_THRESHOLD`. Any larger change counts, even in a
- * single pixel: on small pages, a changed digit is only a dozen pixels.
+ * differ, which changes the shade of an edge by less than `OTHER_PROCESSOR_TOLERANCE`. A change that people see may be
+ * as small, so a tolerance is asked for, not assumed.
  */
 import pixelmatch from "pixelmatch";
 import { PNG } from "pngjs";
 
 /** As pixelmatch measures it: from 0 (the same colour) to 1 (black and white). */
-const COLOUR_THRESHOLD = 0.1;
+export const OTHER_PROCESSOR_TOLERANCE = 0.1;
 
 /** How one page differs. */
 export interface PageDifference {
@@ -22,15 +22,29 @@ export interface PageDifference {
   readonly difference: Buffer | null;
 }
 
-/** The pages that differ. @param before null for a page that is missing in the folder */
-export function comparePages(before: readonly (Buffer | null)[], after: readonly Buffer[]): PageDifference[] {
+/**
+ * The pages that differ.
+ *
+ * @param before null for a page that is missing in the folder
+ * @param tolerance by how much the colour of a pixel may differ, from 0 to 1
+ */
+export function comparePages(
+  before: readonly (Buffer | null)[],
+  after: readonly Buffer[],
+  tolerance: number,
+): PageDifference[] {
   const count = Math.max(before.length, after.length);
   return Array.from({ length: count }, (_, index) => {
-    return comparePage(index + 1, before[index] ?? null, after[index] ?? null);
+    return comparePage(index + 1, before[index] ?? null, after[index] ?? null, tolerance);
   }).filter((difference) => difference !== null);
 }
 
-function comparePage(page: number, before: Buffer | null, after: Buffer | null): PageDifference | null {
+function comparePage(
+  page: number,
+  before: Buffer | null,
+  after: Buffer | null,
+  tolerance: number,
+): PageDifference | null {
   const differs = (message: string, difference: Buffer | null = null) => ({ page, message, before, after, difference });
   if (after === null) return differs(`Page ${page} is expected, but the document ends before it.`);
   if (before === null) return differs(`Page ${page} is not expected.`);
@@ -51,12 +65,17 @@ function comparePage(page: number, before: Buffer | null, after: Buffer | null):
   if (old === null)
     return differs(`The expected page ${page} is not a PNG as Typst writes it: run the command with --update.`);
   const picture = new PNG({ width, height });
-  const options = { threshold: COLOUR_THRESHOLD, includeAA: true };
-  const pixels = pixelmatch(old.data, now.data, picture.data, width, height, options);
+  const countPixels = (threshold: number) =>
+    pixelmatch(old.data, now.data, picture.data, width, height, { threshold, includeAA: true });
+  const isFaint = countPixels(OTHER_PROCESSOR_TOLERANCE) === 0;
+  const pixels = countPixels(tolerance);
   if (pixels === 0) return null;
   const share = (100 * pixels) / (width * height);
   const shown = share < 0.01 ? "less than 0.01" : share.toFixed(2);
-  return differs(`Page ${page} differs in ${pixels} pixels, ${shown} % of it.`, PNG.sync.write(picture));
+  const hint = isFaint
+    ? ` All are faint: --tolerance ${OTHER_PROCESSOR_TOLERANCE} is for another kind of processor.`
+    : "";
+  return differs(`Page ${page} differs in ${pixels} pixels, ${shown} % of it.${hint}`, PNG.sync.write(picture));
 }
 
 /**

@@ -2,6 +2,8 @@
  * Reports a run of the cases, as a page for people and as JUnit XML for programs. The page is a single file with its
  * pictures.
  */
+import { dirname, join } from "node:path";
+import { CASES_FOLDER } from "./case-files.ts";
 import type { PageDifference } from "./compare-pages.ts";
 
 export interface CaseResult {
@@ -16,10 +18,11 @@ export interface CaseResult {
 }
 
 const STYLE = `
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem; color: #1b1f24; background: #fff }
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem; color: light-dark(#1b1f24, #e6e8eb); background: light-dark(#fff, #16191d) }
 h2 { margin: 2.5rem 0 0.5rem }
-.passed { color: #1a6b34 } .failed { color: #b3261e }
-pre { white-space: pre-wrap; background: #f4f5f7; padding: 1rem }
+.passed { color: light-dark(#1a6b34, #7ccf95) } .failed { color: light-dark(#b3261e, #ff9b92) }
+pre { white-space: pre-wrap; background: light-dark(#f4f5f7, #22262c); padding: 1rem }
 .pages { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 1rem }
 figure { margin: 0 } img { width: 100%; border: 1px solid #c8ccd2; background: #fff }
 `;
@@ -28,26 +31,35 @@ figure { margin: 0 } img { width: 100%; border: 1px solid #c8ccd2; background: #
 export function htmlReport(results: readonly CaseResult[]): string {
   const failed = results.filter(({ failure }) => failure !== null);
   const title = `${failed.length} of ${results.length} cases failed`;
-  const passed = results.filter(({ failure }) => failure === null);
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>${title}</title>
 <style>${STYLE}</style>
 <h1>${title}</h1>
+<ul>
+${results.map((result) => listedCase(result, failed.indexOf(result))).join("\n")}
+</ul>
 ${failed.map(htmlOfCase).join("\n")}
-${passed.map(({ template, name, pages }) => `<p class="passed">${escaped(`${template}: ${name}`)} (${pages} ${pages === 1 ? "page" : "pages"})</p>`).join("\n")}
 </html>
 `;
 }
 
-function htmlOfCase({ template, name, failure, differences }: CaseResult): string {
+/** @param place among those that failed; -1 for a case that passed */
+function listedCase({ template, name, pages }: CaseResult, place: number): string {
+  const shown = escaped(`${template}: ${name}`);
+  if (place >= 0) return `<li><a class="failed" href="#case-${place}">${shown}</a></li>`;
+  return `<li class="passed">${shown} (${pages} ${pages === 1 ? "page" : "pages"})</li>`;
+}
+
+function htmlOfCase({ template, name, failure, differences }: CaseResult, place: number): string {
   const pages = differences.map(
     ({ page, message, before, after, difference }) => `<h3>${escaped(message)}</h3>
 <div class="pages">${picture("Before", page, before)}${picture("After", page, after)}${picture("Difference", page, difference)}</div>`,
   );
   const reason = pages.length > 0 ? "" : `<pre>${escaped(failure ?? "")}</pre>`;
-  return `<h2 class="failed">${escaped(`${template}: ${name}`)}</h2>\n${reason}${pages.join("\n")}`;
+  const path = join(dirname(template), CASES_FOLDER, `${name}.json`);
+  return `<h2 class="failed" id="case-${place}">${escaped(`${template}: ${name}`)}</h2>\n<p><code>${escaped(path)}</code></p>\n${reason}${pages.join("\n")}`;
 }
 
 function picture(caption: string, page: number, png: Buffer | null): string {

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
-import type { Command } from "@commander-js/extra-typings";
+import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import { DEFAULT_LIMITS, LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { PPI } from "../../../rules/output-options.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
@@ -51,6 +51,7 @@ interface TestFlags extends OperatorFlags, PageOptions {
   readonly tokenFile?: string | undefined;
   readonly files?: readonly string[] | undefined;
   readonly typst?: string | undefined;
+  readonly tolerance: number;
   readonly report?: string | undefined;
   readonly junit?: string | undefined;
   readonly json?: true | undefined;
@@ -82,6 +83,7 @@ export function addTestCommand(program: Command, signal: AbortSignal): void {
     .addOption(TYPST_OPTION)
     .addOption(FONT_PATH_OPTION)
     .addOption(PACKAGE_PATH_OPTION)
+    .option("--tolerance <share>", "how much the colour of a pixel may differ, from 0 to 1", tolerance, 0)
     .option("--report <file>", "write the HTML report; by default into the user's cache folder, if a case fails")
     .option("--junit <file>", "write the results as JUnit XML")
     .addOption(JSON_OPTION)
@@ -90,6 +92,11 @@ export function addTestCommand(program: Command, signal: AbortSignal): void {
       for (const source of sources) results.push(...(await testTemplate(source, flags, signal)));
       process.exitCode = await report(sources, results, flags);
     });
+}
+
+function tolerance(value: string): number {
+  if (/^(?:0(?:\.[0-9]+)?|1)$/.test(value)) return Number(value);
+  throw new InvalidArgumentError("It must be a number from 0 to 1.");
 }
 
 /** Makes the pages of a case from its data, or throws a `CommandError` that says why there are none. */
@@ -143,7 +150,7 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
     const expected = await readExpected(one);
     if (expected.length === 0) return ended("It has no expected pages: run the command with --update.");
     const { comparePages } = await import("../cases/compare-pages.ts");
-    const differences = comparePages(expected, pages);
+    const differences = comparePages(expected, pages, flags.tolerance);
     const failure = differences.map(({ message }) => message).join("\n");
     return ended(differences.length === 0 ? null : failure, pages.length, differences);
   } catch (error) {

@@ -33,7 +33,8 @@ describe("the examples", () => {
   });
 
   it("all have cases, and their pages are as expected", async () => {
-    const { exitCode, cases } = await testIn(EXAMPLES, ...names);
+    // Their pages were made on another kind of processor than some that run this test.
+    const { exitCode, cases } = await testIn(EXAMPLES, ...names, "--tolerance", "0.1");
     expect(cases.map(({ failure }) => failure)).toEqual(cases.map(() => null));
     expect(cases.map(({ template }) => template)).toEqual(names.map((name) => join(name, "main.typ")));
     expect(exitCode).toBe(0);
@@ -90,6 +91,45 @@ describe("the examples", () => {
       `sed '1s/^/#set page(foreground: line(length: 5cm, stroke: 1pt));/' | ${typstPath()} "$@"`,
     );
     await expectAllDiffer(await changedExamples((text) => text), "--typst", path);
+  });
+});
+
+/** What people see on a page and a comparison of colours by a tenth does not. */
+const SMALL_CHANGES: readonly (readonly [change: string, before: string, after: string])[] = [
+  ["a fill that is lighter by a tenth", "#rect(fill: rgb(60, 90, 150))", "#rect(fill: rgb(86, 116, 176))"],
+  ["grey text that becomes lighter", "#text(luma(40))[Total]", "#text(luma(60))[Total]"],
+  ["another digit in small grey text", "#text(5pt, gray)[30 days]", "#text(5pt, gray)[80 days]"],
+  ["a comma for a point in small grey text", "#text(6pt, luma(180))[1.50]", "#text(6pt, luma(180))[1,50]"],
+];
+
+describe("pages", () => {
+  const PAGE = "#set page(width: 40mm, height: 20mm, margin: 2mm)\n";
+
+  async function differenceOf(before: string, after: string, ...args: string[]) {
+    const folder = await makeTemporaryFolder("pages-");
+    await writeProject(folder, { "main.typ": PAGE + before, "cases/a.json": "{}" });
+    expect(await testIn(folder, ".", "--update")).toMatchObject({ exitCode: 0 });
+    await writeFile(join(folder, "main.typ"), PAGE + after);
+    return (await testIn(folder, ".", ...args)).cases[0]?.failure;
+  }
+
+  it.each(SMALL_CHANGES)("differ by %s", async (_, before, after) => {
+    expect(await differenceOf(before, after)).toMatch(/^Page 1 differs in [0-9]+ pixels/);
+  });
+
+  it("may differ as much as --tolerance allows, which the report of a faint difference names", async () => {
+    const [, before, after] = ["", "#text(luma(40))[Total]", "#text(luma(44))[Total]"];
+    expect(await differenceOf(before, after)).toMatch(
+      / % of it\. All are faint: --tolerance 0\.1 is for another kind of processor\.$/,
+    );
+    expect(await differenceOf(before, after, "--tolerance", "0.1")).toBe(null);
+    expect(await differenceOf("a", "b", "--tolerance", "0.1")).toMatch(/^Page 1 differs in [0-9]+ pixels/);
+  });
+
+  it.each(["-1", "1.1", "a tenth", ""])("have no tolerance %j", async (value) => {
+    const { exitCode, stderr } = await testIn(await makeTemporaryFolder("pages-"), ".", "--tolerance", value);
+    expect(stderr).toContain("It must be a number from 0 to 1.");
+    expect(exitCode).toBe(2);
   });
 });
 
@@ -163,19 +203,20 @@ describe("a template", () => {
     );
   });
 
-  it("reports a visible change of a single pixel, but not an invisible change of shade", async () => {
+  it("reports any change of a single pixel, and by --tolerance only one of more than that", async () => {
     const folder = await makeTemplate({ first: ["a"] });
     await testIn(folder, ".", "--update");
     const path = join(folder, "cases/first.expected/1.png");
     const page = PNG.sync.read(await readFile(path));
-    const shades: [grey: number, exitCode: number][] = [
-      [252, 0],
-      [160, 1],
+    const shades: [grey: number, tolerance: string, exitCode: number][] = [
+      [254, "0", 1],
+      [252, "0.1", 0],
+      [160, "0.1", 1],
     ];
-    for (const [grey, exitCode] of shades) {
+    for (const [grey, tolerance, exitCode] of shades) {
       page.data.fill(grey, 0, 3);
       await writeFile(path, PNG.sync.write(page));
-      expect(await testIn(folder, "."), `${grey}`).toMatchObject({ exitCode });
+      expect(await testIn(folder, ".", "--tolerance", tolerance), `${grey}`).toMatchObject({ exitCode });
     }
   });
 
