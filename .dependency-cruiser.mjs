@@ -201,6 +201,18 @@ export default {
     ...importsInwards("edge", EDGE_FOLDERS),
     ...importsInwards("clients/command-line", COMMAND_LINE_FOLDERS),
     {
+      name: "edge-settings-are-inside",
+      comment: "Whatever knows the edge's settings is known by none of what reads them.",
+      from: { path: "^edge/(settings|clock)\\.ts$" },
+      to: { path: "^edge/", pathNot: "^edge/backends/(backend-address|name-servers)\\.ts$" },
+    },
+    {
+      name: "edge-backends-without-settings",
+      comment: "The settings are read by functions of these folders, which get what they need passed in.",
+      from: { path: "^edge/(backends|body)/" },
+      to: { path: "^edge/settings\\.ts$" },
+    },
+    {
       name: "edge-context-is-outside",
       comment: "The context of a request is put together from these folders, so they do not know it.",
       from: { path: "^edge/(gathered|log|backends|body)/" },

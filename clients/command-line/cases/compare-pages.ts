@@ -9,7 +9,7 @@ import pixelmatch from "pixelmatch";
 import { PNG } from "pngjs";
 
 /** As pixelmatch measures it: from 0 (the same colour) to 1 (black and white). */
-export const OTHER_PROCESSOR_TOLERANCE = 0.1;
+const OTHER_PROCESSOR_TOLERANCE = 0.1;
 
 /** How one page differs. */
 export interface PageDifference {
