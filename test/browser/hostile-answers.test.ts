@@ -1,8 +1,9 @@
 /** The playground with answers that no service gives, in a real browser and over real connections. */
 import type { ServerResponse } from "node:http";
+import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { HOSTILE_ANSWERS, LOW_LIMITS, lyingZip, MAX_SENT_BYTES } from "../support/hostile-answers.ts";
+import { HOSTILE_ANSWERS, LOW_LIMITS, lyingZip } from "../support/hostile-answers.ts";
 import { startScriptedService } from "../support/scripted-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { browserStage, openPage } from "./browser.ts";
@@ -33,12 +34,17 @@ it("says that something else has answered, and goes on", async () => {
   const { page, server } = await openPlayground((response) => current.behaviour?.(response, response.req));
   for (const [what, behaviour] of ANSWERS) {
     current.behaviour = behaviour;
-    const before = server.sentBytes();
     await render(page);
     await expect
       .poll(() => page.locator("#result-state").textContent(), { message: what })
       .toContain("Something else answered");
-    expect(server.sentBytes() - before, what).toBeLessThan(MAX_SENT_BYTES);
+    // How much a browser takes before it hangs up depends on how busy the machine is.
+    const newlySentBytes = async () => {
+      const before = server.sentBytes();
+      await setTimeout(100);
+      return server.sentBytes() - before;
+    };
+    await expect.poll(newlySentBytes, { message: what }).toBe(0);
   }
   expect(server.bodies).toHaveLength(ANSWERS.length);
 });
