@@ -3,7 +3,6 @@
  *
  * Typst's messages prove nothing, because a template can make text that looks like one. A printed page does.
  */
-
 import type { Output } from "../../rules/output-options.ts";
 import { lowestPage } from "../../typst/command-line.ts";
 import type { TypstResult } from "../typst/process.ts";

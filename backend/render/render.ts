@@ -2,7 +2,6 @@
  * One render, from a valid request to a finished output: reserve disk space, compile, decide the outcome, and pack the
  * pages of an archive.
  */
-
 import { isFont } from "../../rules/font-names.ts";
 import type { RenderRequest } from "../../rules/render-request.ts";
 import { renderTimeoutWithin } from "../../rules/render-time.ts";

@@ -2,7 +2,6 @@
  * Resource limits of one Typst process. The shell that starts it sets them by `ulimit`, which costs nothing; where its
  * `ulimit` cannot set all of them, prlimit(1) does, before anything else runs.
  */
-
 import { SettingError } from "../../rules/settings.ts";
 import { runProgram } from "../../typst/programs.mjs";
 import { readProc } from "../processes/proc.ts";

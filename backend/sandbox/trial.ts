@@ -2,7 +2,6 @@
  * Examines a machine on which a sandbox does not start: runs the sandbox's programs by themselves and reads the
  * kernel's reports. No caller's data is involved. The `*-obstacle.ts` file of each sandbox explains the findings.
  */
-
 import { runProgram } from "../../typst/programs.mjs";
 import { readProc } from "../processes/proc.ts";
 

@@ -1,5 +1,4 @@
 /** Lists the fonts that every render finds, by running `typst fonts` in the sandbox with the options of a render. */
-
 import type { FontFamily, FontVariant } from "../../protocol/capabilities.ts";
 import { fontListArguments } from "../../typst/command-line.ts";
 import { ServiceFailure } from "../error-log.ts";

@@ -2,7 +2,6 @@
  * What `--verbose` prints for each exchange with the service: the attempt, the answer, its request id, and the servers
  * on its way.
  */
-
 import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import type { Fetch } from "../typescript/client.ts";
 import { sizeInWords } from "./terminal.ts";

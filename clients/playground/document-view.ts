@@ -2,7 +2,6 @@
  * Shows a rendered file in the page. An SVG is always shown as a picture, never as part of the page: it is the output
  * of a template, and only as the source of an `<img>` can it neither run nor load anything.
  */
-
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
 import type { ArchiveEntry, ArchiveFault } from "../typescript/archive-entries.ts";
 import { sizeInWords } from "../typescript/size-in-words.ts";

@@ -3,7 +3,6 @@
  * parts are immutable: an edit makes new ones, so that parts that have not changed are not encoded, validated or stored
  * again.
  */
-
 import type { OutputField, OutputFormat } from "../../rules/output-options.ts";
 import type { Encoding } from "../../rules/render-request.ts";
 import { SCHEMA_FILE } from "../data-schema/schema-file.ts";

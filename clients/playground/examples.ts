@@ -2,7 +2,6 @@
  * The examples of the project as drafts. Each is a file with a request body, made from `examples/` when the page is
  * built.
  */
-
 import { examplePath } from "../../protocol/routes.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { isOutputFormat, OUTPUT_FIELDS } from "../../rules/output-options.ts";

@@ -1,5 +1,4 @@
 /** The open files, each in its own tab: text in an editor, images as pictures. */
-
 import { type CodeEditor, createCodeEditor } from "./code-editor.ts";
 import { completionsFor } from "./completions.ts";
 import { type DraftFile, FileContent } from "./draft.ts";

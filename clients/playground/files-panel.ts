@@ -1,5 +1,4 @@
 /** The panel of `files`: a list with the key of each file, a drop zone and two pickers. */
-
 import type { Limits } from "../../rules/limits.ts";
 import { suggestFileKey } from "../typescript/file-key-suggestion.ts";
 import { sizeInWords } from "../typescript/size-in-words.ts";

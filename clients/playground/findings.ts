@@ -2,7 +2,6 @@
  * What is wrong with a draft, and which field has to change. The verdict comes from `rules/`, the code by which the
  * service validates.
  */
-
 import { requestTooLarge } from "../../rules/declared-size.ts";
 import { isValidKey } from "../../rules/files-rules.ts";
 import { JsonCursor } from "../../rules/json/cursor.ts";

@@ -2,7 +2,6 @@
  * The worker that finds font families which a draft asks for and which neither the draft nor the deployment has. It is
  * a separate file, loaded after the first document, and no work of the page waits for it, however large the draft is.
  */
-
 import { CAPABILITIES_PATH, MAX_CAPABILITIES_BYTES, parseCapabilities } from "../../protocol/capabilities.ts";
 import { type DocumentParts, describeMissing, missingFamilies, wantedFamilies } from "../typescript/missing-fonts.ts";
 import { readText } from "../typescript/transport.ts";

@@ -1,5 +1,4 @@
 /** Calls the service that serves this page, with the same client as other programs. */
-
 import { type Limits, publishedLimits } from "../../rules/limits.ts";
 import {
   ServiceClient,

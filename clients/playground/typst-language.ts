@@ -5,7 +5,6 @@
  * We have our own, because the only package for CodeMirror is a WebAssembly module of 320 KB, which the page's policy
  * forbids.
  */
-
 import type { StringStream } from "@codemirror/language";
 import { StreamLanguage, type StreamParser } from "@codemirror/language";
 

@@ -3,7 +3,6 @@
  * here or in the files that this one imports. Whatever talks to a backend is passed in, and so is the clock, so that
  * the simulation can run this code.
  */
-
 import type { BackendLoad } from "../../protocol/backend-load.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { HeldBody } from "../body/body-memory.ts";

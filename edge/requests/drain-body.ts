@@ -5,7 +5,6 @@
  * before it reads, never sees the response. So a bounded amount of the rest is read first, for a bounded time, by a
  * bounded number of requests. All others get their response at once. Then the runtime closes the connection.
  */
-
 import { FairLimit } from "../body/fair-limit.ts";
 import { BodyReader } from "../body/read-body.ts";
 import type { EdgeContext } from "../context.ts";

@@ -2,7 +2,6 @@
  * The examples of the interface description: requests that the service renders as they are, and a problem of each code.
  * Problems that validation finds are made by the validation itself.
  */
-
 import { type Capabilities, capabilitiesOf } from "../../protocol/capabilities.ts";
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS, limitsFrom } from "../../rules/limits.ts";

@@ -4,7 +4,6 @@
  *
  * As in workerd, a request whose client has disconnected is not continued: none of its promises resolves any more.
  */
-
 import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import { RenderAttempts } from "../../edge/backends/render-attempts.ts";

@@ -1,7 +1,6 @@
 /**
  * One examination of a deployment: the servers that it asks, and what its checks have learned so far.
  */
-
 import type { Capabilities } from "../../../protocol/capabilities.ts";
 import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../../protocol/headers.ts";
 import type { PublishedConstraints } from "../../typescript/client.ts";

@@ -1,7 +1,6 @@
 /**
  * Asks each origin that the caller names directly: does it answer as the edge does?
  */
-
 import { CAPABILITIES_PATH, CAPABILITIES_SCHEMA, capabilityDifferences } from "../../../protocol/capabilities.ts";
 import { BACKEND_TOKEN_HEADER, LIMITS_HEADER, PROBLEM_CAUSE_HEADER } from "../../../protocol/headers.ts";
 import { LIMIT_SETTINGS, limitsFingerprint, publishedLimits } from "../../../rules/limits.ts";

@@ -2,7 +2,6 @@
  * Does on this machine what the service would do with a request: checks it by the rules, then runs Typst. Nothing is
  * sent.
  */
-
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, type Limits, publishedLimits } from "../../../rules/limits.ts";
 import type { Output } from "../../../rules/output-options.ts";

@@ -1,7 +1,6 @@
 /**
  * Lists all file names that the rules for keys reject, each with a better one.
  */
-
 import { quote } from "../../../rules/quote.ts";
 import type { ServiceProblem } from "../../typescript/client.ts";
 import { suggestFileKeys } from "../../typescript/file-key-suggestion.ts";
