@@ -33,6 +33,9 @@ const BACKEND_FOLDERS = [
 const EDGE_FOLDERS = ["routes", "guards", "requests", "gathered", "log", "backends", "body"];
 const COMMAND_LINE_FOLDERS = ["commands", "cases", "preview", "each", "local", "project"];
 
+/** Those of the playground: what a person sees, from the result to the parts of which all of the page is made. */
+const PLAYGROUND_FOLDERS = ["result", "render", "checks", "output", "files", "editor", "drafts", "page"];
+
 /** Rules by which each folder imports none of those before it, so that there is no circle. */
 function importsInwards(room, folders) {
   return folders.slice(1).map((folder, index) => {
@@ -200,6 +203,7 @@ export default {
     ...importsInwards("backend", BACKEND_FOLDERS),
     ...importsInwards("edge", EDGE_FOLDERS),
     ...importsInwards("clients/command-line", COMMAND_LINE_FOLDERS),
+    ...importsInwards("clients/playground", PLAYGROUND_FOLDERS),
     {
       name: "edge-settings-are-inside",
       comment: "Whatever knows the edge's settings is known by none of what reads them.",

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { SCHEMA_FILE } from "../clients/data-schema/schema-file.ts";
-import type { ExampleEntry } from "../clients/playground/example-entry.ts";
+import type { ExampleEntry } from "../clients/playground/drafts/example-entry.ts";
 import { EXAMPLE_NAMES, examplePath } from "../protocol/routes.ts";
 import { BROWSER_ALIASES, WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";
 import { exampleRequest } from "./example-request.ts";
@@ -18,11 +18,11 @@ const PDF_WORKER = new URL("node_modules/pdfjs-dist/build/pdf.worker.mjs", PROJE
 /** The bundles, with the entry point of each. */
 const BUNDLES = [
   { in: "clients/playground/main.ts", out: "playground" },
-  { in: "clients/playground/pdf-viewer.ts", out: "pdf-viewer" },
-  { in: "clients/playground/pdf-viewer.css", out: "pdf-viewer" },
-  { in: "clients/playground/schema-worker.ts", out: "schema-worker" },
-  { in: "clients/playground/archive-worker.ts", out: "archive-worker" },
-  { in: "clients/playground/missing-fonts.ts", out: "missing-fonts" },
+  { in: "clients/playground/result/pdf-viewer.ts", out: "pdf-viewer" },
+  { in: "clients/playground/result/pdf-viewer.css", out: "pdf-viewer" },
+  { in: "clients/playground/checks/schema-worker.ts", out: "schema-worker" },
+  { in: "clients/playground/files/archive-worker.ts", out: "archive-worker" },
+  { in: "clients/playground/checks/missing-fonts.ts", out: "missing-fonts" },
   { in: "clients/playground/playground.css", out: "playground" },
 ];
 /** The files that are served unchanged. */

@@ -30,6 +30,7 @@ const TARGETS = [
   "edge/clock.ts",
   "edge/routes/target.ts",
   "clients/command-line/commands/target.ts",
+  "clients/playground/result/target.ts",
   "edge/containers/backend-container.ts",
   "backend/main.ts",
   "backend/start/run.ts",
@@ -45,6 +46,9 @@ const INNER_FOLDERS = [
   ...["guards", "requests", "gathered", "log", "backends", "body"].map((folder) => ["edge", folder, "routes"] as const),
   ...["cases", "preview", "each", "local", "project"].map(
     (folder) => ["clients/command-line", folder, "commands"] as const,
+  ),
+  ...["render", "checks", "output", "files", "editor", "drafts", "page"].map(
+    (folder) => ["clients/playground", folder, "result"] as const,
   ),
 ].map(
   ([room, folder, outermost]) =>

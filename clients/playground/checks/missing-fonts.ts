@@ -1,0 +1,27 @@
+/**
+ * The worker that finds font families which a draft asks for and which neither the draft nor the deployment has. It is
+ * a separate file, loaded after the first document, and no work of the page waits for it, however large the draft is.
+ */
+import { CAPABILITIES_PATH, MAX_CAPABILITIES_BYTES, parseCapabilities } from "../../../protocol/capabilities.ts";
+import {
+  type DocumentParts,
+  describeMissing,
+  missingFamilies,
+  wantedFamilies,
+} from "../../typescript/missing-fonts.ts";
+import { readText } from "../../typescript/transport.ts";
+
+addEventListener("message", ({ data }: MessageEvent<DocumentParts>) => void answer(data));
+
+async function answer(document: DocumentParts): Promise<void> {
+  // Without a connection there are no warnings.
+  postMessage(await warningsOn(document).catch(() => []));
+}
+
+/** One sentence for each family; empty if the deployment does not say what it has. */
+async function warningsOn(document: DocumentParts): Promise<string[]> {
+  const response = await fetch(CAPABILITIES_PATH);
+  const text = response.ok ? await readText(response, MAX_CAPABILITIES_BYTES) : null;
+  const capabilities = text === null ? null : parseCapabilities(text);
+  return capabilities === null ? [] : describeMissing(missingFamilies(wantedFamilies(document), capabilities.fonts));
+}

@@ -1,0 +1,59 @@
+/**
+ * The examples of the project as drafts. Each is a file with a request body, made from `examples/` when the page is
+ * built.
+ */
+import { examplePath } from "../../../protocol/routes.ts";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
+import { isOutputFormat, OUTPUT_FIELDS } from "../../../rules/output-options.ts";
+import { parseRenderRequest } from "../../../rules/render-request.ts";
+import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
+import { type Draft, type DraftOutput, draftFile, FileContent } from "./draft.ts";
+import type { ExampleEntry } from "./example-entry.ts";
+
+/** Fetches an example. @throws when it cannot be fetched */
+export async function fetchExample(name: string): Promise<ExampleEntry> {
+  const answer = await fetch(examplePath(name));
+  if (!answer.ok) throw new Error(`the example answered ${answer.status}`);
+  return answer.json();
+}
+
+/** An example as a draft: its request, and the schema of its data, which is not sent. */
+export function draftOfExample({ body, schema }: ExampleEntry): Draft {
+  const draft = draftOfBody(body);
+  return { ...draft, files: [...draft.files, draftFile(SCHEMA_FILE, new FileContent(schema))] };
+}
+
+/**
+ * Makes a draft from a valid request body. `data` stays unchanged as text: numbers keep their digits, and the editor
+ * shows it as it was written.
+ */
+function draftOfBody(json: string): Draft {
+  const body = new TextEncoder().encode(json);
+  const parsed = parseRenderRequest(body, DEFAULT_LIMITS);
+  if (!parsed.ok) throw new Error(`not a request: ${parsed.problem.detail}`);
+  const { data, files } = parsed.request;
+  const text = (start: number, end: number) => new TextDecoder().decode(body.subarray(start, end));
+  const { source, output = {} }: { source: string; output?: object } = JSON.parse(json);
+  return {
+    source,
+    data: data === null ? "" : text(data.start, data.end),
+    files: files.map(({ key, encoding, content }) => {
+      const value: string = JSON.parse(`"${text(content.start, content.end)}"`);
+      return draftFile(key, new FileContent(encoding === "text" ? value : Uint8Array.fromBase64(value)));
+    }),
+    output: draftOutput(output),
+  };
+}
+
+/** The options of a draft from the JSON value of `output`. Unknown members are left out. */
+export function draftOutput(output: object): DraftOutput {
+  const values: { readonly [name: string]: unknown } = { ...output };
+  const members = OUTPUT_FIELDS.filter((name) => name !== "format" && values[name] !== undefined).map((name) => [
+    name,
+    JSON.stringify(values[name]),
+  ]);
+  return {
+    format: isOutputFormat(values.format) ? values.format : "pdf",
+    members: Object.fromEntries(members),
+  };
+}

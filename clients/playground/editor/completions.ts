@@ -1,0 +1,130 @@
+/** Completions in Typst code: members of the data and, within strings, names of files. */
+import type { Completion, CompletionContext, CompletionResult, CompletionSource } from "@codemirror/autocomplete";
+import type { Draft } from "../drafts/draft.ts";
+
+/** A chain of members that ends at the cursor: `data.items.first().na`. */
+const CHAIN =
+  /(?<![\w.-])([\p{L}_][\p{L}\p{N}_-]*)((?:\.[\p{L}_][\p{L}\p{N}_-]*(?:\([^()\n]*\))?)*)\.([\p{L}\p{N}_-]*)$/u;
+const IDENTIFIER = /^[\p{L}_][\p{L}\p{N}_-]*$/u;
+/** Methods that return an element of an array. */
+const ELEMENT_METHODS = new Set(["at", "first", "last", "find"]);
+/** Arrays can be long, but most have elements of the same form. */
+const MAX_ELEMENTS = 100;
+const MAX_CHAIN_CODE_UNITS = 500;
+/** Loops and closures are looked for this far before the cursor. */
+const MAX_SCANNED_CODE_UNITS = 20_000;
+
+/** @param ownKey the key of the file that is edited, from which names are relative */
+export function completionsFor(draft: () => Draft, ownKey: () => string): readonly CompletionSource[] {
+  return [(context) => completeMember(context, draft()), (context) => completeFile(context, draft(), ownKey())];
+}
+
+/** Names of members of `data`, and of variables that a loop or a closure takes from it. */
+function completeMember(context: CompletionContext, { data }: Pick<Draft, "data">): CompletionResult | null {
+  const { text: line, from } = context.state.doc.lineAt(context.pos);
+  const before = line.slice(Math.max(0, context.pos - from - MAX_CHAIN_CODE_UNITS), context.pos - from);
+  const [, root, chain = "", typed = ""] = CHAIN.exec(before) ?? [];
+  if (root === undefined) return null;
+  const path =
+    root === "data"
+      ? chain
+      : pathOfVariable(
+          context.state.sliceDoc(Math.max(0, context.pos - MAX_SCANNED_CODE_UNITS), context.pos),
+          root,
+          chain,
+        );
+  if (path === null) return null;
+  const options = membersAt(parsed(data), path);
+  return options.length === 0 ? null : { from: context.pos - typed.length, options, validFor: /^[\p{L}\p{N}_-]*$/u };
+}
+
+/** The last `for x in data.items` or `data.items.map(x => …)` before the cursor, as a path to the elements. */
+function pathOfVariable(before: string, name: string, chain: string): string | null {
+  const escaped = name.replace(/[^\p{L}\p{N}_]/gu, "\\$&");
+  const members = "data((?:\\.[\\p{L}_][\\p{L}\\p{N}_-]*(?:\\([^()\\n]*\\))?)*?)";
+  const loop = new RegExp(`\\bfor\\s+${escaped}\\s+in\\s+${members}(?![\\p{L}\\p{N}_.(-])`, "gu");
+  const closure = new RegExp(
+    `\\b${members}\\.(?:map|filter|find|any|all|sorted|each)\\(\\s*\\(?${escaped}\\)?\\s*=>`,
+    "gu",
+  );
+  const last = [...before.matchAll(loop), ...before.matchAll(closure)].toSorted((a, b) => a.index - b.index).at(-1);
+  return last === undefined ? null : `${last[1] ?? ""}.first()${chain}`;
+}
+
+function membersAt(data: unknown, path: string): Completion[] {
+  let values = [data];
+  for (const segment of path.split(".").slice(1)) {
+    const [, name = "", call = ""] = /^([^(]*)(\(.*)?$/.exec(segment) ?? [];
+    values = values.flatMap((value) => {
+      if (Array.isArray(value)) return call !== "" && ELEMENT_METHODS.has(name) ? value.slice(0, MAX_ELEMENTS) : [];
+      if (name === "at") return memberOf(value, /^\("([^"]*)"/.exec(call)?.[1] ?? "");
+      return call === "" ? memberOf(value, name) : [];
+    });
+  }
+  const options = new Map<string, Completion>();
+  for (const value of values) {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) continue;
+    for (const [name, member] of Object.entries(value)) {
+      // Other names have to be read by `at("…")`.
+      if (IDENTIFIER.test(name)) options.set(name, { label: name, type: "property", detail: kindOf(member) });
+    }
+  }
+  return [...options.values()];
+}
+
+function memberOf(value: unknown, name: string): unknown[] {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return [];
+  const members: { readonly [name: string]: unknown } = { ...value };
+  return [members[name]];
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "none";
+  if (Array.isArray(value)) return `array, ${value.length}`;
+  return typeof value === "object" ? "dictionary" : typeof value;
+}
+
+/** The data is parsed again only when it has changed. While it is not JSON, the last valid value is used. */
+let last: { readonly text: string; readonly value: unknown } = { text: "", value: undefined };
+
+function parsed(text: string): unknown {
+  if (last.text === text) return last.value;
+  try {
+    last = { text, value: JSON.parse(text) };
+  } catch {
+    last = { ...last, text };
+  }
+  return last.value;
+}
+
+/** Names of files within a string. */
+function completeFile(
+  context: CompletionContext,
+  { files }: Pick<Draft, "files">,
+  ownKey: string,
+): CompletionResult | null {
+  const { text: line, from } = context.state.doc.lineAt(context.pos);
+  const before = line.slice(0, context.pos - from);
+  const quotes = [...before.matchAll(/(?<!\\)"/g)];
+  const opening = quotes.at(-1);
+  if (opening === undefined || quotes.length % 2 === 0) return null;
+  const typed = before.slice(opening.index + 1);
+  // In markup, a quote does not open a string, so this is probably a sentence.
+  if (/[\s,;]/.test(typed)) return null;
+  const options = files
+    .filter(({ key }) => key !== ownKey)
+    .map(
+      ({ key }): Completion => ({ label: typed.startsWith("/") ? `/${key}` : relativePath(ownKey, key), type: "file" }),
+    );
+  if (options.length === 0) return null;
+  return { from: context.pos - typed.length, options, validFor: /^[^"\s,;]*$/ };
+}
+
+/** The path of one file as another one names it: relative to the folder of the other. */
+function relativePath(fromKey: string, toKey: string): string {
+  const from = fromKey.split("/").slice(0, -1);
+  const to = toKey.split("/");
+  let shared = 0;
+  while (shared < from.length && shared < to.length - 1 && from[shared] === to[shared]) shared++;
+  return [...from.slice(shared).map(() => ".."), ...to.slice(shared)].join("/");
+}

@@ -1,0 +1,58 @@
+/** Offers the names and values that the schema of a draft allows at the cursor of the data editor. */
+import {
+  type Completion,
+  type CompletionSource,
+  insertCompletionText,
+  pickedCompletion,
+} from "@codemirror/autocomplete";
+import type { EditorView } from "@codemirror/view";
+import { suggestedMembers, suggestedValues } from "../../data-schema/suggestions.ts";
+import { placeInJson } from "./json-place.ts";
+
+/** Text for which the list of completions stays valid. */
+const WORD = /^"?[^"\\\s:,[\]{}]*"?$/;
+
+/** @param schema the text of the schema; null if there is none */
+export function schemaCompletions(schema: () => string | null): CompletionSource {
+  return ({ state, pos, explicit }) => {
+    const value = parsed(schema());
+    if (value === undefined) return null;
+    const place = placeInJson(state.doc.toString(), pos);
+    if (place === null || (!explicit && place.from === pos)) return null;
+    const hasColon = /^"?\s*:/.test(state.sliceDoc(pos, Math.min(pos + 100, state.doc.length)));
+    const options = place.isName
+      ? suggestedMembers(value, place.path)
+          .filter(({ name }) => !place.names.has(name))
+          .map(({ name, description, isRequired }): Completion => {
+            const label = JSON.stringify(name);
+            return {
+              label,
+              apply: inPlaceOf(hasColon ? label : `${label}: `),
+              ...(isRequired && { detail: "required" }),
+              ...(description !== null && { info: description }),
+            };
+          })
+      : suggestedValues(value, place.path).map((label): Completion => ({ label, apply: inPlaceOf(label) }));
+    return options.length === 0 ? null : { from: place.from, options, validFor: WORD };
+  };
+}
+
+/** Inserts a text, and replaces the closing quotation mark that the editor has already added. */
+function inPlaceOf(text: string) {
+  return (view: EditorView, completion: Completion, from: number, to: number): void => {
+    const end = view.state.sliceDoc(to, to + 1) === '"' ? to + 1 : to;
+    view.dispatch({
+      ...insertCompletionText(view.state, text, from, end),
+      annotations: pickedCompletion.of(completion),
+    });
+  };
+}
+
+function parsed(schema: string | null): unknown {
+  if (schema === null) return undefined;
+  try {
+    return JSON.parse(schema);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,123 @@
+/** Files from this machine, chosen or dropped, singly or in folders. */
+import type { Limits } from "../../../rules/limits.ts";
+import { belongsToProject, DATA_PATH, type FolderFile, SOURCE_PATH } from "../drafts/project-folder.ts";
+import { folderOfEntries } from "./folder-archive.ts";
+import { unpackArchive } from "./unpack-archive.ts";
+
+/** A file with the path that it had in a chosen or dropped folder. */
+export interface NamedFile {
+  readonly path: string;
+  readonly file: File;
+}
+
+/** The files that the user has added in one go. */
+export interface AddedFiles {
+  /** Whether they are the contents of one folder, rather than single files. */
+  readonly isFolder: boolean;
+  readonly files: readonly NamedFile[];
+}
+
+/** Nested folders are read down to this depth. */
+const MAX_FOLDER_DEPTH = 16;
+
+/** The files of a file input. */
+export function chosenFiles(files: Iterable<File>): AddedFiles {
+  const chosen = [...files];
+  return {
+    isFolder: chosen.some(({ webkitRelativePath }) => webkitRelativePath !== ""),
+    files: chosen.map((file) => ({ path: withoutRoot(file.webkitRelativePath) || file.name, file })),
+  };
+}
+
+/** The files of a drop, those in folders included, at most `maxFiles`. Must be called within the event. */
+export async function droppedFiles(transfer: DataTransfer, maxFiles: number): Promise<AddedFiles> {
+  const items = [...transfer.items];
+  const entries = items.flatMap((item) => item.webkitGetAsEntry() ?? []);
+  // A drop from another page or program may be a file without an entry.
+  const found = items
+    .filter((item) => item.webkitGetAsEntry() === null)
+    .flatMap((item) => item.getAsFile() ?? [])
+    .map((file): NamedFile => ({ path: file.name, file }));
+  const isFolder = entries.length === 1 && found.length === 0 && entries[0]?.isDirectory === true;
+  for (const entry of entries) {
+    // A single folder is the project itself. If there are several entries, each keeps its name within the project.
+    await collect(entry, isFolder ? "" : entry.name, MAX_FOLDER_DEPTH, maxFiles, found);
+  }
+  return { isFolder, files: found };
+}
+
+async function collect(
+  entry: FileSystemEntry,
+  path: string,
+  depth: number,
+  maxFiles: number,
+  found: NamedFile[],
+): Promise<void> {
+  if (found.length >= maxFiles || depth === 0) return;
+  if (entry instanceof FileSystemFileEntry) {
+    const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+    found.push({ path, file });
+  } else if (entry instanceof FileSystemDirectoryEntry) {
+    const reader = entry.createReader();
+    for (;;) {
+      // Browsers list a folder in parts; an empty part is the end.
+      const part = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+      if (part.length === 0) return;
+      for (const child of part) {
+        const childPath = path === "" ? child.name : `${path}/${child.name}`;
+        if (belongsToProject(childPath)) await collect(child, childPath, depth - 1, maxFiles, found);
+      }
+    }
+  }
+}
+
+function withoutRoot(path: string): string {
+  return path.slice(path.indexOf("/") + 1);
+}
+
+export interface ReadFiles {
+  readonly isFolder: boolean;
+  readonly files: readonly FolderFile[];
+  /** One sentence per file that was not read. */
+  readonly skipped: readonly string[];
+}
+
+/**
+ * Reads the added files. A file over the limit is not read. A single archive stands for the folder that it contains.
+ */
+export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits): Promise<ReadFiles> {
+  const [first] = files;
+  if (files.length === 1 && first !== undefined && /\.zip$/i.test(first.path)) return readArchive(first, limits);
+  const read: FolderFile[] = [];
+  const skipped: string[] = [];
+  // Template, data and options of a folder do not become entries of `files`.
+  const maxFiles = limits.effective_max_files + 3;
+  for (const { path, file } of files) {
+    if (isFolder && !belongsToProject(path)) continue;
+    const isPart = path === SOURCE_PATH || path === DATA_PATH;
+    const maxBytes = isPart ? limits.max_request_body_bytes : limits.max_inline_file_bytes;
+    if (file.size > maxBytes) {
+      skipped.push(`${path} was not added: it has ${file.size} bytes, and the limit for a file is ${maxBytes}.`);
+    } else if (read.length >= maxFiles) {
+      skipped.push(`${path} was not added: the limit for a request is ${limits.effective_max_files} files.`);
+    } else {
+      const bytes = await file.bytes().catch(() => null);
+      if (bytes === null) skipped.push(`${path} was not added: it could not be read.`);
+      else read.push({ path, bytes });
+    }
+  }
+  return { isFolder, files: read, skipped };
+}
+
+async function readArchive({ path, file }: NamedFile, limits: Limits): Promise<ReadFiles> {
+  const maxBytes = limits.max_request_body_bytes;
+  const refused = (reason: string) => ({ isFolder: true, files: [], skipped: [`${path} was not opened: ${reason}`] });
+  if (file.size > maxBytes) return refused(`it has ${file.size} bytes, and the limit for a request is ${maxBytes}.`);
+  const bytes = await file.bytes().catch(() => null);
+  if (bytes === null) return refused("it could not be read.");
+  // The template, the data and the options come in addition.
+  const maxFiles = limits.effective_max_files + 3;
+  const entries = await unpackArchive({ archive: bytes, bounds: { maxEntries: maxFiles, maxBytes }, of: "folder" });
+  const folder = folderOfEntries(entries, { maxFiles, maxBytes });
+  return typeof folder === "string" ? refused(folder) : { isFolder: true, files: folder, skipped: [] };
+}

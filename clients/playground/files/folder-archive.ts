@@ -1,0 +1,52 @@
+/** Folders as ZIP archives. An archive may come from anybody, so its content is bounded while it is unpacked. */
+import { type Zippable, zipSync } from "fflate";
+import type { ArchiveEntry, ArchiveFault } from "../../typescript/archive-entries.ts";
+import { belongsToProject, type FolderFile, SOURCE_PATH } from "../drafts/project-folder.ts";
+
+export interface FolderBounds {
+  readonly maxFiles: number;
+  /** For all files together, unpacked. */
+  readonly maxBytes: number;
+}
+
+/** The oldest date that a ZIP can hold. It is always the same, so archives of the same folder have the same bytes. */
+const MODIFIED = new Date(1980, 0, 1);
+
+export function archiveOf(folder: readonly FolderFile[]): Uint8Array<ArrayBuffer> {
+  const entries: Zippable = {};
+  for (const { path, bytes } of folder) entries[path] = bytes;
+  return zipSync(entries, { mtime: MODIFIED, level: 6 });
+}
+
+export function isFileOfFolder(name: string): boolean {
+  return !name.endsWith("/") && belongsToProject(name);
+}
+
+/**
+ * The files of a project that came as an archive; or a sentence that says why it is not opened.
+ *
+ * @param entries those that `isFileOfFolder` wants, or why they could not be read
+ */
+export function folderOfEntries(
+  entries: readonly ArchiveEntry[] | ArchiveFault,
+  { maxFiles, maxBytes }: FolderBounds,
+): FolderFile[] | string {
+  switch (entries) {
+    case "too many entries":
+      return `The ZIP has more files than a request may have: ${maxFiles}.`;
+    case "too large":
+      return `The ZIP unpacks to more than a request may have: ${maxBytes} bytes.`;
+    case "broken":
+      return "The file is not a ZIP archive that can be read here.";
+    default:
+      return withoutCommonFolder(entries.map(({ name, bytes }) => ({ path: name.replaceAll("\\", "/"), bytes })));
+  }
+}
+
+/** Many programs put the folder itself, and not only its content, into an archive. */
+function withoutCommonFolder(folder: FolderFile[]): FolderFile[] {
+  const [root = ""] = folder[0]?.path.split("/") ?? [];
+  const isInRoot = folder.every(({ path }) => path.startsWith(`${root}/`));
+  if (!isInRoot || folder.some(({ path }) => path === SOURCE_PATH)) return folder;
+  return folder.map(({ path, bytes }) => ({ path: path.slice(root.length + 1), bytes }));
+}

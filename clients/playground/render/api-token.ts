@@ -1,0 +1,88 @@
+/**
+ * The API token of the tab, kept only in its session storage, so that it is gone when the tab is closed.
+ */
+import { readStored, writeStored } from "../page/browser-storage.ts";
+import { byId } from "../page/elements.ts";
+
+const STORAGE_KEY = "api-token";
+
+/** `npm start` prints a link with the token in the fragment, which browsers never send. */
+const FRAGMENT = /^#token=(.+)$/;
+
+export type TokenState = "not set" | "set" | "rejected";
+
+/**
+ * Connects the token dialog.
+ *
+ * @param onChange called when the token has changed
+ */
+export function connectToken(onChange: () => void) {
+  const dialog = byId("token-dialog", HTMLDialogElement);
+  const input = byId("token-input", HTMLInputElement);
+  const offer = byId("token-offer", HTMLElement);
+  const open = (offered = "") => {
+    offer.hidden = offered === "";
+    input.value = offered || readToken();
+    if (!dialog.open) dialog.showModal();
+    input.select();
+  };
+  byId("token-button", HTMLButtonElement).addEventListener("click", () => open());
+  byId("token-cancel", HTMLButtonElement).addEventListener("click", () => dialog.close());
+  byId("token-forget", HTMLButtonElement).addEventListener("click", () => {
+    input.value = "";
+    save("");
+  });
+  byId("token-form", HTMLFormElement).addEventListener("submit", (event) => {
+    event.preventDefault();
+    save(input.value.trim());
+  });
+  const save = (token: string) => {
+    writeStored("session", STORAGE_KEY, token === "" ? null : token);
+    dialog.close();
+    show();
+    onChange();
+  };
+  const show = (tokenState: TokenState = readToken() === "" ? "not set" : "set") => {
+    const state = byId("token-state", HTMLElement);
+    state.textContent = tokenState;
+    state.dataset.state = tokenState;
+  };
+  /** A link may come from anybody: a token that the tab has is replaced only if somebody saves the new one. */
+  const takeFragment = (): boolean => {
+    const token = tokenOfFragment();
+    if (token === null || token === readToken()) return false;
+    const isFirst = readToken() === "";
+    if (isFirst) writeStored("session", STORAGE_KEY, token);
+    else open(token);
+    return isFirst;
+  };
+  takeFragment();
+  addEventListener("hashchange", () => {
+    if (!takeFragment()) return;
+    show();
+    onChange();
+  });
+  show();
+  return { open: () => open(), show };
+}
+
+/** The token, or an empty string. */
+export function readToken(): string {
+  return readStored("session", STORAGE_KEY) ?? "";
+}
+
+/** Takes a token out of the fragment of the URL, so that it is not copied with the URL; null if there is none. */
+function tokenOfFragment(): string | null {
+  const [, token] = FRAGMENT.exec(location.hash) ?? [];
+  if (token === undefined) return null;
+  history.replaceState(null, "", location.pathname + location.search);
+  return safelyDecoded(token);
+}
+
+function safelyDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Shows a rendered file in the page. An SVG is always shown as a picture, never as part of the page: it is the output
+ * of a template, and only as the source of an `<img>` can it neither run nor load anything.
+ */
+import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
+import type { ArchiveEntry, ArchiveFault } from "../../typescript/archive-entries.ts";
+import { sizeInWords } from "../../typescript/size-in-words.ts";
+import { unpackArchive } from "../files/unpack-archive.ts";
+import { byId, make, makeButton } from "../page/elements.ts";
+import type { RenderedDocument } from "../render/service-call.ts";
+import type { PdfView } from "./pdf-viewer.ts";
+
+/** The most that any deployment puts into an archive. */
+const MAX_ARCHIVED_PAGES = LIMIT_SETTINGS.max_output_files.max;
+
+export class DocumentView {
+  readonly #host = byId("result-document", HTMLElement);
+  /** The viewer is kept from one PDF to the next, with its position and zoom. */
+  #pdf: PdfView | null = null;
+  /** Object URLs of the shown file, to be freed with it. */
+  #urls: string[] = [];
+  /** Counts the files, so that a file that is read slowly does not replace a newer one. */
+  #count = 0;
+
+  get isEmpty(): boolean {
+    return this.#host.childElementCount === 0;
+  }
+
+  /**
+   * Shows a file instead of the previous one.
+   *
+   * @returns a summary such as "3 pages", empty if there is none; null if another file has replaced this one meanwhile
+   */
+  async show({ bytes, mediaType, fileName, maxBytes }: RenderedDocument): Promise<string | null> {
+    const count = ++this.#count;
+    if (mediaType === "application/pdf") return this.#showPdf(bytes);
+    const bounds = { maxEntries: MAX_ARCHIVED_PAGES, maxBytes };
+    const isArchive = mediaType === "application/zip";
+    const entries = isArchive ? await unpackArchive({ archive: bytes, bounds, of: "pages" }) : null;
+    if (count !== this.#count) return null;
+    const before = this.#urls;
+    this.#urls = [];
+    this.#pdf?.close();
+    this.#pdf = null;
+    const shown =
+      entries === null
+        ? { content: this.#picture(this.#url(bytes, mediaType), fileName), summary: "" }
+        : this.#archive(entries);
+    this.#host.replaceChildren(shown.content);
+    for (const url of before) URL.revokeObjectURL(url);
+    return shown.summary;
+  }
+
+  async #showPdf(bytes: Uint8Array): Promise<string | null> {
+    const count = this.#count;
+    if (this.#pdf === null) this.#host.replaceChildren(make("p", { class: "phase" }, "Opening the PDF"));
+    try {
+      const { viewer, port } = await loadPdfViewer();
+      if (count !== this.#count) return null;
+      if (this.#pdf === null) {
+        this.#pdf = new viewer.PdfView(port);
+        this.#host.replaceChildren(this.#pdf.element);
+        for (const url of this.#urls.splice(0)) URL.revokeObjectURL(url);
+      }
+      const pageCount = await this.#pdf.show(bytes);
+      return pageCount === null ? null : `${pageCount} page${pageCount === 1 ? "" : "s"}`;
+    } catch {
+      if (count !== this.#count) return null;
+      this.#pdf?.close();
+      this.#pdf = null;
+      this.#host.replaceChildren(
+        make("p", { class: "phase" }, "This browser cannot show the PDF here. Download it instead."),
+      );
+      return "";
+    }
+  }
+
+  /** The entries of an archive as a list, with one of them shown. */
+  #archive(entries: readonly ArchiveEntry[] | ArchiveFault): {
+    readonly content: HTMLElement;
+    readonly summary: string;
+  } {
+    if (typeof entries === "string") {
+      const text = `The archive cannot be opened here: it is ${entries}. Download it instead.`;
+      return { content: make("p", { class: "phase" }, text), summary: "" };
+    }
+    const preview = make("div", { class: "sheets" });
+    const items = entries.map(({ name, bytes: content }) => {
+      const url = this.#url(content, name.endsWith(".svg") ? "image/svg+xml" : "image/png");
+      const open = makeButton(name, { class: "link-button", "aria-pressed": "false" }, () => {
+        for (const each of list.querySelectorAll("button")) each.setAttribute("aria-pressed", String(each === open));
+        preview.replaceChildren(this.#picture(url, name));
+      });
+      const link = make("a", { href: url, download: name, "aria-label": `Download ${name}` }, "Download");
+      return make("li", {}, open, make("span", { class: "file-size" }, sizeInWords(content.length)), link);
+    });
+    const list = make("ul", { class: "entries" }, ...items);
+    list.querySelector("button")?.click();
+    return { content: make("div", { class: "pictures" }, list, preview), summary: `${entries.length} files` };
+  }
+
+  #picture(url: string, name: string): HTMLElement {
+    const image = make("img", { src: url, alt: `The rendered file ${name}` });
+    return make("div", { class: "pictures" }, make("figure", { class: "sheet picture" }, image));
+  }
+
+  #url(bytes: Uint8Array<ArrayBuffer>, type: string): string {
+    const url = URL.createObjectURL(new Blob([bytes], { type }));
+    this.#urls.push(url);
+    return url;
+  }
+}
+
+interface PdfParts {
+  readonly viewer: typeof import("./pdf-viewer.ts");
+  readonly port: Worker;
+}
+
+const PDF_VIEWER_ADDRESS = "/playground/pdf-viewer.js";
+let pdfParts: Promise<PdfParts> | undefined;
+/** Browsers remember that a module could not be loaded, so the next attempt uses another URL. */
+let pdfFailures = 0;
+
+/**
+ * Loads the viewer and the worker of pdf.js, once for all PDFs.
+ *
+ * Both are separate bundles, with URLs that the bundler leaves alone. They are loaded at the same time, because each
+ * takes seconds on a slow line.
+ */
+export async function loadPdfViewer(): Promise<PdfParts> {
+  const address = pdfFailures === 0 ? PDF_VIEWER_ADDRESS : `${PDF_VIEWER_ADDRESS}?${pdfFailures}`;
+  pdfParts ??= Promise.all([import(address), startedWorker()]).then(([viewer, port]) => ({ viewer, port }));
+  try {
+    return await pdfParts;
+  } catch (error) {
+    pdfParts = undefined;
+    pdfFailures++;
+    throw error;
+  }
+}
+
+/** The worker says when it is ready. */
+function startedWorker(): Promise<Worker> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker("/playground/pdf-worker.js", { type: "module" });
+    worker.addEventListener("message", () => resolve(worker), { once: true });
+    worker.addEventListener("error", () => reject(new Error("the worker of pdf.js cannot be loaded")), { once: true });
+  });
+}
