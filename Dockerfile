@@ -99,12 +99,12 @@ ENV NODE_ENV=production \
 FROM backend-base AS all-in-one
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=edge-build /service/dist/edge dist/edge
-COPY scripts/all-in-one.ts scripts/start-settings.ts scripts/welcome.ts scripts/
+COPY scripts/start/all-in-one.ts scripts/start/start-settings.ts scripts/start/welcome.ts scripts/start/
 EXPOSE 8787
 # Answers 200 when a render through the edge has worked.
 HEALTHCHECK --interval=10s --timeout=8s --start-period=10s \
   CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8789 && printf 'GET / HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && grep -q '^HTTP/1.1 200' <&3"]
-CMD ["node", "scripts/all-in-one.ts"]
+CMD ["node", "scripts/start/all-in-one.ts"]
 
 FROM backend-base AS backend
 ENV SERVICE_HOST=0.0.0.0 \

@@ -32,7 +32,7 @@ const MAX_WORKERS = Math.max(6, availableParallelism());
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/compiled-javascript", import.meta.url));
 
 // The plugin for workerd would warn of each required secret: it does not see that `miniflare.bindings` has them. What
-// wrangler itself has to say of its configuration is a test: test/service/wrangler.test.ts.
+// wrangler itself has to say of its configuration is a test: test/service/deploy/wrangler.test.ts.
 process.env.WRANGLER_LOG ??= "error";
 // It would leave a log file of each run in the user's home.
 process.env.WRANGLER_WRITE_LOGS ??= "false";

@@ -8,9 +8,9 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { exampleRequest } from "../scripts/example-request.ts";
-import { startEdge, startWorkerFile } from "../scripts/local-service.ts";
-import { startStandInBackend } from "../test/support/stand-in-backend.ts";
+import { exampleRequest } from "../scripts/examples/example-request.ts";
+import { startEdge, startWorkerFile } from "../scripts/start/local-service.ts";
+import { startStandInBackend } from "../test/support/service/stand-in-backend.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { ask, closeConnections } from "./http-client.ts";
 import { describeMachine } from "./machine.ts";

@@ -9,7 +9,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { STOP_SIGNALS } from "../scripts/local-service.ts";
+import { STOP_SIGNALS } from "../scripts/start/local-service.ts";
 import { closeConnections } from "./http-client.ts";
 import { describeMachine } from "./machine.ts";
 import { DOCUMENT_NAMES, type DocumentName, type Load, PEER_KINDS, type Peer, type PeerKind } from "./peers/peers.ts";

@@ -9,12 +9,12 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { startWorkerFile } from "../scripts/local-service.ts";
+import { startWorkerFile } from "../scripts/start/local-service.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
 import { markdown, publish, type Table, wantedPart } from "./report.ts";
-import { BODIES, BODIES_BY_SIZE } from "./rules-bodies.ts";
-import { CONTESTANTS } from "./rules-worker.ts";
+import { BODIES, BODIES_BY_SIZE } from "./rules/bodies.ts";
+import { CONTESTANTS } from "./rules/worker.ts";
 
 const NAMES = ["validate", "parse"] as const;
 type Times = Record<(typeof NAMES)[number], number>;
@@ -69,7 +69,7 @@ async function measureInWorkerd(url: URL, body: Uint8Array<ArrayBuffer>): Promis
 }
 
 function memoryOf(bodyName: string, contestant: string): number {
-  const program = fileURLToPath(new URL("rules-memory.ts", import.meta.url));
+  const program = fileURLToPath(new URL("rules/memory.ts", import.meta.url));
   return Number(execFileSync(process.execPath, ["--expose-gc", program, bodyName, contestant], { encoding: "utf8" }));
 }
 
@@ -105,7 +105,7 @@ async function measureCpu(name: string, body: Uint8Array<ArrayBuffer>): Promise<
   const cold: number[] = [];
   const warm: number[] = [];
   for (let start = 0; start < COLD_STARTS; start++) {
-    const worker = await startWorkerFile(fileURLToPath(new URL("rules-worker.ts", import.meta.url)));
+    const worker = await startWorkerFile(fileURLToPath(new URL("rules/worker.ts", import.meta.url)));
     try {
       await fetch(worker.url, { method: "POST", body });
       cold.push(await cpuMilliseconds(worker.url, 1));
@@ -148,7 +148,7 @@ const isWanted = ([name]: readonly [string, unknown]) => name.includes(wanted);
 
 /** The time of the validation and of parsing alone, and their memory. */
 async function measureBodies(): Promise<{ readonly times: Table; readonly memory: Table }> {
-  const worker = await startWorkerFile(fileURLToPath(new URL("rules-worker.ts", import.meta.url)));
+  const worker = await startWorkerFile(fileURLToPath(new URL("rules/worker.ts", import.meta.url)));
   const rows: { name: string; cells: number[] }[] = [];
   const memoryRows: Table["rows"] = [];
   try {

@@ -8,9 +8,15 @@
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { exampleRequest } from "../scripts/example-request.ts";
-import { type LocalBackend, type LocalEdge, startBackend, startEdge, takeFreePort } from "../scripts/local-service.ts";
-import { readProc, residentBytes } from "../test/support/processes.ts";
+import { exampleRequest } from "../scripts/examples/example-request.ts";
+import {
+  type LocalBackend,
+  type LocalEdge,
+  startBackend,
+  startEdge,
+  takeFreePort,
+} from "../scripts/start/local-service.ts";
+import { readProc, residentBytes } from "../test/support/backend/processes.ts";
 import { requireTypst } from "../typst/typst-location.mjs";
 import { describeMachine } from "./machine.ts";
 import { markdown, publish, type Table, wantedPart } from "./report.ts";

@@ -6,8 +6,8 @@
 import { cp } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";
-import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./package-folder.ts";
+import { WITHOUT_UNUSED_FORMATS } from "./assets/bundle-validator.ts";
+import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./build/package-folder.ts";
 
 /** The oldest Node on which the bundled packages run. */
 const MIN_NODE = "22.12.0";

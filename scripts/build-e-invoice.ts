@@ -5,8 +5,8 @@
  */
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./package-folder.ts";
-import { writeReachableTypes } from "./reachable-types.ts";
+import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./build/package-folder.ts";
+import { writeReachableTypes } from "./build/reachable-types.ts";
 
 /** The oldest Node that has everything used here. */
 const MIN_NODE = "20";

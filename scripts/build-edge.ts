@@ -2,7 +2,7 @@
  * `npm run build:edge`: writes the edge for workerd alone to `dist/edge`. docs/deploy/one-host.md says how to start it.
  */
 import { fileURLToPath } from "node:url";
-import { writeEdge } from "./edge-configuration.ts";
+import { writeEdge } from "./build/edge-configuration.ts";
 
 const TARGET = "dist/edge";
 

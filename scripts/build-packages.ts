@@ -6,7 +6,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { sha256 } from "./content-digest.ts";
+import { sha256 } from "./pinned/content-digest.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 /** An argument names another folder, for tests. */

@@ -10,8 +10,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse as parseContentDisposition } from "content-disposition";
-import { exampleNames, requestOfFolder } from "./example-request.ts";
-import { localToken } from "./local-token.ts";
+import { exampleNames, requestOfFolder } from "./examples/example-request.ts";
+import { localToken } from "./start/local-token.ts";
 
 const PROJECT = fileURLToPath(new URL("../", import.meta.url));
 const COMMAND = join(PROJECT, "clients/command-line/main.ts");

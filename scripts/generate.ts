@@ -4,7 +4,7 @@
  * With `--check` it writes nothing; it names the files that are out of date and exits with 1.
  */
 import { readFile, writeFile } from "node:fs/promises";
-import { generatedFiles } from "./generated-files.ts";
+import { generatedFiles } from "./generate/generated-files.ts";
 
 const isCheck = process.argv.includes("--check");
 let staleCount = 0;

@@ -23,11 +23,11 @@ import {
   startBackend,
   startEdge,
   takeFreePort,
-} from "./local-service.ts";
-import { localToken, localTokens } from "./local-token.ts";
-import { START_INTEGER_SETTINGS } from "./start-settings.ts";
+} from "./start/local-service.ts";
+import { localToken, localTokens } from "./start/local-token.ts";
+import { START_INTEGER_SETTINGS } from "./start/start-settings.ts";
+import { welcome } from "./start/welcome.ts";
 import { vendoredSettings } from "./vendoring/folders.ts";
-import { welcome } from "./welcome.ts";
 
 /** It listens on the loopback interface. A page whose name resolves to that must not be taken for the playground. */
 const LOOPBACK_NAMES = [LOOPBACK, "localhost", "[::1]"];

@@ -7,7 +7,7 @@ import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { killIfThere } from "../backend/processes/proc.ts";
-import { processIds, readProc } from "./support/processes.ts";
+import { processIds, readProc } from "./support/backend/processes.ts";
 
 /** Folders of the project into which tools write; elsewhere only new names at the top level count. */
 const TOOL_FOLDERS = [".wrangler", ".local"];

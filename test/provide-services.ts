@@ -6,8 +6,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import type { TestProject } from "vitest/node";
-import { LOOPBACK } from "../scripts/local-service.ts";
-import { type ServiceParts, type ServicePlan, startParts } from "./support/service-parts.ts";
+import { LOOPBACK } from "../scripts/start/local-service.ts";
+import { type ServiceParts, type ServicePlan, startParts } from "./support/service/service-parts.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

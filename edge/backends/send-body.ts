@@ -10,7 +10,7 @@
 const CHUNK_BYTES = 256 * 1024;
 /**
  * How many writes workerd buffers without a connection, however small they are: measured on workerd 1.20261102 with a
- * listener whose queue was full, and tested by test/service/edge-attempts.test.ts.
+ * listener whose queue was full, and tested by test/service/edge/attempts.test.ts.
  */
 const BUFFERED_WRITES = 3;
 /** More than workerd buffers: 64 KiB and about 12 KiB behind it (measured in the same way). */

@@ -3,7 +3,7 @@ import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises"
 import { basename, join } from "node:path";
 import { execa } from "execa";
 import * as v from "valibot";
-import { folderDigest, sha256 } from "../content-digest.ts";
+import { folderDigest, sha256 } from "../pinned/content-digest.ts";
 import { downloadDebianPackages } from "../set-up/debian-packages.mjs";
 import { changeFolder } from "../vendoring/folder-change.ts";
 import { VendoringError } from "../vendoring/vendoring-error.ts";

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { type LockedPackage, packagePathIn } from "../../backend/typst/vendored-packages.ts";
 import { comparePackages, formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
 import { importedPackages } from "../../typst/package-imports.ts";
-import { contentDigest, sha256 } from "../content-digest.ts";
+import { contentDigest, sha256 } from "../pinned/content-digest.ts";
 import { VendoringError } from "../vendoring/vendoring-error.ts";
 import { ARCHIVE_LIMITS, type ArchiveLimits, type PackageFiles, unpackArchive } from "./archive.ts";
 import { readManifest } from "./manifest.ts";

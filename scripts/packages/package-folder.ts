@@ -9,7 +9,7 @@ import {
   readPackagesLock,
 } from "../../backend/typst/vendored-packages.ts";
 import { comparePackages, formatPackageSpec, type PackageSpec, parsePackageSpec } from "../../rules/package-spec.ts";
-import { folderDigest } from "../content-digest.ts";
+import { folderDigest } from "../pinned/content-digest.ts";
 import { changeFolder } from "../vendoring/folder-change.ts";
 import { VendoringError } from "../vendoring/vendoring-error.ts";
 import {

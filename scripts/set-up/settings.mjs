@@ -3,7 +3,7 @@ import path from "node:path";
 import { PROJECT_FOLDER, SERVICE_NODE } from "./packages.mjs";
 import { runCommand } from "./run-command.mjs";
 
-const PROGRAM = path.join(PROJECT_FOLDER, "scripts", "check-settings.ts");
+const PROGRAM = path.join(PROJECT_FOLDER, "scripts", "set-up", "check-settings.ts");
 
 /** Whether this Node runs TypeScript, as Node does from 22.18 on. The types of `process.features` assume it. */
 const { typescript } = /** @type {Readonly<Record<string, unknown>>} */ (/** @type {unknown} */ (process.features));

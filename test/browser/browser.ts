@@ -6,7 +6,7 @@ import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { beforeAll, expect, inject, onTestFinished } from "vitest";
-import { startTestService, type TestService, type TestServiceOptions } from "../support/test-service.ts";
+import { startTestService, type TestService, type TestServiceOptions } from "../support/service/test-service.ts";
 import { launchChromium, type RunningBrowser } from "./chromium.ts";
 
 /** The folder of screenshots, for people to look at. It is not checked in. */

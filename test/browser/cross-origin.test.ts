@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { Browser, Page } from "playwright-core";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
-import { parseMetrics } from "../support/metrics-text.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { parseMetrics } from "../support/readers/metrics-text.ts";
+import { startTestService, type TestService } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { startBrowser } from "./browser.ts";
 

@@ -3,8 +3,8 @@ import type { ServerResponse } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { HOSTILE_ANSWERS, LOW_LIMITS, lyingZip } from "../support/hostile-answers.ts";
-import { startScriptedService } from "../support/scripted-service.ts";
+import { HOSTILE_ANSWERS, LOW_LIMITS, lyingZip } from "../support/clients/hostile-answers.ts";
+import { startScriptedService } from "../support/clients/scripted-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { browserStage, openPage } from "./browser.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/data-mistakes.ts";
+import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/clients/data-mistakes.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { browserStage, keepPicture, openPage } from "./browser.ts";
 

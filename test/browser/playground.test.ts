@@ -7,7 +7,7 @@ import type { BrowserContextOptions, Page } from "playwright-core";
 import { PNG } from "pngjs";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
-import { readPdf } from "../support/pdf-reader.ts";
+import { readPdf } from "../support/readers/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { startCommand, writeProject } from "../support/command-line.ts";
+import { startCommand, writeProject } from "../support/clients/command-line.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";

@@ -1,6 +1,6 @@
 /**
  * The edge with backends on containers. In place of the platform's container, which needs a container engine, a program
- * on this machine starts the real backend: `test/support/container-launcher.ts`.
+ * on this machine starts the real backend: `test/support/service/container-launcher.ts`.
  */
 import { BackendContainer, type ContainerControl } from "../../edge/containers/backend-container.ts";
 import app from "../../edge/worker.ts";

@@ -1,7 +1,7 @@
 /** The real Caddy with deploy/Caddyfile, in front of two edges that restart under load. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { writeEdge } from "../../scripts/edge-configuration.ts";
+import { writeEdge } from "../../scripts/build/edge-configuration.ts";
 import { requireTypst } from "../../typst/typst-location.mjs";
 import {
   API_TOKEN,

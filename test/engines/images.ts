@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { execa } from "execa";
 import { findOnPath } from "../../typst/programs.mjs";
 import { requireTypst } from "../../typst/typst-location.mjs";
-import { readBaseImages } from "../support/dockerfile.ts";
+import { readBaseImages } from "../support/deploy/dockerfile.ts";
 import { makeDebian } from "./debian.ts";
 import { CHECKOUT, type Command, run as runCommand } from "./part.ts";
 

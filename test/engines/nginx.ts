@@ -1,7 +1,7 @@
 /** The real nginx with deploy/nginx.conf, in the network of a process. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { makeCertificate } from "../support/certificate.ts";
+import { makeCertificate } from "../support/clients/certificate.ts";
 import { type Context, curl, inNetworkOf, startDaemon, until } from "./part.ts";
 
 export const PROXY_URL = "https://127.0.0.1";

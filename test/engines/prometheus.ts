@@ -2,8 +2,8 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { array, looseObject, object, parse, record, string } from "valibot";
-import { writeEdge } from "../../scripts/edge-configuration.ts";
-import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/local-service.ts";
+import { writeEdge } from "../../scripts/build/edge-configuration.ts";
+import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
 import { requireTypst } from "../../typst/typst-location.mjs";
 import { BACKEND_TOKEN, CHECKOUT, type Context, edgeCommand, startDaemon, TOKEN_VARIABLES, until } from "./part.ts";
 

@@ -8,8 +8,8 @@ import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Capabilities } from "../../protocol/capabilities.ts";
 import { addFontSets, findFontProblems } from "../../scripts/fonts/font-folder.ts";
+import { startTestBackend, type TestBackend } from "../support/backend/test-backend.ts";
 import { fontNamesOf } from "../support/fonts.ts";
-import { startTestBackend, type TestBackend } from "../support/test-backend.ts";
 
 let folder: string;
 let withFonts: TestBackend;

@@ -7,9 +7,15 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { unzipSync } from "fflate";
-import { EN_16931_RULES, MUSTANG, mavenArtifact, VERAPDF, XRECHNUNG_RULES } from "../../scripts/maven-artifact.ts";
+import {
+  EN_16931_RULES,
+  MUSTANG,
+  mavenArtifact,
+  VERAPDF,
+  XRECHNUNG_RULES,
+} from "../../scripts/pinned/maven-artifact.ts";
 import { findOnPath } from "../../typst/programs.mjs";
-import { readXmlElements } from "../support/xml-reader.ts";
+import { readXmlElements } from "../support/readers/xml-reader.ts";
 
 export interface Validators {
   readonly veraPdf: string;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ATTEMPT_FAILURES, CAUSES, causeField, parseCause } from "../../rules/causes.ts";
 import { REFUSALS } from "../support/causes.ts";
-import { tableOfPage } from "../support/page-table.ts";
+import { tableOfPage } from "../support/readers/page-table.ts";
 
 it.each([
   ["### Time-outs", Object.keys(CAUSES.render_timeout)],

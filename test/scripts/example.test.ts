@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { expect, it } from "vitest";
-import { commandEnvironment, writeProject } from "../support/command-line.ts";
+import { commandEnvironment, writeProject } from "../support/clients/command-line.ts";
+import { sharedService } from "../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { sharedService } from "../support/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../scripts/example.ts", import.meta.url));

@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
-import { sha256 } from "../../scripts/content-digest.ts";
 import { withFirstFonts } from "../../scripts/fonts/font-collection.ts";
 import {
   addFontSets,
@@ -19,9 +18,10 @@ import {
   removeFontSets,
 } from "../../scripts/fonts/font-folder.ts";
 import { FONT_SETS } from "../../scripts/fonts/font-sets.ts";
+import { sha256 } from "../../scripts/pinned/content-digest.ts";
+import { startTemporaryBackend } from "../support/backend/test-backend.ts";
 import { collectionOf, doubledFont, fontNamesOf, liberation } from "../support/fonts.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { startTemporaryBackend } from "../support/test-backend.ts";
 
 let archives: string;
 let folder: string;

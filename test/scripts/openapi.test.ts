@@ -5,8 +5,8 @@ import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.t
 import { constraintsDocument, ERROR_CODES_DOCUMENT } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
-import { problemExample } from "../../scripts/openapi/examples.ts";
-import { contextMembers, PROBLEM_CODES, problemSchemaName } from "../../scripts/openapi/response-schemas.ts";
+import { problemExample } from "../../scripts/generate/openapi/examples.ts";
+import { contextMembers, PROBLEM_CODES, problemSchemaName } from "../../scripts/generate/openapi/response-schemas.ts";
 import { CONTRACT } from "../support/contract.ts";
 import { InterfaceDescription } from "../support/interface-description.ts";
 

@@ -27,7 +27,7 @@ interface LockedPackage {
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const notesOf = (...args: readonly string[]) =>
-  execa(process.execPath, ["scripts/release-notes.ts", ...args], { cwd: PROJECT, reject: false });
+  execa(process.execPath, ["scripts/build/release-notes.ts", ...args], { cwd: PROJECT, reject: false });
 
 it("a release takes its notes from the changelog, with links that lead to the tag", async () => {
   const { stdout: plain } = await notesOf(`v${VERSION}`);
@@ -86,7 +86,7 @@ it("the lock file names no registry, and the checksum of every package that this
   const fetched = Object.entries<LockedPackage>(packages).filter(([path, { link }]) => path !== "" && !link);
   expect(fetched.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
   const unverified = fetched.filter(([, { integrity = "" }]) => !/^sha512-[\w+/]{86}==$/.test(integrity));
-  // Packages of other platforms, for developers: `node scripts/lock-checksums.ts` adds these where the registry has
+  // Packages of other platforms, for developers: `node scripts/pinned/lock-checksums.ts` adds these where the registry has
   // them.
   const isForeign = ({ dev, optional, os = [], cpu = [], libc = ["glibc"] }: LockedPackage) =>
     dev &&

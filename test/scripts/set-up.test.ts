@@ -18,9 +18,8 @@ const PROJECT_FOLDER = fileURLToPath(new URL("../..", import.meta.url));
 const SET_UP_FILES = [
   "scripts/set-up.mjs",
   "scripts/set-up",
-  "scripts/check-settings.ts",
   "scripts/link-node.mjs",
-  "scripts/start-settings.ts",
+  "scripts/start/start-settings.ts",
   "backend",
   "typst",
   "protocol",

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { sha256 } from "../../scripts/content-digest.ts";
+import { sha256 } from "../../scripts/pinned/content-digest.ts";
 import { fetchRelease } from "../../scripts/set-up/typst-download.mjs";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";

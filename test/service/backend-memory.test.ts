@@ -1,12 +1,12 @@
 /** The memory of a backend under more bodies and outputs than it takes: at most what docs/operations.md says. */
 import { readFile } from "node:fs/promises";
 import { expect, it, onTestFinished } from "vitest";
-import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
-import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/fake-typst.ts";
-import { residentBytes } from "../support/processes.ts";
-import { sendWithoutReading } from "../support/raw-connection.ts";
-import { renderInit } from "../support/test-backend.ts";
-import { backendEnvironment } from "../support/test-service.ts";
+import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
+import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/backend/fake-typst.ts";
+import { residentBytes } from "../support/backend/processes.ts";
+import { renderInit } from "../support/backend/test-backend.ts";
+import { sendWithoutReading } from "../support/service/raw-connection.ts";
+import { backendEnvironment } from "../support/service/test-service.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const BODY_MEMORY_BYTES = 64 * MEBIBYTE;

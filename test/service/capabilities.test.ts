@@ -4,13 +4,18 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { CAPABILITIES_PATH, type Capabilities } from "../../protocol/capabilities.ts";
-import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
 import { addPackages } from "../../scripts/packages/package-folder.ts";
+import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
+import { packageArchive, startPackageRegistry } from "../support/clients/package-registry.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../support/fonts.ts";
-import { packageArchive, startPackageRegistry } from "../support/package-registry.ts";
-import { readPdf } from "../support/pdf-reader.ts";
+import { readPdf } from "../support/readers/pdf-reader.ts";
+import {
+  backendEnvironment,
+  sharedService,
+  startTestService,
+  type TestService,
+} from "../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { backendEnvironment, sharedService, startTestService, type TestService } from "../support/test-service.ts";
 
 const CHART = { namespace: "preview", name: "chart", version: "1.0.0" };
 const AXES = { namespace: "preview", name: "axes", version: "0.2.0" };

@@ -1,13 +1,13 @@
 /** The edge and the backend together: forwarded responses and problems, and bodies that are not as long as they say. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { ENDLESS } from "../support/bombs.ts";
-import { readDisposition } from "../support/content-disposition.ts";
-import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
-import { readPdf } from "../support/pdf-reader.ts";
+import { ENDLESS } from "../support/backend/bombs.ts";
 import { expectProblem } from "../support/problems.ts";
-import { expectRawProblem, sendRaw } from "../support/raw-connection.ts";
-import { readSvgSize } from "../support/svg-reader.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { readDisposition } from "../support/readers/content-disposition.ts";
+import { parseMetrics, sampleValue } from "../support/readers/metrics-text.ts";
+import { readPdf } from "../support/readers/pdf-reader.ts";
+import { readSvgSize } from "../support/readers/svg-reader.ts";
+import { expectRawProblem, sendRaw } from "../support/service/raw-connection.ts";
+import { startTestService, type TestService } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 let service: TestService;

@@ -3,12 +3,12 @@
  * none is answered with the file of another.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { takeFreePort } from "../../scripts/local-service.ts";
-import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
-import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
-import { RawConnection, renderHead } from "../support/raw-connection.ts";
-import { FAULTS, Load, startFleetEdge, TestFleet } from "../support/test-fleet.ts";
-import { backendEnvironment } from "../support/test-service.ts";
+import { takeFreePort } from "../../scripts/start/local-service.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
+import { parseMetrics, sampleValue } from "../support/readers/metrics-text.ts";
+import { RawConnection, renderHead } from "../support/service/raw-connection.ts";
+import { FAULTS, Load, startFleetEdge, TestFleet } from "../support/service/test-fleet.ts";
+import { backendEnvironment } from "../support/service/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
 const CLIENTS = 4;

@@ -3,7 +3,7 @@
  * isolate survives.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { startTestService, type TestService } from "../support/service/test-service.ts";
 
 const MEBIBYTE = 1024 * 1024;
 

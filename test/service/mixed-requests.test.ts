@@ -4,9 +4,9 @@
  */
 import { expect, it, onTestFinished } from "vitest";
 import { expectProblem } from "../support/problems.ts";
-import { readSvgSize } from "../support/svg-reader.ts";
-import { TestFleet } from "../support/test-fleet.ts";
-import { backendEnvironment } from "../support/test-service.ts";
+import { readSvgSize } from "../support/readers/svg-reader.ts";
+import { TestFleet } from "../support/service/test-fleet.ts";
+import { backendEnvironment } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const REQUESTS = 3000;

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
-import type { LocalBackend } from "../../scripts/local-service.ts";
-import { ENDLESS, NO_TIME_LIMIT } from "../support/bombs.ts";
-import { makeFakeTypst, VERSION_ANSWER } from "../support/fake-typst.ts";
-import { parseMetrics, sampleValue } from "../support/metrics-text.ts";
-import { workerdBytes } from "../support/processes.ts";
-import { chunk, RawConnection, renderHead } from "../support/raw-connection.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import type { LocalBackend } from "../../scripts/start/local-service.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
+import { makeFakeTypst, VERSION_ANSWER } from "../support/backend/fake-typst.ts";
+import { workerdBytes } from "../support/backend/processes.ts";
+import { parseMetrics, sampleValue } from "../support/readers/metrics-text.ts";
+import { chunk, RawConnection, renderHead } from "../support/service/raw-connection.ts";
+import { startTestService, type TestService } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const MEBIBYTE = 1024 * 1024;

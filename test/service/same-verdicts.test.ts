@@ -3,9 +3,9 @@
  * words. Only `instance` differs, which names where the request was received.
  */
 import { beforeAll, describe, expect, it } from "vitest";
+import { renderInit } from "../support/backend/test-backend.ts";
 import { type ContractCode, expectProblem } from "../support/problems.ts";
-import { renderInit } from "../support/test-backend.ts";
-import { startTestService, type TestService } from "../support/test-service.ts";
+import { startTestService, type TestService } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
 const SETTINGS = {

@@ -1,9 +1,9 @@
 /** SERVICE_SANDBOX=auto: the first sandbox that holds on this machine, and never none. */
 import { expect, inject, it, onTestFinished } from "vitest";
-import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
-import { renderInit } from "../support/test-backend.ts";
-import { landlockNote } from "../support/test-sandbox.ts";
-import { backendEnvironment } from "../support/test-service.ts";
+import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
+import { renderInit } from "../support/backend/test-backend.ts";
+import { landlockNote } from "../support/backend/test-sandbox.ts";
+import { backendEnvironment } from "../support/service/test-service.ts";
 
 const NO_BUBBLEWRAP = { SERVICE_BUBBLEWRAP_BIN: "/nonexistent/bwrap" };
 const NO_SETPRIV = { SERVICE_SETPRIV_BIN: "/nonexistent/setpriv" };

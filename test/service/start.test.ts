@@ -8,13 +8,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { startBackend, takeFreePort } from "../../scripts/local-service.ts";
-import { PROVIDED } from "../../scripts/static-assets.ts";
+import { PROVIDED } from "../../scripts/assets/static-assets.ts";
+import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
+import { processIds, readProc } from "../support/backend/processes.ts";
+import { typstPath } from "../support/backend/typst-path.ts";
 import { listenOnLoopback } from "../support/loopback-server.ts";
-import { processIds, readProc } from "../support/processes.ts";
+import { backendEnvironment } from "../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { backendEnvironment } from "../support/test-service.ts";
-import { typstPath } from "../support/typst-path.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const SECRET = "secret-token-5f0c2b";

@@ -6,11 +6,11 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { OtlpTracing, type TracedRequest } from "../../backend/observe/otlp-tracing.ts";
 import { VERSION } from "../../clients/command-line/version.ts";
-import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
-import { renderInit } from "../support/test-backend.ts";
-import { backendEnvironment } from "../support/test-service.ts";
+import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
+import { renderInit } from "../support/backend/test-backend.ts";
+import { backendEnvironment } from "../support/service/test-service.ts";
+import { startTraceCollector, type TraceCollector } from "../support/service/trace-collector.ts";
 import { UNREACHABLE_URL } from "../support/tokens.ts";
-import { startTraceCollector, type TraceCollector } from "../support/trace-collector.ts";
 
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT_ID = "00f067aa0ba902b7";

@@ -8,15 +8,15 @@ import { basename, join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import type { SandboxMode } from "../../backend/sandbox/sandbox.ts";
 import { sharedLibraries } from "../../backend/sandbox/shared-libraries.ts";
-import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/local-service.ts";
-import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/fake-typst.ts";
+import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
+import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/backend/fake-typst.ts";
+import { processesOf, typstProcessesOf } from "../support/backend/processes.ts";
+import { renderInit } from "../support/backend/test-backend.ts";
+import { eachSandbox, MODES } from "../support/backend/test-sandbox.ts";
+import { typstPath } from "../support/backend/typst-path.ts";
 import { expectProblem } from "../support/problems.ts";
-import { processesOf, typstProcessesOf } from "../support/processes.ts";
+import { backendEnvironment } from "../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { renderInit } from "../support/test-backend.ts";
-import { eachSandbox, MODES } from "../support/test-sandbox.ts";
-import { backendEnvironment } from "../support/test-service.ts";
-import { typstPath } from "../support/typst-path.ts";
 
 type Settings = Readonly<Record<string, string>>;
 

@@ -1,6 +1,6 @@
 /**
  * What workerd does with a body until a connection takes it, as measured on workerd 1.20261102. What the edge concludes
- * from it is tested on real sockets by test/service/edge-attempts.test.ts.
+ * from it is tested on real sockets by test/service/edge/attempts.test.ts.
  */
 
 /** The most that workerd buffers: so many writes, and so many bytes. */

@@ -1,7 +1,7 @@
 /** Starts and stops the servers of tests on the loopback interface. */
 import { once } from "node:events";
 import type { Server } from "node:net";
-import { LOOPBACK } from "../../scripts/local-service.ts";
+import { LOOPBACK } from "../../scripts/start/local-service.ts";
 
 /**
  * Lets a server listen.

@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { CallerLoad } from "../../../backend/admission/caller-load.ts";
 import { SLOW_RENDER_SECONDS } from "../../../backend/admission/render-queue.ts";
-import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
+import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
+import { RendersInVirtualTime, STOP_SECONDS } from "../../support/backend/renders-in-virtual-time.ts";
+import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { RendersInVirtualTime, STOP_SECONDS } from "../../support/renders-in-virtual-time.ts";
-import { startTemporaryBackend } from "../../support/test-backend.ts";
 
 const OPTIONS = { slots: 2, maxWaiting: 100, deadlineMilliseconds: 60_000 };
 /** As long as a slot is kept for a caller with short renders after its last request. */

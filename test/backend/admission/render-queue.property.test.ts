@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SLOW_RENDER_SECONDS } from "../../../backend/admission/render-queue.ts";
 import { RENDER_TIME_SETTINGS } from "../../../rules/render-time.ts";
-import { type AskedRender, RendersInVirtualTime, STOP_SECONDS } from "../../support/renders-in-virtual-time.ts";
+import { type AskedRender, RendersInVirtualTime, STOP_SECONDS } from "../../support/backend/renders-in-virtual-time.ts";
 
 const LONGEST_RENDER_SECONDS = RENDER_TIME_SETTINGS.renderTimeoutSeconds.default;
 const DEADLINE_SECONDS = RENDER_TIME_SETTINGS.queueDeadlineSeconds.default;

@@ -9,27 +9,32 @@ import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { CAUSES } from "../../../rules/causes.ts";
-import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/local-service.ts";
+import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { runMountCommand } from "../../attack-suite/mount-helper.ts";
-import { ENDLESS, NO_TIME_LIMIT, noisePng, svg } from "../../support/bombs.ts";
-import { expectNothingLeft } from "../../support/leftovers.ts";
-import { parseMetrics, sampleValue } from "../../support/metrics-text.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
-import { expectProblem } from "../../support/problems.ts";
-import { processesOf, readProc, typstProcessesOf } from "../../support/processes.ts";
-import { backendRenderHead, declared, RawConnection, sendWithoutReading } from "../../support/raw-connection.ts";
-import { binaryFile, textFile } from "../../support/request-files.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { ENDLESS, NO_TIME_LIMIT, noisePng, svg } from "../../support/backend/bombs.ts";
+import { expectNothingLeft } from "../../support/backend/leftovers.ts";
+import { processesOf, readProc, typstProcessesOf } from "../../support/backend/processes.ts";
+import { binaryFile, textFile } from "../../support/backend/request-files.ts";
 import {
   projectsIn,
   renderInit,
   startTemporaryBackend,
   startTestBackend,
   type TestBackend,
-} from "../../support/test-backend.ts";
-import { eachSandbox } from "../../support/test-sandbox.ts";
-import { backendEnvironment } from "../../support/test-service.ts";
-import { readZip } from "../../support/zip-reader.ts";
+} from "../../support/backend/test-backend.ts";
+import { eachSandbox } from "../../support/backend/test-sandbox.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { parseMetrics, sampleValue } from "../../support/readers/metrics-text.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { readZip } from "../../support/readers/zip-reader.ts";
+import {
+  backendRenderHead,
+  declared,
+  RawConnection,
+  sendWithoutReading,
+} from "../../support/service/raw-connection.ts";
+import { backendEnvironment } from "../../support/service/test-service.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const ZIP_OF_SVG = { format: "svg", archive: "zip" };

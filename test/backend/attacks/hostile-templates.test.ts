@@ -18,13 +18,13 @@ import {
   png,
   referenceBomb,
   svg,
-} from "../../support/bombs.ts";
-import { expectNothingLeft } from "../../support/leftovers.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
+} from "../../support/backend/bombs.ts";
+import { expectNothingLeft } from "../../support/backend/leftovers.ts";
+import { binaryFile, type SentFile, textFile } from "../../support/backend/request-files.ts";
+import { sharedBackends, type TestBackend } from "../../support/backend/test-backend.ts";
+import { growingPlugin, loopingPlugin } from "../../support/backend/wasm.ts";
 import { type ContractCode, expectProblem } from "../../support/problems.ts";
-import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
-import { sharedBackends, type TestBackend } from "../../support/test-backend.ts";
-import { growingPlugin, loopingPlugin } from "../../support/wasm.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
 
 /** Much longer than an ordinary render takes, even on a busy machine. */
 const RENDER_TIMEOUT_SECONDS = 2;

@@ -22,8 +22,8 @@ import {
   LIMITED_CALLS,
   PROCESSORS,
   REFUSED_CALLS,
-} from "../../support/system-calls.ts";
-import { eachSandbox, openTestSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
+} from "../../support/backend/system-calls.ts";
+import { eachSandbox, openTestSandbox, SANDBOXES } from "../../support/backend/test-sandbox.ts";
 
 const PERL = "/usr/bin/perl";
 

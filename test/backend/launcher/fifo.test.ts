@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, it, onTestFinished } from "vitest";
 import { type FifoReader, writeFifo } from "../../../backend/launcher/fifo.ts";
-import { isRunning } from "../../support/processes.ts";
+import { isRunning } from "../../support/backend/processes.ts";
 
 const MEBIBYTE = 1024 ** 2;
 

@@ -17,9 +17,8 @@ import { killIfThere } from "../../../backend/processes/proc.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { renderArguments } from "../../../typst/command-line.ts";
 import { ANY_CHARACTER } from "../../support/any-character.ts";
-import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
-import { expectNothingLeft } from "../../support/leftovers.ts";
-import { expectProblem } from "../../support/problems.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
+import { expectNothingLeft } from "../../support/backend/leftovers.ts";
 import {
   isRunning,
   openDescriptors,
@@ -28,11 +27,12 @@ import {
   readProc,
   residentBytes,
   typstProcessesOf,
-} from "../../support/processes.ts";
-import { linkAsSh, SHELLS, type TestShell } from "../../support/shells.ts";
+} from "../../support/backend/processes.ts";
+import { linkAsSh, SHELLS, type TestShell } from "../../support/backend/shells.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import { eachSandbox, MODES, openTestSandbox, PDF } from "../../support/backend/test-sandbox.ts";
+import { expectProblem } from "../../support/problems.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
-import { eachSandbox, MODES, openTestSandbox, PDF } from "../../support/test-sandbox.ts";
 
 const { O_NONBLOCK, O_RDONLY } = constants;
 

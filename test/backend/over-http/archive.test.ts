@@ -1,11 +1,11 @@
 /** ZIP archives of pages: names, order, selections, and the limits on their number and size. */
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
-import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
+import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
+import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { readSvgSize } from "../../support/svg-reader.ts";
-import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
-import { readZip, type ZipEntry } from "../../support/zip-reader.ts";
+import { readSvgSize } from "../../support/readers/svg-reader.ts";
+import { readZip, type ZipEntry } from "../../support/readers/zip-reader.ts";
 
 const MEBIBYTE = 1024 ** 2;
 

@@ -2,11 +2,11 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { NO_TIME_LIMIT } from "../../support/bombs.ts";
-import { makeFakeTypst } from "../../support/fake-typst.ts";
-import { sendWithoutReading } from "../../support/raw-connection.ts";
-import { textFile } from "../../support/request-files.ts";
-import { startTemporaryBackend } from "../../support/test-backend.ts";
+import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
+import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
+import { textFile } from "../../support/backend/request-files.ts";
+import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
+import { sendWithoutReading } from "../../support/service/raw-connection.ts";
 
 const MEBIBYTE = 1024 ** 2;
 

@@ -6,12 +6,12 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { CAUSES } from "../../../rules/causes.ts";
-import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
+import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { BACKEND_CAUSES, REFUSALS } from "../../support/causes.ts";
-import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { sendWithoutReading } from "../../support/raw-connection.ts";
-import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { sendWithoutReading } from "../../support/service/raw-connection.ts";
 import { BACKEND_TOKEN } from "../../support/tokens.ts";
 
 const MEBIBYTE = 1024 ** 2;

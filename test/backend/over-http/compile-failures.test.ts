@@ -4,10 +4,10 @@
  */
 import { execa } from "execa";
 import { describe, expect, it } from "vitest";
-import { makeFakeTypst } from "../../support/fake-typst.ts";
+import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
+import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import { typstPath } from "../../support/backend/typst-path.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
-import { typstPath } from "../../support/typst-path.ts";
 
 const REFUSED = "Typst could not produce the requested output from this template.";
 const SEVERAL_PAGES = 'The document has several pages. Select one with "page", or all of them with "archive": "zip".';

@@ -2,9 +2,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
-import { backendRenderHead, declared, RawConnection, sendRaw } from "../../support/raw-connection.ts";
-import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import { backendRenderHead, declared, RawConnection, sendRaw } from "../../support/service/raw-connection.ts";
 
 const MEBIBYTE = 1024 ** 2;
 

@@ -7,10 +7,10 @@ import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { KEY_RULES } from "../../../rules/files-rules.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
+import { binaryFile, textFile } from "../../support/backend/request-files.ts";
+import { startSharedBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { binaryFile, textFile } from "../../support/request-files.ts";
-import { startSharedBackend } from "../../support/test-backend.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
 
 const backend = await startSharedBackend();
 

@@ -5,11 +5,11 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { Deliveries } from "../../../backend/http/delivery.ts";
 import { Spool } from "../../../backend/render/spool.ts";
-import { LOOPBACK } from "../../../scripts/local-service.ts";
-import { makeFakeTypst } from "../../support/fake-typst.ts";
+import { LOOPBACK } from "../../../scripts/start/local-service.ts";
+import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { RawConnection, sendWithoutReading } from "../../support/raw-connection.ts";
-import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+import { RawConnection, sendWithoutReading } from "../../support/service/raw-connection.ts";
 
 const MEBIBYTE = 1024 ** 2;
 /** More than the kernel buffers for a connection that nobody reads. */

@@ -5,11 +5,11 @@
 import { rm } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { CAUSES } from "../../../rules/causes.ts";
-import { ENDLESS, NO_TIME_LIMIT } from "../../support/bombs.ts";
-import { makeFakeTypst, writtenPids } from "../../support/fake-typst.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
+import { makeFakeTypst, writtenPids } from "../../support/backend/fake-typst.ts";
+import { isRunning } from "../../support/backend/processes.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { type ContractCode, expectProblem, type ReceivedProblem } from "../../support/problems.ts";
-import { isRunning } from "../../support/processes.ts";
-import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
 
 async function backendWithFake(script: string, environment: Readonly<Record<string, string>> = {}) {
   const typst = await makeFakeTypst(script);

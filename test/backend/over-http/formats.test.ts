@@ -1,11 +1,11 @@
 /** Answers in every output format: bytes that an independent reader accepts, and their headers. */
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
-import { readDisposition } from "../../support/content-disposition.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
-import { readSvgSize } from "../../support/svg-reader.ts";
-import { startSharedBackend } from "../../support/test-backend.ts";
-import { readZip } from "../../support/zip-reader.ts";
+import { startSharedBackend } from "../../support/backend/test-backend.ts";
+import { readDisposition } from "../../support/readers/content-disposition.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { readSvgSize } from "../../support/readers/svg-reader.ts";
+import { readZip } from "../../support/readers/zip-reader.ts";
 
 const backend = await startSharedBackend();
 

@@ -5,8 +5,8 @@
 import { describe, expect, it } from "vitest";
 import { parseServerTiming } from "../../../protocol/server-timing.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
-import { sampleValue } from "../../support/metrics-text.ts";
-import { startTemporaryBackend } from "../../support/test-backend.ts";
+import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
+import { sampleValue } from "../../support/readers/metrics-text.ts";
 
 /** The names of the phases of an answer. */
 function phasesOf(answer: Response): string[] {

@@ -2,10 +2,10 @@
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { PDF_VERSIONS } from "../../../rules/output-options.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
+import { startSharedBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { readSvgSize } from "../../support/svg-reader.ts";
-import { startSharedBackend } from "../../support/test-backend.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { readSvgSize } from "../../support/readers/svg-reader.ts";
 
 const backend = await startSharedBackend();
 

@@ -6,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { PDF_STANDARDS, PDF_VERSIONS, type PdfStandard } from "../../../rules/output-options.ts";
 import { validateOutput } from "../../../rules/output-rules.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
-import { startSharedBackend } from "../../support/test-backend.ts";
+import { startSharedBackend } from "../../support/backend/test-backend.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
 
 const backend = await startSharedBackend();
 

@@ -1,6 +1,6 @@
 /** The peak memory of renders in the metrics. */
 import { expect, it } from "vitest";
-import { type RenderBody, startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
+import { type RenderBody, startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 
 const MEBIBYTE = 1024 ** 2;
 /** Typst's own values take 32 bytes each. The loop keeps them long enough for a reading on a fast machine. */

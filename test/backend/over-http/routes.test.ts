@@ -1,9 +1,9 @@
 /** The backend's routes: authentication, requests that are refused before a render, and what operators see. */
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
+import { renderInit, startSharedBackend, startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { expectRawProblem, sendRaw } from "../../support/raw-connection.ts";
-import { renderInit, startSharedBackend, startTemporaryBackend } from "../../support/test-backend.ts";
+import { expectRawProblem, sendRaw } from "../../support/service/raw-connection.ts";
 import { BACKEND_TOKEN } from "../../support/tokens.ts";
 
 const MAX_BODY_BYTES = 100_000;

@@ -4,11 +4,11 @@
  * A program stands in for Typst, and holds each render until the test signals it.
  */
 import { describe, expect, it, onTestFinished } from "vitest";
-import { NO_TIME_LIMIT } from "../../support/bombs.ts";
-import { makeFakeTypst, waitFor, writtenPids } from "../../support/fake-typst.ts";
+import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
+import { makeFakeTypst, waitFor, writtenPids } from "../../support/backend/fake-typst.ts";
+import { isRunning } from "../../support/backend/processes.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { isRunning } from "../../support/processes.ts";
-import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
 
 /** Records its process id and its document, waits for a signal of the test, and answers. */
 const HELD_RENDER = `tail -n 1 >> "$here/served"; echo $$ > "$here/pid"; ${waitFor("go")}; printf done`;

@@ -7,9 +7,9 @@
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { exampleNames, exampleRequest } from "../../../scripts/example-request.ts";
-import { textFile } from "../../support/request-files.ts";
-import { startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { exampleNames, exampleRequest } from "../../../scripts/examples/example-request.ts";
+import { textFile } from "../../support/backend/request-files.ts";
+import { startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 
 const OUTPUTS = [
   { format: "pdf" },

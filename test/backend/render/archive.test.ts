@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { packPages } from "../../../backend/render/archive.ts";
 import { Spool } from "../../../backend/render/spool.ts";
-import { readZip } from "../../support/zip-reader.ts";
+import { readZip } from "../../support/readers/zip-reader.ts";
 
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 ** 2;

@@ -17,7 +17,7 @@ import { TimeLimit } from "../../../backend/render/time-limit.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { outputTooLarge } from "../../../rules/problem.ts";
-import { readZip } from "../../support/zip-reader.ts";
+import { readZip } from "../../support/readers/zip-reader.ts";
 
 const LIMIT = 3000;
 const MAX_FILES = 3;

@@ -7,8 +7,8 @@ import { WarmPool } from "../../../backend/typst/warm-pool.ts";
 import { WorkDirectoryWatch } from "../../../backend/work-directory/watch.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
-import { typstProcessesOf } from "../../support/processes.ts";
-import { openTestSandbox, PDF } from "../../support/test-sandbox.ts";
+import { typstProcessesOf } from "../../support/backend/processes.ts";
+import { openTestSandbox, PDF } from "../../support/backend/test-sandbox.ts";
 
 it("discards a process once that was lost while it waited, even if there can be no other", async () => {
   const { settings, sandbox, launcher } = await openTestSandbox("none");

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { ProgramEnd } from "../../../backend/launcher/program.ts";
 import { endOfTypst, type SandboxMode } from "../../../backend/sandbox/sandbox.ts";
-import { openTestSandbox } from "../../support/test-sandbox.ts";
+import { openTestSandbox } from "../../support/backend/test-sandbox.ts";
 
 const exited = (exitCode: number, diagnostics = ""): ProgramEnd => ({ kind: "exited", exitCode, diagnostics });
 const signalled = (signal: string): ProgramEnd => ({ kind: "signalled", signal, diagnostics: "" });

@@ -19,10 +19,10 @@ import {
 } from "../../../backend/sandbox/landlock-obstacle.ts";
 import { findMachineFacts, tryProgram } from "../../../backend/sandbox/trial.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
-import { takeFreePort } from "../../../scripts/local-service.ts";
+import { takeFreePort } from "../../../scripts/start/local-service.ts";
+import { landlockNote } from "../../support/backend/test-sandbox.ts";
+import { typstPath } from "../../support/backend/typst-path.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { landlockNote } from "../../support/test-sandbox.ts";
-import { typstPath } from "../../support/typst-path.ts";
 
 const BUBBLEWRAP: BubblewrapFacts = {
   isSuperuser: false,

@@ -30,10 +30,17 @@ import {
   processStatus,
   readProc,
   typstProcessesOf,
-} from "../../support/processes.ts";
-import { linkAsSh, SHELLS } from "../../support/shells.ts";
+} from "../../support/backend/processes.ts";
+import { linkAsSh, SHELLS } from "../../support/backend/shells.ts";
+import {
+  eachSandbox,
+  openTestSandbox,
+  PAGES,
+  PDF,
+  SANDBOXES,
+  type TestSandbox,
+} from "../../support/backend/test-sandbox.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { eachSandbox, openTestSandbox, PAGES, PDF, SANDBOXES, type TestSandbox } from "../../support/test-sandbox.ts";
 
 /** Much longer than the kernel takes. */
 const END_TIMEOUT_MILLISECONDS = 20_000;

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { seccompFilter } from "../../../backend/sandbox/seccomp.ts";
-import { type Attempt, LIMITED_CALLS, PROCESSORS } from "../../support/system-calls.ts";
+import { type Attempt, LIMITED_CALLS, PROCESSORS } from "../../support/backend/system-calls.ts";
 
 /** The input of a filter: struct seccomp_data. */
 interface Call {

@@ -5,12 +5,12 @@ import { describe, expect, it } from "vitest";
 import { MAX_VENDORED_PACKAGES, PACKAGES_LOCK_NAME } from "../../../backend/typst/vendored-packages.ts";
 import { type Capabilities, parseCapabilities } from "../../../protocol/capabilities.ts";
 import { addPackages } from "../../../scripts/packages/package-folder.ts";
+import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
+import { eachSandbox, MODES } from "../../support/backend/test-sandbox.ts";
+import { packageArchive, packageManifest, startPackageRegistry } from "../../support/clients/package-registry.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
-import { packageArchive, packageManifest, startPackageRegistry } from "../../support/package-registry.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startTemporaryBackend } from "../../support/test-backend.ts";
-import { eachSandbox, MODES } from "../../support/test-sandbox.ts";
 
 const LETTER = { namespace: "preview", name: "letter", version: "1.0.0" };
 const EMBEDDED = ["DejaVu Sans Mono", "Libertinus Serif", "New Computer Modern", "New Computer Modern Math"];

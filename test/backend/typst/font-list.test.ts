@@ -1,8 +1,8 @@
 import { execa } from "execa";
 import { expect, it } from "vitest";
 import { parseFontList } from "../../../backend/typst/font-list.ts";
+import { typstPath } from "../../support/backend/typst-path.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
-import { typstPath } from "../../support/typst-path.ts";
 
 const USUAL = { min: 100, max: 100 };
 const weight = (value: number) => ({ min: value, max: value });

@@ -5,13 +5,13 @@ import { copyFile, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import { eachSandbox, MODES } from "../../support/backend/test-sandbox.ts";
+import { typstPath } from "../../support/backend/typst-path.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startTemporaryBackend, type TestBackend } from "../../support/test-backend.ts";
-import { eachSandbox, MODES } from "../../support/test-sandbox.ts";
-import { typstPath } from "../../support/typst-path.ts";
 
 const REGULAR = "LiberationSans-Regular.ttf";
 

@@ -8,7 +8,11 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
-import { makeFakeTypst } from "../../support/fake-typst.ts";
+import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
+import { expectNothingLeft } from "../../support/backend/leftovers.ts";
+import { binaryFile, type SentFile, textFile } from "../../support/backend/request-files.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import { eachSandbox, MODES, openTestSandbox } from "../../support/backend/test-sandbox.ts";
 import {
   collectionOf,
   doubledFont,
@@ -17,13 +21,9 @@ import {
   LIBERATION_FOLDER,
   liberation,
 } from "../../support/fonts.ts";
-import { expectNothingLeft } from "../../support/leftovers.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { binaryFile, type SentFile, textFile } from "../../support/request-files.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
-import { eachSandbox, MODES, openTestSandbox } from "../../support/test-sandbox.ts";
 
 type Files = Readonly<Record<string, SentFile>>;
 

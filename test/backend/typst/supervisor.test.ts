@@ -8,10 +8,10 @@ import type { RenderDirectory } from "../../../backend/work-directory/render-dir
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import type { RenderCommand } from "../../../typst/command-line.ts";
-import { ENDLESS } from "../../support/bombs.ts";
-import { typstProcessesOf } from "../../support/processes.ts";
-import { textFile } from "../../support/request-files.ts";
-import { eachSandbox, MODES, openTestSandbox, PAGES, PDF } from "../../support/test-sandbox.ts";
+import { ENDLESS } from "../../support/backend/bombs.ts";
+import { typstProcessesOf } from "../../support/backend/processes.ts";
+import { textFile } from "../../support/backend/request-files.ts";
+import { eachSandbox, MODES, openTestSandbox, PAGES, PDF } from "../../support/backend/test-sandbox.ts";
 
 const COMMAND: RenderCommand = { output: PDF, bringsFonts: false };
 

@@ -8,17 +8,22 @@ import { mkdtemp, readdir, rm, stat, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { startBackend, takeFreePort } from "../../../scripts/local-service.ts";
+import { startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { DATA_FILE_NAME } from "../../../typst/file-layout.ts";
-import { NO_TIME_LIMIT } from "../../support/bombs.ts";
+import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
+import { ageSeconds, processesOf, processStatus, typstProcessesOf } from "../../support/backend/processes.ts";
+import { binaryFile } from "../../support/backend/request-files.ts";
+import {
+  renderInit,
+  startTemporaryBackend,
+  startTestBackend,
+  type TestBackend,
+} from "../../support/backend/test-backend.ts";
+import { eachSandbox, SANDBOXES } from "../../support/backend/test-sandbox.ts";
 import { LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { ageSeconds, processesOf, processStatus, typstProcessesOf } from "../../support/processes.ts";
-import { binaryFile } from "../../support/request-files.ts";
-import { renderInit, startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
-import { eachSandbox, SANDBOXES } from "../../support/test-sandbox.ts";
-import { backendEnvironment } from "../../support/test-service.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { backendEnvironment } from "../../support/service/test-service.ts";
 
 /** More than a FIFO holds. */
 const LONG_TEXT = `#let long = "${"x".repeat(500_000)}"\n#long.len()`;

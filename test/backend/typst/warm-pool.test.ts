@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { WarmPool } from "../../../backend/typst/warm-pool.ts";
 import type { RenderCommand } from "../../../typst/command-line.ts";
-import { PAGES, PDF } from "../../support/test-sandbox.ts";
+import { PAGES, PDF } from "../../support/backend/test-sandbox.ts";
 
 const COMMAND: RenderCommand = { output: PDF, bringsFonts: false };
 const OTHER_COMMAND: RenderCommand = { output: PAGES, bringsFonts: false };

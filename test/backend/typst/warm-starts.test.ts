@@ -6,12 +6,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { killIfThere } from "../../../backend/processes/proc.ts";
-import { makeFakeTypst } from "../../support/fake-typst.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
+import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
+import { isRunning, processesOf, processStatus, typstProcessesOf } from "../../support/backend/processes.ts";
+import { textFile } from "../../support/backend/request-files.ts";
+import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { isRunning, processesOf, processStatus, typstProcessesOf } from "../../support/processes.ts";
-import { textFile } from "../../support/request-files.ts";
-import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/test-backend.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
 
 function startWarmBackend(warmRenders: number): Promise<TestBackend> {
   return startTemporaryBackend({

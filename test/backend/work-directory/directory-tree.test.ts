@@ -6,10 +6,10 @@ import { describe, expect, it } from "vitest";
 import { countNamedDirectories, directoriesOf } from "../../../backend/work-directory/directory-paths.ts";
 import { makeDirectories, removeDirectories, removeManyFiles } from "../../../backend/work-directory/directory-tree.ts";
 import { listOutputFiles, removeOutputFiles } from "../../../backend/work-directory/output-files.ts";
-import { NO_TIME_LIMIT } from "../../support/bombs.ts";
-import { textFile } from "../../support/request-files.ts";
+import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
+import { textFile } from "../../support/backend/request-files.ts";
+import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startTemporaryBackend } from "../../support/test-backend.ts";
 
 describe("keys of many folders", () => {
   const deepKey = (root: string) => `${root}/${"a/".repeat(248)}x`;

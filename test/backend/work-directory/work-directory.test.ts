@@ -9,10 +9,10 @@ import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
-import { makeFakeTypst, waitFor } from "../../support/fake-typst.ts";
-import { textFile } from "../../support/request-files.ts";
+import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
+import { textFile } from "../../support/backend/request-files.ts";
+import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startTemporaryBackend } from "../../support/test-backend.ts";
 
 it("the work directory holds nothing of a render that has ended, however it ended", async () => {
   // The last line of the source tells this Typst what to do.

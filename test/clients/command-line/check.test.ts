@@ -3,8 +3,8 @@ import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
-import { runCommand, startCommand, writeProject } from "../../support/command-line.ts";
-import { makeFakeTypst, VERSION_ANSWER } from "../../support/fake-typst.ts";
+import { makeFakeTypst, VERSION_ANSWER } from "../../support/backend/fake-typst.ts";
+import { runCommand, startCommand, writeProject } from "../../support/clients/command-line.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const ELEVEN_LINES = Array.from({ length: 11 }, (_, index) => `Line ${index + 1}.\n`).join("");

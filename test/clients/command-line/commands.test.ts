@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
-import { PROGRAM, runCommand, writeProject } from "../../support/command-line.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
+import { PROGRAM, runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { sharedService } from "../../support/test-service.ts";
 
 const env = { SERVICE_URL: (await sharedService()).edge.url.origin };
 

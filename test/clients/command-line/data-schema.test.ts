@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { OUT_OF_TIME, withinSeconds } from "../../../clients/command-line/project/time-limit.ts";
 import { readSchema } from "../../../clients/data-schema/data-schema.ts";
-import { exampleNames, exampleRequest } from "../../../scripts/example-request.ts";
-import { runCommand, writeProject } from "../../support/command-line.ts";
-import { DATA_MISTAKES, dataWith, SCHEMA_OF_MISTAKES } from "../../support/data-mistakes.ts";
+import { exampleNames, exampleRequest } from "../../../scripts/examples/example-request.ts";
+import { runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { DATA_MISTAKES, dataWith, SCHEMA_OF_MISTAKES } from "../../support/clients/data-mistakes.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 

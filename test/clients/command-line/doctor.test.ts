@@ -29,14 +29,14 @@ import {
   startBackend,
   startEdge,
   takeFreePort,
-} from "../../../scripts/local-service.ts";
+} from "../../../scripts/start/local-service.ts";
 import { findOnPath } from "../../../typst/programs.mjs";
-import { makeCertificate } from "../../support/certificate.ts";
-import { runCommand, runInTerminal } from "../../support/command-line.ts";
+import { makeCertificate } from "../../support/clients/certificate.ts";
+import { runCommand, runInTerminal } from "../../support/clients/command-line.ts";
+import { type PassingAnswer, startTamperingProxy } from "../../support/clients/tampering-proxy.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
-import { type PassingAnswer, startTamperingProxy } from "../../support/tampering-proxy.ts";
+import { backendEnvironment, startTestService, type TestService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { backendEnvironment, startTestService, type TestService } from "../../support/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";
 
 /** A short limit, for servers that hang on purpose. */

@@ -3,10 +3,10 @@ import { access, cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { PROGRAM, runCommand } from "../../support/command-line.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
+import { PROGRAM, runCommand } from "../../support/clients/command-line.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { sharedService } from "../../support/test-service.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../../examples/e-invoice", import.meta.url));
 /** As it runs in a checkout, where it finds clients/e-invoice/; the built command wants a package. */

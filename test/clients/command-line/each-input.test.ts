@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { problem, serviceUnavailable } from "../../../rules/problem.ts";
-import { runCommand, runInTerminal, writeProject } from "../../support/command-line.ts";
-import { sendPdf, sendProblem, startScriptedService } from "../../support/scripted-service.ts";
+import { runCommand, runInTerminal, writeProject } from "../../support/clients/command-line.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 interface Options {

@@ -7,12 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { CAPABILITIES_PATH, capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../../protocol/capabilities.ts";
-import { type CommandOptions, runCommand, writeProject } from "../../support/command-line.ts";
+import { type CommandOptions, runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { packageManifest } from "../../support/clients/package-registry.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER, liberation, nameTable, withTables } from "../../support/fonts.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
-import { packageManifest } from "../../support/package-registry.ts";
+import { startTestService, type TestService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { startTestService, type TestService } from "../../support/test-service.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const BOXES = "Typst shows empty boxes instead.";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { transform } from "esbuild";
 import { execa } from "execa";
 import { describe, expect, it } from "vitest";
-import { commandEnvironment, PROGRAM, writeProject } from "../../support/command-line.ts";
+import { commandEnvironment, PROGRAM, writeProject } from "../../support/clients/command-line.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));

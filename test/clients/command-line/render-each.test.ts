@@ -3,11 +3,11 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { problem, renderQueueFull } from "../../../rules/problem.ts";
-import { runCommand, runInTerminal, startCommand, writeProject } from "../../support/command-line.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
-import { sendPdf, sendProblem, startScriptedService } from "../../support/scripted-service.ts";
+import { runCommand, runInTerminal, startCommand, writeProject } from "../../support/clients/command-line.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { sharedService } from "../../support/test-service.ts";
 
 const people = (count: number) =>
   Array.from({ length: count }, (_, index) => `${JSON.stringify({ id: `p${index}`, name: `Person ${index}` })}\n`).join(

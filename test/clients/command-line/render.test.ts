@@ -15,13 +15,13 @@ import {
   runInTerminal,
   startCommand,
   writeProject,
-} from "../../support/command-line.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
-import { sendPdf, sendProblem, startScriptedService } from "../../support/scripted-service.ts";
+} from "../../support/clients/command-line.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { readZip } from "../../support/readers/zip-reader.ts";
+import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { sharedService } from "../../support/test-service.ts";
 import { API_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";
-import { readZip } from "../../support/zip-reader.ts";
 
 const url = (await sharedService()).edge.url.origin;
 

@@ -2,7 +2,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { runCommand, startCommand, writeProject } from "../../support/command-line.ts";
+import { runCommand, startCommand, writeProject } from "../../support/clients/command-line.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 

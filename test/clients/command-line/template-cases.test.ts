@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { exampleNames } from "../../../scripts/example-request.ts";
-import { runCommand, writeProject } from "../../support/command-line.ts";
-import { makeFakeTypst } from "../../support/fake-typst.ts";
+import { exampleNames } from "../../../scripts/examples/example-request.ts";
+import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
+import { typstPath } from "../../support/backend/typst-path.ts";
+import { runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { readXmlElements } from "../../support/readers/xml-reader.ts";
+import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { sharedService } from "../../support/test-service.ts";
-import { typstPath } from "../../support/typst-path.ts";
-import { readXmlElements } from "../../support/xml-reader.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../../examples", import.meta.url));
 

@@ -7,11 +7,11 @@ import { dirname, join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { problem, renderQueueFull } from "../../../rules/problem.ts";
-import { makeCertificate } from "../../support/certificate.ts";
-import { type CommandOptions, PROGRAM, runCommand, writeProject } from "../../support/command-line.ts";
+import { makeCertificate } from "../../support/clients/certificate.ts";
+import { type CommandOptions, PROGRAM, runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { endless } from "../../support/clients/scripted-answers.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
-import { endless } from "../../support/scripted-answers.ts";
-import { sendPdf, sendProblem, startScriptedService } from "../../support/scripted-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 

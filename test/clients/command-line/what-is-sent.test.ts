@@ -8,8 +8,19 @@ import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { problem } from "../../../rules/problem.ts";
-import { commandEnvironment, PROGRAM, runCommand, startCommand, writeProject } from "../../support/command-line.ts";
-import { type ScriptedService, sendPdf, sendProblem, startScriptedService } from "../../support/scripted-service.ts";
+import {
+  commandEnvironment,
+  PROGRAM,
+  runCommand,
+  startCommand,
+  writeProject,
+} from "../../support/clients/command-line.ts";
+import {
+  type ScriptedService,
+  sendPdf,
+  sendProblem,
+  startScriptedService,
+} from "../../support/clients/scripted-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 type Files = Readonly<Record<string, string | Uint8Array>>;

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { readSchema } from "../../../clients/data-schema/data-schema.ts";
 import { findingInWords } from "../../../clients/data-schema/finding.ts";
-import { DATA_MISTAKES, dataWith, SCHEMA_OF_MISTAKES } from "../../support/data-mistakes.ts";
+import { DATA_MISTAKES, dataWith, SCHEMA_OF_MISTAKES } from "../../support/clients/data-mistakes.ts";
 
 async function judge(schema: object | boolean | string, data: string) {
   const read = await readSchema(typeof schema === "string" ? schema : JSON.stringify(schema));

@@ -8,10 +8,10 @@ import { readProfile } from "../../../clients/e-invoice/invoice-xml.ts";
 import { readMetadata } from "../../../clients/e-invoice/metadata.ts";
 import { PdfFile } from "../../../clients/e-invoice/pdf-file.ts";
 import { PdfCursor, PdfReference } from "../../../clients/e-invoice/pdf-syntax.ts";
-import { exampleRequest } from "../../../scripts/example-request.ts";
+import { exampleRequest } from "../../../scripts/examples/example-request.ts";
 import { Random } from "../../pdf/random.ts";
-import { readPdf } from "../../support/pdf-reader.ts";
-import { sharedService } from "../../support/test-service.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { sharedService } from "../../support/service/test-service.ts";
 
 const FACTUR_X: FinishOptions = { format: "factur-x" };
 const service = await sharedService();

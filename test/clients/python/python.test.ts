@@ -4,11 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
-import { LOOPBACK, takeFreePort } from "../../../scripts/local-service.ts";
-import { hasPython, PythonDriver } from "../../support/python-driver.ts";
-import { lowLimits, mutatedBody, requestBody } from "../../support/rules/request-arbitraries.ts";
-import { runs } from "../../support/rules/runs.ts";
-import { validateFast } from "../../support/rules/verdicts.ts";
+import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
+import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
 import {
   answer,
   broken,
@@ -21,8 +18,11 @@ import {
   rendered,
   ScriptedAnswers,
   unknownProblem,
-} from "../../support/scripted-answers.ts";
-import { type SharedService, sharedService } from "../../support/test-service.ts";
+} from "../../support/clients/scripted-answers.ts";
+import { lowLimits, mutatedBody, requestBody } from "../../support/rules/request-arbitraries.ts";
+import { runs } from "../../support/rules/runs.ts";
+import { validateFast } from "../../support/rules/verdicts.ts";
+import { type SharedService, sharedService } from "../../support/service/test-service.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
 /** A verdict of either side, without its prose. */

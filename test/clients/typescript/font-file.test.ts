@@ -5,9 +5,9 @@ import { execa } from "execa";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { fontFamilies } from "../../../clients/typescript/font-file.ts";
+import { typstPath } from "../../support/backend/typst-path.ts";
 import { collectionOf, LIBERATION_FAMILY, liberation, nameTable, tablesOf, withTables } from "../../support/fonts.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { typstPath } from "../../support/typst-path.ts";
 
 describe("the family", () => {
   it.each([

@@ -8,7 +8,7 @@ import { ServiceClient } from "../../../clients/typescript/client.ts";
 import { MAX_OUTPUT_BYTES } from "../../../clients/typescript/constraints-cache.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, LIMIT_SETTINGS } from "../../../rules/limits.ts";
-import { runCommand, startCommand, writeProject } from "../../support/command-line.ts";
+import { runCommand, startCommand, writeProject } from "../../support/clients/command-line.ts";
 import {
   BROKEN_ANSWERS,
   crowdedZip,
@@ -17,10 +17,17 @@ import {
   LOW_LIMITS,
   lyingZip,
   MAX_SENT_BYTES,
-} from "../../support/hostile-answers.ts";
-import { hasPython, PythonDriver } from "../../support/python-driver.ts";
-import { answer, type Behaviour, endlessAnswer, full, PDF, ScriptedAnswers } from "../../support/scripted-answers.ts";
-import { sendPdf, startScriptedService } from "../../support/scripted-service.ts";
+} from "../../support/clients/hostile-answers.ts";
+import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
+import {
+  answer,
+  type Behaviour,
+  endlessAnswer,
+  full,
+  PDF,
+  ScriptedAnswers,
+} from "../../support/clients/scripted-answers.ts";
+import { sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 

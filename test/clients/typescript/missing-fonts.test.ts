@@ -8,7 +8,7 @@ import {
   wantedFamilies,
 } from "../../../clients/typescript/missing-fonts.ts";
 import type { FontFamily } from "../../../protocol/capabilities.ts";
-import { exampleNames, exampleRequest } from "../../../scripts/example-request.ts";
+import { exampleNames, exampleRequest } from "../../../scripts/examples/example-request.ts";
 import { liberation, nameTable, withTables } from "../../support/fonts.ts";
 
 /** Those of a service whose operator has added none. */

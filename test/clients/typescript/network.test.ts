@@ -11,7 +11,7 @@ import {
   ServiceUnreachableError,
   UnexpectedResponseError,
 } from "../../../clients/typescript/client.ts";
-import { LOOPBACK, takeFreePort } from "../../../scripts/local-service.ts";
+import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
 import {
   answer,
   broken,
@@ -24,7 +24,7 @@ import {
   rendered,
   ScriptedAnswers,
   unknownProblem,
-} from "../../support/scripted-answers.ts";
+} from "../../support/clients/scripted-answers.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
 const server = new ScriptedAnswers();

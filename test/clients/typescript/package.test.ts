@@ -13,8 +13,8 @@ import { gzipSync } from "node:zlib";
 import { type BuildOptions, build, type OutputFile } from "esbuild";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { startWorkerFile } from "../../../scripts/local-worker.ts";
-import { sharedService } from "../../support/test-service.ts";
+import { startWorkerFile } from "../../../scripts/start/local-worker.ts";
+import { sharedService } from "../../support/service/test-service.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));

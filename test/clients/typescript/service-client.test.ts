@@ -10,7 +10,7 @@ import {
   type StoredConstraints,
   textFile,
 } from "../../../clients/typescript/client.ts";
-import { sharedService } from "../../support/test-service.ts";
+import { sharedService } from "../../support/service/test-service.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
 /** The red pixel of a 1 × 1 PNG. */

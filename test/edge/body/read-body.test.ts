@@ -1,6 +1,6 @@
 /**
  * The memory that a body is read into. The limits on a body and its deadlines:
- * `test/service/edge-body-deadlines.test.ts`.
+ * `test/service/edge/body-deadlines.test.ts`.
  */
 import { expect, it } from "vitest";
 import { BodyReader } from "../../../edge/body/read-body.ts";

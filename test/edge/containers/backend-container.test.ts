@@ -1,6 +1,6 @@
 /**
  * The Durable Object of a container, with real storage. The container is a stand-in:
- * test/service/container-backend.test.ts has real backends.
+ * test/service/deploy/container-backend.test.ts has real backends.
  */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";

@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { packTar, type TarEntry } from "modern-tar";
 import { describe, expect, it } from "vitest";
 import { ARCHIVE_LIMITS, unpackArchive } from "../../../scripts/packages/archive.ts";
-import { archiveOf, fileEntry } from "../../support/package-registry.ts";
+import { archiveOf, fileEntry } from "../../support/clients/package-registry.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const TAR_BLOCK_BYTES = 512;

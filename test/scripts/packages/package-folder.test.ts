@@ -10,7 +10,6 @@ import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
 import { PACKAGES_LOCK_NAME, readPackagesLock } from "../../../backend/typst/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
-import { sha256 } from "../../../scripts/content-digest.ts";
 import { DOWNLOAD_LIMITS } from "../../../scripts/packages/download.ts";
 import {
   addPackages,
@@ -19,6 +18,7 @@ import {
   removePackages,
 } from "../../../scripts/packages/package-folder.ts";
 import { parseRegistry } from "../../../scripts/packages/registry.ts";
+import { sha256 } from "../../../scripts/pinned/content-digest.ts";
 import {
   archiveOf,
   fileEntry,
@@ -26,7 +26,7 @@ import {
   packageArchive,
   packageManifest,
   startPackageRegistry,
-} from "../../support/package-registry.ts";
+} from "../../support/clients/package-registry.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const CHART = "@preview/chart:1.0.0";

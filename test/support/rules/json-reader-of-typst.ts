@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { typstPath } from "../typst-path.ts";
+import { typstPath } from "../backend/typst-path.ts";
 
 const MAX_STDERR_BYTES = 64 * 1024 * 1024;
 

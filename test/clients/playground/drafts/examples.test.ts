@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { requestBody } from "../../../../clients/playground/drafts/draft.ts";
 import { draftOfExample } from "../../../../clients/playground/drafts/examples.ts";
-import { exampleNames, exampleRequest } from "../../../../scripts/example-request.ts";
+import { exampleNames, exampleRequest } from "../../../../scripts/examples/example-request.ts";
 
 const EXAMPLES = await exampleNames();
 

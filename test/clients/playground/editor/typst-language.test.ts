@@ -3,7 +3,7 @@ import { highlightTree, tagHighlighter, tags } from "@lezer/highlight";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { typstLanguage } from "../../../../clients/playground/editor/typst-language.ts";
-import { exampleNames, exampleRequest } from "../../../../scripts/example-request.ts";
+import { exampleNames, exampleRequest } from "../../../../scripts/examples/example-request.ts";
 
 const EXAMPLES = await exampleNames();
 

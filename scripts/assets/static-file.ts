@@ -1,0 +1,58 @@
+/**
+ * Writes what is built among the static files, with its compressed forms for where no Cloudflare compresses what is
+ * served.
+ */
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+
+const STATIC = new URL("../../static/", import.meta.url);
+
+/** The extension of each compressed form. `static/.assetsignore` keeps them from Cloudflare. */
+export const COMPRESSED_FORMS = [
+  { encoding: "br", extension: ".br" },
+  { encoding: "gzip", extension: ".gz" },
+] as const;
+
+/** What is text. Pictures are compressed already. */
+const COMPRESSIBLE = /\.(?:css|html|js|json|svg)$/;
+
+/** Puts a file where it is served, unless it is there already. Its path is below `static/`. */
+export async function provideStaticFile(path: string, content: Uint8Array): Promise<void> {
+  const target = fileURLToPath(new URL(path, STATIC));
+  const forms = COMPRESSIBLE.test(path) ? COMPRESSED_FORMS : [];
+  const [present, ...presentForms] = await Promise.all(
+    ["", ...forms.map(({ extension }) => extension)].map((extension) =>
+      readFile(target + extension).catch(() => undefined),
+    ),
+  );
+  if (present?.equals(content) && presentForms.every((form) => form !== undefined)) return;
+  await mkdir(dirname(target), { recursive: true });
+  // The file itself comes last: what is beside it is then of the same content.
+  for (const { encoding, extension } of forms)
+    await replaceFile(target + extension, await compressed(content, encoding));
+  await replaceFile(target, content);
+}
+
+function compressed(content: Uint8Array, encoding: "br" | "gzip"): Promise<Buffer> {
+  if (encoding === "gzip") return promisify(gzip)(content, { level: constants.Z_BEST_COMPRESSION });
+  return promisify(brotliCompress)(content, {
+    params: {
+      [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
+      [constants.BROTLI_PARAM_SIZE_HINT]: content.length,
+    },
+  });
+}
+
+async function replaceFile(target: string, content: Uint8Array): Promise<void> {
+  // Another process may read it, or write the same, at this moment.
+  const temporary = `${target}.${process.pid}.tmp`;
+  try {
+    await writeFile(temporary, content);
+    await rename(temporary, target);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}

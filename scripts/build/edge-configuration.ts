@@ -1,0 +1,131 @@
+/**
+ * The edge for workerd alone, without Cloudflare: a folder with the bundled Worker, the static files, a configuration
+ * and workerd itself. Compatibility date and flags, the entry point and the static files are those of `wrangler.toml`.
+ *
+ * All settings come from the environment of the process when it starts: the folder contains no settings and no secrets.
+ */
+import { copyFile, cp, mkdir, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ASSETS_WORKER, describeAssets } from "../assets/asset-files.ts";
+import { provideStaticAssets } from "../assets/static-assets.ts";
+import { bundle, wranglerConfig } from "../start/local-worker.ts";
+
+/** The name of the socket, by which `--socket-addr` moves it. */
+export const EDGE_SOCKET = "http";
+/** Where the edge listens by default. */
+const EDGE_ADDRESS = "*:8787";
+
+const PROJECT = new URL("../../", import.meta.url);
+const require = createRequire(import.meta.url);
+/** The package is CommonJS; its export is the path of the program for this machine's platform. */
+const { default: WORKERD }: { readonly default: string } = require("workerd");
+
+/**
+ * Writes the folder anew.
+ *
+ * @throws if a static file has an extension without a known content type.
+ */
+export async function writeEdge(folder: string): Promise<void> {
+  const { main, assets, compatibility_date, compatibility_flags } = await wranglerConfig();
+  await provideStaticAssets();
+  const [edge, assetsWorker] = await Promise.all([bundle(main), bundle(ASSETS_WORKER)]);
+  const source = fileURLToPath(new URL(assets.directory, PROJECT));
+  const { descriptions, bindings } = await describeAssets(source);
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  const configuration = capnp({
+    settings: settingNames(edge),
+    assetsBinding: assets.binding,
+    files: bindings,
+    compatibilityDate: compatibility_date,
+    compatibilityFlags: compatibility_flags,
+  });
+  await Promise.all([
+    writeFile(join(folder, "edge.js"), edge),
+    writeFile(join(folder, "assets.js"), assetsWorker),
+    writeFile(join(folder, "assets.json"), `${JSON.stringify(descriptions, null, 2)}\n`),
+    writeFile(join(folder, "config.capnp"), configuration),
+    // With its mode.
+    cp(WORKERD, join(folder, "workerd")),
+    ...[...bindings.values()].map(async (path) => {
+      const target = join(folder, "static", path);
+      await mkdir(dirname(target), { recursive: true });
+      await copyFile(join(source, path), target);
+    }),
+  ]);
+}
+
+/**
+ * The settings that a Worker reads: all that its code names. A setting that is not in the environment of the process is
+ * null in the bindings, and so is ignored.
+ */
+export function settingNames(script: string): string[] {
+  return [...new Set(script.match(/\bSERVICE_[A-Z0-9]+(?:_[A-Z0-9]+)*\b/g))].sort();
+}
+
+interface Configuration {
+  readonly settings: readonly string[];
+  readonly assetsBinding: string;
+  /** The path of each file by the name of its binding. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly compatibilityDate: string;
+  readonly compatibilityFlags: readonly string[];
+}
+
+function capnp(configuration: Configuration): string {
+  const { settings, assetsBinding, files, compatibilityDate, compatibilityFlags } = configuration;
+  const compatibility = [
+    `compatibilityDate = ${quote(compatibilityDate)}`,
+    `compatibilityFlags = [${compatibilityFlags.map(quote).join(", ")}]`,
+  ];
+  const fromEnvironment = settings.map((name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`);
+  const contents = [...files].map(([name, path]) => `(name = ${quote(name)}, data = embed ${quote(`static${path}`)})`);
+  return `# Made by \`npm run build:edge\` from wrangler.toml. Start it in this folder: ./workerd serve config.capnp
+using Workerd = import "/workerd/workerd.capnp";
+
+const config :Workerd.Config = (
+  services = [
+    (name = "edge", worker = .edge),
+    (name = "assets", worker = .assets),
+    # The backends may have private addresses. The edge connects to nothing else but name servers: their URLs are a setting, and no request chooses one.
+    (name = "backends", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
+    # The edge reads resolv.conf there, and nothing else, to look backends up in DNS as other programs of the machine do.
+    (name = "machine", disk = (path = "/etc")),
+  ],
+  sockets = [(
+    name = ${quote(EDGE_SOCKET)},
+    address = ${quote(EDGE_ADDRESS)},
+    # The client's scheme, from a proxy that terminates TLS. It appears in the \`instance\` of problems.
+    http = (forwardedProtoHeader = "X-Forwarded-Proto"),
+    service = "edge",
+  )],
+);
+
+const edge :Workerd.Worker = (
+  modules = [(name = "edge.js", esModule = embed "edge.js")],
+  ${compatibility.join(",\n  ")},
+  globalOutbound = "backends",
+  bindings = [
+    (name = ${quote(assetsBinding)}, service = "assets"),
+    (name = "MACHINE_SETTINGS", service = "machine"),
+    ${fromEnvironment.join(",\n    ")},
+  ],
+);
+
+const assets :Workerd.Worker = (
+  modules = [(name = "assets.js", esModule = embed "assets.js")],
+  ${compatibility.join(",\n  ")},
+  bindings = [
+    (name = "DESCRIPTIONS", json = embed "assets.json"),
+    ${contents.join(",\n    ")},
+  ],
+);
+`;
+}
+
+/** A text literal of Cap'n Proto. Names and paths of this project need no more than JSON's escapes of ASCII. */
+function quote(text: string): string {
+  return JSON.stringify(text);
+}

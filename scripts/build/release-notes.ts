@@ -1,0 +1,26 @@
+/**
+ * `node scripts/build/release-notes.ts v1.2.3 [repository]`: prints what CHANGELOG.md says of a release. It fails unless the
+ * tag is the version of package.json and the changelog has a dated section for it, so that nothing else can be
+ * released.
+ */
+import { readFile } from "node:fs/promises";
+import project from "../../package.json" with { type: "json" };
+
+const VERSION = project.version;
+const [tag = "", repository] = process.argv.slice(2);
+if (tag !== `v${VERSION}`) fail(`the tag ${tag || "(none)"} is not v${VERSION}, the version of package.json`);
+const changelog = await readFile(new URL("../../CHANGELOG.md", import.meta.url), "utf8");
+const heading = `## [${VERSION}] - `;
+const section = changelog.split(/^(?=## )/m).find((text) => text.startsWith(heading));
+if (section === undefined) fail(`CHANGELOG.md has no section "${heading}DATE"`);
+const notes = section.slice(section.indexOf("\n")).trim();
+// On the page of a release, links to files of the repository must be absolute.
+const isRelative = /\]\((?!https?:|#)([^)]+)\)/g;
+process.stdout.write(
+  `${repository === undefined ? notes : notes.replace(isRelative, `](${repository}/blob/${tag}/$1)`)}\n`,
+);
+
+function fail(message: string): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+}

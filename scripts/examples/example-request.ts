@@ -1,0 +1,57 @@
+/**
+ * Makes requests from folders such as the examples: `request.json` of a folder, with its markers replaced by files.
+ *
+ * `{"$file": path}` becomes the text of the file, `{"$textFile": path}` and `{"$base64File": path}` an entry of
+ * `files`, and `{"$jsonFile": path}` the JSON text of the file, unchanged, so that no number is rounded.
+ */
+import { readdir, readFile } from "node:fs/promises";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const EXAMPLES = new URL("../../examples/", import.meta.url);
+
+/** The names of all examples. */
+export async function exampleNames(): Promise<string[]> {
+  const entries = await readdir(fileURLToPath(EXAMPLES), { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+}
+
+/** The body of the request that an example describes. */
+export async function exampleRequest(name: string): Promise<string> {
+  return requestOfFolder(fileURLToPath(new URL(`${name}/`, EXAMPLES)));
+}
+
+/** The body of the request that a folder with a `request.json` describes. */
+export async function requestOfFolder(path: string): Promise<string> {
+  const folder = pathToFileURL(`${path}/`);
+  const skeleton: unknown = JSON.parse(await readFile(new URL("request.json", folder), "utf8"));
+  return serialize(skeleton, folder);
+}
+
+async function serialize(value: unknown, folder: URL): Promise<string> {
+  if (Array.isArray(value)) {
+    return `[${(await Promise.all(value.map((item) => serialize(item, folder)))).join(",")}]`;
+  }
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const marker = Object.entries(value).find(([key]) => key.startsWith("$"));
+  if (marker !== undefined) return readMarked(marker[0], String(marker[1]), folder);
+  const members = Object.entries(value).map(
+    async ([key, member]) => `${JSON.stringify(key)}:${await serialize(member, folder)}`,
+  );
+  return `{${(await Promise.all(members)).join(",")}}`;
+}
+
+async function readMarked(marker: string, path: string, folder: URL): Promise<string> {
+  const bytes = await readFile(new URL(path, folder));
+  switch (marker) {
+    case "$file":
+      return JSON.stringify(bytes.toString("utf8"));
+    case "$textFile":
+      return JSON.stringify({ encoding: "text", content: bytes.toString("utf8") });
+    case "$base64File":
+      return JSON.stringify({ encoding: "base64", content: bytes.toString("base64") });
+    case "$jsonFile":
+      return bytes.toString("utf8").trim();
+    default:
+      throw new Error(`unknown marker ${marker}`);
+  }
+}

@@ -1,0 +1,275 @@
+/**
+ * The checked-in files that are generated from the definitions in `rules/` and the tables of settings, with their
+ * content.
+ */
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
+import { cellOf } from "../../bench/report.ts";
+import { ANSWER_FAULTS } from "../../clients/command-line/doctor/answers.ts";
+import { CHECK_GROUPS } from "../../clients/command-line/doctor/checks.ts";
+import { adviceFor } from "../../clients/typescript/problem-advice.ts";
+import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/log/analytics.ts";
+import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
+import project from "../../package.json" with { type: "json" };
+import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
+import { KEY_RULES, RULES_VERSION, SET_RULES } from "../../rules/files-rules.ts";
+import { LIMIT_SETTINGS } from "../../rules/limits.ts";
+import { PDF_STANDARDS } from "../../rules/output-options.ts";
+import { OUTPUT_RULES, OUTPUT_RULES_VERSION, PDF_A_VERSION, TAGGED_STANDARDS } from "../../rules/output-rules.ts";
+import { PAGE_SELECTION } from "../../rules/page-selection.ts";
+import { ORIGINS, PROBLEMS } from "../../rules/problem.ts";
+import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
+import type { IntegerSetting } from "../../rules/settings.ts";
+import { ERROR_TYPES } from "../../rules/validation-errors.ts";
+import { START_INTEGER_SETTINGS } from "../start/start-settings.ts";
+import { openApiDocument } from "./openapi/document.ts";
+
+export interface GeneratedFile {
+  /** Absolute path. */
+  readonly path: string;
+  readonly content: string;
+}
+
+/** All generated files. In a page, only its generated tables differ from the file on disk. */
+export async function generatedFiles(): Promise<GeneratedFile[]> {
+  const served = { ...STATIC_DOCUMENTS, [OPENAPI_DOCUMENT_NAME]: await openApiDocument() };
+  const documents = Object.entries(served).map(([name, document]) => ({
+    path: rootPath(`static/${name}`),
+    content: `${JSON.stringify(document, null, 2)}\n`,
+  }));
+  return [
+    ...documents,
+    ...(await Promise.all(GENERATED_PAGES.map(withTablesAndFigures))),
+    ...(await Promise.all(PLACES_OF_IMAGE_TAGS.map(withImageTag))),
+  ];
+}
+
+const GENERATED_PAGES = [
+  "docs/settings.md",
+  "docs/api.md",
+  "docs/operations.md",
+  "docs/monitoring.md",
+  "docs/doctor.md",
+  "docs/deploy/cloudflare.md",
+  "docs/decisions/one-process-per-render.md",
+  "docs/decisions/own-json-cursor.md",
+  "docs/decisions/validated-twice.md",
+];
+
+/** What names the images of this version. Their files are read by programs that cannot read package.json. */
+const PLACES_OF_IMAGE_TAGS = [
+  "deploy/kubernetes/overlays/landlock/kustomization.yaml",
+  "deploy/kubernetes/overlays/bubblewrap/kustomization.yaml",
+  "docs/deploy/kubernetes.md",
+];
+
+async function withImageTag(name: string): Promise<GeneratedFile> {
+  const path = rootPath(name);
+  const text = await readFile(path, "utf8");
+  const content = text.replace(
+    /(newTag: "|document-rendering-(?:edge|backend):)\d+\.\d+\.\d+/g,
+    `$1${project.version}`,
+  );
+  return { path, content };
+}
+
+function rootPath(path: string): string {
+  return fileURLToPath(new URL(`../../${path}`, import.meta.url));
+}
+
+/** How long each layer waits, in the order in which a request passes through them. */
+const TIMES: readonly (readonly [what: string, setting: IntegerSetting])[] = [
+  ["a body arrives at the edge, with no pause of 10 s", EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds],
+  ["a request waits for a slot", BACKEND_INTEGER_SETTINGS.queueDeadlineSeconds],
+  ["a render runs", BACKEND_INTEGER_SETTINGS.renderTimeoutSeconds],
+  ["of which it uses the processor", BACKEND_INTEGER_SETTINGS.renderCpuSeconds],
+  ["the edge waits for a backend's answer to begin", EDGE_INTEGER_SETTINGS.backendTimeoutSeconds],
+  ["a client reads none of its output", BACKEND_INTEGER_SETTINGS.deliverySilenceSeconds],
+  ["a client reads its output", BACKEND_INTEGER_SETTINGS.deliveryTimeoutSeconds],
+  ["a stopping backend lets renders and deliveries finish", BACKEND_INTEGER_SETTINGS.graceSeconds],
+];
+
+/** Edge and backend both read them, and refuse to start if they contradict each other. */
+const TIMES_OF_BOTH: readonly IntegerSetting[] = [...Object.values(RENDER_TIME_SETTINGS), BACKEND_TIMEOUT_SETTING];
+
+type Table = readonly [head: readonly string[], rows: readonly (readonly string[])[]];
+
+/** The tables by name. A page has each between `<!-- table: name -->` and `<!-- end of table -->`. */
+const TABLES: Readonly<Record<string, Table>> = {
+  limits: [
+    ["Limit", "Applies to", "Unit", "Default", "Setting", "Over it"],
+    Object.entries(LIMIT_SETTINGS).map(([name, limit]) => [
+      code(name),
+      limit.appliesTo,
+      limit.unit,
+      String(limit.default),
+      code(limit.setting),
+      code(limit.code),
+    ]),
+  ],
+  settings: [
+    ["Setting", "Read by", "Default", "Range", "Meaning"],
+    [
+      ...integerRows(code("npm start"), START_INTEGER_SETTINGS),
+      ...integerRows("edge", EDGE_INTEGER_SETTINGS),
+      ...integerRows("backend", BACKEND_INTEGER_SETTINGS),
+    ],
+  ],
+  times: [
+    ["What takes time", "Default", "Setting"],
+    TIMES.map(([what, { setting, default: seconds }]) => [what, `${seconds} s`, code(setting)]),
+  ],
+  analytics: [
+    ["Column", "Field", "Meaning"],
+    [...analyticsRows("blob", ANALYTICS_BLOBS), ...analyticsRows("double", ANALYTICS_DOUBLES)],
+  ],
+  errors: [
+    ["Status", "Code", "Origin", "Context", "Cause", "What to do"],
+    Object.entries(PROBLEMS).map(([name, { status, origin, context, cause }]) => [
+      String(status),
+      code(name),
+      origin,
+      context.map(code).join(", ") || "-",
+      cause,
+      adviceFor(name) ?? "-",
+    ]),
+  ],
+  origins: [["Origin", "What it means for the caller"], codedRows(ORIGINS)],
+  "doctor-checks": [
+    ["", "Check", "What is asked"],
+    CHECK_GROUPS.flatMap(({ name, checks }) =>
+      checks.map(({ id, title }, index) => [index === 0 ? name : "", code(id), title]),
+    ),
+  ],
+  "doctor-faults": [["", "Check", "Fault", "Likely cause", "What to do"], doctorFaults()],
+  "doctor-answer-faults": [
+    ["", "Fault", "Likely cause", "What to do"],
+    Object.entries(ANSWER_FAULTS).map(([name, { severity, cause, advice }]) => [
+      markOf(severity),
+      code(name),
+      cause,
+      advice,
+    ]),
+  ],
+  "error-types": [["Type", "Meaning"], codedRows(ERROR_TYPES)],
+  "key-rules": membersTable(KEY_RULES),
+  "set-rules": [
+    ["Rule", "Code", "What to do"],
+    SET_RULES.map(({ id, error_code, description }) => [code(id), code(error_code), description]),
+  ],
+  "output-rules": [
+    ["", "Rule", "Field", "What to do"],
+    OUTPUT_RULES.map(({ id, field, description }, index) => [String(index + 1), code(id), code(field), description]),
+  ],
+  "page-selection": membersTable(PAGE_SELECTION),
+  standards: [
+    ["Standard", "PDF version", "Tagged"],
+    PDF_STANDARDS.map((standard) => [
+      code(standard),
+      new Map<string, string>(Object.entries(PDF_A_VERSION)).get(standard) ?? "any but 2.0",
+      TAGGED_STANDARDS.some((tagged) => tagged === standard) ? "yes" : "no",
+    ]),
+  ],
+  versions: [
+    ["Counter", "Now", "Rises with a change of"],
+    [
+      [code("rules_version"), String(RULES_VERSION), "a rule for the keys of `files`"],
+      [code("output_rules_version"), String(OUTPUT_RULES_VERSION), "a rule for `output`, of one field or several"],
+    ],
+  ],
+};
+
+/** The names of an object as code, with their meanings. */
+function codedRows(meanings: Readonly<Record<string, string>>): string[][] {
+  return Object.entries(meanings).map(([name, meaning]) => [code(name), meaning]);
+}
+
+/** The faults that belong to one check each, or to several in the same words. */
+function doctorFaults(): string[][] {
+  const rows = new Map<string, { ids: string[]; cells: string[] }>();
+  for (const { id, faults } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
+    for (const [name, { severity, cause, advice }] of Object.entries(faults)) {
+      const cells = [code(name), cause, advice];
+      const row = rows.get(cells.join()) ?? { ids: [], cells: [markOf(severity), ...cells] };
+      row.ids.push(code(id));
+      rows.set(cells.join(), row);
+    }
+  }
+  return [...rows.values()].map(({ ids, cells: [mark = "", ...cells] }) => [mark, placesOf(ids), ...cells]);
+}
+
+/** The checks of a fault; by the name of their group where all of it can find it. */
+function placesOf(ids: readonly string[]): string {
+  const group = CHECK_GROUPS.find(({ checks }) => checks.map(({ id }) => code(id)).join() === ids.join());
+  return group === undefined || ids.length === 1 ? ids.join(", ") : `all of ${group.name}`;
+}
+
+function markOf(severity: "failure" | "warning"): string {
+  return severity === "failure" ? "✗" : "!";
+}
+
+/** The columns of Analytics Engine, which numbers them from 1. */
+function analyticsRows(kind: string, fields: readonly (readonly [string, unknown, string])[]): string[][] {
+  return fields.map(([name, , meaning], index) => [code(`${kind}${index + 1}`), name, meaning]);
+}
+
+/** The members of a published object with their values. */
+function membersTable(members: Readonly<Record<string, string | number | boolean>>): Table {
+  return [["Member", "Value"], Object.entries(members).map(([name, value]) => [code(name), code(String(value))])];
+}
+
+interface DescribedSetting extends IntegerSetting {
+  readonly meaning: string;
+  /** The default in words, when it depends on the machine. */
+  readonly defaultText?: string;
+}
+
+function integerRows(reader: string, settings: Readonly<Record<string, DescribedSetting>>): string[][] {
+  return Object.values(settings).map((definition) => [
+    code(definition.setting),
+    TIMES_OF_BOTH.includes(definition) ? "edge, backend" : reader,
+    definition.defaultText ?? String(definition.default),
+    `${definition.min} to ${definition.max}`,
+    definition.meaning,
+  ]);
+}
+
+/** With its tables, and with the figures that it quotes from the pages in `bench/`. */
+async function withTablesAndFigures(page: string): Promise<GeneratedFile> {
+  const path = rootPath(page);
+  const text = await readFile(path, "utf8");
+  const withTables = text.replace(
+    /(<!-- table: ([\w-]+) -->\n)[\s\S]*?(<!-- end of table -->)/g,
+    (_whole, start: string, name: string, end: string) => {
+      const content = TABLES[name];
+      if (content === undefined) throw new Error(`${page} has an unknown table: ${name}`);
+      return `${start}\n${table(content)}\n${end}`;
+    },
+  );
+  const content = withTables.replace(
+    /(<!-- figure: ([\w-]+): (.+?): (.+?) -->).*?(<!-- end -->)/g,
+    (_whole, start: string, bench: string, row: string, column: string, end: string) => {
+      const figure = cellOf(readFileSync(rootPath(`bench/${bench}.md`), "utf8"), row, column);
+      if (figure === null)
+        throw new Error(`${page} quotes a figure that bench/${bench}.md does not have: ${row}: ${column}`);
+      return `${start}${figure}${end}`;
+    },
+  );
+  return { path, content };
+}
+
+function table([head, rows]: Table): string {
+  const lines = [head, head.map(() => "---"), ...rows];
+  return `${lines.map((cells) => `| ${cells.map(escapePipes).join(" | ")} |`).join("\n")}\n`;
+}
+
+/** In a table, GitHub ends a cell at every bar, even inside code. */
+function escapePipes(cell: string): string {
+  return cell.replaceAll("|", "\\|");
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}

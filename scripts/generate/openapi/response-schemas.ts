@@ -1,0 +1,284 @@
+/**
+ * The JSON that the edge responds with, as valibot schemas, for the interface description only. All objects are open:
+ * responses may gain members within an API version (docs/api.md#versions).
+ *
+ * The context of each problem is checked against `ProblemContexts` by the compiler, and against the catalogue by a
+ * test.
+ */
+import * as v from "valibot";
+import { CAPABILITIES_SCHEMA } from "../../../protocol/capabilities.ts";
+import { KEY_RULES, SET_RULES } from "../../../rules/files-rules.ts";
+import { LIMIT_SETTINGS, type LimitName, MAX_KEYS } from "../../../rules/limits.ts";
+import { ARCHIVES, OUTPUT_FORMATS, PDF_STANDARDS, PDF_VERSIONS } from "../../../rules/output-options.ts";
+import { OUTPUT_RULES } from "../../../rules/output-rules.ts";
+import { PAGE_SELECTION } from "../../../rules/page-selection.ts";
+import {
+  ORIGINS,
+  PROBLEM_MEDIA_TYPE,
+  PROBLEMS,
+  type ProblemCode,
+  type ProblemContexts,
+} from "../../../rules/problem.ts";
+import type { SetRuleId } from "../../../rules/rule-ids.ts";
+import { ERROR_TYPES, MAX_REPORTED_ERRORS } from "../../../rules/validation-errors.ts";
+
+type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
+
+const text = (description: string) => v.pipe(v.string(), v.description(description));
+const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(0), v.description(description));
+const flag = (description: string) => v.pipe(v.boolean(), v.description(description));
+
+// Problems
+
+const setRuleId = v.picklist(SET_RULES.map(({ id }): SetRuleId => id));
+const outputRuleId = v.picklist(OUTPUT_RULES.map(({ id }) => id));
+
+const path = v.array(v.union([v.string(), v.pipe(v.number(), v.integer(), v.minValue(0))]));
+
+const validationError = v.object({
+  loc: v.pipe(path, v.description("Where in the request: object keys and array indices. Long keys are shortened.")),
+  msg: text("Prose, which may quote the value, shortened. Branch on `type`."),
+  type: v.pipe(
+    v.string(),
+    v.description(
+      `Stable. One of \`${Object.keys(ERROR_TYPES).join("`, `")}\`, or the id of an output rule. \`/error-codes.json\` says what each means.`,
+    ),
+  ),
+});
+
+const errors = v.pipe(
+  v.array(validationError),
+  v.maxLength(MAX_REPORTED_ERRORS),
+  v.description("The first validation errors."),
+);
+const errorsTotal = count("How many validation errors there are. Present only if `errors` has fewer.");
+const validationErrors = { errors, errors_total: v.exactOptional(errorsTotal) };
+
+const limit = count("The limit that was exceeded, in the unit that the code counts.");
+const size = count("The measured size in bytes.");
+const key = text("A key of `files`, complete and as sent.");
+const itemCount = count("How many there are.");
+
+const nothing = v.object({});
+
+const CONTEXTS = {
+  invalid_request: v.object({
+    errors: v.exactOptional(errors),
+    errors_total: v.exactOptional(errorsTotal),
+    rule: v.exactOptional(v.pipe(outputRuleId, v.description("The output rule that rejected the request."))),
+  }),
+  unsupported_format: v.object(validationErrors),
+  invalid_template_path: v.object(validationErrors),
+  invalid_file_data: v.union([
+    v.object({ ...validationErrors, key: v.exactOptional(key) }),
+    v.object({ key, rule: v.exactOptional(setRuleId) }),
+    v.object({ count: itemCount, limit, rule: v.exactOptional(setRuleId) }),
+  ]),
+  forbidden: nothing,
+  not_found: nothing,
+  method_not_allowed: nothing,
+  render_timeout: v.object({ timeout_secs: count("The render timeout in seconds.") }),
+  request_too_large: v.object({
+    limit,
+    declared_size: v.exactOptional(count("The `Content-Length` that was sent; not a measurement.")),
+  }),
+  template_source_too_large: v.object({ size, limit }),
+  template_file_too_large: v.object({ key, size, limit }),
+  string_too_large: v.object({
+    path: v.pipe(path, v.description("Where in `data`: object keys and array indices. Long keys are shortened.")),
+    subject: v.pipe(v.picklist(["key", "value"]), v.description("Which string at `path` it is.")),
+    size,
+    limit,
+  }),
+  output_too_large: v.object({ size, limit }),
+  page_selection_too_large: v.object({ count: itemCount, limit }),
+  too_many_output_files: v.object({ limit }),
+  template_compile_failed: nothing,
+  render_queue_full: v.object({ retry_after: count("Seconds to wait; the same as the `Retry-After` header.") }),
+  render_failed: nothing,
+  service_unavailable: nothing,
+} as const satisfies { readonly [Code in ProblemCode]: Schema<ProblemContexts[Code]> };
+
+const PROBLEM_MEMBERS = {
+  title: "What happened, in a few words. Prose, which may be reworded.",
+  detail: "What happened to this request. Prose, which may be reworded.",
+  instance: "The URL of the request; its fragment is the request id.",
+} as const;
+
+/** The schema of the problems with this code. */
+function problemSchema(code: ProblemCode): Schema {
+  const { status, origin, title, cause } = PROBLEMS[code];
+  return v.pipe(
+    v.object({
+      code: v.literal(code),
+      origin: v.literal(origin),
+      title: v.pipe(v.string(), v.description(PROBLEM_MEMBERS.title), v.examples([title])),
+      status: v.literal(status),
+      detail: text(PROBLEM_MEMBERS.detail),
+      instance: v.pipe(v.string(), v.metadata({ format: "uri-reference" }), v.description(PROBLEM_MEMBERS.instance)),
+      context: CONTEXTS[code],
+    }),
+    v.description(cause),
+  );
+}
+
+/** The name of the schema for the problems with a code: `NotFoundProblem` for `not_found`. */
+export function problemSchemaName(code: ProblemCode): string {
+  const words = code.split("_").map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
+  return `${words.join("")}Problem`;
+}
+
+export const PROBLEM_CODES = Object.keys(PROBLEMS).filter((name): name is ProblemCode => Object.hasOwn(CONTEXTS, name));
+
+const PROBLEM_SCHEMAS = Object.fromEntries(PROBLEM_CODES.map((code) => [problemSchemaName(code), problemSchema(code)]));
+
+// The rules as documents
+
+const publishedRule = v.object({
+  id: text("Stable: `context.rule` of a problem has it."),
+  error_code: text("The code of the problem that answers a request which breaks the rule."),
+  description: text("What to do. Prose."),
+});
+
+const verdict = {
+  accepted: flag("Whether the service takes it."),
+  code: v.optional(v.nullable(text("The code of the problem, if it is rejected."))),
+  rule: v.optional(v.nullable(text("The rule that rejects it, if one does."))),
+};
+
+const filesVector = v.object({ keys: v.pipe(v.array(v.string()), v.description("The keys of `files`.")), ...verdict });
+const outputVector = v.object({
+  output: v.pipe(v.record(v.string(), v.unknown()), v.description("The `output` object.")),
+  ...verdict,
+});
+
+const filesKeyRules = v.object({
+  rules_version: count("Rises whenever a rule for keys changes. Pin it."),
+  key_pattern: text("All rules for one key as one expression, anchored by `\\A` and `\\z`."),
+  key_pattern_flavour: v.literal("pcre"),
+  segment_character_class: v.pipe(
+    text("What a key may consist of between slashes."),
+    v.examples([KEY_RULES.segment_character_class]),
+  ),
+  min_segment_length: count("The least characters between slashes."),
+  max_segment_length: count("The most characters between slashes."),
+  segments_may_not_be_only_dots: flag("Whether `.`, `..` and so on are rejected between slashes."),
+  min_key_length: count("The least characters of a key."),
+  max_key_length: count("The most characters of a key."),
+  max_keys: v.pipe(v.literal(MAX_KEYS), v.description("The most entries of `files` that any deployment takes.")),
+  case_sensitivity: text("How case counts. Prose."),
+  set_rules: v.pipe(v.array(publishedRule), v.description("Rules for all keys together, in the order of validation.")),
+  conformance_vectors: v.pipe(
+    v.array(filesVector),
+    v.description("Sets of keys with the service's verdict: tests for a validator of your own."),
+  ),
+});
+
+const formats = (description: string) => v.pipe(v.array(v.picklist(OUTPUT_FORMATS)), v.description(description));
+const standards = (description: string) => v.pipe(v.array(v.picklist(PDF_STANDARDS)), v.description(description));
+
+const outputRules = v.object({
+  output_rules_version: count("Rises whenever a rule for `output` changes. Pin it."),
+  formats: formats("Every `format`."),
+  pdf: v.object({
+    formats: formats("The formats that these rules are for."),
+    versions: v.pipe(v.array(v.picklist(PDF_VERSIONS)), v.description("Every `version`.")),
+    standards: standards("Every item of `standards`."),
+    max_standards: count("The most items of `standards`."),
+    pdf_a_version: v.pipe(
+      v.record(v.string(), v.picklist(PDF_VERSIONS)),
+      v.description(
+        "The PDF version that each PDF/A profile requires. Standards that are absent are not PDF/A profiles.",
+      ),
+    ),
+    tagged_standards: standards("Standards that require a tagged PDF, and so all pages."),
+    pdf_a_4_standards: standards("The family of PDF/A-4, which `ua-1` cannot accompany."),
+  }),
+  image: v.object({
+    formats: formats("The formats that these rules are for."),
+    archives: v.pipe(v.array(v.picklist(ARCHIVES)), v.description("Every `archive`.")),
+    min_page: count("The least `page`."),
+    png: v.object({
+      min_ppi: count("The least `ppi`."),
+      max_ppi: count("The greatest `ppi`."),
+      default_ppi: count("`ppi` if it is left out."),
+    }),
+  }),
+  page_selection: v.object({
+    max_length: count("The most of `pages`, in `max_length_unit`."),
+    max_length_unit: v.pipe(text("What `max_length` counts."), v.examples([PAGE_SELECTION.max_length_unit])),
+    max_selections: count("The most selections, which commas separate."),
+    selection_pattern: text("What one selection is."),
+    selection_pattern_flavour: v.literal("pcre"),
+    selection_pattern_matches_whole_selection: flag("Whether the pattern must match all of a selection."),
+    open_range_page_count: count("How many pages an open range counts for before the render."),
+  }),
+  rule_evaluation: text("In which order the rules are applied. Prose."),
+  rules: v.pipe(v.array(publishedRule), v.description("Rules over several fields, in the order of validation.")),
+  conformance_vectors: v.pipe(
+    v.array(outputVector),
+    v.description("Outputs with the service's verdict: tests for a validator of your own."),
+  ),
+});
+
+const LIMIT_NAMES = Object.keys(LIMIT_SETTINGS).filter((name): name is LimitName =>
+  Object.hasOwn(LIMIT_SETTINGS, name),
+);
+
+const limits = v.object({
+  ...Object.fromEntries(
+    LIMIT_NAMES.map((name) => {
+      const { appliesTo, unit, code } = LIMIT_SETTINGS[name];
+      return [name, count(`For ${appliesTo}, in ${unit}. Over it: \`${code}\`.`)];
+    }),
+  ),
+  effective_max_files: count("The smaller of `max_keys` and `max_inline_files`."),
+});
+
+const constraints = v.object({ ...filesKeyRules.entries, limits, output_rules: outputRules });
+
+const origin = v.pipe(v.picklist(Object.keys(ORIGINS)), v.description("Who has to act."));
+
+const errorCodes = v.object({
+  media_type: v.literal(PROBLEM_MEDIA_TYPE),
+  origins: v.pipe(v.record(v.string(), v.string()), v.description("What each origin means.")),
+  codes: v.array(
+    v.object({
+      code: text("Stable."),
+      status: v.pipe(v.number(), v.integer(), v.minValue(400), v.maxValue(599)),
+      origin,
+      title: v.string(),
+      context: v.pipe(v.array(v.string()), v.description("The members that `context` may have.")),
+      cause: text("Prose."),
+    }),
+  ),
+  validation_error_types: v.pipe(v.record(v.string(), v.string()), v.description("What each `type` means.")),
+});
+
+const health = v.pipe(
+  v.record(v.string(), v.string()),
+  v.description("A sign of life."),
+  v.examples([{ status: "ok" }]),
+);
+
+export const RESPONSE_SCHEMAS: Readonly<Record<string, Schema>> = {
+  Health: health,
+  Capabilities: CAPABILITIES_SCHEMA,
+  Constraints: constraints,
+  ConstraintLimits: limits,
+  FilesKeyRules: filesKeyRules,
+  OutputRules: outputRules,
+  PublishedRule: publishedRule,
+  FilesConformanceVector: filesVector,
+  OutputConformanceVector: outputVector,
+  ErrorCodes: errorCodes,
+  ValidationError: validationError,
+  ...PROBLEM_SCHEMAS,
+};
+
+/** The members of `context` that the description lists for a code. */
+export function contextMembers(code: ProblemCode): string[] {
+  const schema = CONTEXTS[code];
+  const objects = schema.type === "union" ? schema.options : [schema];
+  return [...new Set(objects.flatMap((object) => Object.keys(object.entries)))];
+}

@@ -1,0 +1,79 @@
+/** Files that Maven downloads into a separate repository in the user's cache, each pinned by its hash. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { execa } from "execa";
+import { cacheFolder } from "../../typst/cache-folder.mjs";
+import { sha256 } from "./content-digest.ts";
+
+const TIMEOUT_SECONDS = 900;
+
+export interface MavenArtifact {
+  readonly group: string;
+  readonly name: string;
+  readonly version: string;
+  readonly sha256: string;
+}
+
+/** Mustang as a program. Apache-2.0. */
+export const MUSTANG: MavenArtifact = {
+  group: "org.mustangproject",
+  name: "Mustang-CLI",
+  version: "2.26.0",
+  sha256: "42d7868cb68264874a7b8cab4c3587b03b23ccc7cd72373da917f66758bb9736",
+};
+
+/** veraPDF as a program. MPL-2.0 or GPL-3.0. */
+export const VERAPDF: MavenArtifact = {
+  group: "org.verapdf.apps",
+  name: "greenfield-apps",
+  version: "1.28.2",
+  sha256: "687d4d8bcfec48c9f7e931cf78ed061f1eeccfba55d4cdc000ba9b4d8aa46ce6",
+};
+
+/** The rules of KoSIT as published, in 3.0.2/: Schematron 2.5.0 for XRechnung 3.0. Apache-2.0. */
+export const XRECHNUNG_RULES: MavenArtifact = {
+  group: "com.helger.phive.rules",
+  name: "phive-rules-xrechnung",
+  version: "4.2.3",
+  sha256: "7a7903c18b8c7f4ffef20c45d0deb6b8d79f76ba13aff00b415f4a7e334025bb",
+};
+
+/** The rules of CEN as published, in 1.3.16/. EUPL-1.2. */
+export const EN_16931_RULES: MavenArtifact = {
+  group: "com.helger.phive.rules",
+  name: "phive-rules-en16931",
+  version: "4.3.7",
+  sha256: "842998fe45911442b711300ab251e46489a9a5e2ffc02ddefc4293f8784c2662",
+};
+
+/**
+ * The path of an artifact in the cache. Maven downloads it if it is missing.
+ *
+ * @throws Error if Maven fails, or if the file is not the one that is pinned
+ */
+export async function mavenArtifact({ group, name, version, sha256: pinned }: MavenArtifact): Promise<string> {
+  const repository = join(cacheFolder(), "maven");
+  const file = `${name}-${version}.jar`;
+  const path = join(repository, ...group.split("."), name, version, file);
+  if ((await hashOf(path)) === pinned) return path;
+  process.stderr.write(`Downloading ${file}\n`);
+  const goal = ["dependency:get", `-Dartifact=${group}:${name}:${version}`, "-Dtransitive=false"];
+  const { exitCode, all } = await execa("mvn", ["--batch-mode", `-Dmaven.repo.local=${repository}`, ...goal], {
+    all: true,
+    reject: false,
+    timeout: TIMEOUT_SECONDS * 1000,
+  });
+  const hash = await hashOf(path);
+  if (hash === pinned) return path;
+  const lines = (all ?? "").trimEnd().split("\n").slice(-8).join("\n");
+  throw new Error(
+    hash !== null
+      ? `${path} has the SHA-256 ${hash}, not the pinned ${pinned}. The file was not used: remove it, and run the command again.`
+      : `Maven could not download ${group}:${name}:${version} (exit code ${exitCode}). Check the connection, and run the command again.\n${lines}`,
+  );
+}
+
+async function hashOf(path: string): Promise<string | null> {
+  const bytes = await readFile(path).catch(() => null);
+  return bytes === null ? null : sha256(bytes);
+}

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Prints what is pinned here, or compared in docs/comparison.md, beside its newest release on GitHub. It needs `gh`, signed in.
+set -u
+cd "$(dirname "$0")/../.."
+
+maven_version() {
+  sed -n "/name: \"$1\"/{n;s/.*\"\(.*\)\".*/\1/p;}" scripts/pinned/maven-artifact.ts
+}
+
+compare() {
+  newest=$(gh api "repos/$1/releases/latest" --jq .tag_name) || newest="could not be read"
+  note=
+  # Tags differ in what stands before the number: v1.28.2, core-2.26.0.
+  case $newest in "$2" | *[!0-9.]"$2" | "could not be read") ;; *) note="differs" ;; esac
+  echo "| $1 | $2 | $newest | $note |"
+}
+
+echo "| Project | Here | Newest release | |"
+echo "| --- | --- | --- | --- |"
+compare veraPDF/veraPDF-library "$(maven_version greenfield-apps)"
+compare ZUGFeRD/mustangproject "$(maven_version Mustang-CLI)"
+compare typst/typst "$(sed -n 's/.*TYPST_VERSION = "\(.*\)".*/\1/p' typst/typst-release.mjs)"
+compare gotenberg/gotenberg "$(sed -n 's|.*gotenberg/releases/tag/v\([0-9.]*[0-9]\).*|\1|p' docs/comparison.md | head -n 1)"
+compare Mapaor/typst-api "$(sed -n 's|.*typst-api/releases/tag/v\([0-9.]*[0-9]\).*|\1|p' docs/comparison.md | head -n 1)"

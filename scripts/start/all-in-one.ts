@@ -1,0 +1,122 @@
+/**
+ * The program of the image `all-in-one`: runs the edge in workerd and one backend until it is told to stop, or until
+ * one of them ends. It keeps nothing: without SERVICE_API_TOKENS it makes a token for this run.
+ *
+ * On its own port, which only the container reaches, it answers 200 if a render through the edge works: for
+ * HEALTHCHECK.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseNamedTokens } from "../../protocol/authentication.ts";
+import { readIntegerSettings, SettingError } from "../../rules/settings.ts";
+import { START_INTEGER_SETTINGS } from "./start-settings.ts";
+import { welcome } from "./welcome.ts";
+
+const LOOPBACK = "127.0.0.1";
+const BACKEND_PORT = 8788;
+const HEALTH_PORT = 8789;
+const RENDER_TIMEOUT_MILLISECONDS = 7000;
+const POLL_MILLISECONDS = 20;
+
+const randomToken = () => randomBytes(32).toString("base64url");
+
+try {
+  process.exitCode = await run();
+} catch (error) {
+  if (!(error instanceof SettingError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+}
+
+async function run(): Promise<0 | 1> {
+  const stopped = new Promise<"stopped">((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve("stopped"));
+  });
+  const { edgePort } = readIntegerSettings(START_INTEGER_SETTINGS, process.env);
+  const apiTokens = process.env.SERVICE_API_TOKENS || randomToken();
+  const token = parseNamedTokens("SERVICE_API_TOKENS", apiTokens)[0]?.token ?? "";
+  const url = `http://${LOOPBACK}:${edgePort}`;
+  const backendToken = randomToken();
+  const backend = start("backend", process.execPath, ["backend/main.ts"], ".", {
+    SERVICE_LOG_LEVEL: "warn",
+    ...process.env,
+    // Only the edge compares these.
+    SERVICE_API_TOKENS: "",
+    SERVICE_METRICS_TOKENS: "",
+    SERVICE_BACKEND_TOKENS: backendToken,
+    SERVICE_HOST: LOOPBACK,
+    SERVICE_PORT: String(BACKEND_PORT),
+  });
+  const edge = start(
+    "edge",
+    "./workerd",
+    ["serve", "config.capnp", "--socket-addr", `http=*:${edgePort}`],
+    "dist/edge",
+    {
+      SERVICE_LOG_REQUESTS: "none",
+      ...process.env,
+      SERVICE_API_TOKENS: apiTokens,
+      SERVICE_BACKEND_TOKEN: backendToken,
+      SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${BACKEND_PORT}`,
+    },
+  );
+  const ended = Promise.race([stopped, edge.ended, backend.ended]);
+  let hasEnded = false;
+  void ended.then(() => {
+    hasEnded = true;
+  });
+  const health = createServer((_request, response) => {
+    void canRender(url, token).then((isReady) => response.writeHead(isReady ? 200 : 503).end());
+  }).listen(HEALTH_PORT, LOOPBACK);
+  // The backend itself is asked first: for each render that fails, the edge logs a warning.
+  while (!hasEnded && !(await isBackendReady())) await delay(POLL_MILLISECONDS);
+  while (!hasEnded && !(await canRender(url, token))) await delay(POLL_MILLISECONDS);
+  if (!hasEnded) process.stdout.write(welcome(url, token));
+  const end = await ended;
+  health.close();
+  // The edge first: the backend finishes what is in flight there.
+  for (const { child, ended: hasExited } of [edge, backend]) {
+    child.kill("SIGTERM");
+    await hasExited;
+  }
+  if (end === "stopped") return 0;
+  process.stderr.write(`${end}\n`);
+  return 1;
+}
+
+interface Part {
+  readonly child: ChildProcess;
+  /** Says how it ended. */
+  readonly ended: Promise<string>;
+}
+
+function start(name: string, program: string, options: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Part {
+  const child = spawn(program, options, { cwd, env, stdio: ["ignore", "inherit", "inherit"] });
+  const ended = once(child, "exit").then(([exitCode, signal]) => `The ${name} has exited (${signal ?? exitCode}).`);
+  return { child, ended };
+}
+
+function isBackendReady(): Promise<boolean> {
+  return fetch(`http://${LOOPBACK}:${BACKEND_PORT}/ready`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+async function canRender(url: string, token: string): Promise<boolean> {
+  try {
+    const answer = await fetch(`${url}/v1/render`, {
+      method: "POST",
+      headers: { "X-Service-Api-Token": token, "Content-Type": "application/json" },
+      body: '{"source": "= Hello"}',
+      signal: AbortSignal.timeout(RENDER_TIMEOUT_MILLISECONDS),
+    });
+    await answer.arrayBuffer();
+    return answer.ok;
+  } catch {
+    return false;
+  }
+}

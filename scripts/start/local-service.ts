@@ -1,0 +1,205 @@
+/**
+ * The whole service on this machine: the backend in its own process, and the Worker in workerd. `npm start` and the
+ * end-to-end tests run both in the same way.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { getCompileCacheDir } from "node:module";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { processIds, readProc } from "../../backend/processes/proc.ts";
+import { LAST_STEP } from "../../backend/start/last-step.ts";
+import { locateBubblewrap } from "../../typst/bubblewrap-location.mjs";
+import {
+  LOOPBACK,
+  type LocalWorker,
+  onlyWorker,
+  type RateLimitBinding,
+  startConfiguredWorkers,
+} from "./local-worker.ts";
+
+export { LOOPBACK, STOP_SIGNALS, startConfiguredWorkers, startWorkerFile } from "./local-worker.ts";
+
+const BACKEND_PROGRAM = fileURLToPath(new URL("../../backend/main.ts", import.meta.url));
+const READY_POLL_MILLISECONDS = 25;
+/**
+ * Few, because looking for progress reads the state of every process; a standstill is reported one look late at most.
+ */
+const LOOKS_PER_STANDSTILL = 12;
+/**
+ * From, and up to but not including. Linux gives away ports from 32768, browsers and `fetch` refuse some below 20000.
+ */
+const FREE_PORTS = [20_000, 32_768] as const;
+const MAX_PORT_TRIES = 100;
+/** How long a start may show no progress. A busy machine may take minutes, but not without using its processor. */
+const STANDSTILL_MILLISECONDS = 120_000;
+
+/** A part of the service cannot start or has ended. The message is for the operator. */
+export class ServiceStartError extends Error {
+  override readonly name = "ServiceStartError";
+}
+
+export interface LocalBackend {
+  readonly url: URL;
+  readonly process: ChildProcess;
+  /** The backend's standard error so far, or its last 10,000 characters. */
+  readonly errorText: () => string;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the backend and waits until it is ready. From this process's environment it inherits only PATH and the cache
+ * of compiled code. If `environment` names no work directory, the backend gets a temporary one, which is removed with
+ * it.
+ *
+ * @param onErrorText called with the backend's standard error, once it is ready
+ * @param standstillMilliseconds for tests
+ * @throws ServiceStartError with the backend's standard error when it does not start
+ */
+export async function startBackend(
+  environment: Readonly<Record<string, string>>,
+  port: number,
+  onErrorText: (text: string) => void = () => {},
+  standstillMilliseconds: number = STANDSTILL_MILLISECONDS,
+): Promise<LocalBackend> {
+  const bubblewrap = "SERVICE_BUBBLEWRAP_BIN" in environment ? null : await locateBubblewrap();
+  const temporary = environment.SERVICE_WORK_DIRECTORY
+    ? null
+    : await mkdtemp(join(tmpdir(), "document-rendering-service-"));
+  const child = spawn(process.execPath, [BACKEND_PROGRAM], {
+    env: {
+      PATH: process.env.PATH ?? "",
+      NODE_COMPILE_CACHE: getCompileCacheDir() ?? "",
+      ...(bubblewrap !== null && "path" in bubblewrap && { SERVICE_BUBBLEWRAP_BIN: bubblewrap.path }),
+      ...environment,
+      ...(temporary !== null && { SERVICE_WORK_DIRECTORY: temporary }),
+      SERVICE_HOST: LOOPBACK,
+      SERVICE_PORT: String(port),
+    },
+    stdio: ["ignore", "inherit", "pipe", "ipc"],
+  });
+  let errorText = "";
+  let isReady = false;
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    errorText = (errorText + text).slice(-10_000);
+    if (isReady) onErrorText(text);
+  });
+  const backend: LocalBackend = {
+    url: new URL(`http://${LOOPBACK}:${port}`),
+    process: child,
+    errorText: () => errorText.trim(),
+    stop: async () => {
+      if (isRunning(child)) {
+        child.kill("SIGTERM");
+        await once(child, "exit");
+      }
+      if (temporary !== null) await rm(temporary, { recursive: true, force: true });
+    },
+  };
+  try {
+    await waitUntilReady(backend, standstillMilliseconds);
+    isReady = true;
+    onErrorText(errorText);
+    return backend;
+  } catch (error) {
+    await backend.stop();
+    throw error;
+  }
+}
+
+/** Waits as long as the backend advances from step to step, or the backend or its programs use the processor. */
+async function waitUntilReady(backend: LocalBackend, standstillMilliseconds: number): Promise<void> {
+  let step = "loading";
+  backend.process.on("message", (message) => {
+    step = String(message);
+  });
+  const lookMilliseconds = standstillMilliseconds / LOOKS_PER_STANDSTILL;
+  let [seen, looksInVain, nextLook] = ["", 0, performance.now() + lookMilliseconds];
+  while (looksInVain < LOOKS_PER_STANDSTILL) {
+    if (!isRunning(backend.process)) throw new ServiceStartError(backend.errorText() || "The backend has exited.");
+    // Before, nothing answers there, or another program.
+    if (step === LAST_STEP && (await isReady(backend))) return;
+    await delay(READY_POLL_MILLISECONDS);
+    if (performance.now() < nextLook) continue;
+    const progress = `${step} ${processorTicks(backend.process.pid)}`;
+    looksInVain = progress === seen ? looksInVain + 1 : 0;
+    [seen, nextLook] = [progress, performance.now() + lookMilliseconds];
+  }
+  // It may no longer react to anything else.
+  backend.process.kill("SIGKILL");
+  const seconds = standstillMilliseconds / 1000;
+  const standstill = `The backend did not start: no progress for ${seconds} s while ${step}.`;
+  throw new ServiceStartError([standstill, backend.errorText()].join("\n").trim());
+}
+
+function isReady(backend: LocalBackend): Promise<boolean> {
+  return fetch(new URL("/ready", backend.url)).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+/** The processor time of a process and of all that it has started, in ticks; 0 on systems without /proc. */
+function processorTicks(pid: number | undefined): number {
+  const stats = new Map(
+    processIds().map((id) => {
+      const text = readProc(`${id}/stat`);
+      return [
+        id,
+        text
+          .slice(text.lastIndexOf(")") + 2)
+          .split(" ")
+          .map(Number),
+      ] as const;
+    }),
+  );
+  const isOurs = (id: number | undefined, depth = 0): boolean =>
+    id === pid || (id !== undefined && depth < stats.size && stats.has(id) && isOurs(stats.get(id)?.[1], depth + 1));
+  const ticks = [...stats].flatMap(([id, fields]) => (isOurs(id) ? fields.slice(11, 15) : []));
+  return ticks.reduce((sum, count) => sum + count, 0);
+}
+
+function isRunning(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}
+
+export type LocalEdge = LocalWorker;
+
+/** Starts the Worker in workerd. The bindings are added to those of `wrangler.toml`. */
+export async function startEdge(
+  bindings: Readonly<Record<string, string>>,
+  port: number,
+  rateLimits: readonly RateLimitBinding[] = [],
+): Promise<LocalEdge> {
+  return onlyWorker(await startConfiguredWorkers([bindings], port, rateLimits));
+}
+
+/** Whether a port of the loopback interface is free. */
+export async function isPortFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen(port, LOOPBACK);
+    await once(server, "listening");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    server.close();
+  }
+}
+
+/**
+ * A port that was free a moment ago. It is below those that the kernel gives away, so no connection takes it meanwhile.
+ */
+export async function takeFreePort(): Promise<number> {
+  for (let tries = 0; tries < MAX_PORT_TRIES; tries++) {
+    const port = randomInt(...FREE_PORTS);
+    if (await isPortFree(port)) return port;
+  }
+  throw new ServiceStartError(`No free port was found on ${LOOPBACK} in ${MAX_PORT_TRIES} tries.`);
+}

@@ -1,0 +1,242 @@
+/**
+ * Workers on this machine: bundled by esbuild and run in workerd by Miniflare, as `wrangler dev` does.
+ *
+ * Clients connect to workerd directly. The proxies of `wrangler dev` cost 6 ms per request, read bodies that the Worker
+ * would reject, and hide disconnects of clients from it; and wrangler writes a log file with the secrets. Miniflare
+ * passes the configuration, secrets included, to workerd through a pipe, so they are on no disk and on no command line.
+ */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import * as v from "valibot";
+import { describeAssets } from "../assets/asset-files.ts";
+import { provideStaticAssets } from "../assets/static-assets.ts";
+
+export const LOOPBACK = "127.0.0.1";
+
+/** The signals that stop the service. */
+export const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+const PROJECT = new URL("../../", import.meta.url);
+const workerName = (index: number) => `worker-${index}`;
+const ASSETS_WORKER_NAME = "assets";
+const FOLDER_WORKER = "edge/standalone/assets-from-folder.ts";
+
+/** The contents of `wrangler.toml`. Unknown members are errors, so that what runs here is what is deployed. */
+const WRANGLER_CONFIG = v.strictObject({
+  name: v.string(),
+  main: v.string(),
+  compatibility_date: v.string(),
+  compatibility_flags: v.array(v.string()),
+  build: v.strictObject({ command: v.literal("node scripts/assets/build-assets.mjs") }),
+  assets: v.strictObject({
+    directory: v.string(),
+    binding: v.string(),
+    run_worker_first: v.literal(true),
+    html_handling: v.literal("none"),
+    not_found_handling: v.literal("none"),
+  }),
+  vars: v.record(v.string(), v.string()),
+  ratelimits: v.optional(
+    v.array(
+      v.strictObject({
+        name: v.string(),
+        namespace_id: v.string(),
+        simple: v.strictObject({ limit: v.number(), period: v.picklist([10, 60]) }),
+      }),
+    ),
+    [],
+  ),
+  analytics_engine_datasets: v.optional(v.array(v.strictObject({ binding: v.string(), dataset: v.string() })), []),
+  secrets: v.strictObject({ required: v.array(v.string()) }),
+  observability: v.object({ enabled: v.boolean() }),
+  // What is deployed elsewhere.
+  env: v.record(v.string(), v.unknown()),
+});
+
+/** A rate-limit binding, as `wrangler.toml` describes it. */
+export type RateLimitBinding = Awaited<ReturnType<typeof wranglerConfig>>["ratelimits"][number];
+
+type Bindings = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+
+export interface LocalWorker {
+  readonly url: URL;
+  stop(): Promise<void>;
+}
+
+/** Instances of one Worker in one workerd, each with bindings and its own isolate. */
+export interface LocalWorkers {
+  readonly urls: readonly URL[];
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the Worker of `wrangler.toml` once for each of the bindings, which are added to its own and override them.
+ *
+ * @param port the port of the loopback interface to listen on; 0 takes a free one, for each
+ */
+export async function startConfiguredWorkers(
+  bindings: readonly Readonly<Record<string, string>>[],
+  port: number,
+  rateLimits: readonly RateLimitBinding[] = [],
+): Promise<LocalWorkers> {
+  const { main, vars, assets, ratelimits } = await wranglerConfig();
+  // What `build.command` does for wrangler.
+  await provideStaticAssets();
+  return startInWorkerd(main, {
+    port,
+    bindings: bindings.map((own) => ({ ...vars, ...own })),
+    rateLimits: [...ratelimits, ...rateLimits],
+    assets,
+    durableObjects: { classes: {}, folder: "" },
+  });
+}
+
+/** The Durable Objects of a Worker. */
+interface DurableObjects {
+  /** The class of each binding. */
+  readonly classes: Readonly<Record<string, string>>;
+  /** The folder in which they keep their storage. */
+  readonly folder: string;
+}
+
+/**
+ * Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for tests and benchmarks.
+ */
+export async function startWorkerFile(
+  entrypoint: string,
+  bindings: Bindings = {},
+  durableObjects: DurableObjects = { classes: {}, folder: "" },
+): Promise<LocalWorker> {
+  const options = { port: 0, bindings: [bindings], rateLimits: [], assets: null, durableObjects };
+  return onlyWorker(await startInWorkerd(entrypoint, options));
+}
+
+/** The Worker of a workerd that runs one. */
+export function onlyWorker({ urls: [url], stop }: LocalWorkers): LocalWorker {
+  if (url === undefined) throw new Error("workerd runs no Worker");
+  return { url, stop };
+}
+
+export async function wranglerConfig() {
+  const { parse: parseToml } = await import("smol-toml");
+  return v.parse(WRANGLER_CONFIG, parseToml(await readFile(new URL("wrangler.toml", PROJECT), "utf8")));
+}
+
+type AssetsConfig = Awaited<ReturnType<typeof wranglerConfig>>["assets"];
+
+interface WorkerOptions {
+  /** Of the loopback interface; 0 takes a free one. */
+  readonly port: number;
+  readonly bindings: readonly Bindings[];
+  readonly rateLimits: readonly RateLimitBinding[];
+  /** Null for a Worker without static files. */
+  readonly assets: AssetsConfig | null;
+  readonly durableObjects: DurableObjects;
+}
+
+async function startInWorkerd(
+  main: string,
+  { port, bindings, rateLimits, assets, durableObjects: { classes, folder } }: WorkerOptions,
+): Promise<LocalWorkers> {
+  const [config, script, { Miniflare, convertV4MiniflareOptions }] = await Promise.all([
+    wranglerConfig(),
+    bundle(main),
+    import("miniflare"),
+  ]);
+  const compatibility = {
+    compatibilityDate: config.compatibility_date,
+    compatibilityFlags: config.compatibility_flags,
+  };
+  const temporaryFolder = await mkdtemp(join(tmpdir(), "document-rendering-edge-"));
+  const ownHandlers = new Map(STOP_SIGNALS.map((signal) => [signal, process.listeners(signal)]));
+  const miniflare = new Miniflare(
+    convertV4MiniflareOptions({
+      host: LOOPBACK,
+      // Otherwise Miniflare fetches a sample of Cloudflare's request metadata from the network.
+      cf: false,
+      resourceTmpPath: temporaryFolder,
+      ...(folder !== "" && { resourcePersistencePath: folder }),
+      workers: [
+        ...bindings.map((own, index) => ({
+          name: workerName(index),
+          modules: [{ type: "ESModule" as const, path: "worker.js", contents: script }],
+          ...compatibility,
+          bindings: { ...own },
+          ratelimits: Object.fromEntries(rateLimits.map(({ name, ...binding }) => [name, binding])),
+          // Miniflare takes the data points and keeps none.
+          analyticsEngineDatasets: Object.fromEntries(
+            config.analytics_engine_datasets.map(({ binding, dataset }) => [binding, { dataset }]),
+          ),
+          cacheAPI: false,
+          durableObjects: Object.fromEntries(
+            Object.entries(classes).map(([binding, className]) => [binding, { className, useSQLite: true }]),
+          ),
+          // A socket of the Worker itself: Miniflare's default one runs every request through another Worker.
+          unsafeDirectSockets: [{ host: LOOPBACK, port }],
+          ...(assets !== null && { serviceBindings: { [assets.binding]: ASSETS_WORKER_NAME } }),
+        })),
+        // In a separate Worker, because Miniflare would put its router in front of the main one.
+        ...(assets === null ? [] : [{ ...(await assetsWorker(assets)), ...compatibility }]),
+      ],
+    }),
+  );
+  const stop = async () => {
+    await miniflare.dispose();
+    await rm(temporaryFolder, { recursive: true, force: true });
+  };
+  try {
+    await miniflare.ready;
+    // Miniflare's signal handlers would end the process during a graceful stop. It ends workerd at exit in any case.
+    for (const [signal, handlers] of ownHandlers) {
+      for (const handler of process.listeners(signal)) if (!handlers.includes(handler)) process.off(signal, handler);
+    }
+    return {
+      urls: await Promise.all(bindings.map((_own, index) => miniflare.unsafeGetDirectURL(workerName(index)))),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The Worker that serves the static files where there is no Cloudflare, as the two `none` above require. */
+async function assetsWorker({ directory }: AssetsConfig) {
+  const folder = fileURLToPath(new URL(directory, PROJECT));
+  const { descriptions, bindings } = await describeAssets(folder);
+  return {
+    name: ASSETS_WORKER_NAME,
+    modules: [{ type: "ESModule" as const, path: "assets.js", contents: await bundle(FOLDER_WORKER) }],
+    bindings: { DESCRIPTIONS: descriptions, PATHS: Object.fromEntries(bindings) },
+    serviceBindings: { FOLDER: { disk: { path: folder, writable: false } } },
+  };
+}
+
+const bundles = new Map<string, Promise<string>>();
+
+/** Bundles a Worker into one module, with the options that wrangler uses, once per process. */
+export function bundle(main: string): Promise<string> {
+  const bundled = bundles.get(main) ?? build(main);
+  bundles.set(main, bundled);
+  return bundled;
+}
+
+async function build(main: string): Promise<string> {
+  const esbuild = await import("esbuild");
+  const { outputFiles } = await esbuild.build({
+    absWorkingDir: fileURLToPath(PROJECT),
+    entryPoints: [main],
+    bundle: true,
+    write: false,
+    format: "esm",
+    target: "es2024",
+    conditions: ["workerd", "worker", "browser"],
+    external: ["cloudflare:*"],
+    logLevel: "silent",
+  });
+  const [file] = outputFiles;
+  if (file === undefined) throw new Error(`esbuild made nothing of ${main}`);
+  return file.text;
+}

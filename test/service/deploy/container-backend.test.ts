@@ -1,0 +1,214 @@
+/**
+ * Backends on Cloudflare Containers: the edge and the Durable Objects in workerd, with their real storage and real
+ * backends. What the platform does, to start a program in a container and to tell of its end, is done by a program of
+ * the test.
+ */
+import { createServer } from "node:http";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { TIME_BUDGET_HEADER } from "../../../protocol/headers.ts";
+import { type LocalWorker, startWorkerFile } from "../../../scripts/start/local-worker.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
+import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { parseMetrics, sampleValue } from "../../support/readers/metrics-text.ts";
+import { type ContainerLauncher, startContainerLauncher } from "../../support/service/container-launcher.ts";
+import { declared, RawConnection, renderHead } from "../../support/service/raw-connection.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { API_TOKEN } from "../../support/tokens.ts";
+
+const WORKER = fileURLToPath(new URL("../../edge/container-worker.ts", import.meta.url));
+const ENTRY_POINT = fileURLToPath(new URL("../../../edge/worker-with-containers.ts", import.meta.url));
+/** Much less than an object sends within its timeout: it asks ten times a second whether the backend is ready. */
+const FEW_REQUESTS = 50;
+
+type Bindings = Parameters<typeof startWorkerFile>[1];
+
+interface Stage {
+  readonly launcher: ContainerLauncher;
+  /** Deploys the Worker anew: its containers and the storage of its objects stay. */
+  deploy(bindings?: Bindings): Promise<void>;
+  url(): URL;
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  render(source: string): Promise<Response>;
+  /** A metric of the newest backend, from itself: the edge keeps an answer for some seconds. */
+  metric(name: string): Promise<number>;
+}
+
+async function makeStage(settings: Readonly<Record<string, string>> = {}): Promise<Stage> {
+  const launcher = await startContainerLauncher({ SERVICE_WARM_RENDERS: "0", ...settings });
+  onTestFinished(() => launcher.stop());
+  const folder = await makeTemporaryFolder("container-test-");
+  let worker: LocalWorker | null = null;
+  onTestFinished(async () => worker?.stop());
+  const url = () => {
+    if (worker === null) throw new Error("nothing is deployed");
+    return worker.url;
+  };
+  const send = (path: string, init: RequestInit = {}) =>
+    fetch(new URL(path, url()), {
+      ...init,
+      headers: { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" },
+    });
+  return {
+    launcher,
+    deploy: async (bindings = {}) => {
+      await worker?.stop();
+      // No SERVICE_BACKEND_TOKEN: containers need none.
+      const ownBindings = { LAUNCHER_URL: launcher.url, SERVICE_API_TOKENS: `billing:${API_TOKEN}` };
+      const origins = { SERVICE_BACKEND_URLS: "container:BACKENDS/1" };
+      const objects = { classes: { BACKENDS: "TestContainer" }, folder };
+      worker = await startWorkerFile(WORKER, { ...ownBindings, ...origins, ...bindings }, objects);
+    },
+    url,
+    fetch: send,
+    render: (source) => send("/v1/render", { method: "POST", body: JSON.stringify({ source }) }),
+    metric: async (name) => {
+      const answer = await fetch(`${launcher.launches.at(-1)?.address}/metrics`);
+      return sampleValue(parseMetrics(await answer.text()), name, {});
+    },
+  };
+}
+
+describe("a container", () => {
+  it("is started by the first render, and not by what watches it", async () => {
+    const stage = await makeStage();
+    await stage.deploy();
+    expect((await stage.fetch("/health")).status).toBe(200);
+    const metrics = parseMetrics(await (await stage.fetch("/metrics")).text());
+    expect(sampleValue(metrics, "service_origin_up", { origin: "backend-1" })).toBe(1);
+    // It needs no token, so it must cost nothing.
+    await expectProblem(await stage.fetch("/capabilities.json"), "service_unavailable");
+    expect(stage.launcher.launches).toEqual([]);
+
+    const [first, second] = await Promise.all([stage.render("= Hello"), stage.render("= Again")]);
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(
+      Buffer.from(await first.arrayBuffer())
+        .subarray(0, 5)
+        .toString(),
+    ).toBe("%PDF-");
+    expect(stage.launcher.launches.map(({ instance }) => instance)).toEqual(["1"]);
+    expect(stage.launcher.inactivityTimeoutsMilliseconds.get("1")).toBe(600_000);
+  });
+
+  it("gets the limits and times of the edge, BACKEND_SETTINGS and a token made for it, and no secret", async () => {
+    const stage = await makeStage();
+    await stage.deploy({
+      SERVICE_MAX_OUTPUT_FILES: "7",
+      SERVICE_RENDER_TIMEOUT_SECONDS: "25",
+      BACKEND_SETTINGS: { SERVICE_MAX_CONCURRENT_RENDERS: "1" },
+    });
+    expect((await stage.render("= Hello")).status).toBe(200);
+    expect(stage.launcher.launches.map(({ options }) => options)).toEqual([
+      {
+        env: {
+          SERVICE_MAX_OUTPUT_FILES: "7",
+          SERVICE_RENDER_TIMEOUT_SECONDS: "25",
+          SERVICE_MAX_CONCURRENT_RENDERS: "1",
+          SERVICE_BACKEND_TOKENS: expect.stringMatching(/^[0-9a-f]{64}$/),
+        },
+        enableInternet: false,
+      },
+    ]);
+    expect(await stage.metric("service_render_slots")).toBe(1);
+  });
+
+  it("shares the renders with the others", async () => {
+    const stage = await makeStage();
+    await stage.deploy({ SERVICE_BACKEND_URLS: "container:BACKENDS/2" });
+    await expect
+      .poll(async () => {
+        expect((await stage.render("= Hello")).status).toBe(200);
+        return stage.launcher.launches.map(({ instance }) => instance).toSorted();
+      })
+      .toEqual(["1", "2"]);
+  });
+
+  it("is started again after it has ended by itself", async () => {
+    const stage = await makeStage();
+    await stage.deploy();
+    expect((await stage.render("= Hello")).status).toBe(200);
+    (await stage.launcher.launches[0]?.backend)?.process.kill("SIGKILL");
+    await stage.launcher.launches[0]?.ended;
+    // A render may find the container gone before its end is known. It is then tried at other backends; here are none.
+    await expect.poll(async () => (await stage.render("= Hello")).status).toBe(200);
+    expect(stage.launcher.launches).toHaveLength(2);
+  });
+
+  it("that cannot start its backend is given up when that has ended, not after a timeout", async () => {
+    const stage = await makeStage();
+    await stage.deploy({ BACKEND_SETTINGS: { SERVICE_LOG_LEVEL: "loud" } });
+    await expectProblem(await stage.render("= Hello"), "service_unavailable");
+    const [launch] = stage.launcher.launches;
+    expect(await launch?.ended).toBe(1);
+    expect(launch?.requestsAfterEnd).toBeLessThan(FEW_REQUESTS);
+  });
+
+  it("gets the request once it is ready, with the remaining time budget, and its redirects are not followed", async () => {
+    const asked: string[] = [];
+    const timeBudgets: number[] = [];
+    const server = createServer(({ url = "", headers }, response) => {
+      asked.push(url);
+      if (url === "/v1/render") {
+        timeBudgets.push(Number(headers[TIME_BUDGET_HEADER.toLowerCase()]));
+        response.writeHead(303, { Location: "/elsewhere" }).end();
+        // The first of all requests is never answered.
+      } else if (asked.length > 1) response.end();
+    });
+    const stage = await makeStage();
+    stage.launcher.standIn = (await listenOnLoopback(server)).origin;
+    onTestFinished(() => closeServer(server));
+    await stage.deploy();
+    await expectProblem(await stage.render("= Hello"), "service_unavailable");
+    expect(asked).toEqual(["/ready", "/ready", "/v1/render", "/v1/render"]);
+    // 55 seconds, of which the start has taken two.
+    expect(timeBudgets[0]).toBeLessThanOrEqual(53_000);
+  });
+
+  it("ends the render of a client that has gone", async () => {
+    const stage = await makeStage(NO_TIME_LIMIT);
+    await stage.deploy();
+    expect((await stage.render("= Hello")).status).toBe(200);
+    const body = JSON.stringify({ source: ENDLESS });
+    const client = await RawConnection.open(stage.url());
+    await client.write(renderHead(declared(body.length)) + body);
+    await expect.poll(() => stage.metric("service_renders_running")).toBe(1);
+    client.reset();
+    await expect.poll(() => stage.metric("service_renders_running")).toBe(0);
+  });
+});
+
+describe("after a new deployment", () => {
+  it("a container with the same settings goes on, and its token is still known", async () => {
+    const stage = await makeStage();
+    await stage.deploy();
+    expect((await stage.render("= Hello")).status).toBe(200);
+    await stage.deploy();
+    expect((await stage.render("= Hello")).status).toBe(200);
+    expect(stage.launcher.launches).toHaveLength(1);
+  });
+
+  it("a container whose settings have changed finishes its renders and starts with the new ones", async () => {
+    const stage = await makeStage();
+    await stage.deploy();
+    expect((await stage.render("= Hello")).status).toBe(200);
+    await stage.deploy({ SERVICE_MAX_OUTPUT_FILES: "7" });
+    expect((await stage.render("= Hello")).status).toBe(200);
+    const [first, second] = stage.launcher.launches;
+    expect(await first?.ended).toBe(0);
+    expect(second?.options.env.SERVICE_MAX_OUTPUT_FILES).toBe("7");
+    expect(second?.options.env.SERVICE_BACKEND_TOKENS).not.toBe(first?.options.env.SERVICE_BACKEND_TOKENS);
+  });
+});
+
+it("the entry point with containers loads without them, and says what is missing", async () => {
+  const folder = await makeTemporaryFolder("container-test-");
+  const bindings = { SERVICE_API_TOKENS: API_TOKEN, SERVICE_BACKEND_URLS: "container:BACKENDS/1" };
+  const worker = await startWorkerFile(ENTRY_POINT, bindings, { classes: { BACKENDS: "BackendContainer" }, folder });
+  onTestFinished(() => worker.stop());
+  expect((await fetch(new URL("/health", worker.url))).status).toBe(200);
+  const body = { method: "POST", body: '{"source":"x"}' };
+  const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" };
+  await expectProblem(await fetch(new URL("/v1/render", worker.url), { ...body, headers }), "service_unavailable");
+});

@@ -1,0 +1,133 @@
+/**
+ * The alerts and the dashboard under deploy/: every metric that they ask for is there, with the labels that they use,
+ * and every query of the dashboard has a result on the metrics of the real service. docs/monitoring.md lists these
+ * metrics.
+ */
+import { readFile } from "node:fs/promises";
+import { beforeAll, describe, expect, it } from "vitest";
+import { locatePromtool, runPromtool } from "../../support/deploy/promtool.ts";
+import { type MetricSample, parseMetrics } from "../../support/readers/metrics-text.ts";
+import { tableOfPage } from "../../support/readers/page-table.ts";
+import { startTestService, type TestService } from "../../support/service/test-service.ts";
+import { UNREACHABLE_URL } from "../../support/tokens.ts";
+
+/** A metric in a query, with its selector and not followed by more of a name. */
+const METRIC = /\b((?:service|process|nodejs)_[a-z0-9_]+)(?:\{([^}]*)\})?/g;
+const LABEL = /([a-z_]+)(?=(?:=|!=|=~|!~)")/g;
+
+const SCRAPER_TOKEN = "token-of-the-scraper";
+
+let service: TestService;
+let samples: MetricSample[];
+
+beforeAll(async () => {
+  // Metrics that are open to everybody name no callers.
+  const settings = { SERVICE_METRICS_ACCESS: "token", SERVICE_METRICS_TOKENS: SCRAPER_TOKEN };
+  // The second backend is absent.
+  service = await startTestService({ settings, otherBackendUrls: [UNREACHABLE_URL] });
+  // Long enough that its memory is seen.
+  const source = "#for i in range(200000) { let x = i }\n#lorem(3000)";
+  expect((await service.render({ source })).status).toBe(200);
+  samples = parseMetrics(
+    await (await service.send("/metrics", { headers: { Authorization: `Bearer ${SCRAPER_TOKEN}` } })).text(),
+  );
+  return () => service.stop();
+});
+
+describe.each(["alerts.yml", "grafana-dashboard.json"])("deploy/%s", (name) => {
+  /** Its queries: without the texts for people and the values of labels, which name what is no metric. */
+  const read = async () => {
+    const text = await readFile(new URL(`../../../deploy/${name}`, import.meta.url), "utf8");
+    return text
+      .replace(/^ *(?:summary|description):.*$/gm, "")
+      .replaceAll('\\"', '"')
+      .replace(/([=!][=~]?)"[^"]*"/g, '$1""');
+  };
+
+  it("asks only for metrics that the edge has", async () => {
+    const asked = new Set([...(await read()).matchAll(METRIC)].map(([, metric]) => metric));
+    expect(asked.size).toBeGreaterThan(5);
+    const offered = new Set(samples.map((sample) => sample.name));
+    expect([...asked].filter((metric) => metric !== undefined && !offered.has(metric))).toEqual([]);
+  });
+
+  it("selects metrics only by labels that they have", async () => {
+    for (const [, metric, selector = ""] of (await read()).matchAll(METRIC)) {
+      for (const [label = ""] of selector.matchAll(LABEL)) {
+        const bearers = samples.filter((sample) => sample.name === metric);
+        expect(
+          LABELS_OF_SCRAPES.has(label) || bearers.some((sample) => label in sample.labels),
+          `${metric} by ${label}`,
+        ).toBe(true);
+      }
+    }
+  });
+});
+
+/** Labels that Prometheus adds: they tell deployments apart. */
+const LABELS_OF_SCRAPES: ReadonlySet<string> = new Set(["namespace", "job"]);
+
+/** Labels that the format or the edge adds. */
+const ADDED_LABELS: ReadonlySet<string> = new Set(["le", "origin"]);
+
+describe("docs/monitoring.md", () => {
+  it("lists every metric of the service with its labels, and no other", async () => {
+    const labelsByMetric = new Map<string, Set<string>>();
+    for (const { name, labels } of samples) {
+      if (!name.startsWith("service_")) continue;
+      const metric = name.replace(/_(?:bucket|sum|count)$/, "");
+      const known = labelsByMetric.get(metric) ?? new Set();
+      for (const label of Object.keys(labels)) if (!ADDED_LABELS.has(label)) known.add(label);
+      labelsByMetric.set(metric, known);
+    }
+    const row = (metric: string, labels: readonly string[]) => `${metric}: ${labels.toSorted().join(", ")}`;
+    const offered = [...labelsByMetric].map(([metric, labels]) => row(metric, [...labels]));
+    const listed = await tableOfPage("monitoring.md", "## Metrics");
+    const rows = listed.map(([metric = "", labels = ""]) => row(metric, labels.split(", ")));
+    expect(rows.toSorted()).toEqual(offered.toSorted());
+  });
+});
+
+interface Dashboard {
+  readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
+}
+
+describe("a query of the dashboard", () => {
+  /** A counter that rises: a query may ask for its rate. */
+  const series = () =>
+    samples.map(({ name, labels, value }) => {
+      const selector = Object.entries({ job: "edge", ...labels }).map(
+        ([label, text]) => `${label}=${JSON.stringify(text)}`,
+      );
+      return { series: `${name}{${selector.join(",")}}`, values: Number.isFinite(value) ? `${value}+1x20` : "0x20" };
+    });
+
+  it("has a result, evaluated by promtool on the metrics of a service that has rendered once", async () => {
+    const { panels }: Dashboard = JSON.parse(
+      await readFile(new URL("../../../deploy/grafana-dashboard.json", import.meta.url), "utf8"),
+    );
+    const queries = panels.flatMap(({ title, targets }) =>
+      targets.map(({ expr }, index) => ({
+        // A rule for each, which fires if there is a result.
+        alert: `${title} ${index}`,
+        expr: `count(${expr.replaceAll("$__rate_interval", "5m").replaceAll(/\$(?:namespace|job|origin)/g, ".*")}) > 0`,
+      })),
+    );
+    expect(queries.length).toBeGreaterThan(20);
+    const files = {
+      "rules.yml": { groups: [{ name: "dashboard", rules: queries }] },
+      "tests.yml": {
+        rule_files: ["rules.yml"],
+        tests: [
+          {
+            interval: "1m",
+            input_series: series(),
+            alert_rule_test: queries.map(({ alert }) => ({ eval_time: "15m", alertname: alert, exp_alerts: [{}] })),
+          },
+        ],
+      },
+    };
+    const { succeeded, output } = await runPromtool(await locatePromtool(), ["test", "rules", "tests.yml"], files);
+    expect(succeeded, output).toBe(true);
+  });
+});

@@ -1,0 +1,383 @@
+/**
+ * The manifests below deploy/kubernetes: as the schemas demand, and in agreement with the code. No cluster runs here.
+ */
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
+import { execa } from "execa";
+import {
+  array,
+  type InferOutput,
+  literal,
+  looseObject,
+  number,
+  object,
+  optional,
+  parse,
+  record,
+  string,
+} from "valibot";
+import { beforeAll, describe, expect, it } from "vitest";
+import { parseAllDocuments, parse as parseYaml } from "yaml";
+import type { BackendSettings } from "../../../backend/settings.ts";
+import { VERSION } from "../../../clients/command-line/version.ts";
+import type { EdgeSettings } from "../../../edge/settings.ts";
+import { BACKEND_ROUTES, EDGE_ROUTES } from "../../../protocol/routes.ts";
+import { findOnPath } from "../../../typst/programs.mjs";
+import {
+  backendMemoryBytes,
+  backendStopSeconds,
+  bytesOf,
+  deployedBackendSettings,
+  deployedEdgeSettings,
+  edgeStopSeconds,
+} from "../../support/deploy/deployed-settings.ts";
+import { imageInstruction } from "../../support/deploy/dockerfile.ts";
+import { type Manifest, parseManifest, unknownMembers } from "../../support/deploy/kubernetes-schemas.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+
+const FOLDER = fileURLToPath(new URL("../../../deploy/kubernetes", import.meta.url));
+/** What an operator deploys: one of these, with or without these components. */
+const OVERLAYS = ["landlock", "bubblewrap"];
+const COMPONENTS = ["autoscaling", "monitoring", "small-node"];
+const SECRETS = ["edge-secrets.env", "backend-secrets.env"];
+
+const PROBE = object({ httpGet: object({ path: string(), port: literal("http") }) });
+const POD = object({
+  terminationGracePeriodSeconds: number(),
+  automountServiceAccountToken: literal(false),
+  securityContext: object({
+    runAsNonRoot: literal(true),
+    runAsUser: number(),
+    runAsGroup: number(),
+    seccompProfile: object({ type: literal("RuntimeDefault") }),
+  }),
+  containers: array(
+    object({
+      name: string(),
+      image: string(),
+      ports: array(object({ name: literal("http"), containerPort: number() })),
+      envFrom: array(record(string(), object({ name: string() }))),
+      lifecycle: optional(object({ preStop: object({ sleep: object({ seconds: number() }) }) })),
+      startupProbe: PROBE,
+      readinessProbe: PROBE,
+      livenessProbe: object({ ...PROBE.entries, terminationGracePeriodSeconds: number() }),
+      resources: object({ requests: record(string(), string()), limits: object({ memory: string() }) }),
+      securityContext: object({
+        allowPrivilegeEscalation: literal(false),
+        readOnlyRootFilesystem: literal(true),
+        capabilities: object({ drop: array(literal("ALL")) }),
+      }),
+      volumeMounts: optional(array(object({ name: string(), mountPath: string() })), []),
+    }),
+  ),
+  volumes: optional(array(object({ emptyDir: object({ medium: literal("Memory"), sizeLimit: string() }) })), []),
+});
+const WORKLOAD = object({
+  spec: object({
+    replicas: number(),
+    strategy: object({ rollingUpdate: object({ maxUnavailable: number(), maxSurge: number() }) }),
+    template: object({ spec: POD }),
+  }),
+});
+const GENERATORS = object({
+  configMapGenerator: optional(array(object({ name: string(), literals: array(string()) })), []),
+  secretGenerator: optional(array(object({ name: string(), envs: array(string()) })), []),
+});
+
+type Workload = InferOutput<typeof WORKLOAD>["spec"];
+
+let manifests: Manifest[];
+let backend: Workload;
+let edge: Workload;
+let backendSettings: BackendSettings;
+let edgeSettings: EdgeSettings;
+
+async function documentsOf(path: string): Promise<unknown[]> {
+  const text = await readFile(join(FOLDER, path), "utf8");
+  return parseAllDocuments(text, { merge: true }).map((document) => {
+    if (document.errors[0] !== undefined) throw document.errors[0];
+    return document.toJS();
+  });
+}
+
+/** The literals that a kustomization puts into a map of settings. */
+async function literalsOf(path: string, name: string): Promise<Record<string, string>> {
+  const { configMapGenerator } = parse(GENERATORS, parseYaml(await readFile(join(FOLDER, path), "utf8")));
+  const literals = configMapGenerator.find((each) => each.name === name)?.literals ?? [];
+  return Object.fromEntries(
+    literals.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
+  );
+}
+
+async function secretsOf(name: string): Promise<Record<string, string>> {
+  const values = parseEnv(await readFile(join(FOLDER, `${name}.example`), "utf8"));
+  return Object.fromEntries(Object.entries(values).map(([key, value = ""]) => [key, value]));
+}
+
+/** The names of the settings that a container takes from a list. */
+const sourcesOf = ({ template }: Workload) =>
+  template.spec.containers[0]?.envFrom.map((source) => Object.values(source)[0]?.name);
+
+beforeAll(async () => {
+  const paths = (await readdir(FOLDER, { recursive: true })).filter((path) => path.endsWith(".yaml"));
+  const complete = paths.filter(
+    (path) => !path.endsWith("kustomization.yaml") && path !== "components/bubblewrap/backend.yaml",
+  );
+  manifests = (await Promise.all(complete.sort().map(documentsOf))).flat().map(parseManifest);
+  const workload = (name: string) =>
+    parse(
+      WORKLOAD,
+      manifests.find(({ kind, metadata }) => kind === "Deployment" && metadata.name === name),
+    ).spec;
+  backend = workload("backend");
+  edge = workload("edge");
+  backendSettings = deployedBackendSettings({
+    ...(await literalsOf("base/kustomization.yaml", "backend-settings")),
+    ...(await secretsOf("backend-secrets.env")),
+  });
+  edgeSettings = await deployedEdgeSettings({
+    ...(await literalsOf("base/kustomization.yaml", "edge-settings")),
+    ...(await secretsOf("edge-secrets.env")),
+  });
+});
+
+const containerOf = (workload: Workload) => {
+  const [container, ...others] = workload.template.spec.containers;
+  if (container === undefined || others.length > 0) throw new Error("expected one container");
+  return container;
+};
+
+describe("the manifests", () => {
+  it("follow the schemas, without unknown members", async () => {
+    expect(manifests.length).toBeGreaterThan(8);
+    const patches = await documentsOf("components/bubblewrap/backend.yaml");
+    expect([...manifests, ...patches].flatMap(unknownMembers)).toEqual([]);
+    const wrong = { ...manifests[0], spec: { replicas: "two", slots: 2 } };
+    expect(() => parseManifest(wrong)).toThrow();
+    expect(unknownMembers(wrong)).toEqual(["spec.slots"]);
+  });
+
+  it("are all part of a kustomization", async () => {
+    for (const folder of ["base", ...[...COMPONENTS, "bubblewrap"].map((name) => `components/${name}`)]) {
+      const text = await readFile(join(FOLDER, folder, "kustomization.yaml"), "utf8");
+      for (const name of await readdir(join(FOLDER, folder))) {
+        if (name !== "kustomization.yaml")
+          expect(text, folder).toContain(
+            `- ${name.startsWith("backend.yaml") && folder !== "base" ? "path: " : ""}${name}`,
+          );
+      }
+    }
+  });
+
+  it("run both images with the tokens that each needs and nothing that an attacker could use", async () => {
+    expect(sourcesOf(backend)).toEqual(["backend-settings", "backend-tokens"]);
+    expect(sourcesOf(edge)).toEqual(["edge-settings", "edge-tokens"]);
+    for (const [workload, target, routes] of [
+      [backend, "backend", BACKEND_ROUTES],
+      [edge, "edge", EDGE_ROUTES],
+    ] as const) {
+      const container = containerOf(workload);
+      expect(container.image).toBe(`document-rendering-${target}`);
+      expect(String(container.ports[0]?.containerPort)).toBe(await imageInstruction(target, "EXPOSE"));
+      const served = routes.map(({ path }): string => path);
+      for (const { httpGet } of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
+        expect(served).toContain(httpGet.path);
+      }
+      expect(container.livenessProbe.httpGet.path).toBe("/health");
+      const { runAsUser, runAsGroup } = workload.template.spec.securityContext;
+      expect(`${runAsUser}:${runAsGroup}`).toBe(await imageInstruction(target, "USER"));
+    }
+    // Not alive and not ready are two things: a backend that drains must not be killed.
+    expect(containerOf(backend).readinessProbe.httpGet.path).toBe("/ready");
+  });
+
+  it("give a pod the time that its settings allow it to take to end", () => {
+    expect(backendSettings.drainDelaySeconds).toBeGreaterThan(0);
+    expect(backend.template.spec.terminationGracePeriodSeconds).toBe(backendStopSeconds(backendSettings) + 10);
+    const delaySeconds = containerOf(edge).lifecycle?.preStop.sleep.seconds ?? 0;
+    expect(delaySeconds).toBeGreaterThan(0);
+    expect(edge.template.spec.terminationGracePeriodSeconds).toBe(delaySeconds + edgeStopSeconds(edgeSettings) + 10);
+    // One that no longer answers finishes nothing.
+    for (const workload of [backend, edge]) {
+      expect(containerOf(workload).livenessProbe.terminationGracePeriodSeconds).toBeLessThanOrEqual(10);
+    }
+  });
+
+  it("give a backend the memory and the cores that its settings allow it to use, as the page adds it up", async () => {
+    const container = containerOf(backend);
+    const workBytes = bytesOf(backend.template.spec.volumes[0]?.emptyDir.sizeLimit ?? "");
+    expect(container.volumeMounts).toEqual([{ name: "work", mountPath: "/tmp" }]);
+    expect(workBytes).toBeGreaterThan(backendSettings.maxTempBytes);
+    const neededBytes = backendMemoryBytes(backendSettings, workBytes);
+    expect(bytesOf(container.resources.limits.memory)).toBeGreaterThan(neededBytes);
+    const page = await readFile(new URL("../../../docs/deploy/kubernetes.md", import.meta.url), "utf8");
+    expect(page).toContain(`\n| | | ${Math.ceil(neededBytes / 1024 ** 2)} |\n`);
+    expect(container.resources.requests).toEqual({
+      cpu: String(backendSettings.maxConcurrentRenders),
+      memory: container.resources.limits.memory,
+    });
+    // Otherwise the node's cores would decide.
+    expect(backendSettings.warmRenders).toBe(backendSettings.maxConcurrentRenders);
+  });
+
+  it("let the edge find every backend pod that is ready, however many there are", async () => {
+    expect(edgeSettings.backends).toEqual({
+      addresses: [],
+      services: [{ service: "_http._tcp.backend", prefix: null }],
+    });
+    const service = manifests.find(({ kind, metadata }) => kind === "Service" && metadata.name === "backend");
+    expect(service).toMatchObject({
+      spec: { clusterIP: "None", ports: [{ name: "http", port: containerOf(backend).ports[0]?.containerPort }] },
+    });
+    // A pod that is not ready gets no renders.
+    expect(service).not.toHaveProperty("spec.publishNotReadyAddresses");
+    const scaler = manifests.find(({ kind }) => kind === "ScaledObject");
+    expect(scaler).toMatchObject({
+      spec: {
+        scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "backend" },
+        minReplicaCount: backend.replicas,
+        triggers: [{ metadata: { threshold: String(0.7 * backendSettings.maxConcurrentRenders) } }],
+      },
+    });
+    const metrics = await readFile(new URL("../../../backend/observe/metrics.ts", import.meta.url), "utf8");
+    for (const [name] of JSON.stringify(scaler).matchAll(/\bservice_\w+/g)) expect(metrics).toContain(`"${name}"`);
+  });
+
+  it("replace a pod only when its successor is ready", () => {
+    for (const { strategy } of [backend, edge])
+      expect(strategy).toEqual({ rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } });
+  });
+
+  it("let a backend be reached only from the edge, and reach nothing", () => {
+    const policies = manifests.filter(({ kind }) => kind === "NetworkPolicy");
+    const label = (component: string) => ({
+      podSelector: { matchLabels: { "app.kubernetes.io/component": component } },
+    });
+    expect(policies).toContainEqual(
+      expect.objectContaining({
+        spec: {
+          ...label("backend"),
+          policyTypes: ["Ingress", "Egress"],
+          ingress: [{ from: [label("edge")], ports: [{ port: "http" }] }],
+          egress: [],
+        },
+      }),
+    );
+    const edgePolicy = policies.find(({ metadata }) => metadata.name === "edge");
+    expect(edgePolicy).toMatchObject({
+      spec: {
+        ...label("edge"),
+        policyTypes: ["Ingress", "Egress"],
+        egress: [{ to: [label("backend")] }, { ports: [{ port: 53 }, { port: 53 }] }],
+      },
+    });
+  });
+});
+
+describe("the overlays", () => {
+  const kubectl = findOnPath("kubectl")[0];
+
+  it.each(OVERLAYS)("%s asks for the secrets that the examples show", async (overlay) => {
+    const text = await readFile(join(FOLDER, "overlays", overlay, "kustomization.yaml"), "utf8");
+    const { secretGenerator } = parse(GENERATORS, parseYaml(text));
+    expect(secretGenerator).toEqual([
+      { name: "edge-tokens", envs: ["edge-secrets.env"] },
+      { name: "backend-tokens", envs: ["backend-secrets.env"] },
+    ]);
+  });
+
+  it("run in the sandbox of their name", async () => {
+    expect(backendSettings.sandboxChoice).toBe("landlock");
+    const literals = await literalsOf("components/bubblewrap/kustomization.yaml", "backend-settings");
+    expect(deployedBackendSettings(literals).sandboxChoice).toBe("bubblewrap");
+    const profile = parse(
+      object({ defaultAction: literal("SCMP_ACT_ERRNO"), syscalls: array(object({ names: array(string()) })) }),
+      JSON.parse(await readFile(join(FOLDER, "../seccomp-backend.json"), "utf8")),
+    );
+    const allowed = profile.syscalls.flatMap(({ names }) => names);
+    expect(new Set(allowed).size).toBe(allowed.length);
+    for (const name of ["clone", "unshare", "mount", "umount2", "pivot_root", "seccomp", "landlock_restrict_self"]) {
+      expect(allowed).toContain(name);
+    }
+    for (const name of [
+      "bpf",
+      "init_module",
+      "kexec_load",
+      "keyctl",
+      "ptrace",
+      "process_vm_readv",
+      "userfaultfd",
+      "io_uring_setup",
+    ]) {
+      expect(allowed).not.toContain(name);
+    }
+  });
+
+  // CI's machines have a kubectl. Where there is none, the tests above have read the files that it would put together.
+  it.skipIf(kubectl === undefined).each(OVERLAYS)("%s builds, with all components", async (overlay) => {
+    const folder = await makeTemporaryFolder("kustomize-");
+    await cp(FOLDER, folder, { recursive: true });
+    const target = join(folder, "overlays", overlay);
+    for (const name of SECRETS) await cp(join(folder, `${name}.example`), join(target, name));
+    const path = join(target, "kustomization.yaml");
+    const text = await readFile(path, "utf8");
+    const enabled = text.replaceAll(/^# ( *)(components:|- \.\.\/\.\.\/components\/)/gm, "$1$2");
+    expect(COMPONENTS.every((name) => enabled.includes(`\n  - ../../components/${name}\n`))).toBe(true);
+    await writeFile(path, enabled);
+    const { stdout } = await execa(kubectl ?? "", ["kustomize", target]);
+    const built = parseAllDocuments(stdout).map((document): unknown => document.toJS());
+    const ofKind = (kind: string) => built.filter((each) => parse(looseObject({ kind: string() }), each).kind === kind);
+    const others = built.filter((each) => ![...ofKind("ConfigMap"), ...ofKind("Secret")].includes(each));
+    expect(others.map(parseManifest).flatMap(unknownMembers)).toEqual([]);
+    expect([ofKind("ConfigMap").length, ofKind("Secret").length, ofKind("ServiceMonitor").length]).toEqual([2, 2, 2]);
+
+    const deployment = ofKind("Deployment").find((each) => parseManifest(each).metadata.name === "backend");
+    const container = {
+      image: `registry.example/document-rendering-backend:${VERSION}`,
+      envFrom: [
+        { configMapRef: { name: expect.stringMatching(/^backend-settings-\w+$/) } },
+        { secretRef: { name: expect.stringMatching(/^backend-tokens-\w+$/) } },
+      ],
+    };
+    const isNested = overlay === "bubblewrap";
+    const own = {
+      procMount: "Unmasked",
+      seccompProfile: { type: "Localhost", localhostProfile: "profiles/document-rendering-backend.json" },
+      appArmorProfile: { type: "Unconfined" },
+    };
+    const confined = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } };
+    expect(deployment).toMatchObject({
+      spec: {
+        template: {
+          spec: {
+            ...(isNested && { hostUsers: false }),
+            containers: [{ ...container, securityContext: { ...confined, ...(isNested && own) } }],
+          },
+        },
+      },
+    });
+    if (!isNested) expect(JSON.stringify(deployment)).not.toMatch(/procMount|Unconfined|Localhost|hostUsers/);
+    // The autoscaler's.
+    expect(deployment).not.toHaveProperty("spec.replicas");
+    // Labels that kustomize adds must not get into the selector of another namespace's pods.
+    expect(ofKind("NetworkPolicy")).toContainEqual(
+      expect.objectContaining({
+        metadata: expect.objectContaining({ name: "edge" }),
+        spec: expect.objectContaining({
+          egress: expect.arrayContaining([
+            expect.objectContaining({
+              to: [
+                {
+                  namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "kube-system" } },
+                  podSelector: { matchLabels: { "k8s-app": "kube-dns" } },
+                },
+              ],
+            }),
+          ]),
+        }),
+      }),
+    );
+  });
+});

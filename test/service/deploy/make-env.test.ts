@@ -1,0 +1,87 @@
+/** deploy/make-env.sh writes the tokens of a deployment, and every page that needs them uses it. */
+import { cp, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
+import { execa } from "execa";
+import { afterEach, beforeEach, expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+let checkout = "";
+
+beforeEach(async () => {
+  checkout = await mkdtemp(join(tmpdir(), "make-env-"));
+  await cp(join(ROOT, "deploy"), join(checkout, "deploy"), { recursive: true });
+  await cp(join(ROOT, ".env.example"), join(checkout, ".env.example"));
+});
+
+afterEach(() => rm(checkout, { recursive: true }));
+
+const makeEnv = (...options: string[]) =>
+  execa(join(checkout, "deploy/make-env.sh"), options, { reject: false, cwd: "/" });
+
+const TOKEN = /^[0-9a-f]{64}$/;
+
+it.each([
+  ["compose", [], ".env", ".env"],
+  ["systemd", ["etc"], "etc/edge.env", "etc/backend.env"],
+  [
+    "kubernetes",
+    ["landlock"],
+    "deploy/kubernetes/overlays/landlock/edge-secrets.env",
+    "deploy/kubernetes/overlays/landlock/backend-secrets.env",
+  ],
+])("%s: tokens that fit each other, which only the owner reads", async (kind, options, edgeFile, backendFile) => {
+  const { exitCode, stdout } = await makeEnv(kind, ...options);
+  expect(exitCode).toBe(0);
+  const text = await readFile(join(checkout, edgeFile), "utf8");
+  const edge = parseEnv(text);
+  const backend = parseEnv(await readFile(join(checkout, backendFile), "utf8"));
+
+  const [caller, token] = edge.SERVICE_API_TOKENS?.split(":") ?? [];
+  expect(caller).toBe("billing");
+  expect(token).toMatch(TOKEN);
+  expect(edge.SERVICE_BACKEND_TOKEN).toMatch(TOKEN);
+  expect(edge.SERVICE_BACKEND_TOKEN).not.toBe(token);
+  expect(backend.SERVICE_BACKEND_TOKENS).toBe(edge.SERVICE_BACKEND_TOKEN);
+  for (const file of [edgeFile, backendFile]) expect((await stat(join(checkout, file))).mode & 0o777).toBe(0o600);
+  expect(stdout).not.toContain(token);
+});
+
+it("two backends of one host share its cores", async () => {
+  await makeEnv("systemd", "etc");
+  const backend = parseEnv(await readFile(join(checkout, "etc/backend.env"), "utf8"));
+  const slots = Number(backend.SERVICE_MAX_CONCURRENT_RENDERS);
+  expect(slots).toBeGreaterThanOrEqual(1);
+  expect(Math.abs(2 * slots - availableParallelism())).toBeLessThanOrEqual(1);
+  expect(backend.SERVICE_WARM_RENDERS).toBe(String(slots));
+});
+
+it("a file that is there stays, and then nothing is written", async () => {
+  await makeEnv("systemd", "etc");
+  const edge = await readFile(join(checkout, "etc/edge.env"), "utf8");
+  await rm(join(checkout, "etc/backend.env"));
+  const { exitCode, stderr } = await makeEnv("systemd", "etc");
+  expect([exitCode, stderr]).toEqual([1, "etc/edge.env is there already, so nothing was written."]);
+  expect(await readFile(join(checkout, "etc/edge.env"), "utf8")).toBe(edge);
+  await expect(stat(join(checkout, "etc/backend.env"))).rejects.toThrow("ENOENT");
+});
+
+it.each([[], ["unknown"], ["compose", "more"], ["kubernetes"], ["kubernetes", "none"]])(
+  "wrong arguments are refused (%#)",
+  async (...options) => {
+    const { exitCode, stderr } = await makeEnv(...options);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining("usage: ")]);
+  },
+);
+
+it("the pages with places for tokens use it", async () => {
+  for (const [page, command] of [
+    ["docs/deploy/one-host.md", "deploy/make-env.sh compose"],
+    ["docs/deploy/one-host.md", "deploy/make-env.sh systemd"],
+    ["docs/deploy/kubernetes.md", "deploy/make-env.sh kubernetes landlock"],
+  ] as const) {
+    expect(await readFile(join(ROOT, page), "utf8")).toContain(command);
+  }
+});

@@ -1,0 +1,165 @@
+/**
+ * The units in deploy/systemd: in agreement with the code, and as systemd reads them. `npm run test:engines` starts
+ * them.
+ */
+import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseEnv } from "node:util";
+import { execa } from "execa";
+import { beforeAll, describe, expect, it } from "vitest";
+import { EDGE_SOCKET } from "../../../scripts/build/edge-configuration.ts";
+import { findOnPath } from "../../../typst/programs.mjs";
+import {
+  backendStopSeconds,
+  deployedBackendSettings,
+  deployedEdgeSettings,
+  edgeStopSeconds,
+} from "../../support/deploy/deployed-settings.ts";
+import { imageCommand } from "../../support/deploy/dockerfile.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+
+const FOLDER = fileURLToPath(new URL("../../../deploy/systemd", import.meta.url));
+const BACKEND = "document-rendering-backend@";
+const EDGE = "document-rendering-edge@";
+const INSTALLED = "/opt/document-rendering-service";
+
+/** The values of each key, in their order. */
+type Unit = ReadonlyMap<string, readonly string[]>;
+
+let backend: Unit;
+let edge: Unit;
+
+async function readUnit(name: string): Promise<Unit> {
+  const unit = new Map<string, string[]>();
+  for (const line of (await readFile(join(FOLDER, `${name}.service`), "utf8")).split("\n")) {
+    const [, key, value] = /^([A-Z]\w+)=(.*)$/.exec(line) ?? [];
+    if (key !== undefined && value !== undefined) unit.set(key, [...(unit.get(key) ?? []), value]);
+  }
+  return unit;
+}
+
+const only = (unit: Unit, key: string) => {
+  const [value, ...others] = unit.get(key) ?? [];
+  if (value === undefined || others.length > 0) throw new Error(`the unit needs one ${key}`);
+  return value;
+};
+
+/** The variables of `Environment=` lines, and those that the example of the file shows. */
+async function environmentOf(unit: Unit, example: string): Promise<Record<string, string>> {
+  const assignments = (unit.get("Environment") ?? []).flatMap((line) =>
+    [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? ""),
+  );
+  const pairs = assignments.map((text): [string, string] => {
+    const [name = "", ...value] = text.split("=");
+    return [name, value.join("=").replace("%i", "8788")];
+  });
+  const file = parseEnv(await readFile(join(FOLDER, example), "utf8"));
+  return {
+    ...Object.fromEntries(pairs),
+    ...Object.fromEntries(Object.entries(file).map(([name, value = ""]) => [name, value])),
+  };
+}
+
+const seconds = (text: string) => Number(/^(\d+)s$/.exec(text)?.[1]);
+
+beforeAll(async () => {
+  backend = await readUnit(BACKEND);
+  edge = await readUnit(EDGE);
+});
+
+describe("the units", () => {
+  it("start the programs that the images start, where the documentation installs them", async () => {
+    const [program, ...options] = await imageCommand("backend");
+    expect(only(backend, "ExecStart")).toBe(`${INSTALLED}/node_modules/.bin/${[program, ...options].join(" ")}`);
+    expect(only(backend, "WorkingDirectory")).toBe(INSTALLED);
+    const [workerd = "", ...rest] = await imageCommand("edge");
+    const folder = `${INSTALLED}/dist/edge`;
+    const command = [workerd.replace(".", folder), ...rest].join(" ");
+    expect(only(edge, "ExecStart")).toBe(`${command} --socket-addr ${EDGE_SOCKET}=127.0.0.1:%i`);
+    expect(only(edge, "WorkingDirectory")).toBe(folder);
+  });
+
+  it("give them settings that they have, and the time that those allow them to take to end", async () => {
+    const settings = deployedBackendSettings(await environmentOf(backend, "backend.env.example"));
+    expect([settings.port, settings.backendTokens.length, settings.sandboxChoice]).toEqual([8788, 1, "bubblewrap"]);
+    expect(seconds(only(backend, "TimeoutStopSec"))).toBeGreaterThan(backendStopSeconds(settings));
+    const edgeSettings = await deployedEdgeSettings(await environmentOf(edge, "edge.env.example"));
+    expect(seconds(only(edge, "TimeoutStopSec"))).toBeGreaterThan(edgeStopSeconds(edgeSettings));
+    const ports = edgeSettings.backends.addresses.map((address) => address.kind === "url" && address.url.port);
+    const wanted = ports.map((port) => `${BACKEND}${port}.service`).join(" ");
+    expect(only(edge, "Wants")).toBe(wanted);
+    expect(only(edge, "After")).toContain(wanted);
+  });
+
+  it("let running renders finish, and start again what has failed", () => {
+    // By default systemd sends SIGTERM to every process of a unit, and so to each Typst.
+    expect(only(backend, "KillMode")).toBe("mixed");
+    expect(only(backend, "OOMPolicy")).toBe("continue");
+    for (const unit of [backend, edge]) expect(only(unit, "Restart")).toBe("on-failure");
+  });
+
+  it("confine both, and leave a backend what bubblewrap needs", async () => {
+    for (const unit of [backend, edge]) {
+      for (const key of ["NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RemoveIPC"]) {
+        expect([key, only(unit, key)]).toEqual([key, "yes"]);
+      }
+      expect([only(unit, "ProtectSystem"), only(unit, "CapabilityBoundingSet")]).toEqual(["strict", ""]);
+      expect([only(unit, "IPAddressDeny"), only(unit, "IPAddressAllow")]).toEqual(["any", "localhost"]);
+      expect(only(unit, "EnvironmentFile")).toMatch(/^\/etc\/document-rendering-service\/(edge|backend)\.env$/);
+    }
+    expect(only(edge, "DynamicUser")).toBe("yes");
+    expect(await readFile(join(FOLDER, "document-rendering-backend.conf"), "utf8")).toContain(
+      `u ${only(backend, "User")} `,
+    );
+    expect(only(backend, "RestrictNamespaces").split(" ").sort()).toEqual([
+      "cgroup",
+      "ipc",
+      "mnt",
+      "net",
+      "pid",
+      "user",
+      "uts",
+    ]);
+    expect(only(backend, "RestrictAddressFamilies").split(" ")).toContain("AF_NETLINK");
+    const filter = only(backend, "SystemCallFilter").split(" ");
+    expect(filter).toEqual(expect.arrayContaining(["@system-service", "@mount", "seccomp", "landlock_restrict_self"]));
+    // Each covers a part of /proc, or takes away what bubblewrap or Node need, such as openat2.
+    for (const key of [
+      "DynamicUser",
+      "RestrictSUIDSGID",
+      "ProtectKernelTunables",
+      "ProtectKernelLogs",
+      "ProtectProc",
+      "ProcSubset",
+      "ProtectHostname",
+      "PrivateUsers",
+      "MemoryDenyWriteExecute",
+    ]) {
+      expect(backend.has(key), key).toBe(false);
+    }
+  });
+
+  const analyze = findOnPath("systemd-analyze")[0];
+  it.skipIf(analyze === undefined)("hold nothing that systemd does not know", async () => {
+    const folder = await makeTemporaryFolder("systemd-units-");
+    for (const name of [BACKEND, EDGE]) {
+      const text = await readFile(join(FOLDER, `${name}.service`), "utf8");
+      // It looks for the programs, which are not installed.
+      await writeFile(join(folder, `${name}.service`), text.replaceAll(INSTALLED, folder));
+    }
+    const programs = ["node_modules/.bin/node", "dist/edge/workerd"];
+    for (const path of programs) {
+      await mkdir(join(folder, path, ".."), { recursive: true });
+      await cp("/bin/true", join(folder, path));
+    }
+    const units = [BACKEND, EDGE].flatMap((name) =>
+      ["8788", "8789"].map((port) => ({ name, unit: `${name}${port}.service` })),
+    );
+    for (const { name, unit } of units) await cp(join(folder, `${name}.service`), join(folder, unit));
+    const paths = units.map(({ unit }) => join(folder, unit));
+    const { stderr } = await execa(analyze ?? "", ["verify", "--man=no", ...paths], { reject: false });
+    // Of units of the machine itself it may complain as well.
+    expect(stderr.split("\n").filter((line) => line.includes("document-rendering"))).toEqual([]);
+  });
+});

@@ -1,0 +1,316 @@
+/**
+ * The snippets and commands of README.md, docs/templates.md and docs/deploy: each Typst and JSON block is rendered by
+ * the real service, each row of mistakes is sent, and each shell command is run, or found among those that are run
+ * elsewhere.
+ */
+import { cpSync } from "node:fs";
+import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import { PNG } from "pngjs";
+import { describe, expect, it } from "vitest";
+import { experimental_getWranglerCommands as wranglerCommands } from "wrangler";
+import { parse } from "yaml";
+import { TYPST_RELEASES } from "../../../typst/typst-release.mjs";
+import { typstPath } from "../../support/backend/typst-path.ts";
+import { PROGRAM } from "../../support/clients/command-line.ts";
+import { blocksOf } from "../../support/readers/markdown-blocks.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { sharedService } from "../../support/service/test-service.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { API_TOKEN } from "../../support/tokens.ts";
+
+const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
+const SERVICE_IN_PAGES = "http://127.0.0.1:8787";
+
+const service = await sharedService();
+
+async function readPage(name: string): Promise<string> {
+  return readFile(join(PROJECT, name), "utf8");
+}
+
+/** Each Typst block, with the JSON block that follows it as the rest of its request. */
+function snippetsOf(page: string) {
+  const blocks = blocksOf(page);
+  return blocks.flatMap(({ language, text, place }, index) => {
+    if (language === "json" && blocks[index - 1]?.language !== "typst")
+      throw new Error(`${place}: JSON without source`);
+    if (language !== "typst") return [];
+    const next = blocks[index + 1];
+    const rest: Record<string, unknown> = next?.language === "json" ? JSON.parse(next.text) : {};
+    return [{ place, request: { source: text, ...rest } }];
+  });
+}
+
+const ROW = /^\| `(?<sent>.+?)` \| (?<status>\d+)(?: `(?<code>\w+)`)?(?:: (?<words>[^|]+))?[^|]* \|/;
+
+/** What is sent, and the answer: its status, the code of the problem, and words of its detail or of its first error. */
+function mistakesOf(page: string) {
+  const [, table = ""] = /<!-- mistakes -->\n(.*?)<!-- end of mistakes -->/s.exec(page) ?? [];
+  const rows = table.split("\n").filter((line) => line.startsWith("| `"));
+  return rows.map((row) => {
+    const { sent = "", status, code, words = "" } = ROW.exec(row)?.groups ?? {};
+    if (status === undefined) throw new Error(`not a row of a mistake: ${row}`);
+    return { sent, status: Number(status), code, words: words.trim() };
+  });
+}
+
+const templates = await readPage("docs/templates.md");
+const readme = await readPage("README.md");
+
+describe("docs/templates.md", () => {
+  it.each(snippetsOf(templates))("renders: $place", async ({ request }) => {
+    const answer = await service.render(request);
+    const bytes = Buffer.from(await answer.bytes());
+    expect(answer.status, bytes.toString("utf8")).toBe(200);
+    expect(bytes.length).toBeGreaterThan(100);
+  });
+
+  it.each(mistakesOf(templates))("answers $status $code $words to $sent", async ({ sent, status, code, words }) => {
+    const request = sent.startsWith('"') ? { source: "x", ...JSON.parse(`{${sent}}`) } : { source: sent };
+    const answer = await service.render(request);
+    expect(answer.status).toBe(status);
+    if (status === 200) {
+      const { pageTexts } = await readPdf(await answer.bytes());
+      expect(pageTexts.join()).not.toContain(sent);
+      return;
+    }
+    const text = await answer.text();
+    const problem: { code: string; detail: string; context: { errors?: { msg: string }[] } } = JSON.parse(text);
+    expect(problem.code).toBe(code);
+    expect([problem.detail, ...(problem.context.errors ?? []).map(({ msg }) => msg)].join("\n")).toContain(words);
+  });
+
+  it("has snippets and mistakes that this test finds", () => {
+    expect(snippetsOf(templates).length).toBeGreaterThan(10);
+    expect(mistakesOf(templates).length).toBeGreaterThan(20);
+  });
+
+  it("has snippets that show what the text claims", async () => {
+    const textOf = async (start: string) => {
+      const snippet = snippetsOf(templates).find(({ place }) => place.startsWith(start));
+      return (await readPdf(await (await service.render(snippet?.request ?? {})).bytes())).pageTexts;
+    };
+    expect(await textOf("Data")).toEqual([expect.stringMatching(/^Dear Ada, you ordered 2 items:.*2 × Paper/)]);
+    expect(await textOf("Files")).toEqual([expect.stringMatching(/^Dear Ada, The prices.*Paper 4\.50 Ink 12\.00$/)]);
+    expect(await textOf("Pages and images")).toEqual(["First", "third"]);
+    const dates = snippetsOf(templates).filter(({ place }) => place.startsWith("Data"))[1];
+    const { pageTexts } = await readPdf(await (await service.render(dates?.request ?? {})).bytes());
+    expect(pageTexts).toEqual(["Issued on 5 October 2026, total 0.30 EUR."]);
+  });
+});
+
+describe("README.md", () => {
+  it("shows the request that makes its picture", async () => {
+    const shown = blocksOf(readme).find(({ language }) => language === "json")?.text ?? "";
+    expect(JSON.parse(shown)).toEqual(JSON.parse(await readPage("docs/images/first-request.json")));
+    const answer = await service.render(shown);
+    const page = PNG.sync.read(Buffer.from(await answer.bytes()));
+    // The picture has a frame of one pixel, so that the page is seen on a white background.
+    const framed = PNG.sync.read(await readFile(join(PROJECT, "docs/images/first-request.png")));
+    expect([framed.width, framed.height]).toEqual([page.width + 2, page.height + 2]);
+    const picture = new PNG({ width: page.width, height: page.height });
+    PNG.bitblt(framed, picture, 1, 1, page.width, page.height, 0, 0);
+    // It has fewer colours than the page; other text would differ as black does from white.
+    const difference = picture.data.reduce(
+      (most, value, at) => Math.max(most, Math.abs(value - (page.data[at] ?? 0))),
+      0,
+    );
+    expect(difference).toBeLessThan(48);
+  });
+});
+
+describe("docs/templates-in-ci.md", async () => {
+  interface Step {
+    readonly name?: string;
+    readonly uses?: string;
+    readonly run?: string;
+  }
+  const blocks = blocksOf(await readPage("docs/templates-in-ci.md"));
+  const workflow: { jobs: { templates: { env: Record<string, string>; steps: readonly Step[] } } } = parse(
+    blocks.find(({ language }) => language === "yaml")?.text ?? "",
+  );
+  const { env, steps } = workflow.jobs.templates;
+  const runOf = (name: string) => steps.find((step) => step.name === name)?.run ?? "";
+
+  it("has a workflow with the Typst of the service and the actions of this project's own workflows", async () => {
+    const release = TYPST_RELEASES["linux-x64"];
+    expect(env).toEqual({ TYPST_URL: release?.url, TYPST_SHA256: release?.sha256 });
+    const own = (
+      await Promise.all(["test", "release"].map((name) => readPage(`.github/workflows/${name}.yml`)))
+    ).join();
+    for (const { uses } of steps) if (uses !== undefined) expect(own).toContain(`uses: ${uses} `);
+    for (const { run = "" } of steps) {
+      expect(await mistakesOfShell(run)).toBe("");
+    }
+  });
+
+  it("has commands that pass for templates that are as expected, and fail with a report for one that is not", async () => {
+    const folder = await makeCheckout();
+    for (const name of ["invoice", "brand-letter"]) {
+      cpSync(join(PROJECT, "examples", name), join(folder, "templates", name), { recursive: true });
+    }
+    const command = join(folder, ".bin/document-rendering");
+    await writeFile(command, `#!/bin/sh\nexec node '${folder}/dist/cli/main.js' "$@"\n`, { mode: 0o755 });
+    const run = (script: string) => runInCheckout(folder, `set -eo pipefail\n${script}\n`);
+    const update = "document-rendering test templates/*/ --update";
+    expect(await readPage("docs/templates-in-ci.md")).toContain(update);
+    expect((await run(update)).exitCode).toBe(0);
+    for (const name of ["Check", "Test"]) expect((await run(runOf(name))).exitCode, name).toBe(0);
+    await writeFile(join(folder, "templates/invoice/cases/wrong.json"), "{}");
+    expect((await run(runOf("Test"))).exitCode).toBe(1);
+    expect(await readFile(join(folder, "report.html"), "utf8")).toContain("wrong");
+    expect(await readFile(join(folder, "junit.xml"), "utf8")).toContain('failures="1"');
+    await writeFile(join(folder, "templates/invoice/main.typ"), "#oops");
+    expect((await run(runOf("Check"))).exitCode).toBe(4);
+  });
+});
+
+/** Commands that need minutes, with the test that runs them. */
+const NOT_RUN_HERE: Readonly<Record<string, { readonly runBy: string }>> = {
+  "npm start": { runBy: "test/service/start.test.ts" },
+  "npm test": { runBy: ".ci/run" },
+  "docker build --target all-in-one -t document-rendering-all-in-one .": { runBy: "Dockerfile" },
+  "docker run --rm -p 127.0.0.1:8787:8787 document-rendering-all-in-one": { runBy: "test/engines/compose.ts" },
+};
+
+/** Most commands of wrangler need an account. Its table of commands says whether it knows them. */
+const WRANGLER = "npx wrangler ";
+
+/** The commands of a shell block: a line that ends with a backslash goes on, and comments are left out. */
+function commandsOf(text: string): string[] {
+  const lines = text.replaceAll("\\\n", " ").split("\n");
+  return lines.map((line) => line.replace(/\s+#.*$/, "").trim()).filter((line) => line !== "");
+}
+
+/** What bash says of commands that it only reads. It also says it if the user's locale is not installed. */
+async function mistakesOfShell(commands: string): Promise<string> {
+  const env = { LC_ALL: "C" };
+  return (await execa("bash", ["--norc", "-n"], { input: commands, env, reject: false })).stderr;
+}
+
+/**
+ * A folder where the commands find what they find in a checkout, and where `npm run example` runs the project's own.
+ */
+async function makeCheckout(): Promise<string> {
+  const folder = await makeTemporaryFolder("documentation-test-");
+  await mkdir(join(folder, ".local"));
+  await writeFile(join(folder, ".local/api-token"), `${API_TOKEN}\n`);
+  for (const name of ["docs", "examples"]) cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
+  // There the command finds the token of its checkout.
+  cpSync(dirname(PROGRAM), join(folder, "dist/cli"), { recursive: true });
+  const bin = join(folder, ".bin");
+  await mkdir(bin);
+  await symlink(typstPath(), join(bin, "typst"));
+  await symlink(process.execPath, join(bin, "node"));
+  await writeFile(
+    join(bin, "npm"),
+    `#!/bin/sh\n[ "$1 $2 $3" = "run example --" ] || exit 64\nshift 3\nexec node '${PROJECT}scripts/example.ts' "$@"\n`,
+  );
+  await writeFile(
+    join(bin, "npx"),
+    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node '${folder}/dist/cli/main.js' "$@"\n`,
+  );
+  for (const name of ["npm", "npx"]) await chmod(join(bin, name), 0o755);
+  return folder;
+}
+
+function runInCheckout(folder: string, script: string) {
+  return execa("bash", ["--norc", "-c", script], {
+    cwd: folder,
+    reject: false,
+    extendEnv: false,
+    env: {
+      PATH: `${join(folder, ".bin")}:/usr/local/bin:/usr/bin:/bin`,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
+      SERVICE_URL: service.edge.url.href,
+      SERVICE_API_TOKENS: API_TOKEN,
+      // The program keeps what it has fetched in the user's cache, and finds Typst on PATH.
+      HOME: folder,
+    },
+  });
+}
+
+/** Expects that a command which is not run here would work. */
+async function expectToWork(command: string): Promise<void> {
+  if (command.startsWith(WRANGLER)) {
+    expectWranglerToKnow(command.slice(WRANGLER.length));
+    return;
+  }
+  const known = NOT_RUN_HERE[command];
+  if (known === undefined) throw new Error(`beside a command that is not run here: ${command}`);
+  expect(await readPage(known.runBy)).toContain(command);
+}
+
+/** A command is its first words, as far as the table has them; a name of the operator's own may follow. */
+function expectWranglerToKnow(words: string): void {
+  const { registry, globalFlags } = wranglerCommands();
+  let node = registry;
+  for (const word of words.split(" ")) node = node.subtree.get(word) ?? node;
+  const { definition } = node;
+  if (definition?.type !== "command") throw new Error(`no command of wrangler: ${words}`);
+  expect(`wrangler ${words} `).toContain(`${definition.command} `);
+  const known = [...Object.keys(definition.args ?? {}), ...Object.keys(globalFlags)];
+  for (const [, option] of words.matchAll(/--([a-z-]+)/g)) expect(known, words).toContain(option);
+}
+
+const PAGES = {
+  "README.md": readme,
+  "docs/templates.md": templates,
+  "docs/deploy/README.md": await readPage("docs/deploy/README.md"),
+  "docs/deploy/cloudflare.md": await readPage("docs/deploy/cloudflare.md"),
+};
+const SHELL_BLOCKS = Object.entries(PAGES).flatMap(([page, text]) =>
+  blocksOf(text)
+    .filter(({ language }) => language === "sh")
+    .map((block) => ({ page, ...block })),
+);
+
+describe("the commands", () => {
+  it.each(SHELL_BLOCKS)("of $page do what they say: $place", async ({ text }) => {
+    const commands = commandsOf(text);
+    expect(await mistakesOfShell(text)).toBe("");
+    // A block is run as a whole or not at all, since its later commands may need what its earlier ones made.
+    if (commands.some((command) => command in NOT_RUN_HERE || command.startsWith(WRANGLER))) {
+      for (const command of commands) await expectToWork(command);
+      return;
+    }
+    const folder = await makeCheckout();
+    const script = `set -eo pipefail\n${text.replaceAll(SERVICE_IN_PAGES, service.edge.url.origin)}\n`;
+    const run = await runInCheckout(folder, script);
+    // The only command that is there to fail: it shows where a mistake is.
+    if (text.includes("document-rendering check")) {
+      expect([run.exitCode, run.stderr]).toEqual([4, expect.stringMatching(/does not contain key.*main\.typ:14/s)]);
+      return;
+    }
+    expect(run.exitCode, run.stderr).toBe(0);
+    // A command says on its standard output what it did, or it makes the file that it names.
+    const made = /-o (\S+)/.exec(text)?.[1];
+    expect(made === undefined ? run.stdout.length : (await readFile(join(folder, made))).length).toBeGreaterThan(20);
+  });
+
+  it("that this test does not run exist", async () => {
+    const {
+      scripts,
+      devDependencies,
+      bin,
+    }: Record<"scripts" | "devDependencies" | "bin", Record<string, string>> = JSON.parse(
+      await readPage("package.json"),
+    );
+    const programs = { ...devDependencies, ...bin };
+    for (const [page, text] of Object.entries(PAGES)) {
+      for (const [, name = ""] of text.matchAll(/npm run ([\w:]+)/g)) expect(scripts, page).toHaveProperty([name]);
+      for (const [, name = ""] of text.matchAll(/npx ([\w-]+)/g)) expect(programs, page).toHaveProperty([name]);
+      for (const [, path = ""] of text.matchAll(/node ((?:scripts|backend)\/[\w/.-]+)/g)) await readPage(path);
+    }
+  });
+
+  it("make the example that the README shows", async () => {
+    const command = /`(npm run example -- [\w-]+)` makes this one/.exec(readme)?.[1] ?? "";
+    const folder = await makeCheckout();
+    const run = await runInCheckout(folder, command);
+    const path = run.stdout.split(":")[0] ?? "";
+    expect((await readPdf(await readFile(join(folder, path)))).pageTexts.join()).toContain("Tarn & Holloway");
+  });
+});

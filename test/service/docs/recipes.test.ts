@@ -1,0 +1,108 @@
+/**
+ * The programs of docs/recipes.md, run as they stand: against the service, and against one that answers by a script.
+ */
+import { cp, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { full, rendered, ScriptedAnswers } from "../../support/clients/scripted-answers.ts";
+import { startScriptedService } from "../../support/clients/scripted-service.ts";
+import { blocksOf } from "../../support/readers/markdown-blocks.ts";
+import { sharedService } from "../../support/service/test-service.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { API_TOKEN } from "../../support/tokens.ts";
+
+const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
+const PYTHON_MODULE = join(PROJECT, "clients/python/document_rendering.py");
+
+/** How the block of each language is run, and what shows that this machine can. */
+const RECIPES = {
+  sh: { file: "render.sh", command: ["sh", "render.sh"], version: ["curl", "--version"] },
+  python: {
+    file: "render.py",
+    command: ["python3", "-B", "render.py"],
+    version: ["python3", "-c", "import typing; typing.TypeAlias"],
+  },
+  go: { file: "render.go", command: ["go", "run", "render.go"], version: ["go", "version"] },
+  java: { file: "Render.java", command: ["java", "Render.java"], version: ["java", "-version"] },
+  php: { file: "render.php", command: ["php", "render.php"], version: ["php", "--version"] },
+  csharp: { file: "Render.cs", command: ["dotnet", "run", "Render.cs"], version: ["dotnet", "--version"] },
+} as const;
+
+type Language = keyof typeof RECIPES;
+const LANGUAGES: readonly Language[] = ["sh", "python", "go", "java", "php", "csharp"];
+
+const blocks = blocksOf(await readFile(join(PROJECT, "docs/recipes.md"), "utf8"));
+
+async function canRun(language: Language): Promise<boolean> {
+  const [program, ...options] = RECIPES[language].version;
+  const { failed } = await execa(program, options, { reject: false });
+  return !failed;
+}
+
+const runnable = new Set<Language>();
+for (const language of LANGUAGES) if (await canRun(language)) runnable.add(language);
+
+/** The programs run for a moment, and to optimize them takes Java twice the time. */
+const QUICK_JAVA = { JAVA_TOOL_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" };
+
+/** Runs the recipe of a language in its own folder. */
+async function run(language: Language, url: URL, request: object) {
+  const { file, command } = RECIPES[language];
+  const folder = await makeTemporaryFolder("recipe-");
+  const text = blocks.find((block) => block.language === language)?.text ?? "";
+  await writeFile(join(folder, file), text);
+  await writeFile(join(folder, "request.json"), JSON.stringify(request));
+  if (language === "python") await cp(PYTHON_MODULE, join(folder, "document_rendering.py"));
+  const [program, ...options] = command;
+  const { exitCode, stderr } = await execa(program, options, {
+    cwd: folder,
+    reject: false,
+    env: { SERVICE_URL: url.origin, SERVICE_API_TOKEN: API_TOKEN, ...QUICK_JAVA },
+  });
+  const document = await readFile(join(folder, "document.pdf"), "latin1").catch(() => null);
+  return { exitCode, stderr, document };
+}
+
+it("docs/recipes.md has one program for each language", () => {
+  expect(blocks.map(({ language }) => language)).toEqual(LANGUAGES);
+});
+
+const service = await sharedService();
+
+describe.each(LANGUAGES)("the recipe in %s", (language) => {
+  const test = it.skipIf(!runnable.has(language));
+
+  test("writes the rendered file", async () => {
+    const { stderr, document } = await run(language, service.edge.url, { source: "= Hello" });
+    expect(document?.slice(0, 5), stderr).toBe("%PDF-");
+  });
+
+  test("names the code of a problem, and fails", async () => {
+    const { exitCode, stderr, document } = await run(language, service.edge.url, { source: "#panic()" });
+    expect(stderr).toContain("template_compile_failed");
+    expect(exitCode).toBe(1);
+    expect(document).toBeNull();
+  });
+
+  test("fails and leaves no document if the connection breaks in its middle", async () => {
+    const { url } = await startScriptedService((response) => {
+      response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "5000" });
+      response.write("%PDF-1.7", () => response.destroy());
+    });
+    const { exitCode, document } = await run(language, new URL(url), { source: "x" });
+    expect(document).toBeNull();
+    expect(exitCode).toBe(1);
+  });
+
+  test("tries again while no slot is free", async () => {
+    const server = new ScriptedAnswers();
+    const url = await server.start();
+    onTestFinished(() => server.stop().then(() => {}));
+    // The first answer is for the constraints that the Python module asks for.
+    server.behaviours = language === "python" ? [full(1), full(1), rendered] : [full(1), rendered];
+    const { stderr, document } = await run(language, url, { source: "x" });
+    expect(document, stderr).toBe("%PDF-");
+  });
+});

@@ -1,0 +1,227 @@
+/**
+ * The edge on real sockets with backends that it finds by DNS: while they come and go, and while DNS is wrong or away.
+ */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { writeEdge } from "../../../scripts/build/edge-configuration.ts";
+import { startEdge } from "../../../scripts/start/local-service.ts";
+import { expectProblem } from "../../support/problems.ts";
+import { startBuiltEdge } from "../../support/service/built-edge.ts";
+import { type DnsBehaviour, DnsServer, type Service } from "../../support/service/dns-server.ts";
+import { declared, RawConnection, renderHead } from "../../support/service/raw-connection.ts";
+import { ScriptedBackend } from "../../support/service/scripted-backend.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
+
+const NAME = "_http._tcp.backend.render.svc.cluster.local";
+/** Of renders until a list is renewed, which takes two seconds. */
+const SELDOM = { interval: 250 };
+
+const TOKENS = { SERVICE_API_TOKENS: API_TOKEN, SERVICE_BACKEND_TOKEN: BACKEND_TOKEN };
+
+async function startDns(): Promise<DnsServer> {
+  const dns = await new DnsServer().start();
+  onTestFinished(() => dns.stop());
+  return dns;
+}
+
+async function startBackend(name: string): Promise<ScriptedBackend> {
+  const backend = await new ScriptedBackend(name).start();
+  onTestFinished(() => backend.stop());
+  return backend;
+}
+
+/** The SRV record of a backend: a pod of this name. */
+const serviceOf = ({ name, url }: ScriptedBackend): Service => ({
+  host: `${name}.backend.render.svc.cluster.local`,
+  port: Number(url.port),
+  address: url.hostname,
+});
+
+async function startEdgeWith(dns: DnsServer, settings: Readonly<Record<string, string>> = {}): Promise<URL> {
+  const edge = await startEdge(
+    { ...TOKENS, SERVICE_BACKEND_URLS: `srv:${NAME}`, SERVICE_DNS_SERVERS: dns.entry, ...settings },
+    0,
+  );
+  onTestFinished(() => edge.stop());
+  return edge.url;
+}
+
+const render = (edge: URL) =>
+  fetch(new URL("/v1/render", edge), {
+    method: "POST",
+    headers: { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" },
+    body: '{"source":"x"}',
+  });
+const renderText = async (edge: URL) => (await render(edge)).text();
+/** The backends in the edge's metrics, by whether they are up. */
+async function originsOf(edge: URL): Promise<string[]> {
+  const text = await (await fetch(new URL("/metrics", edge))).text();
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith("service_origin_up"))
+    .sort();
+}
+
+describe("backends that DNS names", () => {
+  it("get the first render of an edge, and those that come and go are noticed within renders", async () => {
+    const [dns, a, b] = await Promise.all([startDns(), startBackend("a"), startBackend("b")]);
+    dns.services.set(NAME, [serviceOf(a)]);
+    const edge = await startEdgeWith(dns);
+    expect(await renderText(edge)).toBe("%PDF by a");
+    expect(await originsOf(edge)).toEqual(['service_origin_up{origin="a"} 1']);
+
+    dns.services.set(NAME, [serviceOf(a), serviceOf(b)]);
+    await expect.poll(() => renderText(edge), SELDOM).toBe("%PDF by b");
+    await expect
+      .poll(() => originsOf(edge), SELDOM)
+      .toEqual(['service_origin_up{origin="a"} 1', 'service_origin_up{origin="b"} 1']);
+
+    dns.services.set(NAME, [serviceOf(b)]);
+    await expect.poll(() => originsOf(edge), SELDOM).toEqual(['service_origin_up{origin="b"} 1']);
+    a.requests.length = 0;
+    for (let count = 0; count < 8; count++) expect(await renderText(edge)).toBe("%PDF by b");
+    expect(a.requests).toEqual([]);
+  });
+
+  it("are asked for once by requests at the same time, and not by each that follows", async () => {
+    const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
+    dns.services.set(NAME, [serviceOf(a)]);
+    const edge = await startEdgeWith(dns);
+    expect(await Promise.all(Array.from({ length: 8 }, () => renderText(edge)))).toEqual(Array(8).fill("%PDF by a"));
+    // The first lookup, and on a slow machine another one.
+    expect(dns.asked.length).toBeLessThan(8);
+    expect(new Set(dns.asked)).toEqual(new Set([NAME]));
+  });
+
+  it("are tried one after another when they do not answer, as those of a list are", async () => {
+    const [dns, a, b] = await Promise.all([startDns(), startBackend("a"), startBackend("b")]);
+    dns.services.set(NAME, [serviceOf(a), serviceOf(b)]);
+    await a.stop();
+    const edge = await startEdgeWith(dns);
+    for (let count = 0; count < 4; count++) expect(await renderText(edge)).toBe("%PDF by b");
+  });
+
+  it("serve beside those that are listed", async () => {
+    const [dns, a, b] = await Promise.all([startDns(), startBackend("a"), startBackend("b")]);
+    dns.services.set(NAME, [serviceOf(a)]);
+    const edge = await startEdgeWith(dns, { SERVICE_BACKEND_URLS: `${b.entry} eu=srv:${NAME}` });
+    await expect.poll(() => renderText(edge), SELDOM).toBe("%PDF by a");
+    await expect.poll(() => renderText(edge), SELDOM).toBe("%PDF by b");
+    expect(await originsOf(edge)).toEqual(['service_origin_up{origin="b"} 1', 'service_origin_up{origin="eu-a"} 1']);
+  });
+
+  it("may have no address in the answer: then the machine looks their hosts up", async () => {
+    const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
+    dns.services.set(NAME, [{ host: "localhost", port: Number(a.url.port) }]);
+    expect(await renderText(await startEdgeWith(dns))).toBe("%PDF by a");
+  });
+});
+
+describe("while DNS", () => {
+  const wrong =
+    (change: (answer: Buffer) => void): DnsBehaviour =>
+    (connection, answer) => {
+      change(answer);
+      connection.write(answer);
+    };
+
+  it.each<[string, DnsBehaviour]>([
+    ["does not answer", () => {}],
+    ["closes the connection", (connection) => connection.destroy()],
+    ["closes it within the answer", (connection, answer) => connection.end(answer.subarray(0, 20))],
+    ["answers another question", wrong((answer) => answer.writeUInt8(answer.readUInt8(2) ^ 1, 2))],
+    ["fails", wrong((answer) => answer.writeUInt8(0x82, 5))],
+    ["truncates its answer", wrong((answer) => answer.writeUInt8(0x87, 4))],
+    ["says that there are none", wrong((answer) => answer.writeUInt32BE(0, 8))],
+    ["answers with 64 KB of anything", (connection) => connection.write(Buffer.alloc(65_537, 0xff))],
+  ])("%s, the last backends serve", async (_what, behaviour) => {
+    const [dns, a, b] = await Promise.all([startDns(), startBackend("a"), startBackend("b")]);
+    dns.services.set(NAME, [serviceOf(a)]);
+    const edge = await startEdgeWith(dns);
+    expect(await renderText(edge)).toBe("%PDF by a");
+    dns.behaviour = behaviour;
+    dns.services.set(NAME, [serviceOf(b)]);
+    const { length } = dns.asked;
+    // Twice: what the first of these lookups ended in has then been taken in.
+    await expect
+      .poll(async () => ((await renderText(edge)) === "%PDF by a" ? dns.asked.length : 0), SELDOM)
+      .toBeGreaterThan(length + 1);
+    expect(await renderText(edge)).toBe("%PDF by a");
+    await dns.stop();
+    for (let count = 0; count < 4; count++) expect(await renderText(edge)).toBe("%PDF by a");
+    await dns.start();
+    await expect.poll(() => renderText(edge), SELDOM).toBe("%PDF by b");
+  });
+
+  it("answers in pieces, its backends are found", async () => {
+    const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
+    dns.services.set(NAME, [serviceOf(a)]);
+    dns.behaviour = (connection, answer) => {
+      connection.setNoDelay(true);
+      for (const byte of answer) connection.write(Buffer.of(byte));
+    };
+    expect(await renderText(await startEdgeWith(dns))).toBe("%PDF by a");
+  });
+
+  it("has never answered, a render waits, and is answered 503 only after some seconds", async () => {
+    const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
+    const edge = await startEdgeWith(dns);
+    await expectProblem(await render(edge), "service_unavailable");
+    expect(await originsOf(edge)).toEqual([]);
+    const waiting = renderText(edge);
+    const { length } = dns.asked;
+    await expect.poll(() => dns.asked.length).toBeGreaterThan(length);
+    dns.services.set(NAME, [serviceOf(a)]);
+    expect(await waiting).toBe("%PDF by a");
+  });
+
+  it("takes its time, a client that leaves does not keep the others waiting", async () => {
+    const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
+    dns.services.set(NAME, [serviceOf(a)]);
+    dns.behaviour = () => {};
+    const edge = await startEdgeWith(dns);
+    const client = await RawConnection.open(edge);
+    const body = '{"source":"x"}';
+    await client.write(`${renderHead(declared(body.length))}${body}`);
+    await expect.poll(() => dns.asked.length).toBe(1);
+    client.reset();
+    dns.behaviour = (connection, answer) => void connection.write(answer);
+    expect(await renderText(edge)).toBe("%PDF by a");
+  });
+
+  it("is asked at a server that does not listen, the next one answers", async () => {
+    const [gone, dns, a] = await Promise.all([startDns(), startDns(), startBackend("a")]);
+    dns.services.set(NAME, [serviceOf(a)]);
+    await gone.stop();
+    const edge = await startEdgeWith(dns, { SERVICE_DNS_SERVERS: `${gone.entry} ${dns.entry}` });
+    expect(await renderText(edge)).toBe("%PDF by a");
+  });
+});
+
+it("without a name server the edge is not healthy", async () => {
+  const dns = await startDns();
+  const edge = await startEdgeWith(dns, { SERVICE_DNS_SERVERS: "" });
+  expect((await fetch(new URL("/health", edge))).status).toBe(503);
+});
+
+it("the edge in workerd alone looks names up in the domains of its machine", async () => {
+  const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
+  const folder = await mkdtemp(join(tmpdir(), "edge-with-dns-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeEdge(join(folder, "edge"));
+  await writeFile(
+    join(folder, "resolv.conf"),
+    "nameserver 127.0.0.1\nsearch other.svc.cluster.local render.svc.cluster.local\noptions ndots:5\n",
+  );
+  const edge = await startBuiltEdge(
+    join(folder, "edge"),
+    ["./workerd", "serve", "config.capnp", `--directory-path=machine=${folder}`],
+    { ...TOKENS, SERVICE_BACKEND_URLS: "srv:_http._tcp.backend", SERVICE_DNS_SERVERS: dns.entry },
+  );
+  onTestFinished(async () => void (await edge.stop()));
+  dns.services.set(NAME, [serviceOf(a)]);
+  expect(await renderText(edge.url)).toBe("%PDF by a");
+  expect(dns.asked.slice(0, 2)).toEqual(["_http._tcp.backend.other.svc.cluster.local", NAME]);
+});

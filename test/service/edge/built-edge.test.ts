@@ -1,0 +1,166 @@
+/** `npm run build:edge`: the edge in workerd alone answers as it does under `npm start`, and holds no settings. */
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { createServer, type ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { EDGE_INTEGER_SETTINGS } from "../../../edge/settings.ts";
+import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
+import { writeEdge } from "../../../scripts/build/edge-configuration.ts";
+import { type LocalEdge, startEdge } from "../../../scripts/start/local-service.ts";
+import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
+import { type BuiltEdge, startBuiltEdge } from "../../support/service/built-edge.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
+
+const STATIC = fileURLToPath(new URL("../../../static", import.meta.url));
+const COMMAND = ["./workerd", "serve", "config.capnp"] as const;
+const RENDER = {
+  method: "POST",
+  headers: { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" },
+  body: '{"source":"x"}',
+};
+
+let folder: string;
+let built: BuiltEdge;
+let local: LocalEdge;
+
+beforeAll(async () => {
+  // What the build finds in its environment must not become part of what it makes.
+  process.env.SERVICE_API_TOKENS = API_TOKEN;
+  folder = await mkdtemp(join(tmpdir(), "built-edge-"));
+  await writeEdge(folder);
+  delete process.env.SERVICE_API_TOKENS;
+  [built, local] = await Promise.all([
+    startBuiltEdge(folder, COMMAND, { SERVICE_API_TOKENS: API_TOKEN }),
+    startEdge({ SERVICE_API_TOKENS: API_TOKEN }, 0),
+  ]);
+  return async () => {
+    await built.stop();
+    await local.stop();
+    await rm(folder, { recursive: true });
+  };
+});
+
+/** Everything of an answer that does not differ from one to the next. */
+async function answerOf(edge: { readonly url: URL }, path: string, init: RequestInit = {}) {
+  const response = await fetch(new URL(path, edge.url), init);
+  // Of Miniflare, or different for each request.
+  const omitted = ["cf-cache-status", "x-request-id", "date", "connection"];
+  return {
+    status: response.status,
+    headers: Object.fromEntries([...response.headers].filter(([name]) => !omitted.includes(name))),
+    body: Buffer.from(await response.arrayBuffer()),
+  };
+}
+
+async function staticPaths(): Promise<string[]> {
+  const entries = await readdir(STATIC, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && !/^\.|\.(?:tmp|br|gz)$/.test(entry.name));
+  return files.map((entry) => join(entry.parentPath, entry.name).slice(STATIC.length));
+}
+
+describe("the edge in workerd alone", () => {
+  it("serves every static file and page with the bytes, status and headers of npm start", async () => {
+    const paths = ["/", "/reference", "/nothing.json", ...(await staticPaths())];
+    expect(paths.length).toBeGreaterThan(15);
+    for (const path of paths) {
+      for (const method of ["GET", "HEAD"]) {
+        const [one, other] = [await answerOf(built, path, { method }), await answerOf(local, path, { method })];
+        // The page of an index.html is served at its route alone.
+        if (path === "/nothing.json" || path.endsWith("/index.html")) {
+          expect([path, one.status, other.status]).toEqual([path, 404, 404]);
+          continue;
+        }
+        expect([path, one.status, one.headers]).toEqual([path, other.status, other.headers]);
+        expect(one.body.equals(other.body), path).toBe(true);
+      }
+    }
+  });
+
+  it("sends text in the smallest form that is accepted, with an entity tag of its own", async () => {
+    const path = "/playground/playground.js";
+    const answers = ["br, gzip", "gzip;q=0.5", "br;q=0, identity", ""].map(async (accepted) => {
+      const answer = await fetch(new URL(path, built.url), { headers: { "Accept-Encoding": accepted } });
+      const { headers } = answer;
+      return [headers.get("Content-Encoding"), headers.get("ETag"), headers.get("Vary"), await answer.text()];
+    });
+    const [brotli, gzip, refused, plain] = await Promise.all(answers);
+    const text = await readFile(join(STATIC, path), "utf8");
+    expect(brotli).toEqual(["br", expect.stringMatching(/^"\w+-br"$/), "Accept-Encoding", text]);
+    expect(gzip).toEqual(["gzip", expect.stringMatching(/^"\w+-gzip"$/), "Accept-Encoding", text]);
+    expect(refused).toEqual([null, expect.stringMatching(/^"\w+"$/), "Accept-Encoding", text]);
+    expect(plain).toEqual(refused);
+  });
+
+  it("answers 304 to the entity tag that it gave, alone or in a list, weak or strong", async () => {
+    const url = new URL("/openapi.json", built.url);
+    const tag = (await fetch(url)).headers.get("ETag") ?? "";
+    expect(tag).toMatch(/^"[0-9a-f]{32}"$/);
+    expect((await fetch(new URL("/output-rules.json", built.url))).headers.get("ETag")).not.toBe(tag);
+    for (const matching of [tag, `W/${tag}`, `"other", ${tag}`, "*"]) {
+      const answer = await fetch(url, { headers: { "If-None-Match": matching } });
+      expect([matching, answer.status, answer.headers.get("ETag")]).toEqual([matching, 304, tag]);
+    }
+    expect((await fetch(url, { headers: { "If-None-Match": '"other"' } })).status).toBe(200);
+  });
+
+  it("serves no file by another spelling of its path", async () => {
+    for (const path of ["/DESCRIPTIONS", "/%6fpenapi.json", "/openapi.json/", "/static/openapi.json"]) {
+      const [one, other] = [await answerOf(built, path), await answerOf(local, path)];
+      expect([path, one.status]).toEqual([path, other.status]);
+    }
+  });
+
+  it("takes every setting of the edge from its environment", async () => {
+    const configuration = await readFile(join(folder, "config.capnp"), "utf8");
+    const integers = [...Object.values(EDGE_INTEGER_SETTINGS), ...Object.values(LIMIT_SETTINGS)];
+    const names = integers.map(({ setting }) => setting);
+    for (const name of [...names, "SERVICE_API_TOKENS", "SERVICE_BACKEND_TOKEN", "SERVICE_BACKEND_URLS"]) {
+      expect(configuration).toContain(`(name = "${name}", fromEnvironment = "${name}")`);
+    }
+    const edge = await startBuiltEdge(folder, COMMAND, { SERVICE_MAX_OUTPUT_FILES: "many" });
+    onTestFinished(async () => void (await edge.stop()));
+    expect((await fetch(new URL("/health", edge.url))).status).toBe(503);
+  });
+
+  it("is built without the settings of the machine that builds it", async () => {
+    for (const name of ["edge.js", "assets.js", "assets.json", "config.capnp"]) {
+      expect(await readFile(join(folder, name), "utf8")).not.toContain(API_TOKEN);
+    }
+    const edge = await startBuiltEdge(folder, COMMAND, {});
+    onTestFinished(async () => void (await edge.stop()));
+    expect((await fetch(new URL("/v1/render", edge.url), RENDER)).status).toBe(503);
+  });
+
+  it("names the client's scheme if a proxy terminates TLS", async () => {
+    const answer = await fetch(new URL("/nothing", built.url), { headers: { "X-Forwarded-Proto": "https" } });
+    expect(await answer.json()).toMatchObject({ instance: expect.stringMatching(/^https:/) });
+  });
+
+  it.each(["https, http", "javascript", "a b"])(
+    "rejects an X-Forwarded-Proto that is not a scheme: %s",
+    async (scheme) => {
+      const answer = await fetch(new URL("/health", built.url), { headers: { "X-Forwarded-Proto": scheme } });
+      expect([answer.status, await answer.json()]).toMatchObject([400, { code: "invalid_request" }]);
+    },
+  );
+
+  it("answers what is in flight before it stops", async () => {
+    const waiting: ServerResponse[] = [];
+    const backend = createServer((_request, response) => waiting.push(response));
+    const { origin } = await listenOnLoopback(backend);
+    onTestFinished(() => closeServer(backend));
+    const edge = await startBuiltEdge(folder, COMMAND, {
+      SERVICE_API_TOKENS: API_TOKEN,
+      SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+      SERVICE_BACKEND_URLS: origin,
+    });
+    const answer = fetch(new URL("/v1/render", edge.url), RENDER);
+    await expect.poll(() => waiting.length).toBe(1);
+    const ended = edge.stop();
+    waiting[0]?.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": 5 }).end("%PDF-");
+    expect([(await answer).status, await (await answer).text()]).toEqual([200, "%PDF-"]);
+    expect(await ended).toBe(0);
+  });
+});

@@ -1,0 +1,354 @@
+/** The edge on real sockets, with clients that leave, hold uploads back or send too much. */
+import type { ServerResponse } from "node:http";
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { workerdBytes } from "../../support/backend/processes.ts";
+import { type EdgeStage, startEdgeStage } from "../../support/service/edge-stage.ts";
+import { CHUNKED, chunk, declared, type RawAnswer, renderHead } from "../../support/service/raw-connection.ts";
+import type { StandInBackend } from "../../support/service/stand-in-backend.ts";
+import { API_TOKEN } from "../../support/tokens.ts";
+
+const MEBIBYTE = 1024 * 1024;
+const SMALL_BODY = '{"source":"x"}';
+const OTHER_TOKEN = "token-of-another-caller";
+
+/** What 512 idle uploads take, and the refusal of a thousand. Each read of 64 KiB would take 100 MB more. */
+const MAX_IDLE_GROWTH_BYTES = 160 * MEBIBYTE;
+
+let stage: EdgeStage;
+let backend: StandInBackend;
+
+beforeAll(async () => {
+  stage = await startEdgeStage({ SERVICE_API_TOKENS: `${API_TOKEN}, other:${OTHER_TOKEN}` });
+  backend = stage.backend;
+  return () => stage.stop();
+});
+
+beforeEach(() => {
+  backend.answersAtOnce = true;
+});
+
+const open = (...writes: readonly (Uint8Array | string)[]) => stage.open(...writes);
+
+/** A valid request of this many bytes, nearly all of them in `data`. */
+function bodyOf(size: number): string {
+  const piece = "x".repeat(500_000);
+  const count = Math.floor((size - 100) / (piece.length + 3));
+  const start = `{"source":"x","data":[${Array.from({ length: count }, () => `"${piece}"`).join(",")}]`;
+  return `${start}${" ".repeat(size - start.length - 1)}}`;
+}
+
+async function renderStatus(body: string, token = API_TOKEN): Promise<number> {
+  const client = await open(renderHead({ "Content-Length": String(body.length), "X-Service-Api-Token": token }), body);
+  return (await client.answer())?.status ?? 0;
+}
+
+describe("the memory for bodies", () => {
+  it("is free again after uploads that were reset after a byte or none", async () => {
+    for (let round = 0; round < 8; round++) {
+      const clients = [
+        await open(renderHead(CHUNKED), chunk("{")),
+        await open(renderHead(declared(4 * MEBIBYTE)), "{"),
+        await open(renderHead(CHUNKED)),
+        await open(renderHead(declared(20 * MEBIBYTE)), " ".repeat(3 * MEBIBYTE)),
+      ];
+      // What was sent before this has arrived too.
+      await renderStatus(SMALL_BODY, OTHER_TOKEN);
+      for (const client of clients) client.reset();
+    }
+    await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
+    await expect.poll(() => renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
+  });
+
+  it("is free again after renders whose clients have disconnected", async () => {
+    backend.answersAtOnce = false;
+    const body = bodyOf(10 * MEBIBYTE);
+    for (let round = 0; round < 10; round++) {
+      const client = await open(renderHead(declared(body.length)), body);
+      await expect.poll(backend.openRenders).toBe(1);
+      client.reset();
+      await expect.poll(backend.openRenders).toBe(0);
+    }
+    backend.answersAtOnce = true;
+    expect(await renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
+  });
+
+  it("is not held by uploads that send nothing", async () => {
+    for (let index = 0; index < 16; index++) {
+      await open(renderHead(CHUNKED), chunk("{"));
+      await open(renderHead(declared(20 * MEBIBYTE)));
+    }
+    expect(await renderStatus(SMALL_BODY)).toBe(200);
+    expect(await renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
+  });
+
+  it("is free again once a body is forwarded, however long its render takes", async () => {
+    backend.answersAtOnce = false;
+    const body = bodyOf(16 * MEBIBYTE);
+    for (let index = 1; index <= 6; index++) {
+      await open(renderHead(declared(body.length)), body);
+      await expect.poll(backend.openRenders).toBe(index);
+    }
+    backend.answersAtOnce = true;
+    expect(await renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
+  });
+
+  it("is divided among callers: one with slow uploads leaves enough for the largest body of another", async () => {
+    const slow = await Promise.all(Array.from({ length: 6 }, () => open(renderHead(declared(20 * MEBIBYTE)))));
+    for (const client of slow) void client.write(" ".repeat(15 * MEBIBYTE));
+    const answers = slow.map((client) => client.answer());
+    expect((await Promise.race(answers))?.status).toBe(429);
+    expect(await renderStatus(bodyOf(20 * MEBIBYTE), OTHER_TOKEN)).toBe(200);
+    // Those that have their memory get a response: their bodies are complete, and not JSON.
+    for (const client of slow) void client.write(" ".repeat(5 * MEBIBYTE));
+    const rejected = (await Promise.all(answers)).filter((answer) => answer !== null && answer.status !== 400);
+    expect(rejected.length).toBeGreaterThan(0);
+    expect(rejected.length).toBeLessThan(slow.length);
+    for (const answer of rejected) {
+      if (answer === null) continue;
+      const { status, headers, body } = answer;
+      const problem = JSON.parse(body);
+      expect([status, problem.code, problem.origin]).toEqual([429, "render_queue_full", "capacity"]);
+      expect(headers.get("Retry-After")).toBe(String(problem.context.retry_after));
+      expect(problem.context.retry_after).toBeGreaterThan(0);
+    }
+  });
+});
+
+describe("uploads that do not go on", () => {
+  const IDLE = 1500;
+  /** Half of what an isolate reads at the same time. */
+  const SHARE = 512;
+
+  it("are refused at once beyond the share of their caller, and others are served", async () => {
+    const before = workerdBytes();
+    const clients = await Promise.all(
+      Array.from({ length: IDLE }, (_, index) => open(renderHead(index % 2 === 0 ? CHUNKED : declared(1000)))),
+    );
+    const answers: RawAnswer[] = [];
+    for (const client of clients) {
+      void client.answer().then((answer) => {
+        if (answer !== null) answers.push(answer);
+      });
+    }
+    await expect.poll(() => answers.length).toBe(IDLE - SHARE);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429]));
+    const [refused] = answers;
+    expect(JSON.parse(refused?.body ?? "")).toMatchObject({ code: "render_queue_full", context: { retry_after: 2 } });
+    expect(refused?.headers.get("Retry-After")).toBe("2");
+    expect(await renderStatus(SMALL_BODY, OTHER_TOKEN)).toBe(200);
+    expect(await renderStatus(SMALL_BODY)).toBe(429);
+    // The declared size is judged before the uploads are counted.
+    const tooLarge = await open(renderHead(declared(21 * MEBIBYTE)));
+    expect((await tooLarge.answer())?.status).toBe(413);
+    expect(workerdBytes() - before).toBeLessThan(MAX_IDLE_GROWTH_BYTES);
+    for (const client of clients) client.reset();
+    await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
+  });
+
+  it("make room again when their clients close them, and when they are refused", async () => {
+    const idle = Array.from({ length: SHARE }, () => open(renderHead(CHUNKED)));
+    const clients = await Promise.all(idle);
+    await expect.poll(() => renderStatus(SMALL_BODY)).toBe(429);
+    for (const client of clients.slice(0, 2)) client.socket.end();
+    await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
+    for (const client of clients) await client.write(chunk("{}"));
+    for (const client of clients.slice(2)) await client.write("0\r\n\r\n");
+    for (const client of clients.slice(2)) expect((await client.answer())?.status).toBe(400);
+    expect(await renderStatus(SMALL_BODY)).toBe(200);
+  });
+});
+
+/**
+ * The answer to a request that could be written whole. The edge waits half a second, in which a busy machine may not
+ * write.
+ */
+async function answerAfter(head: string, pieces: readonly (Uint8Array | string)[]) {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const client = await open(head);
+    let isWritten = true;
+    for (const piece of pieces) isWritten &&= await client.write(piece);
+    if (!isWritten) continue;
+    const { status, body } = (await client.answer()) ?? { status: 0, body: "{}" };
+    return { status, problem: JSON.parse(body) };
+  }
+  throw new Error("the edge has closed each connection before the end of its body");
+}
+
+describe("refused bodies", () => {
+  const WRONG_TOKEN = { ...CHUNKED, "X-Service-Api-Token": "wrong" };
+  const ATTEMPTS = 20;
+  const DRAIN_MILLISECONDS = 5000;
+
+  /** Sends a byte now and then, so that the edge goes on reading. */
+  async function dribble(fields: Readonly<Record<string, string>>) {
+    const client = await open(renderHead(fields), chunk(" "));
+    const timer = setInterval(() => void client.write(chunk(" ")), 50);
+    onTestFinished(() => clearInterval(timer));
+    const state = { client, isAnswered: false, answer: client.answer() };
+    void state.answer.then(() => {
+      state.isAnswered = true;
+    });
+    return state;
+  }
+
+  const answeredOf = (clients: readonly { isAnswered: boolean }[]) => clients.filter(({ isAnswered }) => isAnswered);
+
+  /**
+   * `count` clients that write, once all have been taken in: those that are not answered are being read. On a busy
+   * machine, a byte may come later than after the half second that the edge waits for it, or the last client after the
+   * five seconds for which it reads the first; then all begins again.
+   */
+  async function dribblers(count: number, answered: number) {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const began = performance.now();
+      const clients = await Promise.all(Array.from({ length: count }, () => dribble(WRONG_TOKEN)));
+      await stage.takenIn();
+      await expect.poll(() => answeredOf(clients).length).toBeGreaterThanOrEqual(answered);
+      const isInTime = performance.now() - began < DRAIN_MILLISECONDS;
+      if (isInTime && answeredOf(clients).length === answered) return clients;
+      for (const { client } of clients) client.reset();
+      await Promise.all(clients.map(({ answer }) => answer));
+    }
+    throw new Error(`in ${ATTEMPTS} attempts, never ${answered} of ${count} clients alone have been answered`);
+  }
+
+  /** Whether the edge reads the body of another client: it then takes more than the buffers between them hold. */
+  async function isReadFrom(fields: Readonly<Record<string, string>>): Promise<boolean> {
+    const client = await open(renderHead(fields));
+    const isRead = await client.write(chunk(Buffer.alloc(16 * MEBIBYTE, " ")));
+    client.reset();
+    return isRead;
+  }
+
+  it("are read from 32 clients without a token at most: all others are answered at once, and callers are drained", async () => {
+    const clients = await dribblers(40, 8);
+    const problem = await answerAfter(renderHead(declared(25 * MEBIBYTE)), [Buffer.alloc(25 * MEBIBYTE, " ")]);
+    expect(problem.status).toBe(413);
+    // A client that writes on after its answer may be reset before it has read it.
+    for (const { answer } of clients) expect((await answer)?.status ?? 403).toBe(403);
+    // Their places are free again.
+    expect(await isReadFrom(WRONG_TOKEN)).toBe(true);
+  });
+
+  it("are no longer read once their clients have left", async () => {
+    const clients = await dribblers(33, 1);
+    expect(await isReadFrom(WRONG_TOKEN)).toBe(false);
+    for (const { client } of clients) client.reset();
+    // Their places are free long before the ten seconds after which they would be in any case.
+    const tries: boolean[] = [];
+    while (tries.length < ATTEMPTS && !tries.includes(true)) tries.push(await isReadFrom(WRONG_TOKEN));
+    expect(tries).toContain(true);
+  });
+
+  it("are waited for half a second: a client that never begins to write is answered before one that goes on", async () => {
+    let isFirst = false;
+    // Again if a byte came late, which makes the one that goes on a silent one, too.
+    for (let attempt = 0; attempt < ATTEMPTS && !isFirst; attempt++) {
+      const writing = await dribblers(1, 0);
+      const silent = await open(renderHead({ ...declared(1000), "X-Service-Api-Token": "wrong" }));
+      expect((await silent.answer())?.status).toBe(403);
+      isFirst = answeredOf(writing).length === 0;
+    }
+    expect(isFirst).toBe(true);
+  });
+
+  it("are not asked for if the client waits for 100 Continue", async () => {
+    const client = await open(renderHead({ ...declared(10), "X-Service-Api-Token": "wrong", Expect: "100-continue" }));
+    expect((await client.answer())?.status).toBe(403);
+  });
+});
+
+it("a transfer coding that would have to be decoded is refused", async () => {
+  const client = await open(renderHead({ "Transfer-Encoding": "gzip, chunked" }), chunk(SMALL_BODY), "0\r\n\r\n");
+  const answer = await client.answer();
+  expect([answer?.status, JSON.parse(answer?.body ?? "").code]).toEqual([400, "invalid_request"]);
+});
+
+describe("an answer that does not say how long it is", () => {
+  const LIMIT = 1024 * 1024;
+
+  const answerInPieces = (bytes: number) => (response: ServerResponse) => {
+    response.writeHead(200, { "Content-Type": "application/pdf" });
+    response.write(Buffer.alloc(bytes / 2, " "));
+    response.end(Buffer.alloc(bytes / 2, " "));
+  };
+
+  async function received(bytes: number): Promise<Buffer> {
+    const limited = await startEdgeStage({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
+    onTestFinished(() => limited.stop());
+    limited.backend.answer = answerInPieces(bytes);
+    const head = renderHead({ ...declared(SMALL_BODY.length), Connection: "close" });
+    return (await limited.open(head, SMALL_BODY)).readToEnd();
+  }
+
+  it("is passed on whole up to the output limit", async () => {
+    const bytes = await received(LIMIT);
+    expect(bytes.length).toBeGreaterThan(LIMIT);
+    expect(bytes.subarray(-5).toString()).toBe("0\r\n\r\n");
+  });
+
+  it("is cut off beyond it, and does not look complete", async () => {
+    const bytes = await received(LIMIT + 2);
+    expect(bytes.toString("latin1")).toMatch(/^HTTP\/1.1 200 /);
+    expect(bytes.length).toBeLessThan(LIMIT + 4096);
+    expect(bytes.subarray(-5).toString()).not.toBe("0\r\n\r\n");
+  });
+});
+
+describe("a client that leaves", () => {
+  it("has not left when it has only finished writing", async () => {
+    const client = await open(renderHead(declared(SMALL_BODY.length)), SMALL_BODY);
+    client.socket.end();
+    expect((await client.answer())?.status).toBe(200);
+  });
+
+  it("ends its request to the backend", async () => {
+    backend.answersAtOnce = false;
+    const clients = await Promise.all(
+      Array.from({ length: 20 }, () => open(renderHead(declared(SMALL_BODY.length)), SMALL_BODY)),
+    );
+    await expect.poll(backend.openRenders).toBe(20);
+    for (const client of clients) client.reset();
+    await expect.poll(backend.openRenders).toBe(0);
+  });
+});
+
+describe("a client that writes its whole body before it reads", () => {
+  it.each([21, 25, 30])("gets its complete 413, with %i MiB declared", async (size) => {
+    const { status, problem } = await answerAfter(renderHead(declared(size * MEBIBYTE)), [
+      Buffer.alloc(size * MEBIBYTE, " "),
+    ]);
+    expect(status).toBe(413);
+    expect([problem.code, problem.context.declared_size]).toEqual(["request_too_large", size * MEBIBYTE]);
+  });
+
+  it.each([21, 25, 30])("gets its complete 413, with %i MiB in chunks", async (size) => {
+    const piece = chunk(Buffer.alloc(MEBIBYTE, " "));
+    const pieces = [...Array.from({ length: size }, () => piece), "0\r\n\r\n"];
+    const { status, problem } = await answerAfter(renderHead(CHUNKED), pieces);
+    expect([status, problem.code]).toEqual([413, "request_too_large"]);
+  });
+
+  it.each([
+    ["a wrong token", { "X-Service-Api-Token": "wrong" }, "", 403, "forbidden"],
+    ["a wrong media type", { "Content-Type": "text/plain" }, "", 400, "invalid_request"],
+    ["an unknown path", {}, "/v1/nothing", 404, "not_found"],
+    ["a path for other methods", {}, "/v1/constraints", 405, "method_not_allowed"],
+  ])("gets its complete problem: %s", async (_what, fields, path, status, code) => {
+    const size = 4 * MEBIBYTE;
+    const head = renderHead({ ...declared(size), ...fields }).replace("/v1/render", path || "/v1/render");
+    const answer = await answerAfter(head, [Buffer.alloc(size, " ")]);
+    expect([answer.status, answer.problem.code]).toEqual([status, code]);
+  });
+
+  it("is cut off when it never ends", async () => {
+    const client = await open(renderHead({ ...CHUNKED, "X-Service-Api-Token": "wrong" }));
+    const piece = chunk(Buffer.alloc(MEBIBYTE, " "));
+    const answer = client.answer();
+    let written = 0;
+    while (written < 500 && (await client.write(piece))) written++;
+    expect(written).toBeLessThan(200);
+    expect((await answer)?.status ?? 403).toBe(403);
+    expect(await client.closed()).toBe(true);
+  });
+});

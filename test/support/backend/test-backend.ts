@@ -1,0 +1,190 @@
+/**
+ * A backend for a test: built from settings as the program builds it, listening on a free port, with a temporary work
+ * directory that is removed with it.
+ */
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import type { Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, inject, onTestFinished } from "vitest";
+import { type Backend, buildBackend } from "../../../backend/http/app.ts";
+import { Launcher } from "../../../backend/launcher/launcher.ts";
+import { openSandbox } from "../../../backend/sandbox/open-sandbox.ts";
+import { readBackendSettings } from "../../../backend/settings.ts";
+import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
+import { type MetricSample, parseMetrics, sampleValue } from "../readers/metrics-text.ts";
+import { BACKEND_TOKEN } from "../tokens.ts";
+import { emptyNetworkFor } from "./empty-network.ts";
+import { typstPath } from "./typst-path.ts";
+
+/** The names of the render directories and outputs in a work directory. */
+export async function projectsIn(workDirectory: string): Promise<string[]> {
+  return (await readdir(workDirectory)).filter((name) => /^(?:render|output)-/.test(name));
+}
+
+/** What a render request is made of: an object to be sent as JSON, or the body's own text or bytes. */
+export type RenderBody = object | string | Uint8Array<ArrayBuffer>;
+
+export interface TestBackend {
+  readonly url: URL;
+  readonly workDirectory: string;
+  readonly server: Server;
+  announceStop(): void;
+  startDraining(): void;
+  isIdle(): boolean;
+  findCapabilities(): Promise<void>;
+  /** Sends a render request as the edge does. */
+  render(body: RenderBody, init?: RequestInit): Promise<Response>;
+  /** The file of a render request that must succeed. */
+  rendered(body: RenderBody): Promise<Buffer>;
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  metrics(): Promise<MetricSample[]>;
+  /** The value of one sample, 0 if it does not exist yet. */
+  metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
+  /** The lines about its requests, whatever the log level, with the fields that all lines of a request have. */
+  readonly logged: readonly object[];
+  /** The names of the render directories and outputs that exist now. */
+  projects(): Promise<string[]>;
+  /** The names in the work directory. */
+  workFiles(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a backend. The environment contains what differs from the defaults of the tests.
+ *
+ * @param launcherAnswerTimeoutMilliseconds for tests of a launcher that hangs
+ */
+export async function startTestBackend(
+  environment: Readonly<Record<string, string>> = {},
+  launcherAnswerTimeoutMilliseconds?: number,
+): Promise<TestBackend> {
+  const workDirectory = environment.SERVICE_WORK_DIRECTORY ?? (await mkdtemp(join(tmpdir(), "backend-test-")));
+  const settings = readBackendSettings({
+    SERVICE_PORT: "0",
+    SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
+    SERVICE_TYPST_BIN: typstPath(),
+    SERVICE_BUBBLEWRAP_BIN: inject("bubblewrapPath"),
+    SERVICE_WORK_DIRECTORY: workDirectory,
+    SERVICE_LOG_LEVEL: "silent",
+    // The attack suite runs once in each sandbox.
+    SERVICE_SANDBOX: process.env.SERVICE_SANDBOX,
+    SERVICE_SETPRIV_BIN: inject("setprivPath") ?? undefined,
+    // A fake Typst is a shell script, and there is no shell in a sandbox.
+    ...(environment.SERVICE_TYPST_BIN && { SERVICE_SANDBOX: "none" }),
+    // Only processes that a test asks for; warm starts have their own tests.
+    SERVICE_WARM_RENDERS: "0",
+    ...environment,
+  });
+  const claim = await prepareWorkDirectory(settings.workDirectory);
+  const launcher = new Launcher(settings, {
+    answerTimeoutMilliseconds: launcherAnswerTimeoutMilliseconds,
+    emptyNetwork: await emptyNetworkFor(settings),
+  });
+  if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
+  const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
+  const { app, announceStop, startDraining, isIdle, findCapabilities }: Backend = buildBackend(
+    settings,
+    "0.15.1",
+    sandbox,
+    launcher,
+  );
+  const logged: object[] = [];
+  const child = app.log.child.bind(app.log);
+  app.log.child = (fields: Parameters<typeof child>[0], options: Parameters<typeof child>[1]) => {
+    const logger = child(fields, options);
+    const log = (line: unknown) => {
+      if (typeof line !== "object" || line === null) return;
+      logged.push({ ...fields, ...line, ...("err" in line && { err: serializeError(app, line.err) }) });
+    };
+    Object.assign(logger, { info: log, error: log });
+    return logger;
+  };
+  const url = new URL(await app.listen({ host: settings.host, port: settings.port }));
+  const send = (path: string, init?: RequestInit) => fetch(new URL(path, url), init);
+  const render = (body: RenderBody, init?: RequestInit) => send("/v1/render", renderInit(body, init));
+  const metrics = async () => parseMetrics(await (await send("/metrics")).text());
+  return {
+    url,
+    workDirectory,
+    server: app.server,
+    announceStop,
+    startDraining,
+    isIdle,
+    findCapabilities,
+    render,
+    rendered: async (body) => {
+      const answer = await render(body);
+      const bytes = Buffer.from(await answer.bytes());
+      expect(answer.status, bytes.toString("utf8")).toBe(200);
+      return bytes;
+    },
+    fetch: send,
+    logged,
+    metrics,
+    metric: async (name, labels = {}) => sampleValue(await metrics(), name, labels),
+    projects: () => projectsIn(workDirectory),
+    workFiles: () => readdir(workDirectory),
+    close: async () => {
+      // After a test that failed, renders may be under way. Their connections end only if the backend drains.
+      startDraining();
+      await app.close();
+      await launcher.close();
+      if (await claim.isHeld()) await claim.release();
+      await rm(workDirectory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What the log writes of an error. */
+function serializeError({ log }: Backend["app"], error: unknown): unknown {
+  const serializers: unknown = Reflect.get(log, Symbol.for("pino.serializers"));
+  const hasOne = typeof serializers === "object" && serializers !== null && "err" in serializers;
+  if (!hasOne || typeof serializers.err !== "function") throw new Error("the log has no serializer of errors");
+  return serializers.err(error);
+}
+
+/** Starts a backend that is closed when the running test has finished. */
+export async function startTemporaryBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
+  const backend = await startTestBackend(...options);
+  onTestFinished(() => backend.close());
+  return backend;
+}
+
+/**
+ * Backends that the tests of a file share, one for each settings that they ask for, closed after the last test. For
+ * tests that leave nothing behind.
+ */
+export function sharedBackends(
+  common: Readonly<Record<string, string>>,
+): (settings?: Readonly<Record<string, string>>) => Promise<TestBackend> {
+  const backends = new Map<string, Promise<TestBackend>>();
+  afterAll(async () => {
+    for (const backend of backends.values()) await (await backend).close();
+  });
+  return (settings = {}) => {
+    const key = JSON.stringify(settings);
+    const backend = backends.get(key) ?? startTestBackend({ ...common, ...settings });
+    backends.set(key, backend);
+    return backend;
+  };
+}
+
+/** Starts a backend that is closed after the last test of the file. */
+export async function startSharedBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
+  const backend = await startTestBackend(...options);
+  afterAll(() => backend.close());
+  return backend;
+}
+
+/** The request that the edge sends for a body. */
+export function renderInit(body: RenderBody, init: RequestInit = {}): RequestInit {
+  const headers = new Headers({ "Content-Type": "application/json", "X-Service-Backend-Token": BACKEND_TOKEN });
+  for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
+  return {
+    ...init,
+    method: "POST",
+    headers,
+    body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body),
+  };
+}

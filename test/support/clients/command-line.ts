@@ -1,0 +1,107 @@
+/**
+ * The command line client as a test runs it: as its own program, in a pipe or in a pseudo terminal, with a cache of its
+ * own and nothing of the environment that would lead it to another service.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { execa } from "execa";
+import { inject } from "vitest";
+import { shellCommand } from "../../../backend/launcher/shell.ts";
+import { typstPath } from "../backend/typst-path.ts";
+import { API_TOKEN } from "../tokens.ts";
+
+export const PROGRAM = inject("commandLinePath");
+
+export interface CommandRun {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly bytes: Buffer;
+}
+
+/** What is undefined is not set. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface CommandOptions {
+  readonly env?: Environment;
+  readonly input?: string;
+  readonly program?: string;
+}
+
+/** What the command finds in its environment. `cwd` holds its cache. */
+export function commandEnvironment(cwd: string, env: Environment = {}): Environment {
+  return {
+    PATH: process.env.PATH ?? "",
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
+    ...(process.env.TMPDIR && { TMPDIR: process.env.TMPDIR }),
+    HOME: cwd,
+    XDG_CACHE_HOME: join(cwd, ".cache"),
+    SERVICE_TYPST_BIN: typstPath(),
+    SERVICE_API_TOKEN: API_TOKEN,
+    // Not those of this checkout.
+    SERVICE_FONT_PATHS: "",
+    SERVICE_PACKAGE_PATH: "",
+    ...env,
+  };
+}
+
+/** Starts the command; `execa` gives its process. */
+export function startCommand(cwd: string, args: readonly string[], { env, input, program }: CommandOptions = {}) {
+  return execa(process.execPath, [program ?? PROGRAM, ...args], {
+    cwd,
+    env: commandEnvironment(cwd, env),
+    extendEnv: false,
+    reject: false,
+    encoding: "buffer",
+    stripFinalNewline: false,
+    ...(input === undefined ? { stdin: "ignore" } : { input }),
+  });
+}
+
+/** Runs the command in a pipe until it ends. */
+export async function runCommand(cwd: string, args: readonly string[], options?: CommandOptions): Promise<CommandRun> {
+  const { exitCode, stdout, stderr } = await startCommand(cwd, args, options);
+  const bytes = Buffer.from(stdout);
+  return { exitCode, stdout: bytes.toString("utf8"), stderr: Buffer.from(stderr).toString("utf8"), bytes };
+}
+
+/** What somebody types, once the terminal shows a text. */
+export interface Typing {
+  readonly after: string;
+  readonly keys: string;
+}
+
+/** Runs the command in a pseudo terminal, by script(1) of util-linux. */
+export async function runInTerminal(cwd: string, args: readonly string[], typing: Typing | null, env = {}) {
+  const quoted = shellCommand(process.execPath, PROGRAM, ...args);
+  const running = execa("script", ["-qefc", quoted, "/dev/null"], {
+    cwd,
+    env: { ...commandEnvironment(cwd, env), TERM: "xterm", SHELL: "/bin/sh" },
+    extendEnv: false,
+    reject: false,
+    stdin: "pipe",
+    // A loop of escape sequences would fill the memory.
+    maxBuffer: 1_000_000,
+  });
+  let seen = "";
+  let hasTyped = false;
+  running.stdout.on("data", (chunk: Buffer) => {
+    seen += chunk.toString("utf8");
+    if (typing === null || hasTyped || !seen.includes(typing.after)) return;
+    hasTyped = true;
+    running.stdin.write(typing.keys);
+  });
+  const { exitCode, stdout } = await running;
+  return { exitCode, screen: stdout };
+}
+
+/** Writes the files of a project. */
+export async function writeProject(
+  folder: string,
+  files: Readonly<Record<string, string | Uint8Array>>,
+): Promise<void> {
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), content);
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Answers to a render that no service gives: endless, empty, of wrong types, packed to explode. Every client makes the
+ * same of each: an error of its documented type, without a retry, after a bounded number of bytes.
+ */
+import { gzipSync } from "node:zlib";
+import { strToU8, zipSync } from "fflate";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
+import { type Problem, problem, problemDocument } from "../../../rules/problem.ts";
+import { answer, type Behaviour, endlessAnswer, PDF, PROBLEM } from "./scripted-answers.ts";
+
+/** A deployment with a low limit on outputs, so that answers over it need not be large. */
+export const LOW_LIMITS = { ...DEFAULT_LIMITS, max_output_bytes: 64 * 1024 };
+
+/**
+ * What a server may have sent before a client hangs up: the limit, and what the buffers of both ends of a connection
+ * take.
+ */
+export const MAX_SENT_BYTES = 16 * 1024 * 1024;
+
+const INSTANCE = "http://127.0.0.1/v1/render#id";
+const PNG = { "Content-Type": "image/png" };
+const SVG = { "Content-Type": "image/svg+xml" };
+const ZIP = { "Content-Type": "application/zip" };
+const GZIP = { "Content-Encoding": "gzip" };
+
+const bytes = (status: number, headers: Record<string, string>, body: Uint8Array): Behaviour => {
+  return (response) => void response.writeHead(status, headers).end(body);
+};
+
+/** A problem with members of its document replaced. */
+function malformed(base: Problem, members: object): Behaviour {
+  return answer(429, PROBLEM, JSON.stringify({ ...problemDocument(base, INSTANCE), ...members }));
+}
+
+const FORBIDDEN = problem("forbidden", "No.", {});
+const INVALID = problem("invalid_request", "No.", {});
+const FULL = problem("render_queue_full", "Full.", { retry_after: 1 });
+const LONG = problem("string_too_large", "Long.", { path: ["a"], subject: "key", size: 2, limit: 1 });
+
+/** Forms of `context` that its type excludes. */
+const WRONG_CONTEXTS: readonly (readonly [what: string, base: Problem, context: unknown])[] = [
+  ["null", FORBIDDEN, null],
+  ["a list", FORBIDDEN, []],
+  ["a text", FORBIDDEN, "none"],
+  ["a number", FORBIDDEN, 5],
+  ["absent", FORBIDDEN, undefined],
+  ["errors that are a text", INVALID, { errors: "many" }],
+  ["errors that are null", INVALID, { errors: [null] }],
+  ["errors without places", INVALID, { errors: [{ msg: "No.", type: "missing" }] }],
+  ["an error at a place of places", INVALID, { errors: [{ loc: [["source"]], msg: "No.", type: "missing" }] }],
+  ["a rule that is a list", INVALID, { rule: ["pages"] }],
+  ["a path that is a text", LONG, { path: "a.b", subject: "key", size: 2, limit: 1 }],
+  ["no path", LONG, { subject: "key", size: 2, limit: 1 }],
+  ["a wait in words", FULL, { retry_after: "soon" }],
+  ["no wait", FULL, {}],
+];
+
+/** Answers that are not of this service, whatever they say. */
+export const HOSTILE_ANSWERS: readonly (readonly [what: string, behaviour: Behaviour])[] = [
+  ["an empty PDF", answer(200, PDF)],
+  ["a script for a shell as a PDF", answer(200, PDF, "#!/bin/sh\nrm -rf ~\n")],
+  ["a PDF that is cut off in its first bytes", answer(200, PDF, "%PD")],
+  ["a page of the web as SVG", answer(200, SVG, "<!doctype html><script>alert(1)</script>")],
+  ["a text as PNG", answer(200, PNG, "PNG")],
+  ["a text as ZIP", answer(200, ZIP, "PK, or so")],
+  ["a PDF as a program", answer(200, { "Content-Type": "application/octet-stream" }, "%PDF-1.7")],
+  ["a PDF without a type", answer(200, {}, "%PDF-1.7")],
+  ["a PDF without end", endlessAnswer(200, PDF, "%PDF-1.7")],
+  ["an SVG without end", endlessAnswer(200, SVG, "<svg ")],
+  ["a ZIP without end", endlessAnswer(200, ZIP, "PK\u0003\u0004")],
+  [
+    "a PDF that announces more than it may have",
+    (response) => {
+      response.writeHead(200, { ...PDF, "Content-Length": String(LOW_LIMITS.max_output_bytes + 1) }).write("%PDF-1.7");
+    },
+  ],
+  ["a PDF of one byte more than it may have", answer(200, PDF, `%PDF-${" ".repeat(LOW_LIMITS.max_output_bytes - 4)}`)],
+  [
+    "a PDF that is compressed to a thousandth",
+    bytes(200, { ...PDF, ...GZIP }, gzipSync(`%PDF-${" ".repeat(50_000_000)}`)),
+  ],
+  ["a redirect to no address", answer(302, { Location: "http://[" })],
+  ["a problem without end", endlessAnswer(400, PROBLEM, '{"code":"')],
+  [
+    "a problem that is compressed to a thousandth",
+    bytes(400, { ...PROBLEM, ...GZIP }, gzipSync(" ".repeat(50_000_000))),
+  ],
+  ["a problem nested a hundred thousand times", answer(400, PROBLEM, "[".repeat(100_000) + "]".repeat(100_000))],
+  ["a problem whose status is a text", malformed(FORBIDDEN, { status: "403" })],
+  ["a problem whose code is a list", malformed(FORBIDDEN, { code: ["forbidden"] })],
+  ["a problem whose detail is null", malformed(FORBIDDEN, { detail: null })],
+  ["a problem whose instance is a number", malformed(FORBIDDEN, { instance: 7 })],
+  ...WRONG_CONTEXTS.map(
+    ([what, base, context]) => [`a problem whose context is wrong: ${what}`, malformed(base, { context })] as const,
+  ),
+];
+
+const raw = (...lines: readonly string[]): Behaviour => {
+  return (response) => void response.socket?.end(lines.join("\r\n"), "latin1");
+};
+const RAW_PDF = ["HTTP/1.1 200 OK", "Content-Type: application/pdf"];
+
+/** Answers that break off, or are not HTTP: as if there were none. */
+export const BROKEN_ANSWERS: readonly (readonly [what: string, behaviour: Behaviour])[] = [
+  ["no HTTP", raw("220 mail.example ESMTP", "", "")],
+  ["a file that is shorter than its length", raw(...RAW_PDF, "Content-Length: 1000", "", "%PDF-1.7")],
+  ["chunks that break off", raw(...RAW_PDF, "Transfer-Encoding: chunked", "", "64", "%PDF-1.7")],
+  ["a chunk of a negative size", raw(...RAW_PDF, "Transfer-Encoding: chunked", "", "-5", "%PDF-1.7")],
+  ["a chunk whose size is no number", raw(...RAW_PDF, "Transfer-Encoding: chunked", "", "many", "%PDF-1.7")],
+];
+
+/** What is in `context.retry_after`, and how long a client waits. */
+export const HOSTILE_DELAYS: readonly (readonly [asked: number, seconds: number])[] = [
+  [-5, 0],
+  [2_000_000, 300],
+  [1e12, 300],
+];
+
+/** A ZIP that inflates to a size, with sizes in its headers that say otherwise. */
+export function lyingZip(unpackedBytes: number, claimedBytes: number): Uint8Array {
+  const archive = zipSync({ "page-01.png": new Uint8Array(unpackedBytes) }, { level: 9 });
+  const view = new DataView(archive.buffer);
+  for (let at = 0; at < archive.length - 4; at++) {
+    if (view.getUint32(at, true) === unpackedBytes) view.setUint32(at, claimedBytes, true);
+  }
+  return archive;
+}
+
+/** A ZIP of this many empty entries, of local headers alone. */
+export function crowdedZip(count: number): Uint8Array {
+  const [entry] = [zipSync({ "page-01.png": strToU8("") }, { level: 0 })];
+  const header = entry.subarray(0, entry.indexOf(0x50, 4));
+  const archive = new Uint8Array(header.length * count);
+  for (let index = 0; index < count; index++) archive.set(header, index * header.length);
+  return archive;
+}

@@ -1,0 +1,51 @@
+/** The client for Python, as a test calls it: by a driver that takes one command at a time. */
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const DRIVER = fileURLToPath(new URL("../../clients/python/python_driver.py", import.meta.url));
+
+/** Whether there is an interpreter of the version that the client needs. */
+export function hasPython(): boolean {
+  try {
+    execFileSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export interface PythonCall {
+  readonly result: Record<string, unknown>;
+  readonly events: readonly unknown[];
+}
+
+export class PythonDriver {
+  readonly #process: ChildProcessWithoutNullStreams;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor() {
+    this.#process = spawn("python3", ["-B", DRIVER]);
+    this.#process.stderr.pipe(process.stderr);
+    this.#lines = createInterface(this.#process.stdout)[Symbol.asyncIterator]();
+  }
+
+  async ask(command: object): Promise<unknown> {
+    this.#process.stdin.write(`${JSON.stringify(command)}\n`);
+    const { value, done } = await this.#lines.next();
+    if (done) throw new Error("the driver has ended");
+    return JSON.parse(value);
+  }
+
+  async call(method: "render" | "check" | "constraints", options: object, request?: object): Promise<PythonCall> {
+    const called = await this.ask({ do: method, options, request });
+    if (typeof called !== "object" || called === null || !("result" in called) || !("events" in called)) {
+      throw new Error("no call");
+    }
+    return { result: Object(called.result), events: Array.isArray(called.events) ? called.events : [] };
+  }
+
+  stop(): void {
+    this.#process.kill();
+  }
+}

@@ -1,0 +1,70 @@
+/** What a deploy file gives the programs, by the programs' own readers of settings. */
+import { type BackendSettings, readBackendSettings } from "../../../backend/settings.ts";
+import { type EdgeSettings, readEdgeSettings } from "../../../edge/settings.ts";
+import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../../rules/render-time.ts";
+import { settingNames } from "../../../scripts/build/edge-configuration.ts";
+import { bundle, wranglerConfig } from "../../../scripts/start/local-worker.ts";
+
+type Variables = Readonly<Record<string, string>>;
+
+/** What the backend's own process, the shell that starts a Typst, and each waiting Typst need: docs/operations.md. */
+const PROCESS_BYTES = 300e6;
+const SHELL_BYTES = 4e6;
+const WARM_RENDER_BYTES = 30e6;
+
+/** @throws if a variable is not a setting of a backend, or its value is not valid. */
+export function deployedBackendSettings(variables: Variables): BackendSettings {
+  const read = new Set<string>();
+  const environment = new Proxy<Record<string, string>>(
+    { ...variables },
+    {
+      get: (target, name) => {
+        if (typeof name === "symbol") return undefined;
+        read.add(name);
+        return target[name];
+      },
+    },
+  );
+  const settings = readBackendSettings(environment);
+  const unknown = Object.keys(variables).filter((name) => name.startsWith("SERVICE_") && !read.has(name));
+  if (unknown.length > 0) throw new Error(`a backend has no setting ${unknown.join(", ")}`);
+  return settings;
+}
+
+/** @throws if a variable is not a setting of the edge, or its value is not valid. */
+export async function deployedEdgeSettings(variables: Variables): Promise<EdgeSettings> {
+  const { main } = await wranglerConfig();
+  const known = settingNames(await bundle(main));
+  const unknown = Object.keys(variables).filter((name) => !known.includes(name));
+  if (unknown.length > 0) throw new Error(`the edge has no setting ${unknown.join(", ")}`);
+  return readEdgeSettings(variables);
+}
+
+/**
+ * The memory that a backend may use.
+ *
+ * @param workBytes the size of its work directory, where that is in memory.
+ */
+export function backendMemoryBytes(settings: BackendSettings, workBytes: number): number {
+  const renders = settings.maxConcurrentRenders * (settings.renderMemoryBytes + SHELL_BYTES);
+  const held = settings.maxBodyMemoryBytes + settings.maxOutputMemoryBytes + workBytes;
+  return renders + held + PROCESS_BYTES + settings.warmRenders * (WARM_RENDER_BYTES + SHELL_BYTES);
+}
+
+/** How long a backend may take to end. With less time, it is killed before its renders have finished. */
+export function backendStopSeconds({ drainDelaySeconds, graceSeconds }: BackendSettings): number {
+  return drainDelaySeconds + graceSeconds;
+}
+
+/** How long the edge may take to answer what is in flight. */
+export function edgeStopSeconds({ bodyTimeoutSeconds, backendTimeoutSeconds }: EdgeSettings): number {
+  const slowUploadSeconds = (MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS) / 1000;
+  return bodyTimeoutSeconds + backendTimeoutSeconds + slowUploadSeconds;
+}
+
+/** The bytes of a size such as `600m` (compose) or `600Mi` (Kubernetes). */
+export function bytesOf(size: string): number {
+  const [, digits, unit = ""] = /^(\d+)([kmgKMG]?)i?$/.exec(size) ?? [];
+  if (digits === undefined) throw new Error(`not a size: ${size}`);
+  return Number(digits) * 1024 ** ["", "k", "m", "g"].indexOf(unit.toLowerCase());
+}

@@ -1,0 +1,192 @@
+/**
+ * HTTP byte by byte on one connection, for requests that no HTTP client would send, and for clients that stop in the
+ * middle, stay silent or read late.
+ */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { type ContractCode, expectProblem, type ReceivedProblem } from "../problems.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** One character per byte. */
+  readonly body: string;
+}
+
+const ANSWER_TIMEOUT_MILLISECONDS = 300_000;
+const HEAD_END = "\r\n\r\n";
+
+type Fields = Readonly<Record<string, string>>;
+
+function headOf(requestLine: string, fields: Fields): string {
+  return [requestLine, ...Object.entries(fields).map(([name, value]) => `${name}: ${value}`), "", ""].join("\r\n");
+}
+
+const RENDER = "POST /v1/render HTTP/1.1";
+const JSON_TYPE = { "Content-Type": "application/json" };
+
+/** The head of a render request to the edge. The fields are added to a token and a media type, or replace them. */
+export function renderHead(fields: Fields): string {
+  return headOf(RENDER, { Host: "edge.example", "X-Service-Api-Token": API_TOKEN, ...JSON_TYPE, ...fields });
+}
+
+/** The same, as the edge sends it to a backend. */
+export function backendRenderHead(fields: Fields): string {
+  return headOf(RENDER, { Host: "backend.example", "X-Service-Backend-Token": BACKEND_TOKEN, ...JSON_TYPE, ...fields });
+}
+
+export const CHUNKED = { "Transfer-Encoding": "chunked" };
+export const declared = (bytes: number) => ({ "Content-Length": String(bytes) });
+
+/** A chunk of a body with `Transfer-Encoding: chunked`. */
+export function chunk(piece: Uint8Array | string): Buffer {
+  const bytes = Buffer.from(piece);
+  return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
+}
+
+export class RawConnection {
+  readonly socket: Socket;
+  #received: Buffer[] = [];
+  #isReading = false;
+
+  /** Connects. Earlier writes are sent once it is connected. Nothing is read before a method asks for it. */
+  constructor(url: URL) {
+    this.socket = connect(Number(url.port), url.hostname);
+    this.socket.pause();
+    // A connection that the other side resets is an outcome here, not a failure of the test.
+    this.socket.on("error", () => {});
+  }
+
+  /** Connects, and waits until it is connected. */
+  static async open(url: URL): Promise<RawConnection> {
+    const connection = new RawConnection(url);
+    await once(connection.socket, "connect");
+    return connection;
+  }
+
+  /** Writes and waits until the kernel has accepted everything; false if the connection broke first. */
+  write(bytes: Uint8Array | string): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.socket.write(bytes, (error) => resolve(error === null || error === undefined));
+    });
+  }
+
+  /** Drops the connection with a reset. */
+  reset(): void {
+    this.socket.resetAndDestroy();
+  }
+
+  /** Reads one answer with `Content-Length`, or everything until the connection ended; null if nothing came. */
+  async answer(timeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<RawAnswer | null> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, timeoutMilliseconds);
+    const look = () => {
+      if (this.socket.closed || this.#isWhole()) resolve();
+    };
+    this.#read();
+    this.socket.on("data", look).on("close", look);
+    look();
+    await promise;
+    clearTimeout(timer);
+    this.socket.off("data", look).off("close", look);
+    return parseAnswer(this.#bytes());
+  }
+
+  /** Everything until the other side closes the connection, including heads. */
+  async readToEnd(): Promise<Buffer> {
+    this.#read();
+    if (!this.socket.closed) await once(this.socket, "close");
+    return this.#bytes();
+  }
+
+  /** The body of the only answer before the other side closes the connection. */
+  async readBody(): Promise<Buffer> {
+    const bytes = await this.readToEnd();
+    return bytes.subarray(bytes.indexOf(HEAD_END) + HEAD_END.length);
+  }
+
+  /** Waits until the other side has closed the connection; false if it did not in time. */
+  async closed(timeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<boolean> {
+    this.socket.resume();
+    if (this.socket.closed) return true;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    // Not by `once`, which fails for a connection that is reset before it is closed.
+    this.socket.once("close", () => resolve(true));
+    return Promise.race([promise, delay(timeoutMilliseconds, false, { ref: false })]);
+  }
+
+  #read(): void {
+    if (!this.#isReading) this.socket.on("data", (bytes: Buffer) => this.#received.push(bytes));
+    this.#isReading = true;
+    this.socket.resume();
+  }
+
+  #bytes(): Buffer {
+    const bytes = Buffer.concat(this.#received);
+    this.#received = [bytes];
+    return bytes;
+  }
+
+  #isWhole(): boolean {
+    const answer = parseAnswer(this.#bytes());
+    return answer !== null && answer.body.length >= Number(answer.headers.get("content-length"));
+  }
+}
+
+function parseAnswer(bytes: Buffer): RawAnswer | null {
+  const text = bytes.toString("latin1");
+  const headEnd = text.indexOf(HEAD_END);
+  if (headEnd < 0) return null;
+  const [statusLine = "", ...fields] = text.slice(0, headEnd).split("\r\n");
+  const headers = new Headers(
+    fields.map((field): [string, string] => {
+      const colon = field.indexOf(":");
+      return [field.slice(0, colon), field.slice(colon + 1).trim()];
+    }),
+  );
+  return { status: Number(statusLine.split(" ")[1]), headers, body: text.slice(headEnd + HEAD_END.length) };
+}
+
+export interface RawRequest {
+  readonly url: URL;
+  /** The request line and all fields but `Host` and `Connection`. */
+  readonly head: readonly string[];
+  /** The bytes of the body that are sent. */
+  readonly body?: string;
+  /** Whether the connection is dropped once the body has been sent. */
+  readonly leavesAfterBody?: boolean;
+}
+
+/** Sends a request and reads the answer until the server closes the connection; null if none came. */
+export async function sendRaw({
+  url,
+  head,
+  body = "",
+  leavesAfterBody = false,
+}: RawRequest): Promise<RawAnswer | null> {
+  const connection = new RawConnection(url);
+  const { socket } = connection;
+  socket.setTimeout(ANSWER_TIMEOUT_MILLISECONDS, () => socket.destroy());
+  const lines = [...head, `Host: ${url.host}`, "Connection: close"];
+  const isSent = connection.write(`${lines.join("\r\n")}${HEAD_END}${body}`);
+  if (leavesAfterBody) void isSent.then(() => socket.destroy());
+  return parseAnswer(await connection.readToEnd());
+}
+
+/** Sends a render request for a caller to a backend, and does not read the answer yet. */
+export function sendWithoutReading(url: URL, body: object, caller = "slow"): RawConnection {
+  const connection = new RawConnection(url);
+  const text = JSON.stringify(body);
+  const fields = { "X-Service-Caller": caller, ...declared(Buffer.byteLength(text)), Connection: "close" };
+  void connection.write(`${backendRenderHead(fields)}${text}`);
+  return connection;
+}
+
+/** Expects that an answer has come and is a problem with this code. */
+export function expectRawProblem(answer: RawAnswer | null, code: ContractCode): Promise<ReceivedProblem> {
+  if (answer === null) throw new Error("the connection ended without an answer");
+  const { status, headers, body } = answer;
+  return expectProblem(new Response(body, { status, headers }), code);
+}

@@ -1,0 +1,40 @@
+/** Both parts of the service, in whatever process: this imports nothing that only a test has. */
+import {
+  type LocalBackend,
+  type LocalEdge,
+  startBackend,
+  startEdge,
+  takeFreePort,
+} from "../../../scripts/start/local-service.ts";
+
+/** What both parts are started with. */
+export interface ServicePlan {
+  readonly backend: Readonly<Record<string, string>>;
+  /** Without the URL of the backend. */
+  readonly edge: Readonly<Record<string, string>>;
+  /** The URLs of further configured backends. */
+  readonly otherBackendUrls: readonly string[];
+}
+
+export interface ServiceParts {
+  readonly edge: LocalEdge;
+  readonly backend: LocalBackend;
+  stop(): Promise<void>;
+}
+
+/** Starts both parts and waits until they are ready. */
+export async function startParts(plan: ServicePlan): Promise<ServiceParts> {
+  const backend = await startBackend(plan.backend, await takeFreePort());
+  try {
+    const urls = [backend.url.origin, ...plan.otherBackendUrls].join(" ");
+    const edge = await startEdge({ ...plan.edge, SERVICE_BACKEND_URLS: urls }, await takeFreePort());
+    const stop = async () => {
+      await edge.stop();
+      await backend.stop();
+    };
+    return { edge, backend, stop };
+  } catch (error) {
+    await backend.stop();
+    throw error;
+  }
+}
