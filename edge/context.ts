@@ -79,9 +79,9 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   const resolver = openResolver(settings, env);
   const pool = new BackendPool<Backend>(settings.backends, {
     clock: WALL_CLOCK,
-    open: (address) => counts.reportedBy(openBackend(address, env, settings.accessToken), settings.backendToken),
+    open: (address) => counts.reportThrough(openBackend(address, env, settings.accessToken), settings.backendToken),
     lookUp: ({ service }) => lookUpService(service, resolver),
-    changed: (backends) => backendChoice.keep(backends),
+    onChange: (backends) => backendChoice.keep(backends),
     report: ({ service }, news) => {
       const isFault = typeof news === "string";
       const line = { message: isFault ? "backends are not found" : "the backends have changed", service };

@@ -136,7 +136,7 @@ export function validateFileSet(keys: readonly string[], count: number, limits: 
   if (count > limits.effective_max_files) return tooManyFiles(count, limits.effective_max_files);
   // A single key collides with nothing. Most requests have few files or none.
   if (keys.length < 2) return null;
-  const paths = keys.map(foldedPath);
+  const paths = keys.map(foldPath);
   return caseCollision(keys, paths) ?? ancestorCollision(keys, paths);
 }
 
@@ -178,7 +178,7 @@ const SEPARATOR = 0;
  * A valid key in ASCII lower case, which is its full case folding, with NUL for each slash. Built code by code, because
  * `replaceAll` took ten times as long for 1024 keys of full depth.
  */
-function foldedPath(key: string): string {
+function foldPath(key: string): string {
   const codes = new Uint8Array(key.length);
   for (let at = 0; at < codes.length; at++) {
     const code = key.charCodeAt(at);

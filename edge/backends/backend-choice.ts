@@ -12,6 +12,7 @@
  * Clock and random numbers are passed in. All times are in milliseconds.
  */
 import type { BackendLoad } from "../../protocol/backend-load.ts";
+import type { AttemptResult } from "./backend-answer.ts";
 
 /** A probe without an answer has failed after this time. */
 export const PROBE_TIMEOUT_MILLISECONDS = 5000;
@@ -52,14 +53,6 @@ export interface Attempt<Target> {
   /** After this time it is forgotten: workerd does not resume a request whose client has disconnected. */
   expiresAt: number;
 }
-
-/**
- * What an attempt or a probe tells about its backend. "full": it lives, but whether its renders end is not known.
- * "abandoned" tells nothing: the client left, or the backend refused the request itself.
- */
-export type AttemptResult =
-  | { readonly kind: "answered" | "full"; readonly load: BackendLoad | null }
-  | { readonly kind: "failed" | "abandoned" };
 
 /** A probe that has been handed out. */
 export interface Probe<Target> {
@@ -161,7 +154,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   /** Backends that would hardly answer a render now: they were full a moment ago, or probes fail there. */
-  hopeless(now: number): readonly Target[] {
+  listHopeless(now: number): readonly Target[] {
     return [...this.#states].flatMap(([target, state]) =>
       state.trust === "out of use" || wasFull(state, now) ? [target] : [],
     );
@@ -175,7 +168,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   /** At most so many of those whose load is not known, in random order. */
-  unknown(now: number, excluded: ReadonlySet<Target>, count: number, random: () => number): readonly Target[] {
+  pickUnknown(now: number, excluded: ReadonlySet<Target>, count: number, random: () => number): readonly Target[] {
     const unknown = this.#withStanding("in use", now, excluded).filter(([, state]) => !isKnown(state, now));
     const chosen: Target[] = [];
     while (chosen.length < count) {
@@ -187,7 +180,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   /** Records what a backend says of its load without having been sent a render. */
-  told(backend: Target, now: number, load: BackendLoad): void {
+  recordLoad(backend: Target, now: number, load: BackendLoad): void {
     const state = this.#states.get(backend);
     if (state === undefined) return;
     setLoad(state, now, load);
@@ -221,7 +214,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   /**
-   * Hands out the probes that are to be sent now, each once; `probed` must follow. With one backend there is nothing to
+   * Hands out the probes that are to be sent now, each once; `recordProbe` must follow. With one backend there is nothing to
    * choose, and so none.
    */
   takeDue(now: number): readonly Probe<Target>[] {
@@ -236,29 +229,23 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   /** Records the result of a probe. That of a target that has gone is dropped. */
-  probed({ backend, beganAt, life }: Probe<Target>, now: number, result: AttemptResult): void {
+  recordProbe({ backend, beganAt, life }: Probe<Target>, now: number, result: AttemptResult): void {
     const state = this.#states.get(backend);
     if (state === undefined || state !== life) return;
-    switch (result.kind) {
-      case "answered":
-      case "full":
-        state.probeAt = Math.min(state.probeAt, beganAt + PROBE_GAP_MILLISECONDS);
-        answered(state, beganAt, now, result);
-        return;
-      case "failed":
-        // It has answered something meanwhile, so it is busy or has only just come back. The next probe will tell.
-        if (state.answeredAt > beganAt) return;
-        state.lostAt = Math.max(state.lostAt, beganAt);
-        // Probes that were under way together count once.
-        if (beganAt < state.failedAt) return;
-        state.trust = "out of use";
-        state.failedProbes++;
-        state.failedAt = now;
-        state.probeAt = now + pauseMilliseconds(state.failedProbes);
-        return;
-      case "abandoned":
-        return;
+    if (showsLife(result)) {
+      state.probeAt = Math.min(state.probeAt, beganAt + PROBE_GAP_MILLISECONDS);
+      recordAnswer(state, beganAt, now, result);
+      return;
     }
+    // It has answered something meanwhile, so it is busy or has only just come back. The next probe will tell.
+    if (state.answeredAt > beganAt) return;
+    state.lostAt = Math.max(state.lostAt, beganAt);
+    // Probes that were under way together count once.
+    if (beganAt < state.failedAt) return;
+    state.trust = "out of use";
+    state.failedProbes++;
+    state.failedAt = now;
+    state.probeAt = now + pauseMilliseconds(state.failedProbes);
   }
 
   begin(backend: Target, now: number, expiresAt: number): Attempt<Target> {
@@ -270,31 +257,28 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return attempt;
   }
 
-  /**
-   * Counts the end of an attempt. Further calls for the same attempt do nothing, nor does one whose target has gone.
-   */
+  /** Counts the end of an attempt, once. What a target that has gone answers counts for nothing. */
   end(attempt: Attempt<Target>, now: number, result: AttemptResult): void {
     const state = this.#states.get(attempt.backend);
     if (state === undefined || !state.attempts.delete(attempt)) return;
-    switch (result.kind) {
-      case "answered":
-      case "full":
-        answered(state, attempt.beganAt, now, result);
-        // A probe says so even if only no slot is free.
-        if (result.kind === "full") state.fullAt = now;
-        return;
-      case "failed":
-        if (state.trust === "in use") state.trust = "suspect";
-        return;
-      case "abandoned":
-        return;
+    if (showsLife(result)) {
+      recordAnswer(state, attempt.beganAt, now, result);
+      // A probe says so even if only no slot is free.
+      if (isFull(result)) state.fullAt = now;
+    } else if (state.trust === "in use" && result.kind === "failed" && result.failure !== "refused_request") {
+      state.trust = "suspect";
     }
   }
 
+  /** Forgets an attempt whose client has left: it tells nothing of its backend. */
+  abandon(attempt: Attempt<Target>): void {
+    this.#states.get(attempt.backend)?.attempts.delete(attempt);
+  }
+
   /** The number of attempts that have neither ended nor expired. */
-  underWay(now: number): number {
+  countUnderWay(now: number): number {
     let count = 0;
-    for (const state of this.#states.values()) count += underWay(state, now);
+    for (const state of this.#states.values()) count += countUnderWay(state, now);
     return count;
   }
 
@@ -340,7 +324,7 @@ function isDue(state: BackendState, now: number): boolean {
 function costOf(state: BackendState, now: number): number {
   const { load, begunSince } = state;
   const told = load !== null && isKnown(state, now) ? load.running + load.waiting + begunSince : 0;
-  const ahead = Math.max(told, underWay(state, now)) / (load?.slots ?? 1);
+  const ahead = Math.max(told, countUnderWay(state, now)) / (load?.slots ?? 1);
   const returnAge = (now - state.returnedAt) / RETURN_LIFETIME_MILLISECONDS;
   return ahead + RETURN_WEIGHT * Math.max(0, 1 - returnAge);
 }
@@ -364,27 +348,38 @@ export function hasFreeSlot({ running, waiting, slots }: BackendLoad): boolean {
   return running + waiting < slots;
 }
 
-function underWay({ attempts }: BackendState, now: number): number {
+function countUnderWay({ attempts }: BackendState, now: number): number {
   for (const attempt of attempts) if (attempt.expiresAt <= now) attempts.delete(attempt);
   return attempts.size;
 }
 
-function answered(
-  state: BackendState,
-  beganAt: number,
-  now: number,
-  { kind, load }: Extract<AttemptResult, { kind: "answered" | "full" }>,
-): void {
+/** Whether a result shows that its backend works. A request that it refuses may itself be at fault. */
+function showsLife(result: AttemptResult): boolean {
+  return result.kind === "answered" || isDraining(result) || result.failure === "full";
+}
+
+/** Whether the backend lives, but it is not known whether its renders end. */
+function isFull(result: AttemptResult): boolean {
+  return result.kind === "failed" && result.failure === "full" && !isDraining(result);
+}
+
+function isDraining({ load }: AttemptResult): boolean {
+  return load?.isDraining === true;
+}
+
+function recordAnswer(state: BackendState, beganAt: number, now: number, result: AttemptResult): void {
+  const isWorking = !isFull(result);
   state.answeredAt = now;
-  if (kind === "answered") state.fullAt = Number.NEGATIVE_INFINITY;
+  if (isWorking) state.fullAt = Number.NEGATIVE_INFINITY;
   // What was begun before a failed probe says nothing about the time after it.
   if (beganAt >= state.lostAt) {
     state.provenAt = Math.max(state.provenAt, beganAt);
     state.failedProbes = 0;
     if (state.trust === "out of use") state.returnedAt = now;
-    if (kind === "answered") state.trust = "in use";
+    if (isWorking) state.trust = "in use";
     else if (state.trust === "out of use") state.trust = "suspect";
   }
+  const { load } = result;
   if (load === null) return;
   setLoad(state, now, load);
   if (load.running + load.waiting === 0) state.idleAt = Math.max(state.idleAt, beganAt);

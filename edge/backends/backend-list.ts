@@ -91,7 +91,7 @@ export class BackendList {
     return this.#addresses;
   }
 
-  /** Hands out the lookups that are to be made now, each once; `answered` must follow. */
+  /** Hands out the lookups that are to be made now, each once; `recordAnswer` must follow. */
   takeDue(now: number): readonly Lookup[] {
     const due: Lookup[] = [];
     for (const [service, state] of this.#services) {
@@ -108,7 +108,7 @@ export class BackendList {
    * @returns the change; a string if the lookup was of no use, and not for the same reason as the last one; null if
    *   there is nothing new.
    */
-  answered({ service, beganAt }: Lookup, now: number, answer: SrvAnswer): ListChange | string | null {
+  recordAnswer({ service, beganAt }: Lookup, now: number, answer: SrvAnswer): ListChange | string | null {
     const state = this.#services.get(service);
     // A later one has had its result before.
     if (state === undefined || beganAt < state.answeredAt) return null;

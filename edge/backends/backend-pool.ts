@@ -20,7 +20,7 @@ export interface PoolParts<Backend> {
   /** Never rejects. */
   lookUp(service: ServiceName): Promise<SrvAnswer>;
   /** Called with all backends when there are others than before. */
-  changed(backends: readonly Backend[]): void;
+  onChange(backends: readonly Backend[]): void;
   /** Reports to the operator. */
   report(service: ServiceName, news: ListChange | string): void;
 }
@@ -62,14 +62,14 @@ export class BackendPool<Backend> {
   }
 
   async #lookUp(lookup: Lookup): Promise<void> {
-    const { clock, lookUp, changed, report } = this.#parts;
+    const { clock, lookUp, onChange, report } = this.#parts;
     const answer = await lookUp(lookup.service);
     const before = this.#list.addresses;
-    const news = this.#list.answered(lookup, clock.now(), answer);
+    const news = this.#list.recordAnswer(lookup, clock.now(), answer);
     if (news !== null) report(lookup.service, news);
     if (this.#list.addresses === before) return;
     this.#reopen();
-    changed(this.backends);
+    onChange(this.backends);
   }
 
   /** A backend that stays is the same object, by which others know it. */

@@ -29,12 +29,12 @@ export function openBackend(
       };
     case "binding": {
       const binding = environment[address.binding];
-      if (!isFetcher(binding)) throw missing(address.binding, "a service with `fetch`");
+      if (!isFetcher(binding)) throw missingBinding(address.binding, "a service with `fetch`");
       return { name, fetch: (path, init) => binding.fetch(new URL(path, address.url), init) };
     }
     case "container": {
       const namespace = environment[address.binding];
-      if (!isNamespace(namespace)) throw missing(address.binding, "a Durable Object namespace");
+      if (!isNamespace(namespace)) throw missingBinding(address.binding, "a Durable Object namespace");
       // Made for each request: a stub cannot be used by another one.
       const instance = () => namespace.get(namespace.idFromName(String(address.index)));
       return { name, fetch: (path, init) => instance().fetch(new URL(path, "http://backend"), init) };
@@ -58,6 +58,6 @@ function isNamespace(binding: unknown): binding is DurableObjectNamespace {
   return typeof binding === "object" && binding !== null && "idFromName" in binding;
 }
 
-function missing(binding: string, kind: string): SettingError {
+function missingBinding(binding: string, kind: string): SettingError {
   return new SettingError(`SERVICE_BACKEND_URLS names ${binding}, but the Worker has no such binding to ${kind}.`);
 }

@@ -4,8 +4,10 @@
  *
  * No clock and no I/O: times are passed in, in milliseconds.
  */
-import type { AttemptFailure, CapacityCause, UnavailableCause } from "../../rules/causes.ts";
+import type { AttemptFailure, UnavailableCause } from "../../rules/causes.ts";
+import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
+import type { FailedAttempt } from "./backend-answer.ts";
 import type { BackendChoice } from "./backend-choice.ts";
 
 /**
@@ -39,26 +41,21 @@ export const MIN_ATTEMPT_MILLISECONDS = 2000;
 const MAX_TRANSIT_MILLISECONDS = 5000;
 const MIN_BYTES_PER_MILLISECOND = 1000;
 
-export type NextStep<Target> =
+/** What the client gets of a render: the answer of a backend, or a problem. */
+export type RenderAnswer<Answer> = { readonly kind: "answered"; readonly answer: Answer } | RefusedRender;
+
+/** No backend has answered, and no further attempt is made. */
+export interface RefusedRender {
+  readonly kind: "refused";
+  readonly problem: Problem;
+}
+
+type NextStep<Target> =
   | { readonly kind: "try"; readonly backend: Target }
   | { readonly kind: "wait"; readonly milliseconds: number }
   /** Asks these how busy they are. */
   | { readonly kind: "ask"; readonly backends: readonly Target[] }
-  /** No backend has answered, and at least one was full. */
-  | { readonly kind: "busy"; readonly retryAfterSeconds: number; readonly cause: CapacityCause }
-  /** No backend has answered, and none was full. */
-  | { readonly kind: "failed"; readonly cause: UnavailableCause };
-
-/** How an attempt ended without an answer for the client. */
-export type FailedAttempt =
-  /** The backend has no room now. */
-  | { readonly kind: "busy"; readonly retryAfterSeconds: number; readonly cause: CapacityCause }
-  /** The backend finds fault with a request that the edge has found valid. */
-  | { readonly kind: "refused" }
-  /** The backend cannot be reached, is about to stop, or is not set up. */
-  | { readonly kind: "unavailable"; readonly failure: AttemptFailure }
-  /** The backend was sent the whole request and did not answer. */
-  | { readonly kind: "lost" };
+  | RefusedRender;
 
 /** An attempt that has no answer yet. */
 export interface BegunAttempt<Target> {
@@ -81,7 +78,7 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
   readonly #counts = new Map<Target, number>();
   readonly #failures: AttemptFailure[] = [];
   /** What the full backend said that will have room first. */
-  #busy: Extract<FailedAttempt, { kind: "busy" }> | null = null;
+  #full: Extract<FailedAttempt, { failure: "full" }> | null = null;
   /** Backends that would give the same answer again. */
   readonly #notAgain = new Set<Target>();
   readonly #asked = new Set<Target>();
@@ -120,10 +117,10 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
 
   next(now: number): NextStep<Target> {
     const isOver = this.#costly >= MAX_ATTEMPTS || this.#lost >= MAX_LOST_BACKENDS;
-    if (isOver || this.#deadline - now < MIN_ATTEMPT_MILLISECONDS) return this.giveUp();
+    if (isOver || this.#deadline - now < MIN_ATTEMPT_MILLISECONDS) return this.refuse();
     const hasHadMany = this.#attempts >= MAX_ATTEMPTS;
-    if (hasHadMany && this.#bytesSent + this.#bodyBytes > MAX_BYTES_SENT) return this.giveUp();
-    const leftOut = hasHadMany ? this.#choice.hopeless(now).filter((backend) => !this.#counts.has(backend)) : [];
+    if (hasHadMany && this.#bytesSent + this.#bodyBytes > MAX_BYTES_SENT) return this.refuse();
+    const leftOut = hasHadMany ? this.#choice.listHopeless(now).filter((backend) => !this.#counts.has(backend)) : [];
     const untried = this.#nextUntried(now, new Set([...this.#counts.keys(), ...leftOut]));
     if (untried !== null) return untried;
     // All others have been tried. A second round makes sense only for those that may answer differently.
@@ -131,19 +128,19 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
       .filter(([, count]) => count >= MAX_ATTEMPTS_PER_BACKEND)
       .map(([backend]) => backend);
     const again = this.#choice.choose(now, new Set([...this.#notAgain, ...exhausted, ...leftOut]), this.#random);
-    if (again === null) return this.giveUp();
+    if (again === null) return this.refuse();
     if (this.#hasWaited) return { kind: "try", backend: again };
     // After the pause there would be no time for an attempt.
-    if (this.#deadline - now < PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS) return this.giveUp();
+    if (this.#deadline - now < PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS) return this.refuse();
     this.#hasWaited = true;
     return { kind: "wait", milliseconds: PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS };
   }
 
   #nextUntried(now: number, excluded: ReadonlySet<Target>): NextStep<Target> | null {
-    const isFirst = this.#busy === null;
+    const isFirst = this.#full === null;
     if (!isFirst && this.#bodyBytes >= MIN_ASKED_BYTES && !this.#choice.hasFreeSlot(now, excluded)) {
       const notAsked = new Set([...excluded, ...this.#asked]);
-      const backends = this.#choice.unknown(now, notAsked, ASKED_AT_ONCE, this.#random);
+      const backends = this.#choice.pickUnknown(now, notAsked, ASKED_AT_ONCE, this.#random);
       for (const backend of backends) this.#asked.add(backend);
       if (backends.length > 0) return { kind: "ask", backends };
     }
@@ -162,19 +159,22 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     return this.#choice.hasFailedSince(backend, beganAt) && this.#choice.hasInUse(now, new Set(this.#counts.keys()));
   }
 
-  /**
-   * The result when no further attempt can be made.
-   *
-   * @param hasBody whether the body is still there for another one
-   */
-  giveUp(hasBody = true): Extract<NextStep<Target>, { kind: "busy" | "failed" }> {
-    if (this.#busy !== null) {
-      const { retryAfterSeconds, cause } = this.#busy;
-      const isAlone = this.#failures.some((failure) => failure !== "full");
-      return { kind: "busy", retryAfterSeconds, cause: isAlone ? "backend_full" : cause };
+  /** The answer when no further attempt is made: the service is busy if at least one backend was full. */
+  refuse(bodyIs: "held" | "dropped" = "held"): RefusedRender {
+    if (this.#full !== null) {
+      const { retryAfterSeconds, cause } = this.#full;
+      const haveOthersFailed = this.#failures.some((failure) => failure !== "full");
+      return {
+        kind: "refused",
+        problem: renderQueueFull(haveOthersFailed ? "backend_full" : cause, retryAfterSeconds),
+      };
     }
-    if (!hasBody) return { kind: "failed", cause: "body_dropped" };
-    return { kind: "failed", cause: this.#attempts === 0 ? "no_backends" : "no_backend_answered" };
+    return { kind: "refused", problem: serviceUnavailable(this.#unavailableCause(bodyIs), this.#failures) };
+  }
+
+  #unavailableCause(bodyIs: "held" | "dropped"): UnavailableCause {
+    if (bodyIs === "dropped") return "body_dropped";
+    return this.#attempts === 0 ? "no_backends" : "no_backend_answered";
   }
 
   begin(backend: Target): void {
@@ -182,29 +182,15 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     this.#counts.set(backend, (this.#counts.get(backend) ?? 0) + 1);
   }
 
-  fail(backend: Target, failure: FailedAttempt): void {
-    const isNobodyThere = failure.kind === "unavailable" && failure.failure === "unreachable";
+  fail(backend: Target, result: FailedAttempt): void {
+    const isNobodyThere = result.failure === "unreachable";
     if (!isNobodyThere) this.#bytesSent += this.#bodyBytes;
-    const isFree = isNobodyThere || failure.kind === "busy";
+    const isFree = isNobodyThere || result.failure === "full";
     if (!isFree || (this.#counts.get(backend) ?? 0) > 1) this.#costly++;
-    switch (failure.kind) {
-      case "busy":
-        this.#failures.push("full");
-        this.#notAgain.add(backend);
-        if (failure.retryAfterSeconds < (this.#busy?.retryAfterSeconds ?? Number.POSITIVE_INFINITY))
-          this.#busy = failure;
-        return;
-      case "refused":
-        this.#failures.push("refused_request");
-        this.#notAgain.add(backend);
-        return;
-      case "lost":
-        this.#failures.push("lost");
-        this.#lost++;
-        return;
-      case "unavailable":
-        this.#failures.push(failure.failure);
-        return;
-    }
+    this.#failures.push(result.failure);
+    if (result.failure === "lost") this.#lost++;
+    if (result.failure === "full" || result.failure === "refused_request") this.#notAgain.add(backend);
+    if (result.failure !== "full") return;
+    if (result.retryAfterSeconds < (this.#full?.retryAfterSeconds ?? Number.POSITIVE_INFINITY)) this.#full = result;
   }
 }

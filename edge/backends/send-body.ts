@@ -23,7 +23,7 @@ export type TakenPart = "some" | "all";
 export async function sendBody(
   writer: Pick<WritableStreamDefaultWriter<Uint8Array>, "write" | "close">,
   body: Uint8Array<ArrayBuffer>,
-  taken: (part: TakenPart) => void,
+  reportTaken: (part: TakenPart) => void,
 ): Promise<void> {
   const end = Math.max(0, body.length - BUFFERED_WRITES);
   let isSomeTaken = false;
@@ -31,13 +31,13 @@ export async function sendBody(
     await writer.write(body.subarray(at, Math.min(end, at + CHUNK_BYTES)));
     if (isSomeTaken || Math.min(end, at + CHUNK_BYTES) <= BUFFERED_BYTES) continue;
     isSomeTaken = true;
-    taken("some");
+    reportTaken("some");
   }
   // One byte each: the last of these writes is buffered only when a connection has taken what comes before them.
   const last = Array.from(body.subarray(end), (_byte, index) =>
     writer.write(body.subarray(end + index, end + index + 1)),
   );
   await Promise.all(last);
-  taken("all");
+  reportTaken("all");
   await writer.close();
 }

@@ -6,9 +6,9 @@
 import type { BackendLoad } from "../../protocol/backend-load.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { HeldBody } from "../body/body-memory.ts";
-import { type BackendAnswer, causeOf, meaningOf, resultOf } from "./backend-answer.ts";
-import { type Attempt, type AttemptResult, hasFreeSlot } from "./backend-choice.ts";
-import type { FailedAttempt, NextStep, RenderAttempts } from "./render-attempts.ts";
+import { type FailedAttempt, failedAttempt, type ResponseHead, readAnswer } from "./backend-answer.ts";
+import { type Attempt, hasFreeSlot } from "./backend-choice.ts";
+import type { RenderAnswer, RenderAttempts } from "./render-attempts.ts";
 import type { TakenPart } from "./send-body.ts";
 import { type Probing, probeDueBackends, watchBackend } from "./watch-backend.ts";
 
@@ -21,13 +21,14 @@ export interface Sending {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** How long the edge waits for the answer of this backend, once it has the body. */
   readonly timeBudgetMilliseconds: number;
-  /** Aborted when the attempt is given up. */
+  /** Aborted when the attempt is abandoned. */
   readonly signal: AbortSignal;
   /** To be called when a connection to the backend has certainly taken this part of the body. */
-  taken(part: TakenPart): void;
+  reportTaken(part: TakenPart): void;
 }
 
-export interface Forwarded<Backend extends NonNullable<unknown>, Answer> extends Probing<Backend> {
+export interface Forwarding<Backend extends NonNullable<unknown>, Answer extends ResponseHead>
+  extends Probing<Backend> {
   readonly attempts: RenderAttempts<Backend>;
   /** How long a backend may take by its own deadlines. */
   readonly longestAnswerMilliseconds: number;
@@ -35,7 +36,7 @@ export interface Forwarded<Backend extends NonNullable<unknown>, Answer> extends
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
   /** Sends the render. It rejects when no answer begins. */
-  send(backend: Backend, sending: Sending): Promise<BackendAnswer<Answer>>;
+  send(backend: Backend, sending: Sending): Promise<Answer>;
   /** Asks a backend how busy it is: null if it does not say so. It rejects when no answer comes in time. */
   askLoad(backend: Backend, timeoutMilliseconds: number): Promise<BackendLoad | null>;
   /** Drops an answer that the client does not get. */
@@ -44,18 +45,12 @@ export interface Forwarded<Backend extends NonNullable<unknown>, Answer> extends
   inBackground(work: Promise<void>): void;
 }
 
-export type ForwardingEnd<Answer> =
-  | { readonly kind: "answered"; readonly answer: Answer }
-  | Extract<NextStep<unknown>, { kind: "busy" | "failed" }>;
-
-type AttemptEnd<Answer> = Extract<ForwardingEnd<Answer>, { kind: "answered" }> | FailedAttempt;
-
 /** When the client disconnects, the attempt is aborted, which ends the render. */
-export async function tryBackends<Backend extends NonNullable<unknown>, Answer>(
-  forwarded: Forwarded<Backend, Answer>,
-): Promise<ForwardingEnd<Answer>> {
-  const { attempts, clock, body } = forwarded;
-  forwarded.inBackground(probeDueBackends(forwarded));
+export async function tryBackends<Backend extends NonNullable<unknown>, Answer extends ResponseHead>(
+  forwarding: Forwarding<Backend, Answer>,
+): Promise<RenderAnswer<Answer>> {
+  const { attempts, clock, body } = forwarding;
+  forwarding.inBackground(probeDueBackends(forwarding));
   // Bounded by the number of backends and of attempts that `RenderAttempts` allows.
   for (;;) {
     const step = attempts.next(clock.now());
@@ -64,10 +59,9 @@ export async function tryBackends<Backend extends NonNullable<unknown>, Answer>(
         await clock.wait(step.milliseconds);
         continue;
       case "ask":
-        await askLoads(forwarded, step.backends);
+        await askLoads(forwarding, step.backends);
         continue;
-      case "busy":
-      case "failed":
+      case "refused":
         return step;
       case "try":
         break;
@@ -75,9 +69,9 @@ export async function tryBackends<Backend extends NonNullable<unknown>, Answer>(
     body.withdraw();
     const bytes = body.bytes;
     // Another request has taken the memory.
-    if (bytes === null) return attempts.giveUp(false);
+    if (bytes === null) return attempts.refuse("dropped");
     attempts.begin(step.backend);
-    const end = await tryBackend(forwarded, step.backend, bytes);
+    const end = await tryBackend(forwarding, step.backend, bytes);
     if (end.kind === "answered") return end;
     attempts.fail(step.backend, end);
   }
@@ -85,54 +79,57 @@ export async function tryBackends<Backend extends NonNullable<unknown>, Answer>(
 
 /** Asks backends how busy they are, until one has a free slot or none is left. */
 async function askLoads<Backend extends NonNullable<unknown>>(
-  { choice, clock, askLoad }: Pick<Forwarded<Backend, unknown>, "choice" | "clock" | "askLoad">,
+  { choice, clock, askLoad }: Pick<Forwarding<Backend, ResponseHead>, "choice" | "clock" | "askLoad">,
   backends: readonly Backend[],
 ): Promise<void> {
   const free = Promise.withResolvers<void>();
   const asked = backends.map(async (backend) => {
     const load = await askLoad(backend, ASK_TIMEOUT_MILLISECONDS).catch(() => null);
     if (load === null) return;
-    choice.told(backend, clock.now(), load);
+    choice.recordLoad(backend, clock.now(), load);
     if (hasFreeSlot(load) && !load.isDraining) free.resolve();
   });
   await Promise.race([free.promise, Promise.all(asked)]);
 }
 
-async function tryBackend<Backend extends NonNullable<unknown>, Answer>(
-  forwarded: Forwarded<Backend, Answer>,
+async function tryBackend<Backend extends NonNullable<unknown>, Answer extends ResponseHead>(
+  forwarding: Forwarding<Backend, Answer>,
   backend: Backend,
   bytes: Uint8Array<ArrayBuffer>,
-): Promise<AttemptEnd<Answer>> {
-  const { choice, clock, clientSignal, attempts } = forwarded;
+): Promise<Exclude<RenderAnswer<Answer>, { kind: "refused" }> | FailedAttempt> {
+  const { choice, clock, clientSignal, attempts } = forwarding;
   const beganAt = clock.now();
-  const budget = Math.min(attempts.deadline - beganAt, forwarded.longestAnswerMilliseconds);
+  const budget = Math.min(attempts.deadline - beganAt, forwarding.longestAnswerMilliseconds);
   const timeBudgetMilliseconds = Math.max(0, budget);
   const attempt = choice.begin(backend, beganAt, beganAt + timeBudgetMilliseconds + ATTEMPT_SLACK_MILLISECONDS);
   const abort = new AbortController();
   // When the client disconnects, workerd never resumes the code after the next `await`.
   const leave = () => {
-    choice.end(attempt, clock.now(), { kind: "abandoned" });
+    choice.abandon(attempt);
     abort.abort();
   };
   clientSignal.addEventListener("abort", leave);
-  const upload = followUpload(forwarded, attempt, { bytes, timeBudgetMilliseconds, giveUp: () => abort.abort() });
-  const end = (result: AttemptResult) => {
+  const upload = followUpload(forwarding, attempt, { bytes, timeBudgetMilliseconds, abort: () => abort.abort() });
+  const fail = (result: FailedAttempt) => {
     choice.end(attempt, clock.now(), result);
-    if (result.kind === "failed") forwarded.inBackground(probeDueBackends(forwarded));
+    forwarding.inBackground(probeDueBackends(forwarding));
+    forwarding.report(backend, result);
+    return result;
   };
   try {
     const { signal } = abort;
-    const response = await forwarded.send(backend, { bytes, timeBudgetMilliseconds, signal, taken: upload.taken });
-    const meaning = meaningOf(response);
-    end(resultOf(response));
-    if (meaning.kind === "answered") return { kind: "answered", answer: response.answer };
-    forwarded.report(backend, causeOf(response), meaning.kind === "busy");
-    await forwarded.discard(response.answer);
-    return meaning;
+    const { reportTaken } = upload;
+    const answer = await forwarding.send(backend, { bytes, timeBudgetMilliseconds, signal, reportTaken });
+    const result = readAnswer(answer);
+    if (result.kind === "answered") {
+      choice.end(attempt, clock.now(), result);
+      return { kind: "answered", answer };
+    }
+    fail(result);
+    await forwarding.discard(answer);
+    return result;
   } catch (error) {
-    end({ kind: "failed" });
-    forwarded.report(backend, String(error));
-    return upload.failure();
+    return fail(failedAttempt(upload.failure(), error));
   } finally {
     upload.stop();
     clientSignal.removeEventListener("abort", leave);
@@ -142,16 +139,16 @@ async function tryBackend<Backend extends NonNullable<unknown>, Answer>(
 interface FollowedUpload {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly timeBudgetMilliseconds: number;
-  giveUp(): void;
+  abort(): void;
 }
 
 /** Follows what a backend takes of a body. Its time for the answer begins when it has all of it. */
 function followUpload<Backend extends NonNullable<unknown>>(
-  forwarded: Forwarded<Backend, unknown>,
+  forwarding: Forwarding<Backend, ResponseHead>,
   attempt: Attempt<Backend>,
-  { bytes, timeBudgetMilliseconds, giveUp }: FollowedUpload,
+  { bytes, timeBudgetMilliseconds, abort }: FollowedUpload,
 ) {
-  const { clock, attempts, body } = forwarded;
+  const { clock, attempts, body } = forwarding;
   const { backend, beganAt } = attempt;
   let sentAt = Number.POSITIVE_INFINITY;
   let isSomeTaken = false;
@@ -159,15 +156,15 @@ function followUpload<Backend extends NonNullable<unknown>>(
   const watch = watchBackend({
     clock,
     deadline: beganAt + timeBudgetMilliseconds,
-    probe: () => forwarded.inBackground(probeDueBackends(forwarded)),
+    probe: () => forwarding.inBackground(probeDueBackends(forwarding)),
     isHopeless: () => attempts.isHopeless({ backend, beganAt, sentAt, bodyBytes: bytes.length }, clock.now()),
-    giveUp,
+    abort,
   });
   const waitUntil = (deadline: number) => {
     watch.setDeadline(deadline);
     attempt.expiresAt = deadline + ATTEMPT_SLACK_MILLISECONDS;
   };
-  const taken = (part: TakenPart) => {
+  const reportTaken = (part: TakenPart) => {
     // If the backend answered early, the rest of the body may arrive there while the next backend already gets it.
     if (isOver) return;
     isSomeTaken = true;
@@ -179,13 +176,13 @@ function followUpload<Backend extends NonNullable<unknown>>(
     body.offer();
   };
   /** What it means that no answer has come. */
-  const failure = (): FailedAttempt => {
-    if (sentAt < Number.POSITIVE_INFINITY) return { kind: "lost" };
-    return { kind: "unavailable", failure: isSomeTaken ? "interrupted" : "unreachable" };
+  const failure = () => {
+    if (sentAt < Number.POSITIVE_INFINITY) return "lost";
+    return isSomeTaken ? "interrupted" : "unreachable";
   };
   const stop = () => {
     isOver = true;
     watch.stop();
   };
-  return { taken, failure, stop };
+  return { reportTaken, failure, stop };
 }

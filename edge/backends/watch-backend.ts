@@ -5,8 +5,14 @@
  * its renders never end. So a probe is a small render of the edge's own (docs/decisions/probes-are-renders.md).
  */
 import type { WallClock } from "../clock.ts";
-import { type BackendAnswer, causeOf, probeResultOf } from "./backend-answer.ts";
-import { type AttemptResult, type BackendChoice, PROBE_TIMEOUT_MILLISECONDS } from "./backend-choice.ts";
+import {
+  type AttemptResult,
+  type FailedAttempt,
+  failedAttempt,
+  type ResponseHead,
+  readProbeAnswer,
+} from "./backend-answer.ts";
+import { type BackendChoice, PROBE_TIMEOUT_MILLISECONDS } from "./backend-choice.ts";
 
 const LOOK_INTERVAL_MILLISECONDS = 1000;
 
@@ -19,7 +25,7 @@ export interface Watched {
   /** Whether to abandon the backend. */
   isHopeless(): boolean;
   /** Called when `isHopeless` says so, or at the deadline. */
-  giveUp(): void;
+  abort(): void;
 }
 
 export interface Watch {
@@ -28,11 +34,11 @@ export interface Watch {
 }
 
 /** Watches a backend that has a render, until it is stopped. */
-export function watchBackend({ clock, deadline, probe, isHopeless, giveUp }: Watched): Watch {
-  const giveUpAt = (time: number) => clock.after(Math.max(0, time - clock.now()), giveUp);
-  let cancelDeadline = giveUpAt(deadline);
+export function watchBackend({ clock, deadline, probe, isHopeless, abort }: Watched): Watch {
+  const abortAt = (time: number) => clock.after(Math.max(0, time - clock.now()), abort);
+  let cancelDeadline = abortAt(deadline);
   const look = () => {
-    if (isHopeless()) return giveUp();
+    if (isHopeless()) return abort();
     probe();
     cancelLook = clock.after(LOOK_INTERVAL_MILLISECONDS, look);
   };
@@ -40,7 +46,7 @@ export function watchBackend({ clock, deadline, probe, isHopeless, giveUp }: Wat
   return {
     setDeadline: (later) => {
       cancelDeadline();
-      cancelDeadline = giveUpAt(later);
+      cancelDeadline = abortAt(later);
     },
     stop: () => {
       cancelDeadline();
@@ -53,9 +59,9 @@ export interface Probing<Backend extends NonNullable<unknown>> {
   readonly choice: BackendChoice<Backend>;
   readonly clock: WallClock;
   /** Sends a small render. It rejects when the answer does not come in time. */
-  sendProbe(backend: Backend, timeoutMilliseconds: number): Promise<BackendAnswer<unknown>>;
+  sendProbe(backend: Backend, timeoutMilliseconds: number): Promise<ResponseHead>;
   /** Reports to the operator that a backend was full, or did not answer. */
-  report(backend: Backend, cause: string, isFull?: boolean): void;
+  report(backend: Backend, result: FailedAttempt): void;
 }
 
 /** Sends the probes that are due. The operator hears when one takes a backend out of use, not that it stays so. */
@@ -63,29 +69,22 @@ export async function probeDueBackends<Backend extends NonNullable<unknown>>(pro
   const { choice, clock, report } = probing;
   const probes = choice.takeDue(clock.now()).map(async (probe) => {
     const { backend } = probe;
-    const { result, cause } = await probeBackend(probing, backend);
-    const isNews = !choice.isOutOfUse(backend);
-    choice.probed(probe, clock.now(), result);
-    if (cause !== null && isNews) report(backend, `probe: ${cause}`);
+    const result = await probeBackend(probing, backend);
+    const wasOutOfUse = choice.isOutOfUse(backend);
+    choice.recordProbe(probe, clock.now(), result);
+    const isNews = !wasOutOfUse && choice.isOutOfUse(backend);
+    if (isNews && result.kind === "failed") report(backend, { ...result, reason: `probe: ${result.reason}` });
   });
   await Promise.all(probes);
-}
-
-interface ProbeEnd {
-  readonly result: AttemptResult;
-  /** Why it has failed; null if it has not. */
-  readonly cause: string | null;
 }
 
 async function probeBackend<Backend extends NonNullable<unknown>>(
   { sendProbe }: Probing<Backend>,
   backend: Backend,
-): Promise<ProbeEnd> {
+): Promise<AttemptResult> {
   try {
-    const answer = await sendProbe(backend, PROBE_TIMEOUT_MILLISECONDS);
-    const result = probeResultOf(answer);
-    return { result, cause: result.kind === "failed" ? causeOf(answer) : null };
+    return readProbeAnswer(await sendProbe(backend, PROBE_TIMEOUT_MILLISECONDS));
   } catch (error) {
-    return { result: { kind: "failed" }, cause: String(error) };
+    return failedAttempt("unreachable", error);
   }
 }

@@ -45,7 +45,7 @@ export class RequestRecord {
   /** The size of the body, once all of it is read. */
   requestBytes: number | undefined;
   /** The backend that answered, or was tried last. */
-  origin: string | undefined;
+  backend: string | undefined;
   /** How many times the request was sent to a backend. */
   tries: number | undefined;
   failures: readonly AttemptFailure[] = [];
@@ -94,7 +94,7 @@ export class RequestRecord {
       caller: this.caller,
       requestBytes: this.requestBytes,
       responseBytes: length ? Number(length) : undefined,
-      origin: this.origin,
+      origin: this.backend,
       tries: this.tries,
       failures: this.failures.length > 0 ? this.failures : undefined,
       milliseconds: { ...this.milliseconds, total: Date.now() - this.#startedAt },

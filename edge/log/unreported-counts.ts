@@ -14,7 +14,7 @@ export class UnreportedCounts {
   }
 
   /** The backend, with a report in each request to it. Counts that it does not confirm are reported again. */
-  reportedBy({ name, fetch }: Backend, backendToken: string): Backend {
+  reportThrough({ name, fetch }: Backend, backendToken: string): Backend {
     return {
       name,
       fetch: async (path, init) => {

@@ -16,10 +16,10 @@ import {
   TRACEPARENT_HEADER,
   TRACESTATE_HEADER,
 } from "../../protocol/trace-context.ts";
-import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
+import type { Problem } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import type { Backend } from "../backends/backend.ts";
-import { answerOf, type BackendAnswer, problemOfLength } from "../backends/backend-answer.ts";
+import { type FailedAttempt, problemOfLength } from "../backends/backend-answer.ts";
 import { readText } from "../backends/fetch-text.ts";
 import { RenderAttempts } from "../backends/render-attempts.ts";
 import { sendBody } from "../backends/send-body.ts";
@@ -41,7 +41,7 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
   await renewBackends(context);
   const attempts = new RenderAttempts(backendChoice, deadline, body.bytes?.length ?? 0, Math.random);
   context.var.record.failures = attempts.failures;
-  const end = await tryBackends<Backend, Response>({
+  const answer = await tryBackends<Backend, Response>({
     choice: backendChoice,
     clock: WALL_CLOCK,
     attempts,
@@ -52,38 +52,32 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
     sendProbe: (backend, timeoutMilliseconds) => sendProbe(context, backend, timeoutMilliseconds),
     askLoad,
     discard: async (response) => response.body?.cancel(),
-    report: (backend, cause, isFull) => report(context, backend, cause, isFull),
+    report: (backend, result) => report(context, backend, result),
     inBackground: (work) => context.executionCtx.waitUntil(work),
   });
-  switch (end.kind) {
-    case "answered": {
-      const problem = problemOfLength(end.answer, settings.limits);
-      if (problem === null) return end.answer;
-      await end.answer.body?.cancel();
-      return problem;
-    }
-    case "busy":
-      return renderQueueFull(end.cause, end.retryAfterSeconds);
-    case "failed":
-      return serviceUnavailable(end.cause, attempts.failures);
-  }
+  if (answer.kind === "refused") return answer.problem;
+  const response = answer.answer;
+  const problem = problemOfLength(response, settings.limits);
+  if (problem === null) return response;
+  await response.body?.cancel();
+  return problem;
 }
 
 async function send(
   context: EdgeContext,
   backend: Backend,
-  { bytes, timeBudgetMilliseconds, signal, taken }: Sending,
-): Promise<BackendAnswer<Response>> {
+  { bytes, timeBudgetMilliseconds, signal, reportTaken }: Sending,
+): Promise<Response> {
   const { record } = context.var;
-  record.origin = backend.name;
+  record.backend = backend.name;
   record.tries = (record.tries ?? 0) + 1;
   const { readable, writable } = new FixedLengthStream(bytes.length);
   // A failed write needs no handling: the fetch fails as well, or the backend has answered before the end of the body.
   const writer = writable.getWriter();
-  for (const failing of [writer.closed, sendBody(writer, bytes, taken)]) failing.catch(() => {});
+  for (const failing of [writer.closed, sendBody(writer, bytes, reportTaken)]) failing.catch(() => {});
   const { requestId, caller } = context.var;
   const { protocol, host } = new URL(context.req.url);
-  const response = await backend.fetch("/v1/render", {
+  return backend.fetch("/v1/render", {
     method: "POST",
     body: readable,
     headers: {
@@ -97,7 +91,6 @@ async function send(
     redirect: "manual",
     signal,
   });
-  return answerOf(response);
 }
 
 /** What a backend says of its load without having been sent a render. */
@@ -111,11 +104,7 @@ async function askLoad(backend: Backend, timeoutMilliseconds: number): Promise<B
 }
 
 /** A render that no caller controls: whatever it ends in says something about the backend. */
-async function sendProbe(
-  context: EdgeContext,
-  backend: Backend,
-  timeoutMilliseconds: number,
-): Promise<BackendAnswer<null>> {
+async function sendProbe(context: EdgeContext, backend: Backend, timeoutMilliseconds: number): Promise<Response> {
   const deadline = Date.now() + timeoutMilliseconds;
   const response = await backend.fetch("/v1/render", {
     method: "POST",
@@ -126,7 +115,7 @@ async function sendProbe(
   });
   const isWhole = response.body === null || (await readText(response.body, MAX_PROBE_ANSWER_BYTES, deadline)) !== null;
   if (!isWhole) throw new Error("the answer is too long or too slow");
-  return { ...answerOf(response), answer: null };
+  return response;
 }
 
 function commonHeaders(
@@ -160,9 +149,10 @@ function traceHeaders(headers: Headers): Record<string, string> {
   };
 }
 
-function report(context: EdgeContext, backend: Backend, cause: string, isFull = false): void {
+function report(context: EdgeContext, backend: Backend, { failure, reason }: FailedAttempt): void {
+  const isFull = failure === "full";
   const message = isFull ? "a backend was full" : "a backend did not answer";
   const hasAnswered = isFull || deploymentOf(context).backendChoice.hasAnswered(backend);
-  const line = { requestId: context.var.requestId, message, origin: backend.name, cause };
+  const line = { requestId: context.var.requestId, message, origin: backend.name, cause: reason };
   logFailure(context, "warn", hasAnswered ? line : { ...line, hasEverAnswered: false });
 }

@@ -113,7 +113,7 @@ function cutOff(context: EdgeContext, maxBytes: number): TransformStream<Uint8Ar
       logFailure(context, "warn", {
         requestId,
         message: "an answer over the limit was cut off",
-        origin: record.origin,
+        origin: record.backend,
       });
       controller.error(new RangeError("the answer is over its limit"));
     },

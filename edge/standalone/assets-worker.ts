@@ -1,7 +1,7 @@
 /**
  * A Worker that serves the static files where there is no Cloudflare: for `npm start`, and bound to the edge as
  * `ASSETS` by `npm run build:edge`. It answers as Cloudflare does with `html_handling` and `not_found_handling` set to
- * `none`, and sends the compressed form of a file to who accepts it.
+ * `none`, and sends the compressed form of a file to anyone who accepts it.
  *
  * Each form of a file is a binding. workerd reads the files once, from the folder of its configuration.
  */
@@ -37,10 +37,10 @@ export default {
     const headers = {
       "Cache-Control": "public, max-age=0, must-revalidate",
       "Content-Type": contentType,
-      ETag: quoted(entityTag, encoding),
+      ETag: formatEntityTag(entityTag, encoding),
       ...(encodings.length > 0 && { Vary: "Accept-Encoding" }),
     };
-    const tags = [null, ...encodings].map((each) => quoted(entityTag, each));
+    const tags = [null, ...encodings].map((each) => formatEntityTag(entityTag, each));
     if (isListed(tags, request.headers.get("If-None-Match"))) return new Response(null, { status: 304, headers });
     if (encoding === null) return new Response(content, { headers });
     const compressed = { headers: { ...headers, "Content-Encoding": encoding }, encodeBody: "manual" } as const;
@@ -49,7 +49,7 @@ export default {
 };
 
 /** Each form has an entity tag of its own (RFC 9110, section 8.8.3.3). */
-function quoted(entityTag: string, encoding: string | null): string {
+function formatEntityTag(entityTag: string, encoding: string | null): string {
   return encoding === null ? `"${entityTag}"` : `"${entityTag}-${encoding}"`;
 }
 

@@ -686,7 +686,7 @@ export const AT_THE_END: readonly ((world: WorldView) => Finding)[] = [
         ({ planned, leftAt }) => planned.edge === index && leftAt !== null && !planned.isLeavingNoticed,
       );
       if (hasUnnoticed && !isPastAllLifetimes) continue;
-      const left = [memory.reservedBytes, memory.reservationCount, uploads.held, choice.underWay(time.now)];
+      const left = [memory.reservedBytes, memory.reservationCount, uploads.held, choice.countUnderWay(time.now)];
       if (left.some((count) => count !== 0)) return `edge ${index} has ${left.join(", ")} left`;
     }
     return null;

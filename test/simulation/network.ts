@@ -5,7 +5,6 @@
  * It behaves like TCP: while the network drops packets, messages wait and arrive later; a process that ends closes its
  * connections; a host that loses power closes nothing, and loses everything that it had.
  */
-import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import { sendBody } from "../../edge/backends/send-body.ts";
 import type { Sending } from "../../edge/backends/try-backends.ts";
 import { MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
@@ -24,8 +23,8 @@ const MAX_SLOW_LATENCY_MILLISECONDS = 3000;
 const MIN_LATENCY_MILLISECONDS = 0.2;
 
 /** Whatever else it says, it does not say it in the service's own form, which the edge would rightly believe. */
-export function foreignAnswer(status: number): BackendAnswer<SimulatedAnswer> {
-  return { status, content: "foreign", retryAfter: null, load: null, answer: { status, isRendered: false } };
+export function foreignAnswer(status: number): SimulatedAnswer {
+  return { status, headers: new Headers(), load: null, isRendered: false };
 }
 
 export class Link {
@@ -73,11 +72,11 @@ export class Exchange {
   readonly request: RequestFacts;
   readonly timeBudgetMilliseconds: number;
   /** The answer's beginning; rejects when none begins. */
-  readonly answer: Promise<BackendAnswer<SimulatedAnswer>>;
+  readonly answer: Promise<SimulatedAnswer>;
   readonly #world: WorldView;
   readonly #link: LinkView;
   readonly #attempt: AttemptFacts;
-  readonly #settle: PromiseWithResolvers<BackendAnswer<SimulatedAnswer>>;
+  readonly #settle: PromiseWithResolvers<SimulatedAnswer>;
   readonly #body: BodyPipe;
   #process: ProcessView | null = null;
   /** Whether the edge has an answer, or no longer waits for one. */
@@ -96,7 +95,7 @@ export class Exchange {
     sending.signal.addEventListener("abort", () => this.cancel());
     this.#body = new BodyPipe((bytes) => this.#recordTaken(bytes));
     void sendBody(this.#body, sending.bytes, (part) => {
-      if (!request.isGone) sending.taken(part);
+      if (!request.isGone) sending.reportTaken(part);
     });
     link.carry(() => this.#connect());
   }
@@ -109,7 +108,7 @@ export class Exchange {
   }
 
   /** The answer's beginning goes to the edge. */
-  respond(answer: BackendAnswer<SimulatedAnswer>): void {
+  respond(answer: SimulatedAnswer): void {
     this.#link.carry(() => {
       if (this.#isClosed || this.#isSettled) return;
       this.#isSettled = true;

@@ -4,7 +4,7 @@
  */
 import type { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { RenderQueue } from "../../backend/admission/render-queue.ts";
-import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
+import type { ResponseHead } from "../../edge/backends/backend-answer.ts";
 import type { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import type { BodyMemory } from "../../edge/body/body-memory.ts";
 import type { FairLimit } from "../../edge/body/fair-limit.ts";
@@ -83,7 +83,7 @@ export interface ProcessView {
   /** What it says of its load. */
   readonly load: BackendLoad;
   /** A render of the edge's own. It is not answered if it should not be. */
-  probe(answer: (answer: BackendAnswer<SimulatedAnswer>) => void): void;
+  probe(answer: (answer: SimulatedAnswer) => void): void;
 }
 
 export interface LinkView {
@@ -100,14 +100,15 @@ export interface ExchangeView {
   readonly request: RequestFacts;
   readonly timeBudgetMilliseconds: number;
   /** The answer's beginning goes to the edge. */
-  respond(answer: BackendAnswer<SimulatedAnswer>): void;
+  respond(answer: SimulatedAnswer): void;
   /** The connection breaks. */
   break(cause: string, isProcessTold: boolean): void;
 }
 
-/** What an answer is to the simulation. */
-export interface SimulatedAnswer {
-  readonly status: number;
+/** An answer on its way to an edge, which reads only its head. */
+export interface SimulatedAnswer extends ResponseHead {
+  /** Null if it does not come from a backend. */
+  readonly load: BackendLoad | null;
   /** Whether the process that answered has really completed this render. */
   readonly isRendered: boolean;
 }

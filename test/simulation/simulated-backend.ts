@@ -5,9 +5,10 @@
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { SteadyClock } from "../../backend/admission/clock.ts";
 import { RenderQueue } from "../../backend/admission/render-queue.ts";
-import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
-import type { BackendLoad } from "../../protocol/backend-load.ts";
-import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
+import { type BackendLoad, formatBackendLoad } from "../../protocol/backend-load.ts";
+import { LOAD_HEADER, PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";
+import { FILE_MEDIA_TYPES } from "../../protocol/rendered-file.ts";
+import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { queueDeadlineMilliseconds, renderTimeoutWithin } from "../../rules/render-time.ts";
 import { CallerFacts } from "./facts.ts";
 import { OF_A_WAIT, type WaitFacts } from "./invariants.ts";
@@ -281,7 +282,7 @@ export class BackendProcess {
   }
 
   /** A render of the edge's own. It is not answered if it should not be. */
-  probe(answer: (answer: BackendAnswer<SimulatedAnswer>) => void): void {
+  probe(answer: (answer: SimulatedAnswer) => void): void {
     const { time } = this.#world;
     if (time.now < this.#backend.greyUntil) return;
     const respond = (reply: Reply) => answer(this.#answerOf(reply));
@@ -305,15 +306,13 @@ export class BackendProcess {
     });
   }
 
-  #answerOf({ content, retryAfterSeconds, isRendered }: Reply): BackendAnswer<SimulatedAnswer> {
-    const status = content === "file" ? 200 : PROBLEMS[content].status;
-    return {
-      status,
-      content,
-      retryAfter: retryAfterSeconds === null ? null : String(retryAfterSeconds),
-      load: this.load,
-      answer: { status, isRendered },
-    };
+  #answerOf({ content, retryAfterSeconds, isRendered }: Reply): SimulatedAnswer {
+    const { load } = this;
+    const headers = new Headers({ [LOAD_HEADER]: formatBackendLoad(load) });
+    if (retryAfterSeconds !== null) headers.set("Retry-After", String(retryAfterSeconds));
+    headers.set("Content-Type", content === "file" ? FILE_MEDIA_TYPES.pdf : PROBLEM_MEDIA_TYPE);
+    if (content !== "file") headers.set(PROBLEM_CODE_HEADER, content);
+    return { status: content === "file" ? 200 : PROBLEMS[content].status, headers, load, isRendered };
   }
 
   /** Body, slot, render; null if the client has gone. */

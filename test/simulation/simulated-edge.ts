@@ -4,22 +4,17 @@
  *
  * As in workerd, a request whose client has disconnected is not continued: none of its promises resolves any more.
  */
-import type { BackendAnswer } from "../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../edge/backends/backend-choice.ts";
-import { RenderAttempts } from "../../edge/backends/render-attempts.ts";
-import {
-  ATTEMPT_SLACK_MILLISECONDS,
-  type ForwardingEnd,
-  type Sending,
-  tryBackends,
-} from "../../edge/backends/try-backends.ts";
+import { type RenderAnswer, RenderAttempts } from "../../edge/backends/render-attempts.ts";
+import { ATTEMPT_SLACK_MILLISECONDS, type Sending, tryBackends } from "../../edge/backends/try-backends.ts";
 import { BodyMemory, type BodyReservation, HeldBody, RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
 import type { FairLimit } from "../../edge/body/fair-limit.ts";
 import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/body/read-body.ts";
 import type { WallClock } from "../../edge/clock.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import type { BackendLoad } from "../../protocol/backend-load.ts";
-import { PROBLEMS } from "../../rules/problem.ts";
+import type { CapacityCause } from "../../rules/causes.ts";
+import { PROBLEMS, renderQueueFull } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds, MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import { type AnswerFacts, type AttemptEnd, type AttemptFacts, type RequestFacts, Seen } from "./facts.ts";
 import {
@@ -79,10 +74,10 @@ export class SimulatedEdge {
   /** Tells the world of each backend that goes out of use. */
   #watchLosses(): void {
     const { choice } = this;
-    const probed = choice.probed.bind(choice);
-    choice.probed = (probe, now, result) => {
+    const recordProbe = choice.recordProbe.bind(choice);
+    choice.recordProbe = (probe, now, result) => {
       const wasOutOfUse = choice.isOutOfUse(probe.backend);
-      probed(probe, now, result);
+      recordProbe(probe, now, result);
       if (!wasOutOfUse && choice.isOutOfUse(probe.backend)) {
         this.#world.trace(() => `edge ${this.index}: backend ${probe.backend} goes out of use`);
         this.#world.check(OF_A_LOSS, this.#name, (invariant) =>
@@ -137,8 +132,7 @@ export class SimulatedEdge {
     const seconds = BODY_TIMEOUT_SECONDS + settings.backendTimeoutSeconds;
     const lifetime = seconds * 1000 + MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS + SLACK_MILLISECONDS;
     const upload = this.uploads.acquire(planned.caller);
-    if (upload === null)
-      return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS, cause: "uploads" });
+    if (upload === null) return this.#refuse(request, "uploads");
     const reservation = this.memory.reserve(planned.caller, lifetime);
     const release = () => {
       upload.release();
@@ -149,7 +143,7 @@ export class SimulatedEdge {
       const hasMemory = await continued(request, this.#readBody(request, reservation));
       upload.release();
       if (!hasMemory) {
-        return this.#say(request, { kind: "busy", retryAfterSeconds: RETRY_AFTER_SECONDS, cause: "edge_memory" });
+        return this.#refuse(request, "edge_memory");
       }
       let isOwnEnd = false;
       const collected = {
@@ -202,7 +196,7 @@ export class SimulatedEdge {
     body: HeldBody,
     clientSignal: AbortSignal,
     open: Set<Exchange>,
-  ): Promise<ForwardingEnd<SimulatedAnswer>> {
+  ): Promise<RenderAnswer<SimulatedAnswer>> {
     const { random, settings } = this.#world;
     const { deadline } = request;
     const clock = this.#clock(() => {
@@ -230,12 +224,7 @@ export class SimulatedEdge {
     return forwarding;
   }
 
-  async #send(
-    request: RequestFacts,
-    backend: number,
-    sending: Sending,
-    open: Set<Exchange>,
-  ): Promise<BackendAnswer<SimulatedAnswer>> {
+  async #send(request: RequestFacts, backend: number, sending: Sending, open: Set<Exchange>): Promise<SimulatedAnswer> {
     const { time } = this.#world;
     const seen = this.seenOf(backend);
     const attempt: AttemptFacts = {
@@ -263,7 +252,7 @@ export class SimulatedEdge {
       const answer = await exchange.answer;
       this.#end(attempt, endOf(answer));
       this.#hear(seen, attempt.beganAt, answer, false);
-      if (attempt.end === "full") attempt.retryAfterSeconds = Number(answer.retryAfter);
+      if (attempt.end === "full") attempt.retryAfterSeconds = Number(answer.headers.get("Retry-After"));
       return answer;
     } catch (error) {
       this.#end(attempt, "unanswered");
@@ -291,7 +280,7 @@ export class SimulatedEdge {
   }
 
   /** An answer of the backend itself, to a render or a probe. */
-  #hear(seen: Seen, beganAt: number, answer: BackendAnswer<SimulatedAnswer>, isProbe: boolean): void {
+  #hear(seen: Seen, beganAt: number, answer: SimulatedAnswer, isProbe: boolean): void {
     const { load } = answer;
     const end = endOf(answer);
     // One that is about to stop works, whatever it says of the request.
@@ -311,7 +300,7 @@ export class SimulatedEdge {
     time.after(longest - time.now, () => seen.left--);
   }
 
-  async #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<BackendAnswer<null>> {
+  async #probe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<SimulatedAnswer> {
     const { time } = this.#world;
     const seen = this.seenOf(backend);
     const beganAt = time.now;
@@ -322,7 +311,7 @@ export class SimulatedEdge {
       const answer = await this.#sendProbe(request, backend, timeoutMilliseconds);
       this.#hear(seen, beganAt, answer, true);
       hasFailed = endOf(answer) === "unusable";
-      return { ...answer, answer: null };
+      return answer;
     } finally {
       if (hasFailed) seen.probeFailed(beganAt, time.now);
     }
@@ -337,11 +326,7 @@ export class SimulatedEdge {
     return load;
   }
 
-  #sendProbe(
-    request: RequestFacts,
-    backend: number,
-    timeoutMilliseconds: number,
-  ): Promise<BackendAnswer<SimulatedAnswer>> {
+  #sendProbe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<SimulatedAnswer> {
     return this.#get(request, backend, timeoutMilliseconds, (process, answer) => {
       if (process === null) answer(foreignAnswer(502));
       else process.probe(answer);
@@ -381,7 +366,11 @@ export class SimulatedEdge {
     });
   }
 
-  #say(request: RequestFacts, end: ForwardingEnd<SimulatedAnswer>): void {
+  #refuse(request: RequestFacts, cause: CapacityCause): void {
+    this.#say(request, { kind: "refused", problem: renderQueueFull(cause, RETRY_AFTER_SECONDS) });
+  }
+
+  #say(request: RequestFacts, end: RenderAnswer<SimulatedAnswer>): void {
     const { now } = this.#world.time;
     const answer = answerTo(end, now);
     const wereBusy = [...this.seen.entries()].filter(
@@ -407,26 +396,20 @@ export class SimulatedEdge {
   }
 }
 
-function answerTo(end: ForwardingEnd<SimulatedAnswer>, at: number): AnswerFacts {
-  switch (end.kind) {
-    case "answered":
-      return { at, status: end.answer.status, retryAfterSeconds: null, isRendered: end.answer.isRendered };
-    case "busy":
-      return {
-        at,
-        status: PROBLEMS.render_queue_full.status,
-        retryAfterSeconds: end.retryAfterSeconds,
-        isRendered: false,
-      };
-    case "failed":
-      return { at, status: PROBLEMS.service_unavailable.status, retryAfterSeconds: null, isRendered: false };
+function answerTo(end: RenderAnswer<SimulatedAnswer>, at: number): AnswerFacts {
+  if (end.kind === "answered") {
+    const { status, isRendered } = end.answer;
+    return { at, status, retryAfterSeconds: null, isRendered };
   }
+  const { code, context } = end.problem;
+  const retryAfterSeconds = "retry_after" in context ? context.retry_after : null;
+  return { at, status: PROBLEMS[code].status, retryAfterSeconds, isRendered: false };
 }
 
 /** What an answer truly means, whatever the edge takes it for. */
-function endOf({ status, content, load, answer }: BackendAnswer<SimulatedAnswer>): AttemptEnd {
-  if (answer.isRendered) return "answered";
-  if (load === null || content === "foreign") return "unusable";
+function endOf({ status, load, isRendered }: SimulatedAnswer): AttemptEnd {
+  if (isRendered) return "answered";
+  if (load === null) return "unusable";
   if (status === PROBLEMS.invalid_request.status) return "refused";
   if (status === PROBLEMS.render_queue_full.status) return "full";
   return load.isDraining ? "draining" : "unusable";

@@ -2,7 +2,8 @@
  * Which backend gets the next render, by what the answers and probes before have told. All times are the test's own.
  */
 import { describe, expect, it } from "vitest";
-import { type AttemptResult, BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
+import { type AttemptResult, failedAttempt } from "../../../edge/backends/backend-answer.ts";
+import { BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
 import type { BackendLoad } from "../../../protocol/backend-load.ts";
 
 const NONE: ReadonlySet<number> = new Set();
@@ -20,7 +21,10 @@ const load = (told: Partial<BackendLoad>): BackendLoad => ({
 const answered = (told: Partial<BackendLoad> | null = null): AttemptResult => {
   return { kind: "answered", load: told === null ? null : load(told) };
 };
-const FAILED: AttemptResult = { kind: "failed" };
+const FAILED = failedAttempt("lost", "");
+const full = (told: BackendLoad | null = null): AttemptResult => {
+  return { kind: "failed", failure: "full", retryAfterSeconds: 1, cause: "slots_busy", load: told, reason: "" };
+};
 
 /** One attempt that begins and ends at once. */
 function attempt(choice: BackendChoice<number>, backend: number, now: number, result: AttemptResult): void {
@@ -36,7 +40,7 @@ function takeProbe(choice: BackendChoice<number>, now: number): Probe<number> {
 
 /** A probe that begins and ends at once. */
 function probe(choice: BackendChoice<number>, now: number, result: AttemptResult): void {
-  choice.probed(takeProbe(choice, now), now, result);
+  choice.recordProbe(takeProbe(choice, now), now, result);
 }
 
 /** Takes a backend out of use, as a failed render and a failed probe do. */
@@ -73,7 +77,7 @@ describe("of two backends", () => {
     attempt(choice, 1, 5000, answered({ running: 1 }));
     attempt(choice, 0, 5000, answered({ running: 1 }));
     const begun = choice.begin(0, 0, EXPIRY);
-    choice.end(begun, 5000, { kind: "abandoned" });
+    choice.abandon(begun);
     expect(choose(choice, 5000)).toBe(1);
   });
 
@@ -142,7 +146,7 @@ describe("a caller's renders do not take a backend out of use", () => {
     lose(choice, 0, 0);
     attempt(choice, 0, 1, FAILED);
     expect(choice.isOutOfUse(0)).toBe(true);
-    attempt(choice, 1, 1, { kind: "full", load: null });
+    attempt(choice, 1, 1, full());
     expect(choice.hasInUse(1, new Set([0]))).toBe(true);
   });
 
@@ -169,7 +173,7 @@ describe("a caller's renders do not take a backend out of use", () => {
       attempt(choice, 0, now, FAILED);
       for (const due of choice.takeDue(now)) {
         probes++;
-        choice.probed(due, now, answered());
+        choice.recordProbe(due, now, answered());
       }
     }
     expect(probes).toBe(4);
@@ -219,15 +223,15 @@ describe("when backends come and go", () => {
   it("drops what is still heard of one that has gone, also if it is there again", () => {
     const choice = new BackendChoice([0, 1]);
     const begun = choice.begin(0, 0, EXPIRY);
-    choice.end(choice.begin(0, 0, EXPIRY), 0, { kind: "failed" });
+    choice.end(choice.begin(0, 0, EXPIRY), 0, FAILED);
     const due = takeProbe(choice, 0);
     choice.keep([1]);
-    choice.probed(due, 1, { kind: "failed" });
-    choice.end(begun, 1, { kind: "failed" });
+    choice.recordProbe(due, 1, FAILED);
+    choice.end(begun, 1, FAILED);
     choice.keep([0, 1]);
-    choice.probed(due, 1, { kind: "failed" });
-    choice.end(begun, 1, { kind: "failed" });
-    expect([choice.isOutOfUse(0), choice.underWay(1), dueBackends(choice, 1)]).toEqual([false, 0, [0]]);
+    choice.recordProbe(due, 1, FAILED);
+    choice.end(begun, 1, FAILED);
+    expect([choice.isOutOfUse(0), choice.countUnderWay(1), dueBackends(choice, 1)]).toEqual([false, 0, [0]]);
     expect([choice.hasFailedSince(0, 0), choice.wasIdleSince(0, 0)]).toEqual([false, false]);
   });
 });
@@ -237,9 +241,9 @@ describe("the cheapest backend", () => {
 
   it("is one that is known to have a free slot, then one of which nothing is known, then one with less to do", () => {
     const choice = new BackendChoice([0, 1, 2, 3]);
-    choice.told(0, 0, LOADED);
-    choice.told(1, 0, { ...LOADED, running: 1, waiting: 0 });
-    choice.told(3, 0, { ...LOADED, waiting: 5 });
+    choice.recordLoad(0, 0, LOADED);
+    choice.recordLoad(1, 0, { ...LOADED, running: 1, waiting: 0 });
+    choice.recordLoad(3, 0, { ...LOADED, waiting: 5 });
     const order: number[] = [];
     for (let next = choice.chooseCheapest(0, NONE, first); next !== null; ) {
       order.push(next);
@@ -247,19 +251,19 @@ describe("the cheapest backend", () => {
     }
     expect(order).toEqual([1, 2, 0, 3]);
     expect([choice.hasFreeSlot(0, NONE), choice.hasFreeSlot(0, new Set([1]))]).toEqual([true, false]);
-    expect(choice.unknown(0, NONE, 6, first)).toEqual([2]);
-    expect(choice.unknown(5001, NONE, 3, first)).toHaveLength(3);
+    expect(choice.pickUnknown(0, NONE, 6, first)).toEqual([2]);
+    expect(choice.pickUnknown(5001, NONE, 3, first)).toHaveLength(3);
   });
 
   it("is not one that was full within a second, unless it has said since that a slot is free", () => {
     const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, { kind: "full", load: { ...LOADED, running: 0, waiting: 0 } });
-    choice.told(1, 0, LOADED);
-    expect([choice.chooseCheapest(999, NONE, first), choice.hopeless(999)]).toEqual([1, [0]]);
-    expect([choice.chooseCheapest(1000, NONE, first), choice.hopeless(1000)]).toEqual([0, []]);
-    attempt(choice, 0, 1000, { kind: "full", load: null });
-    choice.told(0, 1001, { ...LOADED, running: 1, waiting: 0 });
-    expect(choice.hopeless(1001)).toEqual([]);
+    attempt(choice, 0, 0, full({ ...LOADED, running: 0, waiting: 0 }));
+    choice.recordLoad(1, 0, LOADED);
+    expect([choice.chooseCheapest(999, NONE, first), choice.listHopeless(999)]).toEqual([1, [0]]);
+    expect([choice.chooseCheapest(1000, NONE, first), choice.listHopeless(1000)]).toEqual([0, []]);
+    attempt(choice, 0, 1000, full());
+    choice.recordLoad(0, 1001, { ...LOADED, running: 1, waiting: 0 });
+    expect(choice.listHopeless(1001)).toEqual([]);
   });
 });
 
@@ -295,11 +299,12 @@ describe("a probe", () => {
       let due = choice.takeDue(now);
       for (; due.length === 0; due = choice.takeDue(now)) now += 500;
       pauses.push(now - before);
-      for (const one of due) choice.probed(one, now, FAILED);
+      for (const one of due) choice.recordProbe(one, now, FAILED);
     }
     expect(pauses).toEqual([0, 1000, 2000, 3000, 3000, 3000, 3000, 3000]);
     // What has answered begins anew.
-    for (; choice.isOutOfUse(0); now += 500) for (const one of choice.takeDue(now)) choice.probed(one, now, answered());
+    for (; choice.isOutOfUse(0); now += 500)
+      for (const one of choice.takeDue(now)) choice.recordProbe(one, now, answered());
     lose(choice, 0, now + 1000);
     expect(dueBackends(choice, now + 2000)).toEqual([0]);
   });
@@ -310,7 +315,7 @@ describe("a probe", () => {
     const probes = [takeProbe(choice, 0)];
     expect([1, 999].map((now) => choice.takeDue(now).length)).toEqual([0, 0]);
     probes.push(takeProbe(choice, 1000));
-    for (const one of probes) choice.probed(one, 5000, FAILED);
+    for (const one of probes) choice.recordProbe(one, 5000, FAILED);
     expect(choice.isOutOfUse(0)).toBe(true);
     expect([dueBackends(choice, 5999), dueBackends(choice, 6000)]).toEqual([[], [0]]);
   });
@@ -319,7 +324,7 @@ describe("a probe", () => {
     const choice = new BackendChoice([0, 1]);
     const silent = choice.begin(0, 0, EXPIRY);
     expect([dueBackends(choice, 2999), dueBackends(choice, 3000)]).toEqual([[], [0]]);
-    choice.end(silent, 3000, { kind: "abandoned" });
+    choice.abandon(silent);
     choice.begin(1, 0, EXPIRY);
     const later = choice.begin(1, 2000, EXPIRY);
     choice.end(later, 2500, answered());
@@ -332,7 +337,7 @@ describe("a probe", () => {
     attempt(choice, 0, 0, FAILED);
     const failing = takeProbe(choice, 100);
     choice.end(early, 200, answered());
-    choice.probed(failing, 5100, FAILED);
+    choice.recordProbe(failing, 5100, FAILED);
     expect(choice.isOutOfUse(0)).toBe(false);
   });
 
@@ -349,7 +354,7 @@ describe("a probe", () => {
   it("that finds a backend full shows that it is alive, but not that its renders end", () => {
     const choice = new BackendChoice([0, 1]);
     lose(choice, 0, 0);
-    probe(choice, 1000, { kind: "full", load: null });
+    probe(choice, 1000, full());
     expect([choice.isOutOfUse(0), choice.hasInUse(1000, new Set([1]))]).toEqual([false, false]);
     probe(choice, 1250, answered());
     expect(choice.hasInUse(1250, new Set([1]))).toBe(true);
@@ -387,12 +392,26 @@ describe("a probe", () => {
     choice.begin(1, 5000, EXPIRY);
     expect([dueBackends(choice, 7000), choose(choice, 7000)]).toEqual([[], 0]);
   });
+});
 
-  it("has no effect if it is abandoned", () => {
+describe("a result", () => {
+  const failed = (failure: Parameters<typeof failedAttempt>[0], told: BackendLoad | null) => {
+    return { ...failedAttempt(failure, ""), load: told };
+  };
+
+  it.each<[string, AttemptResult, "in use" | "full" | "draining" | "suspect"]>([
+    ["an answer", answered({}), "in use"],
+    ["a full backend", full(load({})), "full"],
+    ["a backend that finds fault with the request", failed("refused_request", load({})), "in use"],
+    ["a backend that fails", failed("unavailable", load({})), "suspect"],
+    ["a backend that fails because it is about to stop", failed("unavailable", load({ isDraining: true })), "draining"],
+    ["a full backend that is about to stop", full(load({ isDraining: true })), "draining"],
+  ])("of %s: %s", (_what, result, state) => {
     const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, FAILED);
-    probe(choice, 0, { kind: "abandoned" });
-    expect([choice.isOutOfUse(0), dueBackends(choice, 1000)]).toEqual([false, [0]]);
+    attempt(choice, 0, 0, result);
+    expect(choice.hasInUse(0, new Set([1]))).toBe(state === "in use" || state === "full");
+    expect(choice.listHopeless(0)).toEqual(state === "full" ? [0] : []);
+    expect(dueBackends(choice, 0)).toEqual(state === "suspect" ? [0] : []);
   });
 });
 
@@ -412,19 +431,19 @@ describe("an attempt", () => {
     const choice = new BackendChoice([0, 1]);
     const begun = choice.begin(0, 0, EXPIRY);
     choice.begin(1, 0, EXPIRY);
-    expect(choice.underWay(0)).toBe(2);
-    choice.end(begun, 0, { kind: "abandoned" });
+    expect(choice.countUnderWay(0)).toBe(2);
+    choice.abandon(begun);
     choice.end(begun, 0, FAILED);
-    expect(choice.underWay(0)).toBe(1);
+    expect(choice.countUnderWay(0)).toBe(1);
     expect(choose(choice, 0, new Set([1]))).toBe(0);
-    choice.end(choice.begin(1, 0, EXPIRY), 0, { kind: "abandoned" });
+    choice.abandon(choice.begin(1, 0, EXPIRY));
     expect(choice.hasInUse(0, new Set([1]))).toBe(true);
   });
 
   it("is forgotten when it expires", () => {
     const choice = new BackendChoice([0, 1]);
     choice.begin(0, 0, 100);
-    expect([choice.underWay(99), choose(choice, 99)]).toEqual([1, 1]);
-    expect([choice.underWay(100), choose(choice, 100)]).toEqual([0, 0]);
+    expect([choice.countUnderWay(99), choose(choice, 99)]).toEqual([1, 1]);
+    expect([choice.countUnderWay(100), choose(choice, 100)]).toEqual([0, 0]);
   });
 });

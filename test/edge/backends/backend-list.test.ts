@@ -22,7 +22,7 @@ function takeLookup(list: BackendList, now: number): Lookup {
 }
 
 /** Lets a lookup that is due now end with this answer. */
-const answer = (list: BackendList, now: number, said: SrvAnswer) => list.answered(takeLookup(list, now), now, said);
+const answer = (list: BackendList, now: number, said: SrvAnswer) => list.recordAnswer(takeLookup(list, now), now, said);
 
 describe("a lookup", () => {
   it("is due at once, and again two seconds after an answer, or one after a failure", () => {
@@ -47,8 +47,8 @@ describe("a lookup", () => {
   it("that ends after a later one changes nothing", () => {
     const list = listOf("srv:a");
     const [early, late] = [takeLookup(list, 0), takeLookup(list, 1000)];
-    list.answered(late, 1001, records("one.x"));
-    expect(list.answered(early, 1002, records("two.x"))).toBeNull();
+    list.recordAnswer(late, 1001, records("one.x"));
+    expect(list.recordAnswer(early, 1002, records("two.x"))).toBeNull();
     expect(namesOf(list)).toEqual(["one"]);
   });
 });
@@ -97,8 +97,8 @@ describe("the backends", () => {
     const list = listOf("srv:a eu=srv:b");
     const [one, other] = list.takeDue(0);
     if (one === undefined || other === undefined) throw new Error("two lookups are due");
-    list.answered(one, 0, records("one.x", "two.x"));
-    list.answered(other, 0, records("one.y", "two.x"));
+    list.recordAnswer(one, 0, records("one.x", "two.x"));
+    list.recordAnswer(other, 0, records("one.y", "two.x"));
     expect(list.addresses.map(({ name }) => name).sort()).toEqual(["eu-one", "eu-two", "one"]);
   });
 });
@@ -157,8 +157,8 @@ describe("the number of backends", () => {
     const list = listOf("srv:a srv:b");
     const [one, other] = list.takeDue(0);
     if (one === undefined || other === undefined) throw new Error("two lookups are due");
-    list.answered(one, 0, many(100));
-    expect(list.answered(other, 0, many(100, 500))).toMatchObject({ beyondLimit: 72 });
+    list.recordAnswer(one, 0, many(100));
+    expect(list.recordAnswer(other, 0, many(100, 500))).toMatchObject({ beyondLimit: 72 });
     expect(list.addresses).toHaveLength(128);
   });
 });

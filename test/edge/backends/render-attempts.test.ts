@@ -1,13 +1,20 @@
 /** The attempts of one render: which backend, when to stop, and what is said then. All times are the test's own. */
 import { describe, expect, it } from "vitest";
+import { type FailedAttempt, failedAttempt } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../../edge/backends/backend-choice.ts";
-import { type FailedAttempt, RenderAttempts } from "../../../edge/backends/render-attempts.ts";
+import { RenderAttempts } from "../../../edge/backends/render-attempts.ts";
 import type { BackendLoad } from "../../../protocol/backend-load.ts";
+import type { CapacityCause } from "../../../rules/causes.ts";
+import { renderQueueFull } from "../../../rules/problem.ts";
 
 const DEADLINE = 60_000;
-const FULL: FailedAttempt = { kind: "busy", retryAfterSeconds: 5, cause: "slots_busy" };
-const UNAVAILABLE: FailedAttempt = { kind: "unavailable", failure: "unreachable" };
-const LOST: FailedAttempt = { kind: "lost" };
+const full = (retryAfterSeconds: number, cause: CapacityCause = "slots_busy"): FailedAttempt => {
+  return { kind: "failed", failure: "full", retryAfterSeconds, cause, load: null, reason: "" };
+};
+const FULL = full(5);
+const UNREACHABLE = failedAttempt("unreachable", "");
+const LOST = failedAttempt("lost", "");
+const REFUSED = failedAttempt("refused_request", "");
 
 /** Attempts of which each ends as the script says, by backend and turn. A pause passes at once. */
 function run(
@@ -22,7 +29,7 @@ function run(
   let waited = 0;
   for (;;) {
     const step = attempts.next(now + waited);
-    if (step.kind === "busy" || step.kind === "failed") return { asked, waited, questions, end: step };
+    if (step.kind === "refused") return { asked, waited, questions, problem: step.problem };
     if (step.kind === "ask") {
       questions.push(step.backends.length);
       continue;
@@ -34,12 +41,12 @@ function run(
     const turn = asked.filter((backend) => backend === step.backend).length;
     asked.push(step.backend);
     attempts.begin(step.backend);
-    attempts.fail(step.backend, script[step.backend]?.[turn] ?? UNAVAILABLE);
+    attempts.fail(step.backend, script[step.backend]?.[turn] ?? UNREACHABLE);
   }
 }
 
 it("asks each backend before it asks one again, and pauses once before that", () => {
-  expect(run([[], []])).toMatchObject({ asked: [0, 1, 0, 1], waited: 250, end: { kind: "failed" } });
+  expect(run([[], []])).toMatchObject({ asked: [0, 1, 0, 1], waited: 250, problem: { code: "service_unavailable" } });
 });
 
 it("asks a backend at most twice", () => {
@@ -50,15 +57,15 @@ describe("of many backends", () => {
   const many = (failure: FailedAttempt, count = 100) => Array.from({ length: count }, () => [failure, failure]);
 
   it.each<[string, FailedAttempt]>([
-    ["break off", { kind: "unavailable", failure: "interrupted" }],
-    ["are not backends", { kind: "unavailable", failure: "foreign" }],
-    ["find fault with the request", { kind: "refused" }],
+    ["break off", failedAttempt("interrupted", "")],
+    ["are not backends", failedAttempt("foreign", "")],
+    ["find fault with the request", REFUSED],
   ])("it tries four that %s", (_what, failure) => {
     expect(run(many(failure)).asked).toHaveLength(4);
   });
 
   it("it tries all where nobody is, and then four of them again", () => {
-    const { asked, waited } = run(many(UNAVAILABLE));
+    const { asked, waited } = run(many(UNREACHABLE));
     expect([asked.length, new Set(asked).size, waited]).toEqual([104, 100, 250]);
   });
 
@@ -70,7 +77,7 @@ describe("of many backends", () => {
   it("it tries four, if all were full a moment ago, and no others after the pause", () => {
     const choice = new BackendChoice(Array(100).keys());
     for (const backend of Array(100).keys()) {
-      choice.end(choice.begin(backend, 0, DEADLINE), 0, { kind: "full", load: null });
+      choice.end(choice.begin(backend, 0, DEADLINE), 0, FULL);
     }
     expect(run(many(FULL), 500, 100, choice).asked).toHaveLength(4);
   });
@@ -78,57 +85,57 @@ describe("of many backends", () => {
   it("it sends the bodies of four attempts, and then no more than 80 MiB in all", () => {
     const MEBIBYTE = 1024 ** 2;
     expect([1, 8, 20, 30].map((size) => run(many(FULL), 0, size * MEBIBYTE).asked.length)).toEqual([80, 10, 4, 4]);
-    expect(run(many(UNAVAILABLE), 0, 20 * MEBIBYTE).asked).toHaveLength(104);
+    expect(run(many(UNREACHABLE), 0, 20 * MEBIBYTE).asked).toHaveLength(104);
   });
 
   it("it asks how busy they are, six at once, before it sends a body of 64 KiB or more to a second one", () => {
     expect(run(many(FULL, 9), 0, 64 * 1024).questions).toEqual([6, 2]);
     expect(run(many(FULL, 9), 0, 64 * 1024 - 1).questions).toEqual([]);
-    expect(run(many(UNAVAILABLE, 9), 0, 64 * 1024).questions).toEqual([]);
+    expect(run(many(UNREACHABLE, 9), 0, 64 * 1024).questions).toEqual([]);
   });
 });
 
 it("gives up if there are no backends", () => {
-  expect(run([])).toMatchObject({ asked: [], end: { kind: "failed" } });
+  expect(run([])).toMatchObject({ asked: [], problem: { code: "service_unavailable" } });
 });
 
 describe("a full backend", () => {
   it("is not asked again, and the client gets the shortest time after which one may have room", () => {
-    const full = (retryAfterSeconds: number): FailedAttempt[] => [{ ...FULL, retryAfterSeconds }];
-    const { asked, waited, end } = run([full(7), full(3), full(9)]);
+    const { asked, waited, problem } = run([[full(7)], [full(3)], [full(9)]]);
     expect([asked.toSorted(), waited]).toEqual([[0, 1, 2], 0]);
-    expect(end).toEqual({ ...FULL, retryAfterSeconds: 3 });
+    expect(problem).toEqual(renderQueueFull("slots_busy", 3));
   });
 
   it("that says the same time as another leaves the cause of the first", () => {
-    const { end } = run([[FULL], [{ ...FULL, cause: "queue_full" }]]);
-    expect(end).toEqual(FULL);
+    expect(run([[FULL], [full(5, "queue_full")]]).problem).toEqual(renderQueueFull("slots_busy", 5));
   });
 
   it("makes the service busy for the client, even if other backends cannot be reached", () => {
-    expect(run([[FULL], []])).toMatchObject({ asked: [0, 1, 1], end: { kind: "busy", retryAfterSeconds: 5 } });
+    expect(run([[FULL], []])).toMatchObject({ asked: [0, 1, 1], problem: renderQueueFull("backend_full", 5) });
   });
 });
 
 it("does not ask a backend again that rejects the request, and reports a failure of the service", () => {
-  const refused: FailedAttempt = { kind: "refused" };
-  expect(run([[refused], [refused]])).toMatchObject({ asked: [0, 1], waited: 0, end: { kind: "failed" } });
+  expect(run([[REFUSED], [REFUSED]])).toMatchObject({
+    asked: [0, 1],
+    waited: 0,
+    problem: { code: "service_unavailable" },
+  });
 });
 
 describe("an attempt without an answer is hopeless", () => {
   const LOAD: BackendLoad = { running: 0, waiting: 0, slots: 1, isDraining: false };
-  const FAILED = { kind: "failed" } as const;
 
   /** Backends of which the first has a request that was sent at 0, and what has been heard of them since. */
   function begun(count: number, { isOut = false, idleAt = -1, lost = 0, beganAt = 0, attemptCount = 1 }) {
     const choice = new BackendChoice(Array(count).keys());
     const attempts = new RenderAttempts(choice, DEADLINE, 100, () => 0);
     for (let index = 0; index < lost; index++) attempts.fail(0, LOST);
-    for (let index = 1; index < attemptCount; index++) attempts.fail(0, { kind: "unavailable", failure: "foreign" });
+    for (let index = 1; index < attemptCount; index++) attempts.fail(0, failedAttempt("foreign", ""));
     attempts.begin(0);
     if (isOut) {
-      choice.end(choice.begin(0, 0, DEADLINE), 0, FAILED);
-      for (const probe of choice.takeDue(0)) choice.probed(probe, 0, FAILED);
+      choice.end(choice.begin(0, 0, DEADLINE), 0, LOST);
+      for (const probe of choice.takeDue(0)) choice.recordProbe(probe, 0, LOST);
     }
     if (idleAt >= 0) choice.end(choice.begin(0, idleAt, DEADLINE), idleAt, { kind: "answered", load: LOAD });
     return (now: number, bodyBytes = 0) => attempts.isHopeless({ backend: 0, beganAt, sentAt: 0, bodyBytes }, now);
@@ -160,7 +167,7 @@ describe("an attempt without an answer is hopeless", () => {
 });
 
 it("stops when two backends were lost while they had the request", () => {
-  expect(run([[LOST], [LOST], []])).toMatchObject({ asked: [0, 1], end: { kind: "failed" } });
+  expect(run([[LOST], [LOST], []])).toMatchObject({ asked: [0, 1], problem: { code: "service_unavailable" } });
 });
 
 it("goes on after one was lost", () => {

@@ -1,9 +1,10 @@
 /** When an attempt is given up, and what probes show: with a clock of the test's own. */
 import { describe, expect, it } from "vitest";
-import type { AnswerContent, BackendAnswer } from "../../../edge/backends/backend-answer.ts";
+import { type FailedAttempt, failedAttempt, type ResponseHead } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { probeDueBackends, watchBackend } from "../../../edge/backends/watch-backend.ts";
-import type { BackendLoad } from "../../../protocol/backend-load.ts";
+import type { ProblemCode } from "../../../rules/problem.ts";
+import { headOf } from "../answer-head.ts";
 import { StillClock } from "../still-clock.ts";
 
 interface Watch {
@@ -22,7 +23,7 @@ function watch(deadline: number, hopelessAt = Number.POSITIVE_INFINITY): Watch {
     deadline,
     probe: () => probedAt.push(clock.now()),
     isHopeless: () => clock.now() >= hopelessAt,
-    giveUp: () => givenUpAt.push(clock.now()),
+    abort: () => givenUpAt.push(clock.now()),
   });
   return { clock, givenUpAt, probedAt, stop };
 }
@@ -53,17 +54,12 @@ describe("an attempt that is watched", () => {
 });
 
 describe("a probe that is due", () => {
-  const LOAD: BackendLoad = { running: 0, waiting: 0, slots: 1, isDraining: false };
-  const answer = (content: AnswerContent, load: BackendLoad | null = LOAD): BackendAnswer<null> => {
-    return { status: 0, content, retryAfter: null, load, answer: null };
-  };
-
   /** What becomes of a backend where a render has failed, and what is reported. */
-  async function probeOnce(end: () => Promise<BackendAnswer<null>>, milliseconds = 0) {
+  async function probeOnce(end: () => Promise<ResponseHead>, milliseconds = 0) {
     const choice = new BackendChoice(["a", "b"]);
     const clock = new StillClock();
     const reports: string[] = [];
-    choice.end(choice.begin("b", 0, 1000), 0, { kind: "failed" });
+    choice.end(choice.begin("b", 0, 1000), 0, failedAttempt("lost", ""));
     let sent = 0;
     const probing = {
       choice,
@@ -73,23 +69,26 @@ describe("a probe that is due", () => {
         await clock.passTo(milliseconds);
         return end();
       },
-      report: (backend: string, cause: string) => reports.push(`${backend}: ${cause}`),
+      report: (backend: string, { reason }: FailedAttempt) => reports.push(`${backend}: ${reason}`),
     };
     await probeDueBackends(probing);
     await probeDueBackends(probing);
     return { isOutOfUse: choice.isOutOfUse("b"), reports, sent };
   }
 
-  it.each<AnswerContent>(["file", "render_queue_full"])("shows by %s that the backend works", async (content) => {
-    expect(await probeOnce(async () => answer(content))).toEqual({ isOutOfUse: false, reports: [], sent: 1 });
-  });
+  it.each<ProblemCode | "file" | "foreign">(["file", "render_queue_full"])(
+    "shows by %s that the backend works",
+    async (content) => {
+      expect(await probeOnce(async () => headOf(content))).toEqual({ isOutOfUse: false, reports: [], sent: 1 });
+    },
+  );
 
   it("shows that the backend works if it is about to stop", async () => {
-    const draining = answer("service_unavailable", { ...LOAD, isDraining: true });
+    const draining = headOf("service_unavailable", { "X-Service-Load": "running=0,waiting=0,slots=1,draining" });
     expect((await probeOnce(async () => draining)).isOutOfUse).toBe(false);
   });
 
-  it.each<AnswerContent>([
+  it.each<ProblemCode | "file" | "foreign">([
     "foreign",
     "forbidden",
     "service_unavailable",
@@ -98,8 +97,8 @@ describe("a probe that is due", () => {
     "template_compile_failed",
     "render_failed",
   ])("shows by %s that it does not", async (content) => {
-    const { isOutOfUse, reports } = await probeOnce(async () => answer(content));
-    expect([isOutOfUse, reports]).toEqual([true, [expect.stringMatching(/^b: probe: status 0/)]]);
+    const { isOutOfUse, reports } = await probeOnce(async () => headOf(content));
+    expect([isOutOfUse, reports]).toEqual([true, [expect.stringMatching(/^b: probe: status [2-5]/)]]);
   });
 
   it("shows by no answer that the backend is broken", async () => {
