@@ -21,13 +21,14 @@ WORKDIR /service
 COPY package.json package-lock.json .npmrc ./
 
 FROM build AS edge-build
+# With their manifests: npm installs what the workspaces need that it finds.
+COPY clients clients
 # The programs of esbuild and workerd are packages of their own and need no install script.
 RUN npm ci --ignore-scripts
 COPY wrangler.toml ./
 COPY rules rules
 COPY protocol protocol
 COPY typst typst
-COPY clients clients
 COPY edge edge
 COPY examples examples
 COPY static static
@@ -37,7 +38,7 @@ RUN node scripts/build-edge.ts && strip dist/edge/workerd
 FROM build AS packages
 # No optional ones, such as the TypeScript compiler for valibot, or a second Node.
 # Type declarations and source maps are half of the rest.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts \
+RUN npm ci --omit=dev --omit=optional --ignore-scripts --workspaces=false \
   && find node_modules -type f \( -name '*.map' -o -name '*.md' -o -name '*.ts' -o -name '*.cts' -o -name '*.mts' \) -delete
 
 # What the images have in common.

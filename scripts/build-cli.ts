@@ -7,11 +7,9 @@ import { cp } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { WITHOUT_UNUSED_FORMATS } from "./assets/bundle-validator.ts";
-import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./build/package-folder.ts";
+import { emptyPackageFolder, nodeTarget, PROJECT, readManifest, writePackageFiles } from "./build/package-folder.ts";
 
-/** The oldest Node on which the bundled packages run. */
-const MIN_NODE = "22.12.0";
-
+const MANIFEST = await readManifest("clients/command-line");
 const TARGET = await emptyPackageFolder("cli");
 const { metafile } = await build({
   absWorkingDir: fileURLToPath(PROJECT),
@@ -26,8 +24,8 @@ const { metafile } = await build({
   metafile: true,
   platform: "node",
   format: "esm",
-  target: `node${MIN_NODE}`,
-  define: { PACKAGE_VERSION: JSON.stringify(version) },
+  target: nodeTarget(MANIFEST),
+  define: { PACKAGE_VERSION: JSON.stringify(MANIFEST.version) },
   // Some of the packages are CommonJS and require modules of Node, but nothing else.
   banner: { js: "const require = process.getBuiltinModule;" },
   logLevel: "warning",
@@ -51,15 +49,6 @@ await writePackageFiles(TARGET, {
   inputs: Object.keys(metafile.inputs),
   licencesFile: "LICENSES-OF-PACKAGES.txt",
   page: "command-line.md",
-  manifest: {
-    // The same name as the command, so that `npx document-rendering` runs this package, in a checkout and elsewhere.
-    name: "document-rendering",
-    version,
-    description: "Renders Typst documents by the document rendering service, and checks them before",
-    license,
-    type: "module",
-    bin: { "document-rendering": "./main.js" },
-    engines: { node: `>=${MIN_NODE}` },
-  },
+  manifest: { ...MANIFEST, bin: { "document-rendering": "./main.js" } },
 });
 process.stdout.write("dist/cli is ready\n");

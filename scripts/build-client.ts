@@ -8,7 +8,7 @@
  */
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./build/package-folder.ts";
+import { emptyPackageFolder, PROJECT, readManifest, writePackageFiles } from "./build/package-folder.ts";
 import { writeReachableTypes } from "./build/reachable-types.ts";
 
 const TARGET = await emptyPackageFolder("client");
@@ -35,13 +35,7 @@ await writePackageFiles(TARGET, {
   licencesFile: "THIRD-PARTY-LICENSES.txt",
   page: "client.md",
   manifest: {
-    name: "document-rendering-client",
-    version,
-    description: "Client of the document rendering service, and its rules to check requests before they are sent",
-    license,
-    type: "module",
-    sideEffects: false,
-    engines: { node: ">=20" },
+    ...(await readManifest("clients/typescript")),
     exports: {
       ".": { types: "./types/clients/typescript/client.d.ts", default: "./client.js" },
       "./rules": { types: "./types/rules/published-rules.d.ts", default: "./rules.js" },

@@ -5,12 +5,10 @@
  */
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { emptyPackageFolder, license, PROJECT, version, writePackageFiles } from "./build/package-folder.ts";
+import { emptyPackageFolder, nodeTarget, PROJECT, readManifest, writePackageFiles } from "./build/package-folder.ts";
 import { writeReachableTypes } from "./build/reachable-types.ts";
 
-/** The oldest Node that has everything used here. */
-const MIN_NODE = "20";
-
+const MANIFEST = await readManifest("clients/e-invoice");
 const TARGET = await emptyPackageFolder("e-invoice");
 await writeReachableTypes("clients/e-invoice", TARGET, ["e-invoice.d.ts"]);
 const { metafile } = await build({
@@ -23,7 +21,7 @@ const { metafile } = await build({
   charset: "utf8",
   format: "esm",
   platform: "node",
-  target: `node${MIN_NODE}`,
+  target: nodeTarget(MANIFEST),
   metafile: true,
   logLevel: "warning",
 });
@@ -32,12 +30,7 @@ await writePackageFiles(TARGET, {
   licencesFile: "THIRD-PARTY-LICENSES.txt",
   page: "e-invoices.md",
   manifest: {
-    name: "document-rendering-e-invoice",
-    version,
-    description: "Finishes a PDF/A-3 with attached XML as a Factur-X, ZUGFeRD or XRechnung invoice",
-    license,
-    type: "module",
-    engines: { node: `>=${MIN_NODE}` },
+    ...MANIFEST,
     exports: {
       ".": { types: "./types/e-invoice.d.ts", default: "./e-invoice.js" },
       "./package.json": "./package.json",

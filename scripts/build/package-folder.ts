@@ -9,10 +9,33 @@ import { licencesOfPackages } from "./licences-of-packages.ts";
 
 export const PROJECT = new URL("../../", import.meta.url);
 
-/** The version and the licence of the project, which its packages share. */
-export const { version, license }: { version: string; license: string } = JSON.parse(
-  await readFile(new URL("package.json", PROJECT), "utf8"),
-);
+/** What the `package.json` of a workspace says that is published. */
+export interface PublishedManifest {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly type: string;
+  readonly sideEffects?: boolean;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly engines: { readonly node: string };
+}
+
+/**
+ * The manifest of a workspace as it is published. What it imports is bundled, so its dependencies are for development.
+ *
+ * @param folder the workspace, such as `clients/typescript`
+ */
+export async function readManifest(folder: string): Promise<PublishedManifest> {
+  const manifest = JSON.parse(await readFile(new URL(`${folder}/package.json`, PROJECT), "utf8"));
+  const { private: _private, devDependencies: _bundled, exports: _sources, ...published } = manifest;
+  return published;
+}
+
+/** The oldest Node of a manifest as esbuild names it, such as `node22.12.0`. */
+export function nodeTarget({ engines }: PublishedManifest): string {
+  return `node${engines.node.replace(">=", "")}`;
+}
 
 /**
  * An empty place for a package: `dist/<name>`, or the folder that an argument of the program names, for releases and

@@ -1,7 +1,7 @@
 /**
  * `node scripts/build/release-notes.ts v1.2.3 [repository]`: prints what CHANGELOG.md says of a release. It fails unless the
- * tag is the version of package.json and the changelog has a dated section for it, so that nothing else can be
- * released.
+ * tag is the version of package.json and of every workspace, and the changelog has a dated section for it, so that
+ * nothing else can be released.
  */
 import { readFile } from "node:fs/promises";
 import project from "../../package.json" with { type: "json" };
@@ -9,6 +9,10 @@ import project from "../../package.json" with { type: "json" };
 const VERSION = project.version;
 const [tag = "", repository] = process.argv.slice(2);
 if (tag !== `v${VERSION}`) fail(`the tag ${tag || "(none)"} is not v${VERSION}, the version of package.json`);
+for (const folder of project.workspaces) {
+  const { version } = JSON.parse(await readFile(new URL(`../../${folder}/package.json`, import.meta.url), "utf8"));
+  if (version !== VERSION) fail(`${folder}/package.json has version ${version}, package.json has ${VERSION}`);
+}
 const changelog = await readFile(new URL("../../CHANGELOG.md", import.meta.url), "utf8");
 const heading = `## [${VERSION}] - `;
 const section = changelog.split(/^(?=## )/m).find((text) => text.startsWith(heading));
