@@ -1,7 +1,7 @@
 /**
  * `npm run bench:peers`: compares this service with other ways to make a PDF by program. Each makes `= Hello` and the
  * invoice of `examples/`, for 1 and for 20 clients. Programs that this machine does not have are left out. Writes
- * bench/peers.md.
+ * bench/peers.md. It needs the superuser, who may count the processor time of programs.
  *
  * All programs run the whole time and take turns: only one of them gets requests at a time.
  */
@@ -14,6 +14,7 @@ import { closeConnections } from "./http-client.ts";
 import { describeMachine } from "./machine.ts";
 import { DOCUMENT_NAMES, type DocumentName, type Load, PEER_KINDS, type Peer, type PeerKind } from "./peers/peers.ts";
 import { residentMebibytes } from "./peers/resident-memory.ts";
+import { countProcessorTime, type ProcessorTime } from "./processor-time.ts";
 import { markdown, publish, type Table } from "./report.ts";
 
 const CLIENTS = [1, 20] as const;
@@ -31,8 +32,9 @@ const progress = (line: string) => process.stderr.write(`${line}\n`);
 interface Measured {
   readonly kind: PeerKind;
   readonly peer: Peer;
+  readonly processorTime: ProcessorTime;
   /** By document and number of clients. */
-  readonly loads: Map<string, Load[]>;
+  readonly loads: Map<string, (Load & { readonly processorMilliseconds: number })[]>;
   mebibytes: number;
 }
 
@@ -42,11 +44,14 @@ async function startPeers(folder: string, peers: Measured[]): Promise<string[]> 
     const own = join(folder, String(index));
     await mkdir(own);
     progress(`starting ${kind.name} …`);
+    const processorTime = countProcessorTime(`peer-${index}`);
     try {
-      peers.push({ kind, peer: await kind.start(own), loads: new Map(), mebibytes: 0 });
+      const peer = await processorTime.whileStarting(() => kind.start(own));
+      peers.push({ kind, peer, processorTime, loads: new Map(), mebibytes: 0 });
     } catch (error) {
       progress(`${kind.name}: ${error instanceof Error ? error.message : error}`);
       missing.push(kind.name);
+      processorTime.remove();
     }
   }
   return missing;
@@ -72,14 +77,18 @@ async function measureInTurn(peers: readonly Measured[], interrupted: AbortSigna
 }
 
 async function measure(measured: Measured, document: DocumentName, clients: number, round: number): Promise<void> {
-  const { peer, loads } = measured;
+  const { peer, processorTime, loads } = measured;
   const seconds = round < 0 ? WARM_UP_SECONDS : ROUND_SECONDS;
   const memory = delay((seconds * 1000) / 2).then(() => residentMebibytes(peer.processIds()));
-  const load = await peer.load(document, clients, seconds);
+  const before = processorTime.milliseconds();
+  const render = () => peer.load(document, clients, seconds);
+  // A peer without a process of its own starts one for each document, and this process is no client of it.
+  const load = await (peer.processIds().length > 0 ? render() : processorTime.whileStarting(render));
+  const processorMilliseconds = processorTime.milliseconds() - before;
   measured.mebibytes = Math.max(measured.mebibytes, await memory);
   if (round < 0) return;
   const key = keyOf(document, clients);
-  loads.set(key, [...(loads.get(key) ?? []), load]);
+  loads.set(key, [...(loads.get(key) ?? []), { ...load, processorMilliseconds }]);
 }
 
 const keyOf = (document: DocumentName, clients: number) => `${document}, ${clients}`;
@@ -87,16 +96,25 @@ const keyOf = (document: DocumentName, clients: number) => `${document}, ${clien
 function tableOf(peers: readonly Measured[], document: DocumentName): Table {
   return {
     subject: TITLES[document],
-    columns: CLIENTS.flatMap((clients) => [
-      { title: `per second, ${clients === 1 ? "1 client" : `${clients} clients`}`, digits: 1 },
-      { title: "p50, ms", digits: 1 },
-      { title: "p99, ms", digits: 1 },
-    ]),
-    rows: peers.map(({ kind, loads }) => ({
-      name: kind.name,
-      cells: CLIENTS.flatMap((clients) => figuresOf(loads.get(keyOf(document, clients)) ?? [])),
-    })),
+    columns: [
+      { title: "processor time, ms", digits: 1 },
+      ...CLIENTS.flatMap((clients) => [
+        { title: `per second, ${clients === 1 ? "1 client" : `${clients} clients`}`, digits: 1 },
+        { title: "p50, ms", digits: 1 },
+        { title: "p99, ms", digits: 1 },
+      ]),
+    ],
+    rows: peers.map(({ kind, loads }) => {
+      const byClients = CLIENTS.map((clients) => loads.get(keyOf(document, clients)) ?? []);
+      return { name: kind.name, cells: [processorMilliseconds(byClients.flat()), ...byClients.flatMap(figuresOf)] };
+    }),
   };
+}
+
+/** Of one document. */
+function processorMilliseconds(loads: readonly (Load & { readonly processorMilliseconds: number })[]): number {
+  const count = loads.reduce((sum, { milliseconds }) => sum + milliseconds.length, 0);
+  return loads.reduce((sum, load) => sum + load.processorMilliseconds, 0) / count;
 }
 
 function figuresOf(loads: readonly Load[]): number[] {
@@ -125,6 +143,7 @@ async function main(): Promise<void> {
   } finally {
     closeConnections();
     await Promise.allSettled(peers.map(({ peer }) => peer.stop()));
+    for (const { processorTime } of peers) processorTime.remove();
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
@@ -143,7 +162,8 @@ function pageOf({ tables, facts, missing, rounds, loadAtStart }: PageContent): s
     ...(missing.length > 0 ? [`Not available on this machine: ${missing.join(", ")}.`] : []),
     ...(loadAtStart > availableParallelism() / 2
       ? [
-          `**The machine was busy with other work** (load average ${loadAtStart.toFixed(0)}): do not compare anything with these figures.`,
+          `**The machine was busy with other work** (load average ${loadAtStart.toFixed(0)}). Compare the processor time, which hardly depends on that. What is per second, and in
+ms of waiting, says only which program is several times as fast as another one: all had to share the cores.`,
         ]
       : []),
   ];
@@ -152,7 +172,8 @@ function pageOf({ tables, facts, missing, rounds, loadAtStart }: PageContent): s
 Made by \`npm run bench:peers\` on ${describeMachine()}. Clients and programs share the machine.
 ${notes.map((note) => `${note}\n`).join("")}
 Each client sends its next request as soon as it has its answer. Rounds of ${ROUND_SECONDS} seconds or more in turn, ${rounds} after a warm-up; the
-quantiles are those of all rounds together. With few documents, the p99 is the slowest.
+quantiles are those of all rounds together. With few documents, the p99 is the slowest. Processor time is that of one document, of all processes
+of a program together, without that of the clients.
 
 ${tables.map(markdown).join("\n\n")}
 

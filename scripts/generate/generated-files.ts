@@ -52,6 +52,7 @@ const GENERATED_PAGES = [
   "docs/operations.md",
   "docs/monitoring.md",
   "docs/doctor.md",
+  "docs/deploy/capacity.md",
   "docs/deploy/cloudflare.md",
   "docs/decisions/one-process-per-render.md",
   "docs/decisions/own-json-cursor.md",
@@ -63,13 +64,14 @@ const PLACES_OF_IMAGE_TAGS = [
   "deploy/kubernetes/overlays/landlock/kustomization.yaml",
   "deploy/kubernetes/overlays/bubblewrap/kustomization.yaml",
   "docs/deploy/kubernetes.md",
+  ".env.example",
 ];
 
 async function withImageTag(name: string): Promise<GeneratedFile> {
   const path = rootPath(name);
   const text = await readFile(path, "utf8");
   const content = text.replace(
-    /(newTag: "|document-rendering-(?:edge|backend):)\d+\.\d+\.\d+/g,
+    /(newTag: "|document-rendering-(?:edge|backend):|^IMAGE_TAG=)\d+\.\d+\.\d+/gm,
     `$1${project.version}`,
   );
   return { path, content };

@@ -1,6 +1,6 @@
 /** compose.yaml on a Docker daemon of its own, behind the real nginx; and the image `all-in-one`. */
 import { existsSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { stringify } from "yaml";
 import { type Images, imageName, TARGETS } from "./images.ts";
@@ -21,11 +21,17 @@ import {
 
 const DAEMON =
   'ip link set lo up && exec dockerd --data-root "$1/data" --exec-root "$1/exec" --pidfile "$1/pid" --host "unix://$1/sock"';
+/** Two versions, of the same images. */
+const VERSIONS = ["1.9.0", "1.10.0"] as const;
+
 interface Docker {
   /** The daemon, in whose network the ports are published. */
   readonly pid: number;
   readonly docker: (...options: readonly string[]) => Promise<string>;
+  /** Runs compose in a folder with compose.yaml, the folder deploy and `.env`. */
   readonly compose: (...options: readonly string[]) => Promise<string>;
+  /** Runs `deploy/roll.sh compose` there. */
+  readonly roll: (version: string) => Promise<string>;
 }
 
 /** The daemon and all that it makes are in a network and below a folder of their own. */
@@ -39,16 +45,25 @@ export async function startDocker({ archive }: Images, { folder, atEnd }: Contex
   const docker = (...options: readonly string[]) => run(["docker", ...options], environment);
   await until("a Docker daemon", () => docker("info").then(() => true));
   await docker("load", "--quiet", "--input", archive);
-  for (const target of TARGETS) await docker("tag", `localhost/${imageName(target)}`, imageName(target));
-  const variables = join(folder, "compose.env");
-  const lines = Object.entries(TOKEN_VARIABLES).map(([name, value]) => `${name}=${value}\n`);
-  await writeFile(variables, lines.join(""), { mode: 0o600 });
-  const files = ["--project-directory", CHECKOUT, "--env-file", variables, "--file", join(CHECKOUT, "compose.yaml")];
-  const program = composeProgram() ?? "docker-compose";
+  for (const target of TARGETS) {
+    for (const tag of ["latest", ...VERSIONS]) {
+      await docker("tag", `localhost/${imageName(target)}`, `${imageName(target)}:${tag}`);
+    }
+  }
+  const project = join(folder, "project");
+  await cp(join(CHECKOUT, "deploy"), join(project, "deploy"), { recursive: true });
+  await copyFile(join(CHECKOUT, "compose.yaml"), join(project, "compose.yaml"));
+  const variables = { ...TOKEN_VARIABLES, IMAGE_TAG: VERSIONS[0] };
+  const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
+  await writeFile(join(project, ".env"), lines.join(""), { mode: 0o600 });
+  // Where `docker compose` finds it, of the user whose folder this is.
+  await mkdir(join(own, ".docker/cli-plugins"), { recursive: true });
+  await symlink(composeProgram() ?? "", join(own, ".docker/cli-plugins/docker-compose"));
   return {
     pid: daemon.pid,
     docker,
-    compose: (...options) => run([program, ...files, ...options], environment),
+    compose: (...options) => run(["docker", "compose", "--project-directory", project, ...options], environment),
+    roll: (version) => run([join(project, "deploy/roll.sh"), "compose", version], environment),
   };
 }
 
@@ -59,31 +74,33 @@ export function composeProgram(): string | null {
   return process.env.SERVICE_COMPOSE_BIN || (places.find((path) => existsSync(path)) ?? null);
 }
 
-export async function tryCompose({ pid, docker, compose }: Docker, context: Context): Promise<void> {
+export async function tryCompose({ pid, docker, compose, roll }: Docker, context: Context): Promise<void> {
   const { say } = context;
   await compose("up", "--detach", "--no-build", "--wait");
   say("up: all four services are healthy");
   await startNginx(pid, context);
-  for (const round of [1, 2, 3]) {
+  const [first, second] = VERSIONS;
+  for (const version of [second, first, second]) {
     const load = await startLoad(pid, PROXY_URL, 500);
-    for (const service of ["backend-1", "backend-2", "edge-1", "edge-2"]) {
-      await compose("up", "--detach", "--no-build", "--no-deps", "--force-recreate", "--wait", service);
-    }
-    await expectNoLoss(load, `every service replaced, one after the other, behind nginx (${round} of 3)`, say);
+    const order = (await roll(version)).replaceAll("\n", ", ");
+    await expectNoLoss(load, `deploy/roll.sh compose ${version}, behind nginx (${order})`, say);
+    const images = new Set((await docker("ps", "--format", "{{.Image}}")).split("\n"));
+    const wanted = new Set([`document-rendering-backend:${version}`, `document-rendering-edge:${version}`]);
+    if (images.symmetricDifference(wanted).size > 0) throw new Error(`not ${version}: ${[...images].join(", ")}`);
   }
   const names = (await docker("ps", "--format", "{{.Names}}")).split("\n");
-  const second = names.find((name) => name.includes("backend-2")) ?? "";
+  const victim = names.find((name) => name.includes("backend-2")) ?? "";
   const underKill = await startLoad(pid, PROXY_URL, 100);
-  await docker("kill", "--signal", "KILL", second);
+  await docker("kill", "--signal", "KILL", victim);
   await expectNoLoss(underKill, "kill -9 of a backend", say);
   await compose("stop");
   const ends = await docker("ps", "--all", "--format", "{{.Names}} {{.Status}}");
   const unclean = ends.split("\n").filter((line) => !line.includes("Exited (0)") && !line.includes("backend-2"));
   if (unclean.length > 0) throw new Error(`not ended with 0: ${unclean.join(", ")}`);
   say("stop: every service ends with 0");
-  const files = ["deploy/compose.bubblewrap.yaml", await writeFewProcesses(context)];
+  const files = ["compose.yaml", "deploy/compose.bubblewrap.yaml", await writeFewProcesses(context)];
   await compose(
-    ...files.flatMap((file) => ["--file", resolve(CHECKOUT, file)]),
+    ...files.flatMap((file) => ["--file", resolve(context.folder, "project", file)]),
     "up",
     "--detach",
     "--no-build",
@@ -93,8 +110,8 @@ export async function tryCompose({ pid, docker, compose }: Docker, context: Cont
     const container = (await docker("ps", "--quiet", "--filter", `name=${service}`)).trim();
     return docker("exec", container, "node", "-e", program);
   };
-  const first = await curl(pid, `${PROXY_URL}/v1/render`, ...renderOptions("= Hello"));
-  if (first.status !== 200 || !first.body.startsWith("%PDF-")) throw new Error(`bubblewrap: ${first.status}`);
+  const answer = await curl(pid, `${PROXY_URL}/v1/render`, ...renderOptions("= Hello"));
+  if (answer.status !== 200 || !answer.body.startsWith("%PDF-")) throw new Error(`bubblewrap: ${answer.status}`);
   if (!(await ask("backend-1", HEALTH)).includes('"bubblewrap"')) throw new Error("not in bubblewrap");
   const many = await startLoad(pid, PROXY_URL, MANY_RENDERS);
   const during = `compose.bubblewrap.yaml: ${MANY_RENDERS} renders, at most ${MAX_PROCESSES} processes in a container`;

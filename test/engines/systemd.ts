@@ -33,8 +33,13 @@ export const SYSTEMS = [
 /** What a machine has before the steps of the page. */
 const PACKAGES = ["systemd", "systemd-sysv", "dbus", "openssl"];
 const INSTALLED = "/opt/document-rendering-service";
+/** The version that the page installs, and two in its place that are the same checkout. */
+const VERSION_OF_PAGE = "1.2.3";
+const VERSIONS = ["1.9.0", "1.10.0"] as const;
+const releaseFolder = (version: string) => `/opt/document-rendering-releases/${version}`;
 const BACKENDS = ["document-rendering-backend@8788", "document-rendering-backend@8789"];
 const EDGES = ["document-rendering-edge@8786", "document-rendering-edge@8787"];
+const UNITS = [...BACKENDS, ...EDGES];
 
 /**
  * nspawn must not filter system calls, and needs a hierarchy of cgroups of version 2, which the machine may not have.
@@ -43,7 +48,7 @@ const BOOT = `
 umount --recursive /sys/fs/cgroup
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 SYSTEMD_SECCOMP=0 SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 exec systemd-nspawn --quiet --boot --register=no --keep-unit \\
-  --private-network --link-journal=no --console=pipe --machine="$1" --directory="$2" --bind-ro="$3:${INSTALLED}"`;
+  --private-network --link-journal=no --console=pipe --machine="$1" --directory="$2" ${VERSIONS.map((version) => `--bind-ro="$3:${releaseFolder(version)}"`).join(" ")}`;
 
 export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], context: Context): Promise<void> {
   const { folder, say, atEnd } = context;
@@ -85,13 +90,17 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
 
   await startNginx(leader, context);
   await tryProxy(leader, say);
-  for (const round of [1, 2, 3]) {
+  const [first, second] = VERSIONS;
+  for (const version of [second, first, second]) {
     const load = await startLoad(leader, PROXY_URL, 500);
-    for (const unit of [...BACKENDS, ...EDGES]) {
-      await inside("systemctl", "restart", unit);
-      await untilReady(leader, unit);
-    }
-    await expectNoLoss(load, `every unit restarted, one after the other, behind nginx (${round} of 3)`, say);
+    const lines = await shell(`cd ${INSTALLED} && deploy/roll.sh systemd ${version}`);
+    const order = lines.replaceAll(/document-rendering-|[.]service: \S+/g, "").replaceAll("\n", ", ");
+    await expectNoLoss(load, `deploy/roll.sh systemd ${version}, behind nginx (${order})`, say);
+    const folders = await shell(
+      `for pid in $(systemctl show --property=MainPID --value ${UNITS.join(" ")}); do readlink /proc/$pid/cwd; done`,
+    );
+    const inVersion = folders.split("\n").filter((folder) => folder.startsWith(releaseFolder(version)));
+    if (inVersion.length !== UNITS.length) throw new Error(`not all in ${version}: ${folders}`);
   }
   const underKill = await startLoad(leader, PROXY_URL, 100);
   await inside("systemctl", "kill", "--signal=KILL", BACKENDS[0] ?? "");
@@ -112,14 +121,17 @@ async function untilReady(leader: number, unit: string): Promise<void> {
 
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** The commands of the steps 3 and 4 of the page, with tokens in the places that it names. */
+/** The commands of the page from the link to the version on, with tokens that this program knows. */
 function stepsOf(section: string): string {
   const blocks = [...section.matchAll(/^ *```sh\n([^`]*)^ *```$/gm)].map(([, block = ""]) => block);
-  const [tokens, start] = [
+  const [link, tokens, start] = [
+    /^ *(ln -s .*)$/m.exec(section)?.[1]?.replaceAll(VERSION_OF_PAGE, VERSIONS[0]),
     blocks.find((block) => block.includes("deploy/make-env.sh")),
     blocks.find((block) => block.includes("enable --now")),
   ];
-  if (tokens === undefined || start === undefined) throw new Error("docs/deploy/one-host.md has no steps for systemd");
+  if (link === undefined || tokens === undefined || start === undefined) {
+    throw new Error("docs/deploy/one-host.md has no steps for systemd");
+  }
   const written = Object.entries({
     backend: ["SERVICE_BACKEND_TOKENS"],
     edge: ["SERVICE_API_TOKENS", "SERVICE_BACKEND_TOKEN"],
@@ -129,7 +141,7 @@ function stepsOf(section: string): string {
   });
   const limits =
     "printf 'SERVICE_MAX_CONCURRENT_RENDERS=2\\nSERVICE_WARM_RENDERS=2\\n' >> /etc/document-rendering-service/backend.env";
-  return [`cd ${INSTALLED}`, tokens, ...written, limits, start].join("\n");
+  return [link, `cd ${INSTALLED}`, tokens, ...written, limits, start].join("\n");
 }
 
 async function render(leader: number): Promise<string> {

@@ -33,6 +33,7 @@ const VARIABLES = {
   SERVICE_API_TOKENS: "compose-test:compose-api-token",
   SERVICE_BACKEND_TOKEN: "compose-backend-token",
   SERVICE_BACKEND_TOKENS: "compose-backend-token",
+  IMAGE_TAG: "1.2.3",
 };
 
 let services: Record<string, ComposeService>;
