@@ -5,7 +5,7 @@
  * requests and time. By default it renders the invoice of `examples/`; REQUEST.json is the body of another request.
  */
 import { readFile } from "node:fs/promises";
-import { exampleRequest } from "../scripts/example-request.ts";
+import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { markdown, type Table } from "./report.ts";
 
 const MAX_CLIENTS = 1024;
