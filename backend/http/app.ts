@@ -1,5 +1,5 @@
 /**
- * The backend's HTTP application, assembled from its settings. `main.ts` listens and drains.
+ * The backend's HTTP application. `start/run.ts` listens and drains.
  *
  * Routes: `POST /v1/render` is for the edge alone, `/health`, `/ready` and `/metrics` for the edge and for operators,
  * `/capabilities.json` for the edge. Exceptions become `service_unavailable` with a log line.
@@ -19,28 +19,13 @@ import {
 import { BACKEND_ROUTES } from "../../protocol/routes.ts";
 import { traceIdOf } from "../../protocol/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
-import { ByteBudget } from "../admission/byte-budget.ts";
-import { RenderQueue } from "../admission/render-queue.ts";
 import { describeError, errorCode } from "../error-log.ts";
-import type { Launcher } from "../launcher/launcher.ts";
-import { MachineWatch } from "../observe/machine-watch.ts";
-import { BackendMetrics } from "../observe/metrics.ts";
-import type { OtlpTracing } from "../observe/otlp-tracing.ts";
-import { RequestObserver, traceParentOf } from "../observe/request-observer.ts";
-import { ProcessLimits } from "../processes/process-limits.ts";
-import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
-import { maxProcessesOfUser } from "../sandbox/resource-limits.ts";
-import type { Sandbox } from "../sandbox/sandbox.ts";
-import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
-import { InstalledCapabilities } from "../typst/capabilities.ts";
-import { TypstSupervisor } from "../typst/supervisor.ts";
-import { WarmPool } from "../typst/warm-pool.ts";
-import { workDirectoryPath } from "../work-directory/paths.ts";
-import { WorkDirectoryWatch } from "../work-directory/watch.ts";
-import { Deliveries } from "./delivery.ts";
+import { traceParentOf } from "../observe/request-observer.ts";
+import type { BackendSettings } from "../settings.ts";
 import { answerMalformedHttp, PendingAnswers } from "./malformed-http.ts";
 import { answerUnrouted, reportFailure, sendProblem } from "./problem-response.ts";
-import { forbiddenOf, renderRoute } from "./render-route.ts";
+import { type RenderRoute, refuseWithoutToken, renderRoute } from "./render-route.ts";
+import { type Foundation, openParts, type ServiceParts } from "./service-parts.ts";
 
 /** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
 const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
@@ -52,11 +37,11 @@ const MALFORMED_MEDIA_TYPE = "FST_ERR_CTP_INVALID_MEDIA_TYPE";
 
 type BackendPath = (typeof BACKEND_ROUTES)[number]["path"];
 
-export interface Backend {
+export interface RenderService {
   readonly app: FastifyInstance;
   /** From now on, `/ready` answers 503, and the edge is told to send new renders elsewhere. They are still accepted. */
   announceStop(): void;
-  /** From now on, new renders are rejected. */
+  /** From now on, new renders are refused. */
   startDraining(): void;
   /** Whether no render request is being received, waiting, running or being answered. */
   isIdle(): boolean;
@@ -70,137 +55,23 @@ export interface Backend {
   readonly workDirectoryLost: Promise<string>;
 }
 
-/** Builds the application. The work directory must have been prepared, Typst found and the sandbox probed. */
-export function buildBackend(
-  settings: BackendSettings,
-  typstVersion: string,
-  sandbox: Sandbox,
-  launcher: Launcher,
-  tracing: OtlpTracing | null = null,
-): Backend {
-  const queue = new RenderQueue({
-    slots: settings.maxConcurrentRenders,
-    maxWaiting: settings.maxQueuedRenders,
-    deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
-  });
-  const supervisor = new TypstSupervisor(settings, sandbox, launcher);
-  const warmPool = new WarmPool(supervisor, settings.warmRenders, settings.maxConcurrentRenders, () => queue.running);
-  const workDirectoryWatch = new WorkDirectoryWatch([
-    workDirectoryPath(settings.workDirectory, "claim"),
-    workDirectoryPath(settings.workDirectory, "launcher"),
-    ...sandbox.workFiles,
-  ]);
-  const tempSpace = new ByteBudget({
-    maxBytes: settings.maxTempBytes,
-    maxBytesPerRequest: maxTempBytesPerRender(settings.limits),
-  });
-  const bodyMemory = new ByteBudget({
-    maxBytes: settings.maxBodyMemoryBytes,
-    maxBytesPerRequest: settings.limits.max_request_body_bytes,
-  });
-  const outputMemory = new ByteBudget({
-    maxBytes: settings.maxOutputMemoryBytes,
-    maxBytesPerRequest: MAX_MEMORY_BYTES_PER_OUTPUT,
-  });
-  const deliveries = new Deliveries({
-    silenceMilliseconds: settings.deliverySilenceSeconds * 1000,
-    totalMilliseconds: settings.deliveryTimeoutSeconds * 1000,
-  });
-  const capabilities = new InstalledCapabilities({ settings, typstVersion, sandbox, supervisor });
+export function buildRenderService(foundation: Foundation): RenderService {
+  const { settings } = foundation;
   const app = createApp(settings);
-  const machineWatch = new MachineWatch({
-    workDirectory: settings.workDirectory,
-    processLimits: new ProcessLimits(maxProcessesOfUser(sandbox.mode, launcher)),
-    log: (level, line) => app.log[level](line),
-  });
-  const metrics = new BackendMetrics({
-    queue,
-    warmPool,
-    tempSpace,
-    bodyMemory,
-    outputMemory,
-    deliveries,
-    slots: settings.maxConcurrentRenders,
-    workDirectory: settings.workDirectory,
-    machineWatch,
-    lostSpans: () => tracing?.lostSpans ?? 0,
-    sandboxMode: sandbox.mode,
-    typstVersion,
-    capabilities,
-  });
-  let stage: "serving" | "stopping" | "draining" = "serving";
-
-  app.addHook("onRequest", async (request, reply) => {
-    reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
-    const counts = request.headers[EDGE_COUNTS_HEADER.toLowerCase()];
-    if (typeof counts === "string" && forbiddenOf(request, settings.backendTokens) === null) {
-      metrics.countEdge(counts);
-      reply.header(EDGE_COUNTS_HEADER, counts);
-    }
-  });
-  app.addHook("onSend", async (_request, reply) => {
-    // A connection that is kept alive would prevent the draining backend from ending.
-    if (stage === "draining") reply.header("Connection", "close");
-  });
-  app.setNotFoundHandler(answerUnrouted);
-
+  const parts = openParts(foundation, app.log);
+  const { queue, capabilities, workDirectoryWatch } = parts;
+  let stage: Stage = "serving";
   const load = (): BackendLoad => ({
     running: queue.running,
     waiting: queue.waiting,
     slots: settings.maxConcurrentRenders,
     isDraining: stage !== "serving",
   });
-  const route = renderRoute({
-    settings,
-    sandbox,
-    supervisor,
-    warmPool,
-    workDirectoryWatch,
-    machineWatch,
-    tempSpace,
-    outputMemory,
-    bodyMemory,
-    queue,
-    deliveries,
-    observer: new RequestObserver(settings.limits, metrics, tracing),
-    isDraining: () => stage === "draining",
-    load,
-  });
-  app.setErrorHandler((error, request, reply) => {
-    // Fastify reads the media type before it calls a handler, but an unknown path, the token and the size come first.
-    if (request.is404) return answerUnrouted(request, reply);
-    if (errorCode(error) === MALFORMED_MEDIA_TYPE) return route.handle(request, reply);
-    return sendProblem(request, reply, reportFailure(request, error));
-  });
-  // With no token configured, every render would be rejected.
-  const canServe = settings.backendTokens.length > 0;
-  const handlers: Readonly<Record<BackendPath, RouteHandlerMethod>> = {
-    "/v1/render": route.handle,
-    [CAPABILITIES_PATH]: async (_request, reply) => {
-      const { body, digest } = await capabilities.answer();
-      return reply.headers({ "Content-Type": "application/json", ETag: `"${digest}"` }).send(body);
-    },
-    "/health": () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }),
-    "/ready": async (request, reply) => {
-      // For an edge that asks before it sends a large body.
-      reply.header(LOAD_HEADER, formatBackendLoad(load()));
-      const obstacle = !canServe ? "no_tokens" : stage !== "serving" ? "draining" : await machineWatch.shortage();
-      return obstacle === null ? { status: "ready" } : sendProblem(request, reply, serviceUnavailable(obstacle));
-    },
-    "/metrics": (_request, reply) => {
-      reply.type(metrics.contentType);
-      return metrics.text();
-    },
-  };
+  const route = renderRoute({ ...parts, isDraining: () => stage === "draining", load });
+  addHooks(app, parts, () => stage);
+  addErrorHandlers(app, route);
+  const handlers = { ...handlersOf(foundation, parts, load, () => stage), "/v1/render": route.handle };
   for (const { method, path } of BACKEND_ROUTES) app.route({ method, url: path, handler: handlers[path] });
-
-  app.addHook("onClose", async () => {
-    workDirectoryWatch.stop();
-    machineWatch.stop();
-    // At once: what the pool discards must not wait for a disk that has become read-only.
-    await Promise.all([warmPool.close(), supervisor.close()]);
-    await tracing?.shutdown();
-  });
   return {
     app,
     announceStop: () => {
@@ -214,6 +85,62 @@ export function buildBackend(
       await capabilities.answer();
     },
     workDirectoryLost: workDirectoryWatch.lost,
+  };
+}
+
+type Stage = "serving" | "stopping" | "draining";
+
+function addHooks(app: FastifyInstance, { settings, metrics, close }: ServiceParts, stage: () => Stage): void {
+  app.addHook("onRequest", async (request, reply) => {
+    reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
+    const counts = request.headers[EDGE_COUNTS_HEADER.toLowerCase()];
+    if (typeof counts === "string" && refuseWithoutToken(request, settings.backendTokens) === null) {
+      metrics.countEdge(counts);
+      reply.header(EDGE_COUNTS_HEADER, counts);
+    }
+  });
+  app.addHook("onSend", async (_request, reply) => {
+    // A connection that is kept alive would prevent the draining backend from ending.
+    if (stage() === "draining") reply.header("Connection", "close");
+  });
+  app.addHook("onClose", close);
+}
+
+function addErrorHandlers(app: FastifyInstance, route: RenderRoute): void {
+  app.setNotFoundHandler(answerUnrouted);
+  app.setErrorHandler((error, request, reply) => {
+    // Fastify reads the media type before it calls a handler, but an unknown path, the token and the size come first.
+    if (request.is404) return answerUnrouted(request, reply);
+    if (errorCode(error) === MALFORMED_MEDIA_TYPE) return route.handle(request, reply);
+    return sendProblem(request, reply, reportFailure(request, error));
+  });
+}
+
+/** The handlers of the routes that render nothing. */
+function handlersOf(
+  { settings, sandbox, typstVersion }: Foundation,
+  { capabilities, machineWatch, metrics }: ServiceParts,
+  load: () => BackendLoad,
+  stage: () => Stage,
+): Readonly<Record<Exclude<BackendPath, "/v1/render">, RouteHandlerMethod>> {
+  // With no token configured, every render would be refused.
+  const canServe = settings.backendTokens.length > 0;
+  return {
+    [CAPABILITIES_PATH]: async (_request, reply) => {
+      const { body, digest } = await capabilities.answer();
+      return reply.headers({ "Content-Type": "application/json", ETag: `"${digest}"` }).send(body);
+    },
+    "/health": () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }),
+    "/ready": async (request, reply) => {
+      // For an edge that asks before it sends a large body.
+      reply.header(LOAD_HEADER, formatBackendLoad(load()));
+      const obstacle = !canServe ? "no_tokens" : stage() !== "serving" ? "draining" : await machineWatch.shortage();
+      return obstacle === null ? { status: "ready" } : sendProblem(request, reply, serviceUnavailable(obstacle));
+    },
+    "/metrics": (_request, reply) => {
+      reply.type(metrics.contentType);
+      return metrics.text();
+    },
   };
 }
 

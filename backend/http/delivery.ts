@@ -4,7 +4,7 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { fileHeaders } from "../../protocol/rendered-file.ts";
-import type { Delivery, DeliveryEnd } from "../observe/delivery-end.ts";
+import type { Delivery, DeliveryEnd } from "../observe/request-report.ts";
 import type { RenderedFile } from "../render/outcome.ts";
 import type { Spool } from "../render/spool.ts";
 

@@ -7,12 +7,10 @@ import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
 import { MAX_BODY_MILLISECONDS } from "../../rules/render-time.ts";
 import type { RequestHead } from "../../rules/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
+import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
 
-export type BodyReading =
-  | { readonly kind: "body"; readonly body: Uint8Array }
-  | { readonly kind: "refused"; readonly problem: Problem }
-  /** The connection closed before the end of the body. */
-  | { readonly kind: "aborted" };
+/** A body, or why there is none. */
+export type BodyReading = { readonly kind: "body"; readonly body: Uint8Array } | RenderFailure;
 
 /** The longest time between two chunks of a body. */
 const BODY_SILENCE_MILLISECONDS = 10_000;
@@ -36,17 +34,13 @@ export function requestHead({ headers }: IncomingMessage): RequestHead {
   };
 }
 
-/**
- * Reads a body.
- *
- * @param memory grows with what is read. The caller releases it.
- */
+/** @param memory grows with what is read. The caller releases it. */
 export function readBody(message: IncomingMessage, limits: Limits, memory: Reservation): Promise<BodyReading> {
   const head = requestHead(message);
   const refusal = validateDeclaredSize(head, limits);
-  if (refusal !== null) return Promise.resolve({ kind: "refused", problem: refusal });
+  if (refusal !== null) return Promise.resolve(refuse(refusal));
   // Node emits no more events for a connection that is already closed.
-  if (message.destroyed) return Promise.resolve({ kind: "aborted" });
+  if (message.destroyed) return Promise.resolve(CLIENT_GONE);
   const collector = new BodyCollector(head, limits);
   return new Promise((resolve) => {
     const finish = (reading: BodyReading) => {
@@ -59,15 +53,14 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
       resolve(reading);
     };
     const end = () => finish({ kind: "body", body: collector.finish() });
-    const abort = () => finish({ kind: "aborted" });
-    const refuse = (refusal: Problem) => finish({ kind: "refused", problem: refusal });
-    const total = setTimeout(() => refuse(bodyTooSlow()), MAX_BODY_MILLISECONDS);
-    const silence = setTimeout(() => refuse(bodyTooSlow()), BODY_SILENCE_MILLISECONDS);
+    const abort = () => finish(CLIENT_GONE);
+    const total = setTimeout(() => finish(bodyTooSlow()), MAX_BODY_MILLISECONDS);
+    const silence = setTimeout(() => finish(bodyTooSlow()), BODY_SILENCE_MILLISECONDS);
     const take = (chunk: Buffer) => {
       silence.refresh();
       const bytes = collector.capacityWith(chunk.length);
       const problem = memory.resize(bytes) ? collector.add(chunk) : noMemory(memory.isOverShare(bytes));
-      if (problem !== null) refuse(problem);
+      if (problem !== null) finish(refuse(problem));
     };
     message.on("data", take).on("end", end).on("close", abort).on("error", abort);
   });
@@ -105,8 +98,8 @@ export async function drainBody(message: IncomingMessage): Promise<boolean> {
   return message.complete;
 }
 
-function bodyTooSlow(): Problem {
-  return problem("invalid_request", "The body did not arrive in time.", {});
+function bodyTooSlow(): RenderFailure {
+  return refuse(problem("invalid_request", "The body did not arrive in time.", {}));
 }
 
 function noMemory(isOverShare: boolean): Problem {

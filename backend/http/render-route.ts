@@ -15,7 +15,6 @@ import {
   TIME_BUDGET_HEADER,
 } from "../../protocol/headers.ts";
 import { SERVER_TIMING_HEADER, serverTiming } from "../../protocol/server-timing.ts";
-import type { UnavailableCause } from "../../rules/causes.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
@@ -23,9 +22,9 @@ import { validateMediaType } from "../../rules/request-head.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import type { MachineWatch } from "../observe/machine-watch.ts";
-import type { ProcessedRequest, RequestEnd } from "../observe/metrics.ts";
 import type { RequestObserver } from "../observe/request-observer.ts";
-import { CLIENT_GONE, notRendered } from "../render/outcome.ts";
+import type { Delivery, RequestReport } from "../observe/request-report.ts";
+import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
 import { type PhaseRun, PhaseTimer, phaseSeconds } from "../render/phases.ts";
 import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
 import type { Deliveries } from "./delivery.ts";
@@ -66,20 +65,8 @@ interface Sender {
 /** How the first step ended. */
 type Reception =
   | { readonly kind: "received"; readonly body: Uint8Array; readonly renderRequest: RenderRequest }
-  | Refusal
-  | { readonly kind: typeof CLIENT_GONE; readonly requestBytes?: undefined };
-
-interface Refusal {
-  readonly kind: "refused";
-  readonly problem: Problem;
-  /** The size of the body, if all of it was read. */
-  readonly requestBytes?: number;
-}
-
-interface Processed extends ProcessedRequest {
-  /** The file name that the request asks for, or null. */
-  readonly suggestedName: string | null;
-}
+  /** `requestBytes` is the size of the body, if all of it was read. */
+  | { readonly kind: "failed"; readonly outcome: RenderFailure; readonly requestBytes?: number };
 
 export function renderRoute(resources: RenderRouteResources): RenderRoute {
   const { settings, observer, deliveries } = resources;
@@ -87,13 +74,12 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     underWay++;
     try {
-      const sender = senderOf(request, settings.backendTokens);
+      const sender = readSender(request, settings.backendTokens);
       const received = observer.received(request, sender.caller, sender.forbidden === null);
-      const processed = await receiveAndRender(resources, request, sender, clientGoneSignal(request.raw, reply.raw));
-      observer.rendered(processed);
+      const report = await receiveAndRender(resources, request, sender, clientGoneSignal(request.raw, reply.raw));
+      observer.rendered(report);
       reply.header(LOAD_HEADER, formatBackendLoad(resources.load()));
-      const end = await sendReply(request, reply, processed, deliveries);
-      observer.delivered(received, processed, end);
+      observer.delivered(received, report, await sendReply(request, reply, report, deliveries));
       return reply;
     } finally {
       underWay--;
@@ -111,20 +97,17 @@ async function receiveAndRender(
   request: FastifyRequest,
   sender: Sender,
   clientGone: AbortSignal,
-): Promise<Processed> {
+): Promise<RequestReport> {
   const arrivedAt = performance.now();
   const { caller } = sender;
   const memory = resources.bodyMemory.open(caller);
-  const failed = (error: unknown, cause?: UnavailableCause): Refusal => {
-    return { kind: "refused", problem: reportFailure(request, error, cause) };
-  };
   try {
     const timer = new PhaseTimer();
     const receiving = timer.time("receive", () => receive(resources, request, sender, memory));
-    const reception = await receiving.catch((error: unknown) => failed(error));
-    if (reception.kind !== "received") {
-      const { requestBytes } = reception;
-      return { outcome: reception, format: "none", suggestedName: null, runs: timer.runs, requestBytes };
+    const reception = await receiving.catch((error: unknown) => fail(refuse(reportFailure(request, error))));
+    if (reception.kind === "failed") {
+      const { outcome, requestBytes } = reception;
+      return { outcome, format: "none", suggestedName: null, runs: timer.runs, requestBytes };
     }
     const { body, renderRequest } = reception;
     const { format, filename } = renderRequest.output;
@@ -132,15 +115,19 @@ async function receiveAndRender(
     const valid = { body, request: renderRequest, caller, answerBy };
     // Buffers on the way hide from the edge how long an upload takes, so its time counts.
     const deadline = queueDeadlineMilliseconds(resources.settings, Math.max(0, answerBy - performance.now()));
-    const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch(async (error) => {
+    const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch(async (error: unknown) => {
       const lack = await resources.machineWatch.shortage();
-      return { outcome: failed(error, lack ?? undefined), runs: [] };
+      return { outcome: refuse(reportFailure(request, error, lack ?? undefined)), runs: [] };
     });
     const runs = [...timer.runs, ...rendering.runs];
     return { ...rendering, runs, format, suggestedName: filename, requestBytes: body.length };
   } finally {
     memory.release();
   }
+}
+
+function fail(outcome: RenderFailure, body?: Uint8Array): Reception {
+  return { kind: "failed", outcome, ...(body !== undefined && { requestBytes: body.length }) };
 }
 
 /**
@@ -154,18 +141,15 @@ async function receive(
   { forbidden }: Sender,
   memory: Reservation,
 ): Promise<Reception> {
-  const refused = (problem: Problem): Refusal => ({ kind: "refused", problem });
-  if (forbidden !== null) return refused(forbidden);
-  if (isDraining()) return refused(serviceUnavailable("draining"));
+  if (forbidden !== null) return fail(refuse(forbidden));
+  if (isDraining()) return fail(refuse(serviceUnavailable("draining")));
   const reading = await readBody(request.raw, settings.limits, memory);
-  if (reading.kind === "aborted") return { kind: CLIENT_GONE };
-  if (reading.kind === "refused") return reading;
-  const wrongMediaType = validateMediaType(requestHead(request.raw));
-  if (wrongMediaType !== null) return refused(wrongMediaType);
+  if (reading.kind !== "body") return fail(reading);
   const { body } = reading;
+  const wrongMediaType = validateMediaType(requestHead(request.raw));
+  if (wrongMediaType !== null) return fail(refuse(wrongMediaType));
   const parsed = parseRenderRequest(body, settings.limits);
-  if (!parsed.ok) return { kind: "refused", problem: parsed.problem, requestBytes: body.length };
-  return { kind: "received", body, renderRequest: parsed.request };
+  return parsed.ok ? { kind: "received", body, renderRequest: parsed.request } : fail(refuse(parsed.problem), body);
 }
 
 /** Step 2: renders a valid request once it has a slot, or returns why it gets none. */
@@ -174,7 +158,7 @@ async function renderInSlot(
   valid: ValidRequest,
   deadlineMilliseconds: number,
   clientGone: AbortSignal,
-): Promise<Pick<Processed, "outcome" | "runs" | "peakMemoryBytes">> {
+): Promise<Pick<RequestReport, "outcome" | "runs" | "peakMemoryBytes">> {
   const applicant = { caller: valid.caller, signal: clientGone, deadlineMilliseconds };
   const startMilliseconds = performance.now();
   const admission =
@@ -183,24 +167,27 @@ async function renderInSlot(
       : await resources.queue.run(applicant, async (withdrawn) => {
           const stop = withdrawn === null ? clientGone : AbortSignal.any([clientGone, withdrawn]);
           const report = await render(resources, valid, stop);
-          const isWithdrawn = report.outcome.kind === CLIENT_GONE && !clientGone.aborted;
+          const isWithdrawn = report.outcome.kind === "client-gone" && !clientGone.aborted;
           return isWithdrawn ? null : report;
         });
-  if (admission.kind === "left") return { outcome: notRendered(CLIENT_GONE), runs: [] };
+  if (admission.kind === "left") return { outcome: CLIENT_GONE, runs: [] };
   const milliseconds = admission.waitedSeconds * 1000;
   const queued: PhaseRun = { phase: "queue", startMilliseconds, milliseconds };
   if (admission.kind === "done") return { ...admission.result, runs: [queued, ...admission.result.runs] };
-  const problem = renderQueueFull(admission.cause, admission.retryAfterSeconds);
-  return { outcome: notRendered(problem), runs: [queued] };
+  return { outcome: refuse(renderQueueFull(admission.cause, admission.retryAfterSeconds)), runs: [queued] };
 }
 
-/** Step 3: delivers the file, sends the problem, or closes the connection if the client has disconnected. */
+/**
+ * Step 3: delivers the file, sends the problem, or closes the connection if the client has disconnected.
+ *
+ * @returns null if there was no file to deliver.
+ */
 async function sendReply(
   request: FastifyRequest,
   reply: FastifyReply,
-  { outcome, suggestedName, runs }: Processed,
+  { outcome, suggestedName, runs }: RequestReport,
   deliveries: Deliveries,
-): Promise<RequestEnd> {
+): Promise<Delivery | null> {
   // Callers do not see `receive`, which is the transfer from the edge.
   const { receive: _internal, ...phases } = phaseSeconds(runs);
   const timing = serverTiming(
@@ -208,37 +195,35 @@ async function sendReply(
   );
   if (timing !== "") reply.header(SERVER_TIMING_HEADER, timing);
   switch (outcome.kind) {
-    case "rendered": {
-      const delivery = await deliveries.deliver(reply, outcome.file, suggestedName);
-      return { outcome: delivery.end === "delivered" ? "ok" : "client_gone", delivery };
-    }
+    case "rendered":
+      return deliveries.deliver(reply, outcome.file, suggestedName);
     case "refused":
       if (!(await drainBody(request.raw))) reply.header("Connection", "close");
       sendProblem(request, reply, outcome.problem);
-      return { outcome: outcome.problem.code, delivery: null };
-    case CLIENT_GONE:
+      return null;
+    case "client-gone":
       reply.raw.destroy();
-      return { outcome: "client_gone", delivery: null };
+      return null;
   }
 }
 
 /** Why a request is refused that has no token of the edge. */
-export function forbiddenOf(request: FastifyRequest, tokens: readonly string[]): Problem | null {
-  return validateToken(fieldOf(request, BACKEND_TOKEN_HEADER), tokens, BACKEND_TOKEN_HEADER);
+export function refuseWithoutToken(request: FastifyRequest, tokens: readonly string[]): Problem | null {
+  return validateToken(headerField(request, BACKEND_TOKEN_HEADER), tokens, BACKEND_TOKEN_HEADER);
 }
 
 /** The name of a caller is believed only with the edge's token. */
-function senderOf(request: FastifyRequest, tokens: readonly string[]): Sender {
-  const forbidden = forbiddenOf(request, tokens);
-  const name = fieldOf(request, CALLER_HEADER);
+function readSender(request: FastifyRequest, tokens: readonly string[]): Sender {
+  const forbidden = refuseWithoutToken(request, tokens);
+  const name = headerField(request, CALLER_HEADER);
   const isNamed = forbidden === null && CALLER_NAME_PATTERN.test(name);
-  const timeBudget = fieldOf(request, TIME_BUDGET_HEADER);
+  const timeBudget = headerField(request, TIME_BUDGET_HEADER);
   const timeBudgetMilliseconds = /^[0-9]{1,9}$/.test(timeBudget) ? Number(timeBudget) : Number.POSITIVE_INFINITY;
   return { caller: isNamed ? name : UNNAMED_CALLER, forbidden, timeBudgetMilliseconds };
 }
 
 /** The value of a header field, empty if the request does not have it. */
-function fieldOf({ headers }: FastifyRequest, name: string): string {
+function headerField({ headers }: FastifyRequest, name: string): string {
   const value = headers[name.toLowerCase()];
   return typeof value === "string" ? value : "";
 }

@@ -16,9 +16,9 @@ export interface ProgramCommand {
 /** The first descriptor after standard input, output and error. */
 export const INHERITED_DESCRIPTOR = 3;
 
-/** How a program ended, or why it never ran. */
+/** How a program ended. `diagnostics` is the beginning of its standard error, which is never logged or returned. */
 export type ProgramEnd =
   | { readonly kind: "exited"; readonly exitCode: number; readonly diagnostics: string }
   | { readonly kind: "signalled"; readonly signal: string; readonly diagnostics: string }
-  /** `reason` is for the log: it holds no path and no message of the system. */
+  /** It never ran, or its end is unknown. `reason` is for the log: it holds no path and no message of the system. */
   | { readonly kind: "failed"; readonly reason: string };

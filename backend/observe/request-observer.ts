@@ -10,8 +10,10 @@ import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../pr
 import { causeField } from "../../rules/causes.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
 import { phaseSeconds } from "../render/phases.ts";
-import type { BackendMetrics, ProcessedRequest, RequestEnd } from "./metrics.ts";
+import { nextStep } from "./next-steps.ts";
 import type { OtlpTracing } from "./otlp-tracing.ts";
+import type { RenderMetrics } from "./render-metrics.ts";
+import { type Delivery, type RequestReport, requestOutcome } from "./request-report.ts";
 
 export interface ReceivedRequest {
   readonly request: FastifyRequest;
@@ -22,12 +24,12 @@ export interface ReceivedRequest {
 }
 
 export class RequestObserver {
-  readonly #metrics: BackendMetrics;
+  readonly #metrics: RenderMetrics;
   readonly #tracing: OtlpTracing | null;
   readonly #limitsFingerprint: string;
 
   /** @param tracing null if no traces are exported */
-  constructor(limits: Limits, metrics: BackendMetrics, tracing: OtlpTracing | null) {
+  constructor(limits: Limits, metrics: RenderMetrics, tracing: OtlpTracing | null) {
     this.#limitsFingerprint = limitsFingerprint(limits);
     this.#metrics = metrics;
     this.#tracing = tracing;
@@ -46,26 +48,30 @@ export class RequestObserver {
   }
 
   /** The answer is about to be sent, which may take minutes. */
-  rendered(processed: ProcessedRequest): void {
-    this.#metrics.observeRender(processed);
+  rendered(report: RequestReport): void {
+    this.#metrics.countRender(report);
   }
 
   /** The answer is sent, or its client has gone: the request is counted and logged once. */
-  delivered(received: ReceivedRequest, processed: ProcessedRequest, end: RequestEnd): void {
+  delivered(received: ReceivedRequest, report: RequestReport, delivery: Delivery | null): void {
     const { request, caller, isFromEdge, startMilliseconds } = received;
-    const { format, requestBytes, peakMemoryBytes, outcome: rendering } = processed;
+    const { format, requestBytes, peakMemoryBytes, outcome: rendering } = report;
     const endMilliseconds = performance.now();
-    this.#metrics.countRequest(caller, format, end, (endMilliseconds - startMilliseconds) / 1000);
+    const outcome = requestOutcome(rendering, delivery);
+    const seconds = (endMilliseconds - startMilliseconds) / 1000;
+    this.#metrics.countRequest({ caller, format, outcome, delivery, seconds });
+    const problem = rendering.kind === "refused" ? rendering.problem : null;
     const record = {
       caller,
       format,
-      outcome: end.outcome,
-      ...(rendering.kind === "refused" && causeField(rendering.problem)),
+      outcome,
+      ...(problem !== null && causeField(problem)),
       requestBytes,
       outputBytes: rendering.kind === "rendered" ? rendering.file.output.size : undefined,
     };
-    const runs = end.delivery === null ? processed.runs : [...processed.runs, end.delivery.run];
-    request.log.info({ ...record, phases: phaseSeconds(runs), peakMemoryBytes }, "render");
+    const runs = delivery === null ? report.runs : [...report.runs, delivery.run];
+    const advice = problem?.cause === undefined ? undefined : nextStep(problem.cause);
+    request.log.info({ ...record, nextStep: advice, phases: phaseSeconds(runs), peakMemoryBytes }, "render");
     if (this.#tracing === null || !isFromEdge) return;
     const scheme = request.protocol === "https" ? "https" : "http";
     const parent = traceParentOf(request.headers);

@@ -3,7 +3,7 @@
  * at any time.
  *
  * zlib compresses, on its thread pool. fflate only writes the container: its own compression starts a thread for each
- * large page, all at once, and compresses small ones on the event loop (64 SVG pages of 700 KB: 17 to 43 s, measured).
+ * large page, all at once, and compresses small ones on the event loop (64 SVG pages of 700 KB took 17 to 43 s on two cores).
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
@@ -42,115 +42,106 @@ const DEFLATE_OVERHEAD_BYTES = 128;
 
 const deflateAtOnce = promisify(deflateRaw);
 
+/** How pages are packed. */
+export interface PackOptions {
+  readonly extension: keyof typeof DEFLATE_LEVELS;
+  /** For all pages together, before compression. Escaping makes an SVG larger than Typst wrote it. */
+  readonly maxPageBytes: number;
+  /** Aborted when the render is over; packing then stops. */
+  readonly signal: AbortSignal;
+}
+
+/** `stopped` if the signal was aborted. The archive is complete only after `kept`. */
+type PackResult = AppendResult | "stopped";
+
 /**
- * Packs pages into `archive`, in the order of their numbers.
+ * Packs pages into `archive`, in the order of their numbers. Also returns how many bytes of them it has packed, before
+ * compression.
  *
- * @param maxPageBytes limit for all pages together, before compression. Escaping makes an SVG larger than Typst wrote
- *   it.
- * @param signal aborted when the render is over; packing then stops.
  * @throws if the machine fails.
  */
 export async function packPages(
   pages: readonly PageFile[],
-  extension: keyof typeof DEFLATE_LEVELS,
   archive: Spool,
-  maxPageBytes: number,
-  signal: AbortSignal,
-): Promise<PackedPages> {
+  options: PackOptions,
+): Promise<{ readonly result: PackResult; readonly pageBytes: number }> {
   const ordered = pages.toSorted((left, right) => left.number - right.number);
   const digits = Math.max(MIN_DIGITS, String(ordered.at(-1)?.number ?? 0).length);
-  const packer = new Packer(archive, extension, maxPageBytes, signal);
+  const packer = new Packer(archive, options);
   for (const { number, path } of ordered) {
-    const result = await packer.add(`page-${String(number).padStart(digits, "0")}.${extension}`, path);
+    const result = await packer.add(`page-${String(number).padStart(digits, "0")}.${options.extension}`, path);
     if (result !== "kept") return { result, pageBytes: packer.pageBytes };
   }
   return { result: await packer.end(), pageBytes: packer.pageBytes };
 }
 
-export interface PackedPages {
-  /** `stopped` if the signal was aborted. The archive is complete only if this is `kept`. */
-  readonly result: AppendResult | "stopped";
-  /** Bytes of all packed pages, before compression. */
-  readonly pageBytes: number;
-}
-
 class Packer {
   readonly #archive: Spool;
-  readonly #level: number;
-  readonly #isSvg: boolean;
-  readonly #maxPageBytes: number;
+  readonly #options: PackOptions;
   pageBytes = 0;
-  readonly #signal: AbortSignal;
   readonly #zip: Zip;
   readonly #buffer = Buffer.allocUnsafeSlow(READ_BYTES);
   /** What fflate has written and is not yet in the archive. */
   readonly #pending: Uint8Array[] = [];
 
-  constructor(archive: Spool, extension: keyof typeof DEFLATE_LEVELS, maxPageBytes: number, signal: AbortSignal) {
+  constructor(archive: Spool, options: PackOptions) {
     this.#archive = archive;
-    this.#level = DEFLATE_LEVELS[extension];
-    this.#isSvg = extension === "svg";
-    this.#maxPageBytes = maxPageBytes;
-    this.#signal = signal;
+    this.#options = options;
     this.#zip = new Zip((error, chunk) => {
       if (error !== null) throw error;
       this.#pending.push(chunk);
     });
   }
 
-  async add(filename: string, path: string): Promise<AppendResult | "stopped"> {
+  async add(filename: string, path: string): Promise<PackResult> {
     const entry: ZipInputFile = { filename, size: 0, crc: 0, compression: DEFLATE_METHOD, mtime: MODIFIED };
     this.#zip.add(entry);
-    const file = await open(path);
-    let result: AppendResult | "stopped";
-    try {
-      const { bytesRead } = await file.read(this.#buffer, 0, READ_BYTES, 0);
-      const isWhole = bytesRead < READ_BYTES;
-      result = isWhole
-        ? await this.#addWhole(this.#buffer.subarray(0, bytesRead), entry)
-        : await this.#stream(file, entry);
-    } finally {
-      await file.close();
-    }
+    await using file = await open(path);
+    const { bytesRead } = await file.read(this.#buffer, 0, READ_BYTES, 0);
+    const isWhole = bytesRead < READ_BYTES;
+    const result = isWhole
+      ? await this.#addWhole(this.#buffer.subarray(0, bytesRead), entry)
+      : await this.#stream(file, entry);
     if (result !== "kept") return result;
     this.pageBytes += entry.size;
-    if (this.pageBytes > this.#maxPageBytes) return "too-large";
+    if (this.pageBytes > this.#options.maxPageBytes) return "too-large";
     return this.#write(entry, new Uint8Array(0), true);
   }
 
-  async #addWhole(page: Buffer, entry: ZipInputFile): Promise<AppendResult | "stopped"> {
-    if (this.#signal.aborted) return "stopped";
-    const content = this.#isSvg ? escapeWhole(page) : page;
+  async #addWhole(page: Buffer, entry: ZipInputFile): Promise<PackResult> {
+    const { extension, signal } = this.#options;
+    if (signal.aborted) return "stopped";
+    const content = extension === "svg" ? escapeWhole(page) : page;
     measure(content, entry);
     // The whole output fits into one chunk. The default chunk would be far larger than a tiny page.
     const chunkSize = content.length + DEFLATE_OVERHEAD_BYTES;
-    return this.#write(entry, await deflateAtOnce(content, { level: this.#level, chunkSize }), false);
+    return this.#write(entry, await deflateAtOnce(content, { level: DEFLATE_LEVELS[extension], chunkSize }), false);
   }
 
-  async #stream(file: FileHandle, entry: ZipInputFile): Promise<AppendResult | "stopped"> {
+  async #stream(file: FileHandle, entry: ZipInputFile): Promise<PackResult> {
+    const { extension, signal } = this.#options;
     let result: AppendResult = "kept";
     try {
       await pipeline(
         file.createReadStream({ start: 0, highWaterMark: READ_BYTES }),
-        (chunks: AsyncIterable<Buffer>) => measured(this.#isSvg ? escapeSvg(chunks) : chunks, entry),
-        createDeflateRaw({ level: this.#level, chunkSize: READ_BYTES }),
+        (chunks: AsyncIterable<Buffer>) => measureEach(extension === "svg" ? escapeSvg(chunks) : chunks, entry),
+        createDeflateRaw({ level: DEFLATE_LEVELS[extension], chunkSize: READ_BYTES }),
         async (chunks: AsyncIterable<Buffer<ArrayBuffer>>) => {
           for await (const { buffer, byteOffset, byteLength } of chunks) {
             result = await this.#write(entry, new Uint8Array(buffer, byteOffset, byteLength), false);
             if (result !== "kept") return;
           }
         },
-        { signal: this.#signal },
+        { signal },
       );
     } catch (error) {
       // A pipeline also fails when its last stage stops reading or its signal is aborted.
-      if (this.#signal.aborted) return "stopped";
+      if (signal.aborted) return "stopped";
       if (result === "kept") throw error;
     }
     return result;
   }
 
-  /** Writes compressed bytes of an entry. */
   #write(entry: ZipInputFile, compressed: Uint8Array<ArrayBuffer>, isLast: boolean): Promise<AppendResult> {
     entry.ondata?.(null, compressed, isLast);
     return this.#flush();
@@ -181,8 +172,7 @@ function measure(chunk: Buffer, entry: ZipInputFile): void {
   entry.crc = crc32(chunk, entry.crc);
 }
 
-/** Yields the chunks and measures them. */
-async function* measured(chunks: AsyncIterable<Buffer>, entry: ZipInputFile): AsyncGenerator<Buffer> {
+async function* measureEach(chunks: AsyncIterable<Buffer>, entry: ZipInputFile): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
     measure(chunk, entry);
     yield chunk;

@@ -1,13 +1,12 @@
 /** The pages that Typst has written as files: checked against the limits, then packed into a ZIP. */
 import { join } from "node:path";
 import type { Output } from "../../rules/output-options.ts";
-import { outputTooLarge } from "../../rules/problem.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
 import { isDiskFull } from "../work-directory/disk-space.ts";
 import { listOutputFiles } from "../work-directory/output-files.ts";
 import { packPages } from "./archive.ts";
-import { noPageWritten, noTemporarySpace, notRendered, type RenderOutcome, tooManyOutputFiles } from "./outcome.ts";
+import { noPageWritten, noTemporarySpace, outputOverLimit, type RenderOutcome, tooManyOutputFiles } from "./outcome.ts";
 import type { Spool } from "./spool.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
@@ -31,24 +30,24 @@ export async function archiveOutcome(
   archive: Spool,
   time: TimeLimit,
 ): Promise<RenderOutcome> {
-  const { max_output_bytes, max_output_files } = settings.limits;
+  const { max_output_bytes: maxPageBytes, max_output_files } = settings.limits;
   const { names, areMore, bytes } = await listOutputFiles(directory, max_output_files);
-  if (names.length === 0) return notRendered(noPageWritten(wanted));
-  if (areMore) return notRendered(tooManyOutputFiles(settings));
-  if (bytes > max_output_bytes) return notRendered(outputTooLarge(bytes, max_output_bytes));
-  if (!hasRoomFor(bytes)) return notRendered(noTemporarySpace());
+  if (names.length === 0) return noPageWritten(wanted);
+  if (areMore) return tooManyOutputFiles(settings);
+  if (bytes > maxPageBytes) return outputOverLimit(bytes, settings);
+  if (!hasRoomFor(bytes)) return noTemporarySpace();
   const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
   const extension = wanted.format === "png" ? "png" : "svg";
-  const { result, pageBytes } = await packPages(pages, extension, archive, max_output_bytes, time.over);
+  const { result, pageBytes } = await packPages(pages, archive, { extension, maxPageBytes, signal: time.over });
   switch (result) {
     case "kept":
       return { kind: "rendered", file: { output: archive, extension: "zip" } };
     case "too-large":
-      return notRendered(outputTooLarge(Math.max(pageBytes, archive.size), max_output_bytes));
+      return outputOverLimit(Math.max(pageBytes, archive.size), settings);
     case "no-room":
-      return notRendered(noTemporarySpace());
+      return noTemporarySpace();
     case "stopped":
-      return notRendered(time.failure());
+      return time.failure();
   }
 }
 

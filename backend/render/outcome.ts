@@ -5,14 +5,8 @@ import type { Output } from "../../rules/output-options.ts";
 import { outputTooLarge, type Problem, problem, renderQueueFull, renderTimeout } from "../../rules/problem.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
-import type { TypstResult } from "../typst/process.ts";
+import type { StopReason, TypstReport } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
-
-/** The client went away: there is no one to answer, and nothing has failed. */
-export const CLIENT_GONE = "client-gone";
-
-/** Why a render has no output. */
-export type RenderFailure = Problem | typeof CLIENT_GONE;
 
 /** A finished output. Its receiver closes it. */
 export interface RenderedFile {
@@ -20,14 +14,15 @@ export interface RenderedFile {
   readonly extension: FileExtension;
 }
 
-export type RenderOutcome =
-  | { readonly kind: "rendered"; readonly file: RenderedFile }
-  | { readonly kind: "refused"; readonly problem: Problem }
-  | { readonly kind: typeof CLIENT_GONE };
+/** What a render gives its client: a file, a problem, or nothing, because the client has gone. */
+export type RenderOutcome = { readonly kind: "rendered"; readonly file: RenderedFile } | RenderFailure;
 
-/** The outcome of a render that has no output. */
-export function notRendered(failure: RenderFailure): Exclude<RenderOutcome, { kind: "rendered" }> {
-  return failure === CLIENT_GONE ? { kind: CLIENT_GONE } : { kind: "refused", problem: failure };
+export type RenderFailure = { readonly kind: "refused"; readonly problem: Problem } | { readonly kind: "client-gone" };
+
+export const CLIENT_GONE = { kind: "client-gone" } as const satisfies RenderFailure;
+
+export function refuse(problem: Problem) {
+  return { kind: "refused", problem } as const satisfies RenderFailure;
 }
 
 /**
@@ -36,114 +31,105 @@ export function notRendered(failure: RenderFailure): Exclude<RenderOutcome, { ki
  * @param grantedSeconds see `timedOut`
  * @throws if the machine failed: Typst never ran, or its output could not be kept.
  */
-export function outcomeOfEnd(
-  result: TypstResult,
+export function failureOfTypst(
+  report: TypstReport,
   settings: BackendSettings,
   grantedSeconds: number,
 ): RenderFailure | null {
-  const { end } = result;
+  const { end, outputTaken, outputBytes } = report;
+  const { max_output_bytes } = settings.limits;
   // Checked first: a process over the limit may exit before it is stopped.
-  if (result.outputTaken === "too-large" || result.outputBytes > settings.limits.max_output_bytes) {
-    return outputTooLarge(result.outputBytes, settings.limits.max_output_bytes);
-  }
-  if (result.outputTaken === "no-room") return noTemporarySpace();
+  if (outputTaken === "too-large" || outputBytes > max_output_bytes) return outputOverLimit(outputBytes, settings);
+  if (outputTaken === "no-room") return noTemporarySpace();
   switch (end.kind) {
     case "not-started":
     case "output-lost":
       throw end.cause;
     case "stopped":
-      switch (end.reason) {
-        case "client-gone":
-          return CLIENT_GONE;
-        case "render-timeout":
-          return timedOut("wall_clock", settings, grantedSeconds);
-        case "output-too-large":
-          return outputTooLarge(result.outputBytes, settings.limits.max_output_bytes);
-        case "too-many-files":
-          return tooManyOutputFiles(settings);
-        case "no-room":
-          return noTemporarySpace();
-        case "not-needed":
-          throw new ServiceFailure("a process was discarded while its request waited for it");
-      }
-      break;
+      return failureOfStop(end.reason, report, settings, grantedSeconds);
     case "signalled":
-      return outcomeOfSignal(end.signal, result, settings, grantedSeconds);
+      return failureOfSignal(end.signal, report, settings, grantedSeconds);
     case "exited":
-      return end.exitCode === 0 ? null : compileFailed({ kind: "refused-by-typst" });
+      return end.exitCode === 0
+        ? null
+        : compileFailed("Typst could not produce the requested output from this template.");
+  }
+}
+
+function failureOfStop(
+  reason: StopReason,
+  { outputBytes }: TypstReport,
+  settings: BackendSettings,
+  grantedSeconds: number,
+): RenderFailure {
+  switch (reason) {
+    case "client-gone":
+      return CLIENT_GONE;
+    case "render-timeout":
+      return timedOut("wall_clock", settings, grantedSeconds);
+    case "output-too-large":
+      return outputOverLimit(outputBytes, settings);
+    case "too-many-files":
+      return tooManyOutputFiles(settings);
+    case "no-room":
+      return noTemporarySpace();
+    case "not-needed":
+      throw new ServiceFailure("a process was discarded while its request waited for it");
   }
 }
 
 /** SIGXCPU and SIGXFSZ come from our own limits. Any other signal is a failure of the service. */
-function outcomeOfSignal(
+function failureOfSignal(
   signal: string,
-  result: TypstResult,
+  { ranOutOfMemory, outputBytes }: TypstReport,
   settings: BackendSettings,
   grantedSeconds: number,
-): Problem {
-  if (result.ranOutOfMemory) return compileFailed({ kind: "out-of-memory", limitBytes: settings.renderMemoryBytes });
-  switch (signal) {
-    case "SIGXCPU":
-      return timedOut("processor_time", settings, grantedSeconds);
-    case "SIGXFSZ":
-      return outputTooLarge(result.outputBytes, settings.limits.max_output_bytes);
-    default:
-      return renderFailed();
+): RenderFailure {
+  if (ranOutOfMemory) {
+    return compileFailed(`The render needed more memory than its ${settings.renderMemoryBytes} bytes.`);
   }
+  if (signal === "SIGXCPU") return timedOut("processor_time", settings, grantedSeconds);
+  return signal === "SIGXFSZ" ? outputOverLimit(outputBytes, settings) : renderFailed();
 }
 
-/** Why a template has no output, as far as the service can tell without Typst's diagnostics. */
-export type CompileFailure =
-  /** Only the diagnostics would say why, and they are never passed on. */
-  | { readonly kind: "refused-by-typst" }
-  | { readonly kind: "out-of-memory"; readonly limitBytes: number }
-  | { readonly kind: "several-pages" }
-  | { readonly kind: "page-missing"; readonly page: number }
-  | { readonly kind: "selection-empty" };
-
-export function compileFailed(failure: CompileFailure): Problem {
-  return problem("template_compile_failed", describeFailure(failure), {});
+/** The template has no output. Only Typst's diagnostics would say more, and they are never passed on. */
+export function compileFailed(detail: string): RenderFailure {
+  return refuse(problem("template_compile_failed", detail, {}));
 }
 
-function describeFailure(failure: CompileFailure): string {
-  switch (failure.kind) {
-    case "refused-by-typst":
-      return "Typst could not produce the requested output from this template.";
-    case "out-of-memory":
-      return `The render needed more memory than its ${failure.limitBytes} bytes.`;
-    case "several-pages":
-      return 'The document has several pages. Select one with "page", or all of them with "archive": "zip".';
-    case "page-missing":
-      return `The document has no page ${failure.page}.`;
-    case "selection-empty":
-      return 'The document has none of the pages that "pages" selects.';
-  }
-}
+export const SEVERAL_PAGES = compileFailed(
+  'The document has several pages. Select one with "page", or all of them with "archive": "zip".',
+);
+
+export const SELECTION_EMPTY = compileFailed('The document has none of the pages that "pages" selects.');
 
 /** Typst exited with 0 and wrote no page. Only if the request chose pages is that the template's failure. */
-export function noPageWritten(wanted: Output): Problem {
+export function noPageWritten(wanted: Output): RenderFailure {
   if (wanted.format === "pdf") return renderFailed();
-  if (wanted.page !== null) return compileFailed({ kind: "page-missing", page: wanted.page });
-  return wanted.pages === null ? renderFailed() : compileFailed({ kind: "selection-empty" });
+  if (wanted.page !== null) return compileFailed(`The document has no page ${wanted.page}.`);
+  return wanted.pages === null ? renderFailed() : SELECTION_EMPTY;
 }
 
-export function renderFailed(): Problem {
-  return problem("render_failed", "The render ended without an output, and not because of the template.", {});
+export function renderFailed(): RenderFailure {
+  return refuse(problem("render_failed", "The render ended without an output, and not because of the template.", {}));
 }
 
-export function tooManyOutputFiles({ limits }: BackendSettings): Problem {
+export function outputOverLimit(bytes: number, { limits }: BackendSettings): RenderFailure {
+  return refuse(outputTooLarge(bytes, limits.max_output_bytes));
+}
+
+export function tooManyOutputFiles({ limits }: BackendSettings): RenderFailure {
   const limit = limits.max_output_files;
-  return problem("too_many_output_files", `The document has more pages than the ${limit} that an archive may hold.`, {
-    limit,
-  });
+  const detail = `The document has more pages than the ${limit} that an archive may hold.`;
+  return refuse(problem("too_many_output_files", detail, { limit }));
 }
 
 /** `Retry-After` if there is no temporary space: it becomes free when other outputs are delivered. */
 const NO_SPACE_RETRY_SECONDS = 5;
 
-/** Other renders hold the temporary space: the request is rejected as when no slot is free. */
-export function noTemporarySpace(): Problem {
-  return renderQueueFull("temporary_space", NO_SPACE_RETRY_SECONDS);
+/** Other renders hold the temporary space: the request is refused as when no slot is free. */
+export function noTemporarySpace(): RenderFailure {
+  return refuse(renderQueueFull("temporary_space", NO_SPACE_RETRY_SECONDS));
 }
 
 /**
@@ -156,8 +142,8 @@ export const MAX_FILL_SECONDS = 5;
 const SHORT_TIME_RETRY_SECONDS = 1;
 
 /**
- * The problem of a render that has exceeded a limit. If the edge left it less than the render timeout, its document is
- * not to blame: the request may be repeated.
+ * The failure of a render that has exceeded a limit on time. If the edge left it less than the render timeout, its
+ * document is not to blame: the request may be repeated.
  *
  * @param grantedSeconds the render timeout, or what the edge left of it
  */
@@ -165,14 +151,14 @@ export function timedOut(
   cause: TimeoutCause,
   { renderTimeoutSeconds, renderCpuSeconds }: BackendSettings,
   grantedSeconds: number,
-): Problem {
+): RenderFailure {
   if (cause === "wall_clock" && grantedSeconds < renderTimeoutSeconds) {
-    return renderQueueFull("time_budget", SHORT_TIME_RETRY_SECONDS);
+    return refuse(renderQueueFull("time_budget", SHORT_TIME_RETRY_SECONDS));
   }
   const limits = {
     wall_clock: renderTimeoutSeconds,
     processor_time: renderCpuSeconds,
     writing_files: MAX_FILL_SECONDS,
   };
-  return renderTimeout(cause, limits[cause], renderTimeoutSeconds);
+  return refuse(renderTimeout(cause, limits[cause], renderTimeoutSeconds));
 }

@@ -5,12 +5,12 @@
  */
 import type { Output } from "../../rules/output-options.ts";
 import { lowestPage } from "../../typst/command-line.ts";
-import type { TypstResult } from "../typst/process.ts";
-import { CLIENT_GONE, compileFailed, type RenderFailure } from "./outcome.ts";
+import type { TypstReport } from "../typst/process.ts";
+import { CLIENT_GONE, type RenderFailure, SELECTION_EMPTY, SEVERAL_PAGES } from "./outcome.ts";
 import type { Spool } from "./spool.ts";
 
-/** Compiles the document again and prints one page. `outputBytes` of the result is 0 if there is no such page. */
-export type PrintPage = (page: number) => Promise<TypstResult>;
+/** Compiles the document again and prints one page. `outputBytes` of the report is 0 if there is no such page. */
+export type PrintPage = (page: number) => Promise<TypstReport>;
 
 /** The exit code for a template that Typst rejects. A panic and wrong arguments have other codes. */
 const TYPST_ERROR_EXIT_CODE = 1;
@@ -26,17 +26,16 @@ const PLACEHOLDER_PARTS = ["/Type/Pages/Count 1/", "/MediaBox[0 0 595 842]/", "<
  */
 export async function explainFailure(
   failure: RenderFailure,
+  { end, outputBytes }: TypstReport,
   wanted: Output,
-  { end, outputBytes }: TypstResult,
   printPage: PrintPage,
-  clientGone: AbortSignal,
 ): Promise<RenderFailure> {
   const isSingleImage = wanted.format !== "pdf" && wanted.archive === null && wanted.page === null;
   const isRefused = end.kind === "exited" && end.exitCode === TYPST_ERROR_EXIT_CODE && outputBytes === 0;
   if (!isSingleImage || !isRefused) return failure;
   const secondPage = await printPage(2);
-  if (clientGone.aborted) return CLIENT_GONE;
-  return secondPage.outputBytes === 0 ? failure : compileFailed({ kind: "several-pages" });
+  if (wasAbandoned(secondPage)) return CLIENT_GONE;
+  return secondPage.outputBytes === 0 ? failure : SEVERAL_PAGES;
 }
 
 /**
@@ -50,13 +49,17 @@ export async function failureOfSelection(
   pages: string,
   pdf: Spool,
   printPage: PrintPage,
-  clientGone: AbortSignal,
 ): Promise<RenderFailure | null> {
   if (!(await mayBePlaceholder(pdf))) return null;
-  const { end, outputBytes } = await printPage(lowestPage(pages));
-  if (clientGone.aborted) return CLIENT_GONE;
-  const isMissing = end.kind === "exited" && end.exitCode === 0 && outputBytes === 0;
-  return isMissing ? compileFailed({ kind: "selection-empty" }) : null;
+  const probe = await printPage(lowestPage(pages));
+  if (wasAbandoned(probe)) return CLIENT_GONE;
+  const { end, outputBytes } = probe;
+  return end.kind === "exited" && end.exitCode === 0 && outputBytes === 0 ? SELECTION_EMPTY : null;
+}
+
+/** Whether the client has gone meanwhile. */
+function wasAbandoned({ end }: TypstReport): boolean {
+  return end.kind === "stopped" && end.reason === "client-gone";
 }
 
 /** Not a proof: a document may be a blank page of this size, too. Typst's own A4 has decimals. */

@@ -10,16 +10,17 @@ import { programText } from "../../typst/program-text.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
-import { DISCARD_OUTPUT, type OutputTaker, type TypstResult, type TypstTask } from "../typst/process.ts";
+import { DISCARD_OUTPUT, type OutputTaker, type TypstReport, type TypstTask } from "../typst/process.ts";
 import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
-import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
+import { projectBytes, stringBytes } from "../work-directory/request-bytes.ts";
 import type { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { archiveOutcome, throwIfDiskIsFull } from "./archived-output.ts";
-import { noPageWritten, noTemporarySpace, notRendered, outcomeOfEnd, type RenderOutcome } from "./outcome.ts";
+import { failureOfTypst, noPageWritten, noTemporarySpace, type RenderFailure, type RenderOutcome } from "./outcome.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
 import { type PhaseRun, PhaseTimer } from "./phases.ts";
-import { EscapedOutput, Spool } from "./spool.ts";
+import { Spool } from "./spool.ts";
+import { SvgEscaper } from "./svg-escaping.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 /** What all renders share. */
@@ -44,7 +45,7 @@ export interface ValidRequest {
   readonly answerBy: number;
 }
 
-/** An outcome with what was measured on the way to it, for metrics and the log. */
+/** The outcome of a render, with what was measured on the way to it. */
 export interface RenderReport {
   readonly outcome: RenderOutcome;
   readonly runs: readonly PhaseRun[];
@@ -72,17 +73,9 @@ export async function render(
   }
 }
 
-/** A process that has compiled, and how it ended. */
-interface Compilation {
-  readonly kind: "compiled";
-  readonly prepared: PreparedRender;
-  readonly result: TypstResult;
-}
-
 /**
- * What one render holds: its time, its disk space, its process. The constructor starts the render timeout, chooses the
- * command, builds the program text and opens the reservation of disk space; it reserves nothing and starts no process.
- * The methods are in the order in which they run.
+ * What one render holds: its time, which runs from here on, its disk space, its process. The constructor reserves
+ * nothing and starts no process. The methods are in the order in which they run.
  */
 class RenderJob {
   readonly phases = new PhaseTimer();
@@ -117,7 +110,7 @@ class RenderJob {
 
   async run(): Promise<RenderOutcome> {
     const { settings, tempSpace, outputMemory } = this.#resources;
-    if (!this.#space.resize(this.#inputBytes)) return notRendered(noTemporarySpace());
+    if (!this.#space.resize(this.#inputBytes)) return noTemporarySpace();
     const output = new Spool(
       {
         directory: settings.workDirectory,
@@ -129,8 +122,7 @@ class RenderJob {
     );
     let isHandedOver = false;
     try {
-      const compilation = await this.#compile(output);
-      const outcome = compilation.kind === "compiled" ? await this.#outcomeOf(compilation, output) : compilation;
+      const outcome = await this.#renderInto(output);
       // The process served this render alone, so one for the next request with the same command line is started ahead.
       // Not earlier: a render that still held the only slot would count as load, and the process would wait without its
       // fonts.
@@ -142,44 +134,48 @@ class RenderJob {
     }
   }
 
-  /** Compiles in a waiting process or in a new one. Returns an outcome if Typst never gets to compile. */
-  async #compile(output: Spool): Promise<Compilation | RenderOutcome> {
+  /** Renders in a waiting process, if there is one; if that is lost, and otherwise, in a new one. */
+  async #renderInto(output: Spool): Promise<RenderOutcome> {
     const { supervisor, warmPool } = this.#resources;
-    const { prepared, isWarm } = await this.phases.time("start", async () => {
-      const waiting = await warmPool.take(this.#command);
-      return { prepared: waiting ?? (await supervisor.start(this.#command)), isWarm: waiting !== null };
+    const waiting = await this.phases.time("start", async () => {
+      const taken = await warmPool.take(this.#command);
+      this.#prepared = taken ?? (await supervisor.start(this.#command));
+      return { prepared: this.#prepared, isWarm: taken !== null };
     });
-    const compilation = await this.#compileIn(prepared, output);
-    if (!isWarm || !wasLost(compilation)) return compilation;
-    // The process may have been killed while it waited, for a reason that has nothing to do with this request.
-    this.#lostRemoved = supervisor.discard(prepared);
-    // So that `end` does not discard it again if there can be no other: its directory could then be kept for two
-    // renders.
-    this.#prepared = null;
-    await output.clear();
-    return this.#compileIn(await this.phases.time("start", () => supervisor.start(this.#command)), output);
+    let { prepared } = waiting;
+    let compiled = await this.#compileIn(prepared, output);
+    if (waiting.isWarm && "end" in compiled && wasLost(compiled)) {
+      // The process may have been killed while it waited, for a reason that has nothing to do with this request.
+      this.#lostRemoved = supervisor.discard(prepared);
+      // So that `end` does not discard it again if there can be no other: its directory could then be kept for two
+      // renders.
+      this.#prepared = null;
+      await output.clear();
+      prepared = await this.phases.time("start", () => supervisor.start(this.#command));
+      this.#prepared = prepared;
+      compiled = await this.#compileIn(prepared, output);
+    }
+    return "end" in compiled ? this.#judge(compiled, prepared, output) : compiled;
   }
 
   /** Writes the files of the request, then gives the process its program text and waits for its end. */
-  async #compileIn(prepared: PreparedRender, output: Spool): Promise<Compilation | RenderOutcome> {
-    this.#prepared = prepared;
+  async #compileIn({ process, renderDirectory }: PreparedRender, output: Spool): Promise<TypstReport | RenderFailure> {
     const { body, request } = this.#valid;
-    const { process, renderDirectory } = prepared;
     const failure = await this.phases.time("files", () =>
       this.#time.limitFill((over) => renderDirectory.fill(body, request, over)),
     );
-    if (failure !== null) return notRendered(failure);
+    if (failure !== null) return failure;
     const directory = renderDirectory.outputDirectory;
     const maxFiles = this.#resources.settings.limits.max_output_files;
     const pages = directory === null ? null : { directory, maxFiles, hasRoomFor: this.#hasRoomFor };
-    const escaped = this.#command.output.format === "svg" ? new EscapedOutput(output) : null;
-    const result = await this.phases.time("compile", async () => {
-      const performed = await process.perform(this.#task(escaped ?? output, pages));
-      const isWhole =
-        performed.outputTaken === "kept" && performed.end.kind === "exited" && performed.end.exitCode === 0;
-      return isWhole && escaped !== null ? { ...performed, outputTaken: await escaped.complete() } : performed;
+    const svg = this.#command.output.format === "svg" ? new SvgEscaper() : null;
+    const taker = svg === null ? output : { append: (chunk: Buffer) => output.append(svg.push(chunk)) };
+    return this.phases.time("compile", async () => {
+      const report = await process.perform(this.#task(taker, pages));
+      const isWhole = report.outputTaken === "kept" && report.end.kind === "exited" && report.end.exitCode === 0;
+      // The escaper has held back the last bytes.
+      return svg !== null && isWhole ? { ...report, outputTaken: await output.append(svg.end()) } : report;
     });
-    return { kind: "compiled", prepared, result };
   }
 
   #task(output: OutputTaker, files: TypstTask["files"]): TypstTask {
@@ -188,32 +184,30 @@ class RenderJob {
   }
 
   /** Decides by how the process ended and, if it succeeded, by its output. */
-  async #outcomeOf({ prepared, result }: Compilation, output: Spool): Promise<RenderOutcome> {
+  async #judge(report: TypstReport, prepared: PreparedRender, output: Spool): Promise<RenderOutcome> {
     const { settings, workDirectoryWatch } = this.#resources;
     const wanted = this.#valid.request.output;
     const directory = prepared.renderDirectory.outputDirectory;
     const printPage = (page: number) => this.#printPage(prepared, page);
-    this.peakMemoryBytes = result.peakMemoryBytes;
-    const failure = outcomeOfEnd(result, settings, this.#time.grantedSeconds);
+    this.peakMemoryBytes = report.peakMemoryBytes;
+    const failure = failureOfTypst(report, settings, this.#time.grantedSeconds);
     if (failure !== null) {
       await workDirectoryWatch.expectWhole();
       if (directory !== null) await throwIfDiskIsFull(settings);
-      return notRendered(await explainFailure(failure, wanted, result, printPage, this.#time.clientGone));
+      return explainFailure(failure, report, wanted, printPage);
     }
     if (directory !== null) {
       const pages = { directory, wanted, hasRoomFor: this.#hasRoomFor };
       return this.phases.time("archive", () => archiveOutcome(settings, pages, output, this.#time));
     }
-    if (output.size === 0) return notRendered(noPageWritten(wanted));
-    if (wanted.format === "pdf" && wanted.pages !== null) {
-      const selectionFailure = await failureOfSelection(wanted.pages, output, printPage, this.#time.clientGone);
-      if (selectionFailure !== null) return notRendered(selectionFailure);
-    }
-    return { kind: "rendered", file: { output, extension: wanted.format } };
+    if (output.size === 0) return noPageWritten(wanted);
+    const file: RenderOutcome = { kind: "rendered", file: { output, extension: wanted.format } };
+    if (wanted.format !== "pdf" || wanted.pages === null) return file;
+    return (await failureOfSelection(wanted.pages, output, printPage)) ?? file;
   }
 
   /** Compiles the document again and prints one page, if the document has it. */
-  #printPage({ renderDirectory }: PreparedRender, page: number): Promise<TypstResult> {
+  #printPage({ renderDirectory }: PreparedRender, page: number): Promise<TypstReport> {
     const { settings, sandbox, supervisor } = this.#resources;
     const probe = pageProbeArguments(settings, sandbox.view(renderDirectory), this.#command, page);
     const process = supervisor.startIn(renderDirectory, probe);
@@ -228,8 +222,6 @@ class RenderJob {
 }
 
 /** Whether something other than the render and its limits ended a process. */
-function wasLost(compilation: Compilation | RenderOutcome): boolean {
-  if (compilation.kind !== "compiled") return false;
-  const { end, ranOutOfMemory } = compilation.result;
+function wasLost({ end, ranOutOfMemory }: TypstReport): boolean {
   return end.kind === "not-started" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);
 }

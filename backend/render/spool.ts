@@ -9,8 +9,7 @@ import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import { ServiceFailure } from "../error-log.ts";
-import type { AppendResult, OutputTaker } from "../typst/process.ts";
-import { SvgEscaper } from "./svg-escaping.ts";
+import type { AppendResult } from "../typst/process.ts";
 
 /** Outputs up to this size stay in memory if the budget has room. Most documents are smaller. */
 export const MAX_MEMORY_BYTES_PER_OUTPUT = 1024 ** 2;
@@ -151,24 +150,5 @@ async function openNameless(directory: string): Promise<FileHandle> {
 async function writeWhole(file: FileHandle, chunk: Buffer): Promise<void> {
   for (let written = 0; written < chunk.length; ) {
     written += (await file.write(chunk, written, chunk.length - written)).bytesWritten;
-  }
-}
-
-/** Escapes an SVG from Typst's standard output on its way into the output of the render. */
-export class EscapedOutput implements OutputTaker {
-  readonly #escaper = new SvgEscaper();
-  readonly #output: Spool;
-
-  constructor(output: Spool) {
-    this.#output = output;
-  }
-
-  append(chunk: Buffer): Promise<AppendResult> {
-    return this.#output.append(this.#escaper.push(chunk));
-  }
-
-  /** Appends the last bytes, which the escaper has held back. To be called once, if Typst succeeded. */
-  complete(): Promise<AppendResult> {
-    return this.#output.append(this.#escaper.end());
   }
 }

@@ -2,7 +2,7 @@
 import type { TimeoutCause } from "../../rules/causes.ts";
 import type { Problem } from "../../rules/problem.ts";
 import type { BackendSettings } from "../settings.ts";
-import { CLIENT_GONE, MAX_FILL_SECONDS, type RenderFailure, timedOut } from "./outcome.ts";
+import { CLIENT_GONE, MAX_FILL_SECONDS, type RenderFailure, refuse, timedOut } from "./outcome.ts";
 
 export class TimeLimit {
   /** Aborted when the client goes away. */
@@ -35,10 +35,9 @@ export class TimeLimit {
   }
 
   /**
-   * Writes the files of the request.
+   * Writes the files of the request within `MAX_FILL_SECONDS`, and no longer than the render goes on.
    *
-   * @param fill returns a problem or null. It stops when `over` is aborted: `MAX_FILL_SECONDS` from now, or when the
-   *   render is over.
+   * @param fill returns a problem or null. It stops when `over` is aborted.
    * @returns why not all of them are written; null if they are. With files missing, the template would fail for a
    *   reason that is not its fault.
    */
@@ -52,7 +51,8 @@ export class TimeLimit {
     if (this.clientGone.aborted) stop();
     try {
       const problem = await fill(controller.signal);
-      if (problem !== null || !controller.signal.aborted) return problem;
+      if (problem !== null) return refuse(problem);
+      if (!controller.signal.aborted) return null;
       return this.failure(millisecondsLeft < fillMilliseconds ? "wall_clock" : "writing_files");
     } finally {
       clearTimeout(timer);

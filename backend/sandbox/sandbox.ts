@@ -18,14 +18,6 @@ export interface TypstCommand extends ProgramCommand {
   readonly typstName: string;
 }
 
-/** How Typst ended by itself. */
-export type TypstExit =
-  | { readonly kind: "exited"; readonly exitCode: number }
-  | { readonly kind: "signalled"; readonly signal: string };
-
-/** How Typst ended; or why it never ran, or why its end is unknown. `reason` is for the log. */
-export type SandboxedEnd = TypstExit | { readonly kind: "sandbox-failed"; readonly reason: string };
-
 export interface Sandbox {
   readonly mode: SandboxMode;
   /** Files and directories in the work directory without which Typst does not run in the sandbox. */
@@ -52,22 +44,14 @@ export interface Sandbox {
 const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 
 /**
- * Derives how Typst ended from how the program of `programCommand` ended: its launchers replace themselves with Typst,
- * or end as it does. A `reason` contains no output of the program.
+ * How Typst ended, by how the program of `programCommand` did: its launchers replace themselves with Typst, or end as
+ * it does. If one of them has failed, so has the program.
  */
-export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): SandboxedEnd {
-  switch (end.kind) {
-    case "failed":
-      return { kind: "sandbox-failed", reason: end.reason };
-    case "signalled":
-      return { kind: "signalled", signal: end.signal };
-    case "exited": {
-      const { exitCode, diagnostics } = end;
-      const hasComplained = launchers.some((name) => diagnostics.startsWith(`${name}: `));
-      if (!hasComplained && !LAUNCH_FAILURE_EXIT_CODES.includes(exitCode)) return { kind: "exited", exitCode };
-      return { kind: "sandbox-failed", reason: `exit code ${exitCode}` };
-    }
-  }
+export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): ProgramEnd {
+  if (end.kind !== "exited") return end;
+  const hasComplained = launchers.some((name) => end.diagnostics.startsWith(`${name}: `));
+  if (!hasComplained && !LAUNCH_FAILURE_EXIT_CODES.includes(end.exitCode)) return end;
+  return { kind: "failed", reason: `exit code ${end.exitCode}` };
 }
 
 export interface PackageDirectory {

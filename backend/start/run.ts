@@ -9,7 +9,7 @@ import { SettingError } from "../../rules/settings.ts";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { typstProblem } from "../../typst/typst-version.mjs";
 import { errorCode } from "../error-log.ts";
-import { type Backend, buildBackend } from "../http/app.ts";
+import { buildRenderService, type RenderService } from "../http/app.ts";
 import { Launcher } from "../launcher/launcher.ts";
 import type { OtlpTracing } from "../observe/otlp-tracing.ts";
 import { findEmptyNetwork } from "../sandbox/empty-network.ts";
@@ -61,7 +61,7 @@ async function start(): Promise<void> {
     const { sandbox, message } = await chooseSandbox(settings, launcher);
     if (message !== null) process.stderr.write(`${message}\n`);
     const tracing = await openTracing(settings);
-    const backend = buildBackend(settings, TYPST_VERSION, sandbox, launcher, tracing);
+    const backend = buildRenderService({ settings, typstVersion: TYPST_VERSION, sandbox, launcher, tracing });
     // From here on, the backend watches the claim that is there now.
     await claim.expectHeld();
     announceStep("reading fonts and packages");
@@ -96,7 +96,7 @@ async function start(): Promise<void> {
  * @param exitCode used if all of them finish within the grace time; otherwise the exit code is 1.
  */
 async function drain(
-  backend: Backend,
+  backend: RenderService,
   settings: BackendSettings,
   release: () => Promise<void>,
   exitCode: 0 | 1,

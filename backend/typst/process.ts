@@ -1,16 +1,16 @@
 /**
- * The life of one Typst process: start, feed, count, stop, and how it ended. `outcome.ts` decides what an end means.
+ * The life of one Typst process: start, feed, count, stop, and how it ended. `render/outcome.ts` decides what an end
+ * means.
  *
  * A process may be started before its request comes: it then waits for its program text, on standard input or at a
- * FIFO. Its output is counted as it arrives, of its diagnostics only the first bytes are kept, and stopping it kills
- * its whole process group.
+ * FIFO. Its output is counted as it arrives, and stopping it kills its whole process group.
  */
 import type { Readable } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
 import { writeFifo } from "../launcher/fifo.ts";
 import type { LaunchedProgram, Launcher } from "../launcher/launcher.ts";
 import type { ProgramEnd } from "../launcher/program.ts";
-import { endOfTypst, type Sandbox, type TypstCommand, type TypstExit } from "../sandbox/sandbox.ts";
+import { endOfTypst, type Sandbox, type TypstCommand } from "../sandbox/sandbox.ts";
 import { listOutputFiles } from "../work-directory/output-files.ts";
 import { PeakMemory } from "./peak-memory.ts";
 
@@ -23,22 +23,23 @@ export type StopReason =
   | "no-room"
   | "not-needed";
 
-/** How a process ended. */
+/** How a Typst process ended: by itself, by the backend, or by a failure of the machine. */
 export type TypstEnd =
-  | TypstExit
+  | { readonly kind: "exited"; readonly exitCode: number }
+  | { readonly kind: "signalled"; readonly signal: string }
   | { readonly kind: "stopped"; readonly reason: StopReason }
   /** The program or its sandbox could not be started: Typst itself never ran. */
   | { readonly kind: "not-started"; readonly cause: Error }
-  /** Its output could not be kept: the machine failed, not Typst. */
+  /** Its output could not be kept. */
   | { readonly kind: "output-lost"; readonly cause: unknown };
 
-export interface TypstResult {
+/** The end of a Typst process, with what was measured. */
+export interface TypstReport {
   readonly end: TypstEnd;
   /** Whether all of its standard output was kept. */
   readonly outputTaken: AppendResult;
   /** Bytes of all outputs; over the limit if that is why it was stopped. */
   readonly outputBytes: number;
-  /** Whether Typst reported that it ran out of memory. */
   readonly ranOutOfMemory: boolean;
   /** The highest resident memory read while it performed its task; null if it ended before the first reading. */
   readonly peakMemoryBytes: number | null;
@@ -57,7 +58,7 @@ export interface TypstTask {
   readonly timeoutMilliseconds: number;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
-  /** Takes what the process writes to its standard output. */
+  /** Takes standard output. */
   readonly output: OutputTaker;
   /** The directory to watch while the command writes files into it; null if it writes none. */
   readonly files: FilesWatch | null;
@@ -81,8 +82,8 @@ export interface FilesWatch {
   hasRoomFor(bytes: number): boolean;
 }
 
-/** How much standard output was read, and how it ended. */
-interface WrittenOutput {
+/** What was read of standard output. */
+interface ReadOutput {
   readonly bytes: number;
   readonly taken: AppendResult;
   /** The error if the machine failed to keep a chunk; otherwise null. */
@@ -91,44 +92,38 @@ interface WrittenOutput {
   readonly isCutShort: boolean;
 }
 
+/** How a process is started. */
+export interface ProcessOptions {
+  readonly launcher: Launcher;
+  /** The sandbox that made `command`. */
+  readonly sandbox: Sandbox;
+  readonly command: TypstCommand;
+  readonly maxOutputBytes: number;
+  /** Null if it reads its program text from standard input. */
+  readonly textFifo: TextFifo | null;
+}
+
 /** Rust's allocator writes this before it aborts (seen with 0.15.1). No other text of Typst is interpreted. */
 const OUT_OF_MEMORY = /^memory allocation of \d+ bytes failed/m;
 const OUTPUT_DIRECTORY_POLL_MILLISECONDS = 25;
 
 export class TypstProcess {
-  readonly #maxOutputBytes: number;
-  readonly #sandbox: Sandbox;
-  readonly #typstName: string;
+  readonly #options: ProcessOptions;
   readonly #program: LaunchedProgram;
-  readonly #result: Promise<TypstResult>;
+  readonly #report: Promise<TypstReport>;
   /** Resolves with null once the output is no longer wanted. */
   readonly #output = Promise.withResolvers<OutputTaker | null>();
   #peakMemory: PeakMemory | null = null;
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
   #programEnd: ProgramEnd | null = null;
-  readonly #textFifo: TextFifo | null;
   #isTextDelivered = false;
 
-  /**
-   * Starts Typst, which waits for its program text. Never throws: a failure to start becomes the result.
-   *
-   * @param sandbox the sandbox that made `command`.
-   * @param textFifo null if it reads its program text from standard input.
-   */
-  constructor(
-    launcher: Launcher,
-    sandbox: Sandbox,
-    command: TypstCommand,
-    maxOutputBytes: number,
-    textFifo: TextFifo | null = null,
-  ) {
-    this.#textFifo = textFifo;
-    this.#maxOutputBytes = maxOutputBytes;
-    this.#sandbox = sandbox;
-    this.#typstName = command.typstName;
-    this.#program = launcher.start(command);
-    this.#result = this.#followToEnd();
+  /** Starts Typst, which waits for its program text. Never throws: a failure to start becomes its end. */
+  constructor(options: ProcessOptions) {
+    this.#options = options;
+    this.#program = options.launcher.start(options.command);
+    this.#report = this.#followToEnd();
   }
 
   get hasEnded(): boolean {
@@ -137,7 +132,7 @@ export class TypstProcess {
 
   /** Resolves when it has ended, however that came. */
   get ended(): Promise<unknown> {
-    return this.#result;
+    return this.#report;
   }
 
   /**
@@ -150,23 +145,24 @@ export class TypstProcess {
   }
 
   /** Feeds the process its task and waits for its end, or stops it at the task's limits. */
-  async perform(task: TypstTask): Promise<TypstResult> {
+  async perform(task: TypstTask): Promise<TypstReport> {
+    const { command, textFifo } = this.#options;
     const onClientGone = () => this.stop("client-gone");
     task.signal.addEventListener("abort", onClientGone, { once: true });
     if (task.signal.aborted) onClientGone();
-    const peakMemory = new PeakMemory(this.#program.ancestorPid, this.#typstName);
+    const peakMemory = new PeakMemory(this.#program.ancestorPid, command.typstName);
     this.#peakMemory = peakMemory;
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
     const stopWatching = task.files === null ? () => {} : this.#watchFiles(task.files);
     this.#output.resolve(task.output);
     try {
-      if (this.#textFifo === null) {
+      if (textFifo === null) {
         this.#isTextDelivered = true;
         await this.#program.write(task.input);
       } else {
-        this.#isTextDelivered = await writeFifo(this.#textFifo.path, task.input, this.#program);
+        this.#isTextDelivered = await writeFifo(textFifo.path, task.input, this.#program);
       }
-      return await this.#result;
+      return await this.#report;
     } finally {
       clearTimeout(timer);
       peakMemory.stop();
@@ -185,46 +181,47 @@ export class TypstProcess {
   /** Kills a process that is no longer needed, and waits for its end. */
   async discard(): Promise<void> {
     this.stop("not-needed");
-    await this.#result;
+    await this.#report;
   }
 
-  async #followToEnd(): Promise<TypstResult> {
-    if (this.#textFifo !== null) void this.#program.write([Buffer.from(this.#textFifo.mainText)]);
-    const written = await this.#passOutputOn(await this.#program.output);
+  async #followToEnd(): Promise<TypstReport> {
+    const { textFifo } = this.#options;
+    if (textFifo !== null) void this.#program.write([Buffer.from(textFifo.mainText)]);
+    const read = await this.#passOutputOn(await this.#program.output);
     const end = await this.#program.end;
     this.#programEnd = end;
     return {
-      end: this.#endOf(end, written),
-      outputTaken: written.taken,
-      outputBytes: Math.max(written.bytes, this.#filesBytes),
+      end: this.#interpretEnd(end, read),
+      outputTaken: read.taken,
+      outputBytes: Math.max(read.bytes, this.#filesBytes),
       ranOutOfMemory: end.kind !== "failed" && OUT_OF_MEMORY.test(end.diagnostics),
       peakMemoryBytes: this.#peakMemory?.bytes ?? null,
     };
   }
 
-  #endOf(end: ProgramEnd, { bytes, failure, isCutShort }: WrittenOutput): TypstEnd {
+  #interpretEnd(programEnd: ProgramEnd, { bytes, failure, isCutShort }: ReadOutput): TypstEnd {
     if (failure !== null) return { kind: "output-lost", cause: failure };
-    const sandboxed = endOfTypst(end, this.#sandbox);
-    if (sandboxed.kind !== "sandbox-failed" && this.#stopReason === null && !this.#isTextDelivered) {
+    const end = endOfTypst(programEnd, this.#options.sandbox);
+    if (end.kind !== "failed" && this.#stopReason === null && !this.#isTextDelivered) {
       // The program text cannot have been the reason.
       return { kind: "not-started", cause: new ServiceFailure("Typst ended before it had its program text") };
     }
-    if (sandboxed.kind === "exited") {
+    if (end.kind === "exited") {
       // A success counts only with its complete output: when a connection breaks, the last bytes may be lost. An exit
       // just before the process was stopped counts, too.
-      if (!isCutShort || bytes === 0 || sandboxed.exitCode !== 0) return sandboxed;
+      if (!isCutShort || bytes === 0 || end.exitCode !== 0) return { kind: "exited", exitCode: end.exitCode };
       const cause = new ServiceFailure("the connection of a process broke before its output was complete");
       return { kind: "output-lost", cause };
     }
     // A program that never ran has not used up its time: its failure to start is the cause.
-    const timedOutBeforeStart = this.#stopReason === "render-timeout" && end.kind === "failed";
+    const timedOutBeforeStart = this.#stopReason === "render-timeout" && programEnd.kind === "failed";
     if (this.#stopReason !== null && !timedOutBeforeStart) return { kind: "stopped", reason: this.#stopReason };
-    if (sandboxed.kind === "signalled") return sandboxed;
-    return { kind: "not-started", cause: new ServiceFailure(`the sandbox failed: ${sandboxed.reason}`) };
+    if (end.kind === "signalled") return { kind: "signalled", signal: end.signal };
+    return { kind: "not-started", cause: new ServiceFailure(`the sandbox failed: ${end.reason}`) };
   }
 
   /** Counts standard output and passes it on until a chunk is not kept. */
-  async #passOutputOn(stream: Readable | null): Promise<WrittenOutput> {
+  async #passOutputOn(stream: Readable | null): Promise<ReadOutput> {
     let bytes = 0;
     let taken: AppendResult = "kept";
     let failure: unknown = null;
@@ -252,21 +249,16 @@ export class TypstProcess {
     return { bytes, taken, failure, isCutShort };
   }
 
-  /**
-   * Counts and measures the files in a directory at intervals, so that output on disk is limited while Typst writes it.
-   */
+  /** Limits output on disk while Typst writes it. @returns a function that ends the watch. */
   #watchFiles({ directory, maxFiles, hasRoomFor }: FilesWatch): () => void {
     let isWatching = true;
     const poll = async (): Promise<void> => {
-      const { areMore, bytes } = await listOutputFiles(directory, maxFiles).catch(() => ({
-        areMore: false,
-        bytes: this.#filesBytes,
-      }));
+      const found = await listOutputFiles(directory, maxFiles).catch(() => null);
       // The last count may finish after the watch was stopped: it must not stop the process.
       if (!isWatching) return;
-      this.#filesBytes = bytes;
-      if (areMore) this.stop("too-many-files");
-      else if (this.#filesBytes > this.#maxOutputBytes) this.stop("output-too-large");
+      this.#filesBytes = found?.bytes ?? this.#filesBytes;
+      if (found?.areMore) this.stop("too-many-files");
+      else if (this.#filesBytes > this.#options.maxOutputBytes) this.stop("output-too-large");
       else if (!hasRoomFor(this.#filesBytes)) this.stop("no-room");
       else timer = setTimeout(() => void poll(), OUTPUT_DIRECTORY_POLL_MILLISECONDS);
     };

@@ -86,8 +86,9 @@ async function attempt({ settings, sandbox, launcher }: Prober, task: Attempt): 
     const view = sandbox.view(renderDirectory);
     const typstArguments = compileArguments(settings, view, task.outputPath ?? "-", "pdf", []);
     const variables = task.proxyUrl === undefined ? {} : proxyVariables(task.proxyUrl);
-    const programCommand = sandbox.programCommand(renderDirectory, typstArguments, variables);
-    const process = new TypstProcess(launcher, sandbox, programCommand, settings.limits.max_output_bytes);
+    const command = sandbox.programCommand(renderDirectory, typstArguments, variables);
+    const maxOutputBytes = settings.limits.max_output_bytes;
+    const process = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
     const { end } = await process.perform({
       input: [Buffer.from(task.source)],
       timeoutMilliseconds: ATTEMPT_TIMEOUT_MILLISECONDS,

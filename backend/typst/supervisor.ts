@@ -74,9 +74,13 @@ export class TypstSupervisor {
     typstArguments: readonly string[],
     textFifo: TextFifo | null = null,
   ): TypstProcess {
-    const programCommand = this.#sandbox.programCommand(renderDirectory, typstArguments);
-    const { max_output_bytes } = this.#settings.limits;
-    const process = new TypstProcess(this.#launcher, this.#sandbox, programCommand, max_output_bytes, textFifo);
+    const process = new TypstProcess({
+      launcher: this.#launcher,
+      sandbox: this.#sandbox,
+      command: this.#sandbox.programCommand(renderDirectory, typstArguments),
+      maxOutputBytes: this.#settings.limits.max_output_bytes,
+      textFifo,
+    });
     renderDirectory.addUser(process);
     return process;
   }

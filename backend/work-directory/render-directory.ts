@@ -9,14 +9,14 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { StringSpan } from "../../rules/json/string.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
 import { quote } from "../../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../typst/file-layout.ts";
-import { countNamedDirectories, directoriesOf, neededDirectoryBytes } from "./directory-paths.ts";
+import { countNamedDirectories, directoriesOf } from "./directory-paths.ts";
 import { DirectoryError, FEW_DIRECTORIES, makeDirectories, removeDirectories } from "./directory-tree.ts";
 import { removeOutputFiles } from "./output-files.ts";
+import { EMPTY_DATA, fileBytes } from "./request-bytes.ts";
 
 /** The stock of FIFOs. */
 export interface FifoSource {
@@ -31,8 +31,6 @@ export interface DirectoryUser {
   /** Whether it has ended and certainly nothing of it is left. */
   readonly isGone: boolean;
 }
-
-const EMPTY_DATA = Buffer.from("{}");
 
 /** The prefix of the names of render directories. */
 export const RENDER_PREFIX = "render-";
@@ -240,28 +238,6 @@ export class RenderDirectory {
     this.#files.push(path);
     await link(join(this.root, target), join(this.root, path));
   }
-}
-
-/**
- * The most that a render directory takes on disk: its data, its files, and a block for each folder that a key names.
- */
-export function projectBytes({ data, files }: RenderRequest): number {
-  const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
-  const filesBytes = files.reduce((sum, { size }) => sum + size, 0);
-  return dataBytes + filesBytes + neededDirectoryBytes(files.map(({ key }) => key));
-}
-
-function fileBytes(body: Uint8Array, { encoding, content }: RenderFile): Uint8Array {
-  const text = stringBytes(body, content);
-  return encoding === "text" ? text : Buffer.from(text.toString("latin1"), "base64");
-}
-
-/** The UTF-8 bytes of a JSON string. If it has no escapes, they are a view of the body. */
-export function stringBytes(body: Uint8Array, span: StringSpan): Buffer {
-  const bytes = Buffer.from(body.buffer, body.byteOffset + span.start, span.end - span.start);
-  if (!span.hasEscapes) return bytes;
-  const text: unknown = JSON.parse(`"${bytes.toString("utf8")}"`);
-  return Buffer.from(String(text), "utf8");
 }
 
 /**

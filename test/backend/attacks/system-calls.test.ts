@@ -56,7 +56,8 @@ async function openStage(mode: SandboxMode) {
     onOutput: (output: string) => void = () => {},
   ): Promise<{ end: TypstEnd; output: string }> {
     const command = sandbox.programCommand(project, ["-"]);
-    const running = new TypstProcess(launcher, sandbox, command, settings.limits.max_output_bytes);
+    const maxOutputBytes = settings.limits.max_output_bytes;
+    const running = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
     const callNumbers = Object.entries(numbers()).map(([name, number]) => `${name} => ${number}`);
     const head = `$| = 1; our %number = (${callNumbers.join(", ")}); our $output = "${outputDirectory}";`;
     let output = "";

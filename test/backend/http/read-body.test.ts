@@ -137,7 +137,7 @@ describe("reading a body", () => {
     expect(await now(reading)).toBe("pending");
     message.destroy();
     await once(message, "close");
-    expect(await now(reading)).toEqual({ kind: "aborted" });
+    expect(await now(reading)).toEqual({ kind: "client-gone" });
   });
 
   it("ends after a minute, however steadily the chunks arrive", async () => {
@@ -150,7 +150,7 @@ describe("reading a body", () => {
   });
 
   it("ends at once if the connection is already closed", async () => {
-    expect(await now(read(await closedMessage()))).toEqual({ kind: "aborted" });
+    expect(await now(read(await closedMessage()))).toEqual({ kind: "client-gone" });
   });
 });
 

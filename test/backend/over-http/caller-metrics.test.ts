@@ -1,6 +1,6 @@
 /** `service_caller_requests_total`: who sent how many requests, and how many different names it may hold. */
 import { describe, expect, it } from "vitest";
-import { MAX_CALLERS_IN_METRICS } from "../../../backend/observe/metrics.ts";
+import { MAX_CALLERS_IN_METRICS } from "../../../backend/observe/render-metrics.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { BACKEND_TOKEN } from "../../support/tokens.ts";
 

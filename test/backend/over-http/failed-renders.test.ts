@@ -190,6 +190,17 @@ describe("an output over the limit", () => {
     expect(context.size).toBeGreaterThan(LIMIT);
   });
 
+  it("in an SVG counts what escaping adds, up to the last byte", async () => {
+    const script = `cat > /dev/null; printf '<svg><a href="?a&b">%01000d</a></svg><a' 0`;
+    const escaped = `<svg><a href="?a&amp;b">${"0".repeat(1000)}</a></svg><a`;
+    const ask = async (limit: number) => {
+      const { backend } = await backendWithFake(script, { SERVICE_MAX_OUTPUT_BYTES: String(limit) });
+      return backend.render({ source: "x", output: { format: "svg" } });
+    };
+    expect(await (await ask(escaped.length)).text()).toBe(escaped);
+    await expectProblem(await ask(escaped.length - 1), "output_too_large");
+  });
+
   it("is one byte more than an output that is delivered", async () => {
     const { backend } = await backendWithFake("cat > /dev/null; printf %01024d 0", {
       SERVICE_MAX_OUTPUT_BYTES: "1024",

@@ -41,7 +41,7 @@ async function pack(
   const disk = new ByteBudget({ maxBytes: 64 * MEBIBYTE, maxBytesPerRequest: 64 * MEBIBYTE });
   const spool = new Spool({ directory, maxOutputBytes, memory, disk }, "caller");
   try {
-    const packed = await packPages(pages, extension, spool, maxPageBytes, signal);
+    const packed = await packPages(pages, spool, { extension, maxPageBytes, signal });
     const chunks = packed.result === "kept" ? await Array.fromAsync(spool.read()) : [];
     return { ...packed, size: spool.size, archive: Buffer.concat(chunks) };
   } finally {

@@ -1,21 +1,15 @@
-/** The outcome for each end of a Typst process. `over-http/failed-renders.test.ts` makes these ends really happen. */
+/** The failure for each end of a Typst process. `over-http/failed-renders.test.ts` makes these ends really happen. */
 import { describe, expect, it } from "vitest";
 import {
   CLIENT_GONE,
-  type CompileFailure,
-  compileFailed,
+  failureOfTypst,
   noPageWritten,
-  noTemporarySpace,
-  notRendered,
-  outcomeOfEnd,
-  renderFailed,
+  SELECTION_EMPTY,
   timedOut,
-  tooManyOutputFiles,
 } from "../../../backend/render/outcome.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
-import type { TypstEnd, TypstResult } from "../../../backend/typst/process.ts";
+import type { StopReason, TypstEnd, TypstReport } from "../../../backend/typst/process.ts";
 import type { Output } from "../../../rules/output-options.ts";
-import { outputTooLarge } from "../../../rules/problem.ts";
 
 const LIMIT = 5000;
 const SETTINGS = readBackendSettings({
@@ -27,98 +21,86 @@ const SETTINGS = readBackendSettings({
 });
 
 const SUCCESS: TypstEnd = { kind: "exited", exitCode: 0 };
+const MEASURED = { outputTaken: "kept", outputBytes: 100, ranOutOfMemory: false, peakMemoryBytes: null } as const;
 
-const resultOf = (end: TypstEnd, result: Partial<TypstResult> = {}): TypstResult => ({
-  end,
-  outputTaken: "kept",
-  outputBytes: 100,
-  ranOutOfMemory: false,
-  peakMemoryBytes: null,
-  ...result,
+const failure = (end: TypstEnd, measured: Partial<TypstReport> = {}) =>
+  failureOfTypst({ end, ...MEASURED, ...measured }, SETTINGS, SETTINGS.renderTimeoutSeconds);
+
+/** A refusal with a code, a context, and words in its detail. */
+const refusal = (code: string, context: object, words = /./) => ({
+  kind: "refused",
+  problem: expect.objectContaining({ code, context, detail: expect.stringMatching(words) }),
 });
+const COMPILE_FAILED = refusal("template_compile_failed", {}, /^Typst could not produce/);
+const OUT_OF_MEMORY = refusal("template_compile_failed", {}, /memory.* 200000000 bytes/);
+const RENDER_FAILED = refusal("render_failed", {});
+const NO_ROOM = refusal("render_queue_full", { retry_after: 5 }, /temporary space.*5 seconds/);
+const TOO_MANY_FILES = refusal("too_many_output_files", { limit: 7 }, / 7 /);
+const tooLarge = (size: number) =>
+  refusal("output_too_large", { size, limit: LIMIT }, new RegExp(`${size} bytes.* ${LIMIT} `));
+const timeout = (words: RegExp) => refusal("render_timeout", { timeout_secs: 31 }, words);
 
-const outcome = (end: TypstEnd, result: Partial<TypstResult> = {}) =>
-  outcomeOfEnd(resultOf(end, result), SETTINGS, SETTINGS.renderTimeoutSeconds);
-
-const refused = { code: "template_compile_failed", context: {} };
-const tooLarge = (size: number) => ({ code: "output_too_large", context: { size, limit: LIMIT } });
-
-describe("a timeout", () => {
-  it.each([
-    ["wall_clock", "31 seconds"],
-    ["processor_time", "11 seconds of processor time"],
-    ["writing_files", "5 seconds"],
-  ] as const)("of %s says which limit it was, and its number", (cause, words) => {
-    const timeout = timedOut(cause, SETTINGS, SETTINGS.renderTimeoutSeconds);
-    expect(timeout).toMatchObject({ code: "render_timeout", context: { timeout_secs: 31 }, cause });
-    expect(timeout.detail).toContain(words);
-  });
+it.each([
+  ["wall_clock", / 31 seconds/],
+  ["processor_time", /11 seconds of processor time/],
+  ["writing_files", / 5 seconds/],
+] as const)("a timeout of %s says which limit it was, and its number", (cause, words) => {
+  expect(timedOut(cause, SETTINGS, SETTINGS.renderTimeoutSeconds)).toEqual(timeout(words));
 });
 
 describe("a process that exits", () => {
   it("with 0 has succeeded, and with any other code the template has failed", () => {
-    expect(outcome(SUCCESS)).toBeNull();
-    const failed = compileFailed({ kind: "refused-by-typst" });
-    for (const exitCode of [1, 2, 101]) expect(outcome({ kind: "exited", exitCode })).toEqual(failed);
+    expect(failure(SUCCESS)).toBeNull();
+    for (const exitCode of [1, 2, 101]) expect(failure({ kind: "exited", exitCode })).toEqual(COMPILE_FAILED);
   });
 
   it("with 0 has succeeded up to the last byte of the limit, and not with one more", () => {
-    expect(outcome(SUCCESS, { outputBytes: LIMIT })).toBeNull();
-    expect(outcome(SUCCESS, { outputBytes: LIMIT + 1 })).toMatchObject(tooLarge(LIMIT + 1));
+    expect(failure(SUCCESS, { outputBytes: LIMIT })).toBeNull();
+    expect(failure(SUCCESS, { outputBytes: LIMIT + 1 })).toEqual(tooLarge(LIMIT + 1));
   });
 
   it("with 0 has not succeeded if its output was not read to the end", () => {
-    expect(outcome(SUCCESS, { outputTaken: "too-large" })).toMatchObject(tooLarge(LIMIT + 1));
-    expect(outcome(SUCCESS, { outputTaken: "no-room" })).toMatchObject({ code: "render_queue_full" });
+    expect(failure(SUCCESS, { outputTaken: "too-large", outputBytes: LIMIT })).toEqual(tooLarge(LIMIT + 1));
+    expect(failure(SUCCESS, { outputTaken: "no-room" })).toEqual(NO_ROOM);
   });
 });
 
 describe("a process that is stopped", () => {
-  const stopped = (reason: Extract<TypstEnd, { kind: "stopped" }>["reason"]): TypstEnd => ({ kind: "stopped", reason });
+  it.each<[StopReason, number, object]>([
+    ["client-gone", 100, CLIENT_GONE],
+    ["render-timeout", 100, timeout(/ 31 seconds/)],
+    ["output-too-large", 9000, tooLarge(9000)],
+    ["output-too-large", 100, tooLarge(LIMIT + 1)],
+    ["too-many-files", 100, TOO_MANY_FILES],
+    ["no-room", 100, NO_ROOM],
+  ])("has the failure of its reason: %s", (reason, outputBytes, expected) => {
+    expect(failure({ kind: "stopped", reason }, { outputBytes })).toEqual(expected);
+  });
 
-  it("has the outcome of the reason", () => {
-    expect(outcome(stopped("client-gone"))).toBe(CLIENT_GONE);
-    expect(outcome(stopped("render-timeout"))).toMatchObject({ code: "render_timeout", context: { timeout_secs: 31 } });
-    expect(outcome(stopped("output-too-large"), { outputBytes: 9000 })).toMatchObject(tooLarge(9000));
-    expect(outcome(stopped("output-too-large"))).toMatchObject(tooLarge(LIMIT + 1));
-    expect(outcome(stopped("too-many-files"))).toEqual(tooManyOutputFiles(SETTINGS));
-    expect(outcome(stopped("no-room"))).toMatchObject({ code: "render_queue_full" });
-    expect(() => outcome(stopped("not-needed"))).toThrow("discarded");
+  it("was not one that a request needs", () => {
+    expect(() => failure({ kind: "stopped", reason: "not-needed" })).toThrow("discarded");
   });
 });
 
 describe("a process that is killed by a signal", () => {
-  const signalled = (signal: string): TypstEnd => ({ kind: "signalled", signal });
-
   it("has met its own limit or is a failure of the service", () => {
-    const timeout = {
-      code: "render_timeout",
-      context: { timeout_secs: 31 },
-      detail: expect.stringContaining("11 seconds"),
-    };
-    expect(outcome(signalled("SIGXCPU"))).toMatchObject(timeout);
-    expect(outcome(signalled("SIGXFSZ"))).toMatchObject(tooLarge(LIMIT + 1));
+    expect(failure({ kind: "signalled", signal: "SIGXCPU" })).toEqual(timeout(/11 seconds/));
+    expect(failure({ kind: "signalled", signal: "SIGXFSZ" })).toEqual(tooLarge(LIMIT + 1));
     for (const signal of ["SIGSEGV", "SIGABRT", "SIGKILL", "SIGSYS"]) {
-      expect(outcome(signalled(signal))).toMatchObject({ code: "render_failed", context: {} });
+      expect(failure({ kind: "signalled", signal })).toEqual(RENDER_FAILED);
     }
   });
 
   it("after it ran out of memory is a failure of the template, whatever the signal", () => {
-    const outOfMemory = { ...refused, detail: expect.stringContaining("200000000 bytes") };
     for (const signal of ["SIGABRT", "SIGSEGV", "SIGXCPU", "SIGSYS"]) {
-      expect(outcome(signalled(signal), { ranOutOfMemory: true })).toMatchObject(outOfMemory);
+      expect(failure({ kind: "signalled", signal }, { ranOutOfMemory: true })).toEqual(OUT_OF_MEMORY);
     }
   });
 });
 
 it.each(["not-started", "output-lost"] as const)("a broken machine has no outcome: %s", (kind) => {
   const cause = new Error("the machine");
-  expect(() => outcome({ kind, cause })).toThrow(cause);
-});
-
-it("a render without an output is refused with its problem, unless its client has left", () => {
-  expect(notRendered(renderFailed())).toEqual({ kind: "refused", problem: renderFailed() });
-  expect(notRendered(CLIENT_GONE)).toEqual({ kind: CLIENT_GONE });
+  expect(() => failure({ kind, cause })).toThrow(cause);
 });
 
 describe("a success without a page", () => {
@@ -126,40 +108,13 @@ describe("a success without a page", () => {
   const pdf: Output = { format: "pdf", filename: null, version: null, standards: [], pages: "2" };
 
   it("is the template's failure where the request chose pages of images", () => {
-    expect(noPageWritten({ ...image, page: 9 })).toEqual(compileFailed({ kind: "page-missing", page: 9 }));
-    expect(noPageWritten({ ...image, archive: "zip", pages: "9" })).toEqual(compileFailed({ kind: "selection-empty" }));
+    expect(noPageWritten({ ...image, page: 9 })).toEqual(refusal("template_compile_failed", {}, /no page 9/));
+    expect(noPageWritten({ ...image, archive: "zip", pages: "9" })).toBe(SELECTION_EMPTY);
   });
 
   it("is the service's failure where it did not, and for a PDF", () => {
     for (const wanted of [image, { ...image, archive: "zip" } as const, pdf, { ...pdf, pages: null }]) {
-      expect(noPageWritten(wanted)).toEqual(renderFailed());
+      expect(noPageWritten(wanted)).toEqual(RENDER_FAILED);
     }
-  });
-});
-
-describe("a problem", () => {
-  it.each([
-    [{ kind: "refused-by-typst" }, /^Typst could not produce/],
-    [{ kind: "out-of-memory", limitBytes: 123 }, /memory.* 123 bytes/],
-    [{ kind: "several-pages" }, /several pages.*"page".*"archive"/],
-    [{ kind: "page-missing", page: 9 }, /no page 9/],
-    [{ kind: "selection-empty" }, /none of the pages.*"pages"/],
-  ] as [CompileFailure, RegExp][])("of a template says what the service knows about it: %j", (failure, detail) => {
-    expect(compileFailed(failure)).toEqual({ ...refused, detail: expect.stringMatching(detail) });
-  });
-
-  it("has its numbers in its context and in its detail", () => {
-    expect(outputTooLarge(LIMIT + 5, LIMIT)).toEqual({
-      ...tooLarge(LIMIT + 5),
-      detail: expect.stringMatching(/5005 bytes.* 5000 /),
-    });
-    expect(tooManyOutputFiles(SETTINGS)).toEqual({
-      code: "too_many_output_files",
-      context: { limit: 7 },
-      detail: expect.stringContaining(" 7 "),
-    });
-    const { context, detail } = noTemporarySpace();
-    expect([context, detail]).toEqual([{ retry_after: 5 }, expect.stringMatching(/temporary space.*5 seconds/)]);
-    expect(renderFailed()).toMatchObject({ code: "render_failed", context: {} });
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
-import { EscapedOutput, MAX_MEMORY_BYTES_PER_OUTPUT, Spool } from "../../../backend/render/spool.ts";
+import { MAX_MEMORY_BYTES_PER_OUTPUT, Spool } from "../../../backend/render/spool.ts";
 
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 ** 2;
@@ -180,26 +180,5 @@ describe("an output", () => {
     await expect(spool.append(chunkOf(1))).rejects.toThrow("ENOENT");
     await spool.close();
     expect(disk.reservedBytes).toBe(0);
-  });
-});
-
-describe("an SVG on its way into an output", () => {
-  const WRITTEN = '<svg><a href="?a&b">x</a></svg><a';
-  const ESCAPED = '<svg><a href="?a&amp;b">x</a></svg><a';
-
-  it("is escaped, up to its last byte", async () => {
-    const { spool } = spoolOf();
-    const escaped = new EscapedOutput(spool);
-    for (const byte of Buffer.from(WRITTEN)) expect(await escaped.append(Buffer.from([byte]))).toBe("kept");
-    expect(spool.size).toBeLessThan(ESCAPED.length);
-    expect(await escaped.complete()).toBe("kept");
-    expect((await contentOf(spool)).toString()).toBe(ESCAPED);
-  });
-
-  it("is refused if escaping makes it too large", async () => {
-    const { spool } = spoolOf({ maxOutputBytes: ESCAPED.length - 1 });
-    const escaped = new EscapedOutput(spool);
-    expect(await escaped.append(Buffer.from(WRITTEN))).toBe("kept");
-    expect(await escaped.complete()).toBe("too-large");
   });
 });

@@ -26,27 +26,29 @@ it("ends after the render timeout, with a problem", async () => {
   const time = new TimeLimit(settingsOf("1", "1"), new AbortController().signal);
   await expect.poll(() => time.over.aborted).toBe(true);
   await expect.poll(() => time.millisecondsLeft).toBe(1);
-  expect(time.failure()).toMatchObject({ cause: "wall_clock", context: { timeout_secs: 1 } });
+  expect(time.failure()).toMatchObject({ problem: { cause: "wall_clock", context: { timeout_secs: 1 } } });
 });
 
 it("is shorter if the edge left less of it, and then the document is not to blame", async () => {
   const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal, 1);
   expect(time.millisecondsLeft).toBeLessThanOrEqual(1000);
-  expect(time.failure()).toMatchObject({ code: "render_queue_full", cause: "time_budget" });
-  expect(time.failure("processor_time")).toMatchObject({ code: "render_timeout", context: { timeout_secs: 600 } });
+  expect(time.failure()).toMatchObject({ problem: { code: "render_queue_full", cause: "time_budget" } });
+  expect(time.failure("processor_time")).toMatchObject({
+    problem: { code: "render_timeout", context: { timeout_secs: 600 } },
+  });
 });
 
 it("is shorter for writing the files of a request, and says so", async () => {
   const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
   const failure = await time.limitFill(untilStopped);
   expect(time.over.aborted).toBe(false);
-  expect(failure).toMatchObject({ cause: "writing_files", context: { timeout_secs: 600 } });
+  expect(failure).toMatchObject({ problem: { cause: "writing_files", context: { timeout_secs: 600 } } });
 });
 
 it("stops the writing of files when the render timeout has passed", async () => {
   const time = new TimeLimit(settingsOf("1", "1"), new AbortController().signal);
   const failure = await time.limitFill(untilStopped);
-  expect(failure).toMatchObject({ cause: "wall_clock", context: { timeout_secs: 1 } });
+  expect(failure).toMatchObject({ problem: { cause: "wall_clock", context: { timeout_secs: 1 } } });
 });
 
 it("stops the writing of files when the client goes away, before it begins or meanwhile", async () => {
@@ -62,7 +64,7 @@ it("changes nothing about what the writing of files finds", async () => {
   const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
   const found = problem("invalid_file_data", "It cannot be written.", { key: "a" });
   expect(await time.limitFill(async () => null)).toBe(null);
-  expect(await time.limitFill(async () => found)).toBe(found);
+  expect(await time.limitFill(async () => found)).toEqual({ kind: "refused", problem: found });
 });
 
 it("ends when the client goes away, without a problem for anyone", () => {

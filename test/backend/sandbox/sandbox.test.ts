@@ -104,11 +104,10 @@ describe("a symbolic link in a render directory", () => {
     await writeFile(join(folder, "secret.txt"), SECRET);
     const project = await RenderDirectory.create(settings.workDirectory, false);
     await symlink(linkTo(folder), join(project.root, "link"));
-    const programCommand = sandbox.programCommand(
-      project,
-      renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false }),
-    );
-    const running = new TypstProcess(launcher, sandbox, programCommand, settings.limits.max_output_bytes);
+    const typstArguments = renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false });
+    const command = sandbox.programCommand(project, typstArguments);
+    const maxOutputBytes = settings.limits.max_output_bytes;
+    const running = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
     const { end } = await running.perform({
       input: [Buffer.from(`#assert.ne(read("${path}", encoding: none).len(), 0)`)],
       timeoutMilliseconds: 10_000,
@@ -345,11 +344,10 @@ describe("the stack of a Typst", () => {
   eachSandbox(it, cases)("is known in %s, so that outermost calls take none of their own: %s", async (mode, source) => {
     const { settings, sandbox, launcher } = await openTestSandbox(mode, { SERVICE_RENDER_CPU_SECONDS: "8" });
     const project = await RenderDirectory.create(settings.workDirectory, false);
-    const programCommand = sandbox.programCommand(
-      project,
-      renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false }),
-    );
-    const running = new TypstProcess(launcher, sandbox, programCommand, settings.limits.max_output_bytes);
+    const typstArguments = renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false });
+    const command = sandbox.programCommand(project, typstArguments);
+    const maxOutputBytes = settings.limits.max_output_bytes;
+    const running = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
     const { end } = await running.perform({
       input: [Buffer.from(source)],
       timeoutMilliseconds: 600_000,

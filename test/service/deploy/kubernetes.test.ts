@@ -241,7 +241,7 @@ describe("the manifests", () => {
         triggers: [{ metadata: { threshold: String(0.7 * backendSettings.maxConcurrentRenders) } }],
       },
     });
-    const metrics = await readFile(new URL("../../../backend/observe/metrics.ts", import.meta.url), "utf8");
+    const metrics = await readFile(new URL("../../../backend/observe/scrape-readings.ts", import.meta.url), "utf8");
     for (const [name] of JSON.stringify(scaler).matchAll(/\bservice_\w+/g)) expect(metrics).toContain(`"${name}"`);
   });
 

@@ -7,7 +7,7 @@ import type { Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, inject, onTestFinished } from "vitest";
-import { type Backend, buildBackend } from "../../../backend/http/app.ts";
+import { buildRenderService, type RenderService } from "../../../backend/http/app.ts";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { openSandbox } from "../../../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
@@ -83,12 +83,13 @@ export async function startTestBackend(
   });
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
   const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
-  const { app, announceStop, startDraining, isIdle, findCapabilities }: Backend = buildBackend(
+  const { app, announceStop, startDraining, isIdle, findCapabilities } = buildRenderService({
     settings,
-    "0.15.1",
+    typstVersion: "0.15.1",
     sandbox,
     launcher,
-  );
+    tracing: null,
+  });
   const logged: object[] = [];
   const child = app.log.child.bind(app.log);
   app.log.child = (fields: Parameters<typeof child>[0], options: Parameters<typeof child>[1]) => {
@@ -137,7 +138,7 @@ export async function startTestBackend(
 }
 
 /** What the log writes of an error. */
-function serializeError({ log }: Backend["app"], error: unknown): unknown {
+function serializeError({ log }: RenderService["app"], error: unknown): unknown {
   const serializers: unknown = Reflect.get(log, Symbol.for("pino.serializers"));
   const hasOne = typeof serializers === "object" && serializers !== null && "err" in serializers;
   if (!hasOne || typeof serializers.err !== "function") throw new Error("the log has no serializer of errors");

@@ -1,0 +1,99 @@
+/**
+ * What the backend is made of, below its HTTP application: slots and budgets, the processes of Typst, and what watches
+ * and counts them.
+ */
+import type { FastifyBaseLogger } from "fastify";
+import { ByteBudget } from "../admission/byte-budget.ts";
+import { RenderQueue } from "../admission/render-queue.ts";
+import type { Launcher } from "../launcher/launcher.ts";
+import { MachineWatch } from "../observe/machine-watch.ts";
+import type { OtlpTracing } from "../observe/otlp-tracing.ts";
+import { RenderMetrics } from "../observe/render-metrics.ts";
+import { RequestObserver } from "../observe/request-observer.ts";
+import { ProcessLimits } from "../processes/process-limits.ts";
+import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
+import { maxProcessesOfUser } from "../sandbox/resource-limits.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
+import { InstalledCapabilities } from "../typst/capabilities.ts";
+import { TypstSupervisor } from "../typst/supervisor.ts";
+import { WarmPool } from "../typst/warm-pool.ts";
+import { workDirectoryPath } from "../work-directory/paths.ts";
+import { WorkDirectoryWatch } from "../work-directory/watch.ts";
+import { Deliveries } from "./delivery.ts";
+
+/** What is found out before the backend is put together. The work directory must be ready, and the sandbox probed. */
+export interface Foundation {
+  readonly settings: BackendSettings;
+  readonly typstVersion: string;
+  readonly sandbox: Sandbox;
+  readonly launcher: Launcher;
+  /** Null if no traces are exported. */
+  readonly tracing: OtlpTracing | null;
+}
+
+export type ServiceParts = ReturnType<typeof openParts>;
+
+export function openParts(foundation: Foundation, log: FastifyBaseLogger) {
+  const { settings, typstVersion, sandbox, launcher, tracing } = foundation;
+  const { workDirectory, limits, maxConcurrentRenders: slots } = settings;
+  const queue = new RenderQueue({
+    slots,
+    maxWaiting: settings.maxQueuedRenders,
+    deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
+  });
+  const supervisor = new TypstSupervisor(settings, sandbox, launcher);
+  const warmPool = new WarmPool(supervisor, settings.warmRenders, slots, () => queue.running);
+  const capabilities = new InstalledCapabilities({ settings, typstVersion, sandbox, supervisor });
+  const budgets = openBudgets(settings);
+  const deliveries = new Deliveries({
+    silenceMilliseconds: settings.deliverySilenceSeconds * 1000,
+    totalMilliseconds: settings.deliveryTimeoutSeconds * 1000,
+  });
+  const workDirectoryWatch = new WorkDirectoryWatch([
+    workDirectoryPath(workDirectory, "claim"),
+    workDirectoryPath(workDirectory, "launcher"),
+    ...sandbox.workFiles,
+  ]);
+  const machineWatch = new MachineWatch({
+    workDirectory,
+    processLimits: new ProcessLimits(maxProcessesOfUser(sandbox.mode, launcher)),
+    log: (level, line) => log[level](line),
+  });
+  const metrics = new RenderMetrics({
+    ...budgets,
+    ...{ queue, warmPool, deliveries, slots, workDirectory, machineWatch, typstVersion, capabilities },
+    lostSpans: () => tracing?.lostSpans ?? 0,
+    sandboxMode: sandbox.mode,
+  });
+  const observer = new RequestObserver(limits, metrics, tracing);
+  return {
+    ...{ settings, sandbox, queue, supervisor, warmPool, capabilities, deliveries },
+    ...{ workDirectoryWatch, machineWatch, metrics, observer },
+    ...budgets,
+    close: async () => {
+      workDirectoryWatch.stop();
+      machineWatch.stop();
+      // At once: what the pool discards must not wait for a disk that has become read-only.
+      await Promise.all([warmPool.close(), supervisor.close()]);
+      await tracing?.shutdown();
+    },
+  };
+}
+
+function openBudgets(settings: BackendSettings) {
+  return {
+    tempSpace: new ByteBudget({
+      maxBytes: settings.maxTempBytes,
+      maxBytesPerRequest: maxTempBytesPerRender(settings.limits),
+    }),
+    bodyMemory: new ByteBudget({
+      maxBytes: settings.maxBodyMemoryBytes,
+      maxBytesPerRequest: settings.limits.max_request_body_bytes,
+    }),
+    outputMemory: new ByteBudget({
+      maxBytes: settings.maxOutputMemoryBytes,
+      maxBytesPerRequest: MAX_MEMORY_BYTES_PER_OUTPUT,
+    }),
+  };
+}
