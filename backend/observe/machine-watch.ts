@@ -6,6 +6,7 @@ import type { UnavailableCause } from "../../rules/causes.ts";
 import { THREADS_PER_RENDER } from "../../typst/command-line.ts";
 import { nameOfProcess1, type ProcessLimits, type ProcessUse, zombiesOfProcess1 } from "../processes/process-limits.ts";
 import { isDiskFull } from "../work-directory/disk-space.ts";
+import { NEXT_STEPS } from "./next-steps.ts";
 
 /** A look reads a few files, and /proc once where this user's processes are limited. */
 const INTERVAL_MILLISECONDS = 5000;
@@ -85,16 +86,15 @@ export class MachineWatch {
   }
 }
 
-const FULL_DISK =
-  "the file system of the work directory is full or read-only, so renders fail. Free some space there, or set " +
-  "SERVICE_WORK_DIRECTORY.";
+const FULL_DISK = `the file system of the work directory is full or read-only, so renders fail. ${NEXT_STEPS.disk_full}`;
 
 /**
  * Says what to do. With each render in bubblewrap, a zombie is there until process 1 has waited for it: only as many as
  * the renders lack are the cause.
  */
 export function lackOfProcesses({ used, max }: ProcessUse, needed: number, zombies: number): string {
-  const cause = zombies >= needed ? ` ${zombies} of them have ended. ${describeProcess1()}` : " Raise the limit.";
+  const cause =
+    zombies >= needed ? ` ${zombies} of them have ended. ${describeProcess1()}` : ` ${NEXT_STEPS.process_limit}`;
   return `${used} of ${max} processes and threads are in use, and the next renders need ${needed}.${cause}`;
 }
 

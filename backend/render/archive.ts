@@ -96,12 +96,17 @@ class Packer {
   async add(filename: string, path: string): Promise<PackResult> {
     const entry: ZipInputFile = { filename, size: 0, crc: 0, compression: DEFLATE_METHOD, mtime: MODIFIED };
     this.#zip.add(entry);
-    await using file = await open(path);
-    const { bytesRead } = await file.read(this.#buffer, 0, READ_BYTES, 0);
-    const isWhole = bytesRead < READ_BYTES;
-    const result = isWhole
-      ? await this.#addWhole(this.#buffer.subarray(0, bytesRead), entry)
-      : await this.#stream(file, entry);
+    const file = await open(path);
+    let result: PackResult;
+    try {
+      const { bytesRead } = await file.read(this.#buffer, 0, READ_BYTES, 0);
+      const isWhole = bytesRead < READ_BYTES;
+      result = isWhole
+        ? await this.#addWhole(this.#buffer.subarray(0, bytesRead), entry)
+        : await this.#stream(file, entry);
+    } finally {
+      await file.close();
+    }
     if (result !== "kept") return result;
     this.pageBytes += entry.size;
     if (this.pageBytes > this.#options.maxPageBytes) return "too-large";

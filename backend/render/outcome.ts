@@ -110,7 +110,7 @@ export function noPageWritten(wanted: Output): RenderFailure {
   return wanted.pages === null ? renderFailed() : SELECTION_EMPTY;
 }
 
-export function renderFailed(): RenderFailure {
+function renderFailed(): RenderFailure {
   return refuse(problem("render_failed", "The render ended without an output, and not because of the template.", {}));
 }
 

@@ -2,9 +2,11 @@
  * The checked-in files that are generated from the definitions in `rules/` and the tables of settings, with their
  * content.
  */
+
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { NEXT_STEPS } from "../../backend/observe/next-steps.ts";
 import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
 import { cellOf } from "../../bench/report.ts";
 import { ANSWER_FAULTS } from "../../clients/command-line/doctor/answers.ts";
@@ -259,7 +261,16 @@ async function withTablesAndFigures(page: string): Promise<GeneratedFile> {
       return `${start}${figure}${end}`;
     },
   );
-  return { path, content };
+  return { path, content: withNextSteps(content) };
+}
+
+/** With what the log lines of a backend say about its refusals. */
+function withNextSteps(text: string): string {
+  return text.replace(/(<!-- next step: (\w+) -->).*?(<!-- end -->)/g, (_whole, start: string, cause: string, end) => {
+    const nextStep = Object.entries(NEXT_STEPS).find(([name]) => name === cause)?.[1];
+    if (nextStep === undefined) throw new Error(`a page quotes the next step of an unknown cause: ${cause}`);
+    return `${start}${nextStep.replaceAll(/\b(?:SERVICE|service)_\w+/g, code)}${end}`;
+  });
 }
 
 function table([head, rows]: Table): string {

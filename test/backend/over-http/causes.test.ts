@@ -5,6 +5,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { NEXT_STEPS } from "../../../backend/observe/next-steps.ts";
 import { CAUSES } from "../../../rules/causes.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
@@ -140,7 +141,8 @@ it.each(BACKEND_CAUSES)("says why it refuses a render: %s", async (cause) => {
   expect(await backend.metric("service_render_refusals_total", { code, cause })).toBe(1);
   expect(await backend.metric("service_render_refusals_total")).toBe(1);
   await expect.poll(() => backend.logged).toContainEqual(expect.objectContaining({ outcome: code }));
-  const line = { outcome: code, [isFull ? "capacityCause" : "unavailableCause"]: cause };
+  const field = isFull ? "capacityCause" : "unavailableCause";
+  const line = { outcome: code, [field]: cause, nextStep: NEXT_STEPS[cause] };
   expect(backend.logged.filter((record) => "outcome" in record && record.outcome === code)).toMatchObject([line]);
 });
 
