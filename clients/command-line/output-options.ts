@@ -94,7 +94,7 @@ function archiveOf({ archive, output }: OutputFlags): "zip" | undefined {
   return archive || placeExtension(output) === "zip" ? "zip" : undefined;
 }
 
-function placeExtension(output: string | undefined): string {
+export function placeExtension(output: string | undefined): string {
   return output === undefined || output === STANDARD_OUTPUT ? "" : extname(output).slice(1).toLowerCase();
 }
 

@@ -1,6 +1,12 @@
-/** A size for people: "812 bytes", "1.5 KiB". */
+/** Quantities for people. */
 
+/** "812 bytes", "1.5 KiB". */
 export function sizeInWords(bytes: number): string {
-  if (bytes < 1024) return `${bytes} byte${bytes === 1 ? "" : "s"}`;
+  if (bytes < 1024) return countInWords(bytes, "byte");
   return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}
+
+/** "1 value", "2 values". @param noun in the singular, with a regular plural */
+export function countInWords(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

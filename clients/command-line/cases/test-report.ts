@@ -3,6 +3,7 @@
  * pictures.
  */
 import { dirname, join } from "node:path";
+import { countInWords } from "../../typescript/size-in-words.ts";
 import { CASES_FOLDER } from "./case-files.ts";
 import type { PageDifference } from "./compare-pages.ts";
 
@@ -49,7 +50,7 @@ ${failed.map(htmlOfCase).join("\n")}
 function listedCase({ template, name, pages }: CaseResult, place: number): string {
   const shown = escaped(`${template}: ${name}`);
   if (place >= 0) return `<li><a class="failed" href="#case-${place}">${shown}</a></li>`;
-  return `<li class="passed">${shown} (${pages} ${pages === 1 ? "page" : "pages"})</li>`;
+  return `<li class="passed">${shown} (${countInWords(pages, "page")})</li>`;
 }
 
 function htmlOfCase({ template, name, failure, differences }: CaseResult, place: number): string {

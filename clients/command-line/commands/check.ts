@@ -42,6 +42,7 @@ import { requireValidData } from "../project/data-schema.ts";
 import { leftOutDetails, problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { readData } from "../project/request.ts";
+import { completeFlags } from "../project/saved-options.ts";
 import { problemInWords, problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 import type { CheckFlags } from "./check-flags.ts";
@@ -80,7 +81,7 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
       if (flags.serve && !flags.watch) throw new CommandError("--serve needs --watch.");
       if (flags.each !== undefined) {
         const { checkEach } = await import("./check-each.ts");
-        process.exitCode = await checkEach(source, flags, signal);
+        process.exitCode = await checkEach(source, await completeFlags(source, flags), signal);
       } else if (flags.watch) process.exitCode = await watch(source, flags, signal);
       else process.exitCode = (await checkProject(source, flags, signal)).exitCode;
     });
@@ -100,10 +101,11 @@ export interface Checked {
  */
 export async function checkProject(
   source: string,
-  flags: CheckFlags,
+  named: CheckFlags,
   signal: AbortSignal,
   preview: PreviewServer | null = null,
 ): Promise<Checked> {
+  const flags = await completeFlags(source, named);
   const output = outputOf(flags);
   const leaveOut = [flags.output ?? [], flags.data ?? []].flat().filter((path) => path !== STANDARD_OUTPUT);
   const namesData = flags.data !== undefined;

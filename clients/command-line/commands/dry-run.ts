@@ -2,6 +2,7 @@
  * `render --dry-run`: shows what would be sent, and sends nothing.
  */
 import type { RenderRequest } from "../../typescript/render-request.ts";
+import { countInWords } from "../../typescript/size-in-words.ts";
 import { EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
@@ -58,7 +59,7 @@ export async function showRequest(planned: PlannedRender, flags: RenderFlags): P
         `  ${part.padEnd(width(0))}  ${encoding.padEnd(width(1))}  ${size.padStart(width(2))}  ${key}`,
     ),
     `Body: ${inBytes(bytes)}`,
-    `Output: ${JSON.stringify(request.output)}, to ${place}${others > 0 ? `, and ${others} more ${others === 1 ? "document" : "documents"}` : ""}`,
+    `Output: ${JSON.stringify(request.output)}, to ${place}${others > 0 ? `, and ${countInWords(others, "more document")}` : ""}`,
     ...project.leftOut.map((key) => `Left out, because render or check wrote it: ${key}`),
     ...notes.map((note) => `note: ${note}`),
     "Nothing was sent.",

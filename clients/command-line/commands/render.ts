@@ -39,6 +39,7 @@ import { problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project, projectName } from "../project/project.ts";
 import { type DataText, readData, requestOf } from "../project/request.ts";
 import { sizeInLines } from "../project/request-size.ts";
+import { completeFlags } from "../project/saved-options.ts";
 import { problemOutcome, retryInWords, writeJson, writeProblem } from "../report.ts";
 import {
   asCommandError,
@@ -94,7 +95,8 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     .addOption(URL_OPTION)
     .addOption(TOKEN_FILE_OPTION)
     .addOption(JSON_OPTION)
-    .action(async (source, flags) => {
+    .action(async (source, named) => {
+      const flags = await completeFlags(source, named);
       if (flags.each === undefined) {
         process.exitCode = await render(source, flags, signal);
       } else {

@@ -6,7 +6,7 @@ import type { Command } from "@commander-js/extra-typings";
 import { draftSchema } from "../../data-schema/draft-schema.ts";
 import { utf8Text } from "../project/byte-order-mark.ts";
 import { readNamed } from "../project/folder.ts";
-import { validJson } from "../project/request.ts";
+import { JSON_LINES_NAME, validJson } from "../project/request.ts";
 import { printable, printableLine } from "../terminal.ts";
 
 export function addSchemaCommand(program: Command): void {
@@ -25,7 +25,7 @@ export function addSchemaCommand(program: Command): void {
 
 async function readValues(path: string): Promise<unknown[]> {
   const bytes = await readNamed(path, path, dirname(resolve(path)));
-  if (!/\.(?:jsonl|ndjson)$/i.test(path)) return [JSON.parse(validJson(bytes, printableLine(path)))];
+  if (!JSON_LINES_NAME.test(path)) return [JSON.parse(validJson(bytes, printableLine(path)))];
   const lines = utf8Text(bytes, printableLine(path)).split("\n");
   return lines.flatMap((line, index) =>
     line.trim() === "" ? [] : [JSON.parse(validJson(Buffer.from(line), printableLine(path), index + 1))],

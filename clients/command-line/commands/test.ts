@@ -12,6 +12,7 @@ import { cacheFolder } from "../../../typst/cache-folder.mjs";
 import { archiveEntries } from "../../typescript/archive-entries.ts";
 import { UnexpectedResponseError } from "../../typescript/client.ts";
 import { encodeRequest } from "../../typescript/render-request.ts";
+import { countInWords } from "../../typescript/size-in-words.ts";
 import {
   MIN_PPI,
   type PageOptions,
@@ -218,8 +219,7 @@ async function report(sources: readonly string[], results: readonly CaseResult[]
       });
       continue;
     }
-    const count = `${pages} ${pages === 1 ? "page" : "pages"}`;
-    const what = failure ?? `${count} ${flags.update ? "written" : "as expected"}`;
+    const what = failure ?? `${countInWords(pages, "page")} ${flags.update ? "written" : "as expected"}`;
     const mark = failure === null ? "ok  " : "FAIL";
     say(`${mark} ${printableLine(`${template}: ${name}`)}: ${printable(what).replaceAll("\n", "\n     ")}`);
   }

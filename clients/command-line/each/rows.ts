@@ -2,11 +2,12 @@
  * Reads the rows of `--each`: the data of each document as JSON text, from JSON Lines, a JSON array or CSV. JSON stays
  * exactly as written, so that numbers keep their digits; the values of CSV are strings.
  */
-import { extname } from "node:path";
 import { CsvError, parse } from "csv-parse/sync";
+import { countInWords } from "../../typescript/size-in-words.ts";
 import { CommandError } from "../exit-codes.ts";
 import { utf8Text } from "../project/byte-order-mark.ts";
 import { arrayItems } from "../project/json-text.ts";
+import { CSV_NAME, JSON_LINES_NAME } from "../project/request.ts";
 
 export interface Row {
   /**
@@ -30,8 +31,6 @@ export interface Row {
 const MAX_ROWS = 100_000;
 
 const KINDS_IN_WORDS = "JSON Lines, a JSON array, or CSV with a header row";
-const CSV_EXTENSIONS: ReadonlySet<string> = new Set([".csv", ".tsv", ".tab"]);
-const JSON_LINES_EXTENSIONS: ReadonlySet<string> = new Set([".jsonl", ".ndjson"]);
 const DELIMITERS = [",", ";", "\t"];
 
 /** A file that begins like this is of a kind that `--each` cannot read. */
@@ -66,9 +65,8 @@ function textOf(bytes: Buffer, name: string): string {
 }
 
 function rowsOf(text: string, name: string): Row[] {
-  const extension = extname(name).toLowerCase();
-  if (CSV_EXTENSIONS.has(extension)) return csvRows(text, name);
-  if (JSON_LINES_EXTENSIONS.has(extension)) return jsonLines(text, name);
+  if (CSV_NAME.test(name)) return csvRows(text, name);
+  if (JSON_LINES_NAME.test(name)) return jsonLines(text, name);
   const start = text.trimStart();
   if (start.startsWith("[") && !isJson(firstLine(start))) return arrayRows(text, name);
   if (start.startsWith("[")) return isOneLine(start) ? arrayRows(text, name) : jsonLines(text, name);
@@ -76,7 +74,7 @@ function rowsOf(text: string, name: string): Row[] {
     throw wrongKind(name, "a single JSON object, which makes one document: pass it with --data");
   }
   if (start.startsWith("{") || isJson(firstLine(start))) return jsonLines(text, name);
-  if (start !== "" && extension !== ".json" && delimiterOf(text) !== null) return csvRows(text, name);
+  if (start !== "" && !/\.json$/i.test(name) && delimiterOf(text) !== null) return csvRows(text, name);
   if (start === "") return [];
   throw wrongKind(name, "not a list of data");
 }
@@ -133,29 +131,28 @@ function csvRows(text: string, name: string): Row[] {
 }
 
 function csvRecords(text: string, name: string): CsvRecord[] {
+  const options = {
+    delimiter: delimiterOf(text) ?? ",",
+    skip_empty_lines: true,
+    // Spreadsheets write rows that contain only delimiters.
+    skip_records_with_empty_values: true,
+    record_delimiter: ["\r\n", "\n", "\r"],
+  };
   try {
-    const records: unknown[] = parse(text, {
-      delimiter: delimiterOf(text) ?? ",",
-      info: true,
-      skip_empty_lines: true,
-      // Spreadsheets write rows that contain only delimiters.
-      skip_records_with_empty_values: true,
-      record_delimiter: ["\r\n", "\n", "\r"],
-      to: MAX_ROWS + 2,
-    });
+    const records: unknown[] = parse(text, { ...options, info: true, to: MAX_ROWS + 2 });
     return records.filter(isCsvRecord);
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    throw new CommandError(csvMistake(error, name));
+    throw new CommandError(csvMistake(error, name, () => parse(text, { ...options, to: 1 })[0]?.length ?? 0));
   }
 }
 
 /** Common mistakes in this program's own words, and others in those of the parser. */
-function csvMistake({ code, message, lines, record, records }: CsvError, name: string): string {
+function csvMistake({ code, message, lines, record, records }: CsvError, name: string, headerLength: () => number) {
   switch (code) {
     case "CSV_RECORD_INCONSISTENT_FIELDS_LENGTH": {
-      const count = Array.isArray(record) ? record.length : 0;
-      return `${name}:${lines}: the row has ${count} ${count === 1 ? "value" : "values"}, but the header row has a different number of names. A value that contains the delimiter must be in quotes.`;
+      const count = countInWords(Array.isArray(record) ? record.length : 0, "value");
+      return `${name}:${lines}: the row has ${count}, the header has ${headerLength()}. A value that contains the delimiter must be in quotes.`;
     }
     case "CSV_QUOTE_NOT_CLOSED":
       // The parser counts the rows before it, the header row among them; its line is the last one of the file.

@@ -22,7 +22,6 @@ export function byteOrderMarkNote(bytes: Buffer, name: string): string[] {
   return hasByteOrderMark(bytes) ? [`${name} begins with a byte order mark, which is not sent.`] : [];
 }
 
-/** Whether bytes begin with the mark of UTF-8. */
-export function hasByteOrderMark(bytes: Buffer): boolean {
+function hasByteOrderMark(bytes: Buffer): boolean {
   return bytes.subarray(0, UTF_8_MARK.length).equals(UTF_8_MARK);
 }

@@ -6,26 +6,27 @@
  */
 import { basename, dirname, extname, isAbsolute, join, posix, resolve } from "node:path";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
+import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
+import { countInWords } from "../../typescript/size-in-words.ts";
+import { findUnusableFiles } from "../../typescript/unusable-files.ts";
 import { closestPath, didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
-import { byteOrderMarkNote, hasByteOrderMark } from "./byte-order-mark.ts";
+import { byteOrderMarkNote } from "./byte-order-mark.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { FolderTree, isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
 import { readFolderFiles, WHOLE_FOLDER } from "./folder-files.ts";
 import { readLiterals, stringLiterals } from "./literals.ts";
 import { nearbyFiles } from "./nearby-files.ts";
 
-const MAIN_FILE = "main.typ";
-const DATA_FILE = "data.json";
 /** A source names fonts by their family, so no literal leads to their files: those in this folder are always sent. */
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
 /**
  * Files that belong to a template but not to its documents. They are sent only if the source or the caller names them.
  */
 const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
-/** At most this many files are named in one note. */
-const MAX_NAMED = 5;
+/** At most this many files that Typst cannot use are named. */
+const MAX_UNUSABLE = 10;
 /** A source that contains one of these words probably reads the data. */
 const READS_DATA = /\b(?:data|request)\b/;
 
@@ -75,22 +76,22 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   const { patterns, leaveOut, namesData } = options;
   const isWhole = await isFolder(path);
   const root = await projectFolder(path);
-  const sourceName = isWhole ? join(path, MAIN_FILE) : path;
+  const sourceName = isWhole ? join(path, SOURCE_PATH) : path;
   const sourcePath = resolve(sourceName);
   if (isWhole && !(await isFile(sourcePath))) throw await noMainFile(path);
   const source = await readNamed(sourcePath, sourceName, root);
-  const hasDataFile = await isFile(join(root, DATA_FILE));
-  const dataPath = hasDataFile && basename(sourceName) === MAIN_FILE ? join(root, DATA_FILE) : null;
+  const hasDataFile = await isFile(join(root, DATA_PATH));
+  const dataPath = hasDataFile && basename(sourceName) === SOURCE_PATH ? join(root, DATA_PATH) : null;
 
   const excluded = new Set([sourcePath, ...leaveOut.map((file) => resolve(file))]);
   if (dataPath !== null) excluded.add(dataPath);
   const own = { globs: [isWhole ? WHOLE_FOLDER : FONT_FILES], except: NOT_SENT };
   const { files, written, notes } = await readFolderFiles(root, own, patterns, excluded);
   const warnings = await followLiterals({ root, sourceName, source, files });
-  const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...sentByteOrderMarks(files)];
+  const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...unusableInWords(files)];
   if (hasDataFile && dataPath === null && !namesData && READS_DATA.test(source.toString("utf8"))) {
-    const file = shownPath(root, sourceName, DATA_FILE);
-    sourceNotes.push(`${file} is not used, because the source is not ${MAIN_FILE}: to use it, add --data ${file}.`);
+    const file = shownPath(root, sourceName, DATA_PATH);
+    sourceNotes.push(`${file} is not used, because the source is not ${SOURCE_PATH}: to use it, add --data ${file}.`);
   }
   for (const key of written) {
     if (files.has(key))
@@ -109,30 +110,24 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   };
 }
 
-/**
- * Typst ignores the mark only in its own sources. In JSON it is a mistake, and in CSV it becomes part of the first
- * name.
- */
-function sentByteOrderMarks(files: CollectedFiles): string[] {
-  const marked = [...files].filter(([key, bytes]) => !isTypst(key) && hasByteOrderMark(bytes)).map(([key]) => key);
-  if (marked.length === 0) return [];
-  const more = marked.length > MAX_NAMED ? ` and ${marked.length - MAX_NAMED} more` : "";
-  const names = `${marked.slice(0, MAX_NAMED).join(", ")}${more}`;
-  return [
-    `Sent with a byte order mark, which Typst reads as text: ${names}. Save files that the template reads without it.`,
-  ];
+/** Those of `files` that Typst cannot use, a sentence each. */
+function unusableInWords(files: CollectedFiles): string[] {
+  const found = findUnusableFiles([...files].map(([key, bytes]) => ({ key, bytes })));
+  const more = found.length - MAX_UNUSABLE;
+  const sentences = found.slice(0, MAX_UNUSABLE).map(({ key, message }) => `${key} ${message}`);
+  return more > 0 ? [...sentences, `Typst cannot use ${countInWords(more, "more file")}.`] : sentences;
 }
 
 /** The name of the document without its extension: that of the folder, or of the source. */
 export async function projectName(path: string): Promise<string> {
   if (!(await isFolder(path))) return basename(path, extname(path));
-  return basename(resolve(path)) || basename(MAIN_FILE, extname(MAIN_FILE));
+  return basename(resolve(path)) || basename(SOURCE_PATH, extname(SOURCE_PATH));
 }
 
 async function noMainFile(folder: string): Promise<CommandError> {
   const [source] = (await nearbyFiles(folder)).filter(isTypst);
   const meant = source === undefined ? null : join(folder, source);
-  return new CommandError(printableLine(`${join(folder, MAIN_FILE)} does not exist.${didYouMean(meant)}`));
+  return new CommandError(printableLine(`${join(folder, SOURCE_PATH)} does not exist.${didYouMean(meant)}`));
 }
 
 /** Adds the files that the source names, then the files that these name, and so on. @returns warnings */

@@ -27,6 +27,10 @@ export interface DataText {
   readonly notes: readonly string[];
 }
 
+/** Files of rows, which `--each` reads, by their names. */
+export const CSV_NAME = /\.(?:csv|tsv|tab)$/i;
+export const JSON_LINES_NAME = /\.(?:jsonl|ndjson)$/i;
+
 /**
  * Reads the data of a project.
  *
@@ -40,6 +44,11 @@ export async function readData(project: Project, path: string | null): Promise<D
   if (from === null) return null;
   const name = path ?? shownPath(root, sourceName, basename(from));
   const { bytes, shown } = await readInput(from, name, root);
+  if (CSV_NAME.test(shown) || (JSON_LINES_NAME.test(shown) && jsonMistake(utf8Text(bytes, shown)) !== null)) {
+    throw new CommandError(
+      `${shown} is not the JSON of one document: for a document of each row, use --each ${shown}.`,
+    );
+  }
   return { text: validJson(bytes, shown), name, notes: byteOrderMarkNote(bytes, shown) };
 }
 

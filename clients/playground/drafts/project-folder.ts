@@ -1,7 +1,8 @@
 /**
- * A draft as the folder that the command line renders: `main.typ`, `data.json`, and the other files at their paths. The
- * output options, which are flags of the command line, are in a hidden file, which it never sends.
+ * A draft as the folder that the command line renders: `main.typ`, `data.json`, the output options in a hidden file, and
+ * the other files at their paths.
  */
+import { DATA_PATH, OPTIONS_PATH, readSavedOptions, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { type Draft, draftFile, FileContent, outputJson } from "./draft.ts";
 import { draftOutput } from "./examples.ts";
 
@@ -12,9 +13,7 @@ export interface FolderFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-export const SOURCE_PATH = "main.typ";
-export const DATA_PATH = "data.json";
-const OPTIONS_PATH = ".playground.json";
+export { DATA_PATH, SOURCE_PATH };
 
 /**
  * Hidden files and installed packages, which the command line leaves out too, and files that desktops leave in folders.
@@ -52,7 +51,8 @@ export function draftOfFolder(folder: readonly FolderFile[]): Draft | null {
     // If the data is not JSON, the editor shows it with the mistake marked.
     data: (linesAt(folder, DATA_PATH) ?? "").replace(/^\ufeff/, ""),
     files: files.map(({ path, bytes }) => draftFile(path, FileContent.ofBytes(bytes))),
-    output: outputOf(textAt(folder, OPTIONS_PATH)),
+    // PDF if there are none.
+    output: draftOutput(readSavedOptions(textAt(folder, OPTIONS_PATH) ?? "") ?? {}),
   };
 }
 
@@ -68,14 +68,4 @@ function textAt(folder: readonly FolderFile[], path: string): string | null {
   const found = folder.find((file) => file.path === path);
   const { value } = found === undefined ? { value: null } : FileContent.ofBytes(found.bytes);
   return typeof value === "string" ? value : null;
-}
-
-/** The options in the folder; PDF if it has none, or none in this form. */
-function outputOf(text: string | null): Draft["output"] {
-  try {
-    const output: unknown = JSON.parse(text ?? "{}");
-    return draftOutput(typeof output === "object" && output !== null ? output : {});
-  } catch {
-    return draftOutput({});
-  }
 }

@@ -101,8 +101,8 @@ describe("--each refuses in one sentence, and nothing is sent,", () => {
       /^p\.csv begins with the byte order mark of UTF-16/,
     ],
     ["an array with a mistake", "p.json", '[{"a": 1},\n {"b" 2}]', /^p\.json:2:7 is not JSON\./],
-    ["a row with too few columns", "p.csv", "a,b\n1,2\n3\n", /^p\.csv:3: the row has 1 value, but the header row/],
-    ["a row with too many columns", "p.csv", "a,b\n1,2,3\n", /^p\.csv:2: the row has 3 values, but the header row/],
+    ["a row with too few columns", "p.csv", "a,b\n1,2\n3\n", /^p\.csv:3: the row has 1 value, the header has 2\./],
+    ["a row with too many columns", "p.csv", "a,b\n1,2,3\n", /^p\.csv:2: the row has 3 values, the header has 2\./],
     ["a quote that is not closed", "p.csv", 'a,b\n1,2\n1,"2\n3,4\n', /^p\.csv, row 2: a value begins with a quote/],
     ["a quote in a value", "p.csv", 'a,b\n1,"2" x\n', /^p\.csv:2: a value that contains a quote/],
     ["two columns of one name", "p.csv", "a,a\n1,2\n", /^p\.csv:1: two columns have the name "a"\./],
@@ -121,6 +121,17 @@ describe("--each refuses in one sentence, and nothing is sent,", () => {
     expect(exitCode).toBe(2);
     expect(service.requests).toHaveLength(0);
   });
+});
+
+it.each([
+  ["p.csv", "a\n1\n2\n"],
+  ["p.jsonl", "1\n2\n"],
+])("a file of rows is no --data: %s", async (name, content) => {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, { "a.typ": "x", [name]: content });
+  const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ", "--data", name]);
+  expect(stderr).toBe(`${name} is not the JSON of one document: for a document of each row, use --each ${name}.\n`);
+  expect(exitCode).toBe(2);
 });
 
 describe("a file name", () => {

@@ -171,17 +171,6 @@ describe("a byte order mark", () => {
     expect(service.bodies).toMatchObject([{ source: "= x", data: { a: 1 } }]);
   });
 
-  it("of other files is named, except in Typst files, where it does no harm", async () => {
-    const { run } = await begin({
-      "post/main.typ": "x",
-      "post/a.csv": "\ufeffa,b",
-      "post/b.json": "\ufeff{}",
-      "post/c.typ": "\ufeffx",
-    });
-    const { stderr } = await run("render", "post");
-    expect(stderr).toContain("note: Sent with a byte order mark, which Typst reads as text: a.csv, b.json. Save");
-  });
-
   it("of UTF-16 is reported as the mistake", async () => {
     const { run } = await begin({
       "a.typ": Buffer.from("\ufeff= x", "utf16le"),
@@ -193,6 +182,15 @@ describe("a byte order mark", () => {
     );
     expect((await run("render", "b.typ", "-d", "d.json")).stderr).toContain("d.json begins with the byte order mark");
   });
+});
+
+it("names the files that Typst cannot use, of many the first ten", async () => {
+  const many = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`post/z${index}.woff`, "wOFF"]));
+  const { run } = await begin({ "post/main.typ": "x", "post/a.csv": Buffer.from("Gr\xfc\xdfe", "latin1"), ...many });
+  const { stderr } = await run("render", "post");
+  expect(stderr).toContain("note: a.csv is not UTF-8: save it as UTF-8.\n");
+  expect(stderr).toContain("note: z8.woff is WOFF, which Typst does not read: convert it to TTF or OTF.\n");
+  expect(stderr).toContain("note: Typst cannot use 1 more file.\n");
 });
 
 describe("links within the folder", () => {

@@ -1,0 +1,121 @@
+/**
+ * The output options with which the playground has saved a draft. They take the place of options that the command line
+ * does not name, and belong to the folder's `main.typ`, as `data.json` does.
+ */
+import { basename, join } from "node:path";
+import { JsonCursor } from "../../../rules/json/cursor.ts";
+import { isOutputFormat, type Output, type PdfStandard } from "../../../rules/output-options.ts";
+import { readOutput } from "../../../rules/output-reader.ts";
+import { ValidationErrorList } from "../../../rules/validation-errors.ts";
+import { OPTIONS_PATH, readSavedOptions, SOURCE_PATH } from "../../typescript/saved-draft.ts";
+import { CommandError } from "../exit-codes.ts";
+import { type OutputFlags, placeExtension } from "../output-options.ts";
+import { printableLine, say } from "../terminal.ts";
+import { isFile, isFolder, projectFolder, readNamed, sizeOf } from "./folder.ts";
+
+/** The playground writes some hundred bytes. */
+const MAX_BYTES = 64 * 1024;
+
+interface NamedFlags extends OutputFlags {
+  readonly eInvoice?: string | undefined;
+  readonly json?: true | undefined;
+}
+
+/**
+ * Completes the options of the command line by those of the project, and tells people which.
+ *
+ * @param source a Typst source, or a folder
+ * @throws CommandError when the file is none of the playground's, or an option in it is not valid by itself
+ */
+export async function completeFlags<Flags extends NamedFlags>(source: string, named: Flags): Promise<Flags> {
+  const saved = await savedOutput(source);
+  if (saved === null) return named;
+  const format = namedFormat(named);
+  const isOfFormat = format === "zip" ? saved.format !== "pdf" : format === null || format === saved.format;
+  const flags = isOfFormat ? savedFlags(saved, named) : {};
+  const words = Object.entries(flags).flatMap(([name, value]) => (name in named ? [] : inWords(name, value)));
+  if (!named.json && words.length > 0) say(printableLine(`Options from ${OPTIONS_PATH}: ${words.join(", ")}`));
+  if (!named.json && !isOfFormat) say(`The options in ${OPTIONS_PATH} are for ${saved.format}: they are not used.`);
+  return { ...flags, ...named };
+}
+
+async function savedOutput(source: string): Promise<Output | null> {
+  const folder = await projectFolder(source);
+  const path = join(folder, OPTIONS_PATH);
+  const isOfDraft = (await isFolder(source)) || basename(source) === SOURCE_PATH;
+  if (!isOfDraft || !(await isFile(path))) return null;
+  if ((await sizeOf(path)) > MAX_BYTES) throw unfit(`it has more than ${MAX_BYTES} bytes`);
+  const saved = readSavedOptions((await readNamed(path, OPTIONS_PATH, folder)).toString("utf8"));
+  if (saved === null) throw unfit("it is not a JSON object");
+  const errors = new ValidationErrorList();
+  const output = readOutput(new JsonCursor(new TextEncoder().encode(JSON.stringify(saved))), errors);
+  if (output !== null) return output;
+  const context = errors.toProblem()?.context ?? {};
+  const [first] = ("errors" in context ? context.errors : undefined) ?? [];
+  throw unfit(first?.msg ?? "it is not valid");
+}
+
+function unfit(why: string): CommandError {
+  return new CommandError(
+    printableLine(`${OPTIONS_PATH} cannot be used: ${why}. Save the draft again, or remove the file.`),
+  );
+}
+
+/** The format that the command line decides; null if it leaves that open. */
+function namedFormat({ eInvoice, format, output }: NamedFlags): string | null {
+  if (eInvoice !== undefined) return "pdf";
+  const extension = placeExtension(output);
+  return format ?? (extension === "zip" || isOutputFormat(extension) ? extension : null);
+}
+
+/** What an output says, as options. What contradicts an option that is named is left out. */
+function savedFlags(output: Output, named: NamedFlags): OutputFlags {
+  const filename = output.filename !== null && { filename: output.filename };
+  const pages = output.pages !== null && { pages: output.pages };
+  if (output.format === "pdf") {
+    const { format, version } = output;
+    const standards = named.eInvoice === undefined ? output.standards : ofEInvoice(output.standards);
+    return {
+      format,
+      ...(standards.length > 0 && { standards }),
+      ...(named.standards === undefined && version !== null && { pdfVersion: version }),
+      ...pages,
+      ...filename,
+    };
+  }
+  const extension = placeExtension(named.output);
+  const isArchive = output.archive !== null || named.archive || extension === "zip";
+  const isSingle = named.page !== undefined || isOutputFormat(extension);
+  return {
+    format: output.format,
+    ...(output.format === "png" && { ppi: output.ppi }),
+    ...(isArchive && !isSingle && { archive: true, ...pages }),
+    ...(!isArchive && output.page !== null && { page: output.page }),
+    ...filename,
+  };
+}
+
+/** An e-invoice is PDF/A-3, whatever the draft was. */
+function ofEInvoice(standards: readonly PdfStandard[]): readonly PdfStandard[] {
+  if (standards.some((standard) => standard.startsWith("a-3"))) return standards;
+  return ["a-3b", ...standards.filter((standard) => standard === "ua-1")];
+}
+
+function inWords(name: string, value: unknown): string[] {
+  switch (name) {
+    case "standards":
+      return [String(value).replaceAll(",", ", ")];
+    case "pdfVersion":
+      return [`PDF ${value}`];
+    case "ppi":
+      return [`${value} ppi`];
+    case "archive":
+      return ["a ZIP of pages"];
+    case "page":
+    case "pages":
+    case "filename":
+      return [`${name} ${value}`];
+    default:
+      return [String(value)];
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * Which files of a project Typst 0.15 cannot use as what their names promise: fonts and images of kinds that it does not
+ * read, and text that is not UTF-8. The command line and the playground say so before a document is compiled.
+ *
+ * A name that promises nothing, such as `logo.bin`, is never complained about: a template may pass its bytes on.
+ */
+
+export interface UnusableFile {
+  readonly key: string;
+  /** What follows the name in a sentence: "is not UTF-8: save it as UTF-8." */
+  readonly message: string;
+}
+
+interface ImageKind {
+  readonly name: string;
+  /** With the one first that a file should have. */
+  readonly extensions: readonly [string, ...string[]];
+  /** How a file begins, in Latin-1. */
+  readonly beginning: RegExp;
+}
+
+/** Typst looks for the marks of SVG and PDF this far (`ImageFormat::detect`). */
+const HEAD_BYTES = 2048;
+
+/** Typst goes by the end of the name, and by the content only where that is of none of these kinds. */
+const READABLE_IMAGES: readonly ImageKind[] = [
+  { name: "PNG", extensions: ["png"], beginning: /^\x89PNG/ },
+  { name: "JPEG", extensions: ["jpg", "jpeg"], beginning: /^\xff\xd8\xff/ },
+  { name: "GIF", extensions: ["gif"], beginning: /^GIF8/ },
+  { name: "WebP", extensions: ["webp"], beginning: /^RIFF.{4}WEBP/s },
+  { name: "PDF", extensions: ["pdf"], beginning: /%PDF-/ },
+  { name: "SVG", extensions: ["svg", "svgz"], beginning: /^.\x8b|http:\/\/www\.w3\.org\/2000\/svg/ },
+];
+/** Files of these kinds are often named as one of the others. */
+const OTHER_IMAGES: readonly ImageKind[] = [
+  { name: "HEIC", extensions: ["heic", "heif"], beginning: /^.{4}ftyp(?:he|mif1|msf1)/s },
+  { name: "AVIF", extensions: ["avif"], beginning: /^.{4}ftypavi/s },
+  { name: "TIFF", extensions: ["tiff", "tif"], beginning: /^(?:II\*\0|MM\0\*)/ },
+  { name: "BMP", extensions: ["bmp"], beginning: /^BM/ },
+];
+const FURTHER_IMAGE_EXTENSION = /^(?:eps|emf|ico|jp2|jxl|psd|wmf)$/;
+
+const FONT_EXTENSION = /^(?:ttf|otf|ttc|otc)$/;
+const FONT_BEGINNING = /^(?:\0.\0\0|OTTO|true|ttcf)/;
+const WEB_FONT_BEGINNING = /^wOF[F2]/;
+
+/** What Typst's functions read as text. */
+const TEXT_EXTENSION = /^(?:typ|csv|tsv|txt|md|json|ya?ml|toml|xml|bib|csl)$/;
+
+/** The files that cannot be used, with what to do about each. */
+export function findUnusableFiles(
+  files: Iterable<{ readonly key: string; readonly bytes: Uint8Array }>,
+): UnusableFile[] {
+  return [...files].flatMap(({ key, bytes }) => {
+    const message = whyUnusable(key, bytes);
+    return message === null ? [] : [{ key, message }];
+  });
+}
+
+function whyUnusable(key: string, bytes: Uint8Array): string | null {
+  const extension = /\.([a-z0-9]{1,5})$/.exec(key.toLowerCase())?.[1] ?? "";
+  if (TEXT_EXTENSION.test(extension)) return whyNoText(extension, bytes);
+  const head = String.fromCharCode(...bytes.subarray(0, HEAD_BYTES));
+  return whyNoFont(extension, head) ?? whyNoImage(extension, head);
+}
+
+function whyNoText(extension: string, bytes: Uint8Array): string | null {
+  const hasByteOrderMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  if (hasByteOrderMark) {
+    if (extension === "json") return "begins with a byte order mark, which json() refuses: save it without one.";
+    // In its own sources Typst drops it, and its readers of CSV, TOML, XML and YAML do.
+    if (/^(?:txt|md)$/.test(extension))
+      return "begins with a byte order mark, which read() keeps: save it without one.";
+  }
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return null;
+  } catch {
+    return "is not UTF-8: save it as UTF-8.";
+  }
+}
+
+function whyNoFont(extension: string, head: string): string | null {
+  const isNamedFont = FONT_EXTENSION.test(extension);
+  if (/^woff2?$/.test(extension) || (isNamedFont && WEB_FONT_BEGINNING.test(head))) {
+    const name = head.startsWith("wOFF") ? "WOFF" : "WOFF2";
+    return `is ${name}, which Typst does not read: convert it to TTF or OTF.`;
+  }
+  return isNamedFont && !FONT_BEGINNING.test(head) ? "is not a font that Typst reads." : null;
+}
+
+function whyNoImage(extension: string, head: string): string | null {
+  const isOfKind = ({ beginning }: ImageKind) => beginning.test(head);
+  const isNamed = ({ extensions }: ImageKind) => extensions.includes(extension);
+  const promised = READABLE_IMAGES.find(isNamed);
+  if (promised === undefined) {
+    const name = OTHER_IMAGES.find(isNamed)?.name ?? (FURTHER_IMAGE_EXTENSION.test(extension) ? extension : null);
+    return name === null || READABLE_IMAGES.some(isOfKind) ? null : notRead(name.toUpperCase());
+  }
+  if (isOfKind(promised)) return null;
+  const readable = READABLE_IMAGES.find(isOfKind);
+  if (readable !== undefined) {
+    return `is ${readable.name}, which is not read by this name: let the name end in .${readable.extensions[0]}.`;
+  }
+  const other = OTHER_IMAGES.find(isOfKind);
+  if (other !== undefined) return notRead(other.name);
+  // The first tag of an SVG may be further away, and Typst itself says what is wrong with one.
+  return promised.name === "SVG" ? null : `is not ${promised.name}.`;
+}
+
+function notRead(name: string): string {
+  return `is ${name}, which Typst does not read: convert it to PNG, JPEG or SVG.`;
+}
