@@ -1,7 +1,5 @@
-/**
- * The number of runs of a property: the number given, or a fraction when the tests are run for each of many mutants.
- */
-const DIVISOR = process.env.PROPERTY_RUNS_DIVISOR === undefined ? 1 : Number(process.env.PROPERTY_RUNS_DIVISOR);
+/** The number of runs of a property: fewer where each of many changes of the code has the tests run. */
+const DIVISOR = process.env.TESTS_OF_MUTATIONS === undefined ? 1 : 40;
 
 export function runs(count: number): number {
   return Math.ceil(count / DIVISOR);

@@ -1,0 +1,43 @@
+/**
+ * `npm run mutation`: Stryker changes the code in small ways, and each change should make a test fail. Of one folder:
+ * `npm run mutation -- --mutate 'edge/backends/*.ts'`. Its results add up in out/, even if a run is interrupted.
+ */
+export default {
+  testRunner: "vitest",
+  plugins: ["@stryker-mutator/vitest-runner"],
+  // Tests in workerd do not import the code that they test.
+  vitest: { related: false, pool: "forks" },
+  mutate: [
+    "{rules,protocol,edge}/**/*.ts",
+    "backend/{admission,http,render,sandbox}/*.ts",
+    // Types, published texts, and code that only tests of another folder run.
+    "!**/*.d.ts",
+    "!rules/{rule-ids,conformance-vectors,constraints}.ts",
+    "!edge/{standalone/**,worker-with-containers.ts}",
+  ],
+  // Ids are typed as unions, so the compiler finds wrong ones. The other strings are prose.
+  mutator: { plugins: null, excludedMutations: ["StringLiteral"] },
+  // A change that survives runs every test that reaches it, so those that run Python, count work or wait for minutes
+  // are left out.
+  testFiles: [
+    "test/{rules,protocol,edge}/**/!(key-pattern-elsewhere|work-of-validation|vectors-catch-mistakes).test.ts",
+    "test/backend/{admission,http,render,sandbox}/*.test.ts",
+    "test/backend/over-http/!(waiting-text).test.ts",
+    "test/backend/typst/warm-starts.test.ts",
+  ],
+  coverageAnalysis: "perTest",
+  // Code that runs once when a file is loaded: other tests compare the tables there with the published documents.
+  ignoreStatic: true,
+  disableTypeChecks: false,
+  // Stryker would read it through an interface that TypeScript 7 does not have.
+  tsconfigFile: "none",
+  tempDirName: "out/mutation",
+  incremental: true,
+  incrementalFile: "out/mutation-results.json",
+  concurrency: 2,
+  timeoutMS: 120_000,
+  dryRunTimeoutMinutes: 30,
+  reporters: ["progress-append-only", "clear-text"],
+  thresholds: { high: 95, low: 90, break: null },
+  allowEmpty: true,
+};
