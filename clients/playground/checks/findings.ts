@@ -12,23 +12,26 @@ import type { Problem, ValidationError } from "../../../rules/problem.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { type Draft, type DraftFile, FileContent, requestBody, requestBytes } from "../drafts/draft.ts";
 
+/** A range of a text, in UTF-16 code units. The default length is 1. */
+export interface TextPlace {
+  readonly offset?: number;
+  readonly length?: number;
+}
+
 /** Where a message belongs. */
 export type Place =
-  | { readonly field: "source" }
-  /** `offset` and `length` mark a mistake in the text, in UTF-16 code units; `path` leads to a value. */
-  | {
-      readonly field: "data";
-      readonly offset?: number;
-      readonly length?: number;
-      readonly path?: readonly (string | number)[];
-    }
-  /** The keys of the files concerned; empty if all files are. */
-  | { readonly field: "files"; readonly keys: readonly string[] }
+  | ({ readonly field: "source" } & TextPlace)
+  /** `path` leads to a value. */
+  | ({ readonly field: "data"; readonly path?: readonly (string | number)[] } & TextPlace)
+  /** The keys of the files concerned; empty if all files are. The range is one of the text of the only file. */
+  | ({ readonly field: "files"; readonly keys: readonly string[] } & TextPlace)
   | { readonly field: OutputField };
 
 export interface Finding {
   readonly place: Place;
   readonly message: string;
+  /** The request can be sent as it is. */
+  readonly isWarning?: boolean;
 }
 
 /** The parts of a problem that this module reads, whether it was found here or answered by the service. */

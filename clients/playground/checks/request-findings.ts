@@ -1,63 +1,129 @@
-/** Shows findings at the fields that they concern, and their number at each tab. */
+/** Shows findings at the fields that they concern, and their number at each tab; leads to the field of one. */
 import type { OutputField } from "../../../rules/output-options.ts";
-import type { CodeEditor } from "../editor/code-editor.ts";
-import { rangeOfPath } from "../editor/data-range.ts";
-import type { FilesPanel } from "../files/files-panel.ts";
+import type { CodeEditor, EditorMark } from "../editor/code-editor.ts";
+import { rangeOfPath, type TextRange } from "../editor/data-range.ts";
+import type { FileTabs } from "../files/file-tabs.ts";
+import type { FileMark, FilesPanel } from "../files/files-panel.ts";
 import type { OutputPanel } from "../output/output-panel.ts";
-import { byId } from "../page/elements.ts";
-import type { Finding } from "./findings.ts";
+import { byId, make, makeButton } from "../page/elements.ts";
+import type { Tabs } from "../page/tabs.ts";
+import type { Finding, TextPlace } from "./findings.ts";
 
+/** The fields of the request in the page. */
 export interface RequestFields {
+  readonly tabs: Tabs;
   readonly source: CodeEditor;
   readonly data: CodeEditor;
   readonly files: FilesPanel;
+  readonly fileTabs: FileTabs;
   readonly output: OutputPanel;
 }
 
-export function markFindings({ source, data, files, output }: RequestFields, findings: readonly Finding[]): void {
-  const fileMessages = new Map<string | null, string>();
+/** The fields that have a tab from the beginning. */
+const TABS = ["source", "data", "files"] as const;
+/** Under an editor there is room for so many messages. */
+const MAX_MESSAGES = 3;
+
+/** Replaces all that is shown at the fields. */
+export function markFindings(fields: RequestFields, findings: readonly Finding[]): void {
+  const sorted = findings.toSorted((left, right) => Number(left.isWarning ?? false) - Number(right.isWarning ?? false));
+  for (const name of TABS) showCount(name, sorted.filter(({ place }) => place.field === name).length);
+  for (const name of ["source", "data"] as const) {
+    const own = sorted.filter(({ place }) => place.field === name);
+    const marks = own.map((finding) => ({ ...markOf(finding), range: rangeInEditor(fields, finding) }));
+    fields[name].mark(marks);
+    showMessages(byId(`${name}-message`, HTMLElement), own, (finding) => goToFinding(fields, finding));
+  }
+  markFiles(fields, sorted);
   const outputMessages = new Map<OutputField, string>();
-  const first: Partial<Record<"source" | "data", Finding>> = {};
-  const counts = { source: 0, data: 0, files: 0 };
-  for (const finding of findings) {
-    const { place, message } = finding;
-    switch (place.field) {
-      case "source":
-      case "data":
-        counts[place.field]++;
-        first[place.field] ??= finding;
-        break;
-      case "files":
-        counts.files++;
-        for (const key of place.keys.length === 0 ? [null] : place.keys) fileMessages.set(key, message);
-        break;
-      default:
-        outputMessages.set(place.field, message);
+  for (const { place, message } of sorted) {
+    if (place.field !== "source" && place.field !== "data" && place.field !== "files") {
+      outputMessages.set(place.field, message);
     }
   }
-  files.mark(fileMessages);
-  output.mark(outputMessages);
-  source.mark(first.source?.message ?? null, null);
-  data.mark(first.data?.message ?? null, first.data === undefined ? null : dataRange(data, first.data));
-  setText("source-message", first.source?.message ?? "");
-  setText("data-message", first.data?.message ?? "");
-  for (const name of ["source", "data", "files"] as const) {
-    const badge = byId(`${name}-badge`, HTMLElement);
-    badge.hidden = counts[name] === 0;
-    badge.textContent = counts[name] === 0 ? "" : `${counts[name]}`;
-    badge.setAttribute("aria-label", `${counts[name]} problem${counts[name] === 1 ? "" : "s"}`);
+  fields.output.mark(outputMessages);
+}
+
+function markFiles({ files, fileTabs }: RequestFields, findings: readonly Finding[]): void {
+  const rows = new Map<string | null, FileMark>();
+  const editors = new Map<string, EditorMark[]>();
+  for (const finding of findings) {
+    const { place } = finding;
+    if (place.field !== "files") continue;
+    const mark = markOf(finding);
+    for (const key of place.keys.length === 0 ? [null] : place.keys) {
+      if (!rows.has(key)) rows.set(key, mark);
+      const range = rangeOf(place);
+      if (key !== null && range !== null) editors.set(key, [...(editors.get(key) ?? []), { ...mark, range }]);
+    }
+  }
+  files.mark(rows);
+  fileTabs.mark(editors);
+}
+
+/** Moves the focus to the field of a finding, and the cursor to its place. */
+export function goToFinding(fields: RequestFields, finding: Finding): void {
+  const { place } = finding;
+  switch (place.field) {
+    case "source":
+    case "data": {
+      fields.tabs.show(`${place.field}-panel`);
+      const range = rangeInEditor(fields, finding);
+      if (range === null) fields[place.field].focus();
+      else fields[place.field].goTo(range.from);
+      break;
+    }
+    case "files": {
+      const [key] = place.keys;
+      const isShown = key !== undefined && place.offset !== undefined && fields.fileTabs.goTo(key, place.offset);
+      if (isShown) break;
+      fields.tabs.show("files-panel");
+      fields.files.focus();
+      break;
+    }
+    default:
+      fields.output.focus(place.field);
   }
 }
 
-/** The range of a finding in the text of the data; null if it concerns the whole text. */
-export function dataRange(data: CodeEditor, { place }: Finding) {
-  if (place.field !== "data") return null;
-  const { offset, length = 1, path } = place;
-  if (offset !== undefined) return { from: offset, to: offset + length };
-  return path === undefined ? null : rangeOfPath(data.state, path);
+function markOf({ message, isWarning = false }: Finding): FileMark {
+  return { message, isWarning };
 }
 
-function setText(id: string, text: string): void {
-  const element = byId(id, HTMLElement);
-  if (element.textContent !== text) element.textContent = text;
+function rangeOf({ offset, length = 1 }: TextPlace): TextRange | null {
+  return offset === undefined ? null : { from: offset, to: offset + length };
+}
+
+/** The range of a finding in the text of the template or of the data; null if it concerns the whole text. */
+function rangeInEditor({ data }: RequestFields, { place }: Finding): TextRange | null {
+  if (place.field !== "source" && place.field !== "data") return null;
+  const range = rangeOf(place);
+  if (range !== null || place.field === "source" || place.path === undefined) return range;
+  return rangeOfPath(data.state, place.path);
+}
+
+function showMessages(host: HTMLElement, findings: readonly Finding[], onGo: (finding: Finding) => void): void {
+  const lines = findings.slice(0, MAX_MESSAGES);
+  const more = findings.length - lines.length;
+  const text = lines.map(({ message }) => message).join("\n") + more;
+  // A reader's focus stays where it is if nothing has changed.
+  if (host.dataset.text === text) return;
+  host.dataset.text = text;
+  host.replaceChildren(
+    ...lines.map((finding) => {
+      const isPlaced = "offset" in finding.place || "path" in finding.place;
+      const content = isPlaced
+        ? makeButton(finding.message, { class: "message-button" }, () => onGo(finding))
+        : finding.message;
+      return make("p", finding.isWarning ? { class: "is-warning" } : {}, content);
+    }),
+    ...(more > 0 ? [make("p", {}, `And ${more} more.`)] : []),
+  );
+}
+
+function showCount(name: (typeof TABS)[number], count: number): void {
+  const badge = byId(`${name}-badge`, HTMLElement);
+  badge.hidden = count === 0;
+  badge.textContent = count === 0 ? "" : `${count}`;
+  badge.setAttribute("aria-label", `${count} problem${count === 1 ? "" : "s"}`);
 }

@@ -90,7 +90,7 @@ export function draftFile(key: string, content: FileContent): DraftFile {
 export function requestBody(draft: Draft): string {
   const { source, data, output } = draft;
   const members = [`"source":${JSON.stringify(source)}`];
-  const sent = sentFiles(draft);
+  const sent = listSentFiles(draft);
   if (sent.length > 0) {
     members.push(
       `"files":{${sent.map(({ key, content }) => `${JSON.stringify(key)}:${entryJson(content)}`).join(",")}}`,
@@ -104,7 +104,7 @@ export function requestBody(draft: Draft): string {
 /**
  * The files that are sent. As in the command line, the schema of the data is one of them only if the template names it.
  */
-function sentFiles({ source, files }: Draft): readonly DraftFile[] {
+function listSentFiles({ source, files }: Draft): readonly DraftFile[] {
   return source.includes(SCHEMA_FILE) ? files : files.filter(({ key }) => key !== SCHEMA_FILE);
 }
 
@@ -115,14 +115,14 @@ export function requestBytes(draft: Draft): Uint8Array<ArrayBuffer> {
   const encoder = new TextEncoder();
   const rest = requestBody({ ...draft, files: [] });
   const parts: Uint8Array[] = [encoder.encode('{"files":{')];
-  for (const [index, { key, content }] of sentFiles(draft).entries()) {
+  for (const [index, { key, content }] of listSentFiles(draft).entries()) {
     parts.push(encoder.encode(`${index === 0 ? "" : ","}${JSON.stringify(key)}:`), content.json);
   }
   parts.push(encoder.encode(`},${rest.slice(1)}`));
-  return joinedBytes(parts);
+  return joinBytes(parts);
 }
 
-function joinedBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

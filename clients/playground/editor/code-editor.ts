@@ -2,43 +2,19 @@
  * The editors: CodeMirror in a shadow root. Only there does it adopt style sheets instead of inserting `<style>`, which
  * the page's policy forbids.
  */
-import {
-  autocompletion,
-  type CompletionSource,
-  closeBrackets,
-  closeBracketsKeymap,
-  completionKeymap,
-} from "@codemirror/autocomplete";
-import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import type { CompletionSource } from "@codemirror/autocomplete";
 import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
-import { gotoLine, highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
-import {
-  drawSelection,
-  EditorView,
-  highlightActiveLine,
-  highlightActiveLineGutter,
-  highlightSpecialChars,
-  keymap,
-  lineNumbers,
-} from "@codemirror/view";
+import { EditorView } from "@codemirror/view";
 import { make } from "../page/elements.ts";
-import { editorHighlighting, editorTheme } from "./editor-theme.ts";
+import type { TextRange } from "./data-range.ts";
+import { editingExtensions } from "./editing-extensions.ts";
 
-export interface CodeEditor {
-  readonly state: EditorState;
-  text(): string;
-  /** Shows another text. `onChange` is not called. */
-  replace(text: string): void;
-  focus(): void;
-  /** Moves the cursor and the focus to an offset. */
-  goTo(offset: number): void;
-  /** Shows a message as the editor's description, and marks a range of the text if one is given. */
-  mark(message: string | null, range: { readonly from: number; readonly to: number } | null): void;
-  /** Changes the editor's name for screen readers, and its language. */
-  describe(label: string, language: Extension): void;
-  destroy(): void;
+/** A message at a range of the text, or about all of it. */
+export interface EditorMark {
+  readonly message: string;
+  readonly range: TextRange | null;
+  readonly isWarning: boolean;
 }
 
 export interface CodeEditorOptions {
@@ -50,152 +26,124 @@ export interface CodeEditorOptions {
   readonly onChange: (text: string) => void;
 }
 
-/** Puts an editor into `host`. */
-export function createCodeEditor(host: HTMLElement, options: CodeEditorOptions): CodeEditor {
-  const root = host.attachShadow({ mode: "open", delegatesFocus: true });
-  // A description must be in the same tree as the element that it describes.
-  const description = make("p", { id: "description", hidden: "" });
-  const frame = make("div", { class: "frame" });
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync(":host { display: block; } .frame { height: 100%; }");
-  root.adoptedStyleSheets = [sheet];
-  root.append(frame, description);
-  let { label } = options;
-  let hasError = false;
-  let lineEnd: "\n" | "\r\n" = "\n";
-  const attributes = new Compartment();
-  const language = new Compartment();
-  let currentLanguage = options.language;
-  const contentAttributes = () =>
-    EditorView.contentAttributes.of({
-      "aria-label": label,
+export class CodeEditor {
+  readonly #options: CodeEditorOptions;
+  readonly #view: EditorView;
+  /** A description must be in the same tree as the element that it describes. */
+  readonly #description = make("p", { id: "description", hidden: "" });
+  readonly #attributes = new Compartment();
+  readonly #language = new Compartment();
+  #label: string;
+  #currentLanguage: Extension;
+  #hasError = false;
+  #lineEnd: "\n" | "\r\n" = "\n";
+
+  /** Puts an editor into `host`. */
+  constructor(host: HTMLElement, options: CodeEditorOptions) {
+    this.#options = options;
+    this.#label = options.label;
+    this.#currentLanguage = options.language;
+    const root = host.attachShadow({ mode: "open", delegatesFocus: true });
+    const frame = make("div", { class: "frame" });
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(":host { display: block; } .frame { height: 100%; }");
+    root.adoptedStyleSheets = [sheet];
+    root.append(frame, this.#description);
+    this.#view = new EditorView({ root, parent: frame, state: this.#stateOf("") });
+    // The search panel reads its fields only when a key is released, so it misses text pasted by mouse or from an input
+    // method.
+    root.addEventListener("input", ({ target }) => {
+      if (target instanceof Element && target.closest(".cm-search") !== null) target.dispatchEvent(new Event("change"));
+    });
+  }
+
+  get state(): EditorState {
+    return this.#view.state;
+  }
+
+  get text(): string {
+    const { doc } = this.#view.state;
+    return doc.sliceString(0, doc.length, this.#lineEnd);
+  }
+
+  /** Shows another text. `onChange` is not called. */
+  replace(text: string): void {
+    this.#hasError = false;
+    this.#description.textContent = "";
+    // CodeMirror itself has only one kind of line end.
+    this.#lineEnd = text.includes("\r\n") && !/(?<!\r)\n/.test(text) ? "\r\n" : "\n";
+    // A new state, so that "undo" does not lead into the previous document.
+    this.#view.setState(this.#stateOf(text));
+  }
+
+  focus(): void {
+    this.#view.focus();
+  }
+
+  /** Moves the cursor and the focus to an offset. */
+  goTo(offset: number): void {
+    const anchor = Math.min(offset, this.#view.state.doc.length);
+    this.#view.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
+    this.#view.focus();
+  }
+
+  /** Marks the text. The first message becomes the editor's description for screen readers. */
+  mark(marks: readonly EditorMark[]): void {
+    this.#description.textContent = marks[0]?.message ?? "";
+    const { length } = this.#view.state.doc;
+    const diagnostics = marks.flatMap(({ message, range, isWarning }): Diagnostic[] =>
+      range === null ? [] : [{ ...clampRange(range, length), severity: isWarning ? "warning" : "error", message }],
+    );
+    const hasError = marks.some(({ isWarning }) => !isWarning);
+    const isSame = hasError === this.#hasError;
+    this.#hasError = hasError;
+    this.#view.dispatch(
+      setDiagnostics(this.#view.state, diagnostics),
+      isSame ? {} : { effects: this.#attributes.reconfigure(this.#contentAttributes()) },
+    );
+  }
+
+  /** Changes the editor's name for screen readers, and its language. */
+  describe(label: string, language: Extension): void {
+    this.#label = label;
+    this.#currentLanguage = language;
+    this.#view.dispatch({
+      effects: [this.#attributes.reconfigure(this.#contentAttributes()), this.#language.reconfigure(language)],
+    });
+  }
+
+  destroy(): void {
+    this.#view.destroy();
+  }
+
+  #stateOf(doc: string): EditorState {
+    return EditorState.create({
+      doc,
+      extensions: [
+        editingExtensions(this.#options.completions ?? []),
+        this.#language.of(this.#currentLanguage),
+        this.#attributes.of(this.#contentAttributes()),
+        EditorView.updateListener.of(({ docChanged }) => {
+          if (docChanged) this.#options.onChange(this.text);
+        }),
+      ],
+    });
+  }
+
+  #contentAttributes(): Extension {
+    return EditorView.contentAttributes.of({
+      "aria-label": this.#label,
       "aria-describedby": "description",
-      "aria-invalid": String(hasError),
+      "aria-invalid": String(this.#hasError),
       tabindex: "0",
       autocapitalize: "off",
       spellcheck: "false",
     });
-  const textOf = ({ doc }: EditorState) => doc.sliceString(0, doc.length, lineEnd);
-  let hasDialog = false;
-  /**
-   * Returns the focus when a dialog closes, before the next key. CodeMirror's own code for that does not support shadow
-   * roots.
-   */
-  const focusAfterDialog = (view: EditorView) => {
-    const hadDialog = hasDialog;
-    hasDialog = view.dom.querySelector(".cm-dialog") !== null;
-    if (hadDialog && !hasDialog && root.activeElement === null && document.activeElement === document.body)
-      view.focus();
-  };
-  const extensions = () => [
-    lineNumbers(),
-    highlightSpecialChars(),
-    history(),
-    drawSelection(),
-    indentOnInput(),
-    bracketMatching(),
-    closeBrackets(),
-    highlightActiveLine(),
-    highlightActiveLineGutter(),
-    highlightSelectionMatches(),
-    search({ top: true }),
-    autocompletion({ override: [...(options.completions ?? [])], icons: false }),
-    EditorView.lineWrapping,
-    keymap.of([
-      // As in other editors. F3 still finds the next match.
-      { key: "Ctrl-g", run: gotoLine, preventDefault: true },
-      ...closeBracketsKeymap,
-      ...completionKeymap,
-      ...searchKeymap,
-      // Without Tab, which leaves the editor, and without Mod-Enter, which renders.
-      ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter"),
-      ...historyKeymap,
-    ]),
-    typingOverSelection,
-    language.of(currentLanguage),
-    editorTheme,
-    syntaxHighlighting(editorHighlighting),
-    attributes.of(contentAttributes()),
-    EditorView.updateListener.of((update) => {
-      if (update.docChanged) options.onChange(textOf(update.state));
-      focusAfterDialog(update.view);
-    }),
-  ];
-  const view = new EditorView({ root, parent: frame, state: EditorState.create({ extensions: extensions() }) });
-  // The search panel reads its fields only when a key is released, so it misses text pasted by mouse or from an input
-  // method.
-  root.addEventListener("input", ({ target }) => {
-    if (target instanceof Element && target.closest(".cm-search") !== null) target.dispatchEvent(new Event("change"));
-  });
-  return {
-    get state() {
-      return view.state;
-    },
-    text: () => textOf(view.state),
-    replace: (text) => {
-      hasError = false;
-      description.textContent = "";
-      // CodeMirror itself has only one kind of line end.
-      lineEnd = text.includes("\r\n") && !/(?<!\r)\n/.test(text) ? "\r\n" : "\n";
-      // A new state, so that "undo" does not lead into the previous document.
-      view.setState(EditorState.create({ doc: text, extensions: extensions() }));
-    },
-    focus: () => view.focus(),
-    goTo: (offset) => {
-      const anchor = Math.min(offset, view.state.doc.length);
-      view.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
-      view.focus();
-    },
-    mark: (message, range) => {
-      description.textContent = message;
-      const diagnostics: Diagnostic[] =
-        message === null || range === null
-          ? []
-          : [{ ...clamped(range, view.state.doc.length), severity: "error", message }];
-      const isSame = hasError === (message !== null);
-      hasError = message !== null;
-      view.dispatch(
-        setDiagnostics(view.state, diagnostics),
-        isSame ? {} : { effects: attributes.reconfigure(contentAttributes()) },
-      );
-    },
-    describe: (newLabel, newLanguage) => {
-      label = newLabel;
-      currentLanguage = newLanguage;
-      view.dispatch({
-        effects: [attributes.reconfigure(contentAttributes()), language.reconfigure(newLanguage)],
-      });
-    },
-    destroy: () => view.destroy(),
-  };
+  }
 }
 
-/**
- * Replaces a selection by what is typed over it. Chromium would give the new text the style of the old one, in an
- * attribute that the page's policy blocks and reports.
- */
-const typingOverSelection = EditorView.domEventHandlers({
-  beforeinput: (event, view) => {
-    const { data: text, inputType } = event;
-    if (inputType !== "insertText" || text === null || text === "" || view.state.selection.main.empty) return false;
-    const { from, to } = view.state.selection.main;
-    const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: "input.type" });
-    event.preventDefault();
-    // As CodeMirror does with input that it reads from the page: brackets, for example, are put around the selection.
-    const isHandled = view.state.facet(EditorView.inputHandler).some((handle) => handle(view, from, to, text, insert));
-    if (!isHandled) view.dispatch(insert());
-    return true;
-  },
-  // The events of an input method cannot be prevented, so the selection is removed before it begins.
-  compositionstart: (_event, view) => {
-    if (!view.state.selection.main.empty)
-      view.dispatch(view.state.replaceSelection(""), { userEvent: "delete.selection" });
-    return false;
-  },
-});
-
 /** The range, limited to the text; it is empty only if the text is. */
-function clamped({ from, to }: { readonly from: number; readonly to: number }, length: number) {
+function clampRange({ from, to }: TextRange, length: number): TextRange {
   const start = Math.max(0, Math.min(from, length - 1));
   return { from: start, to: Math.max(Math.min(to, length), Math.min(start + 1, length)) };
 }

@@ -34,7 +34,7 @@ function completeMember(context: CompletionContext, { data }: Pick<Draft, "data"
           chain,
         );
   if (path === null) return null;
-  const options = membersAt(parsed(data), path);
+  const options = membersAt(parseData(data), path);
   return options.length === 0 ? null : { from: context.pos - typed.length, options, validFor: /^[\p{L}\p{N}_-]*$/u };
 }
 
@@ -87,7 +87,7 @@ function kindOf(value: unknown): string {
 /** The data is parsed again only when it has changed. While it is not JSON, the last valid value is used. */
 let last: { readonly text: string; readonly value: unknown } = { text: "", value: undefined };
 
-function parsed(text: string): unknown {
+function parseData(text: string): unknown {
   if (last.text === text) return last.value;
   try {
     last = { text, value: JSON.parse(text) };

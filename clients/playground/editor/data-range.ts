@@ -1,4 +1,4 @@
-/** Finds a value of `data` in the editor's text. */
+/** Ranges of an editor's text: where a value of `data` is. */
 import { syntaxTree } from "@codemirror/language";
 import type { EditorState } from "@codemirror/state";
 import type { SyntaxNode } from "@lezer/common";

@@ -25,6 +25,11 @@ export const editorTheme = EditorView.theme({
     textDecoration: "underline wavy var(--danger) 1.5px",
     textUnderlineOffset: "3px",
   },
+  ".cm-lintRange-warning": {
+    backgroundImage: "none",
+    textDecoration: "underline wavy var(--warning) 1.5px",
+    textUnderlineOffset: "3px",
+  },
   ".cm-panels": { color: "var(--text)", backgroundColor: "var(--raised)", fontSize: "0.8125rem" },
   ".cm-panels.cm-panels-top": { borderBottom: "1px solid var(--border)" },
   ".cm-panel.cm-search": { padding: "0.4rem 2rem 0.5rem 0.75rem" },

@@ -15,7 +15,7 @@ const WORD = /^"?[^"\\\s:,[\]{}]*"?$/;
 /** @param schema the text of the schema; null if there is none */
 export function schemaCompletions(schema: () => string | null): CompletionSource {
   return ({ state, pos, explicit }) => {
-    const value = parsed(schema());
+    const value = parseSchema(schema());
     if (value === undefined) return null;
     const place = placeInJson(state.doc.toString(), pos);
     if (place === null || (!explicit && place.from === pos)) return null;
@@ -27,18 +27,18 @@ export function schemaCompletions(schema: () => string | null): CompletionSource
             const label = JSON.stringify(name);
             return {
               label,
-              apply: inPlaceOf(hasColon ? label : `${label}: `),
+              apply: insertAs(hasColon ? label : `${label}: `),
               ...(isRequired && { detail: "required" }),
               ...(description !== null && { info: description }),
             };
           })
-      : suggestedValues(value, place.path).map((label): Completion => ({ label, apply: inPlaceOf(label) }));
+      : suggestedValues(value, place.path).map((label): Completion => ({ label, apply: insertAs(label) }));
     return options.length === 0 ? null : { from: place.from, options, validFor: WORD };
   };
 }
 
 /** Inserts a text, and replaces the closing quotation mark that the editor has already added. */
-function inPlaceOf(text: string) {
+function insertAs(text: string) {
   return (view: EditorView, completion: Completion, from: number, to: number): void => {
     const end = view.state.sliceDoc(to, to + 1) === '"' ? to + 1 : to;
     view.dispatch({
@@ -48,7 +48,7 @@ function inPlaceOf(text: string) {
   };
 }
 
-function parsed(schema: string | null): unknown {
+function parseSchema(schema: string | null): unknown {
   if (schema === null) return undefined;
   try {
     return JSON.parse(schema);

@@ -21,16 +21,16 @@ export interface AddedFiles {
 const MAX_FOLDER_DEPTH = 16;
 
 /** The files of a file input. */
-export function chosenFiles(files: Iterable<File>): AddedFiles {
+export function listChosenFiles(files: Iterable<File>): AddedFiles {
   const chosen = [...files];
   return {
     isFolder: chosen.some(({ webkitRelativePath }) => webkitRelativePath !== ""),
-    files: chosen.map((file) => ({ path: withoutRoot(file.webkitRelativePath) || file.name, file })),
+    files: chosen.map((file) => ({ path: removeRoot(file.webkitRelativePath) || file.name, file })),
   };
 }
 
 /** The files of a drop, those in folders included, at most `maxFiles`. Must be called within the event. */
-export async function droppedFiles(transfer: DataTransfer, maxFiles: number): Promise<AddedFiles> {
+export async function listDroppedFiles(transfer: DataTransfer, maxFiles: number): Promise<AddedFiles> {
   const items = [...transfer.items];
   const entries = items.flatMap((item) => item.webkitGetAsEntry() ?? []);
   // A drop from another page or program may be a file without an entry.
@@ -71,7 +71,7 @@ async function collect(
   }
 }
 
-function withoutRoot(path: string): string {
+function removeRoot(path: string): string {
   return path.slice(path.indexOf("/") + 1);
 }
 

@@ -1,8 +1,7 @@
 /** The open files, each in its own tab: text in an editor, images as pictures. */
-
 import { type DraftFile, FileContent } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
-import { type CodeEditor, createCodeEditor } from "../editor/code-editor.ts";
+import { CodeEditor, type EditorMark } from "../editor/code-editor.ts";
 import { completionsFor } from "../editor/completions.ts";
 import { languageFor } from "../editor/languages.ts";
 import { make, makeButton } from "../page/elements.ts";
@@ -26,84 +25,122 @@ interface OpenFile {
   shown: DraftFile;
 }
 
-/**
- * Follows the store: a renamed file keeps its tab, a removed one loses it.
- *
- * @param host receives the panels
- * @returns a function that shows a file
- */
-export function connectFileTabs(store: DraftStore, tabs: Tabs, host: HTMLElement): (file: DraftFile) => void {
-  const opened = new Map<number, OpenFile>();
+/** Follows the store: a renamed file keeps its tab, a removed one loses it. */
+export class FileTabs {
+  readonly #store: DraftStore;
+  readonly #tabs: Tabs;
+  readonly #host: HTMLElement;
+  readonly #opened = new Map<number, OpenFile>();
+  #marks: ReadonlyMap<string, readonly EditorMark[]> = new Map();
 
-  const close = (id: number) => {
-    const file = opened.get(id);
+  /** @param host receives the panels */
+  constructor(store: DraftStore, tabs: Tabs, host: HTMLElement) {
+    this.#store = store;
+    this.#tabs = tabs;
+    this.#host = host;
+    store.onChange((change) => {
+      if (change === "replace") for (const id of [...this.#opened.keys()]) this.#close(id);
+      for (const [id, file] of this.#opened) {
+        const current = store.draft.files.find((each) => each.id === id);
+        if (current === file.shown) continue;
+        if (current === undefined) this.#close(id);
+        else follow(file, current);
+      }
+    });
+  }
+
+  /** Shows a file. */
+  open(file: DraftFile): void {
+    const opened = this.#opened.get(file.id) ?? this.#add(file);
+    this.#tabs.show(opened.panel.id);
+    opened.editor?.focus();
+  }
+
+  /** Shows a place in the text of a file; false if there is no such text. */
+  goTo(key: string, offset: number): boolean {
+    const file = this.#store.draft.files.find((each) => each.key === key);
+    if (file === undefined || typeof file.content.value !== "string") return false;
+    this.open(file);
+    this.#opened.get(file.id)?.editor?.goTo(offset);
+    return true;
+  }
+
+  /** Marks the texts of files by their keys, those that are opened later too. */
+  mark(marks: ReadonlyMap<string, readonly EditorMark[]>): void {
+    this.#marks = marks;
+    for (const { editor, shown } of this.#opened.values()) editor?.mark(marks.get(shown.key) ?? []);
+  }
+
+  #add(file: DraftFile): OpenFile {
+    const { id, key } = file;
+    const panelId = `open-file-${id}`;
+    const tabId = `${panelId}-tab`;
+    const tab = make("button", { type: "button", role: "tab", id: tabId, "aria-controls": panelId }, key);
+    const title = make("span", { class: "file-path" }, key);
+    const close = () => this.#close(id);
+    const closeButton = makeButton("Close", { class: "link-button", "aria-label": `Close ${key}` }, close);
+    const panel = make(
+      "div",
+      { class: "panel open-file", id: panelId, role: "tabpanel", "aria-labelledby": tabId },
+      make("p", { class: "file-bar" }, title, closeButton),
+    );
+    this.#host.append(panel);
+    const picture = showPicture(panel, file);
+    const editor = this.#showText(panel, file);
+    if (editor === null && picture === null) {
+      panel.append(make("p", { class: "notice" }, "This file is not text, so it cannot be edited here."));
+    }
+    const opened: OpenFile = { tab, panel, title, editor, picture, shown: file };
+    this.#opened.set(id, opened);
+    this.#tabs.add(tab, close);
+    return opened;
+  }
+
+  /** Null if the file is not text. */
+  #showText(panel: HTMLElement, { id, key, content: { value } }: DraftFile): CodeEditor | null {
+    if (typeof value !== "string") return null;
+    const host = make("div", { class: "editor" });
+    panel.append(host);
+    const editor = new CodeEditor(host, {
+      label: `File ${key}`,
+      language: languageFor(key),
+      completions: completionsFor(
+        () => this.#store.draft,
+        () => this.#opened.get(id)?.shown.key ?? key,
+      ),
+      onChange: (text) => this.#edit(id, text),
+    });
+    editor.replace(value);
+    editor.mark(this.#marks.get(key) ?? []);
+    return editor;
+  }
+
+  #edit(id: number, text: string): void {
+    const { files } = this.#store.draft;
+    this.#store.edit({
+      files: files.map((file) => (file.id === id ? { ...file, content: new FileContent(text) } : file)),
+    });
+  }
+
+  #close(id: number): void {
+    const file = this.#opened.get(id);
     if (file === undefined) return;
-    opened.delete(id);
-    tabs.remove(file.tab);
+    this.#opened.delete(id);
+    this.#tabs.remove(file.tab);
     file.editor?.destroy();
     if (file.picture !== null) URL.revokeObjectURL(file.picture.src);
     file.panel.remove();
-  };
+  }
+}
 
-  const edit = (id: number, text: string) =>
-    store.edit({
-      files: store.draft.files.map((file) => (file.id === id ? { ...file, content: new FileContent(text) } : file)),
-    });
-
-  const open = (file: DraftFile) => {
-    const { id, key, content } = file;
-    const panelId = `open-file-${id}`;
-    const tabId = `${panelId}-tab`;
-    if (!opened.has(id)) {
-      const tab = make("button", { type: "button", role: "tab", id: tabId, "aria-controls": panelId }, key);
-      const title = make("span", { class: "file-path" }, key);
-      const closeButton = makeButton("Close", { class: "link-button", "aria-label": `Close ${key}` }, () => close(id));
-      const panel = make(
-        "div",
-        { class: "panel open-file", id: panelId, role: "tabpanel", "aria-labelledby": tabId },
-        make("p", { class: "file-bar" }, title, closeButton),
-      );
-      host.append(panel);
-      const type = imageType(key);
-      const picture = type === undefined ? null : make("img", { alt: `The file ${key}`, class: "file-picture" });
-      if (picture !== null) {
-        picture.src = URL.createObjectURL(new Blob([content.bytes()], { type: type ?? "" }));
-        panel.append(picture);
-      }
-      let editor: CodeEditor | null = null;
-      if (typeof content.value === "string") {
-        const editorHost = make("div", { class: "editor" });
-        panel.append(editorHost);
-        editor = createCodeEditor(editorHost, {
-          label: `File ${key}`,
-          language: languageFor(key),
-          completions: completionsFor(
-            () => store.draft,
-            () => opened.get(id)?.shown.key ?? key,
-          ),
-          onChange: (text) => edit(id, text),
-        });
-        editor.replace(content.value);
-      } else if (picture === null) {
-        panel.append(make("p", { class: "notice" }, "This file is not text, so it cannot be edited here."));
-      }
-      opened.set(id, { tab, panel, title, editor, picture, shown: file });
-      tabs.add(tab, () => close(id));
-    }
-    tabs.show(panelId);
-    opened.get(id)?.editor?.focus();
-  };
-
-  store.onChange((change) => {
-    if (change === "replace") for (const id of [...opened.keys()]) close(id);
-    for (const [id, file] of opened) {
-      const current = store.draft.files.find((each) => each.id === id);
-      if (current === file.shown) continue;
-      if (current === undefined) close(id);
-      else follow(file, current);
-    }
-  });
-  return open;
+/** Null if the file is not an image that browsers show. */
+function showPicture(panel: HTMLElement, { key, content }: DraftFile): HTMLImageElement | null {
+  const type = imageType(key);
+  if (type === undefined) return null;
+  const picture = make("img", { alt: `The file ${key}`, class: "file-picture" });
+  picture.src = URL.createObjectURL(new Blob([content.bytes()], { type }));
+  panel.append(picture);
+  return picture;
 }
 
 function follow(file: OpenFile, current: DraftFile): void {
@@ -114,7 +151,7 @@ function follow(file: OpenFile, current: DraftFile): void {
     file.editor?.describe(`File ${current.key}`, languageFor(current.key));
   }
   const { value } = current.content;
-  if (typeof value === "string" && file.editor !== null && file.editor.text() !== value) file.editor.replace(value);
+  if (typeof value === "string" && file.editor !== null && file.editor.text !== value) file.editor.replace(value);
   if (file.picture !== null && current.content !== file.shown.content) {
     URL.revokeObjectURL(file.picture.src);
     file.picture.src = URL.createObjectURL(new Blob([current.content.bytes()], { type: imageType(current.key) ?? "" }));

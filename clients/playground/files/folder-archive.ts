@@ -39,12 +39,12 @@ export function folderOfEntries(
     case "broken":
       return "The file is not a ZIP archive that can be read here.";
     default:
-      return withoutCommonFolder(entries.map(({ name, bytes }) => ({ path: name.replaceAll("\\", "/"), bytes })));
+      return removeCommonFolder(entries.map(({ name, bytes }) => ({ path: name.replaceAll("\\", "/"), bytes })));
   }
 }
 
 /** Many programs put the folder itself, and not only its content, into an archive. */
-function withoutCommonFolder(folder: FolderFile[]): FolderFile[] {
+function removeCommonFolder(folder: FolderFile[]): FolderFile[] {
   const [root = ""] = folder[0]?.path.split("/") ?? [];
   const isInRoot = folder.every(({ path }) => path.startsWith(`${root}/`));
   if (!isInRoot || folder.some(({ path }) => path === SOURCE_PATH)) return folder;

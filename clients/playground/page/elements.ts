@@ -33,7 +33,12 @@ export function makeButton(
   return button;
 }
 
-/** Offers the content of an object URL as a download. */
-export function saveFile(url: string, name: string): void {
+/** A download reads its object URL after the click. */
+const DOWNLOAD_MILLISECONDS = 60_000;
+
+/** Offers a content as a download. */
+export function saveFile(content: BlobPart, type: string, name: string): void {
+  const url = URL.createObjectURL(new Blob([content], { type }));
   make("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), DOWNLOAD_MILLISECONDS);
 }

@@ -9,6 +9,13 @@ const STORAGE_KEY = "api-token";
 /** `npm start` prints a link with the token in the fragment, which browsers never send. */
 const FRAGMENT = /^#token=(.+)$/;
 
+/** The token in the page's header, and its dialog. */
+export interface ApiToken {
+  open(): void;
+  /** Shows what is known of the token. */
+  show(state?: TokenState): void;
+}
+
 export type TokenState = "not set" | "set" | "rejected";
 
 /**
@@ -16,7 +23,7 @@ export type TokenState = "not set" | "set" | "rejected";
  *
  * @param onChange called when the token has changed
  */
-export function connectToken(onChange: () => void) {
+export function connectToken(onChange: () => void): ApiToken {
   const dialog = byId("token-dialog", HTMLDialogElement);
   const input = byId("token-input", HTMLInputElement);
   const offer = byId("token-offer", HTMLElement);
@@ -76,10 +83,10 @@ function tokenOfFragment(): string | null {
   const [, token] = FRAGMENT.exec(location.hash) ?? [];
   if (token === undefined) return null;
   history.replaceState(null, "", location.pathname + location.search);
-  return safelyDecoded(token);
+  return decodeSafely(token);
 }
 
-function safelyDecoded(text: string): string {
+function decodeSafely(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -22,11 +22,7 @@ export function connectCurlDialog(prepare: () => Draft | null): void {
     const isFile = body.length > MAX_INLINE_BODY_CODE_UNITS;
     save.hidden = !isFile;
     byId("curl-hint", HTMLElement).hidden = !isFile;
-    save.onclick = () => {
-      const url = URL.createObjectURL(new Blob([body], { type: "application/json" }));
-      saveFile(url, BODY_FILE_NAME);
-      URL.revokeObjectURL(url);
-    };
+    save.onclick = () => saveFile(body, "application/json", BODY_FILE_NAME);
     dialog.showModal();
   });
   byId("curl-close", HTMLButtonElement).addEventListener("click", () => dialog.close());

@@ -129,7 +129,7 @@ let pdfFailures = 0;
  */
 export async function loadPdfViewer(): Promise<PdfParts> {
   const address = pdfFailures === 0 ? PDF_VIEWER_ADDRESS : `${PDF_VIEWER_ADDRESS}?${pdfFailures}`;
-  pdfParts ??= Promise.all([import(address), startedWorker()]).then(([viewer, port]) => ({ viewer, port }));
+  pdfParts ??= Promise.all([import(address), startWorker()]).then(([viewer, port]) => ({ viewer, port }));
   try {
     return await pdfParts;
   } catch (error) {
@@ -140,7 +140,7 @@ export async function loadPdfViewer(): Promise<PdfParts> {
 }
 
 /** The worker says when it is ready. */
-function startedWorker(): Promise<Worker> {
+function startWorker(): Promise<Worker> {
   return new Promise((resolve, reject) => {
     const worker = new Worker("/playground/pdf-worker.js", { type: "module" });
     worker.addEventListener("message", () => resolve(worker), { once: true });

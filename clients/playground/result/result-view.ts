@@ -92,12 +92,7 @@ export class ResultView {
     this.#showOutdated(false);
     this.showWarnings([]);
     const { bytes, mediaType, fileName } = document;
-    this.#download.onclick = () => {
-      const url = URL.createObjectURL(new Blob([bytes], { type: mediaType }));
-      saveFile(url, fileName);
-      // The download reads the object URL later.
-      setTimeout(() => URL.revokeObjectURL(url), DOWNLOAD_MILLISECONDS);
-    };
+    this.#download.onclick = () => saveFile(bytes, mediaType, fileName);
     this.#download.hidden = false;
     const facts = [sizeInWords(bytes.length), `${elapsedSeconds.toFixed(1)} s`];
     const summarize = (...more: string[]) => {
@@ -199,8 +194,6 @@ export class ResultView {
     this.#status.textContent = text;
   }
 }
-
-const DOWNLOAD_MILLISECONDS = 60_000;
 
 function describe(progress: Progress, startedMilliseconds: number): string {
   switch (progress.phase) {

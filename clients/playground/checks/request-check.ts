@@ -1,0 +1,104 @@
+/**
+ * Judges the draft by all that can find a mistake before it is sent, after a pause in typing, and marks what was found
+ * at its field.
+ */
+import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
+import type { Draft } from "../drafts/draft.ts";
+import type { DraftStore } from "../drafts/draft-store.ts";
+import { byId } from "../page/elements.ts";
+import { type Finding, type Verdict, validateDraft } from "./findings.ts";
+import { goToFinding, markFindings, type RequestFields } from "./request-findings.ts";
+import { SchemaCheck, withSchemaVerdict } from "./schema-check.ts";
+
+/** Finds mistakes that the rules of the service do not know. They do not keep a request from being sent. */
+export interface FindingSource {
+  /** What is known of a draft so far. Called at each check, so it takes no time; news come by `RequestCheck.run`. */
+  findingsOn(draft: Draft): readonly Finding[];
+}
+
+const DELAY_MILLISECONDS = 150;
+
+export class RequestCheck {
+  readonly #store: DraftStore;
+  readonly #fields: RequestFields;
+  readonly #sources: readonly FindingSource[];
+  readonly #schemaCheck = new SchemaCheck(() => this.#runAndTell());
+  readonly #onSettled: () => void;
+  #limits: Limits = DEFAULT_LIMITS;
+  #pending: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param onSettled called when a check has run, and only then by a schema that took its time */
+  constructor(store: DraftStore, fields: RequestFields, sources: readonly FindingSource[], onSettled: () => void) {
+    this.#store = store;
+    this.#fields = fields;
+    this.#sources = sources;
+    this.#onSettled = onSettled;
+    store.onChange(() => {
+      clearTimeout(this.#pending);
+      this.#pending = setTimeout(() => this.#runAndTell(), DELAY_MILLISECONDS);
+    });
+  }
+
+  get limits(): Limits {
+    return this.#limits;
+  }
+
+  /** The limits of the deployment, once they are known. */
+  set limits(limits: Limits) {
+    this.#limits = limits;
+    this.run();
+  }
+
+  /** Whether the data of the draft is still being judged by its schema. */
+  get waitsForSchema(): boolean {
+    return this.#schemaCheck.verdictOn(this.#store.draft) === null;
+  }
+
+  /** Judges the draft now. */
+  run(): Verdict {
+    clearTimeout(this.#pending);
+    const { draft } = this.#store;
+    const verdict = withSchemaVerdict(validateDraft(draft, this.#limits), this.#schemaCheck.verdictOn(draft));
+    const further = this.mark(verdict.ok ? [] : verdict.findings);
+    showVerdict(verdict, further.length);
+    return verdict;
+  }
+
+  /**
+   * Marks findings, such as those of the service's answer, until the next check.
+   *
+   * @returns those that the further sources have added
+   */
+  mark(findings: readonly Finding[]): readonly Finding[] {
+    const further = this.#sources.flatMap((source) => source.findingsOn(this.#store.draft));
+    markFindings(this.#fields, [...findings, ...further]);
+    return further;
+  }
+
+  /** Moves the focus to the field of a finding, and the cursor to its place. */
+  goTo(finding: Finding): void {
+    goToFinding(this.#fields, finding);
+  }
+
+  #runAndTell(): void {
+    this.run();
+    this.#onSettled();
+  }
+}
+
+function showVerdict(verdict: Verdict, furtherCount: number): void {
+  const state = byId("validation", HTMLElement);
+  state.dataset.state = verdict.ok ? "valid" : "invalid";
+  const text = textOf(verdict, furtherCount);
+  if (state.textContent !== text) state.textContent = text;
+}
+
+function textOf(verdict: Verdict, furtherCount: number): string {
+  if (verdict.ok) return furtherCount === 0 ? "Valid request" : `Valid request, ${countOf(furtherCount, "hint")}`;
+  const { findings, problem } = verdict;
+  return findings.length === 0 && problem !== null ? problem.detail : countOf(findings.length, "problem");
+}
+
+function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

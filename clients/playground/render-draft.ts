@@ -1,0 +1,163 @@
+/** Renders the draft: what is checked before, what the page shows meanwhile, and what becomes of each outcome. */
+import { PROBLEMS } from "../../rules/problem.ts";
+import { findingsOf, type ProblemReport } from "./checks/findings.ts";
+import { fontWarnings } from "./checks/font-warnings.ts";
+import type { RequestCheck } from "./checks/request-check.ts";
+import type { Draft } from "./drafts/draft.ts";
+import type { DraftStore } from "./drafts/draft-store.ts";
+import { readStored, writeStored } from "./page/browser-storage.ts";
+import { byId } from "./page/elements.ts";
+import { type ApiToken, readToken } from "./render/api-token.ts";
+import { type RenderCause, RenderSession, type SettledOutcome } from "./render/render-session.ts";
+import type { Progress } from "./render/service-call.ts";
+import type { ResultView } from "./result/result-view.ts";
+
+/** Whether typing renders, in the browser's local storage. */
+const RENDERS_WHILE_TYPING_KEY = "render-while-typing";
+
+export interface DraftRendererParts {
+  readonly store: DraftStore;
+  readonly check: RequestCheck;
+  readonly token: ApiToken;
+  readonly result: ResultView;
+}
+
+export class DraftRenderer {
+  readonly #parts: DraftRendererParts;
+  readonly #session: RenderSession;
+  readonly #button = byId("render", HTMLButtonElement);
+  /** The cause of a render that waits until the data has been judged by its schema. */
+  #awaited: RenderCause | null = null;
+  #lastRendered: Draft | null = null;
+
+  constructor(parts: DraftRendererParts) {
+    this.#parts = parts;
+    this.#session = new RenderSession({
+      draft: () => parts.store.draft,
+      prepare: (cause) => this.#prepare(cause),
+      onProgress: (progress) => this.#showProgress(progress),
+      onOutcome: (outcome, draft, elapsedSeconds) => this.#showOutcome(outcome, draft, elapsedSeconds),
+    });
+    parts.store.onChange((change) => {
+      if (change === "replace") parts.result.forgetProblem();
+      parts.result.markOutdated();
+      this.#session.draftChanged();
+    });
+    this.#button.addEventListener("click", () => this.render());
+    addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      this.render();
+    });
+    this.#connectRenderWhileTyping();
+  }
+
+  /** Renders because the user asks for it. */
+  render(): void {
+    this.#session.request("asked");
+  }
+
+  /** Sends the render that has waited for a check, if there is one. */
+  continueAfterCheck(): void {
+    if (this.#parts.check.waitsForSchema) return;
+    const cause = this.#awaited;
+    this.#awaited = null;
+    if (cause !== null) this.#session.request(cause);
+  }
+
+  #prepare(cause: RenderCause) {
+    const { store, check, token, result } = this.#parts;
+    const verdict = check.run();
+    const isAsked = cause === "asked";
+    if (!verdict.ok) {
+      if (!isAsked) return null;
+      const { problem, findings } = verdict;
+      result.showProblem({
+        ...nameProblem(problem ?? { code: "invalid_request", detail: "The data is not JSON.", context: {} }),
+        findings,
+      });
+      const [first] = findings;
+      if (first !== undefined) check.goTo(first);
+      return null;
+    }
+    if (readToken() === "") {
+      if (isAsked) token.open();
+      return null;
+    }
+    if (check.waitsForSchema) {
+      this.#awaited = this.#awaited === "asked" ? "asked" : cause;
+      if (isAsked) this.#showProgress({ phase: "rendering" });
+      return null;
+    }
+    if (isAsked) result.scrollIntoView();
+    return { draft: store.draft, token: readToken() };
+  }
+
+  #showProgress(progress: Progress): void {
+    this.#parts.result.showProgress(progress, () => {
+      this.#awaited = null;
+      this.#session.cancel();
+    });
+  }
+
+  #showOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number): void {
+    const { store, check, token, result } = this.#parts;
+    switch (outcome.kind) {
+      case "document":
+        void result.showDocument(outcome.document, elapsedSeconds);
+        void this.#warnOfFonts(draft);
+        if (draft !== store.draft) result.markOutdated();
+        break;
+      case "problem": {
+        const keys = draft.files.map(({ key }) => key);
+        const findings = findingsOf(outcome.problem, keys);
+        if (findings.length > 0) check.mark(findings);
+        if (outcome.problem.code === "forbidden") token.show("rejected");
+        result.showProblem({ ...outcome.problem, findings });
+        break;
+      }
+      case "cancelled":
+        result.showMessage("Cancelled", "The page no longer waits for this render.");
+        this.#button.focus();
+        break;
+      case "unreachable":
+        if (outcome.reason === "offline") {
+          result.showMessage("You are offline", "The page renders again when the connection is back.");
+        } else {
+          result.showMessage("The service cannot be reached", "Check the connection, then render again.");
+        }
+        break;
+      case "unexpected":
+        result.showMessage(
+          "Something else answered",
+          `${outcome.message} Ask the operator what is in front of the service.`,
+        );
+        break;
+      case "not sent":
+        result.showMessage("Not rendered", "The page no longer waits for the service.");
+    }
+  }
+
+  async #warnOfFonts(draft: Draft): Promise<void> {
+    this.#lastRendered = draft;
+    const warnings = await fontWarnings(draft);
+    // Another draft may have been rendered meanwhile.
+    if (this.#lastRendered === draft) this.#parts.result.showWarnings(warnings);
+  }
+
+  #connectRenderWhileTyping(): void {
+    const box = byId("render-while-typing", HTMLInputElement);
+    box.checked = readStored("local", RENDERS_WHILE_TYPING_KEY) === "on";
+    this.#session.rendersWhileTyping = box.checked;
+    box.addEventListener("change", () => {
+      writeStored("local", RENDERS_WHILE_TYPING_KEY, box.checked ? "on" : "off");
+      this.#session.rendersWhileTyping = box.checked;
+    });
+  }
+}
+
+/** A problem that was found before anything was sent. */
+function nameProblem({ code, detail }: ProblemReport) {
+  const title = Object.entries(PROBLEMS).find(([each]) => each === code)?.[1].title ?? code;
+  return { code, detail, title, requestId: null };
+}
