@@ -71,7 +71,10 @@ it("reports every mistake with its path before anything is sent, and goes to its
     const found = page.locator(".problem li");
     const told = mistakes.map((mistake) => `${memberOf(mistake)}${mistake.path}: ${mistake.message}.`);
     await expect.poll(() => found.allTextContents()).toEqual(told.map((message) => expect.stringContaining(message)));
-    expect(await page.locator("#data-message p").allTextContents()).toEqual([...told.slice(0, 3), `And ${told.length - 3} more.`]);
+    expect(await page.locator("#data-message p").allTextContents()).toEqual([
+      ...told.slice(0, 3),
+      `And ${told.length - 3} more.`,
+    ]);
     const lastMember = told.at(-1)?.match(/^m\d+/)?.[0];
     // The last one: the cursor is in its line.
     await found.last().getByRole("button").click();
