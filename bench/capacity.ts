@@ -19,8 +19,8 @@ import { requireTypst } from "../typst/typst-location.mjs";
 import { ask, closeConnections } from "./http-client.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";
+import { countProcessorTime } from "./peers/processor-time.ts";
 import { residentMebibytes } from "./peers/resident-memory.ts";
-import { countProcessorTime } from "./processor-time.ts";
 import { markdown, type Table } from "./report.ts";
 
 const PAGE = new URL("../docs/deploy/capacity.md", import.meta.url);

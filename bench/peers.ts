@@ -13,8 +13,8 @@ import { STOP_SIGNALS } from "../scripts/start/local-service.ts";
 import { closeConnections } from "./http-client.ts";
 import { describeMachine } from "./machine.ts";
 import { DOCUMENT_NAMES, type DocumentName, type Load, PEER_KINDS, type Peer, type PeerKind } from "./peers/peers.ts";
+import { countProcessorTime, type ProcessorTime } from "./peers/processor-time.ts";
 import { residentMebibytes } from "./peers/resident-memory.ts";
-import { countProcessorTime, type ProcessorTime } from "./processor-time.ts";
 import { markdown, publish, type Table } from "./report.ts";
 
 const CLIENTS = [1, 20] as const;

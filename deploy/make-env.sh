@@ -4,7 +4,7 @@
 set -eu
 
 usage() {
-  echo "usage: deploy/make-env.sh compose | systemd [FOLDER] | kubernetes OVERLAY" >&2
+  echo "usage: deploy/make-env.sh compose | systemd [FOLDER] | kubernetes OVERLAY | cloudflare ENVIRONMENT" >&2
   exit 2
 }
 
@@ -15,6 +15,7 @@ random_token() {
 # Tokens go to sed on standard input, because arguments can be seen by every user of the host.
 fill() {
   sed -f /dev/stdin "$1" >"$2" <<SCRIPT
+${omitted:+/^$omitted=/d}
 s/REPLACE-ME-TOO/$backend_token/
 s/REPLACE-ME/$caller_token/
 s/^\(SERVICE_MAX_CONCURRENT_RENDERS\|SERVICE_WARM_RENDERS\)=.*/\1=$slots/
@@ -34,13 +35,28 @@ case "${1-} $#" in
   folder=deploy/kubernetes/overlays/$2
   if [ ! -d "$folder" ]; then usage; fi
   ;;
+# The secrets of a Worker are those of an edge on Kubernetes.
+"cloudflare 2")
+  examples=deploy/kubernetes/edge-secrets.env.example
+  folder=.local
+  name=$2.env
+  case $2 in
+  # Each container gets a token of its own when it starts.
+  containers) omitted=SERVICE_BACKEND_TOKEN ;;
+  *[!a-z]*) usage ;;
+  esac
+  ;;
 *) usage ;;
 esac
 folder=${folder-.}
 
+target() {
+  echo "$folder/${name-$(basename "$1" .example)}"
+}
+
 for example in $examples; do
-  if [ -e "$folder/$(basename "$example" .example)" ]; then
-    echo "$folder/$(basename "$example" .example) is there already, so nothing was written." >&2
+  if [ -e "$(target "$example")" ]; then
+    echo "$(target "$example") is there already, so nothing was written." >&2
     exit 1
   fi
 done
@@ -53,5 +69,5 @@ umask 077
 set -C
 mkdir -p "$folder"
 for example in $examples; do
-  fill "$example" "$folder/$(basename "$example" .example)"
+  fill "$example" "$(target "$example")"
 done

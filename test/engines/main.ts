@@ -71,7 +71,7 @@ const PARTS: readonly Part[] = [
   { name: "prometheus", needs: ["prometheus"], run: tryPrometheus },
   {
     name: "kubernetes",
-    needs: ["podman", "runc", "mmdebstrap", KUBERNETES, "etcd", "iptables", NETWORK_PLUGIN, "openssl", "curl"],
+    needs: ["podman", "runc", "mmdebstrap", KUBERNETES, "etcd", "iptables", NETWORK_PLUGIN, "curl"],
     run: (context) => tryKubernetes(builtImages(), context),
   },
 ];

@@ -31,7 +31,7 @@ export const SYSTEMS = [
 ] as const;
 
 /** What a machine has before the steps of the page. */
-const PACKAGES = ["systemd", "systemd-sysv", "dbus", "openssl"];
+const PACKAGES = ["systemd", "systemd-sysv", "dbus"];
 const INSTALLED = "/opt/document-rendering-service";
 /** The version that the page installs, and two in its place that are the same checkout. */
 const VERSION_OF_PAGE = "1.2.3";

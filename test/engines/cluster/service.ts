@@ -56,7 +56,7 @@ export class Service {
     const service = new Service(cluster, overlay, folder, await readFile(join(CHECKOUT, PAGE), "utf8"));
     await service.#tagImages();
     if (overlay === "bubblewrap") await service.followPage("seccomp-backend.json", ".");
-    await service.followPage("install -m 0600", ".");
+    await service.followPage("deploy/make-env.sh", ".");
     for (const name of ["edge-secrets.env", "backend-secrets.env"]) {
       await service.edit(name, (text) =>
         text.replaceAll(/^(\w+)=.*$/gm, (line, setting) => {
@@ -105,7 +105,9 @@ export class Service {
     const ours =
       this.#overlay === "landlock"
         ? commands
-        : commands.replaceAll("overlays/landlock", "overlays/bubblewrap").replaceAll("=restricted", "=privileged");
+        : commands
+            .replaceAll(/(overlays\/|kubernetes )landlock/g, "$1bubblewrap")
+            .replaceAll("=restricted", "=privileged");
     return run(this.cluster.inNode("sh", "-ec", `cd "${join(this.folder, folder)}"\n${ours}`));
   }
 

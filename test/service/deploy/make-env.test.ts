@@ -49,6 +49,17 @@ it.each([
   expect(stdout).not.toContain(token);
 });
 
+it("cloudflare: the secrets that an environment's Worker requires", async () => {
+  const api = expect.stringMatching(/^billing:[0-9a-f]{64}$/);
+  for (const [environment, secrets] of [
+    ["production", { SERVICE_API_TOKENS: api, SERVICE_BACKEND_TOKEN: expect.stringMatching(TOKEN) }],
+    ["containers", { SERVICE_API_TOKENS: api }],
+  ] as const) {
+    expect((await makeEnv("cloudflare", environment)).exitCode).toBe(0);
+    expect(parseEnv(await readFile(join(checkout, `.local/${environment}.env`), "utf8"))).toEqual(secrets);
+  }
+});
+
 it("two backends of one host share its cores", async () => {
   await makeEnv("systemd", "etc");
   const backend = parseEnv(await readFile(join(checkout, "etc/backend.env"), "utf8"));
@@ -68,7 +79,7 @@ it("a file that is there stays, and then nothing is written", async () => {
   await expect(stat(join(checkout, "etc/backend.env"))).rejects.toThrow("ENOENT");
 });
 
-it.each([[], ["unknown"], ["compose", "more"], ["kubernetes"], ["kubernetes", "none"]])(
+it.each([[], ["unknown"], ["compose", "more"], ["kubernetes"], ["kubernetes", "none"], ["cloudflare", "../x"]])(
   "wrong arguments are refused (%#)",
   async (...options) => {
     const { exitCode, stderr } = await makeEnv(...options);
@@ -81,6 +92,7 @@ it("the pages with places for tokens use it", async () => {
     ["docs/deploy/one-host.md", "deploy/make-env.sh compose"],
     ["docs/deploy/one-host.md", "deploy/make-env.sh systemd"],
     ["docs/deploy/kubernetes.md", "deploy/make-env.sh kubernetes landlock"],
+    ["docs/deploy/cloudflare.md", "deploy/make-env.sh cloudflare production"],
   ] as const) {
     expect(await readFile(join(ROOT, page), "utf8")).toContain(command);
   }
