@@ -1,4 +1,4 @@
-"""Client of the document rendering service, in one file and without dependencies, for Python 3.10 and later.
+"""Client of the document rendering service, in one file and without dependencies, for Python 3.9 and later.
 
     client = ServiceClient("https://render.example", token)
     result = client.render({"source": "= Hello #data.name", "data": {"name": "Ada"}})
@@ -7,27 +7,39 @@
     else:
         print(result.problem.code, result.problem.detail)
 
-A request is validated before it is sent, by the rules that the deployment publishes. Problems are returned as values; an
-exception means that there is no answer from the service. See docs/client.md and docs/api.md.
+A request is validated before it is sent, by the rules that the deployment publishes. Problems are returned as values;
+an exception means that there is no answer from the service. See docs/recipes.md and docs/api.md.
 """
 
-from __future__ import annotations
+# Older Pythons must be able to parse this file, or they do not get to the check: `from __future__ import annotations`,
+# for example, is a syntax error in 3.6.
+import sys
+
+if sys.version_info < (3, 9):
+    raise ImportError(f"document_rendering needs Python 3.9 or newer. This is Python {sys.version.split()[0]}.")
 
 import base64
+import calendar
 import email.message
 import email.utils
+import errno
 import http.client
 import json
 import math
 import random
 import re
+import socket
+import ssl
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypedDict
+from typing import Any, Callable, Literal, Optional, TypedDict, Union
+
+__version__ = "1.3.0"
+"""That of the service with which this file came: `npm run generate` writes it."""
 
 __all__ = [
     "Check",
@@ -40,13 +52,15 @@ __all__ = [
     "ServiceClient",
     "ServiceUnreachableError",
     "UnexpectedResponseError",
+    "UnreachableReason",
+    "__version__",
     "binary_file",
     "check_request",
     "run_vectors",
     "text_file",
 ]
 
-# --- Requests -----------------------------------------------------------------------------------------------------------
+# --- Requests ---------------------------------------------------------------------------------------------------------
 
 
 class RequestFile(TypedDict):
@@ -58,17 +72,17 @@ class RequestFile(TypedDict):
 
 class PdfOutput(TypedDict, total=False):
     format: Literal["pdf"]
-    filename: str | None
-    version: Literal["1.4", "1.5", "1.6", "1.7", "2.0"] | None
+    filename: Optional[str]
+    version: Optional[Literal["1.4", "1.5", "1.6", "1.7", "2.0"]]
     standards: Sequence[str]
-    pages: str | None
+    pages: Optional[str]
 
 
 class _ImageOutput(TypedDict, total=False):
-    filename: str | None
-    page: int | None
-    pages: str | None
-    archive: Literal["zip"] | None
+    filename: Optional[str]
+    page: Optional[int]
+    pages: Optional[str]
+    archive: Optional[Literal["zip"]]
 
 
 class _PngFormat(TypedDict):
@@ -92,14 +106,14 @@ class _Source(TypedDict):
 
 
 class RenderRequest(_Source, total=False):
-    """The body of `POST /v1/render`. `data` is whatever `json.dumps` serialises; integers keep all their digits."""
+    """The body of `POST /v1/render`. `data` is whatever `json.dumps` takes; integers keep all their digits."""
 
     files: Mapping[str, RequestFile]
     data: Any
-    output: PdfOutput | PngOutput | SvgOutput
+    output: Union[PdfOutput, PngOutput, SvgOutput]
 
 
-Body = RenderRequest | Mapping[str, Any] | bytes
+Body = Union[RenderRequest, Mapping[str, Any], bytes]
 """A request, or its JSON text in UTF-8, which is sent unchanged."""
 
 
@@ -120,12 +134,12 @@ def _encode(request: Body) -> bytes:
     return json.dumps(request, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-# --- Results ------------------------------------------------------------------------------------------------------------
+# --- Results ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem with which the service answered, or would answer. Branch on `code`, `origin` and `context`; the rest is prose."""
+    """A problem with which the service answered, or would answer. Decide by `code`, `origin` and `context`."""
 
     code: str
     origin: str
@@ -133,9 +147,9 @@ class Problem:
     title: str
     detail: str
     context: Mapping[str, Any]
-    instance: str | None = None
+    instance: Optional[str] = None
     """The URL of the request with its request id. None for a problem that was found before sending."""
-    request_id: str | None = None
+    request_id: Optional[str] = None
     """The id by which the operator finds the request in the logs. None for a problem that was found before sending."""
 
 
@@ -145,7 +159,7 @@ class RenderedFile:
     content_type: str
     filename: str
     """A name without folders."""
-    request_id: str | None
+    request_id: Optional[str]
     ok: Literal[True] = True
 
 
@@ -157,7 +171,7 @@ class Rejected:
     ok: Literal[False] = False
 
 
-RenderResult = RenderedFile | Rejected
+RenderResult = Union[RenderedFile, Rejected]
 
 
 @dataclass(frozen=True)
@@ -165,27 +179,55 @@ class Check:
     """What the service would answer to a request, found without sending it."""
 
     verdict: Literal["accepted", "refused", "unknown", "unavailable"]
-    """`unknown`: the deployment has rules that this version lacks. `unavailable`: its constraints could not be fetched."""
-    problem: Problem | None = None
+    """`unknown`: the deployment has rules that this version lacks. `unavailable`: it did not give its constraints."""
+    problem: Optional[Problem] = None
     """With `refused` and `unavailable`."""
     disagreements: Sequence[Mapping[str, Any]] = field(default=())
     """With `unknown`: the published vectors on which this version disagrees."""
 
 
-class ServiceUnreachableError(Exception):
-    """The network, or a gateway in front of the service, failed."""
+UnreachableReason = Literal[
+    "refused", "name_not_found", "certificate", "timed_out", "connection_broken", "gateway", "unknown"
+]
+"""Why no answer came."""
 
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
+
+class ServiceUnreachableError(Exception):
+    """The network, or a gateway in front of the service, failed, in the last attempt too.
+
+    Nothing is known about the render. Since the service keeps nothing, sending the request again does no harm.
+    """
+
+    attempts = 1
+    """How often the request was sent."""
+    elapsed_seconds = 0.0
+    """From the first attempt to the end of the last one, waits included."""
+    _retry_after: Optional[float] = None
+
+    def __init__(self, sentence: str, url: str, reason: UnreachableReason, status: Optional[int] = None) -> None:
+        super().__init__(sentence, url, reason, status)
+        self.url = url
+        """The URL of the service, without a path."""
+        self.reason = reason
         self.status = status
+        """The status with which a gateway answered, for the reason `gateway`."""
+
+    def __str__(self) -> str:
+        sentence = str(self.args[0])
+        if self.attempts == 1:
+            return sentence
+        return f"{sentence} Tried {self.attempts} times in {self.elapsed_seconds:.1f} s."
 
 
 class UnexpectedResponseError(Exception):
-    """Something other than the service has answered, usually because the URL is wrong."""
+    """Something other than the service has answered, usually because the URL is wrong. Never tried again."""
 
     def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
+        super().__init__(message, status)
         self.status = status
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @dataclass(frozen=True)
@@ -193,10 +235,10 @@ class RetryEvent:
     attempt: int
     """The number of the attempt that failed, from 1."""
     wait_seconds: float
-    reason: Problem | ServiceUnreachableError
+    reason: Union[Problem, ServiceUnreachableError]
 
 
-# --- Validation ---------------------------------------------------------------------------------------------------------
+# --- Validation -------------------------------------------------------------------------------------------------------
 
 _MAX_REPORTED_ERRORS = 20
 _MAX_SEGMENT_CODE_POINTS = 80
@@ -224,7 +266,7 @@ _OUTPUT_FIELDS: dict[str, tuple[str, ...]] = {
 }
 _ALL_OUTPUT_FIELDS = {"format"}.union(*_OUTPUT_FIELDS.values())
 
-_Loc = list[str | int]
+_Loc = list[Union[str, int]]
 
 
 class _Number:
@@ -240,24 +282,17 @@ class _Object:
     def __init__(self, members: list[tuple[str, Any]]) -> None:
         self.members = members
 
-    def __iter__(self) -> Iterator[tuple[str, Any, bool]]:
-        """Each name and value, and whether it is the first with that name."""
-        seen = set()
-        for name, value in self.members:
-            yield name, value, name not in seen
-            seen.add(name)
-
-    def has(self, name: str) -> bool:
+    def __contains__(self, name: str) -> bool:
         return any(name == member for member, _ in self.members)
 
 
-def check_request(request: Body, constraints: Mapping[str, Any]) -> Problem | None:
+def check_request(request: Body, constraints: Mapping[str, Any]) -> Optional[Problem]:
     """The problem with which a deployment with these constraints would answer, or None if it would accept the request.
 
     `constraints` is the document of `GET /v1/constraints`, from which all rules, lists and limits are taken.
     """
     body = _encode(request)
-    limit = constraints["limits"].get("max_request_body_bytes", math.inf)
+    limit = _limit(constraints, "max_request_body_bytes")
     if len(body) > limit:
         return _problem("request_too_large", "The body is too large.", limit=limit, declared_size=len(body))
     try:
@@ -285,7 +320,8 @@ def run_vectors(constraints: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         for vector in constraints["conformance_vectors"]
     ]
     vectors += [
-        (vector, {"source": "x", "output": vector["output"]}) for vector in constraints["output_rules"]["conformance_vectors"]
+        (vector, {"source": "x", "output": vector["output"]})
+        for vector in constraints["output_rules"]["conformance_vectors"]
     ]
     disagreements: list[Mapping[str, Any]] = []
     for vector, request in vectors:
@@ -294,6 +330,12 @@ def run_vectors(constraints: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         if found != (vector.get("code"), vector.get("rule")) or vector["accepted"] != (problem is None):
             disagreements.append({"published": vector, "found": {"code": found[0], "rule": found[1]}})
     return disagreements
+
+
+def _limit(constraints: Mapping[str, Any], name: str) -> float:
+    """A limit of the deployment; infinite if it publishes none, as deployments of other versions may."""
+    limit: float = constraints["limits"].get(name, math.inf)
+    return limit
 
 
 def _reject_constant(_name: str) -> None:
@@ -314,24 +356,20 @@ class _Validator:
         self._errors: list[dict[str, Any]] = []
         self._codes: list[str] = []
         self._has_invalid_data = False
-        self._invalid_file: str | None = None
-        self._oversize: Problem | None = None
+        self._invalid_file: Optional[str] = None
+        self._oversize: Optional[Problem] = None
         self._key_character = re.compile(constraints["segment_character_class"])
 
-    def validate(self, root: Any) -> Problem | None:
+    def validate(self, root: Any) -> Optional[Problem]:
         source = ""
         files: list[tuple[str, int]] = []
         file_count = 0
-        output: dict[str, Any] | None = {"format": "pdf", "standards": []}
+        output: Optional[dict[str, Any]] = {"format": "pdf", "standards": []}
         if not isinstance(root, _Object):
             self._add([], "wrong_type")
         else:
-            for name, value, is_first in root:
-                if name not in ("source", "files", "data", "output"):
-                    self._add([name], "unknown_field")
-                elif not is_first:
-                    self._add([name], "duplicate_field")
-                elif name == "source":
+            for name, value in self._read_fields(root, [], ("source", "files", "data", "output")):
+                if name == "source":
                     source = self._read_source(value)
                 elif name == "files":
                     files, file_count = self._read_files(value)
@@ -339,7 +377,7 @@ class _Validator:
                     self._read_data(value, [], 0)
                 else:
                     output = self._read_output(value)
-            if not root.has("source"):
+            if "source" not in root:
                 self._add(["source"], "missing")
         if self._errors or output is None:
             return self._shape_problem()
@@ -368,7 +406,19 @@ class _Validator:
         place = ".".join(map(str, first["loc"])) or "the request"
         return _problem(code, f"The request is not valid: {place}: {first['msg']}.", **context)
 
-    def _read_string(self, value: Any, loc: _Loc) -> str | None:
+    def _read_fields(self, value: _Object, loc: _Loc, names: Collection[str]) -> Iterator[tuple[str, Any]]:
+        """The fields of these names, each once, in the order of the text."""
+        seen = set()
+        for name, member in value.members:
+            if name not in names:
+                self._add([*loc, name], "unknown_field")
+            elif name in seen:
+                self._add([*loc, name], "duplicate_field")
+            else:
+                seen.add(name)
+                yield name, member
+
+    def _read_string(self, value: Any, loc: _Loc) -> Optional[str]:
         if isinstance(value, str):
             return value
         self._add(loc, "wrong_type")
@@ -389,33 +439,31 @@ class _Validator:
         if not isinstance(value, _Object):
             self._add(["files"], "wrong_type")
             return valid, count
-        for key, entry, is_first in value:
+        seen = set()
+        for key, entry in value.members:
             is_valid = self._is_valid_key(key)
             if not is_valid:
                 # An invalid key must not appear in the context.
                 self._add(["files"], "invalid_key", "invalid_template_path")
-            elif not is_first:
+            elif key in seen:
                 self._add(["files", key], "duplicate_field")
                 continue
+            seen.add(key)
             count += 1
             size = self._read_file(key, ["files", key] if is_valid else ["files"], entry)
             if size is not None and is_valid:
                 valid.append((key, size))
         return valid, count
 
-    def _read_file(self, key: str, loc: _Loc, entry: Any) -> int | None:
+    def _read_file(self, key: str, loc: _Loc, entry: Any) -> Optional[int]:
         """The size of a file after decoding, or None if it is not valid."""
         if not isinstance(entry, _Object):
             self._add(loc, "wrong_type")
             return None
-        encoding: str | None = None
-        content: str | None = None
-        for name, value, is_first in entry:
-            if name not in ("encoding", "content"):
-                self._add([*loc, name], "unknown_field")
-            elif not is_first:
-                self._add([*loc, name], "duplicate_field")
-            elif name == "content":
+        encoding: Optional[str] = None
+        content: Optional[str] = None
+        for name, value in self._read_fields(entry, loc, ("encoding", "content")):
+            if name == "content":
                 content = self._read_string(value, [*loc, name])
             else:
                 encoding = self._read_string(value, [*loc, name])
@@ -423,11 +471,14 @@ class _Validator:
                     self._add([*loc, name], "not_allowed")
                     encoding = None
         for name in ("encoding", "content"):
-            if not entry.has(name):
+            if name not in entry:
                 self._add([*loc, name], "missing")
         if encoding is None or content is None:
             return None
-        size = _text_size(content) if encoding == "text" else _base64_size(content)
+        if encoding == "base64":
+            size = _base64_size(content)
+        else:
+            size = _byte_size(content) if _is_unicode(content) else None
         if size is None:
             is_valid_key = len(loc) == 2
             type_ = "lone_surrogate" if encoding == "text" else "invalid_base64"
@@ -474,7 +525,7 @@ class _Validator:
     def _read_data_string(self, text: str, path: _Loc, subject: str) -> None:
         if not _is_unicode(text):
             self._add(["data", *path], "lone_surrogate")
-        limit = self._limit("max_string_bytes")
+        limit = _limit(self._constraints, "max_string_bytes")
         # No character takes more than four bytes, so most strings need not be encoded to be measured.
         size = _byte_size(text) if 4 * len(text) > limit else 0
         if size > limit and self._oversize is None:
@@ -489,18 +540,11 @@ class _Validator:
 
     # Output
 
-    def _read_output(self, value: Any) -> dict[str, Any] | None:
+    def _read_output(self, value: Any) -> Optional[dict[str, Any]]:
         if not isinstance(value, _Object):
             self._add(["output"], "wrong_type")
             return None
-        known: dict[str, Any] = {}
-        for name, member, is_first in value:
-            if name not in _ALL_OUTPUT_FIELDS:
-                self._add(["output", name], "unknown_field")
-            elif not is_first:
-                self._add(["output", name], "duplicate_field")
-            else:
-                known[name] = member
+        known = dict(self._read_fields(value, ["output"], _ALL_OUTPUT_FIELDS))
         format_ = known.pop("format", "pdf")
         if not isinstance(format_, str):
             self._add(["output", "format"], "wrong_type")
@@ -535,7 +579,7 @@ class _Validator:
             return self._read_choice(value, loc, image["archives"])
         return self._read_string(value, loc)
 
-    def _read_integer(self, value: Any, loc: _Loc, minimum: float, maximum: float) -> float | None:
+    def _read_integer(self, value: Any, loc: _Loc, minimum: float, maximum: float) -> Optional[float]:
         if not isinstance(value, _Number):
             self._add(loc, "wrong_type")
             return None
@@ -544,13 +588,13 @@ class _Validator:
             self._add(loc, "out_of_range")
         return number
 
-    def _read_choice(self, value: Any, loc: _Loc, choices: Sequence[str]) -> str | None:
+    def _read_choice(self, value: Any, loc: _Loc, choices: Sequence[str]) -> Optional[str]:
         if isinstance(value, str) and value in choices:
             return value
         self._add(loc, "not_allowed" if isinstance(value, str) else "wrong_type")
         return None
 
-    def _read_standards(self, value: Any, loc: _Loc) -> list[str | None]:
+    def _read_standards(self, value: Any, loc: _Loc) -> list[Optional[str]]:
         pdf = self._output_rules["pdf"]
         if not isinstance(value, list):
             self._add(loc, "wrong_type")
@@ -562,14 +606,9 @@ class _Validator:
 
     # Limits and rules of several fields
 
-    def _limit(self, name: str) -> float:
-        """A limit of the deployment; infinite if it publishes none, as deployments of other versions may."""
-        limit: float = self._constraints["limits"].get(name, math.inf)
-        return limit
-
-    def _check_file_set(self, keys: list[str], count: int) -> Problem | None:
+    def _check_file_set(self, keys: list[str], count: int) -> Optional[Problem]:
         max_keys = self._constraints["max_keys"]
-        limit = self._limit("effective_max_files")
+        limit = _limit(self._constraints, "effective_max_files")
         if count > max_keys:
             return _problem("invalid_file_data", "Too many files.", count=count, limit=max_keys, rule="too_many_keys")
         if count > limit:
@@ -584,25 +623,26 @@ class _Validator:
         directories = {name[:end] for name in folded for end in range(len(name)) if name[end] == "/"}
         for key, name in zip(keys, folded):
             if name in directories:
-                return _problem("invalid_file_data", f"{key!r} is a directory, too.", key=key, rule="ancestor_collision")
+                detail = f"{key!r} is a directory, too."
+                return _problem("invalid_file_data", detail, key=key, rule="ancestor_collision")
         return None
 
-    def _check_sizes(self, source: str, files: list[tuple[str, int]]) -> Problem | None:
-        size, limit = _byte_size(source), self._limit("max_template_source_bytes")
+    def _check_sizes(self, source: str, files: list[tuple[str, int]]) -> Optional[Problem]:
+        size, limit = _byte_size(source), _limit(self._constraints, "max_template_source_bytes")
         if size > limit:
             return _problem("template_source_too_large", "The source is too large.", size=size, limit=limit)
-        limit = self._limit("max_inline_file_bytes")
+        limit = _limit(self._constraints, "max_inline_file_bytes")
         for key, size in files:
             if size > limit:
                 return _problem("template_file_too_large", f"{key!r} is too large.", key=key, size=size, limit=limit)
         return self._oversize
 
-    def _check_output(self, output: dict[str, Any]) -> Problem | None:
+    def _check_output(self, output: dict[str, Any]) -> Optional[Problem]:
         pages = output.get("pages")
         rule = None if pages is None else self._broken_selection_rule(pages)
-        # The pages can be counted only if the selection is well-formed. The limit on their number comes before the other rules.
+        # Pages can be counted only in a well-formed selection. The limit on their number precedes the other rules.
         if rule is None and pages is not None and output.get("archive") is not None:
-            count, limit = self._count_pages(pages), self._limit("max_output_files")
+            count, limit = self._count_pages(pages), _limit(self._constraints, "max_output_files")
             if count > limit:
                 return _problem("page_selection_too_large", "Too many pages.", count=count, limit=limit)
         found = ("pages", rule) if rule is not None else self._broken_rule(output)
@@ -613,7 +653,7 @@ class _Validator:
         error = {"loc": ["output", name], "msg": description, "type": rule}
         return _problem("invalid_request", description, errors=[error], rule=rule)
 
-    def _broken_selection_rule(self, pages: str) -> str | None:
+    def _broken_selection_rule(self, pages: str) -> Optional[str]:
         rules = self._output_rules["page_selection"]
         selections = pages.split(",")
         if len(pages) > rules["max_length"]:
@@ -626,7 +666,7 @@ class _Validator:
             return "page_range_end_precedes_start"
         return None
 
-    def _broken_rule(self, output: dict[str, Any]) -> tuple[str, str] | None:
+    def _broken_rule(self, output: dict[str, Any]) -> Optional[tuple[str, str]]:
         """The field and the id of the first broken rule, except for rules on the text of `pages`."""
         pdf = self._output_rules["pdf"]
         standards = output["standards"]
@@ -682,11 +722,7 @@ def _byte_size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _text_size(content: str) -> int | None:
-    return _byte_size(content) if _is_unicode(content) else None
-
-
-def _base64_size(content: str) -> int | None:
+def _base64_size(content: str) -> Optional[int]:
     """The size after decoding; None if it is not padded Base64 whose unused bits are zero."""
     try:
         decoded = base64.b64decode(content, validate=True)
@@ -696,15 +732,14 @@ def _base64_size(content: str) -> int | None:
 
 
 def _shortened(path: _Loc) -> _Loc:
-    """A path in the form that the service sends: lone surrogates are escaped, then each segment is cut to 80 characters."""
-    return [_shortened_segment(segment) if isinstance(segment, str) else segment for segment in path]
+    """A path as the service sends it: lone surrogates are escaped, then each segment is cut to 80 characters."""
+    return [segment if isinstance(segment, int) else _shortened_segment(segment) for segment in path]
 
 
 def _shortened_segment(segment: str) -> str:
     escaped = re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match.group()):x}", segment)
-    if len(escaped) <= _MAX_SEGMENT_CODE_POINTS:
-        return escaped
-    return escaped[: _MAX_SEGMENT_CODE_POINTS - 1] + "…"
+    is_short = len(escaped) <= _MAX_SEGMENT_CODE_POINTS
+    return escaped if is_short else escaped[: _MAX_SEGMENT_CODE_POINTS - 1] + "…"
 
 
 def _is_read_by_typst(number: str) -> bool:
@@ -729,7 +764,7 @@ def _is_read_by_typst(number: str) -> bool:
 
 
 def _is_date_for_typst(members: list[tuple[str, Any]]) -> bool:
-    """Whether Typst would turn an object into a date: it has a single key, perhaps repeated, with a date or time as its value."""
+    """Whether Typst makes a date of an object: its only key, perhaps repeated, has a date or time as its value."""
     if not members or any(key != _DATE_KEY for key, _ in members) or not isinstance(members[-1][1], str):
         return False
     clock = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
@@ -742,12 +777,10 @@ def _is_date_for_typst(members: list[tuple[str, Any]]) -> bool:
     if match.group(1) is None:
         return True
     year, month, day = map(int, match.groups())
-    is_leap_year = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
-    days = (31, 29 if is_leap_year else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-    return 1 <= month <= 12 and 1 <= day <= days[month - 1]
+    return 1 <= month <= 12 and 1 <= day <= calendar.monthrange(year, month)[1]
 
 
-# --- Client -------------------------------------------------------------------------------------------------------------
+# --- Client -----------------------------------------------------------------------------------------------------------
 
 _FILE_TYPES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "application/pdf": ("pdf", (b"%PDF-",)),
@@ -776,170 +809,6 @@ _FIRST_BACKOFF_SECONDS = 0.5
 _MAX_BACKOFF_SECONDS = 8.0
 
 
-class ServiceClient:
-    """A client of one deployment. It keeps no connections open and need not be closed; several threads may use it.
-
-    Each method raises `ServiceUnreachableError` after the last attempt, and `UnexpectedResponseError` when something other
-    than the service answers. At most `max_output_bytes` of an answer are read, by the constraints of the deployment, or 512 MiB
-    where they are not known.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        token: str,
-        *,
-        max_attempts: int = 5,
-        max_total_seconds: float = 60,
-        silence_timeout_seconds: float = 120,
-        check_before_sending: bool = True,
-    ) -> None:
-        """
-        `max_attempts`: how often a request is sent at most, the first time included; with 1, it is never repeated.
-        `max_total_seconds`: no attempt begins later than this after the first.
-        `silence_timeout_seconds`: how long the service may send nothing. A render may take about a minute.
-        """
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-            raise ValueError("url must be an absolute http or https URL without a user name.")
-        if not re.fullmatch(r"[!-~]+", token):
-            raise ValueError("token must hold visible ASCII characters.")
-        if max_attempts < 1 or not max_total_seconds >= 0:
-            raise ValueError("max_attempts must be at least 1, and max_total_seconds at least 0.")
-        self._base = urllib.parse.urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + "/", "", ""))
-        self._token = token
-        self._max_attempts = max_attempts
-        self._max_total_seconds = max_total_seconds
-        self._silence_timeout_seconds = silence_timeout_seconds
-        self._check_before_sending = check_before_sending
-        self._constraints: _Constraints | None = None
-        self._opener = urllib.request.build_opener(_EveryAnswer())
-
-    def render(self, request: Body, *, on_retry: Callable[[RetryEvent], None] | None = None) -> RenderResult:
-        """Renders a document. `on_retry` is called before each wait for another attempt."""
-        body = _encode(request)
-        if self._check_before_sending:
-            # Only one attempt: if the constraints cannot be fetched, the request is sent unchecked, and the service decides.
-            constraints = self._fetch_constraints(self._send)
-            if isinstance(constraints, _Constraints):
-                check = _check(body, constraints)
-                if check.verdict == "refused" and check.problem is not None:
-                    return Rejected(check.problem, checked_locally=True)
-        answer = self._send_with_retries(_Request("v1/render", body), on_retry)
-        if isinstance(answer, Problem):
-            return Rejected(answer, checked_locally=False)
-        extension, beginnings = _FILE_TYPES.get(answer.media_type, ("", ()))
-        if not answer.content.startswith(beginnings):
-            raise UnexpectedResponseError("The response is not a rendered file.", answer.status)
-        name = _file_name(answer.headers.get("Content-Disposition")) or f"document.{extension}"
-        return RenderedFile(answer.content, answer.media_type, name, answer.headers.get("X-Request-Id"))
-
-    def check(self, request: Body) -> Check:
-        """Validates a request by the constraints of the deployment, without sending it."""
-        constraints = self._fetch_constraints(self._send_with_retries)
-        if isinstance(constraints, _Constraints):
-            return _check(_encode(request), constraints)
-        return Check("unavailable", constraints if isinstance(constraints, Problem) else None)
-
-    def constraints(self) -> Mapping[str, Any] | Problem:
-        """The constraints of the deployment. They are kept, and revalidated by their entity tag after five minutes."""
-        constraints = self._fetch_constraints(self._send_with_retries)
-        return constraints.document if isinstance(constraints, _Constraints) else constraints
-
-    def _fetch_constraints(self, send: Callable[[_Request], _Answer]) -> Any:
-        """The constraints, or the answer that came instead of them."""
-        kept = self._constraints
-        if kept is not None and time.monotonic() < kept.valid_until:
-            return kept
-        answer = send(_Request("v1/constraints", None, kept.etag if kept is not None else None))
-        if not isinstance(answer, _Response):
-            return answer
-        valid_until = time.monotonic() + _CONSTRAINTS_AGE_SECONDS
-        if answer.status == 304 and kept is not None:
-            kept = _Constraints(kept.document, kept.etag, kept.disagreements, valid_until)
-        else:
-            kept = _Constraints.read(answer, valid_until)
-        self._constraints = kept
-        return kept
-
-    def _send_with_retries(
-        self, request: _Request, on_retry: Callable[[RetryEvent], None] | None = None
-    ) -> _Response | Problem:
-        start = time.monotonic()
-        for attempt in range(1, self._max_attempts + 1):
-            answer = self._send(request)
-            if isinstance(answer, _Response):
-                return answer
-            reason = answer.error if isinstance(answer, _Unreachable) else answer
-            is_retryable = isinstance(answer, _Unreachable) or answer.origin == "capacity"
-            wait_seconds = self._wait_before_retry(attempt, time.monotonic() - start, _retry_after(answer))
-            if not is_retryable or wait_seconds is None:
-                break
-            if on_retry is not None:
-                on_retry(RetryEvent(attempt, wait_seconds, reason))
-            time.sleep(wait_seconds)
-        if isinstance(answer, _Unreachable):
-            raise answer.error
-        return answer
-
-    def _wait_before_retry(self, attempt: int, elapsed: float, retry_after: float | None) -> float | None:
-        """How long to wait before the next attempt, at least `Retry-After`; None to give up."""
-        if attempt >= self._max_attempts:
-            return None
-        backoff = min(_MAX_BACKOFF_SECONDS, _FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1))
-        # The random part keeps callers who were rejected at the same time from coming back at the same time.
-        wait = (backoff if retry_after is None else retry_after) + random.random() * backoff
-        return None if elapsed + wait > self._max_total_seconds else wait
-
-    def _send(self, request: _Request) -> _Answer:
-        """Sends a request once."""
-        headers = {"X-Service-Api-Token": self._token}
-        if request.body is not None:
-            headers["Content-Type"] = "application/json"
-        if request.etag is not None:
-            headers["If-None-Match"] = request.etag
-        http_request = urllib.request.Request(self._base + request.path, data=request.body, headers=headers)
-        try:
-            with self._opener.open(http_request, timeout=self._silence_timeout_seconds) as response:
-                answer = self._read(response)
-        except (OSError, http.client.HTTPException) as cause:
-            unreachable = ServiceUnreachableError("The service could not be reached, or the connection broke.")
-            unreachable.__cause__ = cause
-            return _Unreachable(unreachable, None)
-        return answer if 200 <= answer.status < 300 else _sorted(answer)
-
-    def _read(self, response: http.client.HTTPResponse) -> _Response:
-        """The answer with as much of its body as it may have."""
-        answer = _Response(response.status, response.headers, b"")
-        is_file = 200 <= answer.status < 300 and answer.media_type in _FILE_TYPES
-        limit = self._max_output_bytes() if is_file else _MAX_DOCUMENT_BYTES
-        if response.length is not None and response.length > limit:
-            raise UnexpectedResponseError(f"The response has more than {limit} bytes.", answer.status)
-        content = bytearray()
-        buffer = bytearray(_READ_BYTES)
-        while True:
-            try:
-                # Not `read`: in an answer whose chunks have a negative size, it has no bound.
-                size = response.readinto(buffer)
-            except ValueError as cause:
-                raise http.client.HTTPException("The chunks of the answer are malformed.") from cause
-            if size == 0:
-                break
-            content += memoryview(buffer)[:size]
-            if len(content) > limit:
-                raise UnexpectedResponseError(f"The response has more than {limit} bytes.", answer.status)
-        if response.length:
-            raise http.client.IncompleteRead(b"", response.length)
-        return replace(answer, content=bytes(content))
-
-    def _max_output_bytes(self) -> int:
-        kept = self._constraints
-        # Constraints that are out of date may name a limit that has been raised.
-        is_current = kept is not None and time.monotonic() < kept.valid_until
-        limit = kept.document["limits"].get("max_output_bytes") if is_current else None
-        return _MAX_OUTPUT_BYTES if limit is None else min(limit, _MAX_OUTPUT_BYTES)
-
-
 class _EveryAnswer(urllib.request.HTTPErrorProcessor):
     """Answers of every status are answers: none is an exception, and no redirect is followed with the token."""
 
@@ -947,13 +816,6 @@ class _EveryAnswer(urllib.request.HTTPErrorProcessor):
         return response
 
     https_response = http_response
-
-
-@dataclass(frozen=True)
-class _Request:
-    path: str
-    body: bytes | None
-    etag: str | None = None
 
 
 @dataclass(frozen=True)
@@ -969,24 +831,18 @@ class _Response:
         return (self.headers.get("Content-Type") or "").split(";")[0].strip().lower()
 
 
-@dataclass(frozen=True)
-class _Unreachable:
-    error: ServiceUnreachableError
-    retry_after: float | None
-
-
-_Answer = _Response | Problem | _Unreachable
+_Answer = Union[_Response, Problem, ServiceUnreachableError]
 
 
 @dataclass(frozen=True)
 class _Constraints:
     document: Mapping[str, Any]
-    etag: str | None
+    etag: Optional[str]
     disagreements: Sequence[Mapping[str, Any]]
     valid_until: float
 
     @staticmethod
-    def read(response: _Response, valid_until: float) -> _Constraints:
+    def read(response: _Response, valid_until: float) -> "_Constraints":
         """Reads a constraints document. Rules of an unknown version are compared by their vectors."""
         try:
             document = json.loads(response.content)
@@ -1003,6 +859,192 @@ class _Constraints:
         return _Constraints(document, response.headers.get("ETag"), [] if is_known else disagreements, valid_until)
 
 
+class ServiceClient:
+    """A client of one deployment. It keeps no connections open and need not be closed; several threads may use it.
+
+    Each method raises `ServiceUnreachableError` after the last attempt, and `UnexpectedResponseError` when something
+    other than the service answers. It reads no more of an answer than `max_output_bytes` in the constraints of the
+    deployment, or 512 MiB where they are not known.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        max_attempts: int = 5,
+        max_total_seconds: float = 60,
+        silence_timeout_seconds: float = 120,
+        check_before_sending: bool = True,
+    ) -> None:
+        """
+        A request is sent again if the service cannot be reached, and after `Retry-After` if no slot is free. If each
+        attempt fails at once, the five attempts of the default take 7.5 to 15 seconds.
+
+        `max_attempts`: how often a request is sent at most, the first time included; with 1, it is never repeated.
+        `max_total_seconds`: no attempt begins later than this after the first.
+        `silence_timeout_seconds`: how long an attempt waits while nothing comes. A render may take about a minute.
+        """
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+            raise ValueError("url must be an absolute http or https URL without a user name.")
+        if not re.fullmatch(r"[!-~]+", token):
+            raise ValueError("token must hold visible ASCII characters.")
+        if max_attempts < 1 or not max_total_seconds >= 0:
+            raise ValueError("max_attempts must be at least 1, and max_total_seconds at least 0.")
+        self._origin = f"{parts.scheme}://{parts.netloc}"
+        self._base = f"{self._origin}{parts.path.rstrip('/')}/"
+        self._token = token
+        self._max_attempts = max_attempts
+        self._max_total_seconds = max_total_seconds
+        self._silence_timeout_seconds = silence_timeout_seconds
+        self._check_before_sending = check_before_sending
+        self._constraints: Optional[_Constraints] = None
+        self._opener = urllib.request.build_opener(_EveryAnswer())
+
+    def render(self, request: Body, *, on_retry: Optional[Callable[[RetryEvent], None]] = None) -> RenderResult:
+        """Renders a document. `on_retry` is called before each wait for another attempt."""
+        body = _encode(request)
+        if self._check_before_sending:
+            # One attempt: if the constraints cannot be fetched, the request is sent unchecked, and the service decides.
+            constraints = self._fetch_constraints(self._send)
+            if isinstance(constraints, _Constraints):
+                check = _check(body, constraints)
+                if check.verdict == "refused" and check.problem is not None:
+                    return Rejected(check.problem, checked_locally=True)
+        answer = self._send_with_retries("v1/render", body=body, on_retry=on_retry)
+        if isinstance(answer, Problem):
+            return Rejected(answer, checked_locally=False)
+        extension, beginnings = _FILE_TYPES.get(answer.media_type, ("", ()))
+        if not answer.content.startswith(beginnings):
+            raise UnexpectedResponseError("The response is not a rendered file.", answer.status)
+        name = _file_name(answer.headers.get("Content-Disposition")) or f"document.{extension}"
+        return RenderedFile(answer.content, answer.media_type, name, answer.headers.get("X-Request-Id"))
+
+    def check(self, request: Body) -> Check:
+        """Validates a request by the constraints of the deployment, without sending it."""
+        constraints = self._fetch_constraints(self._send_with_retries)
+        if isinstance(constraints, _Constraints):
+            return _check(_encode(request), constraints)
+        return Check("unavailable", constraints if isinstance(constraints, Problem) else None)
+
+    def constraints(self) -> Union[Mapping[str, Any], Problem]:
+        """The constraints of the deployment. They are kept, and revalidated by their entity tag after five minutes."""
+        constraints = self._fetch_constraints(self._send_with_retries)
+        return constraints.document if isinstance(constraints, _Constraints) else constraints
+
+    def _fetch_constraints(self, send: Callable[..., _Answer]) -> Any:
+        """The constraints, or the answer that came instead of them."""
+        kept = self._constraints
+        if kept is not None and time.monotonic() < kept.valid_until:
+            return kept
+        answer = send("v1/constraints", etag=kept.etag if kept is not None else None)
+        if not isinstance(answer, _Response):
+            return answer
+        valid_until = time.monotonic() + _CONSTRAINTS_AGE_SECONDS
+        if answer.status == 304 and kept is not None:
+            kept = replace(kept, valid_until=valid_until)
+        else:
+            kept = _Constraints.read(answer, valid_until)
+        self._constraints = kept
+        return kept
+
+    def _send_with_retries(
+        self,
+        path: str,
+        body: Optional[bytes] = None,
+        etag: Optional[str] = None,
+        on_retry: Optional[Callable[[RetryEvent], None]] = None,
+    ) -> Union[_Response, Problem]:
+        start = time.monotonic()
+        for attempt in range(1, self._max_attempts + 1):
+            answer = self._send(path, body, etag)
+            if isinstance(answer, _Response):
+                return answer
+            is_retryable = isinstance(answer, ServiceUnreachableError) or answer.origin == "capacity"
+            elapsed_seconds = time.monotonic() - start
+            wait_seconds = self._wait_before_retry(attempt, elapsed_seconds, _retry_after(answer))
+            if not is_retryable or wait_seconds is None:
+                break
+            if on_retry is not None:
+                on_retry(RetryEvent(attempt, wait_seconds, answer))
+            time.sleep(wait_seconds)
+        if isinstance(answer, ServiceUnreachableError):
+            answer.attempts, answer.elapsed_seconds = attempt, elapsed_seconds
+            raise answer
+        return answer
+
+    def _wait_before_retry(self, attempt: int, elapsed: float, retry_after: Optional[float]) -> Optional[float]:
+        """How long to wait before the next attempt, at least `Retry-After`; None to give up."""
+        if attempt >= self._max_attempts:
+            return None
+        backoff = min(_MAX_BACKOFF_SECONDS, _FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1))
+        # The random part keeps callers who were rejected at the same time from coming back at the same time.
+        wait = (backoff if retry_after is None else retry_after) + random.random() * backoff
+        return None if elapsed + wait > self._max_total_seconds else wait
+
+    def _send(self, path: str, body: Optional[bytes] = None, etag: Optional[str] = None) -> _Answer:
+        """Sends a request once."""
+        headers = {"X-Service-Api-Token": self._token}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if etag is not None:
+            headers["If-None-Match"] = etag
+        request = urllib.request.Request(self._base + path, data=body, headers=headers)
+        try:
+            with self._opener.open(request, timeout=self._silence_timeout_seconds) as response:
+                answer = self._read(response)
+        except (OSError, http.client.HTTPException) as cause:
+            return _unreachable(self._origin, cause)
+        return answer if 200 <= answer.status < 300 else self._classify(answer)
+
+    def _classify(self, response: _Response) -> _Answer:
+        """What an answer is that is not a success: a problem, a failure of a gateway, or not from the service."""
+        status = response.status
+        if status == 304:
+            return response
+        if response.media_type == _PROBLEM_MEDIA_TYPE:
+            problem = _as_problem(response.content)
+            if problem is None:
+                raise UnexpectedResponseError("The response is a problem from another service.", status)
+            return problem
+        if status in _GATEWAY_STATUSES:
+            sentence = f"A gateway in front of the service at {self._origin} answered {status}."
+            error = ServiceUnreachableError(sentence, self._origin, "gateway", status)
+            error._retry_after = _seconds(response.headers.get("Retry-After"))
+            return error
+        if 300 <= status < 400:
+            raise UnexpectedResponseError("The URL redirects: use the URL that it redirects to.", status)
+        raise UnexpectedResponseError(f"The {status} response did not come from this service.", status)
+
+    def _read(self, response: http.client.HTTPResponse) -> _Response:
+        """The answer with as much of its body as it may have."""
+        answer = _Response(response.status, response.headers, b"")
+        is_file = 200 <= answer.status < 300 and answer.media_type in _FILE_TYPES
+        limit = self._max_output_bytes() if is_file else _MAX_DOCUMENT_BYTES
+        content = bytearray()
+        buffer = bytearray(_READ_BYTES)
+        while len(content) + (response.length or 0) <= limit:
+            try:
+                # Not `read`: in an answer whose chunks have a negative size, it has no bound.
+                size = response.readinto(buffer)
+            except ValueError as cause:
+                raise http.client.HTTPException("The chunks of the answer are malformed.") from cause
+            if size == 0:
+                if response.length:
+                    raise http.client.IncompleteRead(b"", response.length)
+                return replace(answer, content=bytes(content))
+            content += memoryview(buffer)[:size]
+        raise UnexpectedResponseError(f"The response has more than {limit} bytes.", answer.status)
+
+    def _max_output_bytes(self) -> int:
+        kept = self._constraints
+        # Constraints that are out of date may name a limit that has been raised.
+        if kept is None or time.monotonic() >= kept.valid_until:
+            return _MAX_OUTPUT_BYTES
+        return min(int(kept.document["limits"].get("max_output_bytes", _MAX_OUTPUT_BYTES)), _MAX_OUTPUT_BYTES)
+
+
 def _check(body: bytes, constraints: _Constraints) -> Check:
     if constraints.disagreements:
         return Check("unknown", disagreements=constraints.disagreements)
@@ -1014,22 +1056,38 @@ def _check(body: bytes, constraints: _Constraints) -> Check:
     return Check("accepted") if problem is None else Check("refused", problem)
 
 
-def _sorted(response: _Response) -> _Answer:
-    """Classifies an answer that is not a success: a problem, a failure of a gateway, or not from the service."""
-    status = response.status
-    if status == 304:
-        return response
-    if response.media_type == _PROBLEM_MEDIA_TYPE:
-        problem = _as_problem(response.content)
-        if problem is None:
-            raise UnexpectedResponseError("The response is a problem from another service.", status)
-        return problem
-    if status in _GATEWAY_STATUSES:
-        error = ServiceUnreachableError(f"A gateway in front of the service answered {status}.", status)
-        return _Unreachable(error, _seconds(response.headers.get("Retry-After")))
-    if 300 <= status < 400:
-        raise UnexpectedResponseError("The URL redirects: use the URL that it redirects to.", status)
-    raise UnexpectedResponseError(f"The {status} response did not come from this service.", status)
+_REASONS: tuple[tuple[tuple[type[Exception], ...], UnreachableReason, str], ...] = (
+    ((ConnectionRefusedError,), "refused", "the connection was refused"),
+    ((socket.gaierror,), "name_not_found", "the host name was not found"),
+    ((ssl.SSLCertVerificationError,), "certificate", "its certificate is not accepted"),
+    # The second is the first from Python 3.10 on.
+    ((TimeoutError, socket.timeout), "timed_out", "it did not answer in time"),
+    ((ConnectionError, http.client.IncompleteRead), "connection_broken", "the connection broke"),
+    ((Exception,), "unknown", "no answer came, or the connection broke"),
+)
+
+
+def _unreachable(url: str, cause: Exception) -> ServiceUnreachableError:
+    """`cause` is what `urllib` has raised."""
+    reason = getattr(cause, "reason", None)
+    inner = reason if isinstance(cause, urllib.error.URLError) and isinstance(reason, Exception) else cause
+    _, reason, words = next(known for known in _REASONS if isinstance(inner, known[0]))
+    detail = _system_words(inner)
+    sentence = f"{url} cannot be reached: {words} ({detail})." if detail else f"{url} cannot be reached: {words}."
+    error = ServiceUnreachableError(sentence, url, reason)
+    error.__cause__ = cause
+    return error
+
+
+def _system_words(error: Exception) -> str:
+    """What the system says about an error, in a word where it has one."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return error.verify_message
+    if isinstance(error, ssl.SSLError):
+        return error.reason or ""
+    if isinstance(error, socket.gaierror):
+        return error.strerror or ""
+    return errno.errorcode.get(error.errno or 0, "") if isinstance(error, OSError) else ""
 
 
 def _is_text(value: Any) -> bool:
@@ -1089,7 +1147,7 @@ _REQUIRED_MEMBERS: dict[str, tuple[str, ...]] = {
 """The members that the context of a code always has."""
 
 
-def _as_problem(content: bytes) -> Problem | None:
+def _as_problem(content: bytes) -> Optional[Problem]:
     try:
         document = json.loads(content)
         code, origin, status = document["code"], document["origin"], document["status"]
@@ -1109,19 +1167,19 @@ def _as_problem(content: bytes) -> Problem | None:
     return Problem(code, origin, status, title, detail, context, instance, instance.partition("#")[2] or None)
 
 
-def _retry_after(answer: Problem | _Unreachable) -> float | None:
+def _retry_after(answer: Union[Problem, ServiceUnreachableError]) -> Optional[float]:
     """How long an answer asks to wait, bounded; None if it does not say."""
-    seconds = answer.retry_after if isinstance(answer, _Unreachable) else answer.context.get("retry_after")
+    seconds = answer.context.get("retry_after") if isinstance(answer, Problem) else answer._retry_after
     return None if seconds is None else min(max(seconds, 0.0), _MAX_RETRY_AFTER_SECONDS)
 
 
-def _seconds(text: str | None) -> float | None:
+def _seconds(text: Optional[str]) -> Optional[float]:
     """The seconds of a `Retry-After` field. Its other form, a date, is ignored."""
     return float(text) if text is not None and re.fullmatch("[0-9]{1,300}", text) else None
 
 
-def _file_name(disposition: str | None) -> str | None:
-    """The name in a `Content-Disposition` field, without the folders that a recipient must ignore (RFC 6266 section 4.3)."""
+def _file_name(disposition: Optional[str]) -> Optional[str]:
+    """The name in a `Content-Disposition` field, without folders (RFC 6266 section 4.3)."""
     if disposition is None:
         return None
     message = email.message.Message()

@@ -44,7 +44,7 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
   return [
     ...documents,
     ...(await Promise.all(GENERATED_PAGES.map(withTablesAndFigures))),
-    ...(await Promise.all(PLACES_OF_IMAGE_TAGS.map(withImageTag))),
+    ...(await Promise.all(PLACES_OF_VERSION.map(withVersion))),
   ];
 }
 
@@ -61,19 +61,20 @@ const GENERATED_PAGES = [
   "docs/decisions/validated-twice.md",
 ];
 
-/** What names the images of this version. Their files are read by programs that cannot read package.json. */
-const PLACES_OF_IMAGE_TAGS = [
+/** What has the version of the service: files that are read by programs that cannot read package.json. */
+const PLACES_OF_VERSION = [
+  "clients/python/document_rendering.py",
   "deploy/kubernetes/overlays/landlock/kustomization.yaml",
   "deploy/kubernetes/overlays/bubblewrap/kustomization.yaml",
   "docs/deploy/kubernetes.md",
   ".env.example",
 ];
 
-async function withImageTag(name: string): Promise<GeneratedFile> {
+async function withVersion(name: string): Promise<GeneratedFile> {
   const path = rootPath(name);
   const text = await readFile(path, "utf8");
   const content = text.replace(
-    /(newTag: "|document-rendering-(?:edge|backend):|^IMAGE_TAG=)\d+\.\d+\.\d+/gm,
+    /(newTag: "|document-rendering-(?:edge|backend):|^IMAGE_TAG=|^__version__ = ")\d+\.\d+\.\d+/gm,
     `$1${project.version}`,
   );
   return { path, content };

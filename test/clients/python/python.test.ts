@@ -1,13 +1,16 @@
 /** The client for Python: its verdicts are the service's, and it behaves like the one for TypeScript. */
+import { createServer } from "node:https";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
 import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
+import { makeCertificate } from "../../support/clients/certificate.ts";
 import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
 import {
   answer,
+  type Behaviour,
   broken,
   FILE_NAMES,
   failed,
@@ -19,6 +22,7 @@ import {
   ScriptedAnswers,
   unknownProblem,
 } from "../../support/clients/scripted-answers.ts";
+import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { lowLimits, mutatedBody, requestBody } from "../../support/rules/request-arbitraries.ts";
 import { runs } from "../../support/rules/runs.ts";
 import { validateFast } from "../../support/rules/verdicts.ts";
@@ -80,6 +84,15 @@ describe.skipIf(!hasPython())("the Python client", () => {
       expect(found, code).toEqual([status, origin, title]);
     }
   });
+
+  /** A service with a certificate that nobody has signed. */
+  async function startTls(): Promise<{ url: string }> {
+    const certificate = makeCertificate({ fromDays: -1, toDays: 1 }, ["localhost"]);
+    const server = createServer(certificate, (_, response) => response.end());
+    const { port } = await listenOnLoopback(server);
+    onTestFinished(() => closeServer(server));
+    return { url: `https://localhost:${port}` };
+  }
 
   const REQUEST = { source: "x" };
 
@@ -150,16 +163,42 @@ describe.skipIf(!hasPython())("the Python client", () => {
       expect(server.requests).toHaveLength(2);
     });
 
-    it("raises after the last attempt", async () => {
-      const { result, events } = await render({ url: `http://${LOOPBACK}:${await takeFreePort()}`, max_attempts: 2 });
-      expect(result).toMatchObject({ error: "ServiceUnreachableError", status: null });
+    it("raises after the last attempt, and says how often it has tried and how long", async () => {
+      const refused = `http://${LOOPBACK}:${await takeFreePort()}`;
+      const { result, events } = await render({ url: `${refused}/path`, max_attempts: 2 });
+      expect(result).toMatchObject({
+        error: "ServiceUnreachableError",
+        url: refused,
+        reason: "refused",
+        status: null,
+        attempts: 2,
+      });
+      expect(result.elapsed_seconds).toBeGreaterThan(0.4);
+      expect(result.message).toMatch(
+        /^http:\/\/127\.0\.0\.1:\d+ cannot be reached: the connection was refused \(ECONNREFUSED\)\. Tried 2 times in \d+\.\d s\.$/,
+      );
       expect(events).toHaveLength(1);
     });
 
-    it("raises when the service is silent for too long", async () => {
-      server.behaviours = [() => {}];
-      const { result } = await render({ silence_timeout_seconds: 0.2, max_attempts: 1 });
-      expect(result).toMatchObject({ error: "ServiceUnreachableError" });
+    it.each<[reason: string, words: RegExp, behaviour: Behaviour, options: () => object | Promise<object>]>([
+      [
+        "name_not_found",
+        /: the host name was not found \(.+\)\.$/,
+        broken,
+        () => ({ url: "http://no-such-host.invalid" }),
+      ],
+      ["certificate", /: its certificate is not accepted \(self.signed certificate\)\.$/, rendered, startTls],
+      ["timed_out", /: it did not answer in time\.$/, () => {}, () => ({ silence_timeout_seconds: 0.2 })],
+      ["connection_broken", /: the connection broke\.$/, broken, () => ({})],
+      ["gateway", /^A gateway in front of the service at .* answered 502\.$/, answer(502, {}), () => ({})],
+      ["unknown", / \(WRONG_VERSION_NUMBER\)\.$/, rendered, () => ({ url: url.href.replace("http:", "https:") })],
+    ])("names the service and the reason if it cannot be reached: %s", async (reason, words, behaviour, options) => {
+      server.behaviours = [behaviour];
+      const chosen = { url: url.href, max_attempts: 1, ...(await options()) };
+      const { result } = await render(chosen);
+      expect(result).toMatchObject({ error: "ServiceUnreachableError", reason, url: chosen.url.replace(/\/$/, "") });
+      expect(result.message).toMatch(words);
+      expect(result.message).toContain(result.url);
     });
 
     it.each([429, 502, 503, 504])("treats a gateway's %i as a service that cannot be reached", async (status) => {

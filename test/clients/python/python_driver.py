@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import json
 import pathlib
+import pickle
 import random
 import sys
 
@@ -19,7 +20,10 @@ constraints = None
 
 def plain(value):
     if isinstance(value, (client.ServiceUnreachableError, client.UnexpectedResponseError)):
-        return {"error": type(value).__name__, "status": value.status, "message": str(value)}
+        # As a pool of processes passes it on.
+        value = pickle.loads(pickle.dumps(value))
+        details = {name: member for name, member in vars(value).items() if not name.startswith("_")}
+        return {**details, "error": type(value).__name__, "message": str(value)}
     if isinstance(value, client.RenderedFile):
         return {**vars(value), "content": value.content.decode("latin-1")}
     if dataclasses.is_dataclass(value):
@@ -49,14 +53,13 @@ def call(method, options, request):
 
 for line in sys.stdin:
     command = json.loads(line)
-    match command["do"]:
-        case "publish":
-            constraints = command["document"]
-            answer = client.run_vectors(constraints)
-        case "titles":
-            answer = client._TITLES
-        case "verdicts":
-            answer = [verdict(body) for body in command["bodies"]]
-        case method:
-            answer = call(method, command["options"], command.get("request"))
+    if command["do"] == "publish":
+        constraints = command["document"]
+        answer = client.run_vectors(constraints)
+    elif command["do"] == "titles":
+        answer = client._TITLES
+    elif command["do"] == "verdicts":
+        answer = [verdict(body) for body in command["bodies"]]
+    else:
+        answer = call(command["do"], command["options"], command.get("request"))
     print(json.dumps(answer), flush=True)

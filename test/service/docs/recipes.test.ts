@@ -22,7 +22,7 @@ const RECIPES = {
   python: {
     file: "render.py",
     command: ["python3", "-B", "render.py"],
-    version: ["python3", "-c", "import typing; typing.TypeAlias"],
+    version: ["python3", "-c", "import sys; sys.exit(sys.version_info < (3, 9))"],
   },
   go: { file: "render.go", command: ["go", "run", "render.go"], version: ["go", "version"] },
   java: { file: "Render.java", command: ["java", "Render.java"], version: ["java", "-version"] },

@@ -8,7 +8,7 @@ const DRIVER = fileURLToPath(new URL("../../clients/python/python_driver.py", im
 /** Whether there is an interpreter of the version that the client needs. */
 export function hasPython(): boolean {
   try {
-    execFileSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]);
+    execFileSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 9))"]);
     return true;
   } catch {
     return false;
