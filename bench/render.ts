@@ -269,7 +269,8 @@ const SANDBOXES: readonly (readonly [name: string, settings: Readonly<Record<str
 
 type Start = (settings: Readonly<Record<string, string>>) => Promise<LocalBackend>;
 
-async function sandboxRows(start: Start, typstPath: string, document: Document): Promise<Table["rows"]> {
+async function sandboxRows(start: Start, typstPath: string, document?: Document): Promise<Table["rows"]> {
+  if (document === undefined) return [];
   const candidates: { name: string; backend: LocalBackend; times: number[] }[] = [];
   for (const [name, settings] of SANDBOXES) {
     const backend = await start(settings).catch(() => null);
@@ -298,6 +299,119 @@ async function callRows(
   return rows;
 }
 
+/** A table of one side, the other side, and what one is to the other. */
+function comparison(
+  subject: string,
+  [one, other]: readonly [string, string],
+  result: Table["columns"][number],
+  rows: Table["rows"],
+): Table {
+  return { subject, columns: [{ title: one, digits: 1 }, { title: other, digits: 1 }, result], rows };
+}
+
+const LOWER_RATIO = { title: "ratio", better: "lower" } as const;
+const HIGHER_RATIO = { title: "ratio", better: "higher" } as const;
+const P50 = ["backend, p50, ms", "`typst compile`, p50, ms"] as const;
+
+async function measure(start: Start, typstPath: string, folder: string) {
+  const documents = await makeDocuments(folder);
+  const backend = await start({});
+  const alone: Table["rows"] = [];
+  const loads: Awaited<ReturnType<typeof loadRows>>[] = [];
+  for (const document of documents) {
+    progress(`${document.name}: warming up …`);
+    await goodAnswersPerSecond(backend, document, CAP, WARM_UP_SECONDS);
+    progress(`${document.name}: alone …`);
+    alone.push(await aloneRow(backend, typstPath, document));
+    progress(`${document.name}: at full capacity and under overload …`);
+    loads.push(await loadRows(backend, typstPath, document));
+  }
+  const shells = await shellMebibytes(backend);
+  progress("several command lines …");
+  const mixed = [await mixedRow(backend)];
+  progress("the sandboxes …");
+  const sandboxes = await sandboxRows(start, typstPath, documents[0]);
+  progress("function calls …");
+  const calls = await callRows(await start({ SERVICE_WARM_RENDERS: "0" }), typstPath, await makeCallDocuments(folder));
+  const atCap = `${CAP} at a time`;
+  const xargs = `\`xargs -P ${CAP} typst compile\``;
+  return {
+    shells,
+    alone: comparison("One request at a time", P50, LOWER_RATIO, alone),
+    capacity: comparison(
+      atCap,
+      ["backend, renders per second", xargs],
+      HIGHER_RATIO,
+      loads.map((rows) => rows.capacity),
+    ),
+    overload: comparison(
+      `${CAP * OVERLOAD_FACTOR} at a time`,
+      ["good answers per second", `with ${atCap}`],
+      HIGHER_RATIO,
+      loads.map((rows) => rows.overload),
+    ),
+    processorTime: comparison(
+      "Processor time of the whole machine",
+      [`${atCap}, ms per render`, `${xargs}, ms`],
+      { title: "difference, ms", digits: 1, better: "lower" },
+      loads.map((rows) => rows.processorTime),
+    ),
+    mixed: comparison(
+      atCap,
+      [`${COMMAND_LINES} resolutions, renders per second`, "one resolution"],
+      HIGHER_RATIO,
+      mixed,
+    ),
+    sandboxes: {
+      subject: "Sandbox",
+      columns: [
+        { title: "p50, ms", digits: 1 },
+        { title: "÷ `typst compile`", better: "lower" },
+      ],
+      rows: sandboxes,
+    } satisfies Table,
+    calls: comparison("100,000 calls of a function", ["backend, cold, p50, ms", P50[1]], LOWER_RATIO, calls),
+  };
+}
+
+function pageOf({ shells, ...tables }: Awaited<ReturnType<typeof measure>>): string {
+  return `# Rendering, against Typst on the command line
+
+Made by \`npm run bench:render\` on ${describeMachine()}. The backend is asked over HTTP on the loopback interface, sandboxed
+by bubblewrap, with processes started ahead; \`typst compile\` reads the same project from disk. The client runs on the same
+cores. Each document is rendered for ${WARM_UP_SECONDS} s before it is measured.
+
+Single requests and single compiles are ${PAUSE_MILLISECONDS} ms apart:
+
+${markdown(tables.alone)}
+
+At full capacity, with as many clients as slots, each sending its next request at once:
+
+${markdown(tables.capacity)}
+
+Under overload, with ${OVERLOAD_FACTOR} times as many clients as slots:
+
+${markdown(tables.overload)}
+
+Ratios and differences under load are medians over ${LOAD_ROUNDS} rounds, in which the sides take turns. Processor time includes that of the
+client. Afterwards, the shells that start Typst take ${shells.toFixed(1)} MiB together.
+
+${markdown(tables.processorTime)}
+
+At full capacity, with requests by turns whose options differ, so that a process that was started ahead can serve one of the ${COMMAND_LINES} kinds:
+
+${markdown(tables.mixed)}
+
+What a sandbox and a process started ahead mean for a single \`= Hello\`:
+
+${markdown(tables.sandboxes)}
+
+What Typst's own work takes in the sandbox, where it cannot read the real \`/proc\`:
+
+${markdown(tables.calls)}
+`;
+}
+
 async function main(): Promise<void> {
   const typstPath = await requireTypst();
   const folder = await mkdtemp(join(tmpdir(), "bench-render-"));
@@ -315,134 +429,9 @@ async function main(): Promise<void> {
     return backend;
   };
   try {
-    const documents = await makeDocuments(folder);
-    const backend = await start({});
-    const aloneRows: Table["rows"] = [];
-    const capacityRows: Table["rows"] = [];
-    const overloadRows: Table["rows"] = [];
-    const processorTimeRows: Table["rows"] = [];
-    for (const document of documents) {
-      progress(`${document.name}: warming up …`);
-      await goodAnswersPerSecond(backend, document, CAP, WARM_UP_SECONDS);
-      progress(`${document.name}: alone …`);
-      aloneRows.push(await aloneRow(backend, typstPath, document));
-      progress(`${document.name}: at full capacity and under overload …`);
-      const { capacity, overload, processorTime } = await loadRows(backend, typstPath, document);
-      capacityRows.push(capacity);
-      overloadRows.push(overload);
-      processorTimeRows.push(processorTime);
-    }
-    const shells = await shellMebibytes(backend);
-    progress("several command lines …");
-    const mixedTable: Table = {
-      subject: `${CAP} at a time`,
-      columns: [
-        { title: `${COMMAND_LINES} resolutions, renders per second`, digits: 1 },
-        { title: "one resolution", digits: 1 },
-        { title: "ratio", better: "higher" },
-      ],
-      rows: [await mixedRow(backend)],
-    };
-    progress("the sandboxes …");
-    const [hello] = documents;
-    const sandboxTable: Table = {
-      subject: "Sandbox",
-      columns: [
-        { title: "p50, ms", digits: 1 },
-        { title: "÷ `typst compile`", better: "lower" },
-      ],
-      rows: hello === undefined ? [] : await sandboxRows(start, typstPath, hello),
-    };
-    progress("function calls …");
-    const callTable: Table = {
-      subject: "100,000 calls of a function",
-      columns: [
-        { title: "backend, cold, p50, ms", digits: 1 },
-        { title: "`typst compile`, p50, ms", digits: 1 },
-        { title: "ratio", better: "lower" },
-      ],
-      rows: await callRows(await start({ SERVICE_WARM_RENDERS: "0" }), typstPath, await makeCallDocuments(folder)),
-    };
-    const aloneTable: Table = {
-      subject: "One request at a time",
-      columns: [
-        { title: "backend, p50, ms", digits: 1 },
-        { title: "`typst compile`, p50, ms", digits: 1 },
-        { title: "ratio", better: "lower" },
-      ],
-      rows: aloneRows,
-    };
-    const capacityTable: Table = {
-      subject: `${CAP} at a time`,
-      columns: [
-        { title: "backend, renders per second", digits: 1 },
-        { title: `\`xargs -P ${CAP} typst compile\``, digits: 1 },
-        { title: "ratio", better: "higher" },
-      ],
-      rows: capacityRows,
-    };
-    const overloadTable: Table = {
-      subject: `${CAP * OVERLOAD_FACTOR} at a time`,
-      columns: [
-        { title: "good answers per second", digits: 1 },
-        { title: `with ${CAP} at a time`, digits: 1 },
-        { title: "ratio", better: "higher" },
-      ],
-      rows: overloadRows,
-    };
-    const processorTimeTable: Table = {
-      subject: "Processor time of the whole machine",
-      columns: [
-        { title: `${CAP} at a time, ms per render`, digits: 1 },
-        { title: `\`xargs -P ${CAP} typst compile\`, ms`, digits: 1 },
-        { title: "difference, ms", digits: 1, better: "lower" },
-      ],
-      rows: processorTimeRows,
-    };
-    const report = `# Rendering, against Typst on the command line
-
-Made by \`npm run bench:render\` on ${describeMachine()}. The backend is asked over HTTP on the loopback interface, sandboxed
-by bubblewrap, with processes started ahead; \`typst compile\` reads the same project from disk. The client runs on the same
-cores. Each document is rendered for ${WARM_UP_SECONDS} s before it is measured.
-
-Single requests and single compiles are ${PAUSE_MILLISECONDS} ms apart:
-
-${markdown(aloneTable)}
-
-At full capacity, with as many clients as slots, each sending its next request at once:
-
-${markdown(capacityTable)}
-
-Under overload, with ${OVERLOAD_FACTOR} times as many clients as slots:
-
-${markdown(overloadTable)}
-
-Ratios and differences under load are medians over ${LOAD_ROUNDS} rounds, in which the sides take turns. Processor time includes that of the
-client. Afterwards, the shells that start Typst take ${shells.toFixed(1)} MiB together.
-
-${markdown(processorTimeTable)}
-
-At full capacity, with requests by turns whose options differ, so that a process that was started ahead can serve one of the ${COMMAND_LINES} kinds:
-
-${markdown(mixedTable)}
-
-What a sandbox and a process started ahead mean for a single \`= Hello\`:
-
-${markdown(sandboxTable)}
-
-What Typst's own work takes in the sandbox, where it cannot read the real \`/proc\`:
-
-${markdown(callTable)}
-`;
-    await publish("render", report, [
-      aloneTable,
-      capacityTable,
-      overloadTable,
-      processorTimeTable,
-      mixedTable,
-      sandboxTable,
-      callTable,
-    ]);
+    const measured = await measure(start, typstPath, folder);
+    const { shells: _shells, ...tables } = measured;
+    await publish("render", pageOf(measured), Object.values(tables));
   } finally {
     closeConnections();
     await Promise.all(backends.map((running) => running.stop()));

@@ -247,9 +247,7 @@ function get(route: Route): Json {
 /** The file that a render returns. For `format: binary`, code generators use a type for bytes. */
 const FILE = { schema: { type: "string", format: "binary" } } as const;
 
-function paths(requests: Readonly<Record<string, Example>>): Json {
-  const constraints = constraintsExample();
-  const { limits: _limits, output_rules, ...filesKeyRules } = constraints;
+function renderPath(requests: Readonly<Record<string, Example>>): Json {
   return {
     "/v1/render": {
       post: {
@@ -288,6 +286,14 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         },
       },
     },
+  };
+}
+
+/** What a request must satisfy. */
+function rulePaths(): Json {
+  const constraints = constraintsExample();
+  const { limits: _limits, output_rules, ...filesKeyRules } = constraints;
+  return {
     "/v1/constraints": get({
       operationId: "getConstraints",
       summary: "Get the rules and limits of this deployment",
@@ -342,6 +348,12 @@ function paths(requests: Readonly<Record<string, Example>>): Json {
         required: ["openapi", "info", "paths"],
       },
     }),
+  };
+}
+
+/** For those who run the service. */
+function operationPaths(): Json {
+  return {
     "/health": get({
       operationId: "getHealth",
       tag: "Operation",
@@ -398,7 +410,7 @@ export async function openApiDocument(): Promise<Json> {
       { name: "Rules", description: "What a request must satisfy, to check it before it is sent" },
       { name: "Operation", description: "For those who run the service" },
     ],
-    paths: paths(await requestExamples()),
+    paths: { ...renderPath(await requestExamples()), ...rulePaths(), ...operationPaths() },
     components: {
       securitySchemes: {
         apiToken: {
