@@ -5,14 +5,11 @@
  * for an error that is not the service's own, only its type, code, failed call and stack frames are logged.
  */
 
-/**
- * A failure of the machine or of the deployment. Its message is the service's own and contains no part of a request.
- */
+/** A failure of the machine or of the deployment. Its message contains no part of a request. */
 export class ServiceFailure extends Error {
   override readonly name = "ServiceFailure";
 }
 
-/** The fields of an error that go into a log line. */
 export interface LoggedError {
   readonly type: string;
   /** The message of a `ServiceFailure`; empty for any other error. */
@@ -20,13 +17,11 @@ export interface LoggedError {
   /** The system's error code and the call that failed; empty if it is not a system error. */
   readonly code: string;
   readonly syscall: string;
-  /** The stack frames, without the message above them. */
   readonly stack: string;
   /** Required by the type of Fastify's error serializer. */
   readonly [field: string]: string;
 }
 
-/** Describes anything that was thrown. */
 export function describeError(error: unknown): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: "", code: "", syscall: "", stack: "" };
   return {
@@ -44,8 +39,8 @@ export function errorCode(error: unknown): string {
 }
 
 /**
- * The stack below the message, which is cut off first because its lines could look like stack frames. A stack keeps the
- * message that its error was made with: if that is not the one to cut off, there is no stack.
+ * Without the message, whose lines could look like stack frames. A stack keeps the message that its error was made
+ * with: if that is not the one to cut off, there is no stack.
  */
 function framesOf({ stack = "", message }: Error): string {
   const type = stack.slice(0, stack.search(/[:\n]/));

@@ -14,8 +14,7 @@ import { defaultWorkDirectory } from "./work-directory/paths.ts";
 const GRACE_MARGIN_SECONDS = 5;
 
 /**
- * The backend's integer settings, other than the limits that clients see. The documentation shows `defaultText` instead
- * of a default that depends on the machine.
+ * Other than the limits that clients see. The documentation shows `defaultText` where a default depends on the machine.
  */
 export const BACKEND_INTEGER_SETTINGS = {
   port: {
@@ -152,11 +151,7 @@ export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_IN
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 
-/**
- * Reads the settings from an environment.
- *
- * @throws SettingError with a message that names the variable and says what it must be.
- */
+/** @throws SettingError with a message that names the variable and says what it must be. */
 export function readBackendSettings(environment: Environment): BackendSettings {
   const { queueDeadlineSeconds, renderTimeoutSeconds } = readRenderTime(environment);
   const { graceSeconds } = BACKEND_INTEGER_SETTINGS;

@@ -1,8 +1,4 @@
-/**
- * Finds bubblewrap for the set-up, the start script and the tests.
- *
- * The set-up loads it before node_modules exists and on any Node from 14 on: node:* imports only.
- */
+/** Finds bubblewrap. Runs before there are packages, on Node 14: node:* imports only. */
 import path from "node:path";
 import { cacheFolder } from "./cache-folder.mjs";
 import { locateProgram } from "./program-location.mjs";

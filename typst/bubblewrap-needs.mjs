@@ -1,8 +1,4 @@
-/**
- * What the bubblewrap sandbox needs of a machine, and how to try it, for the backend and the set-up alike.
- *
- * Plain JavaScript, without imports, because the set-up loads it before node_modules exists and on any Node from 14 on.
- */
+/** What the bubblewrap sandbox needs of a machine, and how to try it. Runs before there are packages, on Node 14. */
 
 /** Nobody: the number has no meaning outside the sandbox's own user namespace. */
 const USER_ID = "65534";

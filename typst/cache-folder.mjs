@@ -1,9 +1,6 @@
 /**
- * The service's folder in the user's cache, for the backend and the set-up alike: outside the checkout, so that a fresh
- * clone does not build Typst again, and in a place from which nothing removes old files.
- *
- * Plain JavaScript with node:* imports only, because the set-up loads it before node_modules exists and on any Node
- * from 14 on.
+ * The service's folder in the user's cache: outside the checkout, so that a fresh clone does not build Typst again, and
+ * in a place from which nothing removes old files. Runs before there are packages, on Node 14: node:* imports only.
  */
 import { homedir } from "node:os";
 import path from "node:path";

@@ -1,8 +1,6 @@
 /**
- * The command line of Typst, which only this file builds, and its environment variables.
- *
- * All that the command line takes from a request are numbers, enum values and page ranges that the rules have
- * validated.
+ * The command line of Typst, which only this file builds, and its environment. All that it takes from a request are
+ * numbers, enum values and page ranges that the rules have validated.
  */
 import { join } from "node:path";
 import type { Limits } from "../rules/limits.ts";
@@ -12,8 +10,8 @@ import { countDistinctPages, type PageRange, parsePageSelection } from "../rules
 const STANDARD_STREAM = "-";
 
 /**
- * The project root as a folder of fonts: it is the working directory in every sandbox. An absolute path would not work,
- * because Typst splits the value of `--font-path` at colons.
+ * The project root as a folder of fonts. Not an absolute path, because Typst splits the value of `--font-path` at
+ * colons: this is the working directory in every sandbox.
  */
 const PROJECT_ROOT = ".";
 
@@ -42,38 +40,24 @@ export interface RenderCommand {
   readonly bringsFonts: boolean;
 }
 
-/**
- * The arguments that render an output from the program text on standard input: to standard output, or to one file per
- * page if the paths has a directory for them.
- */
+/** Renders the program text of standard input: to standard output, or to one file per page. */
 export function renderArguments(settings: CommandLineSettings, paths: TypstPaths, command: RenderCommand): string[] {
   const { output } = command;
   // Typst replaces {p} by the physical page number, anywhere in the path. The rest of the path has no braces.
   const path = paths.outputDirectory === null ? STANDARD_STREAM : join(paths.outputDirectory, "{p}");
-  return compileArguments(
-    settings,
-    withRequestFonts(paths, command),
-    path,
-    output.format,
-    outputArguments(settings, output),
-  );
+  const formatArguments = ["--format", output.format, ...outputArguments(settings, output)];
+  return compileArguments(settings, withRequestFonts(paths, command), formatArguments, path);
 }
 
-/**
- * The arguments that show whether the document has a page: Typst writes that page, or nothing.
- *
- * @param page counted from one.
- */
+/** Shows whether the document has a page, counted from one: Typst writes that page, or nothing. */
 export function pageProbeArguments(
   settings: CommandLineSettings,
   paths: TypstPaths,
   command: RenderCommand,
   page: number,
 ): string[] {
-  return compileArguments(settings, withRequestFonts(paths, command), STANDARD_STREAM, "svg", [
-    "--pages",
-    String(page),
-  ]);
+  const formatArguments = ["--format", "svg", "--pages", String(page)];
+  return compileArguments(settings, withRequestFonts(paths, command), formatArguments, STANDARD_STREAM);
 }
 
 /** Pages are numbered without gaps, so a selection matches a page exactly when its lowest one exists. */
@@ -82,8 +66,8 @@ export function lowestPage(pages: string): number {
 }
 
 /**
- * The paths with the request's own fonts, if there are any. Of several fonts of one family that fit equally well, Typst
- * takes the first that it finds: its own, then the operator's, then these.
+ * Of several fonts of one family that fit equally well, Typst takes the first that it finds: its own, then the
+ * operator's, then those of the request.
  */
 function withRequestFonts(paths: TypstPaths, { bringsFonts }: RenderCommand): TypstPaths {
   return bringsFonts ? { ...paths, fontPaths: [...paths.fontPaths, PROJECT_ROOT] } : paths;
@@ -104,24 +88,22 @@ function fontArguments({ fontPaths }: TypstPaths): string[] {
   return ["--ignore-system-fonts", ...fontPaths.flatMap((fontPath) => ["--font-path", fontPath])];
 }
 
-/** The arguments of one compile: those of every compile, then those of its format. */
+/** The arguments of one compile: those of every compile, and those of its format. */
 export function compileArguments(
   { creationTimestampSeconds }: CommandLineSettings,
   paths: TypstPaths,
-  outputPath: string,
-  format: Output["format"],
   formatArguments: readonly string[],
+  outputPath: string,
 ): string[] {
   return [
     "compile",
-    ...["--format", format],
+    ...formatArguments,
     ...["--root", paths.root],
     ...["--jobs", String(THREADS_PER_RENDER)],
     ...["--package-path", paths.packagePath],
     ...["--package-cache-path", paths.packagePath],
     ...fontArguments(paths),
     ...(creationTimestampSeconds === null ? [] : ["--creation-timestamp", String(creationTimestampSeconds)]),
-    ...formatArguments,
     STANDARD_STREAM,
     outputPath,
   ];
@@ -166,8 +148,8 @@ function boundedSelection(ranges: readonly PageRange[], maxPages: number): strin
 }
 
 /**
- * The whole environment of a render. Variables such as TYPST_FONT_PATHS or SOURCE_DATE_EPOCH change what Typst does, so
- * none are inherited from the host. Times are in UTC.
+ * The whole environment of a render: variables such as TYPST_FONT_PATHS or SOURCE_DATE_EPOCH change what Typst does, so
+ * none are inherited.
  */
 export const RENDER_ENVIRONMENT = { TZ: "UTC" } as const;
 
@@ -176,8 +158,5 @@ export function proxyVariables(proxyUrl: string): Readonly<Record<string, string
   return { HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl, ALL_PROXY: proxyUrl };
 }
 
-/**
- * The environment without a sandbox: only a proxy that refuses every connection then prevents Typst from fetching
- * packages.
- */
+/** Without a sandbox, only a proxy that refuses every connection prevents Typst from fetching packages. */
 export const UNCONFINED_ENVIRONMENT = { ...RENDER_ENVIRONMENT, ...proxyVariables("http://127.0.0.1:9") } as const;

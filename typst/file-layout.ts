@@ -12,12 +12,7 @@ export const DATA_FILE_NAME = ":data.json";
 
 const EXTENSIONS_KNOWN_TO_TYPST = new Set(["ttf", "otf", "ttc", "otc", "TTF", "OTF", "TTC", "OTC"]);
 
-/**
- * A second name by which Typst finds a font that it would not find by its key; null if it needs none. Keys cannot
- * contain a colon, so no file can have this name.
- *
- * @param index the index of the file in its request.
- */
+/** A second name by which Typst finds a font that it would not find by its key; null if it needs none. */
 export function fontLinkName(key: string, index: number): string | null {
   const [, before, extension] = FONT_NAME.exec(key) ?? [];
   if (extension === undefined || (before !== "" && EXTENSIONS_KNOWN_TO_TYPST.has(extension))) return null;

@@ -1,8 +1,4 @@
-/**
- * What the Landlock sandbox needs of a machine, and how to try it, for the backend and the set-up alike.
- *
- * Plain JavaScript, without imports, because the set-up loads it before node_modules exists and on any Node from 14 on.
- */
+/** What the Landlock sandbox needs of a machine, and how to try it. Runs before there are packages, on Node 14. */
 
 /** The first release whose setpriv supports Landlock. */
 export const OLDEST_UTIL_LINUX = "util-linux 2.41";

@@ -1,8 +1,7 @@
 /**
  * Finds a program that is already on this machine: named by a setting, on PATH, or in the user's cache, in this order.
- *
- * It never downloads, builds or writes. It runs before node_modules exists, so it imports only node:* modules, and only
- * what Node 14 has too: an old Node must get as far as printing the error that rejects it.
+ * It never downloads, builds or writes. Runs before there are packages, on Node 14: an old Node must get as far as
+ * printing the error that rejects it.
  */
 import { realpath } from "node:fs/promises";
 import path from "node:path";

@@ -9,14 +9,10 @@ const PRELUDE = Buffer.from(`#let data = json("/${DATA_FILE_NAME}")\n#let reques
 
 const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 const SHEBANG = Buffer.from("#!");
-/**
- * Typst's line ends: CR LF, or one of LF, VT, FF, CR, NEL, LS, PS; as UTF-8 bytes, each written as a Latin-1 character.
- */
+/** CR LF, or one of LF, VT, FF, CR, NEL, LS, PS; as UTF-8 bytes, each written as a Latin-1 character. */
 const LINE_END = /\r\n|[\n\v\f\r]|\xc2\x85|\xe2\x80[\xa8\xa9]/;
 
-/**
- * The pieces of the program text, in order. A `#!` line must stay the first line, and a BOM is only valid at the start.
- */
+/** A `#!` line must stay the first line, and a BOM is only valid at the start. */
 export function programText(source: Buffer): Buffer[] {
   const text = source.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
     ? source.subarray(BYTE_ORDER_MARK.length)
@@ -30,10 +26,7 @@ export function programText(source: Buffer): Buffer[] {
 
 const PRELUDE_LINES = PRELUDE.toString("latin1").split("\n").length - 1;
 
-/**
- * Gives the line of the caller's source that is a line of its program text; both count from one. Typst's diagnostics
- * count the lines of the program text.
- */
+/** The line of the caller's source, by that of the program text, which Typst's diagnostics count; both from one. */
 export function sourceLines(source: Buffer): (line: number) => number {
   const linesAbovePrelude = programText(source)[0] === PRELUDE ? 0 : 1;
   return (line) => (line <= linesAbovePrelude ? line : Math.max(line - PRELUDE_LINES, 1));
@@ -41,12 +34,12 @@ export function sourceLines(source: Buffer): (line: number) => number {
 
 /**
  * The main text of a process that is started before its request: Typst evaluates it until it opens the FIFO, and reads
- * the program text from there.
+ * the program text from there. Only the included content is displayed, so the output is the same.
  *
  * Typst finds and loads fonts when it first needs one. The tiling makes it do so before it waits: it is laid out at
- * once, and dropped. For `= Hello`, fonts take more than half of the time from program text to PDF (measured).
+ * once, and dropped. For `= Hello`, fonts take more than half of the time from program text to PDF (measured
+ * 2026-11-21).
  *
- * The output is the same as if the program text were the main text, because only the included content is displayed.
  * `eval` starts a new count of nested calls: with a plain `include`, a template would have one call fewer before Typst
  * rejects it. See docs/decisions/source-through-a-fifo.md.
  */

@@ -1,8 +1,5 @@
 /**
- * Finds a program and checks that it is the right one, for the backend and the set-up alike.
- *
- * Plain JavaScript with node:* imports only, because the set-up loads it before node_modules exists and on any Node
- * from 14 on.
+ * Finds a program and checks that it is the right one. Runs before there are packages, on Node 14: node:* imports only.
  */
 import { execFile } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";

@@ -1,8 +1,4 @@
-/**
- * The values of SERVICE_SANDBOX, for the backend and the set-up alike.
- *
- * Plain JavaScript, without imports, because the set-up loads it before node_modules exists and on any Node from 14 on.
- */
+/** The values of SERVICE_SANDBOX. Runs before there are packages, on Node 14. */
 
 /** What `auto` tries, in this order. It never turns the sandbox off. */
 export const AUTOMATIC_MODES = /** @type {const} */ (["bubblewrap", "landlock"]);

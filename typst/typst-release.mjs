@@ -1,7 +1,5 @@
 /**
- * Which Typst the service runs on: the version and its official releases, for the backend and the set-up alike.
- *
- * Plain JavaScript, without imports, because the set-up loads it before node_modules exists and on any Node from 14 on.
+ * Which Typst the service runs on: the version and its official releases. Runs before there are packages, on Node 14.
  */
 
 /**

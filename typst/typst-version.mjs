@@ -1,9 +1,4 @@
-/**
- * Whether a program is the Typst that the service needs, for the backend and the set-up alike.
- *
- * Plain JavaScript with node:* imports only, because the set-up loads it before node_modules exists and on any Node
- * from 14 on.
- */
+/** Whether a program is the Typst that the service needs. Runs before there are packages, on Node 14. */
 import { versionProblem } from "./programs.mjs";
 import { TYPST_VERSION } from "./typst-release.mjs";
 

@@ -11,7 +11,6 @@ export interface ByteBudgetOptions {
   readonly maxBytesPerRequest: number;
 }
 
-/** The part of a budget that one request holds. */
 export interface Reservation {
   readonly bytes: number;
   /** @returns whether there was room; if not, the reservation stays as it was. There is always room to shrink. */
@@ -37,7 +36,6 @@ export class ByteBudget {
     return this.#reservedBytes;
   }
 
-  /** How many callers hold anything. */
   get holders(): number {
     return this.#bytesByCaller.size;
   }

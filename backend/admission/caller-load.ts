@@ -1,12 +1,7 @@
-/**
- * The load of one caller on the render slots: its waiting requests, its running renders, and how long its renders take.
- *
- * All times are in seconds and passed in; no clock is read here.
- */
+/** The load of one caller on the render slots. All times are in seconds and passed in; no clock is read here. */
 
 /**
- * The weight of the newest render in the running mean. A render longer than the mean has more weight, so that a caller
- * cannot make up for long renders with a few short ones.
+ * A render longer than the mean weighs more, so that a caller cannot make up for long renders with a few short ones.
  */
 const LONGER_WEIGHT = 0.2;
 const SHORTER_WEIGHT = 0.05;
@@ -14,7 +9,6 @@ const SHORTER_WEIGHT = 0.05;
 const USE_HALF_LIFE_SECONDS = 30;
 
 export class CallerLoad<Waiter> {
-  /** Requests that wait, in the order of arrival. */
   readonly waiting = new Set<Waiter>();
   /** The turn in which the caller last got a slot; 0 if it never did. */
   latestTurn = 0;
@@ -51,10 +45,7 @@ export class CallerLoad<Waiter> {
   }
 
   /**
-   * How long a render of this caller is expected to take: the mean, or as long as its longest running render already
-   * takes.
-   *
-   * @param unknownSeconds taken for the mean until a render has ended
+   * The mean, or as long as its longest running render already takes. @param unknownSeconds until a render has ended
    */
   expectedSeconds(nowSeconds: number, unknownSeconds = Number.POSITIVE_INFINITY): number {
     return Math.max(
@@ -73,8 +64,7 @@ export class CallerLoad<Waiter> {
   }
 
   /**
-   * Counts a render as running. The returned function counts its end; further calls do nothing. Nobody knows
-   * how long a render that was stopped would have taken, so it does not make its caller quicker.
+   * @returns what counts the end; further calls do nothing. A render that was stopped does not make its caller quicker.
    */
   admit(nowSeconds: number, isLent = false): (endSeconds: number, isStopped?: boolean) => void {
     const render = { admittedSeconds: nowSeconds, isLent };

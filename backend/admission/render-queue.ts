@@ -14,7 +14,7 @@
  */
 import type { CapacityCause } from "../../rules/causes.ts";
 import { CallerLoad } from "./caller-load.ts";
-import { MILLISECONDS_PER_SECOND, STEADY_CLOCK, type SteadyClock } from "./clock.ts";
+import { STEADY_CLOCK, type SteadyClock } from "./clock.ts";
 
 export interface RenderQueueOptions {
   readonly slots: number;
@@ -24,26 +24,21 @@ export interface RenderQueueOptions {
   readonly clock?: SteadyClock;
 }
 
-/** A request for a slot. */
 export interface Applicant {
   readonly caller: string;
-  /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
   /** The longest that it waits, if that is less than the queue's own deadline. */
   readonly deadlineMilliseconds?: number;
 }
 
 /**
- * What is done in a slot. It resolves with null if it has stopped because the slot was withdrawn.
- *
- * @param withdrawn aborted when a lent slot is withdrawn; null if the slot is not lent.
+ * @param withdrawn aborted when a lent slot is withdrawn; null if it is not lent. @returns null if it stopped for that
  */
 export type SlotWork<Result> = (withdrawn: AbortSignal | null) => Promise<Result | null>;
 
 /** Why a request got no slot. */
 export type QueueCause = Extract<CapacityCause, "slots_busy" | "slot_kept_free" | "queue_full" | "time_budget">;
 
-/** How a request for a slot ended. */
 export type Admission<Result> =
   | { readonly kind: "done"; readonly result: Result; readonly waitedSeconds: number }
   /** No slot before the deadline, no place in the queue, or only a lent slot that was withdrawn. */
@@ -53,7 +48,6 @@ export type Admission<Result> =
       readonly retryAfterSeconds: number;
       readonly waitedSeconds: number;
     }
-  /** The applicant's signal was aborted before a slot was free. */
   | { readonly kind: "left" };
 
 type Entry =
@@ -80,7 +74,6 @@ const KEEP_SLOT_SECONDS = 15;
 const CLEAR_USE_SECONDS = 1;
 /** Above this number, idle callers and the mean lengths of their renders are forgotten. */
 const MAX_KNOWN_CALLERS = 1000;
-/** The weight of the newest render in the running mean, from which `Retry-After` is estimated. */
 const NEWEST_WEIGHT = 0.2;
 
 export class RenderQueue {
@@ -91,7 +84,6 @@ export class RenderQueue {
   #loan: AbortController | null = null;
   #running = 0;
   #waiting = 0;
-  /** The number of slots assigned so far. */
   #turns = 0;
   #meanRenderSeconds = 1;
 
@@ -115,9 +107,9 @@ export class RenderQueue {
   /** Runs `work` once the applicant has a slot. Rethrows what `work` throws, after freeing the slot. */
   async run<Result>(applicant: Applicant, work: SlotWork<Result>): Promise<Admission<Result>> {
     const load = this.#loadOf(applicant.caller);
-    const arrived = this.#clock.nowSeconds();
+    const arrived = this.#nowSeconds();
     const entry = await this.#enter(applicant, load);
-    const admitted = this.#clock.nowSeconds();
+    const admitted = this.#nowSeconds();
     const waitedSeconds = admitted - arrived;
     if (entry.kind === "left") return { kind: "left" };
     if (entry.kind === "admitted") {
@@ -127,7 +119,7 @@ export class RenderQueue {
         isStopped = result === null || applicant.signal.aborted;
         if (result !== null) return { kind: "done", result, waitedSeconds };
       } finally {
-        const ended = this.#clock.nowSeconds();
+        const ended = this.#nowSeconds();
         entry.endRender(ended, isStopped);
         this.#running--;
         if (!isStopped) this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
@@ -139,10 +131,7 @@ export class RenderQueue {
     return { kind: "full", cause, retryAfterSeconds: this.#retryAfterSeconds(load), waitedSeconds };
   }
 
-  /**
-   * Runs `work` if a slot is free now. It counts for no caller: nobody's share changes, and nobody has to leave a slot
-   * for it.
-   */
+  /** Runs `work` if a slot is free now. It counts for no caller. */
   async runIfFree<Result>(work: () => Promise<Result>): Promise<Extract<Admission<Result>, { kind: "done" | "full" }>> {
     if (this.#running >= this.#options.slots) {
       return { kind: "full", cause: "slots_busy", retryAfterSeconds: 1, waitedSeconds: 0 };
@@ -157,13 +146,12 @@ export class RenderQueue {
   }
 
   /**
-   * The estimated wait of a caller's next request, in whole seconds. Callers take turns, so each other caller is served
-   * before it at most as often as this caller has requests waiting. A slow caller waits only for slow callers, and has
-   * one slot less, which they leave free. Never more than the queue deadline: by then all that wait have been served or
-   * refused.
+   * The estimated wait of a caller's next request. Callers take turns, so each other caller is served before it at most
+   * as often as this caller has requests waiting. A slow caller waits only for slow callers, which leave one slot free.
+   * Never more than the queue deadline: by then, all that wait have been served or refused.
    */
   #retryAfterSeconds(own: CallerLoad<Waiter>): number {
-    const time = this.#clock.nowSeconds();
+    const time = this.#nowSeconds();
     const slow = this.#slowCallers(time);
     const isHeldBack = this.#isHeldBack(own, slow);
     let ahead = 0;
@@ -172,11 +160,10 @@ export class RenderQueue {
       ahead += renderSeconds * (load.running + Math.min(load.waiting.size, own.waiting.size + 1));
     }
     const seconds = Math.ceil(ahead / (this.#options.slots - (isHeldBack ? 1 : 0)));
-    const longest = Math.ceil(this.#options.deadlineMilliseconds / MILLISECONDS_PER_SECOND);
+    const longest = Math.ceil(this.#options.deadlineMilliseconds / 1000);
     return Math.max(1, Math.min(seconds, longest));
   }
 
-  /** Whether the last free slot is kept from a caller. */
   #isHeldBack(load: CallerLoad<Waiter>, slow: ReadonlySet<CallerLoad<Waiter>>): boolean {
     return this.#options.slots > 1 && slow.has(load);
   }
@@ -186,13 +173,13 @@ export class RenderQueue {
     load: CallerLoad<Waiter>,
   ): Promise<Entry> {
     if (signal.aborted) return Promise.resolve({ kind: "left" });
-    load.markActive(this.#clock.nowSeconds());
+    load.markActive(this.#nowSeconds());
     return new Promise((resolve) => {
       const leave = () => waiter.settle({ kind: "left" });
       const deadline = Math.min(this.#options.deadlineMilliseconds, deadlineMilliseconds);
       const isBudget = deadline < this.#options.deadlineMilliseconds;
       const cancelDeadline = this.#clock.after(deadline, () => {
-        const isHeldBack = this.#isHeldBack(load, this.#slowCallers(this.#clock.nowSeconds()));
+        const isHeldBack = this.#isHeldBack(load, this.#slowCallers(this.#nowSeconds()));
         this.#lendOrRefuse(waiter, isHeldBack ? "slot_kept_free" : isBudget ? "time_budget" : "slots_busy");
       });
       const waiter: Waiter = {
@@ -227,7 +214,7 @@ export class RenderQueue {
   #admit({ load, settle }: Waiter, loan: AbortController | null): void {
     this.#running++;
     load.latestTurn = ++this.#turns;
-    const endRender = load.admit(this.#clock.nowSeconds(), loan !== null);
+    const endRender = load.admit(this.#nowSeconds(), loan !== null);
     settle({ kind: "admitted", withdrawn: loan?.signal ?? null, endRender });
   }
 
@@ -243,7 +230,7 @@ export class RenderQueue {
 
   /** The caller that gets the next slot: the first, by `comesBefore`, of those that may have one. */
   #nextCaller(): CallerLoad<Waiter> | null {
-    const time = this.#clock.nowSeconds();
+    const time = this.#nowSeconds();
     const slow = this.#slowCallers(time);
     let slowRunning = 0;
     for (const load of slow) slowRunning += load.running - load.lent;
@@ -284,10 +271,14 @@ export class RenderQueue {
     return [...longest.waiting].at(-1) ?? newcomer;
   }
 
+  #nowSeconds(): number {
+    return this.#clock.now() / 1000;
+  }
+
   #loadOf(caller: string): CallerLoad<Waiter> {
     const remembered = this.#callers.get(caller);
     if (remembered !== undefined) return remembered;
-    const load = new CallerLoad<Waiter>(this.#clock.nowSeconds());
+    const load = new CallerLoad<Waiter>(this.#nowSeconds());
     this.#callers.set(caller, load);
     if (this.#callers.size > MAX_KNOWN_CALLERS) this.#forgetIdle(caller);
     return load;

@@ -30,9 +30,7 @@ import { type Foundation, openParts, type ServiceParts } from "./service-parts.t
 /** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
 const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
 
-/**
- * Fastify's error for a `Content-Type` that is no media type. It would answer 415, for which there is no problem code.
- */
+/** Fastify would answer 415, for which there is no problem code. */
 const MALFORMED_MEDIA_TYPE = "FST_ERR_CTP_INVALID_MEDIA_TYPE";
 
 type BackendPath = (typeof BACKEND_ROUTES)[number]["path"];
@@ -41,14 +39,12 @@ export interface RenderService {
   readonly app: FastifyInstance;
   /** From now on, `/ready` answers 503, and the edge is told to send new renders elsewhere. They are still accepted. */
   announceStop(): void;
-  /** From now on, new renders are refused. */
   startDraining(): void;
   /** Whether no render request is being received, waiting, running or being answered. */
   isIdle(): boolean;
   /**
-   * Determines which fonts and packages are installed, so that the first request for them need not wait.
-   *
-   * @throws SettingError if a folder of fonts or packages cannot be used.
+   * So that the first request for them need not wait. @throws SettingError if a folder of fonts or packages is
+   * unusable.
    */
   findCapabilities(): Promise<void>;
   /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
@@ -116,7 +112,6 @@ function addErrorHandlers(app: FastifyInstance, route: RenderRoute): void {
   });
 }
 
-/** The handlers of the routes that render nothing. */
 function handlersOf(
   { settings, sandbox, typstVersion }: Foundation,
   { capabilities, machineWatch, metrics }: ServiceParts,

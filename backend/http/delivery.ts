@@ -11,7 +11,6 @@ import type { Spool } from "../render/spool.ts";
 export interface DeliveryDeadlines {
   /** How long the client may go without reading. */
   readonly silenceMilliseconds: number;
-  /** How long the whole output may take. */
   readonly totalMilliseconds: number;
 }
 
@@ -27,11 +26,7 @@ export class Deliveries {
     return this.#underWay;
   }
 
-  /**
-   * Sends a file, waits until its last byte is sent or the delivery has failed, and closes the output.
-   *
-   * @param suggestedName the file name that the request asks for, or null.
-   */
+  /** Resolves when the last byte is sent or the delivery has failed; the output is closed then. */
   async deliver(
     reply: FastifyReply,
     { output, extension }: RenderedFile,

@@ -11,11 +11,7 @@ import { PROBLEM_MEDIA_TYPE, problem, problemDocument } from "../../rules/proble
 /** How long a client has to read the last answer on its connection. */
 const LINGER_MILLISECONDS = 1000;
 
-/**
- * Answers with a problem and closes the connection, because the start of the next request cannot be found.
- *
- * @param pendingAnswers resolves when the earlier requests on the connection have been answered.
- */
+/** Closes the connection, because the start of the next request cannot be found. */
 export function answerMalformedHttp(socket: Socket, pendingAnswers: Promise<unknown>): void {
   void pendingAnswers.then(() => closeWithProblem(socket));
 }
@@ -44,11 +40,9 @@ interface PendingAnswer {
   readonly closed: Promise<void>;
 }
 
-/** The answers that are still to come on each connection. */
 export class PendingAnswers {
   readonly #bySocket = new WeakMap<Socket, Set<PendingAnswer>>();
 
-  /** Watches the requests of a server. */
   watch(server: Server): void {
     server.on("request", (request, response) => {
       const pending = this.#bySocket.get(request.socket) ?? new Set();

@@ -9,13 +9,10 @@ import type { RequestHead } from "../../rules/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
 import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
 
-/** A body, or why there is none. */
 export type BodyReading = { readonly kind: "body"; readonly body: Uint8Array } | RenderFailure;
 
-/** The longest time between two chunks of a body. */
 const BODY_SILENCE_MILLISECONDS = 10_000;
 
-/** `Retry-After` if there is no memory for a body. */
 const NO_MEMORY_RETRY_SECONDS = 2;
 
 /** How much of a rejected body is read, so that a client that writes before it reads gets its answer. */
@@ -24,7 +21,6 @@ const MAX_DRAIN_MILLISECONDS = 5000;
 /** A client that sends nothing for this long waits for its answer. The edge waits as long. */
 const DRAIN_SILENCE_MILLISECONDS = 500;
 
-/** The headers that `rules/request-head.ts` validates. */
 export function requestHead({ headers }: IncomingMessage): RequestHead {
   return {
     contentLength: headers["content-length"] ?? null,
@@ -67,10 +63,8 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
 }
 
 /**
- * Reads and drops the rest of the body of a rejected request: many clients write the whole body before they read the
- * answer, and would only see a closed connection.
- *
- * @returns whether the end of the body was reached, so that the connection can be used again.
+ * Reads and drops the rest of the body of a refused request: many clients write the whole body before they read the
+ * answer, and would only see a closed connection. @returns whether the connection can be used again.
  */
 export async function drainBody(message: IncomingMessage): Promise<boolean> {
   if (message.complete || message.destroyed) return message.complete;

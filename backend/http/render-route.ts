@@ -1,7 +1,4 @@
-/**
- * `POST /v1/render` of a backend in three steps: receive a valid request, render it once it is admitted to a slot,
- * reply.
- */
+/** `POST /v1/render` of a backend in three steps: receive a valid request, render it in a slot, reply. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { validateToken } from "../../protocol/authentication.ts";
@@ -31,10 +28,8 @@ import type { Deliveries } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
 
-/** The caller of a request if no edge names one. */
 const UNNAMED_CALLER = "unnamed";
 
-/** What all requests of the route share. */
 export interface RenderRouteResources extends RenderResources {
   readonly queue: RenderQueue;
   /** The memory of all request bodies, from the first byte to the end of their render. */
@@ -42,7 +37,6 @@ export interface RenderRouteResources extends RenderResources {
   readonly deliveries: Deliveries;
   readonly observer: RequestObserver;
   readonly machineWatch: MachineWatch;
-  /** Whether new renders are rejected. */
   readonly isDraining: () => boolean;
   readonly load: () => BackendLoad;
 }
@@ -53,7 +47,6 @@ export interface RenderRoute {
   underWay(): number;
 }
 
-/** What the header fields of the edge say. */
 interface Sender {
   readonly caller: string;
   /** Why the request is refused if it does not come from the edge. */
@@ -62,7 +55,6 @@ interface Sender {
   readonly timeBudgetMilliseconds: number;
 }
 
-/** How the first step ended. */
 type Reception =
   | { readonly kind: "received"; readonly body: Uint8Array; readonly renderRequest: RenderRequest }
   /** `requestBytes` is the size of the body, if all of it was read. */
@@ -130,11 +122,7 @@ function fail(outcome: RenderFailure, body?: Uint8Array): Reception {
   return { kind: "failed", outcome, ...(body !== undefined && { requestBytes: body.length }) };
 }
 
-/**
- * Step 1: unless the sender is refused, reads the body and validates it. No slot is taken yet.
- *
- * @param memory grows with the body.
- */
+/** Step 1: unless the sender is refused, reads the body and validates it. No slot is taken yet. */
 async function receive(
   { settings, isDraining }: RenderRouteResources,
   request: FastifyRequest,
@@ -177,11 +165,7 @@ async function renderInSlot(
   return { outcome: refuse(renderQueueFull(admission.cause, admission.retryAfterSeconds)), runs: [queued] };
 }
 
-/**
- * Step 3: delivers the file, sends the problem, or closes the connection if the client has disconnected.
- *
- * @returns null if there was no file to deliver.
- */
+/** Step 3: delivers the file, sends the problem, or closes the connection. @returns null if there was no file. */
 async function sendReply(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,7 +1,4 @@
-/**
- * What the backend is made of, below its HTTP application: slots and budgets, the processes of Typst, and what watches
- * and counts them.
- */
+/** What the backend is made of, below its HTTP application. */
 import type { FastifyBaseLogger } from "fastify";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
@@ -28,7 +25,6 @@ export interface Foundation {
   readonly typstVersion: string;
   readonly sandbox: Sandbox;
   readonly launcher: Launcher;
-  /** Null if no traces are exported. */
   readonly tracing: OtlpTracing | null;
 }
 

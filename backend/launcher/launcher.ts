@@ -17,32 +17,21 @@ import { type Run, Shell, type ShellOptions } from "./shell.ts";
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
 /** The same for its own start, in which it starts two programs and perhaps gets an empty network. */
 const START_TIMEOUT_MILLISECONDS = 20_000;
-/**
- * A process that ends closes its output before its input. If the input stays open longer than this, something is left.
- */
+/** A process that ends closes its output before its input. If the input stays open longer, something is left. */
 const INPUT_CLOSE_MILLISECONDS = 100;
 const INPUT_POLL_MILLISECONDS = 1;
 
 export interface LauncherOptions {
-  /** How long a shell may take to respond before it is killed. */
   readonly answerTimeoutMilliseconds?: number | undefined;
-  /** How long a new shell may take until it can run programs. */
   readonly startTimeoutMilliseconds?: number;
-  /** A POSIX shell. */
   readonly shellPath?: string;
-  /**
-   * The beginning of a command that runs each shell in an empty network of its own; empty if it runs in that of the
-   * backend.
-   */
+  /** The beginning of a command that runs each shell in an empty network; empty if it runs in that of the backend. */
   readonly emptyNetwork?: readonly string[];
 }
 
 /** A program from the call that starts it to its end, whether or not a shell has it. */
 export interface LaunchedProgram {
-  /**
-   * Its standard output. It ends when no process is left that could write to it. Null if the program could not be
-   * started.
-   */
+  /** Ends when no process is left that could write to it. Null if the program could not be started. */
   readonly output: Promise<Readable | null>;
   /** The process below which the program runs; null if it could not be started. */
   readonly ancestorPid: Promise<number | null>;
@@ -94,12 +83,10 @@ export class Launcher {
     this.#maxIdleShells = maxConcurrentRenders + warmRenders;
   }
 
-  /** Whether it was closed: nothing more can be started. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Starts a program. Never throws: a failure to start is reported as the program's end. */
   start(command: ProgramCommand): LaunchedProgram {
     let isKilled = false;
     const started = this.#start(command, () => isKilled);
@@ -167,10 +154,7 @@ export class Launcher {
     return shell;
   }
 
-  /**
-   * Opens a shell in place of one that has ended with its program, so that the next program does not have to wait for
-   * one.
-   */
+  /** Opens a shell in place of one that has ended with its program, so that the next program need not wait for one. */
   async #replaceShell(): Promise<void> {
     // The end is reported first: to start a program, a large backend stops for milliseconds.
     await nextTurn();

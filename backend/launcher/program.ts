@@ -1,6 +1,5 @@
 /** A program that a shell runs: what it needs to start, and how it ended. */
 
-/** A program to start. */
 export interface ProgramCommand {
   readonly file: string;
   readonly arguments: readonly string[];

@@ -1,39 +1,27 @@
 /**
- * One shell of the launcher, from the backend's side: `launcher.sh` in a resident /bin/sh, which runs one program at a
- * time.
+ * One resident shell of the launcher, which runs `launcher.sh`, and in it one program at a time.
  *
  * A program is over when two things are known: its exit status, which the shell reports, and that its output has ended,
- * which the kernel reports when no process is left that holds it. Only then is its directory free, and so are the
- * FIFOs.
+ * which the kernel reports when no process is left that holds it. Only then are its directory and the FIFOs free.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, openSync, readFileSync, rmSync } from "node:fs";
 import { Socket } from "node:net";
-import { constants as systemConstants } from "node:os";
 import { join } from "node:path";
 import { errorCode } from "../error-log.ts";
 import { killIfThere, killStrayProcesses } from "../processes/proc.ts";
 import { writeFifo } from "./fifo.ts";
-import { INHERITED_DESCRIPTOR, type ProgramCommand, type ProgramEnd } from "./program.ts";
+import type { ProgramCommand, ProgramEnd } from "./program.ts";
+import { shellCommand, startLine } from "./shell-command.ts";
+import { ShellReport } from "./shell-report.ts";
 
 const FUNCTIONS = readFileSync(new URL("launcher.sh", import.meta.url), "utf8");
 
-/**
- * If a program's output is still open this long after its end, something of it is left: half of a sandbox, for example.
- */
+/** If the output is still open this long after the end, something is left: half of a sandbox, for example. */
 const LEFTOVER_MILLISECONDS = 100;
 /** A program that was being started when its shell ended has started by then. */
 const LATE_START_MILLISECONDS = 1000;
-/** What the shell reports when the program is about to run. */
-const STARTED = "started\n";
-/** Enough to see how a program ended. The rest of its diagnostics is dropped. */
-const MAX_DIAGNOSTICS_LENGTH = 4096;
-/** Longer than any report of the shell. */
-const MAX_REPORT_LENGTH = 64;
-/** What a shell adds to the number of the signal that ended a program. */
-const SIGNAL_STATUS_BASE = 128;
-const SIGNAL_NAMES = new Map(Object.entries(systemConstants.signals).map(([name, number]) => [number, name]));
 
 export interface ShellOptions {
   /** The path of the shell, or of a program that replaces itself with it, and arguments. */
@@ -42,9 +30,7 @@ export interface ShellOptions {
   /** The path of its FIFOs in the work directory, without their suffixes. Nothing exists there yet. */
   readonly fifoPath: string;
   readonly mkfifoPath: string;
-  /** How long the shell may take to report an end before it is killed. */
   readonly answerTimeoutMilliseconds: number;
-  /** How long it may take until it is ready. */
   readonly startTimeoutMilliseconds: number;
 }
 
@@ -56,7 +42,6 @@ export class Shell {
   readonly #ready = Promise.withResolvers<void>();
   /** Resolves when programs can be run, or never will be. */
   readonly ready = this.#ready.promise;
-  /** Resolves when it has ended. */
   readonly ended: Promise<void>;
   #run: Run | null = null;
   #isUsable = true;
@@ -80,8 +65,7 @@ export class Shell {
         // Nothing reads the output of what it has left behind.
         this.#child.stdout?.destroy();
         this.#ready.resolve();
-        // While they are still open: a program that is being started opens them at once or fails, and never waits
-        // forever.
+        // While they are open: a program that is being started opens them at once or fails, and never waits forever.
         for (const path of [this.#input, this.#output]) removeIfPossible(path);
         this.#run?.abandon(reason);
         resolve();
@@ -103,14 +87,13 @@ export class Shell {
     return this.#child.pid ?? null;
   }
 
-  /** Whether it can run a program, once it is ready. */
   get isUsable(): boolean {
     return this.#isUsable;
   }
 
   /**
-   * Whether it can run a program, and nothing of the last one can read the input of the next one. The output needs no
-   * such check: it has ended, and programs in a sandbox cannot open a FIFO of the launcher.
+   * Whether it can run a program, and nothing of the last one can read the input of the next one. The output has ended,
+   * and programs in a sandbox cannot open a FIFO of the launcher.
    */
   isFree(): boolean {
     if (!this.#isUsable) return false;
@@ -124,9 +107,7 @@ export class Shell {
   }
 
   /**
-   * Runs a program. The shell must be ready, and no other program may be running in it.
-   *
-   * @throws if its FIFOs cannot be opened or the command cannot be written. The shell cannot be used again then.
+   * The shell must be ready and free. @throws if the program cannot be started. The shell cannot be used again then.
    */
   run(command: ProgramCommand): Run {
     const line = startLine(command);
@@ -136,7 +117,7 @@ export class Shell {
       inputDescriptor = openSync(this.#input, constants.O_RDWR | constants.O_NONBLOCK);
       const fd = openSync(this.#output, constants.O_RDONLY | constants.O_NONBLOCK);
       const output = new Socket({ fd, readable: true, writable: false });
-      this.#run = new Run(this, output, this.#input, inputDescriptor, command.workingDirectory);
+      this.#run = new Run(this, output, { path: this.#input, descriptor: inputDescriptor }, command.workingDirectory);
       this.send(line);
       return this.#run;
     } catch (error) {
@@ -146,13 +127,12 @@ export class Shell {
     }
   }
 
-  /** Has the shell end by itself, with its program. */
+  /** Lets the shell end by itself, and its program with it. */
   close(): void {
     this.#isUsable = false;
     this.#child.stdin?.end();
   }
 
-  /** Kills the shell and what it has started. */
   kill(): void {
     this.#isUsable = false;
     const { pid, exitCode, signalCode } = this.#child;
@@ -164,7 +144,6 @@ export class Shell {
     return this.#options.answerTimeoutMilliseconds;
   }
 
-  /** Sends commands in the shell's language. */
   send(commands: string): void {
     this.#child.stdin?.write(`${commands}\n`);
   }
@@ -185,7 +164,12 @@ export class Shell {
   }
 }
 
-/** One program in a shell. */
+/** A FIFO whose descriptor keeps it from ending before it is written. */
+interface OpenFifo {
+  readonly path: string;
+  readonly descriptor: number;
+}
+
 export class Run {
   readonly output: Socket;
   readonly #started = Promise.withResolvers<number | null>();
@@ -194,9 +178,8 @@ export class Run {
   readonly #ended = Promise.withResolvers<ProgramEnd>();
   readonly end = this.#ended.promise;
   readonly #shell: Shell;
-  readonly #inputPath: string;
-  /** Keeps the input from ending before it is written. Null once it is closed. */
-  #inputDescriptor: number | null;
+  readonly #input: OpenFifo;
+  #isInputOpen = true;
   readonly #directory: string;
   readonly #report = new ShellReport();
   /** The word of the report on its end; null until that is asked for. */
@@ -205,11 +188,10 @@ export class Run {
   #isOver = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(shell: Shell, output: Socket, inputPath: string, inputDescriptor: number, directory: string) {
+  constructor(shell: Shell, output: Socket, input: OpenFifo, directory: string) {
     this.#shell = shell;
     this.output = output;
-    this.#inputPath = inputPath;
-    this.#inputDescriptor = inputDescriptor;
+    this.#input = input;
     this.#directory = directory;
     // The reader of the output gets the error.
     output.on("error", () => {});
@@ -222,7 +204,7 @@ export class Run {
     await this.ancestorPid;
     // The FIFO may be another program's by now.
     if (this.#isOver) return false;
-    const isWritten = await writeFifo(this.#inputPath, chunks, { end: this.end, kill: () => this.finish() });
+    const isWritten = await writeFifo(this.#input.path, chunks, { end: this.end, kill: () => this.finish() });
     this.#closeInput();
     return isWritten;
   }
@@ -285,46 +267,8 @@ export class Run {
   }
 
   #closeInput(): void {
-    if (this.#inputDescriptor !== null) closeSync(this.#inputDescriptor);
-    this.#inputDescriptor = null;
-  }
-}
-
-/**
- * What comes through the pipe of a shell while it runs one program: `started`, what the program writes to its standard
- * error, and at last the shell's report of its end. Anything else at the beginning says why the program was not
- * started.
- */
-class ShellReport {
-  #head = "";
-  #tail = "";
-  #length = 0;
-
-  append(text: string): void {
-    this.#length += text.length;
-    this.#head += text.slice(0, STARTED.length + MAX_DIAGNOSTICS_LENGTH - this.#head.length);
-    this.#tail = this.#tail.slice(-MAX_REPORT_LENGTH) + text;
-  }
-
-  get hasStarted(): boolean {
-    return this.#head.startsWith(STARTED);
-  }
-
-  get hasFailedToStart(): boolean {
-    return !STARTED.startsWith(this.#head.slice(0, STARTED.length));
-  }
-
-  /** How the program ended; null until that is reported under `word`. */
-  endUnder(word: string): ProgramEnd | null {
-    // Of a sandbox that was killed, something may go on writing for a moment.
-    const [before = "", report = ""] = this.#tail.split(`${word} `);
-    const status = Number(/^\d+(?=\n)/.exec(report) ?? Number.NaN);
-    if (Number.isNaN(status)) return null;
-    if (!this.hasStarted) return { kind: "failed", reason: "the program was not started" };
-    const diagnostics = this.#head.slice(STARTED.length, this.#length - this.#tail.length + before.length);
-    const signal = SIGNAL_NAMES.get(status - SIGNAL_STATUS_BASE);
-    if (signal !== undefined) return { kind: "signalled", signal, diagnostics };
-    return { kind: "exited", exitCode: status, diagnostics };
+    if (this.#isInputOpen) closeSync(this.#input.descriptor);
+    this.#isInputOpen = false;
   }
 }
 
@@ -335,28 +279,4 @@ function removeIfPossible(path: string): void {
   } catch {
     return;
   }
-}
-
-/** The line that starts a program. Its words are quoted, whatever they contain. */
-function startLine(command: ProgramCommand): string {
-  const { workingDirectory, limitCommands, environment, inheritedFile, file } = command;
-  const preparation = [
-    ...limitCommands,
-    // Shells export these by themselves.
-    "unset PWD OLDPWD SHLVL",
-    ...Object.entries(environment).map(([name, value]) => `export ${name}=${quote(value)}`),
-    ...(inheritedFile === null ? [] : [`exec ${INHERITED_DESCRIPTOR}<${quote(inheritedFile)}`]),
-  ];
-  return shellCommand("start", workingDirectory, preparation.join(" && "), file, ...command.arguments);
-}
-
-/** A text as one word, whatever it contains but NUL, which nothing in a command line can contain. */
-function quote(text: string): string {
-  if (text.includes("\0")) throw new TypeError("a command line cannot contain NUL");
-  return `'${text.replaceAll("'", "'\\''")}'`;
-}
-
-/** A simple command. The first word may be a function of the shell. */
-export function shellCommand(...words: readonly string[]): string {
-  return words.map(quote).join(" ");
 }

@@ -12,10 +12,7 @@ import { NEXT_STEPS } from "./next-steps.ts";
 const INTERVAL_MILLISECONDS = 5000;
 /** Of one render: its shell, the two processes of bubblewrap, Typst and a thread that reads its input. */
 const PROCESSES_PER_RENDER = 5;
-/**
- * Room for the renders that start until whoever asks `/ready` has stopped sending them, and for those that are started
- * ahead.
- */
+/** Renders that start until whoever asks `/ready` has stopped sending them, and those that are started ahead. */
 const RENDERS_AHEAD = 4;
 
 export type Shortage = Extract<UnavailableCause, "disk_full" | "process_limit">;
@@ -74,10 +71,7 @@ export class MachineWatch {
     return found;
   }
 
-  /**
-   * Process 1 takes milliseconds to wait for a process whose parent has ended. One that is still there at the next look
-   * stays.
-   */
+  /** Process 1 takes milliseconds to wait for a process. One that is still there at the next look stays. */
   #judgeProcess1(): void {
     if (this.#firstZombies === null) return;
     const now = new Set(this.#firstZombies.length === 0 ? [] : zombiesOfProcess1());
@@ -89,8 +83,8 @@ export class MachineWatch {
 const FULL_DISK = `the file system of the work directory is full or read-only, so renders fail. ${NEXT_STEPS.disk_full}`;
 
 /**
- * Says what to do. With each render in bubblewrap, a zombie is there until process 1 has waited for it: only as many as
- * the renders lack are the cause.
+ * With each render in bubblewrap, a zombie is there until process 1 has waited for it: only as many as the renders lack
+ * are the cause.
  */
 export function lackOfProcesses({ used, max }: ProcessUse, needed: number, zombies: number): string {
   const cause =

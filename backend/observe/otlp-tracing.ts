@@ -40,7 +40,6 @@ import type { OutputFormat } from "../../rules/output-options.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import type { PhaseRun } from "../render/phases.ts";
 
-/** The name of the service in its traces, unless `OTEL_SERVICE_NAME` is set. */
 const SERVICE_NAME = "document-rendering-backend";
 const TRACER_NAME = "document-rendering-service";
 
@@ -51,7 +50,6 @@ const EXPORT_INTERVAL_MILLISECONDS = 5000;
 /** Shorter than a stopping backend waits for its connections to close. */
 const SHUTDOWN_MILLISECONDS = 1000;
 
-/** Success in the SDK's `ExportResultCode`. */
 const EXPORTED = 0;
 
 /** What the spans of a finished request say. Nothing of its content is here. */
@@ -80,8 +78,7 @@ export class OtlpTracing {
   #isFailing = false;
 
   /**
-   * @param url where spans are sent, by OTLP over HTTP in JSON. Header fields, time-out, compression and resource
-   *   attributes come from OpenTelemetry's own environment variables, which its SDK reads.
+   * @param url for OTLP in JSON. The SDK reads header fields, time-out and compression from OpenTelemetry's variables.
    */
   constructor(url: URL, report: (line: string) => void) {
     const exporter = new OTLPTraceExporter({ url: url.href });
@@ -159,7 +156,6 @@ export class OtlpTracing {
   }
 }
 
-/** Gives a new trace the id under which the request is logged. */
 class RequestTraceIds implements IdGenerator {
   readonly #random = new RandomIdGenerator();
   /** The trace id of the next span without a parent. */

@@ -1,4 +1,4 @@
-/** What is counted of render requests, in Prometheus terms: base units in the names, labels from closed or bounded sets. */
+/** What is counted of render requests: base units in the names, labels from closed or bounded sets. */
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../protocol/request-outcome.ts";
 import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
@@ -8,20 +8,17 @@ import { DELIVERY_ENDS, type Delivery, type RequestReport } from "./request-repo
 import { type MetricSources, registerReadings } from "./scrape-readings.ts";
 
 /**
- * The most callers with series of their own. Names come from a setting of the edge and are few, but the series of each
- * name is kept until the backend ends: a mistake, such as an edge that makes up names, must not add series without
- * limit.
+ * The series of each name is kept until the backend ends: a mistake, such as an edge that makes up names, must not add
+ * series without limit.
  */
 export const MAX_CALLERS_IN_METRICS = 100;
 /** The label of all further callers. No caller can have this name: see `CALLER_NAME_PATTERN`. */
 const OTHER_CALLERS = "_other";
 
-/** Up to the longest render timeout that can be set. */
 const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
 const MEBIBYTES_BUCKETS = [32, 64, 128, 256, 512, 1024, 2048, 4096];
 
-/** The outcomes of a request whose format is known. */
 const OUTCOMES_OF_FORMAT = [
   ...([
     "ok",
@@ -34,7 +31,6 @@ const OUTCOMES_OF_FORMAT = [
   ...(["template_compile_failed", "render_queue_full", "render_failed", "service_unavailable"] as const),
 ] satisfies readonly RequestOutcome[];
 
-/** The outcomes of a request that is refused before its format is known. */
 const OUTCOMES_WITHOUT_FORMAT = [
   ...(["client_gone", "invalid_request", "unsupported_format", "invalid_template_path", "invalid_file_data"] as const),
   ...(["forbidden", "request_too_large", "template_source_too_large", "template_file_too_large"] as const),
@@ -50,7 +46,6 @@ const REFUSAL_CODES = ["render_queue_full", "service_unavailable"] as const;
 const PROCESS_METRICS = new Registry();
 collectDefaultMetrics({ register: PROCESS_METRICS });
 
-/** A request that has been answered. */
 export interface AnsweredRequest extends Pick<RequestReport, "format"> {
   readonly caller: string;
   readonly outcome: RequestOutcome;
@@ -61,7 +56,6 @@ export interface AnsweredRequest extends Pick<RequestReport, "format"> {
 
 export class RenderMetrics {
   readonly #registry = new Registry();
-  /** The text of the current scrape. */
   #scrape: Promise<string> | null = null;
   readonly #callers = new Set<string>();
   readonly #renders = this.#counter(
@@ -187,7 +181,7 @@ export class RenderMetrics {
     this.#limitsMismatches.inc();
   }
 
-  /** Counts begin at 0 for every label that can occur: so the first failure of a kind is an increase, and alerts fire. */
+  /** Counts begin at 0 for every label that can occur, so that the first failure of a kind is an increase. */
   #countZeros(): void {
     for (const outcome of OUTCOMES_WITHOUT_FORMAT) this.#renders.inc({ format: "none", outcome }, 0);
     for (const format of OUTPUT_FORMATS) {

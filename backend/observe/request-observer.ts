@@ -28,16 +28,13 @@ export class RequestObserver {
   readonly #tracing: OtlpTracing | null;
   readonly #limitsFingerprint: string;
 
-  /** @param tracing null if no traces are exported */
   constructor(limits: Limits, metrics: RenderMetrics, tracing: OtlpTracing | null) {
     this.#limitsFingerprint = limitsFingerprint(limits);
     this.#metrics = metrics;
     this.#tracing = tracing;
   }
 
-  /**
-   * The head of a request has arrived. If the edge has other limits, the two would judge the same request differently.
-   */
+  /** If the edge has other limits, the two would judge the same request differently. */
   received(request: FastifyRequest, caller: string, isFromEdge: boolean): ReceivedRequest {
     const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()] ?? this.#limitsFingerprint;
     if (edgeLimits !== this.#limitsFingerprint) {

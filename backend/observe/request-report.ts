@@ -1,6 +1,6 @@
 /**
- * How a request was answered, as the HTTP layer reports it and metrics, log lines and spans count it. `RenderOutcome` is
- * what its render gave; `RequestOutcome` is one word for what its client got.
+ * How a request was answered, as the HTTP layer reports it and metrics, log lines and spans count it. `RenderOutcome`
+ * is what its render gave; `RequestOutcome` is one word for what its client got.
  */
 import type { RequestOutcome } from "../../protocol/request-outcome.ts";
 import type { OutputFormat } from "../../rules/output-options.ts";
@@ -12,11 +12,9 @@ export interface RequestReport {
   readonly outcome: RenderOutcome;
   /** `none` if the request was refused before its format was known. */
   readonly format: OutputFormat | "none";
-  /** The file name that the request asks for, or null. */
   readonly suggestedName: string | null;
   readonly runs: readonly PhaseRun[];
   readonly peakMemoryBytes?: number | null;
-  /** The size of the body, if all of it was read. */
   readonly requestBytes?: number | undefined;
 }
 

@@ -21,9 +21,7 @@ export function readProc(path: string): string {
   }
 }
 
-/**
- * Kills a process, or a process group by its negative number. Does nothing if it has ended or belongs to another user.
- */
+/** Kills a process, or a group by its negative number. Does nothing if it has ended or belongs to another user. */
 export function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
@@ -37,9 +35,7 @@ export function killIfThere(pid: number): void {
  * died, what a backend that crashed has left. Processes of other users are left alone.
  *
  * bubblewrap's inner process ends with it, except just after the start: if bubblewrap is killed then, the inner process
- * waits forever (observed). Its command line names its render directory.
- *
- * @param isStray whether an argument of a process shows that it is one of them.
+ * waits forever (seen 2026-11-22). Its command line names its render directory.
  */
 export function killStrayProcesses(isStray: (argument: string) => boolean): void {
   for (const pid of processIds()) {

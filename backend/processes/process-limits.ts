@@ -9,10 +9,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { processIds, readProc } from "./proc.ts";
 
-/**
- * A limit, and how much of it is in use, by others as well. Threads count, and so do processes that nobody has waited
- * for.
- */
+/** A limit, and its use by all. Threads count, and so do processes that nobody has waited for. */
 export interface ProcessUse {
   readonly used: number;
   readonly max: number;
@@ -26,14 +23,12 @@ export class ProcessLimits {
   readonly #maxOfUser: number;
 
   /**
-   * @param maxOfUser the lowest limit on the processes of this user that a process of a render has; infinite if there
-   *   is none
+   * @param maxOfUser the lowest limit that a process of a render has on the processes of this user; infinite if none
    */
   constructor(maxOfUser: number) {
     this.#maxOfUser = isExempt() ? Number.POSITIVE_INFINITY : Math.min(maxOfUser, ownLimit());
   }
 
-  /** The limit that leaves the least room; null if there is none. */
   tightest(): ProcessUse | null {
     const uses = this.#controlGroups.flatMap((folder) => {
       const [used, max] = ["pids.current", "pids.max"].map((name) => readNumber(join(folder, name)));
@@ -45,12 +40,7 @@ export class ProcessLimits {
   }
 }
 
-/**
- * The folders of the control groups that count this process, as far as it can see them.
- *
- * @param membership `/proc/self/cgroup`
- * @param mounts `/proc/self/mountinfo`
- */
+/** The folders of the control groups that count this process, by the text of /proc/self/cgroup and of mountinfo. */
 export function controlGroups(membership: string, mounts: string): readonly string[] {
   const paths = new Map<string, string>();
   for (const [, controllers = "", path = ""] of membership.matchAll(/^\d+:([^:\n]*):(.*)$/gm)) {
@@ -81,15 +71,11 @@ export function zombiesOfProcess1(): readonly number[] {
   });
 }
 
-/** The name of process 1; empty where there is no /proc. */
 export function nameOfProcess1(): string {
   return readProc("1/comm").trim();
 }
 
-/**
- * The kernel does not count the processes of the machine's superuser. The one of a user namespace is an ordinary user
- * outside.
- */
+/** The kernel does not count the processes of the machine's superuser; that of a user namespace is an ordinary user. */
 function isExempt(): boolean {
   return process.getuid?.() === 0 && /^\s*0\s+0\s/.test(readProc("self/uid_map"));
 }
@@ -99,10 +85,7 @@ function ownLimit(): number {
   return soft === "" ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-/**
- * The threads of all processes of this user that can be seen. Those in other containers count as well, but are not
- * seen.
- */
+/** The threads of all processes of this user that can be seen: those in other containers are not. */
 function countOwnTasks(): number {
   const user = process.getuid?.();
   let count = 0;

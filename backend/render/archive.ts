@@ -3,7 +3,7 @@
  * at any time.
  *
  * zlib compresses, on its thread pool. fflate only writes the container: its own compression starts a thread for each
- * large page, all at once, and compresses small ones on the event loop (64 SVG pages of 700 KB took 17 to 43 s on two cores).
+ * large page, all at once, and compresses small ones on the event loop (64 SVG pages of 700 KB took 17 to 43 s).
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
@@ -14,7 +14,6 @@ import type { AppendResult } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
 import { escapeSvg, SvgEscaper } from "./svg-escaping.ts";
 
-/** A page that Typst has written. */
 export interface PageFile {
   /** Physical page number, from one. */
   readonly number: number;
@@ -27,22 +26,18 @@ const MIN_DIGITS = 2;
 /** The method number of DEFLATE in APPNOTE.TXT, section 4.4.5. */
 const DEFLATE_METHOD = 8;
 /**
- * PNG is compressed already, so level 0 only wraps its bytes. It is still a DEFLATE entry: the sizes of a streamed
- * entry follow its bytes, which some readers accept for compressed entries only.
+ * PNG is compressed already: level 0 only wraps its bytes. It is still a DEFLATE entry: the sizes of a streamed entry
+ * follow its bytes, which some readers accept for compressed entries only.
  */
 const DEFLATE_LEVELS = { png: 0, svg: 6 } as const;
 /** A smaller page is read and compressed in one call each: two streams cost more than its compression. */
 const READ_BYTES = 256 * 1024;
 
-/**
- * How much longer compressed data can be than the data itself: 5 bytes for each block. zlib takes no chunk below 64
- * bytes.
- */
+/** Compressed data can be longer by 5 bytes for each block. zlib takes no chunk below 64 bytes. */
 const DEFLATE_OVERHEAD_BYTES = 128;
 
 const deflateAtOnce = promisify(deflateRaw);
 
-/** How pages are packed. */
 export interface PackOptions {
   readonly extension: keyof typeof DEFLATE_LEVELS;
   /** For all pages together, before compression. Escaping makes an SVG larger than Typst wrote it. */
@@ -54,12 +49,7 @@ export interface PackOptions {
 /** `stopped` if the signal was aborted. The archive is complete only after `kept`. */
 type PackResult = AppendResult | "stopped";
 
-/**
- * Packs pages into `archive`, in the order of their numbers. Also returns how many bytes of them it has packed, before
- * compression.
- *
- * @throws if the machine fails.
- */
+/** Packs pages in the order of their numbers. `pageBytes` is what was packed, before compression. */
 export async function packPages(
   pages: readonly PageFile[],
   archive: Spool,
@@ -81,7 +71,6 @@ class Packer {
   pageBytes = 0;
   readonly #zip: Zip;
   readonly #buffer = Buffer.allocUnsafeSlow(READ_BYTES);
-  /** What fflate has written and is not yet in the archive. */
   readonly #pending: Uint8Array[] = [];
 
   constructor(archive: Spool, options: PackOptions) {
@@ -171,7 +160,6 @@ function escapeWhole(svg: Buffer): Buffer {
   return Buffer.concat([escaper.push(svg), escaper.end()]);
 }
 
-/** Updates the size and the checksum of an entry. */
 function measure(chunk: Buffer, entry: ZipInputFile): void {
   entry.size += chunk.length;
   entry.crc = crc32(chunk, entry.crc);

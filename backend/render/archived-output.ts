@@ -19,11 +19,6 @@ export interface WrittenPages {
   readonly hasRoomFor: (bytes: number) => boolean;
 }
 
-/**
- * Packs pages into `archive`.
- *
- * @throws if the machine fails.
- */
 export async function archiveOutcome(
   settings: BackendSettings,
   { directory, wanted, hasRoomFor }: WrittenPages,
@@ -51,11 +46,7 @@ export async function archiveOutcome(
   }
 }
 
-/**
- * Typst only says "failed", so check whether the disk is full.
- *
- * @throws if the disk of the work directory is full.
- */
+/** Typst only says "failed". @throws if the disk of the work directory is full. */
 export async function throwIfDiskIsFull({ workDirectory }: BackendSettings): Promise<void> {
   if (await isDiskFull(workDirectory)) throw new ServiceFailure("the disk of the work directory is full");
 }

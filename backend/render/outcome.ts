@@ -28,7 +28,6 @@ export function refuse(problem: Problem) {
 /**
  * Why a process has no usable output; null if it succeeded, and its output decides the outcome.
  *
- * @param grantedSeconds see `timedOut`
  * @throws if the machine failed: Typst never ran, or its output could not be kept.
  */
 export function failureOfTypst(
@@ -142,8 +141,7 @@ export const MAX_FILL_SECONDS = 5;
 const SHORT_TIME_RETRY_SECONDS = 1;
 
 /**
- * The failure of a render that has exceeded a limit on time. If the edge left it less than the render timeout, its
- * document is not to blame: the request may be repeated.
+ * If the edge left a render less than the render timeout, its document is not to blame: the request may be repeated.
  *
  * @param grantedSeconds the render timeout, or what the edge left of it
  */

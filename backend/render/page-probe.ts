@@ -15,14 +15,12 @@ export type PrintPage = (page: number) => Promise<TypstReport>;
 /** The exit code for a template that Typst rejects. A panic and wrong arguments have other codes. */
 const TYPST_ERROR_EXIT_CODE = 1;
 
-/**
- * What the PDF that Typst writes for a selection that matches nothing holds: one page, its size in points, no content.
- */
+/** The PDF that Typst writes for a selection that matches nothing: one page, its size in points, no content. */
 const PLACEHOLDER_PARTS = ["/Type/Pages/Count 1/", "/MediaBox[0 0 595 842]/", "<</Length 8/Filter/FlateDecode>>"];
 
 /**
- * Why a render failed: `failure`, or that a single image was requested of a document with several pages. The document
- * is compiled again only if the latter is possible.
+ * Why a render failed: `failure`, or that a single image was requested of a document with several pages. Only if that
+ * is possible is the document compiled again.
  */
 export async function explainFailure(
   failure: RenderFailure,
@@ -57,7 +55,6 @@ export async function failureOfSelection(
   return end.kind === "exited" && end.exitCode === 0 && outputBytes === 0 ? SELECTION_EMPTY : null;
 }
 
-/** Whether the client has gone meanwhile. */
 function wasAbandoned({ end }: TypstReport): boolean {
   return end.kind === "stopped" && end.reason === "client-gone";
 }

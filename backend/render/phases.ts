@@ -16,10 +16,8 @@ export interface PhaseRun {
   readonly milliseconds: number;
 }
 
-/** Seconds of each phase that was reached. */
 export type PhaseSeconds = Readonly<Partial<Record<RequestPhase, number>>>;
 
-/** The seconds of each phase, with all of its runs added up. */
 export function phaseSeconds(runs: readonly PhaseRun[]): PhaseSeconds {
   const seconds: Partial<Record<RequestPhase, number>> = {};
   for (const { phase, milliseconds } of runs) seconds[phase] = (seconds[phase] ?? 0) + milliseconds / 1000;
@@ -29,12 +27,10 @@ export function phaseSeconds(runs: readonly PhaseRun[]): PhaseSeconds {
 export class PhaseTimer {
   readonly #runs: PhaseRun[] = [];
 
-  /** The runs so far, in the order of their ends. */
   get runs(): readonly PhaseRun[] {
     return this.#runs;
   }
 
-  /** Runs `work` as a phase. */
   async time<Result>(phase: RequestPhase, work: () => Promise<Result>): Promise<Result> {
     const started = performance.now();
     try {

@@ -23,7 +23,6 @@ import { Spool } from "./spool.ts";
 import { SvgEscaper } from "./svg-escaping.ts";
 import { TimeLimit } from "./time-limit.ts";
 
-/** What all renders share. */
 export interface RenderResources {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
@@ -53,12 +52,7 @@ export interface RenderReport {
   readonly peakMemoryBytes: number | null;
 }
 
-/**
- * Renders a request.
- *
- * @param clientGone aborted when the client goes away: the render is stopped at once.
- * @throws if the machine fails. The render directory is removed in any case, soon after.
- */
+/** @throws if the machine fails. The render directory is removed in any case, soon after. */
 export async function render(
   resources: RenderResources,
   valid: ValidRequest,
@@ -74,8 +68,7 @@ export async function render(
 }
 
 /**
- * What one render holds: its time, which runs from here on, its disk space, its process. The constructor reserves
- * nothing and starts no process. The methods are in the order in which they run.
+ * What one render holds: its time, which runs from here on, its disk space, its process. Methods are in their order.
  */
 class RenderJob {
   readonly phases = new PhaseTimer();
@@ -85,7 +78,6 @@ class RenderJob {
   readonly #time: TimeLimit;
   readonly #command: RenderCommand;
   readonly #programText: readonly Buffer[];
-  /** What the files of the request take on disk. */
   readonly #inputBytes: number;
   readonly #space: Reservation;
   /** Reserves disk space for this many bytes of pages, in addition to the files of the request. */
@@ -123,7 +115,6 @@ class RenderJob {
     let isHandedOver = false;
     try {
       const outcome = await this.#renderInto(output);
-      // The process served this render alone, so one for the next request with the same command line is started ahead.
       // Not earlier: a render that still held the only slot would count as load, and the process would wait without its
       // fonts.
       this.#resources.warmPool.prepareNext(this.#command);
@@ -147,8 +138,7 @@ class RenderJob {
     if (waiting.isWarm && "end" in compiled && wasLost(compiled)) {
       // The process may have been killed while it waited, for a reason that has nothing to do with this request.
       this.#lostRemoved = supervisor.discard(prepared);
-      // So that `end` does not discard it again if there can be no other: its directory could then be kept for two
-      // renders.
+      // So that `end` does not discard it again if there can be no other: two renders could then share its directory.
       this.#prepared = null;
       await output.clear();
       prepared = await this.phases.time("start", () => supervisor.start(this.#command));
@@ -206,7 +196,6 @@ class RenderJob {
     return (await failureOfSelection(wanted.pages, output, printPage)) ?? file;
   }
 
-  /** Compiles the document again and prints one page, if the document has it. */
   #printPage({ renderDirectory }: PreparedRender, page: number): Promise<TypstReport> {
     const { settings, sandbox, supervisor } = this.#resources;
     const probe = pageProbeArguments(settings, sandbox.view(renderDirectory), this.#command, page);

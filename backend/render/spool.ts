@@ -16,9 +16,7 @@ export const MAX_MEMORY_BYTES_PER_OUTPUT = 1024 ** 2;
 
 const READ_BYTES = 256 * 1024;
 
-/** The disk space and memory for outputs, and their limits. */
 export interface SpoolSpace {
-  /** The directory in which the files of large outputs are created. */
   readonly directory: string;
   readonly maxOutputBytes: number;
   readonly memory: ByteBudget;
@@ -53,9 +51,7 @@ export class Spool {
   }
 
   /**
-   * Appends a chunk. After any result but `kept` the output is incomplete, and nothing more may be appended.
-   *
-   * @throws if the machine fails: disk full, work directory gone.
+   * After any result but `kept` the output is incomplete. @throws if the machine fails: disk full, work directory gone.
    */
   async append(chunk: Buffer): Promise<AppendResult> {
     const size = this.#size + chunk.length;
@@ -77,7 +73,6 @@ export class Spool {
     return "kept";
   }
 
-  /** The output from its beginning, in chunks of bounded size. */
   async *read(): AsyncGenerator<Buffer, void, void> {
     if (this.#file === null) {
       yield* this.#chunks;
@@ -103,7 +98,6 @@ export class Spool {
     return false;
   }
 
-  /** Empties the output, so that it can be written again. */
   async clear(): Promise<void> {
     const file = this.#file;
     this.#file = null;

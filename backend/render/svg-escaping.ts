@@ -71,7 +71,6 @@ const NOT_IN_SCHEME = /[^A-Za-z0-9+.\- \t\n\r]/;
 const LONGEST_INCOMPLETE = 'data-typst-label="'.length - 1;
 const FIRST_BYTE = /[<d&\xef]/;
 
-/** Escapes one SVG written by Typst, however it is cut into chunks. */
 export async function* escapeSvg(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
   const escaper = new SvgEscaper();
   for await (const chunk of chunks) yield escaper.push(chunk);
@@ -83,16 +82,10 @@ export class SvgEscaper {
   #place: Place = "markup";
   /** The last bytes, if they may begin something that the next chunk completes. */
   #held = "";
-  /**
-   * What has been read of a link's scheme, no longer than it must be to know it; null once the rest of the target can
-   * stay.
-   */
+  /** What was read of a link's scheme, no longer than it must be; null once the rest of the target can stay. */
   #scheme: string | null = null;
 
-  /**
-   * Takes the next chunk and returns what is ready: at most five times as many bytes. Up to 17 bytes are kept for the
-   * next call.
-   */
+  /** Returns what is ready: at most five times as many bytes. Up to 17 bytes are kept for the next call. */
   push(chunk: Buffer): Buffer {
     const text = this.#held + chunk.toString("latin1");
     const lastBytes = Math.max(0, text.length - LONGEST_INCOMPLETE);
@@ -102,7 +95,6 @@ export class SvgEscaper {
     return this.#escape(text.slice(0, end));
   }
 
-  /** Returns the rest. */
   end(): Buffer {
     const rest = this.#held;
     this.#held = "";

@@ -5,7 +5,6 @@ import type { BackendSettings } from "../settings.ts";
 import { CLIENT_GONE, MAX_FILL_SECONDS, type RenderFailure, refuse, timedOut } from "./outcome.ts";
 
 export class TimeLimit {
-  /** Aborted when the client goes away. */
   readonly clientGone: AbortSignal;
   readonly #settings: BackendSettings;
   /** The render timeout, or what the edge left of it. */
@@ -13,7 +12,6 @@ export class TimeLimit {
   readonly #started = performance.now();
   #over: AbortSignal | null = null;
 
-  /** The time runs from here on. */
   constructor(settings: BackendSettings, clientGone: AbortSignal, grantedSeconds = settings.renderTimeoutSeconds) {
     this.#settings = settings;
     this.grantedSeconds = grantedSeconds;
@@ -38,8 +36,7 @@ export class TimeLimit {
    * Writes the files of the request within `MAX_FILL_SECONDS`, and no longer than the render goes on.
    *
    * @param fill returns a problem or null. It stops when `over` is aborted.
-   * @returns why not all of them are written; null if they are. With files missing, the template would fail for a
-   *   reason that is not its fault.
+   * @returns why not all are written: without them, the template would fail for a reason that is not its fault.
    */
   async limitFill(fill: (over: AbortSignal) => Promise<Problem | null>): Promise<RenderFailure | null> {
     const controller = new AbortController();
@@ -60,7 +57,6 @@ export class TimeLimit {
     }
   }
 
-  /** Why a render was stopped. */
   failure(cause: TimeoutCause = "wall_clock"): RenderFailure {
     return this.clientGone.aborted ? CLIENT_GONE : timedOut(cause, this.#settings, this.grantedSeconds);
   }

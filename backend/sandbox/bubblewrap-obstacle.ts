@@ -1,6 +1,6 @@
 /**
- * Why bubblewrap cannot make a sandbox on this machine: collects the facts, and derives from them a message that tells
- * the operator the cause and what to do.
+ * Why bubblewrap cannot make a sandbox on this machine: the facts, and a message for the operator that follows from
+ * them.
  */
 import { constants } from "node:fs";
 import { access, chmod, rm, writeFile } from "node:fs/promises";
@@ -11,7 +11,6 @@ import type { BackendSettings } from "../settings.ts";
 import { findMachineFacts, type MachineFacts, type Trial, tryProgram } from "./trial.ts";
 
 export interface BubblewrapFacts extends MachineFacts {
-  /** bubblewrap with the namespaces that renders get, and nothing else. */
   readonly bubblewrap: Trial;
   /** Whether the kernel's settings can be read. bubblewrap must be able to. */
   readonly canReadProcSys: boolean;
@@ -23,7 +22,6 @@ export interface BubblewrapFacts extends MachineFacts {
   readonly isWorkDirectoryExecutable: boolean;
 }
 
-/** Examines the machine. The work directory must be ready. */
 export async function findBubblewrapFacts(settings: BackendSettings): Promise<BubblewrapFacts> {
   // The namespaces of a render, around the host's files.
   const program = ["--ro-bind", "/", "/", "--", settings.bubblewrapPath, "--version"];

@@ -1,16 +1,12 @@
 /**
- * An empty network for each shell of the launcher. A new network costs the kernel 1.1 ms, half of it after the render
- * (measured), so a render in bubblewrap gets that of its shell. A shell runs one program at a time: no two renders
- * share one.
+ * An empty network for each shell of the launcher. A new network costs the kernel 1.1 ms (docs/decisions/launcher.md),
+ * so a render in bubblewrap gets that of its shell. A shell runs one program at a time: no two renders share one.
  */
 import { hasMadeEmptySandbox, NAMESPACE_ARGUMENTS } from "../../typst/bubblewrap-needs.mjs";
 import type { BackendSettings } from "../settings.ts";
 import { tryProgram } from "./trial.ts";
 
-/**
- * The beginning of a command that runs a program in an empty network; empty if bubblewrap does not run in one on this
- * machine, or is not used. Then each render makes its own.
- */
+/** The beginning of a command; empty if bubblewrap does not run in such a network, or is not used. */
 export async function findEmptyNetwork({
   sandboxChoice,
   unsharePath,

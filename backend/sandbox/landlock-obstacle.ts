@@ -1,7 +1,4 @@
-/**
- * Why Landlock cannot be used on this machine: collects the facts, and derives from them a message that tells the
- * operator the cause and what to do.
- */
+/** Why Landlock cannot be used on this machine: the facts, and a message for the operator that follows from them. */
 import { readFileSync } from "node:fs";
 import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../typst/landlock-needs.mjs";
 import type { BackendSettings } from "../settings.ts";
@@ -11,13 +8,11 @@ export interface LandlockFacts extends MachineFacts {
   /** The version that setpriv reports; null if there is no setpriv or it reports none. */
   readonly setprivVersion: string | null;
   readonly knowsLandlock: boolean;
-  /** setpriv with a rule set of Landlock, and nothing else. */
   readonly setpriv: Trial;
   /** The kernel's list of active security modules, null if it cannot be read. */
   readonly securityModules: readonly string[] | null;
 }
 
-/** Examines the machine. */
 export async function findLandlockFacts({ setprivPath }: BackendSettings): Promise<LandlockFacts> {
   const rules = ["--landlock-access", "fs", "--landlock-rule", "path-beneath:execute,read-file:/"];
   return {

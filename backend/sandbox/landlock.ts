@@ -17,7 +17,6 @@ import { writeSeccompFilter } from "./seccomp.ts";
 import { sharedLibraries } from "./shared-libraries.ts";
 import { findMachineFacts } from "./trial.ts";
 
-/** The sandbox, with its filter written into the work directory. */
 export async function openLandlock(settings: BackendSettings): Promise<Sandbox> {
   const seccompPath = await writeSeccompFilter(settings);
   const libraries = await sharedLibraries(settings.typstPath);
@@ -74,11 +73,9 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
 const CAP_SETPCAP = 8n;
 
 /**
- * At each exec, the superuser gets capabilities back from the bounding set, so it must be emptied. If that is not
- * permitted, setpriv fails and the backend does not serve. An ordinary user gets none back, so without permission to
- * empty the set the option is left out: setpriv would fail needlessly.
- *
- * @param status of this process, as /proc shows it
+ * At each exec, the superuser gets capabilities back from the bounding set, so it must be emptied, and without
+ * permission setpriv fails and the backend does not serve. An ordinary user gets none back, and setpriv would fail
+ * needlessly.
  */
 export function boundingSetOption(status: string, isSuperuser: boolean): readonly string[] {
   const permitted = BigInt(`0x${/^CapPrm:\t([0-9a-f]+)/m.exec(status)?.[1] ?? "0"}`);

@@ -9,10 +9,7 @@ import { openUnconfined } from "./unconfined.ts";
 /**
  * Writes what the sandbox needs into the work directory, which must be ready. The sandbox is not probed yet.
  *
- * @param launcher starts the programs of the sandbox.
- *
- * @throws SettingError if no filter of system calls is known for this machine's processor, or nothing here limits a
- *   process.
+ * @throws SettingError if this machine's processor or shell is not known well enough to confine a process.
  */
 export function openSandbox(settings: BackendSettings, mode: SandboxMode, launcher: Launcher): Promise<Sandbox> {
   switch (mode) {

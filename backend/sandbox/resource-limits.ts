@@ -10,8 +10,8 @@ import type { SandboxMode } from "./sandbox.ts";
 import { tryProgram } from "./trial.ts";
 
 /**
- * Typst keeps its streams open, and opens the files of the render one at a time: under 20 in all (measured). The
- * backend needs more itself, so where its own limit is lower, that one will do for Typst.
+ * Typst keeps its streams open, and opens the files of the render one at a time: under 20 in all. The backend needs
+ * more itself, so where its own limit is lower, that one will do for Typst.
  */
 const MAX_OPEN_FILES = 256;
 
@@ -20,10 +20,7 @@ const MAX_PROCESSES = 1024;
 
 const KIBIBYTE = 1024;
 
-/**
- * The most that the stack of Typst may take, of its limited memory. Typst needs a small part of the usual 8 MiB; more
- * makes the sandbox's stack map short (see `stackMap`), and costs nothing until it is used.
- */
+/** Of its limited memory. Typst needs a small part of the usual 8 MiB; more makes the sandbox's stack map short. */
 const MAX_STACK_BYTES = 256 * KIBIBYTE ** 2;
 
 /** The limit on the stack of a render: lower than the maximum if this process may not raise its own. */
@@ -31,32 +28,25 @@ export function stackBytes(limits = readProc("self/limits")): number {
   return Math.floor(Math.min(MAX_STACK_BYTES, ownHardLimit("Max stack size", limits)) / KIBIBYTE) * KIBIBYTE;
 }
 
-/** How prlimit's error messages begin. */
 export const LIMITER_NAME = "prlimit";
 
 type LimitSettings = Pick<BackendSettings, "renderMemoryBytes" | "renderCpuSeconds" | "limits" | "prlimitPath">;
 
-/** The two ways in which a command is limited. One of them is empty. */
 export interface ResourceLimits {
-  /** Commands of the shell that starts it. */
   readonly shellCommands: readonly string[];
   /** prlimit and its arguments; the command to run under the limits follows them. */
   readonly prefix: readonly string[];
 }
 
 /**
- * The limit on the processes of the user that a render meets. Where each shell has a user namespace, with its empty
- * network, the kernel counts the processes of that one alone.
+ * What a render meets. Where each shell has a user namespace, with its empty network, the kernel counts the processes
+ * of that one alone.
  */
 export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { hasEmptyNetworks: boolean }): number {
   return mode === "bubblewrap" && !hasEmptyNetworks ? MAX_PROCESSES : Number.POSITIVE_INFINITY;
 }
 
-/**
- * Chooses how to limit renders on this machine.
- *
- * @throws SettingError if there is no way.
- */
+/** @throws SettingError if there is no way. */
 export async function chooseResourceLimits(settings: LimitSettings, shell = "/bin/sh"): Promise<ResourceLimits> {
   for (const dialect of DIALECTS) {
     const shellCommands = ulimitCommands(settings, dialect);
@@ -108,10 +98,7 @@ function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: LimitSettin
   }
 }
 
-/**
- * The limit on file size, in blocks. It is at least one byte above the limit on outputs, so that a longer output is
- * recognised.
- */
+/** At least one byte above the limit on outputs, so that a longer output is recognised. */
 function fileBlocks({ limits }: LimitSettings, { fileBlockBytes }: Dialect): number {
   return Math.ceil((limits.max_output_bytes + 1) / fileBlockBytes);
 }

@@ -1,7 +1,4 @@
-/**
- * The interface of a sandbox: the paths that Typst sees in it, how Typst is started in it, how Typst ended, and why it
- * does not run. Everything that differs between the sandboxes is behind this interface; what they share is below it.
- */
+/** The interface of a sandbox, behind which is everything that differs between them, and what they share. */
 import { mkdir } from "node:fs/promises";
 import type { TypstPaths } from "../../typst/command-line.ts";
 import type { SandboxMode } from "../../typst/sandbox-modes.mjs";
@@ -12,7 +9,6 @@ import type { RenderDirectory } from "../work-directory/render-directory.ts";
 
 export type { SandboxMode };
 
-/** A command that runs Typst in the sandbox. */
 export interface TypstCommand extends ProgramCommand {
   /** The kernel's name for Typst's process: the file name of its program. */
   readonly typstName: string;
@@ -29,10 +25,7 @@ export interface Sandbox {
     typstArguments: readonly string[],
     variables?: Readonly<Record<string, string>>,
   ): TypstCommand;
-  /**
-   * The programs that may fail before Typst runs. Their error messages begin with these names; Typst's begin
-   * differently.
-   */
+  /** The programs that may fail before Typst runs. Their error messages begin with these names, unlike Typst's. */
   readonly launchers: readonly string[];
   /** Why Typst does not run in this sandbox on this machine, and what to do about it, in sentences for the operator. */
   findObstacle(): Promise<string>;
@@ -43,10 +36,7 @@ export interface Sandbox {
  */
 const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 
-/**
- * How Typst ended, by how the program of `programCommand` did: its launchers replace themselves with Typst, or end as
- * it does. If one of them has failed, so has the program.
- */
+/** Its launchers replace themselves with Typst, or end as it does. If one of them has failed, so has the program. */
 export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): ProgramEnd {
   if (end.kind !== "exited") return end;
   const hasComplained = launchers.some((name) => end.diagnostics.startsWith(`${name}: `));
@@ -56,14 +46,10 @@ export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launch
 
 export interface PackageDirectory {
   readonly path: string;
-  /** Its paths in the work directory. */
   readonly workFiles: readonly string[];
 }
 
-/**
- * The operator's folder of packages. If none is set, an empty one is made, because Typst would otherwise use the
- * user's.
- */
+/** If none is set, an empty one is made, because Typst would otherwise use the user's. */
 export async function preparePackageDirectory(
   settings: Pick<BackendSettings, "packagePath" | "workDirectory">,
 ): Promise<PackageDirectory> {

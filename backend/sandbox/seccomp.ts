@@ -44,7 +44,6 @@ const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
   },
 };
 
-/** Offsets in struct seccomp_data. */
 const NUMBER_OFFSET = 0;
 const ARCHITECTURE_OFFSET = 4;
 const ARGUMENTS_OFFSET = 16;
@@ -69,11 +68,7 @@ const X32_BIT = 0x40000000;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
 
-/**
- * The filter for a processor, by its name in `process.arch`.
- *
- * @returns the bytes of the BPF program, or null for a processor whose system calls are not listed here.
- */
+/** @returns the bytes of the BPF program; null for a processor whose system calls are not listed here. */
 export function seccompFilter(architectureName: string): Buffer | null {
   const architecture = ARCHITECTURES[architectureName];
   if (architecture === undefined) return null;
@@ -134,12 +129,7 @@ function assemble(instructions: readonly Instruction[]): Buffer {
   return program;
 }
 
-/**
- * Writes the filter for this machine's processor.
- *
- * @returns the path of the file.
- * @throws SettingError if no filter is known for the processor.
- */
+/** @throws SettingError if no filter is known for the processor. */
 export async function writeSeccompFilter({ workDirectory }: BackendSettings): Promise<string> {
   const filter = seccompFilter(process.arch);
   if (filter === null) throw new SettingError(`No system call filter is known for ${process.arch}.`);

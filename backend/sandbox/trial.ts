@@ -1,18 +1,16 @@
 /**
- * Examines a machine on which a sandbox does not start: runs the sandbox's programs by themselves and reads the
- * kernel's reports. No caller's data is involved. The `*-obstacle.ts` file of each sandbox explains the findings.
+ * Runs a sandbox's programs by themselves, without data of a caller, to find out why the sandbox does not start. Its
+ * `*-obstacle.ts` explains the findings.
  */
 import { runProgram } from "../../typst/programs.mjs";
 import { readProc } from "../processes/proc.ts";
 
-/** The result of running a program of the sandbox by itself. */
 export type Trial =
   | { readonly kind: "works" }
   | { readonly kind: "missing" }
   /** The first line that it wrote to standard error. */
   | { readonly kind: "fails"; readonly complaint: string };
 
-/** The facts that matter to every sandbox. */
 export interface MachineFacts {
   readonly isSuperuser: boolean;
   /** Whether this process already runs under a filter of system calls, such as a container's. */
@@ -42,7 +40,6 @@ export async function outputOf(program: string, option: string): Promise<string>
   return (await run(program, [option])).stdout;
 }
 
-/** Runs a program with no environment except the language of its messages. */
 function run(program: string, options: readonly string[]) {
   return runProgram(program, options, { LC_ALL: "C" });
 }

@@ -90,11 +90,7 @@ async function start(): Promise<void> {
   }
 }
 
-/**
- * Lets the running renders finish, then ends.
- *
- * @param exitCode used if all of them finish within the grace time; otherwise the exit code is 1.
- */
+/** @param exitCode used if all renders finish within the grace time; otherwise the exit code is 1. */
 async function drain(
   backend: RenderService,
   settings: BackendSettings,
@@ -123,10 +119,7 @@ async function drain(
   process.exit(isClosed && isReleased ? exitCode : 1);
 }
 
-/**
- * Null if the settings ask for no traces. The SDK takes 8 MB (measured) that a backend without a collector does not
- * spend.
- */
+/** Null if the settings ask for no traces. The SDK takes 8 MB that a backend without a collector does not spend. */
 async function openTracing({ tracesUrl }: BackendSettings): Promise<OtlpTracing | null> {
   if (tracesUrl === null) return null;
   const { OtlpTracing } = await import("../observe/otlp-tracing.ts");

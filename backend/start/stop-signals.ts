@@ -11,7 +11,6 @@ let stop: (signal: StopSignal) => void = () => process.exit(0);
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal));
 
-/** From now on, `handler` stops the backend. */
 export function onStopSignal(handler: (signal: StopSignal) => void): void {
   stop = handler;
 }

@@ -12,10 +12,8 @@ import { listFonts } from "./font-list.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
 import { installedPackages, PACKAGES_LOCK_NAME, PackageFolderError, readPackagesLock } from "./vendored-packages.ts";
 
-/** The document as it is served. */
 export interface CapabilitiesAnswer {
   readonly body: Buffer;
-  /** Equal for backends with the same capabilities. */
   readonly digest: string;
 }
 
@@ -35,16 +33,11 @@ export class InstalledCapabilities {
     this.#sources = sources;
   }
 
-  /** Null until it is known. */
   get digest(): string | null {
     return this.#digest;
   }
 
-  /**
-   * The document. A failure is not kept: the next call tries again.
-   *
-   * @throws SettingError if a folder that a setting names cannot be used.
-   */
+  /** A failure is not kept: the next call tries again. @throws SettingError if a folder of a setting cannot be used. */
   answer(): Promise<CapabilitiesAnswer> {
     this.#answer ??= this.#find().catch((error: unknown) => {
       this.#answer = null;

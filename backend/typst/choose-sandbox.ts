@@ -15,12 +15,7 @@ export interface ChosenSandbox {
   readonly message: string | null;
 }
 
-/**
- * Opens the sandbox that SERVICE_SANDBOX names, or with `auto` the first that works. The work directory must be ready.
- *
- * @throws SettingError if Typst can escape from the sandbox, or does not run in it; with `auto`, if this is so in
- *   every sandbox.
- */
+/** @throws SettingError if Typst can escape from the sandbox, or does not run in it; with `auto`, in every sandbox. */
 export async function chooseSandbox(settings: BackendSettings, launcher: Launcher): Promise<ChosenSandbox> {
   const { sandboxChoice } = settings;
   if (sandboxChoice === "auto") return chooseAutomatically(settings, launcher);

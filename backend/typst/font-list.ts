@@ -13,11 +13,7 @@ const LIST_TIMEOUT_MILLISECONDS = 30_000;
 /** Enough for about ten thousand fonts. */
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
-/**
- * Lists the fonts by family.
- *
- * @throws ServiceFailure if Typst does not list them.
- */
+/** @throws ServiceFailure if Typst does not list them. */
 export async function listFonts(
   settings: Pick<BackendSettings, "workDirectory">,
   sandbox: Sandbox,

@@ -20,10 +20,7 @@ export class PeakMemory {
   #bytes: number | null = null;
   readonly #timer: NodeJS.Timeout;
 
-  /**
-   * @param pid of the program that was started, Typst or a launcher; null if nothing was started.
-   * @param typstName what the kernel calls the process of Typst. The memory of launchers is not counted.
-   */
+  /** @param typstName what the kernel calls the process of Typst. The memory of launchers is not counted. */
   constructor(pid: Promise<number | null>, typstName: string) {
     this.#name = typstName.slice(0, MAX_NAME_LENGTH);
     this.#timer = setInterval(() => this.look(), INTERVAL_MILLISECONDS);
@@ -37,7 +34,7 @@ export class PeakMemory {
     return this.#bytes;
   }
 
-  /** Takes one reading. Reading /proc does not wait for a disk: 20 microseconds per file (measured). */
+  /** Reading /proc does not wait for a disk: 20 µs per file (measured 2026-11-21). */
   look(): void {
     if (this.#pid === null) return;
     this.#pid = lastDescendant(this.#pid);

@@ -14,7 +14,6 @@ import { endOfTypst, type Sandbox, type TypstCommand } from "../sandbox/sandbox.
 import { listOutputFiles } from "../work-directory/output-files.ts";
 import { PeakMemory } from "./peak-memory.ts";
 
-/** Why the backend stopped a process. */
 export type StopReason =
   | "render-timeout"
   | "client-gone"
@@ -36,7 +35,6 @@ export type TypstEnd =
 /** The end of a Typst process, with what was measured. */
 export interface TypstReport {
   readonly end: TypstEnd;
-  /** Whether all of its standard output was kept. */
   readonly outputTaken: AppendResult;
   /** Bytes of all outputs; over the limit if that is why it was stopped. */
   readonly outputBytes: number;
@@ -51,14 +49,10 @@ export interface TextFifo {
   readonly mainText: string;
 }
 
-/** What a process is to do with its request. */
 export interface TypstTask {
-  /** The program text, in chunks. */
   readonly input: readonly Buffer[];
   readonly timeoutMilliseconds: number;
-  /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
-  /** Takes standard output. */
   readonly output: OutputTaker;
   /** The directory to watch while the command writes files into it; null if it writes none. */
   readonly files: FilesWatch | null;
@@ -82,17 +76,14 @@ export interface FilesWatch {
   hasRoomFor(bytes: number): boolean;
 }
 
-/** What was read of standard output. */
 interface ReadOutput {
   readonly bytes: number;
   readonly taken: AppendResult;
   /** The error if the machine failed to keep a chunk; otherwise null. */
   readonly failure: unknown;
-  /** Whether the connection broke before its end. */
   readonly isCutShort: boolean;
 }
 
-/** How a process is started. */
 export interface ProcessOptions {
   readonly launcher: Launcher;
   /** The sandbox that made `command`. */
@@ -130,7 +121,6 @@ export class TypstProcess {
     return this.#programEnd !== null;
   }
 
-  /** Resolves when it has ended, however that came. */
   get ended(): Promise<unknown> {
     return this.#report;
   }
@@ -178,7 +168,6 @@ export class TypstProcess {
     this.#program.kill();
   }
 
-  /** Kills a process that is no longer needed, and waits for its end. */
   async discard(): Promise<void> {
     this.stop("not-needed");
     await this.#report;

@@ -17,7 +17,6 @@ import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { DISCARD_OUTPUT, TypstProcess } from "./process.ts";
 
-/** Whether an ordinary document compiles, and which attempts to get out succeeded. */
 export interface ProbeReport {
   readonly compiles: boolean;
   readonly escapes: readonly Escape[];
@@ -62,7 +61,6 @@ export async function probeSandbox(
   }
 }
 
-/** What every attempt needs. */
 interface Prober {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
@@ -74,17 +72,15 @@ interface Attempt {
   /** The target of a symbolic link `link.txt` among the files of the render. */
   readonly linkTo?: string;
   readonly outputPath?: string;
-  /** A proxy through which Typst is to fetch packages. */
   readonly proxyUrl?: string;
 }
 
-/** Whether Typst exits with 0 in a new render directory. */
 async function attempt({ settings, sandbox, launcher }: Prober, task: Attempt): Promise<boolean> {
   const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
   try {
     if (task.linkTo !== undefined) await symlink(task.linkTo, join(renderDirectory.root, "link.txt"));
     const view = sandbox.view(renderDirectory);
-    const typstArguments = compileArguments(settings, view, task.outputPath ?? "-", "pdf", []);
+    const typstArguments = compileArguments(settings, view, ["--format", "pdf"], task.outputPath ?? "-");
     const variables = task.proxyUrl === undefined ? {} : proxyVariables(task.proxyUrl);
     const command = sandbox.programCommand(renderDirectory, typstArguments, variables);
     const maxOutputBytes = settings.limits.max_output_bytes;

@@ -1,8 +1,6 @@
 /**
  * Starts Typst processes in the sandbox, each with its render directory, and discards them. No process serves two
  * renders.
- *
- * A started process waits for its program text: `TypstProcess.perform` feeds it and waits for its end.
  */
 import { join } from "node:path";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
@@ -44,8 +42,6 @@ export class TypstSupervisor {
   }
 
   /**
-   * Takes or creates a render directory and starts the process that renders `command` in it.
-   *
    * @param when "ahead" if there is no request yet: the process finds and loads its fonts, then waits.
    * @throws if the machine fails or the backend is about to end.
    */
@@ -88,7 +84,7 @@ export class TypstSupervisor {
   /** Ends a process, if it has not ended, and removes its render directory. Never rejects. */
   discard({ process, renderDirectory }: PreparedRender): Promise<void> {
     const work = async () => {
-      // The answer goes first: clearing the directory of an invoice takes half a millisecond (measured).
+      // The answer goes first: clearing the directory of an invoice takes half a millisecond (2026-11-21).
       await nextTurn();
       if (!process.hasEnded) await process.discard();
       if (!this.#isClosed && renderDirectory.keep()) this.#directories.push(renderDirectory);
@@ -99,15 +95,14 @@ export class TypstSupervisor {
     return discarding;
   }
 
-  /** Waits until all discarded processes have ended and their directories are removed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#discarding, ...this.#directories.splice(0).map((kept) => this.#remove(kept))]);
   }
 
   /**
-   * Tries again and again: without descriptors, or on a disk that is read-only, it fails for a while. The render is
-   * over, so there is no one to report that to. What is left at the end is removed when the backend starts again.
+   * Without descriptors, or on a disk that is read-only, it fails for a while. The render is over, so there is no one
+   * to report that to. What is left at the end is removed when the backend starts again.
    */
   async #remove(renderDirectory: RenderDirectory): Promise<void> {
     for (let tries = 0; tries < MAX_REMOVE_TRIES; tries++) {

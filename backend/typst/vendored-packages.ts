@@ -29,9 +29,7 @@ const specText = v.pipe(
 const lockedPackage = v.object({
   /** Whether an operator asked for it. The others are there because a package imports them. */
   requested: v.boolean(),
-  /** Where it was downloaded from. */
   registry: v.pipe(v.string(), v.url()),
-  /** Of the downloaded archive. */
   archive_sha256: sha256,
   /** Of what is on disk: the SHA-256 of what `sha256sum` prints for its files in the order of their names. */
   content_sha256: sha256,
@@ -51,11 +49,7 @@ export class PackageFolderError extends Error {
   override readonly name = "PackageFolderError";
 }
 
-/**
- * The lock file of a folder; null if it has none.
- *
- * @throws PackageFolderError if it cannot be read as one.
- */
+/** Null if the folder has none. @throws PackageFolderError if it cannot be read as one. */
 export async function readPackagesLock(folder: string): Promise<PackagesLock | null> {
   const path = join(folder, PACKAGES_LOCK_NAME);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -70,16 +64,11 @@ export async function readPackagesLock(folder: string): Promise<PackagesLock | n
   throw new PackageFolderError(`${path} is not a lock file: ${where === null ? "" : `${where}: `}${issue.message}`);
 }
 
-/** Where a package is in a folder of packages. */
 export function packagePathIn(folder: string, { namespace, name, version }: PackageSpec): string {
   return join(folder, namespace, name, version);
 }
 
-/**
- * The packages in a folder, sorted: every NAMESPACE/NAME/VERSION with a manifest.
- *
- * @throws PackageFolderError if it cannot be read or holds more than `MAX_VENDORED_PACKAGES`.
- */
+/** Every NAMESPACE/NAME/VERSION with a manifest, sorted. @throws PackageFolderError if the folder cannot be read. */
 export async function installedPackages(folder: string): Promise<PackageSpec[]> {
   const found: PackageSpec[] = [];
   try {

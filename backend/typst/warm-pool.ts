@@ -11,20 +11,19 @@ import type { RenderCommand } from "../../typst/command-line.ts";
 import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 
 /**
- * Between the end of a render and the start of the next process, which takes a core for some 10 ms: time for the answer
- * to leave. Started while Typst compiled, the next process made a single render a fifth slower on two cores (measured).
+ * The next process takes a core for some 10 ms: time for the answer to leave. Started while Typst compiled, it made a
+ * single render a fifth slower on two cores (measured 2026-11-21).
  */
 const START_DELAY_MILLISECONDS = 3;
 
 /**
  * While renders run, a waiting process is replaced by one with another command line at most once in this many renders.
- * Where requests have more command lines than the pool has room for, most processes would otherwise be started in vain
- * (measured with ten: 62 renders per second instead of 101).
+ * Where requests have more command lines than the pool has room for, most would otherwise be started in vain (with ten:
+ * 62 renders per second instead of 101, measured 2026-11-21).
  */
 const RENDERS_PER_REPLACEMENT = 8;
 
 interface WaitingProcess {
-  /** Equal for commands with the same command line. */
   readonly key: string;
   readonly hasFonts: boolean;
   readonly prepared: Promise<PreparedRender>;
@@ -37,7 +36,6 @@ export class WarmPool {
   readonly #maxWaiting: number;
   readonly #slots: number;
   readonly #running: () => number;
-  /** The oldest first. */
   readonly #waiting: WaitingProcess[] = [];
   readonly #discarding = new Set<Promise<void>>();
   #isClosed = false;
@@ -45,11 +43,9 @@ export class WarmPool {
   #rendersSinceReplacement = 0;
 
   /**
-   * @param maxWaiting processes that may wait at once; 0 turns warm starts off.
-   * @param slots how many renders run at once at most. If all do, a process waits without its fonts: finding them
-   *   ahead saves no work, it adds to that of a small document, and nobody gains the time (measured: 96 against 90
-   *   renders per second).
-   * @param running how many renders run.
+   * @param maxWaiting 0 turns warm starts off.
+   * @param slots if all are taken, a process waits without its fonts: finding them ahead saves no work then, it adds to
+   *   that of a small document (96 against 90 renders per second, measured 2026-11-21).
    */
   constructor(supervisor: Supervisor, maxWaiting: number, slots: number, running: () => number) {
     this.#slots = slots;
@@ -58,12 +54,10 @@ export class WarmPool {
     this.#maxWaiting = maxWaiting;
   }
 
-  /** The number of processes that wait for a request. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** The number of requests so far that found a process waiting. */
   get takes(): number {
     return this.#takes;
   }
@@ -85,10 +79,7 @@ export class WarmPool {
     }
   }
 
-  /**
-   * Starts a process for the next request with this command line, in a moment, if there is room or the oldest process
-   * gives way.
-   */
+  /** Starts a process for the next such request, in a moment, if there is room or the oldest process gives way. */
   prepareNext(command: RenderCommand): void {
     if (this.#maxWaiting === 0) return;
     setTimeout(() => {
@@ -113,11 +104,10 @@ export class WarmPool {
   }
 
   /**
-   * Whether the oldest process is discarded for one with the command line `key`. A process that is discarded costs its
-   * shell, too. If no render runs, nobody misses the time.
-   *
-   * One that would do as well gives way only if it waits without its fonts: under load, requests that find no process
-   * start their own, so more are prepared than taken, which took 0.6 ms per render (measured).
+   * Whether the oldest process is discarded, with its shell, for one with the command line `key`. If no render runs,
+   * nobody misses the time. One that would do as well gives way only if it waits without its fonts: under load,
+   * requests that find no process start their own, so more are prepared than taken, which took 0.6 ms per render
+   * (measured 2026-11-22).
    */
   #givesWay(oldest: WaitingProcess, key: string, running: number): boolean {
     const isLikeIt = oldest.key === key;

@@ -13,11 +13,8 @@ import { workDirectoryPath } from "./paths.ts";
 import { RENDER_PREFIX } from "./render-directory.ts";
 import { identityOf } from "./watch.ts";
 
-/** A claim on the work directory, for as long as the process lives. */
 export interface WorkDirectoryClaim {
-  /**
-   * Whether this claim is still in the directory. It may have been removed, and another backend may own the path now.
-   */
+  /** The directory may have been removed, and another backend may own the path now. */
   isHeld(): Promise<boolean>;
   /** @throws SettingError if it is not held: backends that start at the same moment all find the directory free. */
   expectHeld(): Promise<void>;
@@ -26,16 +23,15 @@ export interface WorkDirectoryClaim {
 }
 
 /**
- * The address of a socket has at most 103 bytes on macOS and 107 on Linux. That of the claim takes 6, with the slash
- * before it, and three are kept for a longer name.
+ * The address of a socket has at most 103 bytes on macOS and 107 on Linux. That of the claim takes 6 below the
+ * directory, and three are kept for a longer name.
  */
 const MAX_PATH_BYTES = 103 - 9;
 
 /**
  * Makes the work directory, for this user alone, claims it and empties it.
  *
- * @throws SettingError if its path is too long, it cannot be made, it belongs to another user, or another process
- * works in it.
+ * @throws SettingError if it cannot be made, belongs to another user, or another process works in it.
  */
 export async function prepareWorkDirectory(workDirectory: string): Promise<WorkDirectoryClaim> {
   if (Buffer.byteLength(workDirectory) > MAX_PATH_BYTES) {
@@ -49,8 +45,7 @@ export async function prepareWorkDirectory(workDirectory: string): Promise<WorkD
     throw new SettingError(`The work directory ${workDirectory} belongs to another user. Set SERVICE_WORK_DIRECTORY.`);
   }
   await chmod(workDirectory, 0o700);
-  // A socket accepts connections exactly as long as its process lives. A file with a process id would be wrong after a
-  // crash.
+  // A socket accepts connections exactly as long as its process lives. A process id in a file outlives a crash.
   const claimPath = workDirectoryPath(workDirectory, "claim");
   if (await answers(claimPath)) throw takenDirectory(workDirectory);
   killStrayProcesses((argument) => argument.startsWith(join(workDirectory, RENDER_PREFIX)));
@@ -84,7 +79,6 @@ function takenDirectory(workDirectory: string): SettingError {
   return new SettingError(`Another backend works in ${workDirectory}. Set SERVICE_WORK_DIRECTORY for this one.`);
 }
 
-/** @returns whether it did not exist before. */
 async function makeDirectory(path: string): Promise<boolean> {
   try {
     return (await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined;

@@ -12,11 +12,8 @@ export function directoriesOf(files: readonly string[]): string[] {
   return [...directories];
 }
 
-/** The size of an empty directory on the usual file systems. */
 const DIRECTORY_BYTES = 4096;
-/**
- * The most that the directories of one render are assumed to need: 16,000 of them, which 64 of the longest keys name.
- */
+/** For 16,000 of them, which 64 of the longest keys name. */
 export const MAX_DIRECTORY_BYTES = 64 * 1024 ** 2;
 
 /** What the directories of these files need on disk, at most `MAX_DIRECTORY_BYTES`. */
@@ -24,9 +21,7 @@ export function neededDirectoryBytes(files: readonly string[]): number {
   return Math.min(MAX_DIRECTORY_BYTES, countNamedDirectories(files) * DIRECTORY_BYTES);
 }
 
-/**
- * The number of directories in these relative paths. Shared ones are counted for each path, so it is an upper bound.
- */
+/** Shared ones are counted for each path, so it is an upper bound. */
 export function countNamedDirectories(files: readonly string[]): number {
   let count = 0;
   for (const file of files) for (const character of file) if (character === "/") count++;

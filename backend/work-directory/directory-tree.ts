@@ -27,12 +27,7 @@ export class DirectoryError extends Error {
   }
 }
 
-/**
- * Makes the directories for files with these relative paths below `root`.
- *
- * @param signal stops the work; directories already made stay.
- * @throws DirectoryError
- */
+/** @param signal stops the work; directories already made stay. @throws DirectoryError */
 export async function makeDirectories(root: string, files: readonly string[], signal: AbortSignal): Promise<void> {
   if (countNamedDirectories(files) > FEW_DIRECTORIES) return onThread("make", root, files, signal);
   for (const directory of directoriesOf(files)) {
@@ -45,11 +40,7 @@ export async function makeDirectories(root: string, files: readonly string[], si
   }
 }
 
-/**
- * Removes the directories of files with these relative paths, if they exist. They must be empty.
- *
- * @throws DirectoryError for the first one that cannot be removed.
- */
+/** Those that exist, which must be empty. @throws DirectoryError for the first one that cannot be removed. */
 export async function removeDirectories(root: string, files: readonly string[]): Promise<void> {
   if (countNamedDirectories(files) > FEW_DIRECTORIES) return onThread("remove", root, files, NEVER);
   for (const directory of directoriesOf(files).reverse()) {
@@ -63,11 +54,7 @@ export async function removeDirectories(root: string, files: readonly string[]):
   }
 }
 
-/**
- * Removes a directory and the files in it, on the thread.
- *
- * @throws DirectoryError for the first one that cannot be removed.
- */
+/** Removes a directory and the files in it. @throws DirectoryError for the first one that cannot be removed. */
 export function removeManyFiles(directory: string): Promise<void> {
   return onThread("remove-files", directory, [], NEVER);
 }

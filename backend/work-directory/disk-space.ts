@@ -2,9 +2,7 @@
 import { constants, type StatsFs } from "node:fs";
 import { access, statfs } from "node:fs/promises";
 
-/**
- * With less free space than this, files of renders cannot be written: most take less, and a larger output is a file.
- */
+/** With less, files of renders cannot be written: most take less, and a larger output is a file. */
 const FULL_DISK_BYTES = 1024 * 1024;
 /** The same for inodes. A render takes one for each of its files, directories and pages. */
 const FULL_DISK_INODES = 16;

@@ -29,9 +29,8 @@ export function workDirectoryPath(workDirectory: string, name: keyof typeof NAME
 const SYSTEMD_VARIABLES = ["CACHE_DIRECTORY", "STATE_DIRECTORY", "RUNTIME_DIRECTORY"] as const;
 
 /**
- * The default work directory: in a place from which nothing removes old files, unlike /tmp and /var/tmp, and with room
- * for the outputs of many renders, unlike `$XDG_RUNTIME_DIR`, which is also removed when its user logs out. One
- * directory per port, so that several backends of one user have their own.
+ * In a place from which nothing removes old files, unlike /tmp and /var/tmp, and with room for the outputs of many
+ * renders, unlike `$XDG_RUNTIME_DIR`. One directory per port, so that several backends of one user have their own.
  */
 export function defaultWorkDirectory(environment: Environment, port: number): string {
   const [ofService] = SYSTEMD_VARIABLES.flatMap((name) => environment[name]?.split(":", 1)[0] || []);

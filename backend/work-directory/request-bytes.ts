@@ -6,9 +6,7 @@ import { neededDirectoryBytes } from "./directory-paths.ts";
 /** The data of a request that brings none. */
 export const EMPTY_DATA = Buffer.from("{}");
 
-/**
- * The most that a render directory takes on disk: its data, its files, and a block for each folder that a key names.
- */
+/** The most that a render directory takes on disk. */
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
   const filesBytes = files.reduce((sum, { size }) => sum + size, 0);

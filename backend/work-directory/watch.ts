@@ -1,6 +1,7 @@
 /**
  * Notices when the work directory, or something in it that renders need, has been removed or replaced: by a cleaner of
- * old files, by hand or by another backend. Nothing is repaired: the backend ends and is started again (`main.ts`).
+ * old files, by hand or by another backend. Nothing is repaired: the backend ends and is started again
+ * (`start/run.ts`).
  */
 import { type Stats, statSync } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -18,12 +19,7 @@ export class WorkDirectoryWatch {
   #timer: NodeJS.Timeout;
   #isStopped = false;
 
-  /**
-   * Begins to watch.
-   *
-   * @param paths files and directories that must stay what they are now.
-   * @throws if one is missing.
-   */
+  /** @param paths files and directories that must stay what they are now. @throws if one is missing. */
   constructor(paths: readonly string[]) {
     this.#identities = new Map(paths.map((path) => [path, identityOf(statSync(path))]));
     this.#timer = this.#lookLater();
@@ -35,8 +31,7 @@ export class WorkDirectoryWatch {
   }
 
   /**
-   * Checks now. Called before a failure is attributed to the template, because a missing library causes the same
-   * failure.
+   * Called before a failure is attributed to the template, because a missing library causes the same failure.
    *
    * @throws ServiceFailure if something is missing.
    */

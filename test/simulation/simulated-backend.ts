@@ -125,7 +125,7 @@ export class BackendProcess {
     this.#backend = backend;
     const { settings, time } = world;
     const clock: SteadyClock = {
-      nowSeconds: () => time.now / 1000,
+      now: () => time.now,
       after: (milliseconds, callback) => this.#after(milliseconds, callback),
     };
     this.queue = new RenderQueue({

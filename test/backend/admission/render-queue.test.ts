@@ -37,7 +37,7 @@ it("runs at most as many tasks as there are slots", async () => {
 
 it("returns the result of a task and how long the task waited", async () => {
   let seconds = 100;
-  const queue = new RenderQueue({ ...OPTIONS, clock: { ...STEADY_CLOCK, nowSeconds: () => seconds } });
+  const queue = new RenderQueue({ ...OPTIONS, clock: { ...STEADY_CLOCK, now: () => seconds * 1000 } });
   const gate = makeGate();
   const first = queue.run(ANYONE, () => gate.passed);
   const second = queue.run(ANYONE, async () => "result");

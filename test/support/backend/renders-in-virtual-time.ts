@@ -46,7 +46,7 @@ export class RendersInVirtualTime {
   constructor(options: Omit<RenderQueueOptions, "clock">) {
     this.#slots = options.slots;
     const clock = {
-      nowSeconds: () => this.now,
+      now: () => this.#time.now,
       after: (milliseconds: number, callback: () => void) => this.#time.after(milliseconds, callback),
     };
     this.queue = new RenderQueue({ ...options, clock });
