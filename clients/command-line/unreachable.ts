@@ -2,6 +2,7 @@
  * Explains Node's errors when the service cannot be reached: one sentence says what happened, and one what to do.
  */
 import type { ServiceUnreachableError, UnexpectedResponseError } from "../typescript/client.ts";
+import { innermostCause } from "../typescript/errors.ts";
 import { type ProxyServer, proxyOf } from "./proxy.ts";
 import { printableLine } from "./terminal.ts";
 
@@ -108,24 +109,12 @@ function proxyInWords(proxy: ProxyServer | null): string {
   return ` ${proxy.variable} names a proxy, which this Node uses only if NODE_USE_ENV_PROXY=1 is set too (Node 22.21 or newer).`;
 }
 
-/** The innermost error that has a code: the error that `fetch` throws says only that it failed. */
-function causeOf(error: ServiceUnreachableError): Cause {
-  let found: Cause = { code: "", message: "", place: null };
-  for (let next: unknown = error.cause, depth = 0; next instanceof Error && depth < 8; depth++) {
-    const { code, message, place } = partsOf(next);
-    if (code !== "" || found.code === "") found = { code, message, place };
-    // One error for each address of the name: the first is as good as any.
-    next = next instanceof AggregateError ? next.errors[0] : next.cause;
-  }
-  return found;
-}
-
-function partsOf(error: Error): Cause {
-  const own = "code" in error && typeof error.code === "string" ? error.code : "";
-  const code = own === "" ? codeOf(error) : own;
+function causeOf({ cause }: ServiceUnreachableError): Cause {
+  const { code, error } = innermostCause(cause);
+  if (error === null) return { code, message: "", place: null };
   const port = "port" in error && typeof error.port === "number" ? `:${error.port}` : "";
   const host = firstText("address" in error && error.address, "hostname" in error && error.hostname);
-  return { code, message: error.message, place: host === null ? null : `${host}${port}` };
+  return { code: code || codeOf(error), message: error.message, place: host === null ? null : `${host}${port}` };
 }
 
 /** A code for errors that have none. */

@@ -7,7 +7,9 @@
 export type UnreachableReason =
   | "refused"
   | "name_not_found"
+  | "no_route"
   | "certificate"
+  | "wrong_protocol"
   | "timed_out"
   | "connection_broken"
   | "gateway"
@@ -17,7 +19,9 @@ export type UnreachableReason =
 const REASONS: readonly (readonly [code: RegExp, reason: UnreachableReason, words: string])[] = [
   [/^ECONNREFUSED$/, "refused", "the connection was refused"],
   [/^(ENOTFOUND|EAI_AGAIN)$/, "name_not_found", "the host name was not found"],
+  [/^E(?:HOST|NET)(?:UNREACH|DOWN)$/, "no_route", "there is no route to it"],
   [/CERT|^UNABLE_TO_/, "certificate", "its certificate is not accepted"],
+  [/^EPROTO$|^ERR_SSL_|^HPE_/, "wrong_protocol", "it does not speak the protocol of the URL"],
   [/TIMEOUT|^ETIMEDOUT$/, "timed_out", "it did not answer in time"],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, "connection_broken", "the connection broke"],
 ];
@@ -73,7 +77,7 @@ export class ServiceUnreachableError extends Error implements UnreachableDetails
 
 /** @param cause what `fetch`, or reading its response, has thrown */
 export function unreachable(url: URL, cause: unknown): ServiceUnreachableError {
-  const code = innermostCode(cause);
+  const { code } = innermostCause(cause);
   const [, reason = "unknown", words = "no answer came, or the connection broke"] =
     REASONS.find(([pattern]) => pattern.test(code)) ?? [];
   const details = { url: url.origin, reason, status: null, attempts: 1, elapsedSeconds: 0 };
@@ -103,14 +107,23 @@ export function brokenOff(url: URL, cause: unknown): ServiceUnreachableError {
   );
 }
 
-/** The error that `fetch` throws says only that it failed; one of its causes has a code. */
-function innermostCode(error: unknown): string {
-  let code = "";
-  for (let next = error, depth = 0; next instanceof Error && depth < MAX_CAUSES; depth++) {
-    if ("code" in next && typeof next.code === "string") code = next.code;
+export interface ErrorCause {
+  /** Empty if none of the errors has one. */
+  readonly code: string;
+  /** The error with this code; null for what is no error. */
+  readonly error: Error | null;
+}
+
+/** The innermost error that has a code: the error that `fetch` throws says only that it failed. */
+export function innermostCause(thrown: unknown): ErrorCause {
+  let found: ErrorCause = { code: "", error: null };
+  for (let next = thrown, depth = 0; next instanceof Error && depth < MAX_CAUSES; depth++) {
+    const code = "code" in next && typeof next.code === "string" ? next.code : "";
+    if (code !== "" || found.code === "") found = { code, error: next };
+    // One error for each address of the name: the first is as good as any.
     next = next instanceof AggregateError ? next.errors[0] : next.cause;
   }
-  return code;
+  return found;
 }
 
 /** The response did not come from this service: the URL is probably wrong. Never retried. */

@@ -1,5 +1,5 @@
 /**
- * The families by which Typst 0.15 knows the fonts of a file, from their tables of names.
+ * The families by which Typst 0.15 knows the fonts of a file, from their tables of names, and whether they are bold.
  *
  * A file may be anything: nothing is read beyond its end, and no more tables and names than real fonts have.
  */
@@ -14,19 +14,28 @@ const MAX_NAMES = 4096;
 const MAX_NAME_BYTES = 1024;
 const COLLECTION = 0x74746366; // ttcf
 
+/** Semibold. */
+const MIN_BOLD_WEIGHT = 600;
+
 const NAME_FAMILY = 1;
 const NAME_POST_SCRIPT = 6;
 const PLATFORM = { unicode: 0, macintosh: 1, windows: 3 } as const;
 
-/** The families of the fonts in a file: several in a collection, none in what is not a font. */
-export function fontFamilies(file: Uint8Array): string[] {
+export interface FontFace {
+  readonly family: string;
+  /** Whether it looks bold, or may: a variable font, or one that Typst knows by a list. */
+  readonly mayBeBold: boolean;
+}
+
+/** The fonts in a file: several in a collection, none in what is not a font. */
+export function fontFaces(file: Uint8Array): FontFace[] {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const starts = read(() => {
     if (view.getUint32(0) !== COLLECTION) return [0];
     const count = Math.min(view.getUint32(8), MAX_FACES);
     return Array.from({ length: count }, (_, index) => view.getUint32(12 + 4 * index));
   });
-  return (starts ?? []).flatMap((start) => read(() => fontFamily(file, view, start)) ?? []);
+  return (starts ?? []).flatMap((start) => read(() => faceAt(file, view, start)) ?? []);
 }
 
 /** @returns null if it goes beyond the end of the file */
@@ -39,7 +48,7 @@ function read<T>(action: () => T): T | null {
   }
 }
 
-function fontFamily(file: Uint8Array, view: DataView, start: number): string | null {
+function faceAt(file: Uint8Array, view: DataView, start: number): FontFace | null {
   const tables = new Map<string, number>();
   for (let index = 0; index < Math.min(view.getUint16(start + 4), MAX_TABLES); index++) {
     const record = start + 12 + 16 * index;
@@ -48,13 +57,20 @@ function fontFamily(file: Uint8Array, view: DataView, start: number): string | n
   const names = tables.get("name");
   // What Typst cannot do without.
   if (names === undefined || !["head", "hhea", "maxp"].every((tag) => tables.has(tag))) return null;
-  return familyOf(file, view, names);
+  const find = nameFinder(file, view, names);
+  const exception = exceptionalFamily(find(NAME_POST_SCRIPT) ?? "");
+  if (exception !== null) return { family: exception, mayBeBold: true };
+  const family = find(NAME_FAMILY);
+  if (family === null) return null;
+  const style = tables.get("OS/2");
+  const weight = style === undefined ? 0 : view.getUint16(style + 4);
+  return { family: withoutStyles(family), mayBeBold: tables.has("fvar") || weight >= MIN_BOLD_WEIGHT };
 }
 
-/** The family as in `FontInfo::from_ttf` of Typst. */
-function familyOf(file: Uint8Array, view: DataView, table: number): string | null {
+/** Finds the text of a name in the table of names, as `FontInfo::from_ttf` of Typst does. */
+function nameFinder(file: Uint8Array, view: DataView, table: number): (name: number) => string | null {
   const texts = table + view.getUint16(table + 4);
-  const find = (name: number): string | null => {
+  return (name) => {
     for (let index = 0; index < Math.min(view.getUint16(table + 2), MAX_NAMES); index++) {
       const record = table + 6 + 12 * index;
       if (view.getUint16(record + 6) !== name) continue;
@@ -66,10 +82,6 @@ function familyOf(file: Uint8Array, view: DataView, table: number): string | nul
     }
     return null;
   };
-  const exception = exceptionalFamily(find(NAME_POST_SCRIPT) ?? "");
-  if (exception !== null) return exception;
-  const family = find(NAME_FAMILY);
-  return family === null ? null : withoutStyles(family);
 }
 
 function textEncoding(platform: number, encoding: number): string | null {

@@ -3,11 +3,11 @@
  * family, and the service does not pass its warnings on.
  *
  * Documents are not compiled here, so this goes by their text: families that a template puts together while it is
- * compiled are not seen. The text may be anybody's: each file is read twice, whatever it says.
+ * compiled are not seen. The text may be anybody's: each file is read a few times, whatever it says.
  */
 import type { FontFamily } from "../../protocol/capabilities.ts";
 import { isFont } from "../../rules/font-names.ts";
-import { fontFamilies } from "./font-file.ts";
+import { type FontFace, fontFaces } from "./font-file.ts";
 import { withoutComments } from "./typst-text.ts";
 
 /** A request as text and bytes. */
@@ -16,19 +16,34 @@ export interface DocumentParts {
   readonly files: readonly { readonly key: string; readonly bytes: Uint8Array }[];
 }
 
-/**
- * The families that a document asks for and does not bring, as it spells them. Each name of a list of alternatives
- * counts, as in Typst's own warnings.
- */
-export function wantedFamilies(document: DocumentParts): string[] {
-  const own = document.files.filter(({ key }) => isFont(key)).flatMap(({ bytes }) => fontFamilies(bytes));
-  return familiesBeyond(requestedFamilies(document), own);
+/** What a document needs of the service. */
+export interface WantedFonts {
+  /**
+   * The families that it asks for and does not bring, as it spells them. Each name of a list of alternatives counts, as
+   * in Typst's own warnings.
+   */
+  readonly families: readonly string[];
+  /** The family of its headings and strong text, if it brings that without a bold font; null otherwise. */
+  readonly withoutBold: string | null;
+}
+
+export function findWantedFonts(document: DocumentParts): WantedFonts {
+  const faces = document.files.filter(({ key }) => isFont(key)).flatMap(({ bytes }) => fontFaces(bytes));
+  const texts = typstTexts(document);
+  const requested = requestedFamilies(texts);
+  return {
+    families: familiesBeyond(
+      requested,
+      faces.map(({ family }) => family),
+    ),
+    withoutBold: familyWithoutBold(texts, requested, faces),
+  };
 }
 
 /** Those of the wanted families that the service does not have. @param fonts from its capabilities */
-export function missingFamilies(wanted: readonly string[], fonts: readonly FontFamily[]): string[] {
+export function missingFamilies({ families }: WantedFonts, fonts: readonly FontFamily[]): string[] {
   return familiesBeyond(
-    wanted,
+    families,
     fonts.map(({ family }) => family),
   );
 }
@@ -54,6 +69,46 @@ export function describeMissing(families: readonly string[]): string[] {
   ];
 }
 
+/** A note on the family without a bold font, if the service has it neither. */
+export function describeMissingBold({ withoutBold }: WantedFonts, fonts: readonly FontFamily[]): string[] {
+  if (
+    withoutBold === null ||
+    familiesBeyond(
+      [withoutBold],
+      fonts.map(({ family }) => family),
+    ).length === 0
+  )
+    return [];
+  return [
+    `The request brings no bold font of the family "${withoutBold}": headings and *strong* text will not be bold. Add the file of its bold font.`,
+  ];
+}
+
+/** A heading, or strong text, which Typst sets in bold. */
+const BOLD_TEXT = /^=+ +\S|(?<![\w*])\*[^\s*][^*\n]{0,200}\*(?![\w*])|#(?:heading|strong)\b/m;
+/** What may set them otherwise: a rule for them together with a weight, or a template from a package. */
+const SHOW_RULE = /\bshow\s+(?:heading|strong)\b/;
+const OTHER_WEIGHT = /\bweight\s*:(?!\s*(?:"(?:semi|extra)?bold"|"black"|[6-9]00))/;
+const PACKAGE = /"@/;
+
+/**
+ * The only family that a document asks for, in a rule for its text, if it brings that without a bold font. Where there
+ * are several families, the text does not say which one a heading has.
+ */
+function familyWithoutBold(
+  texts: readonly string[],
+  requested: readonly string[],
+  faces: readonly FontFace[],
+): string | null {
+  const [family, ...others] = requested;
+  if (family === undefined || others.length > 0) return null;
+  const own = faces.filter((face) => face.family.toLowerCase() === family.toLowerCase());
+  if (own.length === 0 || own.some(({ mayBeBold }) => mayBeBold)) return null;
+  const has = (pattern: RegExp) => texts.some((text) => pattern.test(text));
+  if (has(PACKAGE) || (has(SHOW_RULE) && has(OTHER_WEIGHT))) return null;
+  return has(/\bset\s+text\s*\([^()]*\bfont\s*:/) && has(BOLD_TEXT) ? family : null;
+}
+
 const TYPST_FILE = /\.typ$/i;
 
 function typstTexts({ source, files }: DocumentParts): string[] {
@@ -72,8 +127,8 @@ const PARAMETERS = /\(([^()]*)\)\s*=/g;
  * The families that the texts ask for: `font: "A"`, `font: ("A", "B")`, `font: (name: "A", covers: …)`, and `font:
  * name` where something gives the name such a value: `let name = "A"`, or an argument or a member `name: "A"`.
  */
-function requestedFamilies(document: DocumentParts): string[] {
-  const texts = typstTexts(document).map((text) => ({ text, references: referencesIn(text) }));
+function requestedFamilies(sources: readonly string[]): string[] {
+  const texts = sources.map((text) => ({ text, references: referencesIn(text) }));
   // A name that speaks of fonts means the same in all files, any other only where it is defined.
   const speaking = new Set(texts.flatMap(({ references }) => [...references]).filter(speaksOfFonts));
   const direct = new Set<string>();

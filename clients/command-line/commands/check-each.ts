@@ -11,6 +11,7 @@ import { memberHints } from "../local/member-hints.ts";
 import { askedOnce, type CheckedProject, compareWithService, type MissingInWords } from "../local/missing-here.ts";
 import { operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
+import { fontsWantedBy } from "../missing-fonts.ts";
 import { outputOf } from "../output-options.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
 import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
@@ -39,7 +40,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
   await requireValidDocuments(project, each, documents, "compiled");
   const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
-  const capabilities = askedOnce(flags.url, signal);
+  const shared = { project, wanted: fontsWantedBy(project), capabilities: askedOnce(flags.url, signal) };
   const failures = new Map<string, EachDocument[]>();
   const notesOfRows = new Set<string>();
   const progress = startProgress(progressBar(0, documents.length));
@@ -48,11 +49,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   try {
     for (const [index, document] of documents.entries()) {
       const rendered = await renderLocally(project, dataOf(document), output, local, signal);
-      const { warnings, notes } = await missingOf(
-        rendered,
-        { project, data: dataOf(document), local, capabilities },
-        signal,
-      );
+      const { warnings, notes } = await missingOf(rendered, { ...shared, data: dataOf(document), local }, signal);
       for (const note of notes) if (notesOfRows.size < MAX_NOTES) notesOfRows.add(note);
       const severity = flags.strict ? "error" : "warning";
       const inWords = warnings.map((warning) => `${severity}: ${warning}`).join("\n");

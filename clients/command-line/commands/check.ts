@@ -15,6 +15,7 @@ import { memberHints } from "../local/member-hints.ts";
 import { askedOnce, compareWithService, type MissingInWords } from "../local/missing-here.ts";
 import { operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
+import { fontsWantedBy } from "../missing-fonts.ts";
 import {
   ARCHIVE_OPTION,
   DATA_OPTION,
@@ -126,7 +127,7 @@ export async function checkProject(
   const { compiled, limits } = rendered;
   const capabilities = askedOnce(flags.url, signal);
   const missing = await compareWithService(
-    { compiled, project, data, local: { ...local, limits }, capabilities },
+    { compiled, project, data, wanted: fontsWantedBy(project), local: { ...local, limits }, capabilities },
     signal,
   );
   const page = await keepPages(compiled, project, rendered.output, flags);

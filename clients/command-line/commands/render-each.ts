@@ -1,6 +1,7 @@
 /**
  * `render --each`: one template, a document for each row of data.
  */
+import type { WantedFonts } from "../../typescript/missing-fonts.ts";
 import type { OutputOptions } from "../../typescript/render-request.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { dataOf, type EachDocument, readDocuments, usesNumbers } from "../each/documents.ts";
@@ -9,7 +10,7 @@ import { requireOwnFolders } from "../each/output-folders.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
-import { familiesWantedBy, findMissingFonts, requireFonts } from "../missing-fonts.ts";
+import { findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
 import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
@@ -47,7 +48,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     documents.map(({ path }) => path),
     project.root,
   );
-  const wanted = familiesWantedBy(project);
+  const wanted = fontsWantedBy(project);
   return interruptible(() =>
     sendAll({ project, documents, output, wanted, finish }, { ...flags, source, each, output: template }, signal),
   );
@@ -57,8 +58,7 @@ interface PreparedDocuments {
   readonly project: Project;
   readonly documents: readonly EachDocument[];
   readonly output: OutputOptions;
-  /** The font families that the service should have. */
-  readonly wanted: readonly string[];
+  readonly wanted: WantedFonts;
   readonly finish: FinishDocument | null;
 }
 
@@ -70,8 +70,6 @@ async function sendAll(
 ): Promise<ExitCode> {
   const progress = startProgress("Fetching the constraints");
   try {
-    const notes = [...project.warnings, ...project.notes];
-    if (!flags.json) for (const note of notes) progress.log(`note: ${note}`);
     const service = await openService(flags, { retry: false }, progress.log);
     const asked = await service.client.constraints({ signal }).catch((error: unknown) => {
       throw asCommandError(error, service.url);
@@ -85,7 +83,11 @@ async function sendAll(
     }
     const fonts = await findMissingFonts(wanted, service.url, signal);
     if (flags.strict) requireFonts(fonts, service.url);
-    if (!flags.json) for (const warning of fonts.warnings) progress.log(`warning: ${warning}`);
+    const notes = [...project.warnings, ...project.notes, ...fonts.notes];
+    if (!flags.json) {
+      for (const note of notes) progress.log(`note: ${note}`);
+      for (const warning of fonts.warnings) progress.log(`warning: ${warning}`);
+    }
     const run = new EachRun({
       service,
       project,

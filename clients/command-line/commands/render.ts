@@ -2,6 +2,7 @@
  * `render`: sends a project to the service and writes the document that comes back.
  */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import type { WantedFonts } from "../../typescript/missing-fonts.ts";
 import type { RenderRequest } from "../../typescript/render-request.ts";
 import {
   documentFinisher,
@@ -12,7 +13,7 @@ import {
 } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
-import { familiesWantedBy, findMissingFonts, requireFonts } from "../missing-fonts.ts";
+import { findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.ts";
 import {
   ARCHIVE_OPTION,
   DATA_OPTION,
@@ -124,7 +125,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const request = requestOf(project, data, output);
   if (flags.dryRun) return showRequest({ project, data, request, place }, flags);
   await requireValidData(project, data, "sent");
-  const wanted = familiesWantedBy(project);
+  const wanted = fontsWantedBy(project);
   const prepared = { project, data, request, place, wanted, finish };
   const { exitCode, isNotCompiled } = await interruptible(() => send(prepared, flags, signal));
   if (isNotCompiled && flags.json !== true) await offerCheck(source, outputFlags, signal);
@@ -136,8 +137,7 @@ interface PreparedRender {
   readonly data: DataText | null;
   readonly request: RenderRequest;
   readonly place: string;
-  /** The font families that the service should have. */
-  readonly wanted: readonly string[];
+  readonly wanted: WantedFonts;
   readonly finish: FinishDocument | null;
 }
 
@@ -186,8 +186,11 @@ async function send(
         throw asCommandError(error, service.url);
       });
       progress.stop();
-      const { warnings } = await asked;
-      if (!flags.json) for (const warning of warnings) say(`warning: ${warning}`);
+      const { warnings, notes: fontNotes } = await asked;
+      if (!flags.json) {
+        for (const warning of warnings) say(`warning: ${warning}`);
+        for (const note of fontNotes) say(`note: ${note}`);
+      }
       const { contentType, requestId } = result;
       const rendered = {
         outcome: "rendered",
@@ -196,7 +199,7 @@ async function send(
         contentType,
         requestId,
         warnings,
-        notes,
+        notes: [...notes, ...fontNotes],
       } as const;
       if (flags.json) writeJson(rendered, json);
       else if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(size)}`));

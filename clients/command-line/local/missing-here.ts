@@ -10,6 +10,7 @@ import type { Capabilities } from "../../../protocol/capabilities.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { formatPackageSpec, type PackageSpec } from "../../../rules/package-spec.ts";
 import { importedPackages } from "../../../typst/package-imports.ts";
+import { describeMissingBold, type WantedFonts } from "../../typescript/missing-fonts.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { serviceCapabilities } from "../service-capabilities.ts";
@@ -49,6 +50,7 @@ export interface CheckedProject {
   readonly compiled: Compiled;
   readonly project: Project;
   readonly data: DataText | null;
+  readonly wanted: WantedFonts;
   readonly local: LocalSettings;
   /** Asks the service for its capabilities; null if it does not tell. */
   readonly capabilities: () => Promise<Capabilities | null>;
@@ -74,8 +76,12 @@ export interface MissingInWords {
 /** Asks whether the service has what is missing here. If nothing is missing, no request is sent. */
 export async function compareWithService(checked: CheckedProject, signal: AbortSignal): Promise<MissingInWords> {
   const missing = await findMissingHere(checked, signal);
-  if (Object.values(missing).every((items) => items.length === 0)) return { notes: [], warnings: [] };
-  const { notes, warnings } = inSentences(missing, await checked.capabilities());
+  const { wanted } = checked;
+  const isComplete = Object.values(missing).every((items) => items.length === 0) && wanted.withoutBold === null;
+  if (isComplete) return { notes: [], warnings: [] };
+  const service = await checked.capabilities();
+  const { notes, warnings } = inSentences(missing, service);
+  if (service !== null) notes.push(...describeMissingBold(wanted, service.fonts));
   return { notes: notes.map(printableLine), warnings: warnings.map(printableLine) };
 }
 
@@ -120,7 +126,7 @@ function missingPackages(project: Project, { packagePath }: LocalSettings): Pack
 }
 
 /** @param service what it has; null if that is not known */
-function inSentences(missing: MissingHere, service: Capabilities | null): MissingInWords {
+function inSentences(missing: MissingHere, service: Capabilities | null): { notes: string[]; warnings: string[] } {
   const notes: string[] = [];
   const warnings: string[] = [];
   const families = new Set(service?.fonts.map(({ family }) => family.toLowerCase()));

@@ -6,8 +6,9 @@ import { CAPABILITIES_PATH, MAX_CAPABILITIES_BYTES, parseCapabilities } from "..
 import {
   type DocumentParts,
   describeMissing,
+  describeMissingBold,
+  findWantedFonts,
   missingFamilies,
-  wantedFamilies,
 } from "../../typescript/missing-fonts.ts";
 import { readText } from "../../typescript/transport.ts";
 
@@ -18,10 +19,13 @@ async function answer(document: DocumentParts): Promise<void> {
   postMessage(await warningsOn(document).catch(() => []));
 }
 
-/** One sentence for each family; empty if the deployment does not say what it has. */
+/** One sentence for each finding; empty if the deployment does not say what it has. */
 async function warningsOn(document: DocumentParts): Promise<string[]> {
   const response = await fetch(CAPABILITIES_PATH);
   const text = response.ok ? await readText(response, MAX_CAPABILITIES_BYTES) : null;
   const capabilities = text === null ? null : parseCapabilities(text);
-  return capabilities === null ? [] : describeMissing(missingFamilies(wantedFamilies(document), capabilities.fonts));
+  if (capabilities === null) return [];
+  const wanted = findWantedFonts(document);
+  const { fonts } = capabilities;
+  return [...describeMissing(missingFamilies(wanted, fonts)), ...describeMissingBold(wanted, fonts)];
 }

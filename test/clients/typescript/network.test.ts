@@ -3,7 +3,8 @@
  * breaks connections, redirects, and responses that did not come from the service.
  */
 import { once } from "node:events";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createServer } from "node:https";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   type RetryEvent,
   ServiceClient,
@@ -12,6 +13,7 @@ import {
   UnexpectedResponseError,
 } from "../../../clients/typescript/client.ts";
 import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
+import { makeCertificate } from "../../support/clients/certificate.ts";
 import {
   answer,
   broken,
@@ -25,6 +27,7 @@ import {
   ScriptedAnswers,
   unknownProblem,
 } from "../../support/clients/scripted-answers.ts";
+import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
 const server = new ScriptedAnswers();
@@ -163,6 +166,37 @@ describe("a service that cannot be reached", () => {
     });
     const unknown = makeClient({ url: "http://no-such-host.invalid", retry: false }).render(REQUEST);
     await expect(unknown).rejects.toMatchObject({ url: "http://no-such-host.invalid", reason: "name_not_found" });
+  });
+
+  it("is told apart by its certificate, by its silence, and by another protocol", async () => {
+    const tls = createServer(makeCertificate({ fromDays: -1, toDays: 1 }, ["localhost"]));
+    const { port } = await listenOnLoopback(tls);
+    onTestFinished(() => closeServer(tls));
+    const rejected = (options: Partial<ServiceClientOptions>) =>
+      makeClient({ retry: false, ...options }).render(REQUEST);
+    await expect(rejected({ url: `https://localhost:${port}` })).rejects.toMatchObject({
+      reason: "certificate",
+      message: `https://localhost:${port} cannot be reached: its certificate is not accepted (DEPTH_ZERO_SELF_SIGNED_CERT).`,
+    });
+    await expect(rejected({ url: `https://${url.host}` })).rejects.toMatchObject({ reason: "wrong_protocol" });
+    server.behaviours = [() => {}];
+    // Node's own agent with a shorter patience than its five minutes.
+    const agent: object = Reflect.get(globalThis, Symbol.for("undici.globalDispatcher.2"));
+    const dispatcher: unknown = Reflect.construct(Reflect.get(agent, "constructor"), [{ headersTimeout: 50 }]);
+    const impatient: typeof fetch = (input, init) => fetch(input, Object.assign({}, init, { dispatcher }));
+    await expect(rejected({ fetch: impatient })).rejects.toMatchObject({ reason: "timed_out" });
+  });
+
+  it.each([
+    ["EHOSTUNREACH", "no_route"],
+    ["ENETUNREACH", "no_route"],
+    ["EPROTO", "wrong_protocol"],
+    ["UND_ERR_CONNECT_TIMEOUT", "timed_out"],
+    ["EMFILE", "unknown"],
+  ])("with the code %s has the reason %s", async (code, reason) => {
+    const cause = Object.assign(new Error("no"), { code });
+    const fetch = () => Promise.reject(new TypeError("fetch failed", { cause: new AggregateError([cause]) }));
+    await expect(makeClient({ fetch, retry: false }).render(REQUEST)).rejects.toMatchObject({ reason });
   });
 
   it.each([429, 502, 503, 504])("may be behind a gateway that answers %i", async (status) => {
