@@ -82,32 +82,41 @@ async function measure(clients: number): Promise<Step> {
   return { clients, perSecond, refused, cells: [perSecond, quantile(0.5), quantile(0.95), refused] };
 }
 
-const steps: Step[] = [];
-for (let count = 0; count < WARM_UP_REQUESTS; count++) await render();
-for (let clients = 1; clients <= MAX_CLIENTS; clients *= 2) {
-  process.stderr.write(`${clients} clients …\n`);
-  const step = await measure(clients);
-  steps.push(step);
-  if (step.refused > 0 || performance.now() > deadline || asked >= MAX_REQUESTS) break;
-}
-const table: Table = {
-  subject: "Clients",
-  columns: [
-    { title: "documents a second", digits: 1 },
-    { title: "p50, ms", digits: 0 },
-    { title: "p95, ms", digits: 0 },
-    { title: "answered 429", digits: 0 },
-  ],
-  rows: steps.map(({ clients, cells }) => ({ name: String(clients), cells: [...cells] })),
-};
-const most = Math.max(...steps.map(({ perSecond }) => perSecond));
-const enough = steps.find(({ perSecond }) => perSecond >= 0.95 * most);
-const last = steps.at(-1);
-const refusal =
-  last !== undefined && last.refused > 0
-    ? `429 begins between ${last.clients / 2} and ${last.clients} clients.`
-    : `No request was answered 429 with up to ${last?.clients} clients.`;
-process.stdout.write(`${markdown(table)}
+async function main(): Promise<void> {
+  const steps: Step[] = [];
+  for (let count = 0; count < WARM_UP_REQUESTS; count++) await render();
+  for (let clients = 1; clients <= MAX_CLIENTS; clients *= 2) {
+    process.stderr.write(`${clients} clients …\n`);
+    const step = await measure(clients);
+    steps.push(step);
+    if (step.refused > 0 || performance.now() > deadline || asked >= MAX_REQUESTS) break;
+  }
+  const table: Table = {
+    subject: "Clients",
+    columns: [
+      { title: "documents a second", digits: 1 },
+      { title: "p50, ms", digits: 0 },
+      { title: "p95, ms", digits: 0 },
+      { title: "answered 429", digits: 0 },
+    ],
+    rows: steps.map(({ clients, cells }) => ({ name: String(clients), cells: [...cells] })),
+  };
+  const most = Math.max(...steps.map(({ perSecond }) => perSecond));
+  const enough = steps.find(({ perSecond }) => perSecond >= 0.95 * most);
+  const last = steps.at(-1);
+  const refusal =
+    last !== undefined && last.refused > 0
+      ? `429 begins between ${last.clients / 2} and ${last.clients} clients.`
+      : `No request was answered 429 with up to ${last?.clients} clients.`;
+  process.stdout.write(`${markdown(table)}
 
 ${asked} requests. At most ${most.toFixed(1)} documents a second, which ${enough?.clients} clients reach. ${refusal}
 `);
+}
+
+await main().catch((error: unknown) => {
+  // `fetch` names what went wrong only as the cause.
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  process.stderr.write(`${url}: ${cause instanceof Error ? cause.message : cause}\n`);
+  process.exitCode = 1;
+});

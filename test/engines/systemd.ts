@@ -132,16 +132,10 @@ function stepsOf(section: string): string {
   if (link === undefined || tokens === undefined || start === undefined) {
     throw new Error("docs/deploy/one-host.md has no steps for systemd");
   }
-  const written = Object.entries({
-    backend: ["SERVICE_BACKEND_TOKENS"],
-    edge: ["SERVICE_API_TOKENS", "SERVICE_BACKEND_TOKEN"],
-  }).map(([name, settings]) => {
-    const lines = Object.entries(TOKEN_VARIABLES).filter(([setting]) => settings.includes(setting));
-    return `printf '${lines.map(([setting, value]) => `${setting}=${value}\\n`).join("")}' > /etc/document-rendering-service/${name}.env`;
-  });
-  const limits =
-    "printf 'SERVICE_MAX_CONCURRENT_RENDERS=2\\nSERVICE_WARM_RENDERS=2\\n' >> /etc/document-rendering-service/backend.env";
-  return [link, `cd ${INSTALLED}`, tokens, ...written, limits, start].join("\n");
+  const known = Object.entries(TOKEN_VARIABLES).map(
+    ([setting, value]) => `sed -i 's/^${setting}=.*/${setting}=${value}/' /etc/document-rendering-service/*.env`,
+  );
+  return [link, `cd ${INSTALLED}`, tokens, ...known, start].join("\n");
 }
 
 async function render(leader: number): Promise<string> {
