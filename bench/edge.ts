@@ -1,7 +1,8 @@
 /**
- * `npm run bench:edge`: what the edge costs. It compares `/v1/constraints` with a bare Hono route that returns the same
+ * `npm run bench -- edge`: what the edge costs. It compares `/v1/constraints` with a bare Hono route that returns the same
  * bytes, in requests per second; and it measures what the edge adds to a render, against a backend that answers at once
- * and a Worker that only forwards. Writes bench/edge.md.
+ * and a Worker that only forwards. Writes its section of
+ * bench/speed-and-load.md.
  *
  * Everything runs in workerd under Miniflare. Only ratios and differences within one run count, so all contestants take
  * turns.
@@ -21,7 +22,7 @@ const CLIENTS = 8;
 const THROUGHPUT_ROUNDS = 15;
 const ROUND_MILLISECONDS = 1000;
 /**
- * Until V8 has compiled what every request runs: after 100 of them, the edge still added 0.4 to 0.8 ms more (measured).
+ * Until V8 has compiled what every request runs: after 100 of them, the edge still added 0.4 to 0.8 ms more (2026-11-23).
  */
 const WARM_UP_RENDERS = 2000;
 const BACK_TO_BACK = { renders: 400, pauseMilliseconds: 0 } as const;
@@ -132,9 +133,9 @@ async function main(): Promise<void> {
     const constraints = await constraintsTable(edge.url, bare.url);
     const backToBack = await renderTable(edge.url, bare.url, backend.url, BACK_TO_BACK);
     const apart = await renderTable(edge.url, bare.url, backend.url, APART);
-    const page = `# What the edge costs
+    const section = `## What the edge costs
 
-Made by \`npm run bench:edge\` on ${describeMachine()}. Clients, Workers and backend share the machine.
+Made by \`npm run bench -- --write edge\` on ${describeMachine()}. Clients, Workers and backend share the machine.
 Requests are not logged (\`SERVICE_LOG_REQUESTS=none\`).
 
 ${CLIENTS} clients, each sending its next request as soon as it has its answer; rounds of one second in turn, the median of ${THROUGHPUT_ROUNDS}:
@@ -152,7 +153,7 @@ times as much processor time for them.
 
 ${markdown(apart)}
 `;
-    await publish("edge", page, [constraints, backToBack, apart]);
+    await publish("speed-and-load", section, [constraints, backToBack, apart]);
   } finally {
     closeConnections();
     await bare.stop();

@@ -87,23 +87,37 @@ export function worsenings(earlierPage: string, tables: readonly Table[]): strin
   });
 }
 
+/** A section of a page, from its heading to the next one of its level. */
+const sectionOf = (heading: string, page: string) => {
+  const start = `\n${page}`.indexOf(`\n${heading}\n`);
+  const end = page.indexOf("\n## ", start + heading.length);
+  return start === -1 ? "" : page.slice(start, end === -1 ? undefined : end + 1);
+};
+
 /**
- * Compares a page with the checked-in one and replaces that; with `--compare` it only compares. The benchmark fails if
- * a figure got worse. `page` ends with a line break.
+ * Compares what a benchmark has found with the checked-in page and replaces that; with `--compare` it only compares. The
+ * benchmark fails if a figure got worse. `text` is a page, or the section of one, and ends with a line break.
  */
-export async function publish(benchmark: string, page: string, tables: readonly Table[]): Promise<void> {
-  process.stdout.write(page);
-  const file = new URL(`${benchmark}.md`, import.meta.url);
-  const earlier = await readFile(file, "utf8").catch(() => "");
+export async function publish(page: string, text: string, tables: readonly Table[]): Promise<void> {
+  process.stdout.write(text);
+  const file = new URL(`${page}.md`, import.meta.url);
+  const whole = await readFile(file, "utf8").catch(() => "");
+  const [heading = ""] = text.split("\n", 1);
+  const earlier = heading.startsWith("## ") ? sectionOf(heading, whole) : whole;
   if (!earlier.includes(describeMachineKind())) {
-    process.stderr.write(`${benchmark}: nothing to compare with: no page from this kind of machine is checked in\n`);
+    process.stderr.write(`${heading}: nothing to compare with: no figures from this kind of machine are checked in\n`);
   } else {
     const worse = worsenings(earlier, tables);
     for (const figure of worse) process.stderr.write(`✗ ${figure}\n`);
     if (worse.length > 0) process.exitCode = 1;
-    else process.stderr.write(`${benchmark}: nothing got worse by more than ${100 * NOISE} %\n`);
+    else process.stderr.write(`${heading}: nothing got worse by more than ${100 * NOISE} %\n`);
   }
-  if (!readArguments().values.compare) await writeFile(file, page);
+  if (readArguments().values.compare) return;
+  const isLast = whole.endsWith(earlier);
+  await writeFile(
+    file,
+    earlier === "" ? `${whole}\n${text}`.trimStart() : whole.replace(earlier, () => (isLast ? text : `${text}\n`)),
+  );
 }
 
 /** The argument of a benchmark: the part to run; undefined for all. */

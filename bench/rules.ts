@@ -1,5 +1,5 @@
 /**
- * `npm run bench:rules`: compares the validation of request bodies with parsing alone, in Node and inside workerd, and
+ * `npm run bench -- rules`: compares the validation of request bodies with parsing alone, in Node and inside workerd, and
  * measures its memory. Writes bench/rules.md.
  *
  * Only ratios within one run count: the contestants take turns, so that the load of the machine affects all of them
@@ -201,7 +201,7 @@ async function main(): Promise<void> {
   const cpu = await measureAllCpu();
   const page = `# Validating a request
 
-Made by \`npm run bench:rules\` on ${describeMachine()}.
+Made by \`npm run bench -- --write rules\` on ${describeMachine()}.
 
 \`validate\` is the service's validation of a body; \`parse\` is \`JSON.parse(new TextDecoder().decode(body))\`, which validates
 nothing.

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:siege`: measures how much one caller can impair another. The whole service runs on this machine. One
- * caller renders an ordinary document once per second, and another makes each attack for some seconds. Writes
- * bench/siege.md.
+ * `npm run bench -- siege`: measures how much one caller can impair another. The whole service runs on this machine. One
+ * caller renders an ordinary document once per second, and another makes each attack for some seconds. Writes its
+ * section of bench/speed-and-load.md.
  *
  * The attacker, the clients and the service share the cores, so the figures are worse than those of the service alone.
  * Only ratios to the ordinary caller's undisturbed renders in the same run count.
@@ -357,10 +357,10 @@ async function main(): Promise<void> {
     await delay(25_000);
     const held = await heldAfterwards(service);
     const table = tableOf(readings);
-    const page = [
-      "# What one caller can take from another",
+    const section = [
+      "## What one caller can take from another",
       "",
-      `Written by \`npm run bench:siege\` on ${describeMachine()}; each attack for ${ATTACK_SECONDS} s.`,
+      `Made by \`npm run bench -- --write siege\` on ${describeMachine()}; each attack for ${ATTACK_SECONDS} s.`,
       "Attacker, clients and service share the cores. The ordinary caller renders the invoice of `examples/` once per second.",
       "",
       markdown(table),
@@ -368,8 +368,8 @@ async function main(): Promise<void> {
       `Held by the backend 25 s after the last attack: ${held}.`,
       "",
     ].join("\n");
-    if (wanted === undefined) await publish("siege", page, [table]);
-    else process.stdout.write(page);
+    if (wanted === undefined) await publish("speed-and-load", section, [table]);
+    else process.stdout.write(section);
   } finally {
     await edge.stop();
     await backend.stop();

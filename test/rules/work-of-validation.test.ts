@@ -3,7 +3,7 @@
  * machine.
  *
  * It counts the bytes of the body that are read and the bytes of memory that are allocated. Both may only grow in
- * proportion to the body. `npm run bench:hostile` measures the time.
+ * proportion to the body. `npm run bench -- hostile-bodies` measures the time.
  */
 import { getHeapStatistics } from "node:v8";
 import { describe, expect, it } from "vitest";
