@@ -149,7 +149,10 @@ export default {
       from: DECIDING_ON_BACKENDS,
       to: {
         path: "^(edge/|node_modules/)",
-        pathNot: [`^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`, "^edge/(clock|body/body-memory)\\.ts$"],
+        pathNot: [
+          `^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`,
+          "^edge/(clock|body/(body-memory|held-body))\\.ts$",
+        ],
       },
     },
     {

@@ -9,11 +9,12 @@ import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem
 import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
 import { limitCallerRate, requireToken } from "./guards/caller.ts";
 import { allowOtherOrigins, CORS_HEADERS_OF_304 } from "./guards/cross-origin.ts";
-import { requireMetricsAccess, servedMethods } from "./guards/metrics-access.ts";
+import { requireMetricsAccess } from "./guards/metrics-access.ts";
 import { requireServedHost, requireUrl } from "./guards/require-url.ts";
+import { servedMethods } from "./guards/served-methods.ts";
 import { RequestRecord } from "./log/request-record.ts";
 import { problemResponse } from "./problem-response.ts";
-import { drainBody } from "./requests/drain-body.ts";
+import { discardBody } from "./requests/discard-body.ts";
 import { endRequest, logFailure } from "./requests/request-log.ts";
 import { answerCapabilities, answerConstraints, answerMetrics } from "./routes/documents.ts";
 import { answerStaticFile } from "./routes/pages.ts";
@@ -25,7 +26,7 @@ app.use(async (context, next) => {
   context.set("requestId", crypto.randomUUID());
   context.set("record", new RequestRecord());
   await next();
-  if (!context.res.ok) await drainBody(context);
+  if (!context.res.ok) await discardBody(context);
   const { headers } = context.res;
   headers.set(REQUEST_ID_HEADER, context.var.requestId);
   for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);

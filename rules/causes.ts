@@ -1,7 +1,6 @@
 /**
  * Why a render was answered 408, 429 or 503, and how an attempt of the edge on a backend failed: closed lists. Log
- * lines and metrics name the cause; `detail` says it in the words beside it. docs/monitoring.md says what to do about
- * each.
+ * lines and metrics name the cause; `detail` says it in the words beside it.
  */
 
 export const CAUSES = {

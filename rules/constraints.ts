@@ -26,7 +26,7 @@ import {
   TAGGED_STANDARDS,
 } from "./output-rules.ts";
 import { PAGE_SELECTION } from "./page-selection.ts";
-import { ORIGINS, PROBLEM_MEDIA_TYPE, PROBLEMS } from "./problem.ts";
+import { PROBLEM_MEDIA_TYPE, PROBLEM_ORIGINS, PROBLEMS } from "./problem.ts";
 import { ERROR_TYPES } from "./validation-errors.ts";
 
 /** The rules for the keys of `files`, without limits. They are the same for every deployment. */
@@ -64,7 +64,7 @@ const OUTPUT_RULES_DOCUMENT = {
 /** Every error code with its status and origin, every origin, and every type of a validation error. */
 export const ERROR_CODES_DOCUMENT = {
   media_type: PROBLEM_MEDIA_TYPE,
-  origins: ORIGINS,
+  origins: PROBLEM_ORIGINS,
   codes: Object.entries(PROBLEMS).map(([code, definition]) => ({ code, ...definition })),
   validation_error_types: ERROR_TYPES,
 } as const;

@@ -18,14 +18,14 @@ import {
 import type { OutputRuleId, SetRuleId } from "./rule-ids.ts";
 
 /** Who has to act. Only `service` means that the service failed. */
-export const ORIGINS = {
+export const PROBLEM_ORIGINS = {
   request: "The request, or the document it asks for, must be corrected.",
   template: "The template that the request carries (source or files) must be corrected.",
   capacity: "Load shedding by design; nothing is broken. Wait for `Retry-After`, then try again.",
   service: "The service itself failed. Try again with care and tell its operator.",
 } as const;
 
-export type Origin = keyof typeof ORIGINS;
+export type ProblemOrigin = keyof typeof PROBLEM_ORIGINS;
 
 /** One entry of `context.errors`. Branch on `type`; `msg` is prose. */
 export interface ValidationError {
@@ -93,7 +93,7 @@ export type ContextMember =
 
 interface ProblemDefinition {
   readonly status: number;
-  readonly origin: Origin;
+  readonly origin: ProblemOrigin;
   readonly title: string;
   readonly context: readonly ContextMember[];
   readonly cause: string;
@@ -322,7 +322,7 @@ function inARow(failures: readonly AttemptFailure[]): readonly { failure: Attemp
 /** The body of an error response. */
 export interface ProblemDocument {
   readonly code: ProblemCode;
-  readonly origin: Origin;
+  readonly origin: ProblemOrigin;
   readonly title: string;
   readonly status: number;
   readonly detail: string;

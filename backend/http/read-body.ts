@@ -1,25 +1,23 @@
 /** Reads a request's body within a size limit, a memory budget and a deadline. */
 import type { IncomingMessage } from "node:http";
 import { BodyCollector } from "../../protocol/body-collector.ts";
+import {
+  BODY_SILENCE_MILLISECONDS,
+  bodyTooSlow,
+  DISCARD_SILENCE_MILLISECONDS,
+  MAX_DISCARD_MILLISECONDS,
+  MAX_DISCARDED_BYTES,
+  NO_MEMORY_RETRY_SECONDS,
+} from "../../protocol/body-reading.ts";
 import { declaredSize, validateDeclaredSize } from "../../rules/declared-size.ts";
 import type { Limits } from "../../rules/limits.ts";
-import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
+import { type Problem, renderQueueFull } from "../../rules/problem.ts";
 import { MAX_BODY_MILLISECONDS } from "../../rules/render-time.ts";
 import type { RequestHead } from "../../rules/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
 import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
 
 export type BodyReading = { readonly kind: "body"; readonly body: Uint8Array } | RenderFailure;
-
-const BODY_SILENCE_MILLISECONDS = 10_000;
-
-const NO_MEMORY_RETRY_SECONDS = 2;
-
-/** How much of a rejected body is read, so that a client that writes before it reads gets its answer. */
-const MAX_DRAINED_BYTES = 64 * 1024 ** 2;
-const MAX_DRAIN_MILLISECONDS = 5000;
-/** A client that sends nothing for this long waits for its answer. The edge waits as long. */
-const DRAIN_SILENCE_MILLISECONDS = 500;
 
 export function requestHead({ headers }: IncomingMessage): RequestHead {
   return {
@@ -50,8 +48,8 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
     };
     const end = () => finish({ kind: "body", body: collector.finish() });
     const abort = () => finish(CLIENT_GONE);
-    const total = setTimeout(() => finish(bodyTooSlow()), MAX_BODY_MILLISECONDS);
-    const silence = setTimeout(() => finish(bodyTooSlow()), BODY_SILENCE_MILLISECONDS);
+    const total = setTimeout(() => finish(refuse(bodyTooSlow())), MAX_BODY_MILLISECONDS);
+    const silence = setTimeout(() => finish(refuse(bodyTooSlow())), BODY_SILENCE_MILLISECONDS);
     const take = (chunk: Buffer) => {
       silence.refresh();
       const bytes = collector.capacityWith(chunk.length);
@@ -69,7 +67,7 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
 export async function drainBody(message: IncomingMessage): Promise<boolean> {
   if (message.complete || message.destroyed) return message.complete;
   // Too large to be worth draining.
-  if ((declaredSize(requestHead(message)) ?? 0) > MAX_DRAINED_BYTES) return false;
+  if ((declaredSize(requestHead(message)) ?? 0) > MAX_DISCARDED_BYTES) return false;
   await new Promise<void>((resolve) => {
     let drainedBytes = 0;
     const finish = () => {
@@ -82,18 +80,14 @@ export async function drainBody(message: IncomingMessage): Promise<boolean> {
     const count = (chunk: Buffer) => {
       silence.refresh();
       drainedBytes += chunk.length;
-      if (drainedBytes > MAX_DRAINED_BYTES) finish();
+      if (drainedBytes > MAX_DISCARDED_BYTES) finish();
     };
-    const timer = setTimeout(finish, MAX_DRAIN_MILLISECONDS);
-    const silence = setTimeout(finish, DRAIN_SILENCE_MILLISECONDS);
+    const timer = setTimeout(finish, MAX_DISCARD_MILLISECONDS);
+    const silence = setTimeout(finish, DISCARD_SILENCE_MILLISECONDS);
     message.on("data", count).on("end", finish).on("close", finish);
     message.resume();
   });
   return message.complete;
-}
-
-function bodyTooSlow(): RenderFailure {
-  return refuse(problem("invalid_request", "The body did not arrive in time.", {}));
 }
 
 function noMemory(isOverShare: boolean): Problem {

@@ -3,10 +3,10 @@
  * it answers. Between these questions it looks by itself, so that the log says when room runs out and why.
  */
 import type { UnavailableCause } from "../../rules/causes.ts";
+import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import { THREADS_PER_RENDER } from "../../typst/command-line.ts";
 import { nameOfProcess1, type ProcessLimits, type ProcessUse, zombiesOfProcess1 } from "../processes/process-limits.ts";
 import { isDiskFull } from "../work-directory/disk-space.ts";
-import { NEXT_STEPS } from "./next-steps.ts";
 
 /** A look reads a few files, and /proc once where this user's processes are limited. */
 const INTERVAL_MILLISECONDS = 5000;

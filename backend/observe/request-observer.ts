@@ -9,8 +9,8 @@ import { LIMITS_HEADER } from "../../protocol/headers.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../protocol/trace-context.ts";
 import { causeField } from "../../rules/causes.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
+import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import { phaseSeconds } from "../render/phases.ts";
-import { nextStep } from "./next-steps.ts";
 import type { OtlpTracing } from "./otlp-tracing.ts";
 import type { RenderMetrics } from "./render-metrics.ts";
 import { type Delivery, type RequestReport, requestOutcome } from "./request-report.ts";
@@ -67,7 +67,7 @@ export class RequestObserver {
       outputBytes: rendering.kind === "rendered" ? rendering.file.output.size : undefined,
     };
     const runs = delivery === null ? report.runs : [...report.runs, delivery.run];
-    const advice = problem?.cause === undefined ? undefined : nextStep(problem.cause);
+    const advice = problem?.cause === undefined ? undefined : NEXT_STEPS[problem.cause];
     request.log.info({ ...record, nextStep: advice, phases: phaseSeconds(runs), peakMemoryBytes }, "render");
     if (this.#tracing === null || !isFromEdge) return;
     const scheme = request.protocol === "https" ? "https" : "http";

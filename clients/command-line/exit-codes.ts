@@ -2,7 +2,7 @@
  * How the command ends: an exit code for each origin of a problem, so that a script can branch without reading text.
  * docs/command-line.md has the table.
  */
-import { ORIGINS, type Origin } from "../../rules/problem.ts";
+import { PROBLEM_ORIGINS, type ProblemOrigin } from "../../rules/problem.ts";
 
 export const EXIT_CODES = {
   success: 0,
@@ -17,7 +17,7 @@ export const EXIT_CODES = {
   /** `--each`: some documents could not be made; the summary names each. */
   incomplete: 8,
   interrupted: 130,
-} as const satisfies Record<Origin, number> & Record<string, number>;
+} as const satisfies Record<ProblemOrigin, number> & Record<string, number>;
 
 export type ExitCode = (typeof EXIT_CODES)[keyof typeof EXIT_CODES];
 
@@ -26,8 +26,8 @@ export function exitCodeOf(problem: { readonly origin: string }): ExitCode {
   return isOrigin(problem.origin) ? EXIT_CODES[problem.origin] : EXIT_CODES.service;
 }
 
-function isOrigin(value: string): value is Origin {
-  return Object.hasOwn(ORIGINS, value);
+function isOrigin(value: string): value is ProblemOrigin {
+  return Object.hasOwn(PROBLEM_ORIGINS, value);
 }
 
 /** Ends the command with a message for people. Not a bug: the caller or the network is at fault. */

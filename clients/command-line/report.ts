@@ -3,7 +3,7 @@
  * one object on a line of standard output, or of standard error if the document itself goes to standard output.
  */
 import { styleText } from "node:util";
-import { ORIGINS } from "../../rules/problem.ts";
+import { PROBLEM_ORIGINS } from "../../rules/problem.ts";
 import type { RetryEvent, ServiceProblem } from "../typescript/client.ts";
 import { adviceFor } from "../typescript/problem-advice.ts";
 import { type CommandError, exitCodeOf } from "./exit-codes.ts";
@@ -50,7 +50,7 @@ function adviceOnTheCommandLine(problem: ServiceProblem): string {
     case "template_compile_failed":
       return "The service never returns Typst's messages; run `check` to see them.";
     default:
-      return adviceFor(problem.code) ?? ORIGINS[problem.origin] ?? "";
+      return adviceFor(problem.code) ?? PROBLEM_ORIGINS[problem.origin] ?? "";
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Problems (RFC 9457) as a client gets them: a union by `code`, each with its own `context`, `origin` and `status`.
  */
-import { type ContextMember, ORIGINS, type PROBLEMS, type ProblemContexts } from "../../rules/problem.ts";
+import { type ContextMember, PROBLEM_ORIGINS, type PROBLEMS, type ProblemContexts } from "../../rules/problem.ts";
 import type { ProblemCode, ProblemDocument } from "../../rules/published-rules.ts";
 
 /**
@@ -54,7 +54,7 @@ function isServiceProblem(value: object): value is ServiceProblem {
     typeof value.code === "string" &&
     "origin" in value &&
     typeof value.origin === "string" &&
-    Object.hasOwn(ORIGINS, value.origin) &&
+    Object.hasOwn(PROBLEM_ORIGINS, value.origin) &&
     "status" in value &&
     typeof value.status === "number" &&
     "title" in value &&

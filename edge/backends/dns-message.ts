@@ -5,18 +5,13 @@
  * The answer is input. Whatever breaks its form, or is not the answer to this question, makes the whole of it
  * worthless; a record that names no host that can be connected to is skipped. No I/O.
  */
+import { DnsReader, MAX_LABEL_BYTES, MAX_NAME_BYTES, MalformedMessage } from "./dns-reader.ts";
 
 /** Before each message on TCP: its length (RFC 1035, section 4.2.2). */
 export const LENGTH_BYTES = 2;
 
-const HEADER_BYTES = 12;
 const TIME_TO_LIVE_BYTES = 4;
 const PRIORITY_AND_WEIGHT_BYTES = 4;
-const MAX_LABEL_BYTES = 63;
-/** With a length before each label and the root's at the end. */
-const MAX_NAME_BYTES = 255;
-/** The two bits that tell a pointer to an earlier name from a length. */
-const POINTER = 0xc0;
 
 const TYPE = { A: 1, AAAA: 28, SRV: 33 } as const;
 const CLASS_IN = 1;
@@ -71,41 +66,31 @@ function bytesOf(...numbers: readonly number[]): number[] {
 /** Reads the answer to a question. @param message without the length before it */
 export function parseAnswer(message: Uint8Array, { name, id }: SrvQuestion): SrvAnswer {
   try {
-    return readAnswer(new MessageReader(message), name.toLowerCase(), id);
+    return readAnswer(new DnsReader(message), name.toLowerCase(), id);
   } catch (error) {
     if (error instanceof MalformedMessage) return { kind: "failed", cause: error.message };
     throw error;
   }
 }
 
-class MalformedMessage extends Error {}
-
-function readAnswer(reader: MessageReader, asked: string, id: number): SrvAnswer {
-  if (reader.uint16() !== id) throw new MalformedMessage("it is the answer to another question");
-  const flags = reader.uint16();
-  const isAnswer = (flags & FLAG.isResponse) !== 0 && (flags & FLAG.opcode) === 0;
-  if (!isAnswer) throw new MalformedMessage("it is no answer");
-  if ((flags & FLAG.isTruncated) !== 0)
-    throw new MalformedMessage("the answer is truncated: there are too many records");
-  const code = flags & FLAG.code;
-  if (code !== CODE.ok && code !== CODE.noSuchName)
-    throw new MalformedMessage(`the name server answers with code ${code}`);
+function readAnswer(reader: DnsReader, asked: string, id: number): SrvAnswer {
+  const hasName = readHeader(reader, id);
   const [questions, answers, authorities, additional] = Array.from({ length: 4 }, () => reader.uint16());
   const isSame =
     questions === 1 && reader.name() === asked && reader.uint16() === TYPE.SRV && reader.uint16() === CLASS_IN;
   if (!isSame) throw new MalformedMessage("it is the answer to another question");
-  if (code === CODE.noSuchName) return { kind: "none" };
+  if (!hasName) return { kind: "none" };
   const services: { readonly host: string; readonly port: number }[] = [];
-  readRecords(reader, answers, (owner, type) => {
-    if (type === TYPE.SRV && owner === asked) services.push(readService(reader));
+  readRecords(reader, answers, (name, type) => {
+    if (type === TYPE.SRV && name === asked) services.push(readService(reader));
   });
   readRecords(reader, authorities, () => {});
   const addresses = new Map<string, string[]>();
-  readRecords(reader, additional, (owner, type, end) => {
+  readRecords(reader, additional, (name, type, end) => {
     if (type !== TYPE.A && type !== TYPE.AAAA) return;
-    const known = addresses.get(owner) ?? [];
+    const known = addresses.get(name) ?? [];
     known.push(readAddress(reader, type, end));
-    addresses.set(owner, known);
+    addresses.set(name, known);
   });
   const records = services
     .filter(({ host, port }) => port > 0 && isHostName(host))
@@ -117,30 +102,44 @@ function readAnswer(reader: MessageReader, asked: string, id: number): SrvAnswer
   return records.length > 0 ? { kind: "records", records } : { kind: "none" };
 }
 
+/** Reads id and flags. @returns whether there is such a name */
+function readHeader(reader: DnsReader, id: number): boolean {
+  if (reader.uint16() !== id) throw new MalformedMessage("it is the answer to another question");
+  const flags = reader.uint16();
+  const isAnswer = (flags & FLAG.isResponse) !== 0 && (flags & FLAG.opcode) === 0;
+  if (!isAnswer) throw new MalformedMessage("it is no answer");
+  if ((flags & FLAG.isTruncated) !== 0) {
+    throw new MalformedMessage("the answer is truncated: there are too many records");
+  }
+  const code = flags & FLAG.code;
+  if (code === CODE.ok || code === CODE.noSuchName) return code === CODE.ok;
+  throw new MalformedMessage(`the name server answers with code ${code}`);
+}
+
 /**
  * Bounded: each record takes bytes of the message. @param read reads the data of a record of the Internet, or some of
  * it
  */
-function readRecords(reader: MessageReader, count = 0, read: (owner: string, type: number, end: number) => void): void {
+function readRecords(reader: DnsReader, count = 0, read: (name: string, type: number, end: number) => void): void {
   for (let left = count; left > 0; left--) {
-    const owner = reader.name();
+    const name = reader.name();
     const [type, dnsClass] = [reader.uint16(), reader.uint16()];
     reader.skip(TIME_TO_LIVE_BYTES);
     const length = reader.uint16();
     const end = reader.at + length;
-    if (dnsClass === CLASS_IN) read(owner, type, end);
+    if (dnsClass === CLASS_IN) read(name, type, end);
     reader.moveTo(end);
   }
 }
 
-function readService(reader: MessageReader): { host: string; port: number } {
+function readService(reader: DnsReader): { host: string; port: number } {
   // The edge chooses by load.
   reader.skip(PRIORITY_AND_WEIGHT_BYTES);
   const port = reader.uint16();
   return { port, host: reader.name() };
 }
 
-function readAddress(reader: MessageReader, type: typeof TYPE.A | typeof TYPE.AAAA, end: number): string {
+function readAddress(reader: DnsReader, type: typeof TYPE.A | typeof TYPE.AAAA, end: number): string {
   const length = type === TYPE.A ? 4 : 16;
   if (end - reader.at !== length) throw new MalformedMessage("an address has another length");
   if (type === TYPE.A) return [...reader.bytes(length)].join(".");
@@ -150,80 +149,4 @@ function readAddress(reader: MessageReader, type: typeof TYPE.A | typeof TYPE.AA
 
 function isHostName(host: string): boolean {
   return isDnsName(host) && host.split(".").every((label) => HOST_LABEL.test(label)) && !ENDS_IN_NUMBER.test(host);
-}
-
-class MessageReader {
-  readonly #message: Uint8Array;
-  #at = 0;
-
-  constructor(message: Uint8Array) {
-    this.#message = message;
-    if (message.length < HEADER_BYTES) throw new MalformedMessage("the answer is too short");
-  }
-
-  get at(): number {
-    return this.#at;
-  }
-
-  bytes(count: number): Uint8Array {
-    const from = this.#at;
-    this.moveTo(from + count);
-    return this.#message.subarray(from, from + count);
-  }
-
-  uint16(): number {
-    const [high = 0, low = 0] = this.bytes(2);
-    return (high << 8) | low;
-  }
-
-  skip(count: number): void {
-    this.moveTo(this.#at + count);
-  }
-
-  /** Forwards only. */
-  moveTo(at: number): void {
-    if (at < this.#at || at > this.#message.length) throw new MalformedMessage("the answer ends within a record");
-    this.#at = at;
-  }
-
-  /** A name in lower case, without a dot at the end. Bytes other than those of host names and `_` become `?`. */
-  name(): string {
-    const labels: string[] = [];
-    let at = this.#at;
-    let end: number | null = null;
-    let before = at;
-    let length = 1;
-    // Bounded: pointers go backwards only, and labels have a maximum sum.
-    for (;;) {
-      const first = this.#byte(at);
-      if ((first & POINTER) === POINTER) {
-        const target = ((first & ~POINTER) << 8) | this.#byte(at + 1);
-        end ??= at + 2;
-        if (target >= before) throw new MalformedMessage("a name does not end");
-        before = at = target;
-        continue;
-      }
-      if (first > MAX_LABEL_BYTES) throw new MalformedMessage("a label is too long");
-      if (first === 0) break;
-      length += first + 1;
-      if (length > MAX_NAME_BYTES) throw new MalformedMessage("a name is too long");
-      labels.push(this.#label(at + 1, first));
-      at += first + 1;
-    }
-    this.moveTo(end ?? at + 1);
-    return labels.join(".");
-  }
-
-  #byte(at: number): number {
-    const byte = this.#message[at];
-    if (byte === undefined) throw new MalformedMessage("the answer ends within a name");
-    return byte;
-  }
-
-  #label(from: number, length: number): string {
-    if (from + length > this.#message.length) throw new MalformedMessage("the answer ends within a name");
-    const text = String.fromCharCode(...this.#message.subarray(from, from + length)).toLowerCase();
-    // A dot within a label must not look like the end of one.
-    return text.replace(/[^a-z0-9_-]/g, "?");
-  }
 }

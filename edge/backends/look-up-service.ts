@@ -58,23 +58,17 @@ async function exchange(socket: Socket, question: SrvQuestion): Promise<SrvAnswe
   const writing = socket.writable.getWriter().write(encodeQuestion(question));
   // A connection that cannot be written to cannot be read from either.
   writing.catch(() => {});
-  const reader = socket.readable.getReader();
-  let received = new Uint8Array(0);
-  // Bounded: the length that comes first has 16 bits.
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return { kind: "failed", cause: "the name server closed the connection" };
-    received = concatenate(received, value);
-    const [high, low] = received;
-    if (high === undefined || low === undefined) continue;
-    const end = LENGTH_BYTES + ((high << 8) | low);
-    if (received.length >= end) return parseAnswer(received.subarray(LENGTH_BYTES, end), question);
-  }
+  const reader = socket.readable.getReader({ mode: "byob" });
+  const length = await readBytes(reader, LENGTH_BYTES);
+  const [high = 0, low = 0] = length ?? [];
+  const message = length === null ? null : await readBytes(reader, (high << 8) | low);
+  if (message === null) return { kind: "failed", cause: "the name server closed the connection" };
+  return parseAnswer(message, question);
 }
 
-function concatenate(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
-  const both = new Uint8Array(first.length + second.length);
-  both.set(first);
-  both.set(second, first.length);
-  return both;
+/** The next bytes; null if there are not as many. */
+async function readBytes(reader: ReadableStreamBYOBReader, count: number): Promise<Uint8Array | null> {
+  if (count === 0) return new Uint8Array(0);
+  const { value } = await reader.readAtLeast(count, new Uint8Array(count));
+  return value?.length === count ? value : null;
 }

@@ -6,7 +6,7 @@
  */
 import type { AttemptFailure, UnavailableCause } from "../../rules/causes.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
-import { MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
+import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { FailedAttempt } from "./backend-answer.ts";
 import type { BackendChoice } from "./backend-choice.ts";
 
@@ -35,11 +35,10 @@ const MAX_LOST_BACKENDS = 2;
  */
 export const MIN_ATTEMPT_MILLISECONDS = 2000;
 /**
- * How long a request that has been sent may be under way to the backend. If the backend is idle after that, it does not
- * have it: it was started anew, or something between the two dropped it.
+ * How long a request that has been sent may be under way to the backend, beside the time of its body. If the backend is
+ * idle after that, it does not have it: it was started anew, or something between the two dropped it.
  */
 const MAX_TRANSIT_MILLISECONDS = 5000;
-const MIN_BYTES_PER_MILLISECOND = 1000;
 
 /** What the client gets of a render: the answer of a backend, or a problem. */
 export type RenderAnswer<Answer> = { readonly kind: "answered"; readonly answer: Answer } | RefusedRender;
@@ -154,7 +153,7 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
   isHopeless({ backend, beganAt, sentAt, bodyBytes }: BegunAttempt<Target>, now: number): boolean {
     if (this.#costly + 1 >= MAX_ATTEMPTS || this.#lost + 1 >= MAX_LOST_BACKENDS) return false;
     if (this.#deadline - now < PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS) return false;
-    const arrivedAt = sentAt + MAX_TRANSIT_MILLISECONDS + bodyBytes / MIN_BYTES_PER_MILLISECOND;
+    const arrivedAt = sentAt + MAX_TRANSIT_MILLISECONDS + longestTransitMilliseconds(bodyBytes);
     if (this.#choice.wasIdleSince(backend, arrivedAt)) return true;
     return this.#choice.hasFailedSince(backend, beganAt) && this.#choice.hasInUse(now, new Set(this.#counts.keys()));
   }

@@ -5,7 +5,7 @@
  */
 import type { BackendLoad } from "../../protocol/backend-load.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
-import type { HeldBody } from "../body/body-memory.ts";
+import type { HeldBody } from "../body/held-body.ts";
 import { type FailedAttempt, failedAttempt, type ResponseHead, readAnswer } from "./backend-answer.ts";
 import { type Attempt, hasFreeSlot } from "./backend-choice.ts";
 import type { RenderAnswer, RenderAttempts } from "./render-attempts.ts";

@@ -11,7 +11,6 @@
  * A body that a backend has received is kept only in case this backend fails: it is dropped as soon as another request
  * needs the memory.
  */
-import type { BodyCollector } from "../../protocol/body-collector.ts";
 import { WALL_CLOCK, type WallClock } from "../clock.ts";
 
 /** Half of an isolate: the other half is for the runtime, network buffers and the code. */
@@ -21,7 +20,7 @@ export const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
  */
 const MIN_FRACTION_FOR_OTHERS = 1 / 4;
 /** The same for the requests of one caller, so that its small bodies need not wait for its largest. */
-const MIN_FRACTION_FOR_OTHERS_OF_OWNER = 1 / 16;
+const MIN_FRACTION_FOR_OTHERS_OF_CALLER = 1 / 16;
 
 const WAIT_LIMIT_MILLISECONDS = 5000;
 /** Requests poll with their own timers: in workerd, one request must not wake another. */
@@ -30,11 +29,8 @@ const POLL_MILLISECONDS = 20;
  * Each poll costs the isolate some microseconds, so only this many requests of one caller poll that often. The others
  * poll rarely; if they were rejected at once, their clients would send them again at once.
  */
-const MAX_FREQUENT_POLLERS_PER_OWNER = 16;
+const MAX_FREQUENT_POLLERS_PER_CALLER = 16;
 const RARE_POLL_MILLISECONDS = 1000;
-
-/** What `Retry-After` says when there was no memory for a body. */
-export const RETRY_AFTER_SECONDS = 2;
 
 /** Reservations in the order in which they first grew, and their total. */
 interface Pool {
@@ -48,8 +44,8 @@ interface Pool {
 
 export class BodyMemory {
   readonly #all: Pool;
-  readonly #byOwner = new Map<string, Pool>();
-  readonly #maxOthersBytesOfOwner: number;
+  readonly #byCaller = new Map<string, Pool>();
+  readonly #maxOthersBytesOfCaller: number;
   readonly clock: WallClock;
 
   /** @param largestBodyBytes the size limit of one body */
@@ -58,7 +54,7 @@ export class BodyMemory {
     const share = (fraction: number) => Math.floor(maxBytes * fraction);
     this.#all = makePool(Math.max(maxBytes - largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS)));
     // Together with its oldest body, a caller then leaves room for a body of maximum size from another caller.
-    this.#maxOthersBytesOfOwner = Math.max(maxBytes - 2 * largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS_OF_OWNER));
+    this.#maxOthersBytesOfCaller = Math.max(maxBytes - 2 * largestBodyBytes, share(MIN_FRACTION_FOR_OTHERS_OF_CALLER));
   }
 
   get reservedBytes(): number {
@@ -73,29 +69,28 @@ export class BodyMemory {
   /**
    * A reservation of 0 bytes, to be grown.
    *
-   * @param owner the name of the caller
    * @param lifetimeMilliseconds after this time it is released, even if its request never releases it
    */
-  reserve(owner: string, lifetimeMilliseconds: number): BodyReservation {
-    return new BodyReservation(this, owner, this.clock.now() + lifetimeMilliseconds);
+  reserve(caller: string, lifetimeMilliseconds: number): BodyReservation {
+    return new BodyReservation(this, caller, this.clock.now() + lifetimeMilliseconds);
   }
 
   /** Grows a reservation by `bytes`, if they are free. */
   tryGrow(reservation: BodyReservation, bytes: number): boolean {
     this.#releaseExpired();
-    const owned = this.#poolOf(reservation);
-    reclaim(owned, reservation, bytes);
+    const ofCaller = this.#poolOf(reservation);
+    reclaim(ofCaller, reservation, bytes);
     reclaim(this.#all, reservation, bytes);
-    if (!canGrow(this.#all, reservation, bytes) || !canGrow(owned, reservation, bytes)) return false;
-    owned.frequentPollers.delete(reservation);
-    for (const pool of [this.#all, owned]) {
+    if (!canGrow(this.#all, reservation, bytes) || !canGrow(ofCaller, reservation, bytes)) return false;
+    ofCaller.frequentPollers.delete(reservation);
+    for (const pool of [this.#all, ofCaller]) {
       pool.reservations.add(reservation);
       pool.reservedBytes += bytes;
     }
     return true;
   }
 
-  /** Whether the other reservations of its owner leave a reservation no room to grow by `bytes`. */
+  /** Whether the other reservations of its caller leave a reservation no room to grow by `bytes`. */
   isOverShare(reservation: BodyReservation, bytes: number): boolean {
     return !canGrow(this.#poolOf(reservation), reservation, bytes);
   }
@@ -103,25 +98,25 @@ export class BodyMemory {
   /** How long a reservation that could not grow waits before it tries again. */
   waitMilliseconds(reservation: BodyReservation): number {
     const { frequentPollers } = this.#poolOf(reservation);
-    if (frequentPollers.size < MAX_FREQUENT_POLLERS_PER_OWNER) frequentPollers.add(reservation);
+    if (frequentPollers.size < MAX_FREQUENT_POLLERS_PER_CALLER) frequentPollers.add(reservation);
     return frequentPollers.has(reservation) ? POLL_MILLISECONDS : RARE_POLL_MILLISECONDS;
   }
 
   /** Frees the `bytes` that a reservation holds, and its place among the frequent pollers. */
   release(reservation: BodyReservation, bytes: number): void {
-    const owned = this.#poolOf(reservation);
-    owned.frequentPollers.delete(reservation);
-    for (const pool of [this.#all, owned]) {
+    const ofCaller = this.#poolOf(reservation);
+    ofCaller.frequentPollers.delete(reservation);
+    for (const pool of [this.#all, ofCaller]) {
       if (pool.reservations.delete(reservation)) pool.reservedBytes -= bytes;
     }
   }
 
   /** Pools are never removed: a deployment has no more callers than tokens. */
-  #poolOf({ owner }: BodyReservation): Pool {
-    const known = this.#byOwner.get(owner);
+  #poolOf({ caller }: BodyReservation): Pool {
+    const known = this.#byCaller.get(caller);
     if (known !== undefined) return known;
-    const pool = makePool(this.#maxOthersBytesOfOwner);
-    this.#byOwner.set(owner, pool);
+    const pool = makePool(this.#maxOthersBytesOfCaller);
+    this.#byCaller.set(caller, pool);
     return pool;
   }
 
@@ -137,17 +132,17 @@ export class BodyMemory {
 
 /** The memory that one request holds. It is released when the body has been sent and when the client disconnects. */
 export class BodyReservation {
-  readonly owner: string;
+  readonly caller: string;
   readonly expiresAt: number;
   readonly #memory: BodyMemory;
   #bytes = 0;
   #isReleased = false;
   /** Called when another request takes the memory; null while the memory is not on offer. */
-  #giveUp: (() => void) | null = null;
+  #dropBody: (() => void) | null = null;
 
-  constructor(memory: BodyMemory, owner: string, expiresAt: number) {
+  constructor(memory: BodyMemory, caller: string, expiresAt: number) {
     this.#memory = memory;
-    this.owner = owner;
+    this.caller = caller;
     this.expiresAt = expiresAt;
   }
 
@@ -178,81 +173,38 @@ export class BodyReservation {
     return false;
   }
 
-  /** Whether it is the owner's share that leaves no room for this, however much others hold. */
+  /** Whether it is the caller's share that leaves no room for this, however much others hold. */
   isOverShare(bytes: number): boolean {
     return this.#memory.isOverShare(this, bytes - this.#bytes);
   }
 
   /**
-   * From now on, another request may take the memory. If one does, the memory is released and `giveUp` is called, which
+   * From now on, another request may take the memory. If one does, the memory is released and `dropBody` is called, which
    * must drop the body.
    */
-  offer(giveUp: () => void): void {
-    this.#giveUp = giveUp;
+  offer(dropBody: () => void): void {
+    this.#dropBody = dropBody;
   }
 
-  /** Withdraws the offer. */
   withdraw(): void {
-    this.#giveUp = null;
+    this.#dropBody = null;
   }
 
   /** Releases the memory if it is on offer. */
   reclaim(): void {
-    const giveUp = this.#giveUp;
-    if (giveUp === null) return;
+    const dropBody = this.#dropBody;
+    if (dropBody === null) return;
     this.release();
-    giveUp();
+    dropBody();
   }
 
   /** May be called more than once. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
-    this.#giveUp = null;
+    this.#dropBody = null;
     this.#memory.release(this, this.#bytes);
     this.#bytes = 0;
-  }
-}
-
-type CollectedBody = Pick<BodyCollector, "finish" | "free">;
-
-/**
- * The body of a valid request, kept until a backend has answered, so that it can be sent to another one if that backend
- * fails.
- */
-export class HeldBody {
-  readonly #reservation: BodyReservation;
-  #collector: CollectedBody | null;
-
-  constructor(collector: CollectedBody, reservation: BodyReservation) {
-    this.#collector = collector;
-    this.#reservation = reservation;
-  }
-
-  /** The bytes; null when they have been given up. Do not keep them: `free` detaches their memory. */
-  get bytes(): Uint8Array<ArrayBuffer> | null {
-    return this.#collector?.finish() ?? null;
-  }
-
-  /** To be called when a backend has all of it. From now on, other requests may take its memory. */
-  offer(): void {
-    this.#reservation.offer(() => this.#free());
-  }
-
-  /** Withdraws the offer, to send the body again. */
-  withdraw(): void {
-    this.#reservation.withdraw();
-  }
-
-  /** Frees the memory. */
-  release(): void {
-    this.#free();
-    this.#reservation.release();
-  }
-
-  #free(): void {
-    this.#collector?.free();
-    this.#collector = null;
   }
 }
 

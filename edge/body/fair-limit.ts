@@ -12,7 +12,7 @@ export class FairLimit {
   readonly #clock: WallClock;
   /** In the order in which they expire. */
   readonly #held = new Set<Permit>();
-  readonly #countByOwner = new Map<string, number>();
+  readonly #countByCaller = new Map<string, number>();
 
   /** @param lifetimeMilliseconds after this time a permit is released, even if its request never releases it */
   constructor(max: number, lifetimeMilliseconds: number, clock = WALL_CLOCK) {
@@ -26,24 +26,24 @@ export class FairLimit {
     return this.#held.size;
   }
 
-  /** A permit for one more; null if the owner holds its share. */
-  acquire(owner: string): Permit | null {
+  /** A permit for one more; null if the caller holds its share. */
+  acquire(caller: string): Permit | null {
     const now = this.#clock.now();
     this.#releaseExpired(now);
-    const count = this.#countByOwner.get(owner) ?? 0;
+    const count = this.#countByCaller.get(caller) ?? 0;
     if (count >= this.#max - this.#held.size) return null;
     const expiresAt = now + this.#lifetimeMilliseconds;
-    const permit: Permit = { expiresAt, release: () => this.#release(permit, owner) };
+    const permit: Permit = { expiresAt, release: () => this.#release(permit, caller) };
     this.#held.add(permit);
-    this.#countByOwner.set(owner, count + 1);
+    this.#countByCaller.set(caller, count + 1);
     return permit;
   }
 
-  #release(permit: Permit, owner: string): void {
+  #release(permit: Permit, caller: string): void {
     if (!this.#held.delete(permit)) return;
-    const count = (this.#countByOwner.get(owner) ?? 0) - 1;
-    if (count > 0) this.#countByOwner.set(owner, count);
-    else this.#countByOwner.delete(owner);
+    const count = (this.#countByCaller.get(caller) ?? 0) - 1;
+    if (count > 0) this.#countByCaller.set(caller, count);
+    else this.#countByCaller.delete(caller);
   }
 
   /** Some requests never release: workerd does not resume a request whose client has disconnected. */

@@ -1,8 +1,9 @@
 /** Reads the body of a request within the size limit, the time limits and the memory for bodies. */
 import type { BodyCollector } from "../../protocol/body-collector.ts";
+import { BODY_SILENCE_MILLISECONDS, bodyTooSlow, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-reading.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
 import { inTime, type WallClock } from "../clock.ts";
-import { type BodyReservation, RETRY_AFTER_SECONDS } from "./body-memory.ts";
+import type { BodyReservation } from "./body-memory.ts";
 import { FairLimit } from "./fair-limit.ts";
 
 /**
@@ -10,8 +11,6 @@ import { FairLimit } from "./fair-limit.ts";
  * come takes 60 KB of memory, which is in no other budget.
  */
 const MAX_UPLOADS = 1024;
-/** A client that sends nothing for this long is considered gone. */
-const SILENCE_LIMIT_MILLISECONDS = 10_000;
 
 /** Most bodies fit into it. */
 const FIRST_READ_BYTES = 4 * 1024;
@@ -44,20 +43,19 @@ export async function readBody(
   const deadline = Date.now() + timeoutSeconds * 1000;
   let refusal: Problem | null = null;
   while (refusal === null) {
-    const chunk = await reader.next(Math.min(SILENCE_LIMIT_MILLISECONDS, deadline - Date.now()));
-    if (chunk === "late") return problem("invalid_request", "The body did not arrive in time.", {});
+    const chunk = await reader.next(Math.min(BODY_SILENCE_MILLISECONDS, deadline - Date.now()));
+    if (chunk === "late") return bodyTooSlow();
     if (chunk === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
     if (chunk === "end") break;
     const bytes = collector.capacityWith(chunk.length);
-    if (await reservation.growTo(bytes)) refusal = collector.add(chunk);
-    else
-      refusal = renderQueueFull(
-        reservation.isOverShare(bytes) ? "edge_memory_share" : "edge_memory",
-        RETRY_AFTER_SECONDS,
-      );
+    refusal = (await reservation.growTo(bytes)) ? collector.add(chunk) : noMemory(reservation.isOverShare(bytes));
   }
   reader.release();
   return refusal;
+}
+
+function noMemory(isOverShare: boolean): Problem {
+  return renderQueueFull(isOverShare ? "edge_memory_share" : "edge_memory", NO_MEMORY_RETRY_SECONDS);
 }
 
 /**
@@ -92,7 +90,7 @@ export class BodyReader {
     return value;
   }
 
-  /** Unlocks the stream, so that the rest of the body can be drained. */
+  /** Unlocks the stream, so that the rest of the body can be discarded. */
   release(): void {
     this.#reader.releaseLock();
   }

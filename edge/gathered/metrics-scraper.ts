@@ -4,7 +4,7 @@
  */
 import type { Backend } from "../backends/backend.ts";
 import { fetchText } from "../backends/fetch-text.ts";
-import { type BackendMetrics, mergeMetrics } from "./prometheus-text.ts";
+import { mergeMetrics, type Scrape } from "./prometheus-text.ts";
 import { SharedAnswer } from "./shared-answer.ts";
 
 const SCRAPE_BOUNDS = {
@@ -44,9 +44,9 @@ export class MetricsScraper {
     return this.#answer.get(clientGone);
   }
 
-  async #scrape(backend: Backend, scraped: Scraped): Promise<BackendMetrics> {
+  async #scrape(backend: Backend, scraped: Scraped): Promise<Scrape> {
     const text = await fetchText(backend, "/metrics", SCRAPE_BOUNDS);
     if (text !== null) this.#known.add(backend);
-    return { origin: backend.name, text, isAbsent: !this.#known.has(backend) && !scraped.hasAnswered(backend) };
+    return { backend: backend.name, text, isAbsent: !this.#known.has(backend) && !scraped.hasAnswered(backend) };
   }
 }

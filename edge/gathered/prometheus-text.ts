@@ -6,8 +6,10 @@
  * becomes `exported_origin`, as Prometheus names the labels of a target that conflict with its own.
  */
 
-export interface BackendMetrics {
-  readonly origin: string;
+/** What one backend answered. */
+export interface Scrape {
+  /** Its name. */
+  readonly backend: string;
   /** The exposition; null when the scrape failed. */
   readonly text: string | null;
   /** Whether it has never answered anything. */
@@ -26,27 +28,27 @@ interface Family {
  *
  * @param isPublic leaves out the samples that name callers.
  */
-export function mergeMetrics(backends: readonly BackendMetrics[], isPublic: boolean): string {
+export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): string {
   const up: Family = {
     header: ["# HELP service_origin_up Whether the origin answered this scrape.", "# TYPE service_origin_up gauge"],
-    samples: backends
+    samples: scrapes
       .filter(({ isAbsent }) => !isAbsent)
-      .map(({ origin, text }) => `service_origin_up${labels(origin, "")} ${text === null ? 0 : 1}`),
+      .map(({ backend, text }) => `service_origin_up${labels(backend, "")} ${text === null ? 0 : 1}`),
   };
   const absent: Family = {
     header: [
       "# HELP service_origin_absent Origins that have never answered this edge.",
       "# TYPE service_origin_absent gauge",
     ],
-    samples: backends
+    samples: scrapes
       .filter(({ isAbsent }) => isAbsent)
-      .map(({ origin }) => `service_origin_absent${labels(origin, "")} 1`),
+      .map(({ backend }) => `service_origin_absent${labels(backend, "")} 1`),
   };
   const families = new Map([
     ["service_origin_up", up],
     ["service_origin_absent", absent],
   ]);
-  for (const { origin, text } of backends) addExposition(families, { origin, text: text ?? "", isPublic });
+  for (const { backend, text } of scrapes) addExposition(families, { backend, text: text ?? "", isPublic });
   const shown = [...families.values()].filter((family) => family === up || family.samples.length > 0);
   return [...shown.flatMap(({ header, samples }) => [...header, ...samples]), ""].join("\n");
 }
@@ -55,12 +57,12 @@ const CALLER_LABEL = /(?:^|,)caller="/;
 const ORIGIN_LABEL = /(^|,)((?:exported_)*origin=")/g;
 
 interface Exposition {
-  readonly origin: string;
+  readonly backend: string;
   readonly text: string;
   readonly isPublic: boolean;
 }
 
-function addExposition(families: Map<string, Family>, { origin, text, isPublic }: Exposition): void {
+function addExposition(families: Map<string, Family>, { backend, text, isPublic }: Exposition): void {
   let family: Family | undefined;
   const headersDone = new Set([...families.keys()]);
   for (const line of text.split("\n")) {
@@ -76,12 +78,12 @@ function addExposition(families: Map<string, Family>, { origin, text, isPublic }
     if (sample === null || family === undefined) continue;
     const [, name = "", ownLabels = "", value = ""] = sample;
     if (isPublic && CALLER_LABEL.test(ownLabels)) continue;
-    family.samples.push(`${name}${labels(origin, ownLabels)} ${value}`);
+    family.samples.push(`${name}${labels(backend, ownLabels)} ${value}`);
   }
 }
 
-function labels(origin: string, ownLabels: string): string {
-  const escaped = origin.replace(/[\\"\n]/g, "_");
+function labels(backend: string, ownLabels: string): string {
+  const escaped = backend.replace(/[\\"\n]/g, "_");
   const others = ownLabels.replace(ORIGIN_LABEL, "$1exported_$2");
   return others === "" ? `{origin="${escaped}"}` : `{origin="${escaped}",${others}}`;
 }

@@ -2,7 +2,7 @@
  * Counters that outlive isolates: one data point per request in an Analytics Engine dataset, if the Worker has a
  * binding to one. https://developers.cloudflare.com/analytics/analytics-engine/
  */
-import type { RequestLine } from "./request-record.ts";
+import { causeOf, type RequestLine } from "./request-record.ts";
 
 /** The name of the binding. */
 export const ANALYTICS_BINDING = "EDGE_ANALYTICS";
@@ -28,10 +28,6 @@ export const ANALYTICS_BLOBS: readonly Field<string>[] = [
   ["cause", causeOf, "[cause](#429-and-503) of a 408, 429 or 503"],
   ["failures", ({ failures }) => failures?.join(","), "how attempts on backends [failed](#failed-attempts)"],
 ];
-
-function causeOf({ timeoutCause, capacityCause, unavailableCause }: RequestLine): string | undefined {
-  return timeoutCause ?? capacityCause ?? unavailableCause;
-}
 
 /** `double1` and so on, in this order. */
 export const ANALYTICS_DOUBLES: readonly Field<number>[] = [

@@ -6,7 +6,8 @@ import type { RequestOutcome } from "../../protocol/request-outcome.ts";
 import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
 import { joinServerTimings, serverTiming } from "../../protocol/server-timing.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../../protocol/trace-context.ts";
-import type { AttemptFailure, CauseField } from "../../rules/causes.ts";
+import type { AttemptFailure, Cause, CauseField } from "../../rules/causes.ts";
+import { NEXT_STEPS } from "../../rules/next-steps.ts";
 
 /** The phases of a render request at the edge, in their order. `origin` lasts until a backend's answer begins. */
 export type EdgePhase = "receive" | "validate" | "origin";
@@ -25,6 +26,8 @@ export interface RequestLine extends CauseField {
   /** Undefined if the client left before the answer. */
   readonly status: number | undefined;
   readonly code: RequestOutcome;
+  /** What the operator can do about the cause. */
+  readonly nextStep: string | undefined;
   readonly caller: string | undefined;
   readonly requestBytes: number | undefined;
   readonly responseBytes: number | undefined;
@@ -91,6 +94,7 @@ export class RequestRecord {
       status: response?.status,
       code: response === null && this.code === "ok" ? "client_gone" : this.code,
       ...this.cause,
+      nextStep: nextStepOf(this.cause),
       caller: this.caller,
       requestBytes: this.requestBytes,
       responseBytes: length ? Number(length) : undefined,
@@ -101,4 +105,14 @@ export class RequestRecord {
       traceId: traceIdOf(parseTraceparent(headers.get(TRACEPARENT_HEADER)), requestId),
     };
   }
+}
+
+/** The cause of a 408, 429 or 503, whichever it is. */
+export function causeOf({ timeoutCause, capacityCause, unavailableCause }: CauseField): Cause | undefined {
+  return timeoutCause ?? capacityCause ?? unavailableCause;
+}
+
+function nextStepOf(field: CauseField): string | undefined {
+  const cause = causeOf(field);
+  return cause === undefined ? undefined : NEXT_STEPS[cause];
 }

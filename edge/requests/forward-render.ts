@@ -16,6 +16,7 @@ import {
   TRACEPARENT_HEADER,
   TRACESTATE_HEADER,
 } from "../../protocol/trace-context.ts";
+import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import type { Problem } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import type { Backend } from "../backends/backend.ts";
@@ -24,7 +25,7 @@ import { readText } from "../backends/fetch-text.ts";
 import { RenderAttempts } from "../backends/render-attempts.ts";
 import { sendBody } from "../backends/send-body.ts";
 import { type Sending, tryBackends } from "../backends/try-backends.ts";
-import type { HeldBody } from "../body/body-memory.ts";
+import type { HeldBody } from "../body/held-body.ts";
 import { WALL_CLOCK } from "../clock.ts";
 import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
 import { logFailure } from "./request-log.ts";
@@ -153,6 +154,12 @@ function report(context: EdgeContext, backend: Backend, { failure, reason }: Fai
   const isFull = failure === "full";
   const message = isFull ? "a backend was full" : "a backend did not answer";
   const hasAnswered = isFull || deploymentOf(context).backendChoice.hasAnswered(backend);
-  const line = { requestId: context.var.requestId, message, origin: backend.name, cause: reason };
+  const line = {
+    requestId: context.var.requestId,
+    message,
+    origin: backend.name,
+    cause: reason,
+    nextStep: NEXT_STEPS[failure],
+  };
   logFailure(context, "warn", hasAnswered ? line : { ...line, hasEverAnswered: false });
 }

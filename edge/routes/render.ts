@@ -3,6 +3,7 @@
  * response.
  */
 import { BodyCollector } from "../../protocol/body-collector.ts";
+import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-reading.ts";
 import { fileExtensionOf, fileHeaders } from "../../protocol/rendered-file.ts";
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/server-timing.ts";
 import { validateDeclaredSize } from "../../rules/declared-size.ts";
@@ -11,7 +12,8 @@ import { parseRenderRequest } from "../../rules/render-request.ts";
 import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import { type RequestHead, validateMediaType } from "../../rules/request-head.ts";
 import { causeFieldOf, lengthOf, maxAnswerBytes, problemCodeOf } from "../backends/backend-answer.ts";
-import { type BodyReservation, HeldBody, RETRY_AFTER_SECONDS } from "../body/body-memory.ts";
+import type { BodyReservation } from "../body/body-memory.ts";
+import { HeldBody } from "../body/held-body.ts";
 import { readBody, SLACK_MILLISECONDS } from "../body/read-body.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import { PROBLEM_HEADERS, problemResponse } from "../problem-response.ts";
@@ -30,7 +32,7 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
   const tooLarge = validateDeclaredSize(head, settings.limits);
   if (tooLarge !== null) return problemResponse(context, tooLarge);
   const upload = uploads.acquire(context.var.caller);
-  if (upload === null) return problemResponse(context, renderQueueFull("uploads", RETRY_AFTER_SECONDS));
+  if (upload === null) return problemResponse(context, renderQueueFull("uploads", NO_MEMORY_RETRY_SECONDS));
   const longestSeconds = settings.bodyTimeoutSeconds + settings.backendTimeoutSeconds;
   const longestMilliseconds =
     longestSeconds * 1000 + MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS + SLACK_MILLISECONDS;

@@ -6,7 +6,6 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { NEXT_STEPS } from "../../backend/observe/next-steps.ts";
 import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
 import { cellOf } from "../../bench/report.ts";
 import { ANSWER_FAULTS } from "../../clients/command-line/doctor/answers.ts";
@@ -18,10 +17,11 @@ import project from "../../package.json" with { type: "json" };
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
 import { KEY_RULES, RULES_VERSION, SET_RULES } from "../../rules/files-rules.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
+import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import { PDF_STANDARDS } from "../../rules/output-options.ts";
 import { OUTPUT_RULES, OUTPUT_RULES_VERSION, PDF_A_VERSION, TAGGED_STANDARDS } from "../../rules/output-rules.ts";
 import { PAGE_SELECTION } from "../../rules/page-selection.ts";
-import { ORIGINS, PROBLEMS } from "../../rules/problem.ts";
+import { PROBLEM_ORIGINS, PROBLEMS } from "../../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
 import type { IntegerSetting } from "../../rules/settings.ts";
 import { ERROR_TYPES } from "../../rules/validation-errors.ts";
@@ -141,7 +141,7 @@ const TABLES: Readonly<Record<string, Table>> = {
       adviceFor(name) ?? "-",
     ]),
   ],
-  origins: [["Origin", "What it means for the caller"], codedRows(ORIGINS)],
+  origins: [["Origin", "What it means for the caller"], codedRows(PROBLEM_ORIGINS)],
   "doctor-checks": [
     ["", "Check", "What is asked"],
     CHECK_GROUPS.flatMap(({ name, checks }) =>
@@ -265,7 +265,7 @@ async function withTablesAndFigures(page: string): Promise<GeneratedFile> {
   return { path, content: withNextSteps(content) };
 }
 
-/** With what the log lines of a backend say about its refusals. */
+/** With what log lines say about refusals and failed attempts. */
 function withNextSteps(text: string): string {
   return text.replace(/(<!-- next step: (\w+) -->).*?(<!-- end -->)/g, (_whole, start: string, cause: string, end) => {
     const nextStep = Object.entries(NEXT_STEPS).find(([name]) => name === cause)?.[1];

@@ -97,8 +97,8 @@ describe("the token", () => {
     // Directly to the application, because the runtime itself reads ahead.
     const request = new Request(`${BASE_URL}/v1/render`, { method: "POST", body });
     await expectProblem(await app.fetch(request, env), "forbidden");
-    expect(pulledBytes).toBeGreaterThan(30 * 1024 * 1024);
-    expect(pulledBytes).toBeLessThan(40 * 1024 * 1024);
+    expect(pulledBytes).toBeGreaterThan(60 * 1024 * 1024);
+    expect(pulledBytes).toBeLessThan(70 * 1024 * 1024);
   });
 
   it("may be missing in any number of requests, and the body of each is read and discarded", async () => {

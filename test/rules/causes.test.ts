@@ -10,6 +10,9 @@ it.each([
 ])("the operator's table has every cause, and no other: %s", async (heading, causes) => {
   const rows = await tableOfPage("monitoring.md", heading);
   expect(rows.map(([cause]) => cause)).toEqual(causes);
+  // `npm run generate` puts the text of log lines between these marks.
+  const quoted = rows.map((cells) => /<!-- next step: (\w+) -->/.exec(cells.at(-1) ?? "")?.[1]);
+  expect(quoted).toEqual(causes);
 });
 
 it("no two causes or failures have one name, by which metrics tell them apart", () => {

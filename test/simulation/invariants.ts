@@ -3,7 +3,7 @@ import {
   MIN_ATTEMPT_MILLISECONDS,
   PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS,
 } from "../../edge/backends/render-attempts.ts";
-import { RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
+import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-reading.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import {
   longestAnswerMilliseconds,
@@ -542,7 +542,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) =
     if (answer?.status !== BUSY) return null;
     const told = Math.min(...attempts.map(({ retryAfterSeconds }) => retryAfterSeconds));
     const seconds = answer.retryAfterSeconds ?? 0;
-    const isRight = seconds === (isWithoutMemory ? RETRY_AFTER_SECONDS : told) && seconds >= 1;
+    const isRight = seconds === (isWithoutMemory ? NO_MEMORY_RETRY_SECONDS : told) && seconds >= 1;
     return isRight ? null : `Retry-After ${seconds}, the backends say ${told}`;
   },
 

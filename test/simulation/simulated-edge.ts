@@ -7,12 +7,14 @@
 import { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../edge/backends/render-attempts.ts";
 import { ATTEMPT_SLACK_MILLISECONDS, type Sending, tryBackends } from "../../edge/backends/try-backends.ts";
-import { BodyMemory, type BodyReservation, HeldBody, RETRY_AFTER_SECONDS } from "../../edge/body/body-memory.ts";
+import { BodyMemory, type BodyReservation } from "../../edge/body/body-memory.ts";
 import type { FairLimit } from "../../edge/body/fair-limit.ts";
+import { HeldBody } from "../../edge/body/held-body.ts";
 import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/body/read-body.ts";
 import type { WallClock } from "../../edge/clock.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import type { BackendLoad } from "../../protocol/backend-load.ts";
+import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-reading.ts";
 import type { CapacityCause } from "../../rules/causes.ts";
 import { PROBLEMS, renderQueueFull } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds, MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
@@ -367,7 +369,7 @@ export class SimulatedEdge {
   }
 
   #refuse(request: RequestFacts, cause: CapacityCause): void {
-    this.#say(request, { kind: "refused", problem: renderQueueFull(cause, RETRY_AFTER_SECONDS) });
+    this.#say(request, { kind: "refused", problem: renderQueueFull(cause, NO_MEMORY_RETRY_SECONDS) });
   }
 
   #say(request: RequestFacts, end: RenderAnswer<SimulatedAnswer>): void {

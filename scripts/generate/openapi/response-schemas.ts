@@ -13,8 +13,8 @@ import { ARCHIVES, OUTPUT_FORMATS, PDF_STANDARDS, PDF_VERSIONS } from "../../../
 import { OUTPUT_RULES } from "../../../rules/output-rules.ts";
 import { PAGE_SELECTION } from "../../../rules/page-selection.ts";
 import {
-  ORIGINS,
   PROBLEM_MEDIA_TYPE,
+  PROBLEM_ORIGINS,
   PROBLEMS,
   type ProblemCode,
   type ProblemContexts,
@@ -237,7 +237,7 @@ const limits = v.object({
 
 const constraints = v.object({ ...filesKeyRules.entries, limits, output_rules: outputRules });
 
-const origin = v.pipe(v.picklist(Object.keys(ORIGINS)), v.description("Who has to act."));
+const origin = v.pipe(v.picklist(Object.keys(PROBLEM_ORIGINS)), v.description("Who has to act."));
 
 const errorCodes = v.object({
   media_type: v.literal(PROBLEM_MEDIA_TYPE),

@@ -5,8 +5,8 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { NEXT_STEPS } from "../../../backend/observe/next-steps.ts";
 import { CAUSES } from "../../../rules/causes.ts";
+import { NEXT_STEPS } from "../../../rules/next-steps.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
 import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";

@@ -1,6 +1,7 @@
 /** The memory for bodies in one isolate: which request gets it, which waits, and which gets none. */
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { BodyMemory, type BodyReservation, HeldBody } from "../../../edge/body/body-memory.ts";
+import { BodyMemory, type BodyReservation } from "../../../edge/body/body-memory.ts";
+import { HeldBody } from "../../../edge/body/held-body.ts";
 import { StillClock } from "../still-clock.ts";
 
 const LIFETIME_MILLISECONDS = 60_000;

@@ -14,8 +14,8 @@ describe("merged metrics", () => {
   it("name each family once and distinguish the origins", () => {
     const merged = mergeMetrics(
       [
-        { origin: "a:1", text: EXPOSITION },
-        { origin: "b:2", text: EXPOSITION },
+        { backend: "a:1", text: EXPOSITION },
+        { backend: "b:2", text: EXPOSITION },
       ],
       false,
     );
@@ -35,15 +35,15 @@ up{origin="b:2"} 1
   });
 
   it("show an origin that did not answer as down", () => {
-    expect(mergeMetrics([{ origin: "a:1", text: null }], false)).toContain('service_origin_up{origin="a:1"} 0\n');
+    expect(mergeMetrics([{ backend: "a:1", text: null }], false)).toContain('service_origin_up{origin="a:1"} 0\n');
   });
 
   it("tell one that has never answered from one that is down", () => {
     const merged = mergeMetrics(
       [
-        { origin: "a", text: null, isAbsent: true },
-        { origin: "b", text: null },
-        { origin: "c", text: EXPOSITION },
+        { backend: "a", text: null, isAbsent: true },
+        { backend: "b", text: null },
+        { backend: "c", text: EXPOSITION },
       ],
       false,
     );
@@ -55,8 +55,11 @@ up{origin="b:2"} 1
   });
 
   it("of an origin that is an edge itself keep the names of its origins under another label", () => {
-    const inner = mergeMetrics([{ origin: "a", text: EXPOSITION }], false);
-    const outer = mergeMetrics([{ origin: "b", text: mergeMetrics([{ origin: "edge", text: inner }], false) }], false);
+    const inner = mergeMetrics([{ backend: "a", text: EXPOSITION }], false);
+    const outer = mergeMetrics(
+      [{ backend: "b", text: mergeMetrics([{ backend: "edge", text: inner }], false) }],
+      false,
+    );
     expect(outer.match(/^# TYPE service_origin_up /gm)).toHaveLength(1);
     expect(outer.match(/^service_origin_up.*$/gm)).toEqual([
       'service_origin_up{origin="b"} 1',
@@ -73,7 +76,7 @@ up{origin="b:2"} 1
   });
 
   it("drop lines that are not metrics", () => {
-    expect(mergeMetrics([{ origin: "a:1", text: "<html>\nboom 1\n" }], false)).not.toContain("boom");
+    expect(mergeMetrics([{ backend: "a:1", text: "<html>\nboom 1\n" }], false)).not.toContain("boom");
   });
 
   it.each([
@@ -92,7 +95,7 @@ calls_total{origin="a",outcome="ok",caller="b"} 1
 calls_total{caller="billing",outcome="ok"} 2
 calls_total{outcome="ok",caller="b"} 1
 `;
-    const merged = mergeMetrics([{ origin: "a", text }], isPublic);
+    const merged = mergeMetrics([{ backend: "a", text }], isPublic);
     expect(merged.split('service_origin_up{origin="a"} 1\n')[1]).toBe(family);
   });
 });

@@ -107,7 +107,7 @@ describe("the edge logs a request", () => {
     await client.answer();
     await expect.poll(() => lines.length).toBe(1);
     const listed = (await tableOfPage("monitoring.md", "### Of the edge")).map(([field]) => field);
-    const ofFailures = ["timeoutCause, capacityCause, unavailableCause", "failures"];
+    const ofFailures = ["timeoutCause, capacityCause, unavailableCause", "nextStep", "failures"];
     expect(listed.filter((field = "") => !ofFailures.includes(field))).toEqual(Object.keys(lines[0] ?? {}));
   });
 
