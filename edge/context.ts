@@ -37,7 +37,6 @@ export interface EdgeBindings {
     requestId: string;
     /** The caller's name; set on routes that require a token. */
     caller: string;
-    /** What is logged of the request at its end. */
     record: RequestRecord;
   };
 }
@@ -50,12 +49,9 @@ interface Deployment {
   /** See `limitsFingerprint`: each render carries it. */
   readonly limitsFingerprint: string;
   readonly bodyMemory: BodyMemory;
-  /** The bodies that are being read. */
   readonly uploads: FairLimit;
-  /** Of refusals and failed attempts. */
   readonly counts: UnreportedCounts;
   readonly pool: BackendPool<Backend>;
-  /** What is known of the backends in the pool. */
   readonly backendChoice: BackendChoice<Backend>;
   readonly metricsScraper: MetricsScraper;
   readonly commonCapabilities: CommonCapabilities;

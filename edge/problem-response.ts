@@ -4,10 +4,8 @@ import { causeField } from "../rules/causes.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument, problemInstance } from "../rules/problem.ts";
 import type { EdgeContext } from "./context.ts";
 
-/** The header fields of every problem. */
 export const PROBLEM_HEADERS = { ...NOT_STORED_HEADERS, "Content-Type": PROBLEM_MEDIA_TYPE } as const;
 
-/** The response that reports `problem`, with `Retry-After` when the client should try again. */
 export function problemResponse(context: EdgeContext, problem: Problem): Response {
   context.var.record.code = problem.code;
   context.var.record.cause = causeField(problem);

@@ -12,7 +12,6 @@ import {
 import { type AccessToken, type BackendSources, parseBackendSources } from "./backends/backend-address.ts";
 import { parseNameServers } from "./backends/name-servers.ts";
 
-/** The edge's integer settings, without the limits. */
 export const EDGE_INTEGER_SETTINGS = {
   backendTimeoutSeconds: BACKEND_TIMEOUT_SETTING,
   bodyTimeoutSeconds: {
@@ -159,14 +158,12 @@ function isWebOrigin(text: string): boolean {
   return /^https?:[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }
 
-/** @throws SettingError */
 export function readLogRequests(text: string | undefined): RequestLogging {
   const logging = parseLogRequests(text || "object");
   if (logging !== undefined) return logging;
   throw new SettingError(`SERVICE_LOG_REQUESTS must be one of ${REQUEST_LOGGINGS.join(", ")}.`);
 }
 
-/** A value of `SERVICE_LOG_REQUESTS`; undefined if it is not valid. */
 export function parseLogRequests(value: unknown): RequestLogging | undefined {
   return REQUEST_LOGGINGS.find((known) => known === value);
 }

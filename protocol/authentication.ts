@@ -16,7 +16,6 @@ export function parseTokens(setting: string, text: string | undefined): readonly
   return tokens;
 }
 
-/** The token of a caller. */
 export interface NamedToken {
   /** The caller's name. It is not secret: headers and metrics show it. */
   readonly name: string;

@@ -4,11 +4,9 @@
  */
 
 export interface BackendLoad {
-  /** Renders that run. */
   readonly running: number;
   /** Valid requests that wait for a slot. */
   readonly waiting: number;
-  /** Renders that may run at once. */
   readonly slots: number;
   /** Whether the backend is about to stop: it still renders, but the edge should send new requests elsewhere. */
   readonly isDraining: boolean;
@@ -19,7 +17,6 @@ export const MAX_SLOTS = 256;
 
 const FORM = /^running=([0-9]{1,9}),waiting=([0-9]{1,9}),slots=([0-9]{1,9})(,draining)?$/;
 
-/** The value of the header field. */
 export function formatBackendLoad({ running, waiting, slots, isDraining }: BackendLoad): string {
   return `running=${running},waiting=${waiting},slots=${slots}${isDraining ? ",draining" : ""}`;
 }

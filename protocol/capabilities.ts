@@ -16,7 +16,6 @@ import {
 /** Rises when a member changes its meaning. New members do not raise it. */
 const CAPABILITIES_VERSION = 1;
 
-/** The path of the document, at the edge and at a backend. */
 export const CAPABILITIES_PATH = "/capabilities.json";
 
 /**
@@ -76,7 +75,6 @@ export type FontFamily = Capabilities["fonts"][number];
 export type FontVariant = FontFamily["variants"][number];
 type TypstPackage = Capabilities["packages"][number];
 
-/** What one backend has. */
 export function capabilitiesOf(
   typstVersion: string,
   fonts: readonly FontFamily[],
@@ -93,7 +91,6 @@ export function capabilitiesOf(
   };
 }
 
-/** Parses the document; null if it is not valid. */
 export function parseCapabilities(json: string): Capabilities | null {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), CAPABILITIES_SCHEMA), json);
   return parsed.success ? parsed.output : null;

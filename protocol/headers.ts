@@ -1,6 +1,5 @@
 /** The names of the service's own header fields, the form of their values, and the fields of every response. */
 
-/** In a request: the caller's API token. */
 export const API_TOKEN_HEADER = "X-Service-Api-Token";
 
 /**

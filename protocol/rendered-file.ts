@@ -17,7 +17,6 @@ const SVG_HEADERS = {
   "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox",
 } as const;
 
-/** The extension of a file by its `Content-Type`; null if that is not of a rendered file. */
 export function fileExtensionOf(contentType: string | null): FileExtension | null {
   const extensions = ["pdf", "png", "svg", "zip"] as const satisfies readonly FileExtension[];
   return extensions.find((extension) => FILE_MEDIA_TYPES[extension] === contentType) ?? null;
@@ -37,7 +36,6 @@ export function fileHeaders(extension: FileExtension, suggestedName: string | nu
   };
 }
 
-/** The kinds of files that a render makes. */
 export type FileExtension = "pdf" | "png" | "svg" | "zip";
 
 /** Extensions that would be wrong for the content. Any other is part of the name. */

@@ -23,7 +23,6 @@ export const EDGE_ROUTES = [
   { path: METRICS_PATH, method: "GET" },
 ] as const satisfies readonly Route[];
 
-/** The edge's routes for the static documents. */
 export const STATIC_ROUTES: readonly Route[] = [...Object.keys(STATIC_DOCUMENTS), OPENAPI_DOCUMENT_NAME].map(
   (name) => ({
     path: `/${name}`,
@@ -45,12 +44,10 @@ export const EXAMPLE_NAMES = [
   "slides",
 ] as const;
 
-/** The path of an example's file. */
 export function examplePath(name: string): string {
   return `${PLAYGROUND_FILES_PATH}/example-${name}.json`;
 }
 
-/** The edge's routes for that page. */
 export const REFERENCE_ROUTES: readonly Route[] = [
   "",
   "/reference.css",
@@ -64,7 +61,6 @@ export const REFERENCE_ROUTES: readonly Route[] = [
 export const PLAYGROUND_PATH = "/";
 export const PLAYGROUND_FILES_PATH = "/playground";
 
-/** The edge's routes for that page. */
 export const PLAYGROUND_ROUTES: readonly Route[] = [
   PLAYGROUND_PATH,
   ...[
@@ -81,7 +77,6 @@ export const PLAYGROUND_ROUTES: readonly Route[] = [
   ...EXAMPLE_NAMES.map(examplePath),
 ].map((path) => ({ path, method: "GET" }));
 
-/** Every route of the edge. */
 export const ALL_EDGE_ROUTES: readonly Route[] = [
   ...EDGE_ROUTES,
   ...STATIC_ROUTES,
@@ -89,7 +84,6 @@ export const ALL_EDGE_ROUTES: readonly Route[] = [
   ...REFERENCE_ROUTES,
 ];
 
-/** The routes of a backend. */
 export const BACKEND_ROUTES = [
   { path: "/v1/render", method: "POST" },
   { path: CAPABILITIES_PATH, method: "GET" },

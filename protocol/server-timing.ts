@@ -27,7 +27,6 @@ export function parseServerTiming(text: string | null): string | null {
   return text !== null && text.length <= MAX_LENGTH && METRICS.test(text) ? text : null;
 }
 
-/** Several fields as one. */
 export function joinServerTimings(...timings: readonly (string | null)[]): string {
   return timings.filter((timing) => timing !== null && timing !== "").join(", ");
 }

@@ -31,7 +31,6 @@ const TRACESTATE_MEMBER =
   /^(?:[a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=[ -+\--<>-~]{0,255}[!-+\--<>-~]$/;
 const MAX_TRACESTATE_MEMBERS = 32;
 
-/** The trace of a `traceparent`; null if it is absent or malformed. */
 export function parseTraceparent(text: string | null | undefined): TraceParent | null {
   if (text === null || text === undefined || text.length > MAX_TRACEPARENT_LENGTH) return null;
   const [, version = "", traceId = "", parentId = "", flags = "", more] = TRACEPARENT.exec(text) ?? [];
@@ -40,7 +39,6 @@ export function parseTraceparent(text: string | null | undefined): TraceParent |
   return { traceId, parentId, isSampled: (Number.parseInt(flags, 16) & SAMPLED_FLAG) !== 0 };
 }
 
-/** The `traceparent` of a trace, in version 00. */
 export function formatTraceparent({ traceId, parentId, isSampled }: TraceParent): string {
   return `00-${traceId}-${parentId}-${isSampled ? "01" : "00"}`;
 }

@@ -42,7 +42,6 @@ export const CAUSES = {
   },
 } as const;
 
-/** A code whose problems have a cause. */
 export type CausedCode = keyof typeof CAUSES;
 
 export type Cause<Code extends CausedCode = CausedCode> = Code extends CausedCode ? keyof (typeof CAUSES)[Code] : never;
@@ -66,7 +65,6 @@ export const ATTEMPT_FAILURES = {
 
 export type AttemptFailure = keyof typeof ATTEMPT_FAILURES;
 
-/** The field of a log line that has the cause. */
 const LOG_FIELDS = {
   render_timeout: "timeoutCause",
   render_queue_full: "capacityCause",

@@ -69,7 +69,6 @@ export const ERROR_CODES_DOCUMENT = {
   validation_error_types: ERROR_TYPES,
 } as const;
 
-/** The response of `GET /v1/constraints` for a deployment with these limits. */
 export function constraintsDocument(limits: Limits) {
   return { ...FILES_KEY_RULES_DOCUMENT, limits, output_rules: OUTPUT_RULES_DOCUMENT };
 }

@@ -37,7 +37,6 @@ interface OversizeString {
   readonly size: number;
 }
 
-/** The violations that were found while the cursor read `data`. */
 export class DataFindings implements ValueObserver {
   readonly maxDepth = MAX_DATA_DEPTH;
   readonly watchedKeyBytes = RESERVED_KEY.length;

@@ -15,7 +15,6 @@ export function declaredSize({ contentLength }: DeclaredLength): number | null {
   return contentLength !== null && /^[0-9]+$/.test(contentLength) ? Number(contentLength) : null;
 }
 
-/** Rejects a body by its declared length. */
 export function validateDeclaredSize(head: DeclaredLength, limits: Limits): Problem | null {
   const size = declaredSize(head);
   return size !== null && size > limits.max_request_body_bytes ? requestTooLarge(head, limits) : null;

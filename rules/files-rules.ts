@@ -12,7 +12,6 @@ import type { SetRuleId } from "./rule-ids.ts";
 /** To be increased whenever a rule in this file changes. */
 export const RULES_VERSION = 5;
 
-/** The rules for each key, as they are published. */
 export const KEY_RULES = {
   segment_character_class: "[A-Za-z0-9._-]",
   min_segment_length: 1,

@@ -5,7 +5,6 @@
 /** The first group is empty if the name is nothing but an extension. */
 export const FONT_NAME = /([^/]?)\.(ttf|otf|ttc|otc)$/i;
 
-/** Whether a file is a font, by its key. */
 export function isFont(key: string): boolean {
   return FONT_NAME.test(key);
 }

@@ -92,16 +92,13 @@ interface LimitSetting extends IntegerSetting {
   /** The field of the request on which it is a limit; null for the whole request and for the output. */
   readonly field: "source" | "files" | "data" | null;
   readonly appliesTo: string;
-  /** The problem that answers a request over the limit. */
   readonly code: ProblemCode;
 }
 
 export type LimitName = keyof typeof LIMIT_SETTINGS;
 
-/** The limits of a deployment by their published names. */
 export type Limits = Readonly<Record<LimitName | "effective_max_files", number>>;
 
-/** The limits of a deployment without settings. */
 export const DEFAULT_LIMITS: Limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, {}));
 
 /** The limits of a deployment that sets none: only those of the rules are left. */

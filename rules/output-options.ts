@@ -63,7 +63,6 @@ export type Output = OutputOf[OutputFormat];
 
 type OutputOf = { [Format in OutputFormat]: v.InferOutput<(typeof OUTPUT_SCHEMAS)[Format]> };
 
-/** Every field that some format accepts. */
 export type OutputField = { [Format in OutputFormat]: keyof OutputOf[Format] }[OutputFormat];
 
 /** The names of all fields, taken from the schemas so that the reader knows every one of them. */
@@ -75,10 +74,8 @@ function isOutputField(name: string): name is OutputField {
   return Object.values(OUTPUT_SCHEMAS).some(({ entries }) => Object.hasOwn(entries, name));
 }
 
-/** The `output` of a request that has none. */
 export const DEFAULT_OUTPUT: Output = v.parse(OUTPUT_SCHEMAS.pdf, {});
 
-/** Whether `format` names an output format. */
 export function isOutputFormat(format: unknown): format is OutputFormat {
   return typeof format === "string" && Object.hasOwn(OUTPUT_SCHEMAS, format);
 }

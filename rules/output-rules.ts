@@ -52,7 +52,6 @@ interface OutputRule {
   readonly id: OutputRuleId;
   /** Published, and sent as `detail` and `msg` when the rule is broken. */
   readonly description: string;
-  /** The field to which the error points. */
   readonly field: OutputField;
   /** Whether `output` breaks the rule. It is called only when `output` breaks no earlier rule. */
   readonly isBrokenBy: (output: Output) => boolean;
@@ -158,7 +157,6 @@ export function validateOutput(output: Output, limits: Limits): Problem | null {
   return problem("invalid_request", description, { rule: id, errors });
 }
 
-/** Rejects an archive of too many pages before anything is rendered. */
 function validateSelectedPageCount(output: Output, limits: Limits): Problem | null {
   if (output.format === "pdf" || output.pages === null || output.archive === null) return null;
   const count = countDistinctPages(parsePageSelection(output.pages));

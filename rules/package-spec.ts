@@ -16,18 +16,15 @@ const SPEC = new RegExp(`^${SPEC_SOURCE}$`);
 export const PACKAGE_IDENTIFIER_PATTERN = new RegExp(`^${IDENTIFIER}$`);
 export const PACKAGE_VERSION_PATTERN = new RegExp(`^${VERSION}$`);
 
-/** The package that a text names; null if it names none. */
 export function parsePackageSpec(text: string): PackageSpec | null {
   const [, namespace, name, version] = SPEC.exec(text) ?? [];
   return namespace === undefined || name === undefined || version === undefined ? null : { namespace, name, version };
 }
 
-/** The package as an import writes it. */
 export function formatPackageSpec({ namespace, name, version }: PackageSpec): string {
   return `@${namespace}/${name}:${version}`;
 }
 
-/** Every package in quotation marks in a text. */
 export function quotedPackageSpecs(text: string): PackageSpec[] {
   return [...text.matchAll(new RegExp(`"${SPEC_SOURCE}"`, "g"))].flatMap(([, namespace, name, version]) =>
     namespace === undefined || name === undefined || version === undefined ? [] : [{ namespace, name, version }],

@@ -22,7 +22,6 @@ export interface PageRange {
   readonly last: number | null;
 }
 
-/** The comma-separated selections in `pages`, not parsed. */
 export function splitSelections(pages: string): string[] {
   return pages.split(",");
 }

@@ -264,12 +264,10 @@ export function problem(code: ProblemCode, detail: string, context: ProblemConte
   return { code, detail, context };
 }
 
-/** Nothing is served at the path. */
 export function notFound(): Problem {
   return problem("not_found", "Nothing is served at this path.", {});
 }
 
-/** The path exists for other methods. `allowed` is the value of the `Allow` header. */
 export function methodNotAllowed(allowed: string): Problem {
   return problem("method_not_allowed", `Only ${allowed} can be used here.`, {});
 }
@@ -280,7 +278,6 @@ export function renderTimeout(cause: TimeoutCause, limitSeconds: number, timeout
   return { ...problem("render_timeout", detail, { timeout_secs: timeoutSeconds }), cause };
 }
 
-/** The service is overloaded; nothing is broken. */
 export function renderQueueFull(cause: CapacityCause, retryAfterSeconds: number): Problem {
   const detail = `${CAUSES.render_queue_full[cause]} Try again in ${inSeconds(retryAfterSeconds)}.`;
   return { ...problem("render_queue_full", detail, { retry_after: retryAfterSeconds }), cause };
@@ -337,7 +334,6 @@ export function problemInstance(url: string, requestId: string): string {
   return `${origin}${pathname}#${requestId}`;
 }
 
-/** The body of the response that reports `problem`; see `problemInstance` for `instance`. */
 export function problemDocument({ code, detail, context }: Problem, instance: string): ProblemDocument {
   const { origin, title, status } = PROBLEMS[code];
   return { code, origin, title, status, detail, instance, context };

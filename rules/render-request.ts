@@ -20,14 +20,11 @@ import { quote, shortenPath } from "./quote.ts";
 import { SeenKeys } from "./seen-keys.ts";
 import { ValidationErrorList } from "./validation-errors.ts";
 
-/** How the content of a file is encoded in the request. */
 export type Encoding = "text" | "base64";
 
-/** An entry of `files`. */
 export interface RenderFile {
   readonly key: string;
   readonly encoding: Encoding;
-  /** A span of the body. */
   readonly content: StringSpan;
   /** The size of the file in bytes, after decoding. */
   readonly size: number;
@@ -54,7 +51,6 @@ export function parseRenderRequest(body: Uint8Array, limits: Limits): ParseResul
   return "code" in verdict ? { ok: false, problem: verdict } : { ok: true, request: verdict };
 }
 
-/** Every field of a request and of a file. */
 const FIELDS = ["source", "files", "data", "output", "encoding", "content"] as const;
 
 const ENCODINGS: readonly string[] = ["text", "base64"] satisfies Encoding[];
@@ -113,7 +109,6 @@ class RequestReader {
     this.#limits = limits;
   }
 
-  /** Reads the body in one pass. */
   read(): void {
     const cursor = this.#cursor;
     cursor.skipWhitespace();
@@ -309,7 +304,6 @@ class RequestReader {
     return false;
   }
 
-  /** The `loc` of a field of a file. */
   #fieldLoc(loc: readonly string[], field: string): readonly string[] {
     return this.#errors.isFull ? UNREPORTED_LOC : [...loc, field];
   }

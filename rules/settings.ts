@@ -21,7 +21,6 @@ export class SettingError extends Error {
   override readonly name = "SettingError";
 }
 
-/** The entries of a setting that lists several, separated by commas or white space. */
 export function listEntries(text: string | undefined): string[] {
   return (text ?? "").split(/[\s,]+/).filter((entry) => entry !== "");
 }

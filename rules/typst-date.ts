@@ -15,10 +15,8 @@ const DATE_FORMAT =
   /^(?:[+-]?(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)(?:T(?<time>\d\d:\d\d:\d\d)Z?)?|(?<timeAlone>\d\d:\d\d:\d\d))$/;
 const TIME_FORMAT = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
 
-/** The length of the longest date. */
 export const MAX_DATE_LENGTH = "+2020-01-01T00:00:00Z".length;
 
-/** Whether Typst reads the text as a date, a time or both. */
 export function readsAsDate(text: string): boolean {
   const { year, month, day, time, timeAlone } = DATE_FORMAT.exec(text)?.groups ?? {};
   const clock = time ?? timeAlone;

@@ -51,13 +51,11 @@ export class ValidationErrorList {
     return this.#reported.length === MAX_REPORTED_ERRORS;
   }
 
-  /** Adds an error in a field that is missing, malformed, unknown or belongs to another format. */
   addFieldError(loc: Path, type: ErrorType, msg: string): void {
     this.#hasFieldError = true;
     this.#add(loc, type, msg);
   }
 
-  /** Adds field errors that are only counted. */
   addUnreported(count: number): void {
     if (count > 0) this.#hasFieldError = true;
     this.#total += count;
@@ -90,7 +88,6 @@ export class ValidationErrorList {
     this.#add(isValidKey ? ["files", key, "content"] : ["files"], type, `content ${fault}`);
   }
 
-  /** The problem that reports all errors, or null when there are none. */
   toProblem(): Problem | null {
     if (this.#total === 0) return null;
     const errors: ValidationErrors = {

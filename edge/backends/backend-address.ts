@@ -42,7 +42,6 @@ export interface ServiceName {
   readonly prefix: string | null;
 }
 
-/** Where the backends are. */
 export interface BackendSources {
   readonly addresses: readonly BackendAddress[];
   readonly services: readonly ServiceName[];
@@ -96,7 +95,6 @@ function parseServiceName(text: string): string {
   );
 }
 
-/** The URL of a backend that an SRV record names. */
 export function urlOfRecord({ service }: ServiceName, { host, port, address }: SrvRecord): URL {
   // A certificate is for a name. Without TLS the address saves a second lookup, and works while DNS does not.
   if (service.toLowerCase().startsWith(SERVICE_WITH_TLS)) return new URL(`https://${host}:${port}`);

@@ -39,12 +39,10 @@ export type FailedAttempt = {
   | { readonly failure: Exclude<AttemptFailure, "full"> }
 );
 
-/** The attempt has no answer. */
 export function failedAttempt(failure: Exclude<AttemptFailure, "full">, error: unknown): FailedAttempt {
   return { kind: "failed", failure, load: null, reason: String(error) };
 }
 
-/** What an answer to a caller's render gives. */
 export function readAnswer(head: ResponseHead): AttemptResult {
   const load = parseBackendLoad(head.headers.get(LOAD_HEADER));
   const content = contentOf(head);
@@ -112,7 +110,6 @@ function contentOf(head: ResponseHead): "file" | "foreign" | ProblemCode {
   return code !== null && PROBLEMS[code].status === status ? code : "foreign";
 }
 
-/** Why an answer does not go to the client, for the log. */
 function reasonOf({ status, headers }: ResponseHead, content: ReturnType<typeof contentOf>): string {
   if (content === "foreign") return `status ${status} from something other than a backend`;
   if (content === "forbidden") return `status ${status}: it does not accept SERVICE_BACKEND_TOKEN`;
@@ -125,13 +122,11 @@ function readRetryAfter(text: string | null): number {
   return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : DEFAULT_RETRY_AFTER_SECONDS;
 }
 
-/** The code that a backend names for its problem; null if there is no such code. */
 export function problemCodeOf({ headers }: ResponseHead): ProblemCode | null {
   const name = headers.get(PROBLEM_CODE_HEADER);
   return name !== null && isProblemCode(name) ? name : null;
 }
 
-/** The cause that a backend names for its problem, as a field of the log line. */
 export function causeFieldOf(response: ResponseHead): CauseField {
   const code = problemCodeOf(response) ?? "ok";
   return causeField({ code, cause: parseCause(code, response.headers.get(PROBLEM_CAUSE_HEADER)) });
@@ -141,7 +136,6 @@ function isProblemCode(name: string): name is ProblemCode {
   return Object.hasOwn(PROBLEMS, name);
 }
 
-/** The most bytes of an answer. */
 export function maxAnswerBytes({ headers }: ResponseHead, limits: Limits): number {
   return fileExtensionOf(headers.get("Content-Type")) === null ? MAX_PROBLEM_BYTES : limits.max_output_bytes;
 }

@@ -14,7 +14,6 @@
 import type { BackendLoad } from "../../protocol/backend-load.ts";
 import type { AttemptResult } from "./backend-answer.ts";
 
-/** A probe without an answer has failed after this time. */
 export const PROBE_TIMEOUT_MILLISECONDS = 5000;
 /** A backend that has a render and answers nothing at all for this long is probed. */
 const SILENCE_MILLISECONDS = 3000;
@@ -35,7 +34,6 @@ const LONGEST_PAUSE_MILLISECONDS = 3000;
 const DRAINING_PROBE_GAP_MILLISECONDS = 2000;
 /** For this long after its last answer, a backend that is about to stop is chosen only if there is no other. */
 const DRAINING_MILLISECONDS = 30_000;
-/** After this time, the load that an answer reported is out of date. */
 const LOAD_LIFETIME_MILLISECONDS = 5000;
 /** For this long, a backend that was full counts as full. Renders end all the time, so it is not for longer. */
 const FULL_LIFETIME_MILLISECONDS = 1000;
@@ -46,7 +44,6 @@ const UNKNOWN_COST = 1 - 1e-9;
 /** In this time the weight of a return falls to 0. */
 const RETURN_LIFETIME_MILLISECONDS = 2000;
 
-/** A request that a backend has not answered yet. */
 export interface Attempt<Target> {
   readonly backend: Target;
   readonly beganAt: number;
@@ -54,7 +51,6 @@ export interface Attempt<Target> {
   expiresAt: number;
 }
 
-/** A probe that has been handed out. */
 export interface Probe<Target> {
   readonly backend: Target;
   readonly beganAt: number;
@@ -70,13 +66,11 @@ const STANDINGS = ["in use", "draining", "suspect", "out of use"] as const;
 type Standing = (typeof STANDINGS)[number];
 
 interface BackendState {
-  /** Those that have not ended. */
   readonly attempts: Set<Pick<Attempt<unknown>, "beganAt" | "expiresAt">>;
   load: BackendLoad | null;
   loadAt: number;
   /** Attempts since the load was reported. */
   begunSince: number;
-  /** When it last had no room. */
   fullAt: number;
   drainingUntil: number;
   trust: Exclude<Standing, "draining">;
@@ -85,14 +79,12 @@ interface BackendState {
   provenAt: number;
   /** When it got the last request whose answer said that no render runs or waits there. */
   idleAt: number;
-  /** No probe is sent before this time. */
   probeAt: number;
   /** Failed probes in a row. */
   failedProbes: number;
   /** When the last of them ended, and when the backend got the newest of them. */
   failedAt: number;
   lostAt: number;
-  /** When it last came back into use. */
   returnedAt: number;
 }
 
@@ -160,7 +152,6 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     );
   }
 
-  /** Whether one that is in use and not excluded is known to have a free slot. */
   hasFreeSlot(now: number, excluded: ReadonlySet<Target>): boolean {
     return this.#withStanding("in use", now, excluded).some(
       ([, state]) => isKnown(state, now) && !wasFull(state, now) && costOf(state, now) < 1,
@@ -179,7 +170,6 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return chosen;
   }
 
-  /** Records what a backend says of its load without having been sent a render. */
   recordLoad(backend: Target, now: number, load: BackendLoad): void {
     const state = this.#states.get(backend);
     if (state === undefined) return;
@@ -187,7 +177,6 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     if (hasFreeSlot(load)) state.fullAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** Whether one that is not excluded is in use, and not about to stop. */
   hasInUse(now: number, excluded: ReadonlySet<Target>): boolean {
     return this.#withStanding("in use", now, excluded).length > 0;
   }
@@ -196,7 +185,6 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return this.#states.get(backend)?.trust === "out of use";
   }
 
-  /** Whether anything has ever been heard of a backend. */
   hasAnswered(backend: Target): boolean {
     return (this.#states.get(backend)?.answeredAt ?? Number.NEGATIVE_INFINITY) > Number.NEGATIVE_INFINITY;
   }
@@ -275,7 +263,6 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     this.#states.get(attempt.backend)?.attempts.delete(attempt);
   }
 
-  /** The number of attempts that have neither ended nor expired. */
   countUnderWay(now: number): number {
     let count = 0;
     for (const state of this.#states.values()) count += countUnderWay(state, now);
@@ -343,7 +330,6 @@ function wasFull({ fullAt }: BackendState, now: number): boolean {
   return now - fullAt < FULL_LIFETIME_MILLISECONDS;
 }
 
-/** Whether a render would get a slot at once. */
 export function hasFreeSlot({ running, waiting, slots }: BackendLoad): boolean {
   return running + waiting < slots;
 }
@@ -396,7 +382,6 @@ function pauseMilliseconds(failedProbes: number): number {
   return Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * 2 ** (failedProbes - 1));
 }
 
-/** Removes a random member. */
 function takeRandom<Member>(members: Member[], random: () => number): Member | undefined {
   return members.splice(Math.floor(random() * members.length), 1)[0];
 }

@@ -27,13 +27,11 @@ const RETRY_MILLISECONDS = 1000;
  */
 const UNANSWERED_MILLISECONDS = 1000;
 
-/** A lookup that has been handed out. */
 export interface Lookup {
   readonly service: ServiceName;
   readonly beganAt: number;
 }
 
-/** What a lookup has changed, for the log. */
 export interface ListChange {
   readonly added: readonly string[];
   readonly removed: readonly string[];
@@ -42,9 +40,7 @@ export interface ListChange {
 }
 
 interface ServiceState {
-  /** What its last usable answer named. */
   found: readonly FoundBackend[];
-  /** No lookup begins before this time. */
   dueAt: number;
   /** When the newest lookup began that has had a result. */
   answeredAt: number;
@@ -81,7 +77,6 @@ export class BackendList {
     );
   }
 
-  /** Whether DNS names any of them. */
   get isRenewed(): boolean {
     return this.#services.size > 0;
   }
@@ -165,7 +160,6 @@ function foundOf(service: ServiceName, record: SrvRecord): FoundBackend {
   return { url, names: [name, `${name}-${record.port}`, url.host] };
 }
 
-/** Each once. */
 function byUrl(found: readonly FoundBackend[]): FoundBackend[] {
   return [...new Map(found.map((one) => [one.url.href, one])).values()];
 }

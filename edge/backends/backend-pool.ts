@@ -21,7 +21,6 @@ export interface PoolParts<Backend> {
   lookUp(service: ServiceName): Promise<SrvAnswer>;
   /** Called with all backends when there are others than before. */
   onChange(backends: readonly Backend[]): void;
-  /** Reports to the operator. */
   report(service: ServiceName, news: ListChange | string): void;
 }
 
@@ -36,17 +35,14 @@ export class BackendPool<Backend> {
     this.#reopen();
   }
 
-  /** Whether there are lookups to make. */
   get isRenewed(): boolean {
     return this.#list.isRenewed;
   }
 
-  /** Those that are known now. */
   get backends(): readonly Backend[] {
     return [...this.#open.values()];
   }
 
-  /** Makes the lookups that are due. */
   async renew(): Promise<void> {
     await Promise.all(this.#list.takeDue(this.#parts.clock.now()).map((lookup) => this.#lookUp(lookup)));
   }

@@ -24,7 +24,6 @@ const HOST_LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 /** URLs take a name that ends in a number for an IPv4 address. */
 const ENDS_IN_NUMBER = /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/;
 
-/** What asks for the SRV records of a name. */
 export interface SrvQuestion {
   /** Without a dot at the end. */
   readonly name: string;

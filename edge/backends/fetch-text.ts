@@ -7,7 +7,6 @@ export interface FetchBounds {
   readonly timeoutMilliseconds: number;
 }
 
-/** The text at a path; null if the backend does not answer with one within the bounds. */
 export async function fetchText(
   backend: Backend,
   path: string,

@@ -7,7 +7,6 @@ import { inTime } from "../clock.ts";
 import { encodeQuestion, LENGTH_BYTES, parseAnswer, type SrvAnswer, type SrvQuestion } from "./dns-message.ts";
 import { fullNamesOf, type ResolverSettings } from "./name-servers.ts";
 
-/** After this time, the next server is asked. */
 const SERVER_TIMEOUT_MILLISECONDS = 2000;
 /** For all names and servers together. The next lookup begins anew. */
 const LOOKUP_TIMEOUT_MILLISECONDS = 5000;
@@ -27,7 +26,6 @@ export async function lookUpService(name: string, readSettings: () => Promise<Re
   }
 }
 
-/** The answer of the first server that gives one. */
 async function askServers(name: string, servers: readonly string[], deadline: number): Promise<SrvAnswer> {
   let answer: SrvAnswer = { kind: "failed", cause: "no name server is known" };
   for (const server of servers) {

@@ -52,11 +52,9 @@ export interface RefusedRender {
 type NextStep<Target> =
   | { readonly kind: "try"; readonly backend: Target }
   | { readonly kind: "wait"; readonly milliseconds: number }
-  /** Asks these how busy they are. */
   | { readonly kind: "ask"; readonly backends: readonly Target[] }
   | RefusedRender;
 
-/** An attempt that has no answer yet. */
 export interface BegunAttempt<Target> {
   readonly backend: Target;
   readonly beganAt: number;
@@ -95,7 +93,6 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     this.#random = random;
   }
 
-  /** How each attempt failed so far. */
   get failures(): readonly AttemptFailure[] {
     return this.#failures;
   }

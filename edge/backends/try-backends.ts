@@ -14,7 +14,6 @@ import { type Probing, probeDueBackends, watchBackend } from "./watch-backend.ts
 
 /** How long an attempt is remembered after its deadline, to allow for delays in workerd. */
 export const ATTEMPT_SLACK_MILLISECONDS = 1000;
-/** How long a backend has to say how busy it is. */
 const ASK_TIMEOUT_MILLISECONDS = 1000;
 
 export interface Sending {

@@ -23,7 +23,6 @@ const READ_BYTES = 64 * 1024;
 /** How much longer than its deadlines a request may keep what it holds, to allow for delays in workerd. */
 export const SLACK_MILLISECONDS = 10_000;
 
-/** The bodies that an isolate reads. */
 export function uploadLimit(timeoutSeconds: number, clock?: WallClock): FairLimit {
   return new FairLimit(MAX_UPLOADS, timeoutSeconds * 1000 + SLACK_MILLISECONDS, clock);
 }

@@ -35,10 +35,8 @@ const READY_POLL_MILLISECONDS = 100;
 const SIGTERM = 15;
 const TOKEN_BYTES = 32;
 const PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4";
-/** Where the storage holds the `Start` of the container that runs. */
 const START_KEY = "start";
 
-/** The part of the platform's container that is used here. */
 export type ContainerControl = Pick<
   Container,
   "running" | "start" | "monitor" | "signal" | "setInactivityTimeout" | "getTcpPort"
@@ -123,7 +121,6 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     return this.#container.getTcpPort(BACKEND_PORT).fetch(`http://backend${pathname}${search}`, init);
   }
 
-  /** One start serves all requests that wait for it. */
   #start(): Promise<string> {
     this.#starting ??= this.#becomeReady().finally(() => {
       this.#starting = null;
@@ -201,7 +198,6 @@ function probeAnswer(isStarting: boolean): Response {
   return new Response(null, { status: PROBLEMS.render_queue_full.status, headers });
 }
 
-/** The settings that edge and backend must have alike. */
 const SHARED_SETTINGS: readonly { readonly setting: string }[] = [
   ...Object.values(LIMIT_SETTINGS),
   ...Object.values(RENDER_TIME_SETTINGS),

@@ -23,9 +23,7 @@ const BOUNDS = { timeoutMilliseconds: 5000, maxBytes: MAX_CAPABILITIES_BYTES } a
 const KEEP_MILLISECONDS = 60_000;
 /** Used when a backend did not answer, because it may be back soon. */
 const KEEP_INCOMPLETE_MILLISECONDS = 5000;
-/** How long the last document of a backend that does not answer is still used. */
 const STALE_MILLISECONDS = 60 * 60 * 1000;
-/** The log names at most this many differences. */
 const MAX_LOGGED_DIFFERENCES = 20;
 
 interface KnownCapabilities {
@@ -67,7 +65,6 @@ export class CommonCapabilities {
     };
   }
 
-  /** Whether the backend has answered with a document. */
   async #ask(backend: Backend): Promise<boolean> {
     const text = await fetchText(backend, CAPABILITIES_PATH, BOUNDS);
     const capabilities = text === null ? null : parseCapabilities(text);

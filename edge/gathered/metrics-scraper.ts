@@ -15,7 +15,6 @@ const SCRAPE_BOUNDS = {
 /** Shorter than the usual scrape intervals. */
 const KEEP_MILLISECONDS = 5000;
 
-/** The backends, and what is known of them. */
 interface Scraped {
   readonly backends: readonly Backend[];
   /** Whether a render or a probe has ever been answered by one. */

@@ -6,13 +6,10 @@
  * becomes `exported_origin`, as Prometheus names the labels of a target that conflict with its own.
  */
 
-/** What one backend answered. */
 export interface Scrape {
-  /** Its name. */
   readonly backend: string;
   /** The exposition; null when the scrape failed. */
   readonly text: string | null;
-  /** Whether it has never answered anything. */
   readonly isAbsent?: boolean;
 }
 

@@ -8,7 +8,6 @@ const MIN_INTERVAL_MILLISECONDS = 1000;
 /** Requests poll for the result: in workerd, one request must not wake another. */
 const POLL_MILLISECONDS = 20;
 
-/** What was gathered, and for how long it may be used. */
 export interface Gathered<Value> {
   readonly value: Value;
   readonly keepMilliseconds: number;

@@ -8,7 +8,6 @@ import { type EdgeBindings, settingsOf } from "../context.ts";
 import { problemResponse } from "../problem-response.ts";
 import { logFailure, loggedClientSignal } from "../requests/request-log.ts";
 
-/** Authenticates the caller. */
 export const requireToken = createMiddleware<EdgeBindings>(async (context, next) => {
   const authentication = authenticateCaller(context.req.header(API_TOKEN_HEADER), settingsOf(context).apiTokens);
   if (!authentication.ok) return problemResponse(context, authentication.problem);

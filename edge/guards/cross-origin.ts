@@ -25,7 +25,6 @@ const PREFLIGHT_MAX_AGE_SECONDS = 2 * 60 * 60;
 /** The fields that a page must also see with a 304. */
 export const CORS_HEADERS_OF_304 = ["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"];
 
-/** Tells browsers which pages may read the answer, and answers preflight requests. */
 export const allowOtherOrigins = createMiddleware<EdgeBindings>(async (context, next) => {
   const settings = settingsOf(context);
   if (settings.corsOrigins.length === 0) return next();

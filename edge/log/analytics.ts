@@ -4,10 +4,8 @@
  */
 import { causeOf, type RequestLine } from "./request-record.ts";
 
-/** The name of the binding. */
 export const ANALYTICS_BINDING = "EDGE_ANALYTICS";
 
-/** The part of Cloudflare's `AnalyticsEngineDataset` that is used here. */
 export interface AnalyticsDataset {
   writeDataPoint(point: { readonly indexes: string[]; readonly blobs: string[]; readonly doubles: number[] }): void;
 }

@@ -41,18 +41,15 @@ export interface RequestLine extends CauseField {
 }
 
 export class RequestRecord {
-  /** The caller's name, once its token is validated. */
   caller: string | undefined;
   code: RequestOutcome = "ok";
   cause: CauseField = {};
-  /** The size of the body, once all of it is read. */
   requestBytes: number | undefined;
   /** The backend that answered, or was tried last. */
   backend: string | undefined;
   /** How many times the request was sent to a backend. */
   tries: number | undefined;
   failures: readonly AttemptFailure[] = [];
-  /** The `Server-Timing` that the backend sent. */
   backendTiming: string | null = null;
   readonly milliseconds: Partial<Record<EdgePhase, number>> = {};
   readonly #startedAt = Date.now();

@@ -94,7 +94,6 @@ async function send(
   });
 }
 
-/** What a backend says of its load without having been sent a render. */
 async function askLoad(backend: Backend, timeoutMilliseconds: number): Promise<BackendLoad | null> {
   const response = await backend.fetch("/ready", {
     redirect: "manual",

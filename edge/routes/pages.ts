@@ -20,7 +20,6 @@ const PAGES: Readonly<Record<string, Page>> = {
   [REFERENCE_PATH]: { file: `${REFERENCE_PATH}/index.html`, imageSources: "'self' data: blob:" },
 };
 
-/** Answers with a page, one of its files, or a static document. */
 export async function answerStaticFile(context: EdgeContext): Promise<Response> {
   const { path } = context.req;
   const page = Object.hasOwn(PAGES, path) ? PAGES[path] : undefined;

@@ -9,7 +9,6 @@ type FolderBindings = {
   readonly DESCRIPTIONS: Readonly<Record<string, AssetDescription>>;
   /** The path of each form of a file, with a slash before it, by the name of its binding. */
   readonly PATHS: Readonly<Record<string, string>>;
-  /** Serves the folder. */
   readonly FOLDER: Fetcher;
 };
 

@@ -6,7 +6,6 @@
  * Each form of a file is a binding. workerd reads the files once, from the folder of its configuration.
  */
 
-/** What the build knows about a file. */
 export type AssetDescription = {
   readonly contentType: string;
   /** A strong validator without its quotes. It depends on the content alone, so all edges of one build agree on it. */

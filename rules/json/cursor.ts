@@ -78,7 +78,6 @@ function escapeSize(kind: Escape): number {
   return kind & 0xf;
 }
 
-/** Whether a word contains only plain ASCII characters of a string. */
 function isPlainAscii(word: number): boolean {
   return (specialBytes(word) | (word & 0x80808080)) === 0;
 }
@@ -102,7 +101,6 @@ export interface ValueObserver {
   onKey(key: StringSpan, depth: number, isFirst: boolean, valueOffset: number): void;
   /** The end of the watched object, with the string read last, which may be its last value. */
   onWatchedEnd(lastString: StringSpan): void;
-  /** A number beyond the range of a double. */
   onHugeNumber(offset: number): void;
   onTooDeep(offset: number): void;
 }
@@ -439,7 +437,6 @@ export class JsonCursor {
     return ~end;
   }
 
-  /** Validates the escape at the backslash `at`. */
   #readEscape(at: number): Escape {
     const body = this.body;
     if (at + 1 >= body.length) return MALFORMED_ESCAPE;
