@@ -197,7 +197,8 @@ async function makeCheckout(): Promise<string> {
   const folder = await makeTemporaryFolder("documentation-test-");
   await mkdir(join(folder, ".local"));
   await writeFile(join(folder, ".local/api-token"), `${API_TOKEN}\n`);
-  for (const name of ["docs", "examples"]) cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
+  for (const name of ["deploy", "docs", "examples"])
+    cpSync(join(PROJECT, name), join(folder, name), { recursive: true });
   // There the command finds the token of its checkout.
   cpSync(dirname(PROGRAM), join(folder, "dist/cli"), { recursive: true });
   const bin = join(folder, ".bin");
@@ -291,13 +292,10 @@ describe("the commands", () => {
   });
 
   it("that this test does not run exist", async () => {
-    const {
-      scripts,
-      devDependencies,
-      bin,
-    }: Record<"scripts" | "devDependencies" | "bin", Record<string, string>> = JSON.parse(
-      await readPage("package.json"),
-    );
+    const read = async (path: string): Promise<Record<string, Record<string, string>>> =>
+      JSON.parse(await readPage(path));
+    const { scripts, devDependencies } = await read("package.json");
+    const { bin } = await read("clients/command-line/package.json");
     const programs = { ...devDependencies, ...bin };
     for (const [page, text] of Object.entries(PAGES)) {
       for (const [, name = ""] of text.matchAll(/npm run ([\w:]+)/g)) expect(scripts, page).toHaveProperty([name]);
