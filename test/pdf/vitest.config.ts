@@ -1,6 +1,6 @@
 /**
- * `npm run test:pdf`: e-invoices by the validators that receivers use. Apart from `npm test`, because it needs Java and
- * Maven.
+ * `npm run test:pdf`: e-invoices and a signed PDF by the validators that receivers use. Apart from `npm test`, because it
+ * needs Java, Maven and PyPI.
  */
 import { defineConfig } from "vitest/config";
 
@@ -11,6 +11,8 @@ export default defineConfig({
     name: "pdf",
     include: ["test/pdf/**/*.test.ts"],
     globalSetup: "./test/provide-typst.ts",
+    // Maven downloads for one at a time.
+    fileParallelism: false,
     testTimeout: TEST_TIMEOUT_MILLISECONDS,
     hookTimeout: TEST_TIMEOUT_MILLISECONDS,
   },

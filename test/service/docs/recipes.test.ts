@@ -27,11 +27,13 @@ const RECIPES = {
   go: { file: "render.go", command: ["go", "run", "render.go"], version: ["go", "version"] },
   java: { file: "Render.java", command: ["java", "Render.java"], version: ["java", "-version"] },
   php: { file: "render.php", command: ["php", "render.php"], version: ["php", "--version"] },
+  // 3.1 is the first that can tell a file that breaks off.
+  ruby: { file: "render.rb", command: ["ruby", "render.rb"], version: ["ruby", "-e", "exit RUBY_VERSION >= '3.1'"] },
   csharp: { file: "Render.cs", command: ["dotnet", "run", "Render.cs"], version: ["dotnet", "--version"] },
 } as const;
 
 type Language = keyof typeof RECIPES;
-const LANGUAGES: readonly Language[] = ["sh", "python", "go", "java", "php", "csharp"];
+const LANGUAGES: readonly Language[] = ["sh", "python", "go", "java", "php", "ruby", "csharp"];
 
 const blocks = blocksOf(await readFile(join(PROJECT, "docs/recipes.md"), "utf8"));
 
@@ -48,18 +50,21 @@ for (const language of LANGUAGES) if (await canRun(language)) runnable.add(langu
 const QUICK_JAVA = { JAVA_TOOL_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" };
 
 /** Runs the recipe of a language in its own folder. */
-async function run(language: Language, url: URL, request: object) {
+async function run(language: Language, url: URL, request: { readonly source: string; readonly data?: unknown }) {
   const { file, command } = RECIPES[language];
   const folder = await makeTemporaryFolder("recipe-");
   const text = blocks.find((block) => block.language === language)?.text ?? "";
   await writeFile(join(folder, file), text);
   await writeFile(join(folder, "request.json"), JSON.stringify(request));
+  await writeFile(join(folder, "letter.typ"), request.source);
+  await writeFile(join(folder, "data.json"), JSON.stringify(request.data ?? {}));
   if (language === "python") await cp(PYTHON_MODULE, join(folder, "document_rendering.py"));
   const [program, ...options] = command;
   const { exitCode, stderr } = await execa(program, options, {
     cwd: folder,
     reject: false,
-    env: { SERVICE_URL: url.origin, SERVICE_API_TOKEN: API_TOKEN, ...QUICK_JAVA },
+    // A locale of ASCII: a program must say that its files are UTF-8.
+    env: { SERVICE_URL: url.origin, SERVICE_API_TOKEN: API_TOKEN, LC_ALL: "C", ...QUICK_JAVA },
   });
   const document = await readFile(join(folder, "document.pdf"), "latin1").catch(() => null);
   return { exitCode, stderr, document };
@@ -75,7 +80,8 @@ describe.each(LANGUAGES)("the recipe in %s", (language) => {
   const test = it.skipIf(!runnable.has(language));
 
   test("writes the rendered file", async () => {
-    const { stderr, document } = await run(language, service.edge.url, { source: "= Hello" });
+    const source = '= Grüße\n#assert.eq(data, (name: "Zoë", notes: (:)))';
+    const { stderr, document } = await run(language, service.edge.url, { source, data: { name: "Zoë", notes: {} } });
     expect(document?.slice(0, 5), stderr).toBe("%PDF-");
   });
 
