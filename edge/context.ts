@@ -19,10 +19,7 @@ import { writeLine } from "./log/write-line.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 import type { TaggedJson } from "./tagged-json.ts";
 
-/**
- * The Worker's bindings: the static documents, an optional rate limit, settings as strings, and those that name
- * backends.
- */
+/** The Worker's bindings. Settings are strings; others are named by `SERVICE_BACKEND_URLS`. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
   readonly CALLER_RATE_LIMITER?: RateLimit;
@@ -62,11 +59,7 @@ interface Deployment {
 /** The bindings are one object for the life of an isolate, so its settings are read once. */
 const deployments = new WeakMap<EdgeEnvironment, Deployment>();
 
-/**
- * The deployment that serves the request.
- *
- * @throws SettingError when a setting is not valid.
- */
+/** @throws SettingError when a setting is not valid. */
 export function deploymentOf({ env }: EdgeContext): Deployment {
   const known = deployments.get(env);
   if (known !== undefined) return known;
@@ -113,10 +106,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   return deployment;
 }
 
-/**
- * The name servers of the settings, in the domains of the machine. @throws SettingError when there are neither but must
- * be.
- */
+/** The name servers of the settings, or the machine's. @throws SettingError when some are needed and none are set. */
 function openResolver(
   { backends, nameServers }: EdgeSettings,
   { MACHINE_SETTINGS }: EdgeEnvironment,

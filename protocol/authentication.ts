@@ -55,11 +55,8 @@ export function authenticateCaller(
 }
 
 /**
- * Validates the token of a request.
- *
- * @param place where the request must have it, in words for its sender
- * @returns null when it is one of `tokens`; `forbidden` when it is not; `service_unavailable` when no token is
- *   configured, because a service without tokens must not be open to everyone.
+ * @param place where the request must have the token, in words for its sender
+ * @returns `service_unavailable` when none is configured: a service without tokens must not be open to everyone.
  */
 export function validateToken(
   candidate: string | null | undefined,

@@ -9,8 +9,8 @@ export const BODY_SILENCE_MILLISECONDS = 10_000;
 export const NO_MEMORY_RETRY_SECONDS = 2;
 
 /**
- * How much of a refused body is discarded before its connection is closed: all of the largest that any deployment takes.
- * A connection that is closed while the client still writes is reset, and a simple client, which writes its whole body
+ * How much of a refused body is discarded before its connection is closed: the largest that any deployment takes. A
+ * connection that is closed while the client still writes is reset, and a simple client, which writes its whole body
  * before it reads, never sees the answer.
  */
 export const MAX_DISCARDED_BYTES = LIMIT_SETTINGS.max_request_body_bytes.max;

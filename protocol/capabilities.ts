@@ -13,14 +13,11 @@ import {
   PACKAGE_VERSION_PATTERN,
 } from "../rules/package-spec.ts";
 
-/** Rises when a member changes its meaning. New members do not raise it. */
 const CAPABILITIES_VERSION = 1;
 
 export const CAPABILITIES_PATH = "/capabilities.json";
 
-/**
- * The size limit of the document, enough for thousands of font families. A backend with a larger one does not start.
- */
+/** Enough for thousands of font families. A backend with a larger document does not start. */
 export const MAX_CAPABILITIES_BYTES = 4 * 1024 * 1024;
 
 const text = (description: string) => v.pipe(v.string(), v.description(description));

@@ -2,9 +2,7 @@
 
 export const API_TOKEN_HEADER = "X-Service-Api-Token";
 
-/**
- * From the edge to the backend: the token that authenticates the edge. Never accepted from a caller nor sent to one.
- */
+/** From the edge to the backend: the edge's own token. Never accepted from a caller nor sent to one. */
 export const BACKEND_TOKEN_HEADER = "X-Service-Backend-Token";
 
 /** From the edge to the backend: the limits that the edge validates by. See `limitsFingerprint`. */
@@ -16,10 +14,7 @@ export const CALLER_HEADER = "X-Service-Caller";
 /** The caller name of the edge's own renders, with which it probes backends. */
 export const PROBE_CALLER = "edge-probe";
 
-/**
- * From the edge to the backend: for how many milliseconds the edge waits for the answer to begin, once the body is
- * sent.
- */
+/** From the edge to the backend: how many milliseconds the edge waits for the answer, once the body is sent. */
 export const TIME_BUDGET_HEADER = "X-Service-Patience-Milliseconds";
 
 /** From a backend to the edge, in each answer to a render: how busy the backend is. See `formatBackendLoad`. */

@@ -22,11 +22,7 @@ export function fileExtensionOf(contentType: string | null): FileExtension | nul
   return extensions.find((extension) => FILE_MEDIA_TYPES[extension] === contentType) ?? null;
 }
 
-/**
- * The header fields of a rendered file, without its length and those of every response.
- *
- * @param suggestedName the file name that the request asks for, or null
- */
+/** Without its length and the fields of every response. @param suggestedName the file name that the request asks for */
 export function fileHeaders(extension: FileExtension, suggestedName: string | null): Readonly<Record<string, string>> {
   return {
     ...NOT_STORED_HEADERS,

@@ -92,9 +92,7 @@ export const BACKEND_ROUTES = [
   { path: METRICS_PATH, method: "GET" },
 ] as const satisfies readonly Route[];
 
-/**
- * The methods of a path as the `Allow` header lists them (RFC 9110, section 10.2.1); null if the path is not served.
- */
+/** The methods of a path as `Allow` lists them (RFC 9110, section 10.2.1); null if the path is not served. */
 export function allowedMethods(routes: readonly Route[], path: string): string | null {
   const methods = routes.filter((route) => route.path === path).map(({ method }) => method);
   if (methods.length === 0) return null;

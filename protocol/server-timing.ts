@@ -9,11 +9,7 @@ export const SERVER_TIMING_HEADER = "Server-Timing";
 const MAX_LENGTH = 512;
 const METRICS = /^[a-z]+;dur=[0-9]+(?:\.[0-9])?(?:, [a-z]+;dur=[0-9]+(?:\.[0-9])?)*$/;
 
-/**
- * The field for these phases, in the order of the object.
- *
- * @param milliseconds of each phase; null or undefined for one that was not reached.
- */
+/** @param milliseconds of each phase, in its order; null or undefined for one that was not reached. */
 export function serverTiming(milliseconds: Readonly<Record<string, number | null | undefined>>): string {
   return Object.entries(milliseconds)
     .flatMap(([phase, duration]) =>

@@ -66,11 +66,8 @@ export function passableTracestate(text: string | null | undefined): string | nu
 }
 
 /**
- * The trace id under which a request is logged: the caller's, or one made from the request id. Edge and backend know
- * the same request id, so they make the same trace id without sending it, and the backend's span has no parent that
- * seems to be missing.
- *
- * @param requestId a UUID: 32 hexadecimal digits and hyphens.
+ * The trace id under which a request is logged: the caller's, or one made from the request id, a UUID. Edge and backend
+ * make the same one without sending it, and the backend's span has no parent that seems to be missing.
  */
 export function traceIdOf(parent: TraceParent | null, requestId: string): string {
   return parent?.traceId ?? requestId.replaceAll("-", "");

@@ -55,9 +55,7 @@ function shortKeys(count: number): string[] {
   return Array.from({ length: count }, (_, index) => index.toString(36));
 }
 
-/**
- * Every printable ASCII character that no key may contain, and DEL. The slash is not among them: it separates segments.
- */
+/** Every printable ASCII character that no key may contain, and DEL. The slash separates segments. */
 const FOREIGN_CHARACTERS = [..." !\"#$%&'()*+,:;<=>?@[\\]^`{|}~\u007f"];
 
 /** Vectors for single keys and for sets. They do not depend on a deployment's limits: 1024 keys are accepted. */

@@ -1,8 +1,4 @@
-/**
- * The documents that publish the rules: the response of `GET /v1/constraints` and the static documents.
- *
- * They are made from the definitions that the service itself validates by.
- */
+/** The published documents: `GET /v1/constraints` and the static ones, made from what the service validates by. */
 import { FILES_VECTORS, OUTPUT_VECTORS } from "./conformance-vectors.ts";
 import { CASE_SENSITIVITY, KEY_PATTERN, KEY_RULES, RULES_VERSION, SET_RULES } from "./files-rules.ts";
 import { type Limits, MAX_KEYS } from "./limits.ts";

@@ -10,7 +10,7 @@ import { MAX_SEGMENT_CODE_POINTS } from "./quote.ts";
 import { MAX_DATE_LENGTH, RESERVED_KEY, readsAsDate } from "./typst-date.ts";
 import { MAX_REPORTED_ERRORS } from "./validation-errors.ts";
 
-/** Typst's JSON parser fails at 128 nested containers (measured on 0.15.1). */
+/** Typst reads JSON by serde_json, whose recursion limit is 128. */
 export const MAX_DATA_DEPTH = 127;
 
 /** An object whose every key so far is the reserved one. */
@@ -102,9 +102,7 @@ export class DataFindings implements ValueObserver {
   }
 }
 
-/**
- * Validates the `data` value at the cursor. The findings are meaningful only if the cursor is not malformed afterwards.
- */
+/** The findings are meaningful only if the cursor is not malformed afterwards. */
 export function validateData(cursor: JsonCursor, maxStringBytes: number): DataFindings {
   const findings = new DataFindings(cursor.body, maxStringBytes);
   cursor.skipValue(findings);

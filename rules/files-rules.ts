@@ -123,12 +123,8 @@ export const SET_RULES = [
 ] as const satisfies readonly { readonly id: SetRuleId; readonly error_code: string; readonly description: string }[];
 
 /**
- * Validates the keys of `files` as a set.
- *
- * @param keys valid keys: all of them, unless `count` is over a limit
- * @param count the number of entries in `files`
- * @returns the problem of the first broken rule, or null. When only the deployment's limit is exceeded, the problem
- *   has no `rule`, because no published rule is broken.
+ * The problem of the first set rule that is broken, or null. When only the deployment's limit is exceeded, it has no
+ * `rule`, because no published rule is broken. @param keys valid keys: all of them, unless `count` is over a limit
  */
 export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Problem | null {
   if (count > MAX_KEYS) return tooManyFiles(count, MAX_KEYS, "too_many_keys");

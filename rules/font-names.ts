@@ -1,6 +1,4 @@
-/**
- * Which files of a request are fonts. Typst looks at the ends of their names alone, and reads neither WOFF nor WOFF2.
- */
+/** Which files of a request are fonts. Typst looks at the ends of names alone, and reads neither WOFF nor WOFF2. */
 
 /** The first group is empty if the name is nothing but an extension. */
 export const FONT_NAME = /([^/]?)\.(ttf|otf|ttc|otc)$/i;

@@ -1,8 +1,4 @@
-/**
- * The limits of a deployment: one table with the setting, default and range of each.
- *
- * Everything that reads, enforces, publishes or documents a limit takes it from here.
- */
+/** The limits: whatever reads, enforces, publishes or documents one takes its setting and range from this table. */
 import type { ProblemCode } from "./problem.ts";
 import { type IntegerSetting, readIntegerSettings } from "./settings.ts";
 

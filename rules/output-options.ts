@@ -1,8 +1,4 @@
-/**
- * The fields of `output` that each format accepts, and their values.
- *
- * These schemas validate each field by itself; rules over several fields are in `output-rules.ts`.
- */
+/** The fields of `output` and their values, each by itself. Rules over several fields are in `output-rules.ts`. */
 import * as v from "valibot";
 import { PDF_STANDARDS, PDF_VERSIONS, type PdfStandard, type PdfVersion } from "./pdf-standards.ts";
 

@@ -16,16 +16,10 @@ import {
 import { type Problem, problem } from "./problem.ts";
 import type { OutputRuleId } from "./rule-ids.ts";
 
-/**
- * Raise it whenever a rule or a field of `output` accepts or rejects something else. Rewording a description does not
- * count.
- */
+/** Raise it whenever a rule or a field of `output` accepts or rejects something else. Rewording does not count. */
 export const OUTPUT_RULES_VERSION = 2;
 
-/**
- * The PDF version that each PDF/A profile requires (ISO 19005-1 to -4). A standard that is absent is not a PDF/A
- * profile.
- */
+/** The PDF version that each PDF/A profile requires (ISO 19005-1 to -4). Others are no PDF/A profiles. */
 export const PDF_A_VERSION = {
   "a-1b": "1.4",
   "a-1a": "1.4",

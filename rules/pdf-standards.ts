@@ -1,7 +1,4 @@
-/**
- * The versions and standards of a PDF output. They are apart from the schemas, so that the types of the client package
- * do not need valibot's.
- */
+/** Apart from the schemas of the output, so that the types of the client package do not need valibot's. */
 
 export const PDF_VERSIONS = ["1.4", "1.5", "1.6", "1.7", "2.0"] as const;
 

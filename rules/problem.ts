@@ -291,11 +291,7 @@ export function outputTooLarge(countedBytes: number, limit: number): Problem {
   return problem("output_too_large", detail, { size, limit });
 }
 
-/**
- * An unexpected failure. What exactly failed goes to the log, never to the client.
- *
- * @param failures how each attempt failed, if there were any
- */
+/** What exactly failed goes to the log, never to the client. @param failures how each attempt failed */
 export function serviceUnavailable(cause: UnavailableCause, failures: readonly AttemptFailure[] = []): Problem {
   const attempts = inARow(failures)
     .map(({ failure, times }) => `${ATTEMPT_FAILURES[failure]}${times > 1 ? ` (${times} times)` : ""}`)

@@ -4,10 +4,7 @@
  */
 import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "./settings.ts";
 
-/**
- * What an answer may take in addition to waiting for a slot and rendering: sending the body, and trying a second
- * backend.
- */
+/** What an answer may take beside waiting for a slot and rendering: sending the body, and trying a second backend. */
 const MARGIN_SECONDS = 10;
 /** The part of it that one backend may take. The rest is for another one. */
 const ANSWER_MARGIN_SECONDS = 5;
@@ -50,11 +47,7 @@ export interface RenderTime extends Readonly<Record<keyof typeof RENDER_TIME_SET
   readonly backendTimeoutSeconds: number;
 }
 
-/**
- * Reads the times from an environment.
- *
- * @throws SettingError when one is not valid, or the edge would give up while a backend may still answer.
- */
+/** @throws SettingError when one is not valid, or the edge would give up while a backend may still answer. */
 export function readRenderTime(environment: Environment): RenderTime {
   const read = (definition: IntegerSetting, defaultSeconds: number): number =>
     readIntegerSettings({ seconds: { ...definition, default: defaultSeconds } }, environment).seconds;

@@ -1,6 +1,4 @@
-/**
- * The ids of the published rules, which are the values of `context.rule`. They never change: clients branch on them.
- */
+/** The ids of the published rules, the values of `context.rule`. They never change: clients branch on them. */
 
 /** The rules for the set of keys in `files`; see `files-rules.ts`. */
 export type SetRuleId = "too_many_keys" | "case_collision" | "ancestor_collision";

@@ -11,9 +11,7 @@ const LOOKUPS_WITHOUT_FILTER = 32;
 
 export class SeenKeys {
   readonly #keys = new Set<string>();
-  /**
-   * 1 for the fingerprint of each key. Without it, the set took nine tenths of the time for a body of a million keys.
-   */
+  /** 1 for the fingerprint of each key. Without it, the set took nine tenths of the time for a million keys. */
   #fingerprints: Uint8Array | null = null;
   #lookups = 0;
 

@@ -1,12 +1,6 @@
-/**
- * How a setting is defined and read, the same for edge, backend and `npm start`.
- *
- * No I/O: the caller passes the environment as a plain record.
- */
+/** How a setting is defined and read by edge, backend and `npm start`, which pass the environment as a plain record. */
 
-/**
- * An integer setting: the name of its variable, its default, and the range outside which the service does not start.
- */
+/** The name of its variable, its default, and the range outside which the service does not start. */
 export interface IntegerSetting {
   readonly setting: string;
   readonly default: number;
@@ -25,12 +19,7 @@ export function listEntries(text: string | undefined): string[] {
   return (text ?? "").split(/[\s,]+/).filter((entry) => entry !== "");
 }
 
-/**
- * Reads a table of integer settings.
- *
- * @returns the value of each setting under its name in the table; the default when the variable is absent or empty.
- * @throws SettingError when a value is not an integer or is out of range.
- */
+/** The default where the variable is absent or empty. @throws SettingError when a value is out of range. */
 export function readIntegerSettings<Name extends string>(
   table: Readonly<Record<Name, IntegerSetting>>,
   environment: Environment,

@@ -1,7 +1,6 @@
 /**
- * Objects in `data` that Typst turns into a date: a trace of its TOML support.
- *
- * Such an object would not reach the source as it was sent, so it is rejected. All of this was measured on 0.15.1.
+ * Objects in `data` that Typst turns into a date, a trace of its TOML support: they would not reach the source as they
+ * were sent, so they are rejected. Tested with Typst 0.15.1 by test/rules/json/typst-reads-json.test.ts.
  */
 
 /**

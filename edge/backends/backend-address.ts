@@ -16,10 +16,7 @@ import { listEntries, SettingError } from "../../rules/settings.ts";
 import { isDnsName, type SrvRecord } from "./dns-message.ts";
 
 const SETTING = "SERVICE_BACKEND_URLS";
-/**
- * Of those that are listed, and of those that DNS names beside them: a hundred, and those that replace them in an
- * update.
- */
+/** Listed or named by DNS: a hundred, and those that replace them in an update. */
 export const MAX_BACKENDS = 128;
 /** Each is asked for by itself. */
 const MAX_SERVICE_NAMES = 8;
@@ -56,10 +53,8 @@ export interface AccessToken {
 type Unnamed<Address> = Address extends BackendAddress ? Omit<Address, "name"> : never;
 
 /**
- * What the setting lists, in its order. Without a name, a backend is `backend-1`, `backend-2` and so on by its place;
- * the instances of a named container are `name-1`, `name-2` and so on.
- *
- * @throws SettingError when an entry has none of the forms above, or two backends have one name.
+ * In the order of the setting. Without a name, a backend is `backend-1`, `backend-2` and so on by its place; the
+ * instances of a named container are `name-1`, `name-2` and so on. @throws SettingError
  */
 export function parseBackendSources(text: string | undefined): BackendSources {
   const addresses: BackendAddress[] = [];

@@ -7,9 +7,7 @@
  * decides whether the backend goes out of use and when it comes back (docs/decisions/probes-are-renders.md). If no
  * backend is in use, renders go to the others all the same.
  *
- * What is known belongs to a target: the backend itself, or whatever stands for it. Targets may come and go.
- *
- * Clock and random numbers are passed in. All times are in milliseconds.
+ * A target is a backend, or whatever stands for it. Clock and random numbers are passed in. Times are in milliseconds.
  */
 import type { BackendLoad } from "../../protocol/backend-load.ts";
 import type { AttemptResult } from "./backend-answer.ts";
@@ -58,9 +56,7 @@ export interface Probe<Target> {
   readonly life: object;
 }
 
-/**
- * The order in which backends are chosen: draining ones say that they are about to stop, suspect ones wait for a probe.
- */
+/** The order in which backends are chosen. Draining: about to stop. Suspect: a render failed, and no probe since. */
 const STANDINGS = ["in use", "draining", "suspect", "out of use"] as const;
 
 type Standing = (typeof STANDINGS)[number];
@@ -74,15 +70,15 @@ interface BackendState {
   fullAt: number;
   drainingUntil: number;
   trust: Exclude<Standing, "draining">;
-  /** When it last answered, and when it had got the newest request that it has answered. */
+  /** When it last answered, and when the newest request that it has answered was sent. */
   answeredAt: number;
   provenAt: number;
-  /** When it got the last request whose answer said that no render runs or waits there. */
+  /** When the last request was sent whose answer said that no render runs or waits there. */
   idleAt: number;
   probeAt: number;
   /** Failed probes in a row. */
   failedProbes: number;
-  /** When the last of them ended, and when the backend got the newest of them. */
+  /** When the last of them ended, and when the newest of them was sent. */
   failedAt: number;
   lostAt: number;
   returnedAt: number;
@@ -95,10 +91,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     this.keep(targets);
   }
 
-  /**
-   * Says which targets there are now. What is known of one that stays is kept; one that goes is forgotten. One that
-   * comes beside others is probed first: it may not be ready yet.
-   */
+  /** Keeps these targets and forgets the others. One that comes beside others is probed first: it may not be ready. */
   keep(targets: Iterable<Target>): void {
     const kept = new Set(targets);
     const trust = this.#states.size === 0 ? "in use" : "suspect";
@@ -106,11 +99,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     for (const target of kept) if (!this.#states.has(target)) this.#states.set(target, newState(trust));
   }
 
-  /**
-   * @param excluded backends that must not be chosen
-   * @param random a number from 0 to below 1, as `Math.random` returns it
-   * @returns null if all are excluded.
-   */
+  /** @param random a number from 0 to below 1, as `Math.random` returns it */
   choose(now: number, excluded: ReadonlySet<Target>, random: () => number): Target | null {
     for (const standing of STANDINGS) {
       const equals = this.#withStanding(standing, now, excluded);
@@ -123,12 +112,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return null;
   }
 
-  /**
-   * The one with the least to do, of those that are best otherwise. What is not known comes after what is known to have
-   * a free slot.
-   *
-   * @returns null if all are excluded.
-   */
+  /** The least busy of those with the best standing. One whose load is not known comes after one with a free slot. */
   chooseCheapest(now: number, excluded: ReadonlySet<Target>, random: () => number): Target | null {
     for (const standing of STANDINGS) {
       const equals = this.#withStanding(standing, now, excluded);
@@ -201,10 +185,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return state !== undefined && state.idleAt > time;
   }
 
-  /**
-   * Hands out the probes that are to be sent now, each once; `recordProbe` must follow. With one backend there is nothing to
-   * choose, and so none.
-   */
+  /** Hands out the probes to send now, each once; `recordProbe` must follow. There are none for a single backend. */
   takeDue(now: number): readonly Probe<Target>[] {
     if (this.#states.size < 2) return [];
     const due: Probe<Target>[] = [];

@@ -1,9 +1,7 @@
 /**
- * Which backends there are: those that the settings list, and those that DNS names for each service. What DNS says is
- * asked for again while requests come. Until a later answer there is, the earlier one holds; an answer without a usable
- * backend changes nothing, because backends that do not exist cost less than none.
- *
- * Clock and lookups are passed in. All times are in milliseconds.
+ * Which backends there are: those that the settings list, and those that DNS names for each service. DNS is asked again
+ * while requests come. An answer holds until the next; one without a usable backend changes nothing, because backends
+ * that do not exist cost less than none. Clock and lookups are passed in. All times are in milliseconds.
  */
 import {
   type BackendAddress,
@@ -14,17 +12,11 @@ import {
 } from "./backend-address.ts";
 import type { SrvAnswer, SrvRecord } from "./dns-message.ts";
 
-/**
- * How old an answer becomes before it is asked for again. Its time to live is ignored: it is for those that ask on
- * behalf of many, and a cluster's DNS often says 30 seconds, for which a new backend would idle.
- */
+/** DNS is asked again at this age. A cluster's DNS often sets a time to live of 30 s, for which a new backend idles. */
 const RENEWAL_MILLISECONDS = 2000;
 /** The pause after a lookup that was of no use. */
 const RETRY_MILLISECONDS = 1000;
-/**
- * Another lookup begins if one has had no result for this long: workerd does not resume a request whose client has
- * disconnected.
- */
+/** Another lookup begins after this time: workerd does not resume a request whose client has disconnected. */
 const UNANSWERED_MILLISECONDS = 1000;
 
 export interface Lookup {
@@ -97,12 +89,7 @@ export class BackendList {
     return due;
   }
 
-  /**
-   * Records the result of a lookup.
-   *
-   * @returns the change; a string if the lookup was of no use, and not for the same reason as the last one; null if
-   *   there is nothing new.
-   */
+  /** @returns the change; why the lookup was of no use, if the last one was not for the same reason; or null */
   recordAnswer({ service, beganAt }: Lookup, now: number, answer: SrvAnswer): ListChange | string | null {
     const state = this.#services.get(service);
     // A later one has had its result before.
@@ -164,10 +151,7 @@ function byUrl(found: readonly FoundBackend[]): FoundBackend[] {
   return [...new Map(found.map((one) => [one.url.href, one])).values()];
 }
 
-/**
- * Each gets the first of its names that no other backend has. It depends on who is listed alone, so that all edges
- * agree.
- */
+/** Each gets the first of its names that no other backend has: it depends on the list alone, so all edges agree. */
 function nameAll(found: readonly FoundBackend[], fixed: readonly BackendAddress[]): BackendAddress[] {
   const taken = new Map(fixed.map(({ name }) => [name, 1]));
   for (const name of found.flatMap(({ names }) => names)) taken.set(name, (taken.get(name) ?? 0) + 1);

@@ -1,8 +1,6 @@
 /**
- * The backends of `backend-list.ts` as something that can be asked, and the lookups that keep the list up to date. They
- * are made by requests, because a Worker runs for nothing else.
- *
- * Clock and lookups are passed in, so that the simulation can run this code.
+ * Opens the backends of `backend-list.ts`, and makes the lookups that keep the list up to date: at requests, because a
+ * Worker runs for nothing else. Clock and lookups are passed in.
  */
 import type { WallClock } from "../clock.ts";
 import type { BackendAddress, BackendSources, ServiceName } from "./backend-address.ts";

@@ -1,7 +1,4 @@
-/**
- * A backend that can be fetched from, whether its address is a URL, a binding of the Worker or an instance of a
- * container.
- */
+/** A backend that can be fetched from: a URL, a binding of the Worker or an instance of a container. */
 import { SettingError } from "../../rules/settings.ts";
 import type { AccessToken, BackendAddress } from "./backend-address.ts";
 
@@ -11,10 +8,7 @@ export interface Backend {
   fetch(path: string, init: RequestInit): Promise<Response>;
 }
 
-/**
- * @param environment the bindings of the Worker
- * @throws SettingError when the address names a binding that the Worker does not have.
- */
+/** @throws SettingError when the address names a binding that the Worker does not have. */
 export function openBackend(
   address: BackendAddress,
   environment: Readonly<Record<string, unknown>>,

@@ -115,10 +115,7 @@ function readHeader(reader: DnsReader, id: number): boolean {
   throw new MalformedMessage(`the name server answers with code ${code}`);
 }
 
-/**
- * Bounded: each record takes bytes of the message. @param read reads the data of a record of the Internet, or some of
- * it
- */
+/** Bounded: each record takes bytes of the message. @param read reads the data of a record, or some of it */
 function readRecords(reader: DnsReader, count = 0, read: (name: string, type: number, end: number) => void): void {
   for (let left = count; left > 0; left--) {
     const name = reader.name();

@@ -1,7 +1,4 @@
-/**
- * Asks the name servers of the machine, or those of the settings, for the backends of a service. By TCP, because a
- * Worker has no UDP.
- */
+/** Asks name servers for the backends of a service. By TCP, because a Worker has no UDP. */
 import { connect } from "cloudflare:sockets";
 import { inTime } from "../clock.ts";
 import { encodeQuestion, LENGTH_BYTES, parseAnswer, type SrvAnswer, type SrvQuestion } from "./dns-message.ts";

@@ -14,18 +14,13 @@ const DNS_PORT = 53;
 export interface ResolverSettings {
   /** Host and port, in the order in which they are tried. */
   readonly servers: readonly string[];
-  /** The domains in which names are looked for that are not full. */
+  /** The domains in which names that are not full are looked for. */
   readonly search: readonly string[];
   /** A name with as many dots is first taken for a full one. */
   readonly dots: number;
 }
 
-/**
- * The name servers of the setting, each an address or a host name, with a port if it is not 53; an empty list if it is
- * not set.
- *
- * @throws SettingError when an entry is something else, or there are more than are ever asked.
- */
+/** @throws SettingError when an entry is no address or host name, or there are more than are ever asked. */
 export function parseNameServers(text: string | undefined): readonly string[] {
   const servers = listEntries(text).map((entry) => {
     const server = parseNameServer(entry);
@@ -64,9 +59,7 @@ export function parseResolvConf(text: string): ResolverSettings {
   return { servers: servers.slice(0, MAX_SERVERS), search: search.slice(0, MAX_SEARCH_DOMAINS), dots };
 }
 
-/**
- * The full names that a name may stand for, in the order in which they are asked for. One that ends in a dot is full.
- */
+/** In the order in which they are asked for. A name that ends in a dot is full. */
 export function fullNamesOf(name: string, { search, dots }: Pick<ResolverSettings, "search" | "dots">): string[] {
   if (name.endsWith(".")) return [withoutLastDot(name)];
   const inDomains = search.map((domain) => `${name}.${domain}`);

@@ -24,15 +24,9 @@ const ASKED_AT_ONCE = 6;
 /** A backend that cannot be reached may just be restarting, so it is tried a second time. */
 const MAX_ATTEMPTS_PER_BACKEND = 2;
 export const PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS = 250;
-/**
- * How many backends may fail while they have the request. A request that can bring down a backend must not bring down
- * all.
- */
+/** How many backends may fail while they have the request: one that brings down a backend must not bring down all. */
 const MAX_LOST_BACKENDS = 2;
-/**
- * Less time than this is not worth an attempt: a backend takes at least a second for a render, and leaves one for its
- * answer.
- */
+/** Less is not worth an attempt: a backend takes at least a second for a render, and leaves one for its answer. */
 export const MIN_ATTEMPT_MILLISECONDS = 2000;
 /**
  * How long a request that has been sent may be under way to the backend, beside the time of its body. If the backend is
@@ -66,9 +60,7 @@ export interface BegunAttempt<Target> {
 export class RenderAttempts<Target extends NonNullable<unknown>> {
   readonly #choice: BackendChoice<Target>;
   #deadline: number;
-  /**
-   * By how much the deadline has been moved. In all attempts together it is moved by no more than one upload may take.
-   */
+  /** By how much the deadline has been moved: in all by no more than one upload may take. */
   #extended = 0;
   readonly #bodyBytes: number;
   readonly #random: () => number;
@@ -102,9 +94,7 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     return this.#deadline;
   }
 
-  /**
-   * Moves the deadline by the time that a body took to be sent, so that the backend has as much for it as it was told.
-   */
+  /** Moves the deadline by the time that an upload took, so that the backend has as much as it was told. */
   extend(milliseconds: number): void {
     const longer = Math.min(milliseconds, MAX_UPLOAD_MILLISECONDS - this.#extended);
     this.#extended += longer;

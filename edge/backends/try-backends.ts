@@ -1,7 +1,6 @@
 /**
- * Tries a render on the backends, one after another, until one of them answers. Every decision about an attempt is made
- * here or in the files that this one imports. Whatever talks to a backend is passed in, and so is the clock, so that
- * the simulation can run this code.
+ * Tries a render on the backends, one after another, until one of them answers. The clock and whatever talks to a
+ * backend are passed in, so that the simulation runs this code.
  */
 import type { BackendLoad } from "../../protocol/backend-load.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";

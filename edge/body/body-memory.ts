@@ -15,9 +15,7 @@ import { WALL_CLOCK, type WallClock } from "../clock.ts";
 
 /** Half of an isolate: the other half is for the runtime, network buffers and the code. */
 export const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
-/**
- * What the other bodies may hold together even if the largest body takes nearly all. The total may then be exceeded.
- */
+/** What the other bodies may hold even if the largest takes nearly all. The total may then be exceeded. */
 const MIN_FRACTION_FOR_OTHERS = 1 / 4;
 /** The same for the requests of one caller, so that its small bodies need not wait for its largest. */
 const MIN_FRACTION_FOR_OTHERS_OF_CALLER = 1 / 16;
@@ -61,16 +59,11 @@ export class BodyMemory {
     return this.#all.reservedBytes;
   }
 
-  /** The number of reservations that hold memory. */
   get reservationCount(): number {
     return this.#all.reservations.size;
   }
 
-  /**
-   * A reservation of 0 bytes, to be grown.
-   *
-   * @param lifetimeMilliseconds after this time it is released, even if its request never releases it
-   */
+  /** @param lifetimeMilliseconds after this time it is released, even if its request never releases it */
   reserve(caller: string, lifetimeMilliseconds: number): BodyReservation {
     return new BodyReservation(this, caller, this.clock.now() + lifetimeMilliseconds);
   }
@@ -95,14 +88,12 @@ export class BodyMemory {
     return !canGrow(this.#poolOf(reservation), reservation, bytes);
   }
 
-  /** How long a reservation that could not grow waits before it tries again. */
   waitMilliseconds(reservation: BodyReservation): number {
     const { frequentPollers } = this.#poolOf(reservation);
     if (frequentPollers.size < MAX_FREQUENT_POLLERS_PER_CALLER) frequentPollers.add(reservation);
     return frequentPollers.has(reservation) ? POLL_MILLISECONDS : RARE_POLL_MILLISECONDS;
   }
 
-  /** Frees the `bytes` that a reservation holds, and its place among the frequent pollers. */
   release(reservation: BodyReservation, bytes: number): void {
     const ofCaller = this.#poolOf(reservation);
     ofCaller.frequentPollers.delete(reservation);
@@ -150,12 +141,7 @@ export class BodyReservation {
     return this.#bytes;
   }
 
-  /**
-   * Grows to `bytes` in total, waiting for up to `WAIT_LIMIT_MILLISECONDS`.
-   *
-   * @returns false when there was not enough memory in time or the reservation has been released; the request must then
-   *   end and release it.
-   */
+  /** @returns false when there was no memory in time, or the reservation has been released: the request must end. */
   async growTo(bytes: number): Promise<boolean> {
     // By the clock, not by counting polls: the timers of a busy isolate fire late, and the delays add up.
     const { clock } = this.#memory;
@@ -178,10 +164,7 @@ export class BodyReservation {
     return this.#memory.isOverShare(this, bytes - this.#bytes);
   }
 
-  /**
-   * From now on, another request may take the memory. If one does, the memory is released and `dropBody` is called, which
-   * must drop the body.
-   */
+  /** From now on, another request may take the memory. If one does, `dropBody` is called, which must drop the body. */
   offer(dropBody: () => void): void {
     this.#dropBody = dropBody;
   }

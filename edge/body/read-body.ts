@@ -27,10 +27,7 @@ export function uploadLimit(timeoutSeconds: number, clock?: WallClock): FairLimi
   return new FairLimit(MAX_UPLOADS, timeoutSeconds * 1000 + SLACK_MILLISECONDS, clock);
 }
 
-/**
- * Reads a body into a collector, within a reservation that grows with it. If the result is a problem, the rest of the
- * body is not read. The stream stays locked if the client is considered gone.
- */
+/** If the result is a problem, the rest of the body is not read. The stream stays locked if the client is gone. */
 export async function readBody(
   { body }: Request,
   collector: BodyCollector,
@@ -57,12 +54,7 @@ function noMemory(isOverShare: boolean): Problem {
   return renderQueueFull(isOverShare ? "edge_memory_share" : "edge_memory", NO_MEMORY_RETRY_SECONDS);
 }
 
-/**
- * Reads the body of a request chunk by chunk.
- *
- * A read that waits holds the memory that it reads into. So the first is small, and only a client that fills it gets
- * more.
- */
+/** A read that waits holds the memory that it reads into. So the first is small; a client that fills it gets more. */
 export class BodyReader {
   readonly #reader: ReadableStreamBYOBReader;
   #memory = new ArrayBuffer(FIRST_READ_BYTES);
@@ -71,10 +63,7 @@ export class BodyReader {
     this.#reader = body.getReader({ mode: "byob" });
   }
 
-  /**
-   * The next chunk, which is valid until the next call. After "late" and "broken" the reader must not be used again,
-   * and the stream stays locked.
-   */
+  /** The chunk is valid until the next call. After "late" and "broken" the stream stays locked, for nobody to read. */
   async next(timeBudgetMilliseconds: number): Promise<Uint8Array | "end" | "late" | "broken"> {
     if (timeBudgetMilliseconds <= 0) return "late";
     const chunk = this.#reader.read(new Uint8Array(this.#memory));

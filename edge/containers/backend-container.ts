@@ -25,10 +25,7 @@ import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/rende
 const BACKEND_PORT = 8788;
 /** Without a request for this long the platform stops the container. */
 const INACTIVITY_TIMEOUT_MILLISECONDS = 10 * 60 * 1000;
-/**
- * Half of the edge's default time budget, so that the render still has the other half. A usual start takes some
- * seconds.
- */
+/** Half of the edge's default time budget: the render has the other half. A usual start takes some seconds. */
 const START_TIMEOUT_MILLISECONDS = 30_000;
 const READY_TIMEOUT_MILLISECONDS = 2000;
 const READY_POLL_MILLISECONDS = 100;
@@ -78,7 +75,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     const arrivedAt = Date.now();
     const token = this.#token ?? (await this.#start());
     const { method, body } = request;
-    // workerd ignores `request.signal` itself as the signal of a subrequest (measured).
+    // workerd ignores `request.signal` itself as the signal of a subrequest (measured 2026-11-21).
     const signal = AbortSignal.any([request.signal]);
     const headers = new Headers(request.headers);
     headers.set(BACKEND_TOKEN_HEADER, token);
@@ -128,9 +125,6 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     return this.#starting;
   }
 
-  /**
-   * Starts the container if it does not run with the current settings, and waits until the backend accepts requests.
-   */
   async #becomeReady(): Promise<string> {
     const deadline = Date.now() + START_TIMEOUT_MILLISECONDS;
     const settings = backendSettings(this.env);

@@ -42,11 +42,7 @@ export class CommonCapabilities {
     this.#answer = new SharedAnswer(() => this.#gather(), BOUNDS.timeoutMilliseconds);
   }
 
-  /**
-   * The document; null if no backend has answered lately.
-   *
-   * @param clientGone the signal that is aborted when the client disconnects
-   */
+  /** Null if no backend has answered lately. */
   answer(clientGone: () => AbortSignal): Promise<TaggedJson | null> {
     return this.#answer.get(clientGone);
   }

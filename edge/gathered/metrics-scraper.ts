@@ -1,7 +1,4 @@
-/**
- * The metrics of all backends, kept for some seconds, because each scrape costs the event loop of every backend some
- * milliseconds.
- */
+/** The metrics of all backends, kept for some seconds: a scrape takes the event loop of a backend some milliseconds. */
 import type { Backend } from "../backends/backend.ts";
 import { fetchText } from "../backends/fetch-text.ts";
 import { mergeMetrics, type Scrape } from "./prometheus-text.ts";
@@ -34,11 +31,6 @@ export class MetricsScraper {
     }, SCRAPE_BOUNDS.timeoutMilliseconds);
   }
 
-  /**
-   * One exposition of all backends, some seconds old at most.
-   *
-   * @param clientGone the signal that is aborted when the client disconnects
-   */
   metrics(clientGone: () => AbortSignal): Promise<string> {
     return this.#answer.get(clientGone);
   }

@@ -1,7 +1,6 @@
 /**
- * The URL of a request, of which workerd makes a text without looking at it: scheme (`X-Forwarded-Proto` where a proxy
- * is in front), `Host` and path one after another. A host with a slash would move the path that is asked for into the
- * query.
+ * Validates the URL of a request. workerd only concatenates it: scheme (`X-Forwarded-Proto` behind a proxy), `Host` and
+ * path. A slash in the host would turn the requested path into a query.
  */
 import { createMiddleware } from "hono/factory";
 import { problem } from "../../rules/problem.ts";

@@ -23,11 +23,7 @@ for (const first of ALPHABET) {
   for (const second of ALPHABET) IS_ALPHABET_PAIR[(first.charCodeAt(0) << 8) | second.charCodeAt(0)] = 1;
 }
 
-/**
- * Validates the Base64 text of a scanned JSON string.
- *
- * @returns the size of the decoded bytes, or null if the text is malformed.
- */
+/** The size of the decoded bytes, or null if the text is malformed. */
 export function base64DecodedSize(body: Uint8Array, span: StringSpan): number | null {
   if (span.hasLoneSurrogates || span.size % 4 !== 0) return null;
   if (span.size === 0) return 0;
@@ -66,9 +62,7 @@ export function base64Mistake(body: Uint8Array, span: StringSpan): Base64Mistake
   return span.size % 4 === 0 ? "other" : "padding";
 }
 
-/**
- * The last character, where it is ASCII or a short escape: tools such as `base64` end their output with a line break.
- */
+/** The last character, where it is ASCII or a short escape: `base64` and others end with a line break. */
 function lastCharacter(body: Uint8Array, { start, end }: StringSpan): string {
   const isEscape = end - start >= 2 && body[end - 2] === BACKSLASH;
   return decodeJsonString(body, { start: Math.max(start, end - (isEscape ? 2 : 1)), end }, 1);

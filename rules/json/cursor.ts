@@ -34,10 +34,7 @@ const FIRST_NOT_ASCII = 0x80;
 const IS_SIMPLE_ESCAPE = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') IS_SIMPLE_ESCAPE[letter.charCodeAt(0)] = 1;
 
-/**
- * ASCII characters that stand for themselves in a string, by their code. 0 is not one: it also stands for the end of
- * the body.
- */
+/** ASCII characters that stand for themselves in a string. 0 is not one: it also stands for the end of the body. */
 const IS_PLAIN = new Uint8Array(256);
 for (let code = FIRST_PRINTABLE; code < FIRST_NOT_ASCII; code++) {
   if (code !== QUOTE && code !== BACKSLASH) IS_PLAIN[code] = 1;
@@ -55,9 +52,7 @@ const SIMPLE_ESCAPE = 0x21;
 const ONE_BYTE_UNIT = 0x61;
 const TWO_BYTE_UNIT = 0x62;
 const THREE_BYTE_UNIT = 0x63;
-/**
- * A lone surrogate counts as three bytes, although UTF-8 cannot encode it. The flag distinguishes it from other units.
- */
+/** Counts as three bytes, although UTF-8 cannot encode it. The flag distinguishes it from other units. */
 const LONE_SURROGATE = 0x163;
 const SURROGATE_PAIR = 0xc4;
 
@@ -209,10 +204,7 @@ export class JsonCursor {
     }
   }
 
-  /**
-   * Enters the object at the cursor. Returns whether it has a member: then its key is the string read last, and the
-   * cursor is at its value.
-   */
+  /** Returns whether the object has a member: then its key is the string read last, and the cursor is at its value. */
   enterObject(): boolean {
     this.position++;
     this.skipWhitespace();

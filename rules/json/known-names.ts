@@ -1,11 +1,7 @@
 /** Recognises known field names from the bytes of the body, without making a string of them. */
 import { decodeJsonString, type StringSpan } from "./string.ts";
 
-/**
- * The name that equals a scanned JSON string, or null.
- *
- * @param names ASCII.
- */
+/** The name that equals a scanned JSON string, or null. @param names ASCII. */
 export function findName<Name extends string>(names: readonly Name[], body: Uint8Array, span: StringSpan): Name | null {
   const { start, size, hasEscapes } = span;
   for (const name of names) {

