@@ -331,7 +331,7 @@ async function metricsOf({ url }: BackendProcess): Promise<string> {
 describe("the backend's log", () => {
   it("holds nothing of sources, data, files, diagnostics or tokens, however much it says", async () => {
     const secret = "SECRET-2f7c";
-    const backend = await spawnReadyBackend({ SERVICE_LOG_LEVEL: "trace" });
+    const backend = await spawnReadyBackend({ SERVICE_LOG_LEVEL: "trace", ...NO_TIME_LIMIT });
     const send = (body: object | string, headers: Record<string, string> = {}) =>
       fetch(new URL("/v1/render", backend.url), renderInit(body, { headers }));
     const files = { [`${secret}.txt`]: { encoding: "text", content: secret } };

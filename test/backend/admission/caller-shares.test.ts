@@ -1,11 +1,7 @@
 /** How slots and places in the queue are shared between callers: in the queue by itself, and over HTTP. */
 import { describe, expect, it } from "vitest";
-import { CallerLoad } from "../../../backend/admission/caller-load.ts";
 import { SLOW_RENDER_SECONDS } from "../../../backend/admission/render-queue.ts";
-import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
 import { RendersInVirtualTime, STOP_SECONDS } from "../../support/backend/renders-in-virtual-time.ts";
-import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
-import { expectProblem } from "../../support/problems.ts";
 
 const OPTIONS = { slots: 2, maxWaiting: 100, deadlineMilliseconds: 60_000 };
 /** As long as a slot is kept for a caller with short renders after its last request. */
@@ -47,17 +43,6 @@ describe("slots", () => {
     expect(callersOf(renders)).toEqual(turns);
   });
 
-  it("are never all given to one caller while another waits, once a slot is free", async () => {
-    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 3 });
-    await ask(renders, ...Array.from({ length: 20 }, () => "flood"), "other");
-    expect(renders.running("flood")).toBe(3);
-    await renders.end("flood");
-    expect([renders.running("flood"), renders.running("other")]).toEqual([2, 1]);
-    await ask(renders, "other");
-    await renders.end("other");
-    expect([renders.running("flood"), renders.running("other")]).toEqual([2, 1]);
-  });
-
   it("go to the caller that holds the fewest, whichever came first", async () => {
     const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 4 });
     const other = Promise.withResolvers<void>();
@@ -66,12 +51,6 @@ describe("slots", () => {
     other.resolve();
     await renders.pass(0);
     expect([renders.running("first"), renders.running("flood")]).toEqual([2, 2]);
-  });
-
-  it("can all be used by one caller while there are no others", async () => {
-    const renders = new RendersInVirtualTime(OPTIONS);
-    await ask(renders, "only", "only");
-    expect(renders.running("only")).toBe(2);
   });
 
   it.each([
@@ -216,16 +195,6 @@ describe("the slot that slow callers leave free", () => {
     await renders.pass(SLOW_RENDER_SECONDS + 0.1);
     await ask(renders, "slow");
     expect(renders.running("slow")).toBe(1);
-  });
-
-  it("is not regained by a few short renders after a long one", () => {
-    const load = new CallerLoad<never>(0);
-    load.admit(0)(0.1);
-    load.admit(0)(10);
-    for (let count = 0; count < 20; count++) load.admit(20)(20.1);
-    expect(load.expectedSeconds(20)).toBeGreaterThan(0.5);
-    for (let count = 0; count < 60; count++) load.admit(20)(20.1);
-    expect(load.expectedSeconds(20)).toBeLessThan(0.2);
   });
 
   it("is left by a caller whose short renders were only those that its clients stopped", async () => {
@@ -434,30 +403,5 @@ describe("what the queue remembers of callers", () => {
     for (const caller of callers) await renders.end(caller);
     expect(callersOf(renders)).toEqual(callers);
     expect([renders.queue.running, renders.queue.waiting]).toEqual([0, 0]);
-  });
-});
-
-describe("a backend with one slot, taken by a caller with many more renders waiting", () => {
-  it("serves another caller, as named by the edge, next", async () => {
-    const typst = await makeFakeTypst(`tail -n 1 >> "$here/served"; ${waitFor("go")}; printf done`);
-    const backend = await startTemporaryBackend({
-      SERVICE_TYPST_BIN: typst.path,
-      SERVICE_MAX_CONCURRENT_RENDERS: "1",
-      SERVICE_MAX_QUEUED_RENDERS: "6",
-    });
-    const ask = (caller: string, number: number) =>
-      backend.render({ source: `${caller} ${number}\n` }, { headers: { "X-Service-Caller": caller } });
-    const flood: Promise<Response>[] = [];
-    for (let number = 0; number < 7; number++) {
-      flood.push(ask("flood", number));
-      await expect.poll(() => backend.metric("service_renders_waiting")).toBe(number);
-    }
-    const other = ask("other", 0);
-    await expectProblem(await (flood[6] ?? other), "render_queue_full");
-    await typst.signal("go");
-    expect((await other).status).toBe(200);
-    const statuses = (await Promise.all(flood)).map(({ status }) => status);
-    expect(statuses.filter((status) => status === 200)).toHaveLength(6);
-    expect((await typst.read("served"))?.split("\n").slice(0, 2)).toEqual(["flood 0", "other 0"]);
   });
 });

@@ -88,15 +88,6 @@ it("frees the slot of a task that throws, and passes the error on", async () => 
   expect(queue.running).toBe(0);
 });
 
-it("frees the slot of a task that throws synchronously", async () => {
-  const queue = new RenderQueue(OPTIONS);
-  const throwing = () => {
-    throw new Error("at once");
-  };
-  await expect(queue.run(ANYONE, throwing)).rejects.toThrow("at once");
-  expect(queue.running).toBe(0);
-});
-
 it("rejects a task at the deadline, and says when to try again", async () => {
   const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 30 });
   const gate = makeGate();
@@ -113,28 +104,6 @@ it("rejects a task at the deadline, and says when to try again", async () => {
   expect(queue.waiting).toBe(0);
   gate.open();
   await first;
-});
-
-it("rejects a task at once if the queue is full", async () => {
-  const queue = new RenderQueue({ ...OPTIONS, maxWaiting: 1 });
-  const gate = makeGate();
-  const first = queue.run(ANYONE, () => gate.passed);
-  const second = queue.run(ANYONE, async () => "second");
-  expect(await queue.run(ANYONE, async () => "third")).toMatchObject({ kind: "full" });
-  expect([queue.running, queue.waiting]).toEqual([1, 1]);
-  gate.open();
-  expect(await second).toMatchObject({ result: "second" });
-  await first;
-});
-
-it("queues nothing with a queue length of 0, and still fills its slots", async () => {
-  const queue = new RenderQueue({ ...OPTIONS, maxWaiting: 0 });
-  const gate = makeGate();
-  const first = queue.run(ANYONE, () => gate.passed);
-  expect(await queue.run(ANYONE, async () => "second")).toMatchObject({ kind: "full" });
-  gate.open();
-  await first;
-  expect(await queue.run(ANYONE, async () => "third")).toMatchObject({ result: "third" });
 });
 
 it("lets a waiting client leave, and never runs its task", async () => {

@@ -1,6 +1,7 @@
 /** ZIP archives of pages: names, order, selections, and the limits on their number and size. */
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
+import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
 import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
@@ -36,9 +37,7 @@ describe("the entries of an archive", () => {
   });
 
   it.each([
-    ["2", [2]],
     ["3,1", [1, 3]],
-    ["4-", [4, 5]],
     ["2-3,5,2", [2, 3, 5]],
     ["5-,1", [1, 5]],
     ["2-,4-", [2, 3, 4, 5]],
@@ -50,16 +49,6 @@ describe("the entries of an archive", () => {
     expect(names(entries)).toEqual(numbers.map((number) => `page-0${number}.svg`));
   });
 
-  it("have names as wide as the highest page number needs", async () => {
-    const entries = await renderZip(pagesOf(110), svgZip("98-101"));
-    expect(names(entries)).toEqual(["page-098.svg", "page-099.svg", "page-100.svg", "page-101.svg"]);
-    expect(entries.map(pageNumber)).toEqual([98, 99, 100, 101]);
-  });
-
-  it("have two digits if the document has more than a hundred pages but the selection stays below", async () => {
-    expect(names(await renderZip(pagesOf(110), svgZip("1,99")))).toEqual(["page-01.svg", "page-99.svg"]);
-  });
-
   it("are PNG images of the requested resolution, hardly larger in the archive", async () => {
     const entries = await renderZip(pagesOf(3), { format: "png", archive: "zip", ppi: 144 });
     const sizes = entries.map(({ bytes }) => {
@@ -68,15 +57,6 @@ describe("the entries of an archive", () => {
     });
     expect(sizes).toEqual([20, 40, 60].map((width) => [width, 20]));
     for (const { bytes, packedBytes } of entries) expect(packedBytes - bytes.length).toBeLessThan(16);
-  });
-
-  it("are SVG images, compressed", async () => {
-    const [entry] = await renderZip(`${"#square()".repeat(200)}`, svgZip());
-    expect(entry?.packedBytes).toBeLessThan((entry?.bytes.length ?? 0) / 2);
-  });
-
-  it("may be a single one", async () => {
-    expect(names(await renderZip(pagesOf(1), svgZip()))).toEqual(["page-01.svg"]);
   });
 });
 
@@ -97,15 +77,9 @@ describe("the bytes of an archive", () => {
 });
 
 describe("the number of pages in an archive", () => {
-  it("may be 64", async () => {
-    expect(await renderZip(pagesOf(64), svgZip())).toHaveLength(64);
-  });
-
   it.each([
     ["all of a document of 65 pages", 65, null],
-    ["all of a document of 500 pages", 500, null],
     ["an open range", 100, "2-"],
-    ["a page and an open range", 100, "1,37-"],
     ["ranges that overlap", 100, "60-64,1-"],
     ["an open range inside another", 100, "5-,1-"],
     ["a range that the open one holds partly", 100, "1-40,30-"],
@@ -139,12 +113,6 @@ describe("the number of pages in an archive", () => {
     expect(await renderZip(pagesOf(2), svgZip(), small)).toHaveLength(2);
     const answer = await small.render({ source: pagesOf(3), output: svgZip() });
     expect((await expectProblem(answer, "too_many_output_files")).context).toEqual({ limit: 2 });
-  });
-});
-
-describe("a selection that matches no page", () => {
-  it.each(["6", "6-", "64-70"])("is a problem: %s", async (pages) => {
-    await expectProblem(await backend.render({ source: pagesOf(5), output: svgZip(pages) }), "template_compile_failed");
   });
 });
 
@@ -209,11 +177,12 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
 });
 
 describe("temporary space", () => {
-  it("is reserved only as it is used: with default settings, all of 32 slots can make archives", async () => {
+  it("is reserved only as it is used: with the default space, all of 32 slots can make archives", async () => {
     const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf '<svg/>' > "$(dirname "$target")/1"`);
     const backend = await startTemporaryBackend({
       SERVICE_TYPST_BIN: typst.path,
       SERVICE_MAX_CONCURRENT_RENDERS: "32",
+      ...NO_TIME_LIMIT,
     });
     const answers = Array.from({ length: 32 }, () => backend.render({ source: "x", output: svgZip() }));
     await expect.poll(() => backend.metric("service_renders_running")).toBe(32);

@@ -123,27 +123,7 @@ describe("the second compilation after a failed image", () => {
     return { detail, runs: ((await typst.read("runs")) ?? "").trim().split("\n").length };
   }
 
-  it.each([
-    ["of a PDF", {}, 1],
-    ["of a single image", { output: { format: "png" } }, 2],
-    ["of an image with its page named", { output: { format: "png", page: 1 } }, 1],
-    ["of an archive", { output: ARCHIVE }, 1],
-  ])("runs only if it can tell the cause: %s", async (_what, body, runs) => {
-    expect(await runsOf("exit 1", body)).toEqual({ detail: REFUSED, runs });
-  });
-
-  it("does not run if Typst panicked", async () => {
-    expect(await runsOf("exit 101", { output: { format: "png" } })).toEqual({ detail: REFUSED, runs: 1 });
-  });
-
   const SECOND_RUN = 'case "$*" in *"--pages 2 "*)';
-
-  it("changes nothing if it fails in another way", async () => {
-    for (const ending of ["exit 101", "kill -SEGV $$", "kill -KILL $$"]) {
-      const script = `${SECOND_RUN} ${ending};; esac; exit 1`;
-      expect(await runsOf(script, { output: { format: "svg" } })).toEqual({ detail: REFUSED, runs: 2 });
-    }
-  });
 
   it("ends at the render timeout, with the answer already known", async () => {
     const script = `${SECOND_RUN} exec sleep 300;; esac; exit 1`;

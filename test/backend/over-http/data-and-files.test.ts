@@ -125,11 +125,6 @@ describe("the source", () => {
     expect(Buffer.byteLength(source)).toBeGreaterThan(520_000);
     await backend.rendered({ source, data });
   });
-
-  it("keeps escapes and non-ASCII characters as they were sent", async () => {
-    const body = '{"source":"#assert(\\"\\u00e9\\" == \\"é\\")\\n\\ud83d\\udcc4 \\"x\\\\\\\\y\\" \\/ caf\\u00e9"}';
-    expect((await readPdf(await backend.rendered(body))).pageTexts[0]).toContain("café");
-  });
 });
 
 describe("files", () => {
@@ -197,14 +192,6 @@ describe("files", () => {
     const files = Object.fromEntries(names.map((name) => [name, textFile(name)]));
     const source = `#for name in ${JSON.stringify(names).replace("[", "(").replace("]", ")")} { assert(read(name) == name) }`;
     await backend.rendered({ source, files });
-  });
-
-  it("may have a key of the maximum length", async () => {
-    const { max_key_length, max_segment_length } = KEY_RULES;
-    const folders = `${"d".repeat(max_segment_length)}/`.repeat(max_key_length).slice(0, max_key_length - 2);
-    const key = `${folders.replace(/\/$/, "d")}/f`;
-    expect(key).toHaveLength(max_key_length);
-    await backend.rendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
   });
 
   it("with a key of maximum length and depth are written, read and removed", async () => {

@@ -168,12 +168,6 @@ describe("an output that is read", () => {
     expect(await backend.metric("service_deliveries_total", { end: "delivered" })).toBe(1);
   });
 
-  it("goes through a file if there is no memory for it", async () => {
-    const backend = await backendOf(1000, { SERVICE_MAX_OUTPUT_MEMORY_BYTES: "0" });
-    expect((await (await backend.render({ source: "x" })).bytes()).length).toBe(1000);
-    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
-  });
-
   it("has no name in the work directory while it is delivered", async () => {
     const backend = await backendOf(LARGE_BYTES);
     const reader = sendWithoutReading(backend.url, { source: "x" });

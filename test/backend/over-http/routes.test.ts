@@ -40,17 +40,10 @@ describe("the backend's token", () => {
     }
   });
 
-  it.each(["nonsense", "a/b/c", "application/json, text/plain"])(
-    "is checked before the media type: %s",
-    async (type) => {
-      const answer = await backend.fetch("/v1/render", {
-        method: "POST",
-        headers: { "Content-Type": type },
-        body: "x",
-      });
-      await expectProblem(answer, "forbidden");
-    },
-  );
+  it.each(["nonsense", "a/b/c"])("is checked before the media type: %s", async (type) => {
+    const init = { method: "POST", headers: { "Content-Type": type }, body: "x" };
+    await expectProblem(await backend.fetch("/v1/render", init), "forbidden");
+  });
 
   it("may be any of the configured ones", async () => {
     const other = await startTemporaryBackend({ SERVICE_BACKEND_TOKENS: "old, new" });
@@ -63,26 +56,17 @@ describe("the backend's token", () => {
 });
 
 describe("paths and methods", () => {
-  it.each([
-    "/",
-    "/v1",
-    "/v1/render/",
-    "/v1/constraints",
-    "/v2/render",
-    "/V1/RENDER",
-    "/%zz",
-    "/constructor",
-    "/%2e%2e",
-  ])("that do not exist are not found: %s", async (path) => {
-    expect((await expectProblem(await backend.fetch(path), "not_found")).context).toEqual({});
-  });
+  it.each(["/", "/v1/render/", "/v1/constraints", "/V1/RENDER", "/%zz", "/constructor"])(
+    "that do not exist are not found: %s",
+    async (path) => {
+      expect((await expectProblem(await backend.fetch(path), "not_found")).context).toEqual({});
+    },
+  );
 
   it.each([
     ["GET", "/v1/render", "POST, OPTIONS"],
     ["HEAD", "/v1/render", "POST, OPTIONS"],
-    ["PUT", "/v1/render", "POST, OPTIONS"],
-    ["DELETE", "/v1/render?x=1", "POST, OPTIONS"],
-    ["PROPFIND", "/v1/render", "POST, OPTIONS"],
+    ["PUT", "/v1/render?x=1", "POST, OPTIONS"],
     ["POST", "/health", "GET, HEAD, OPTIONS"],
     ["PATCH", "/ready", "GET, HEAD, OPTIONS"],
     ["POST", "/metrics", "GET, HEAD, OPTIONS"],
@@ -184,52 +168,15 @@ describe("a body with a false length", () => {
 });
 
 describe("the media type of a body", () => {
-  it.each([
-    "application/json",
-    "Application/JSON",
-    "application/json; charset=utf-8",
-    'application/json;charset="UTF-8"',
-    "application/json; charset=utf8; x=y",
-    "application/json;",
-  ])("may be JSON: %s", async (type) => {
-    const answer = await backend.render({ source: "x" }, { headers: { "Content-Type": type } });
-    expect(answer.status).toBe(200);
-  });
-
-  it.each([
-    "text/plain",
-    "application/x-www-form-urlencoded",
-    "multipart/form-data; boundary=x",
-    "application/problem+json",
-    "application/jsonp",
-    "application/json; charset=latin1",
-    "application/json, text/plain",
-    "json",
-    "/",
-    "a/b/c",
-    "application/",
-  ])("must not be anything else: %s", async (type) => {
+  // All of them are in test/rules/request-head.test.ts. These are refused by Fastify first, or by nobody else.
+  it.each(["text/plain", "application/json, text/plain", "a/b/c", "application/"])("must be JSON: %s", async (type) => {
     const answer = await backend.render({ source: "x" }, { headers: { "Content-Type": type } });
     expect((await expectProblem(answer, "invalid_request")).context).toEqual({});
   });
 
-  it("must not be missing", async () => {
-    const answer = await sendRaw({
-      url: backend.url,
-      head: ["POST /v1/render HTTP/1.1", TOKEN_FIELD, "Content-Length: 14"],
-      body: '{"source":"x"}',
-    });
-    expect((await expectRawProblem(answer, "invalid_request")).context).toEqual({});
-  });
-
-  it.each(["gzip", "br", "deflate", "gzip, identity", "x"])("does not go with a content coding: %s", async (coding) => {
+  it.each(["gzip", "x"])("does not go with a content coding: %s", async (coding) => {
     const answer = await backend.render({ source: "x" }, { headers: { "Content-Encoding": coding } });
     expect((await expectProblem(answer, "invalid_request")).context).toEqual({});
-  });
-
-  it("goes with the identity coding", async () => {
-    const answer = await backend.render({ source: "x" }, { headers: { "Content-Encoding": "identity" } });
-    expect(answer.status).toBe(200);
   });
 });
 
@@ -304,16 +251,8 @@ describe("operators", () => {
   it("see metrics that can be parsed, including those of the process", async () => {
     const answer = await backend.fetch("/metrics");
     expect(answer.headers.get("Content-Type")).toBe("text/plain; version=0.0.4; charset=utf-8");
-    const names = new Set((await backend.metrics()).map(({ name }) => name));
-    for (const name of [
-      "service_render_slots",
-      "service_renders_running",
-      "service_renders_waiting",
-      "service_limits_mismatches_total",
-      "process_cpu_seconds_total",
-    ]) {
-      expect(names).toContain(name);
-    }
+    const names = (await backend.metrics()).map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(["service_render_slots", "process_cpu_seconds_total"]));
   });
 
   it("see each render counted once, with its phases and its size", async () => {

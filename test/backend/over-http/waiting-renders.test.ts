@@ -62,16 +62,6 @@ describe("renders beyond the cap", () => {
     expect([await running(backend), await waiting(backend)]).toEqual([0, 0]);
   });
 
-  it("run at once up to the cap", async () => {
-    const { backend, typst } = await heldBackend({ SERVICE_MAX_CONCURRENT_RENDERS: "3" });
-    const answers: Promise<Response>[] = [];
-    for (const name of ["a", "b", "c", "d"]) answers.push((await enqueue(backend, name)).answer);
-    expect([await running(backend), await waiting(backend)]).toEqual([3, 1]);
-    expect(await backend.metric("service_render_slots")).toBe(3);
-    await typst.signal("go");
-    await Promise.all(answers);
-  });
-
   it("are turned away at the deadline with Retry-After in the header and in the body", async () => {
     const { backend, typst } = await heldBackend({ SERVICE_QUEUE_DEADLINE_SECONDS: "1" });
     const { answer: held } = await enqueue(backend, "held");

@@ -44,12 +44,6 @@ async function appendAll(spool: Spool, chunks: readonly Buffer[]): Promise<Buffe
 }
 
 describe("an output", () => {
-  it("is empty at first, and reserves nothing", async () => {
-    const { spool, reserved } = spoolOf();
-    expect([spool.size, spool.bytes?.length, (await contentOf(spool)).length]).toEqual([0, 0, 0]);
-    expect(reserved()).toEqual({ memory: 0, disk: 0 });
-  });
-
   it("is in memory up to its limit there, and then in a file that has no name", async () => {
     const { spool, reserved } = spoolOf();
     const first = await appendAll(spool, [chunkOf(MAX_MEMORY_BYTES_PER_OUTPUT - 3), chunkOf(3, 7)]);

@@ -13,12 +13,7 @@ import { DATA_FILE_NAME } from "../../../typst/file-layout.ts";
 import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { ageSeconds, processesOf, processStatus, typstProcessesOf } from "../../support/backend/processes.ts";
 import { binaryFile } from "../../support/backend/request-files.ts";
-import {
-  renderInit,
-  startTemporaryBackend,
-  startTestBackend,
-  type TestBackend,
-} from "../../support/backend/test-backend.ts";
+import { renderInit, startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { eachSandbox, SANDBOXES } from "../../support/backend/test-sandbox.ts";
 import { LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
 import { expectProblem } from "../../support/problems.ts";
@@ -214,15 +209,5 @@ eachSandbox(describe, SANDBOXES)("a process that waits for its text in %s", (mod
       expect(await readdir(join(backend.workDirectory, project))).toEqual([]);
     }
     expect(await backend.metric("service_warm_renders_used_total")).toBe(1);
-  });
-
-  it("leaves nothing behind", async () => {
-    const backend = await startTestBackend({ ...SANDBOX, SERVICE_WARM_RENDERS: "1" });
-    await renderText(backend, "text");
-    const { pid } = await waitingProcess(backend.workDirectory);
-    await backend.close();
-    expect(processesOf(backend.workDirectory)).toEqual([]);
-    expect(typstProcessesOf(backend.workDirectory)).not.toContain(pid);
-    await expect(backend.projects()).rejects.toThrow();
   });
 });
