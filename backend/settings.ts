@@ -13,9 +13,7 @@ import { defaultWorkDirectory } from "./work-directory/paths.ts";
 /** What a stopping backend adds to the time in which its requests may wait and render. */
 const GRACE_MARGIN_SECONDS = 5;
 
-/**
- * Other than the limits that clients see. The documentation shows `defaultText` where a default depends on the machine.
- */
+/** Other than the limits that clients see. `defaultText` is documented where a default depends on the machine. */
 export const BACKEND_INTEGER_SETTINGS = {
   port: {
     setting: "SERVICE_PORT",

@@ -23,7 +23,6 @@ export function cachedBubblewrapPath(env = process.env) {
 
 /**
  * Says why a file is not bubblewrap. A cache from another machine may contain one that does not run here.
- *
  * @param {string} file
  * @returns {Promise<string | undefined>} undefined when it is
  */

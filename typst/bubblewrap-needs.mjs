@@ -20,7 +20,6 @@ export const EMPTY_SANDBOX_ARGUMENTS = [NETWORK_ARGUMENT, ...NAMESPACE_ARGUMENTS
 
 /**
  * Whether an empty sandbox could be made: only then does bubblewrap report that the program is missing.
- *
  * @param {string} complaint its last line on standard error
  */
 export function hasMadeEmptySandbox(complaint) {

@@ -18,13 +18,11 @@ const PROJECT_ROOT = ".";
 /** Threads of one Typst process. Slots share out the cores, and memory for images grows with the threads. */
 export const THREADS_PER_RENDER = 1;
 
-/** The settings that the command lines depend on. */
 export interface CommandLineSettings {
   readonly creationTimestampSeconds: number | null;
   readonly limits: Limits;
 }
 
-/** Paths as Typst sees them. */
 export interface TypstPaths {
   readonly root: string;
   /** The directory for output files; null if the output goes to standard output. */
@@ -36,7 +34,6 @@ export interface TypstPaths {
 /** Everything in a request on which its command line depends. */
 export interface RenderCommand {
   readonly output: Output;
-  /** Whether there are fonts among the files of the request. */
   readonly bringsFonts: boolean;
 }
 
@@ -73,7 +70,6 @@ function withRequestFonts(paths: TypstPaths, { bringsFonts }: RenderCommand): Ty
   return bringsFonts ? { ...paths, fontPaths: [...paths.fontPaths, PROJECT_ROOT] } : paths;
 }
 
-/** The arguments that list the fonts of every render, with their variants. */
 export function fontListArguments(paths: TypstPaths): string[] {
   return ["fonts", "--variants", ...fontArguments(paths)];
 }

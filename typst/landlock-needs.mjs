@@ -8,7 +8,6 @@ export const OLDEST_LINUX = "Linux 5.19";
 
 /**
  * Arguments with which setpriv denies itself an unused operation and runs itself: it exits with 0 if Landlock works.
- *
  * @param {string} setpriv its path
  */
 export function landlockTrialArguments(setpriv) {

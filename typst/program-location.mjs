@@ -26,7 +26,6 @@ import { findOnPath, isExecutableFile } from "./programs.mjs";
 
 /**
  * Finds a program. Every candidate is run, because a file name proves nothing.
- *
  * @param {Program} program
  * @param {Environment} env
  * @returns {Promise<LocatedProgram | MissingProgram>}
@@ -59,11 +58,7 @@ async function locateBySetting(program, setting, env) {
   return { error: `${program.setting} is wrong: ${problem}. ${advice}`, reason: "wrong_setting" };
 }
 
-/**
- * @param {Program} program
- * @param {Environment} env
- * @returns {Promise<LocatedProgram[]>}
- */
+/** @param {Program} program @param {Environment} env @returns {Promise<LocatedProgram[]>} */
 async function searchCandidates({ name, cachedPath }, env) {
   /** @type {LocatedProgram[]} */
   const candidates = [];

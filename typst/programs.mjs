@@ -1,6 +1,4 @@
-/**
- * Finds a program and checks that it is the right one. Runs before there are packages, on Node 14: node:* imports only.
- */
+/** Finds a program and checks that it is the right one. Runs before there are packages, on Node 14. */
 import { execFile } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import path from "node:path";
@@ -13,7 +11,6 @@ const MAX_QUOTED_LENGTH = 80;
 
 /**
  * All executable files of that name on PATH, in the order of PATH.
- *
  * @param {string} name
  * @param {Environment} env
  * @returns {string[]} absolute paths
@@ -36,7 +33,6 @@ export function isExecutableFile(file) {
 
 /**
  * Says why a file is not the program whose `--version` begins with certain words.
- *
  * @param {string} file
  * @param {string} words such as "typst 0.15.1"; whole words
  * @param {Environment} env of the program
@@ -52,7 +48,6 @@ export async function versionProblem(file, words, env) {
 
 /**
  * Runs a program without input. It is killed if it takes too long, and when this process ends.
- *
  * @param {string} file
  * @param {readonly string[]} programArguments
  * @param {Environment} env all its environment variables

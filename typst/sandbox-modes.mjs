@@ -12,7 +12,6 @@ export const SANDBOX_ADVICE = `SERVICE_SANDBOX must be one of ${SANDBOX_CHOICES.
 
 /**
  * Only the explicit value `none` turns the sandbox off. A missing setting must never do so.
- *
  * @param {string | undefined} setting
  * @returns {SandboxChoice | undefined} undefined if the setting names none
  */

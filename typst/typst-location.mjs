@@ -20,7 +20,6 @@ export function locateTypst(env = process.env) {
 
 /**
  * The path of Typst, for programs that cannot go on without it.
- *
  * @returns {Promise<string>}
  * @throws {Error} with what to do if there is none
  */

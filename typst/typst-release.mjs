@@ -1,6 +1,4 @@
-/**
- * Which Typst the service runs on: the version and its official releases. Runs before there are packages, on Node 14.
- */
+/** Which Typst the service runs on, and its official releases. Runs before there are packages, on Node 14. */
 
 /**
  * The only version that will do: the rules were measured on it, and 0.14 and older take at most one PDF standard, so
@@ -42,11 +40,7 @@ export const TYPST_RELEASES = Object.freeze({
   ),
 });
 
-/**
- * @param {string} folder
- * @param {string} sha256
- * @returns {TypstRelease}
- */
+/** @param {string} folder @param {string} sha256 @returns {TypstRelease} */
 function release(folder, sha256) {
   return Object.freeze({ url: `${RELEASE_FOLDER_URL}/${folder}.tar.xz`, folder, sha256 });
 }

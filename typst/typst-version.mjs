@@ -4,7 +4,6 @@ import { TYPST_VERSION } from "./typst-release.mjs";
 
 /**
  * Says why a file is not the right Typst.
- *
  * @param {string} file
  * @param {import("./programs.mjs").Environment} env of the program
  * @returns {Promise<string | undefined>} undefined when it is
@@ -15,7 +14,6 @@ export function typstProblem(file, env = process.env) {
 
 /**
  * Says why a file is not a Typst of any version.
- *
  * @param {string} file
  * @returns {Promise<string | undefined>} undefined when it is
  */

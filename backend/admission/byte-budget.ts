@@ -7,7 +7,6 @@
 
 export interface ByteBudgetOptions {
   readonly maxBytes: number;
-  /** The most that one request can need. */
   readonly maxBytesPerRequest: number;
 }
 

@@ -1,8 +1,6 @@
 /** The load of one caller on the render slots. All times are in seconds and passed in; no clock is read here. */
 
-/**
- * A render longer than the mean weighs more, so that a caller cannot make up for long renders with a few short ones.
- */
+/** A render longer than the mean weighs more: a caller cannot make up for long renders with a few short ones. */
 const LONGER_WEIGHT = 0.2;
 const SHORTER_WEIGHT = 0.05;
 
@@ -10,7 +8,6 @@ const USE_HALF_LIFE_SECONDS = 30;
 
 export class CallerLoad<Waiter> {
   readonly waiting = new Set<Waiter>();
-  /** The turn in which the caller last got a slot; 0 if it never did. */
   latestTurn = 0;
   /** When each running render was admitted. Objects, so that two renders admitted at the same instant are distinct. */
   readonly #running = new Set<{ readonly admittedSeconds: number; readonly isLent: boolean }>();
@@ -28,7 +25,6 @@ export class CallerLoad<Waiter> {
     return this.#running.size;
   }
 
-  /** How many of the running renders have a slot that may be withdrawn. */
   get lent(): number {
     let count = 0;
     for (const { isLent } of this.#running) if (isLent) count++;
@@ -44,9 +40,7 @@ export class CallerLoad<Waiter> {
     return !this.isIdle || nowSeconds - this.#lastSeenSeconds <= seconds;
   }
 
-  /**
-   * The mean, or as long as its longest running render already takes. @param unknownSeconds until a render has ended
-   */
+  /** The mean, or as long as its longest running render takes. @param unknownSeconds until a render has ended */
   expectedSeconds(nowSeconds: number, unknownSeconds = Number.POSITIVE_INFINITY): number {
     return Math.max(
       this.#meanSeconds === Number.POSITIVE_INFINITY ? unknownSeconds : this.#meanSeconds,
@@ -63,9 +57,7 @@ export class CallerLoad<Waiter> {
     this.#lastSeenSeconds = nowSeconds;
   }
 
-  /**
-   * @returns what counts the end; further calls do nothing. A render that was stopped does not make its caller quicker.
-   */
+  /** @returns what counts the end, once. A render that was stopped does not make its caller quicker. */
   admit(nowSeconds: number, isLent = false): (endSeconds: number, isStopped?: boolean) => void {
     const render = { admittedSeconds: nowSeconds, isLent };
     this.#running.add(render);

@@ -19,7 +19,6 @@ import { STEADY_CLOCK, type SteadyClock } from "./clock.ts";
 export interface RenderQueueOptions {
   readonly slots: number;
   readonly maxWaiting: number;
-  /** The longest that any applicant waits. */
   readonly deadlineMilliseconds: number;
   readonly clock?: SteadyClock;
 }
@@ -31,12 +30,9 @@ export interface Applicant {
   readonly deadlineMilliseconds?: number;
 }
 
-/**
- * @param withdrawn aborted when a lent slot is withdrawn; null if it is not lent. @returns null if it stopped for that
- */
+/** @param withdrawn aborted when a lent slot is withdrawn. @returns null if it has stopped for that */
 export type SlotWork<Result> = (withdrawn: AbortSignal | null) => Promise<Result | null>;
 
-/** Why a request got no slot. */
 export type QueueCause = Extract<CapacityCause, "slots_busy" | "slot_kept_free" | "queue_full" | "time_budget">;
 
 export type Admission<Result> =

@@ -1,6 +1,4 @@
-/**
- * Delivers a rendered file to its client, with deadlines: a client that stops reading must not hold the file forever.
- */
+/** Delivers a rendered file, with deadlines: a client that stops reading must not hold it forever. */
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { fileHeaders } from "../../protocol/rendered-file.ts";

@@ -8,7 +8,6 @@ import type { Socket } from "node:net";
 import { COMMON_HEADERS, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE, problem, problemDocument } from "../../rules/problem.ts";
 
-/** How long a client has to read the last answer on its connection. */
 const LINGER_MILLISECONDS = 1000;
 
 /** Closes the connection, because the start of the next request cannot be found. */

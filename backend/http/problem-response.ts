@@ -48,7 +48,6 @@ export function reportFailure(
   return serviceUnavailable(cause);
 }
 
-/** Answers a request whose path is unknown, or exists for other methods only. */
 export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const [path = ""] = request.url.split("?", 1);
   const allowed = allowedMethods(BACKEND_ROUTES, path);

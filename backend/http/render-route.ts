@@ -16,27 +16,19 @@ import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/p
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import { validateMediaType } from "../../rules/request-head.ts";
-import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
-import type { RenderQueue } from "../admission/render-queue.ts";
-import type { MachineWatch } from "../observe/machine-watch.ts";
-import type { RequestObserver } from "../observe/request-observer.ts";
+import type { Reservation } from "../admission/byte-budget.ts";
 import type { Delivery, RequestReport } from "../observe/request-report.ts";
 import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
 import { type PhaseRun, PhaseTimer, phaseSeconds } from "../render/phases.ts";
-import { type RenderResources, render, type ValidRequest } from "../render/render.ts";
+import { render, type ValidRequest } from "../render/render.ts";
 import type { Deliveries } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
+import type { ServiceParts } from "./service-parts.ts";
 
 const UNNAMED_CALLER = "unnamed";
 
-export interface RenderRouteResources extends RenderResources {
-  readonly queue: RenderQueue;
-  /** The memory of all request bodies, from the first byte to the end of their render. */
-  readonly bodyMemory: ByteBudget;
-  readonly deliveries: Deliveries;
-  readonly observer: RequestObserver;
-  readonly machineWatch: MachineWatch;
+export interface RenderRouteResources extends ServiceParts {
   readonly isDraining: () => boolean;
   readonly load: () => BackendLoad;
 }
@@ -206,7 +198,6 @@ function readSender(request: FastifyRequest, tokens: readonly string[]): Sender 
   return { caller: isNamed ? name : UNNAMED_CALLER, forbidden, timeBudgetMilliseconds };
 }
 
-/** The value of a header field, empty if the request does not have it. */
 function headerField({ headers }: FastifyRequest, name: string): string {
   const value = headers[name.toLowerCase()];
   return typeof value === "string" ? value : "";

@@ -21,6 +21,8 @@ const START_TIMEOUT_MILLISECONDS = 20_000;
 const INPUT_CLOSE_MILLISECONDS = 100;
 const INPUT_POLL_MILLISECONDS = 1;
 
+type LauncherSettings = Pick<BackendSettings, "workDirectory" | "mkfifoPath" | "maxConcurrentRenders" | "warmRenders">;
+
 export interface LauncherOptions {
   readonly answerTimeoutMilliseconds?: number | undefined;
   readonly startTimeoutMilliseconds?: number;
@@ -39,7 +41,6 @@ export interface LaunchedProgram {
   readonly end: Promise<ProgramEnd>;
   /** Writes the whole of its standard input and closes it. @returns whether all of it was written. */
   write(chunks: readonly Buffer[]): Promise<boolean>;
-  /** Kills it with everything that it has started. */
   kill(): void;
 }
 
@@ -56,31 +57,19 @@ export class Launcher {
   #isClosed = false;
 
   /** The work directory must exist. */
-  constructor(
-    {
-      workDirectory,
-      mkfifoPath,
-      maxConcurrentRenders,
-      warmRenders,
-    }: Pick<BackendSettings, "workDirectory" | "mkfifoPath" | "maxConcurrentRenders" | "warmRenders">,
-    {
-      answerTimeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS,
-      startTimeoutMilliseconds = START_TIMEOUT_MILLISECONDS,
-      shellPath = "/bin/sh",
-      emptyNetwork = [],
-    }: LauncherOptions = {},
-  ) {
-    const command = [...emptyNetwork, shellPath];
+  constructor(settings: LauncherSettings, options: LauncherOptions = {}) {
+    const { workDirectory, mkfifoPath } = settings;
+    const { emptyNetwork = [], shellPath = "/bin/sh" } = options;
     this.#shellOptions = {
-      command,
+      command: [...emptyNetwork, shellPath],
       workDirectory,
       mkfifoPath,
-      answerTimeoutMilliseconds,
-      startTimeoutMilliseconds,
+      answerTimeoutMilliseconds: options.answerTimeoutMilliseconds ?? ANSWER_TIMEOUT_MILLISECONDS,
+      startTimeoutMilliseconds: options.startTimeoutMilliseconds ?? START_TIMEOUT_MILLISECONDS,
     };
     mkdirSync(workDirectoryPath(workDirectory, "launcher"), { mode: 0o700 });
     this.hasEmptyNetworks = emptyNetwork.length > 0;
-    this.#maxIdleShells = maxConcurrentRenders + warmRenders;
+    this.#maxIdleShells = settings.maxConcurrentRenders + settings.warmRenders;
   }
 
   get isClosed(): boolean {

@@ -106,9 +106,7 @@ export class Shell {
     }
   }
 
-  /**
-   * The shell must be ready and free. @throws if the program cannot be started. The shell cannot be used again then.
-   */
+  /** The shell must be ready and free. @throws if the program cannot be started. The shell is of no use then. */
   run(command: ProgramCommand): Run {
     const line = startLine(command);
     let inputDescriptor: number | null = null;
@@ -199,7 +197,6 @@ export class Run {
     output.on("close", () => this.#settleIfOver());
   }
 
-  /** Writes its whole input once it has started. @returns whether all of it was written. */
   async write(chunks: readonly Buffer[]): Promise<boolean> {
     await this.ancestorPid;
     // The FIFO may be another program's by now.

@@ -77,9 +77,7 @@ export class OtlpTracing {
   #lostSpans = 0;
   #isFailing = false;
 
-  /**
-   * @param url for OTLP in JSON. The SDK reads header fields, time-out and compression from OpenTelemetry's variables.
-   */
+  /** @param url for OTLP in JSON. The SDK reads fields and time-outs from OpenTelemetry's variables. */
   constructor(url: URL, report: (line: string) => void) {
     const exporter = new OTLPTraceExporter({ url: url.href });
     const observed: SpanExporter = {
@@ -110,7 +108,6 @@ export class OtlpTracing {
     this.#tracer = this.#provider.getTracer(TRACER_NAME);
   }
 
-  /** The number of spans that no collector has taken or for which the queue had no room. */
   get lostSpans(): number {
     return this.#lostSpans;
   }

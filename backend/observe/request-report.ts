@@ -7,7 +7,6 @@ import type { OutputFormat } from "../../rules/output-options.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
 import type { PhaseRun } from "../render/phases.ts";
 
-/** A request that is ready to be answered, and what was measured of it. */
 export interface RequestReport {
   readonly outcome: RenderOutcome;
   /** `none` if the request was refused before its format was known. */

@@ -17,7 +17,6 @@ export interface MetricSources {
   readonly slots: number;
   readonly workDirectory: string;
   readonly machineWatch: MachineWatch;
-  /** Spans that could not be exported so far. */
   readonly lostSpans: () => number;
   readonly sandboxMode: SandboxMode;
   readonly typstVersion: string;

@@ -22,9 +22,7 @@ export class ProcessLimits {
   readonly #controlGroups = controlGroups(readProc("self/cgroup"), readProc("self/mountinfo"));
   readonly #maxOfUser: number;
 
-  /**
-   * @param maxOfUser the lowest limit that a process of a render has on the processes of this user; infinite if none
-   */
+  /** @param maxOfUser the lowest limit of a process of a render on the processes of this user; infinite if none */
   constructor(maxOfUser: number) {
     this.#maxOfUser = isExempt() ? Number.POSITIVE_INFINITY : Math.min(maxOfUser, ownLimit());
   }

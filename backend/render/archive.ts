@@ -15,7 +15,6 @@ import type { Spool } from "./spool.ts";
 import { escapeSvg, SvgEscaper } from "./svg-escaping.ts";
 
 export interface PageFile {
-  /** Physical page number, from one. */
   readonly number: number;
   readonly path: string;
 }

@@ -10,7 +10,6 @@ import { noPageWritten, noTemporarySpace, outputOverLimit, type RenderOutcome, t
 import type { Spool } from "./spool.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
-/** The pages of one render, before they are packed. */
 export interface WrittenPages {
   /** Holds nothing else; each file is named by the number of its page. */
   readonly directory: string;

@@ -8,7 +8,6 @@ import type { BackendSettings } from "../settings.ts";
 import type { StopReason, TypstReport } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
 
-/** A finished output. Its receiver closes it. */
 export interface RenderedFile {
   readonly output: Spool;
   readonly extension: FileExtension;

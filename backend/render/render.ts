@@ -44,7 +44,6 @@ export interface ValidRequest {
   readonly answerBy: number;
 }
 
-/** The outcome of a render, with what was measured on the way to it. */
 export interface RenderReport {
   readonly outcome: RenderOutcome;
   readonly runs: readonly PhaseRun[];
@@ -67,9 +66,7 @@ export async function render(
   }
 }
 
-/**
- * What one render holds: its time, which runs from here on, its disk space, its process. Methods are in their order.
- */
+/** What one render holds: its time, which runs from here on, its disk space, its process. */
 class RenderJob {
   readonly phases = new PhaseTimer();
   peakMemoryBytes: number | null = null;

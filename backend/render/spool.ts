@@ -50,9 +50,7 @@ export class Spool {
     return only !== undefined && others.length === 0 ? only : Buffer.concat(this.#chunks);
   }
 
-  /**
-   * After any result but `kept` the output is incomplete. @throws if the machine fails: disk full, work directory gone.
-   */
+  /** After any result but `kept` the output is incomplete. @throws if the machine fails: disk full, for one. */
   async append(chunk: Buffer): Promise<AppendResult> {
     const size = this.#size + chunk.length;
     this.#size = size;

@@ -65,9 +65,7 @@ const SCHEME = /^[a-z][a-z0-9+.-]*$/;
 /** Where a scheme ends. Browsers ignore spaces before an address, and tabs and line ends anywhere in it. */
 const NOT_IN_SCHEME = /[^A-Za-z0-9+.\- \t\n\r]/;
 
-/**
- * The longest beginning of a token or character that is incomplete, and its first byte, which is nowhere else in one.
- */
+/** The longest incomplete beginning of a token or character, and its first byte, which is nowhere else in one. */
 const LONGEST_INCOMPLETE = 'data-typst-label="'.length - 1;
 const FIRST_BYTE = /[<d&\xef]/;
 

@@ -36,7 +36,6 @@ export async function findBubblewrapFacts(settings: BackendSettings): Promise<Bu
   };
 }
 
-/** The cause, and what to do about it, in sentences. */
 export function describeBubblewrapObstacle(facts: BubblewrapFacts): string {
   const { bubblewrap } = facts;
   switch (bubblewrap.kind) {
@@ -97,7 +96,6 @@ function namespaceObstacle(facts: BubblewrapFacts, complaint: string): string {
   return "Namespaces cannot be created here, and no usual cause was found. SERVICE_SANDBOX=landlock needs none.";
 }
 
-/** An integer setting in /proc/sys; null if the kernel has no such setting. */
 function readSetting(path: string): number | null {
   const text = readProc(`sys/${path}`).trim();
   return text === "" ? null : Number(text);

@@ -5,7 +5,6 @@ import type { BackendSettings } from "../settings.ts";
 import { findMachineFacts, type MachineFacts, outputOf, type Trial, tryProgram } from "./trial.ts";
 
 export interface LandlockFacts extends MachineFacts {
-  /** The version that setpriv reports; null if there is no setpriv or it reports none. */
   readonly setprivVersion: string | null;
   readonly knowsLandlock: boolean;
   readonly setpriv: Trial;
@@ -24,7 +23,6 @@ export async function findLandlockFacts({ setprivPath }: BackendSettings): Promi
   };
 }
 
-/** The cause, and what to do about it, in sentences. */
 export function describeLandlockObstacle(facts: LandlockFacts): string {
   const { setpriv } = facts;
   if (setpriv.kind === "missing") return `setpriv is missing. Install ${OLDEST_UTIL_LINUX} or newer.`;

@@ -65,9 +65,7 @@ interface Dialect {
   readonly fileBlockBytes: 512 | 1024;
 }
 
-/**
- * dash, then bash and busybox. Older versions of bash count files in larger blocks, even when they are called as sh.
- */
+/** dash, then bash and busybox. Older versions of bash count files in larger blocks, even as sh. */
 const DIALECTS: readonly Dialect[] = [
   { processesOption: "-p", fileBlockBytes: 512 },
   { processesOption: "-u", fileBlockBytes: 512 },

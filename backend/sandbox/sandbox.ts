@@ -31,9 +31,7 @@ export interface Sandbox {
   findObstacle(): Promise<string>;
 }
 
-/**
- * With these codes, launchers and the dynamic loader report a program that cannot be run. Typst exits with 0, 1 or 2.
- */
+/** With these codes, launchers and the loader report a program that cannot be run. Typst exits with 0, 1 or 2. */
 const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 
 /** Its launchers replace themselves with Typst, or end as it does. If one of them has failed, so has the program. */

@@ -8,7 +8,6 @@ import { readProc } from "../processes/proc.ts";
 export type Trial =
   | { readonly kind: "works" }
   | { readonly kind: "missing" }
-  /** The first line that it wrote to standard error. */
   | { readonly kind: "fails"; readonly complaint: string };
 
 export interface MachineFacts {
@@ -35,7 +34,6 @@ export async function tryProgram(program: string, options: readonly string[]): P
   return { kind: "fails", complaint: complaint.slice(0, MAX_COMPLAINT_LENGTH) || `exit code ${error.code}` };
 }
 
-/** What a program writes to standard output; empty if it does not run. */
 export async function outputOf(program: string, option: string): Promise<string> {
   return (await run(program, [option])).stdout;
 }

@@ -1,6 +1,4 @@
-/**
- * Chooses the sandbox in which this backend runs Typst. No sandbox is used before a probe has tried to escape from it.
- */
+/** Chooses the sandbox in which Typst runs: none before a probe has tried to escape from it. */
 import { SettingError } from "../../rules/settings.ts";
 import { AUTOMATIC_MODES } from "../../typst/sandbox-modes.mjs";
 import type { Launcher } from "../launcher/launcher.ts";

@@ -5,7 +5,6 @@ import { ServiceFailure } from "../error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
-import type { OutputTaker } from "./process.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
 
 /** Enough for thousands of fonts on a busy machine. An ordinary folder takes milliseconds. */
@@ -21,36 +20,27 @@ export async function listFonts(
 ): Promise<FontFamily[]> {
   const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
   const process = supervisor.startIn(renderDirectory, fontListArguments(sandbox.view(renderDirectory)));
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const append = async (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > MAX_LIST_BYTES) return "too-large";
+    chunks.push(chunk);
+    return "kept";
+  };
   try {
-    const list = new ListTaker();
     const { end } = await process.perform({
       input: [],
       timeoutMilliseconds: LIST_TIMEOUT_MILLISECONDS,
       signal: new AbortController().signal,
-      output: list,
+      output: { append },
       files: null,
     });
     if (end.kind !== "exited" || end.exitCode !== 0)
       throw new ServiceFailure(`Typst did not list its fonts (${end.kind})`);
-    return parseFontList(list.text());
+    return parseFontList(Buffer.concat(chunks).toString("utf8"));
   } finally {
     void supervisor.discard({ process, renderDirectory });
-  }
-}
-
-class ListTaker implements OutputTaker {
-  readonly #chunks: Buffer[] = [];
-  #size = 0;
-
-  async append(chunk: Buffer): Promise<"kept" | "too-large"> {
-    this.#size += chunk.length;
-    if (this.#size > MAX_LIST_BYTES) return "too-large";
-    this.#chunks.push(chunk);
-    return "kept";
-  }
-
-  text(): string {
-    return Buffer.concat(this.#chunks).toString("utf8");
   }
 }
 

@@ -29,10 +29,8 @@ export type TypstEnd =
   | { readonly kind: "stopped"; readonly reason: StopReason }
   /** The program or its sandbox could not be started: Typst itself never ran. */
   | { readonly kind: "not-started"; readonly cause: Error }
-  /** Its output could not be kept. */
   | { readonly kind: "output-lost"; readonly cause: unknown };
 
-/** The end of a Typst process, with what was measured. */
 export interface TypstReport {
   readonly end: TypstEnd;
   readonly outputTaken: AppendResult;
@@ -58,7 +56,6 @@ export interface TypstTask {
   readonly files: FilesWatch | null;
 }
 
-/** Whether a chunk of output was kept, and if not, why. */
 export type AppendResult = "kept" | "too-large" | "no-room";
 
 /** Takes an output chunk by chunk. Any result other than `kept` stops the process. */
@@ -66,27 +63,23 @@ export interface OutputTaker {
   append(chunk: Buffer): Promise<AppendResult>;
 }
 
-/** Counts an output without keeping it. */
 export const DISCARD_OUTPUT: OutputTaker = { append: async () => "kept" };
 
 export interface FilesWatch {
   readonly directory: string;
   readonly maxFiles: number;
-  /** Whether there is disk space for this many bytes in the directory. */
   hasRoomFor(bytes: number): boolean;
 }
 
 interface ReadOutput {
   readonly bytes: number;
   readonly taken: AppendResult;
-  /** The error if the machine failed to keep a chunk; otherwise null. */
   readonly failure: unknown;
   readonly isCutShort: boolean;
 }
 
 export interface ProcessOptions {
   readonly launcher: Launcher;
-  /** The sandbox that made `command`. */
   readonly sandbox: Sandbox;
   readonly command: TypstCommand;
   readonly maxOutputBytes: number;

@@ -117,7 +117,6 @@ export class WarmPool {
     return true;
   }
 
-  /** Ends all waiting processes, and waits until their directories are removed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#discardOldest(this.#waiting.length);

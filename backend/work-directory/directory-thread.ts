@@ -17,7 +17,6 @@ export interface DirectoryJob {
   /** `remove-files` removes the root itself, and all files in it. */
   readonly kind: "make" | "remove" | "remove-files";
   readonly root: string;
-  /** The relative paths of the files for which the directories are needed. */
   readonly files: readonly string[];
   /** One byte of shared memory. It is set to 1 to stop the job. */
   readonly stop: SharedArrayBuffer;
@@ -100,7 +99,6 @@ function* removeFiles({ root }: DirectoryJob): Steps {
   rmdirSync(root);
 }
 
-/** The code of the error that an action throws, or null. */
 function failureOf(act: () => unknown): string | null {
   try {
     act();

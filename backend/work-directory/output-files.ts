@@ -10,17 +10,14 @@ import { describeError } from "../error-log.ts";
 import { removeManyFiles } from "./directory-tree.ts";
 
 export interface OutputFiles {
-  /** In no order. */
   readonly names: readonly string[];
   /** Whether there are more than `names`, which `bytes` does not count. */
   readonly areMore: boolean;
   readonly bytes: number;
 }
 
-/** Up to this many files are removed without the thread for directories. */
 const MAX_WITHOUT_THREAD = 256;
 
-/** How many names are read from a directory at once. */
 const NAMES_PER_READ = 512;
 
 /** Lists at most `maxFiles` files of a directory without subdirectories, and adds up their sizes. */
@@ -37,7 +34,6 @@ export async function listOutputFiles(directory: string, maxFiles: number): Prom
   return { names, areMore, bytes: sizes.reduce((sum, size) => sum + size, 0) };
 }
 
-/** Removes a directory and the files in it. Does nothing if there is none. */
 export async function removeOutputFiles(directory: string): Promise<void> {
   try {
     const { names, areMore } = await listOutputFiles(directory, MAX_WITHOUT_THREAD);

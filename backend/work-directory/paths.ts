@@ -1,6 +1,4 @@
-/**
- * Where the work directory is by default, and the service's own files in it, next to the directories of the renders.
- */
+/** Where the work directory is by default, and the service's own files in it, beside those of the renders. */
 import { join } from "node:path";
 import type { Environment } from "../../rules/settings.ts";
 import { cacheFolder } from "../../typst/cache-folder.mjs";
@@ -8,13 +6,10 @@ import { cacheFolder } from "../../typst/cache-folder.mjs";
 const NAMES = {
   /** The socket that accepts connections while the directory is claimed. */
   claim: "claim",
-  /** The FIFOs of the launcher's shells. */
   launcher: "launcher",
   sandboxRoot: "sandbox-root",
   seccompFilter: "seccomp.bpf",
-  /** FIFOs that are not in use yet. */
   fifos: "fifos",
-  /** Typst's package folder if none is set. */
   emptyPackages: "no-packages",
 } as const;
 

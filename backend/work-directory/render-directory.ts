@@ -18,7 +18,6 @@ import { DirectoryError, FEW_DIRECTORIES, makeDirectories, removeDirectories } f
 import { removeOutputFiles } from "./output-files.ts";
 import { EMPTY_DATA, fileBytes } from "./request-bytes.ts";
 
-/** The stock of FIFOs. */
 export interface FifoSource {
   /** Moves a FIFO into a directory. @returns its name; null if there is none. */
   moveInto(directory: string): Promise<string | null>;
@@ -26,15 +25,12 @@ export interface FifoSource {
   takeBack(path: string): void;
 }
 
-/** A process that was started in a render directory. */
 export interface DirectoryUser {
   /** Whether it has ended and certainly nothing of it is left. */
   readonly isGone: boolean;
 }
 
-/** The prefix of the names of render directories. */
 export const RENDER_PREFIX = "render-";
-/** The prefix of the names of directories that wait for their next render. */
 const KEPT_PREFIX = "kept-";
 /** The prefix of the name of an output directory. The rest is the same as for its render directory. */
 const OUTPUT_PREFIX = "output-";
@@ -47,16 +43,13 @@ const MAX_BYTES_AT_ONCE = 64 * 1024;
 /** A directory that held more files than this is not used again. */
 const MAX_FILES_TO_CLEAR = 16;
 
-/** The directories of one render, and what has been written into them. */
 export class RenderDirectory {
   #root: string;
   /** A directory for outputs of several files; null if the render makes none. */
   readonly outputDirectory: string | null;
   #files: string[] = [];
-  /** The keys of the files whose directories have been made. */
   #keys: readonly string[] = [];
   #fifo: { readonly name: string; readonly source: FifoSource } | null = null;
-  /** All processes of this render. */
   #users: DirectoryUser[] = [];
   /** Whether it holds the empty data of a request that brings none. */
   #hasEmptyData = false;
@@ -86,17 +79,14 @@ export class RenderDirectory {
     }
   }
 
-  /** The host path of the directory with the caller's files. */
   get root(): string {
     return this.#root;
   }
 
-  /** Every process that is started in the directory must be added. */
   addUser(user: DirectoryUser): void {
     this.#users.push(user);
   }
 
-  /** Moves a FIFO into the directory. @returns its name; null if there is none. */
   async addFifo(source: FifoSource): Promise<string | null> {
     const name = await source.moveInto(this.root);
     if (name !== null) this.#fifo = { name, source };

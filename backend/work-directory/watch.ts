@@ -12,7 +12,6 @@ import { describeError, ServiceFailure } from "../error-log.ts";
 const INTERVAL_MILLISECONDS = 1000;
 
 export class WorkDirectoryWatch {
-  /** The identities of the files at the start, by path. */
   readonly #identities: ReadonlyMap<string, string>;
   readonly #lost = Promise.withResolvers<string>();
   #lostName: string | null = null;
@@ -74,9 +73,7 @@ async function mayStillBe(path: string, expected: string): Promise<boolean> {
   }
 }
 
-/**
- * Different for any two files, even of one name. The inode number alone is not enough, because file systems reuse it.
- */
+/** Different for any two files, even of one name: file systems reuse the inode number. */
 export function identityOf({ dev, ino, birthtimeMs }: Stats): string {
   return `${dev}:${ino}:${birthtimeMs}`;
 }
