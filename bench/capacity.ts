@@ -3,7 +3,7 @@
  * invoice, a report of 50 pages and a PNG. Starts edge and backend and writes docs/deploy/capacity.md. It needs the
  * superuser.
  *
- * It measures no durations, so other work on the machine hardly changes its figures.
+ * It measures no durations, so other work on the machine changes its figures little.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -124,7 +124,7 @@ async function startService(folder: string): Promise<Service> {
       const ended = once(edge, "exit");
       edge.kill("SIGTERM");
       await Promise.all([ended, backend.stop()]);
-      for (const group of Object.values(counted)) group.remove();
+      for (const group of Object.values(counted)) await group.remove();
     },
   };
 }

@@ -51,7 +51,7 @@ async function startPeers(folder: string, peers: Measured[]): Promise<string[]> 
     } catch (error) {
       progress(`${kind.name}: ${error instanceof Error ? error.message : error}`);
       missing.push(kind.name);
-      processorTime.remove();
+      await processorTime.remove();
     }
   }
   return missing;
@@ -143,7 +143,7 @@ async function main(): Promise<void> {
   } finally {
     closeConnections();
     await Promise.allSettled(peers.map(({ peer }) => peer.stop()));
-    for (const { processorTime } of peers) processorTime.remove();
+    for (const { processorTime } of peers) await processorTime.remove();
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
@@ -162,8 +162,8 @@ function pageOf({ tables, facts, missing, rounds, loadAtStart }: PageContent): s
     ...(missing.length > 0 ? [`Not available on this machine: ${missing.join(", ")}.`] : []),
     ...(loadAtStart > availableParallelism() / 2
       ? [
-          `**The machine was busy with other work** (load average ${loadAtStart.toFixed(0)}). Compare the processor time, which hardly depends on that. What is per second, and in
-ms of waiting, says only which program is several times as fast as another one: all had to share the cores.`,
+          `**The machine was busy with other work** (load average ${loadAtStart.toFixed(0)}). Compare the processor time, which depends on that far less. Rates
+and times say only where one program is several times as fast as another.`,
         ]
       : []),
   ];

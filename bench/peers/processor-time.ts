@@ -1,11 +1,14 @@
 /**
  * The processor time that programs take with everything that they start, also where a process is left to init, as
- * bubblewrap does. Unlike durations, it hardly depends on what else the machine does. A control group counts it, of
+ * bubblewrap does. It depends far less than durations on what else the machine does. A control group counts it, of
  * version 1 or 2, so this needs the superuser.
  */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
+/** How often it is tried to remove a group whose last processes are just ending. */
+const MAX_REMOVALS = 50;
 const VERSION_1 = "/sys/fs/cgroup/cpuacct";
 const ROOT = existsSync(VERSION_1) ? VERSION_1 : "/sys/fs/cgroup";
 
@@ -13,8 +16,8 @@ export interface ProcessorTime {
   /** Starts programs that are counted. This process itself is counted until they have started. */
   whileStarting<Started>(start: () => Promise<Started>): Promise<Started>;
   milliseconds(): number;
-  /** Afterwards, when the programs have ended. */
-  remove(): void;
+  /** Afterwards, when the programs have ended or are about to. */
+  remove(): Promise<void>;
 }
 
 /** @throws if this user may make no control group. */
@@ -36,8 +39,20 @@ export function countProcessorTime(name: string): ProcessorTime {
       ROOT === VERSION_1
         ? Number(readFileSync(join(folder, "cpuacct.usage"), "utf8")) / 1e6
         : Number(/^usage_usec (\d+)$/m.exec(readFileSync(join(folder, "cpu.stat"), "utf8"))?.[1]) / 1e3,
-    remove: () => rmdirSync(folder),
+    remove: () => removeGroup(folder),
   };
+}
+
+async function removeGroup(folder: string): Promise<void> {
+  for (let removals = 1; ; removals++) {
+    try {
+      rmdirSync(folder);
+      return;
+    } catch (error) {
+      if (removals === MAX_REMOVALS) throw error;
+      await delay(100);
+    }
+  }
 }
 
 /** The path of the group that this process is in. */
