@@ -12,6 +12,7 @@
  * needs the memory.
  */
 import { WALL_CLOCK, type WallClock } from "../clock.ts";
+import { type Permit, releaseExpired } from "./fair-limit.ts";
 
 /** Half of an isolate: the other half is for the runtime, network buffers and the code. */
 export const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
@@ -70,7 +71,7 @@ export class BodyMemory {
 
   /** Grows a reservation by `bytes`, if they are free. */
   tryGrow(reservation: BodyReservation, bytes: number): boolean {
-    this.#releaseExpired();
+    releaseExpired(this.#all.reservations, this.clock.now());
     const ofCaller = this.#poolOf(reservation);
     reclaim(ofCaller, reservation, bytes);
     reclaim(this.#all, reservation, bytes);
@@ -110,19 +111,10 @@ export class BodyMemory {
     this.#byCaller.set(caller, pool);
     return pool;
   }
-
-  /** Some requests never release: workerd does not resume a request whose client has disconnected. */
-  #releaseExpired(): void {
-    const now = this.clock.now();
-    for (const reservation of this.#all.reservations) {
-      if (reservation.expiresAt > now) return;
-      reservation.release();
-    }
-  }
 }
 
 /** The memory that one request holds. It is released when the body has been sent and when the client disconnects. */
-export class BodyReservation {
+export class BodyReservation implements Permit {
   readonly caller: string;
   readonly expiresAt: number;
   readonly #memory: BodyMemory;

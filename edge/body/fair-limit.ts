@@ -29,7 +29,7 @@ export class FairLimit {
   /** A permit for one more; null if the caller holds its share. */
   acquire(caller: string): Permit | null {
     const now = this.#clock.now();
-    this.#releaseExpired(now);
+    releaseExpired(this.#held, now);
     const count = this.#countByCaller.get(caller) ?? 0;
     if (count >= this.#max - this.#held.size) return null;
     const expiresAt = now + this.#lifetimeMilliseconds;
@@ -45,18 +45,18 @@ export class FairLimit {
     if (count > 0) this.#countByCaller.set(caller, count);
     else this.#countByCaller.delete(caller);
   }
-
-  /** Some requests never release: workerd does not resume a request whose client has disconnected. */
-  #releaseExpired(now: number): void {
-    for (const permit of this.#held) {
-      if (permit.expiresAt > now) return;
-      permit.release();
-    }
-  }
 }
 
 export interface Permit {
   readonly expiresAt: number;
   /** May be called more than once. */
   readonly release: () => void;
+}
+
+/** Some requests never release: workerd does not resume a request whose client has disconnected. */
+export function releaseExpired(held: Iterable<Permit>, now: number): void {
+  for (const one of held) {
+    if (one.expiresAt > now) return;
+    one.release();
+  }
 }

@@ -1,6 +1,6 @@
 /** Integer settings, and the limits that are read as such. */
 import { describe, expect, it } from "vitest";
-import { DEFAULT_LIMITS, LIMIT_SETTINGS, limitsFingerprint, limitsFrom, MAX_KEYS } from "../../rules/limits.ts";
+import { DEFAULT_LIMITS, LIMIT_SETTINGS, limitsFingerprint, limitsFrom } from "../../rules/limits.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { readIntegerSettings, SettingError } from "../../rules/settings.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
@@ -50,10 +50,6 @@ describe("a whole-number setting", () => {
 });
 
 describe("the limits", () => {
-  it("are, when no setting is there, the default ones", () => {
-    expect(limitsFrom(readIntegerSettings(LIMIT_SETTINGS, {}))).toEqual(DEFAULT_LIMITS);
-  });
-
   it.each(Object.entries(LIMIT_SETTINGS))(
     "take %s from its setting, within its range",
     (name, { setting, min, max, code }) => {
@@ -68,10 +64,6 @@ describe("the limits", () => {
       expect(Object.keys(PROBLEMS)).toContain(code);
     },
   );
-
-  it("never allow more files than the rules do", () => {
-    expect(limitsWith({ max_inline_files: 100_000 }).effective_max_files).toBe(MAX_KEYS);
-  });
 
   it("are named in their fingerprint in alphabetical order", () => {
     const names = limitsFingerprint(DEFAULT_LIMITS)

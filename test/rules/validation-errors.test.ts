@@ -165,23 +165,9 @@ describe("a msg", () => {
     expect(message).toContain("…");
     expect(message.isWellFormed()).toBe(true);
   });
-
-  it("quotes a short value whole", () => {
-    expect(messageFor({ source: "a", output: { format: "html" } })).toContain('"html"');
-  });
 });
 
 describe("a loc", () => {
-  const longestName = "é".repeat(80);
-
-  it("shows a segment of 80 characters whole", () => {
-    expect(errorsOf(problemOf({ source: "a", [longestName]: 1 }))).toEqual([`${longestName}: unknown_field`]);
-  });
-
-  it("shortens a segment of 81 characters to 80, the last an ellipsis", () => {
-    expect(errorsOf(problemOf({ source: "a", [`${longestName}é`]: 1 }))).toEqual([`${"é".repeat(79)}…: unknown_field`]);
-  });
-
   it("shortens a name of a megabyte", () => {
     expect(errorsOf(problemOf({ source: "a", ["n".repeat(1_000_000)]: 1 }))).toEqual([
       `${"n".repeat(79)}…: unknown_field`,

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import {
   causeFieldOf,
   lengthOf,
+  problemCodeOf,
   problemOfLength,
   type ResponseHead,
   readAnswer,
@@ -43,6 +44,10 @@ describe("an answer to a render", () => {
   ])("is a backend's by its head alone: %s", (_what, head, found) => {
     const result = readAnswer(head);
     expect(result.kind === "failed" ? result.failure : result.kind).toBe(found);
+  });
+
+  it("of a file has no code, whatever it names", () => {
+    expect(problemCodeOf(headOf("file", { "X-Service-Problem-Code": "toString" }))).toBeNull();
   });
 
   it("names the cause of its problem for the log, if its code has such a cause", () => {
