@@ -22,10 +22,6 @@ order() {
   if [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; then echo "backend edge"; else echo "edge backend"; fi
 }
 
-instances() {
-  systemctl list-units --plain --no-legend "document-rendering-$1@*" | cut -d ' ' -f 1
-}
-
 wait_until_ready() {
   port=${2#*@}
   if [ "$1" = backend ]; then path=ready; else path=health; fi
@@ -47,7 +43,7 @@ roll_systemd() {
   install -m 0644 -t /etc/systemd/system "$folder"/deploy/systemd/*.service
   systemctl daemon-reload
   for kind in $(order "$now" "$wanted"); do
-    for unit in $(instances "$kind"); do
+    for unit in $(systemctl list-units --plain --no-legend "document-rendering-$kind@*" | cut -d ' ' -f 1); do
       systemctl restart "$unit"
       wait_until_ready "$kind" "$unit"
       echo "$unit: $wanted"
