@@ -11,8 +11,7 @@ import { writeWhole } from "./output-file.ts";
 
 /** @param url of the service: each has constraints of its own */
 export function constraintsFile(url: string): ConstraintsStore {
-  const name = createHash("sha256").update(url).digest("hex").slice(0, 32);
-  const path = join(cacheFolder(), "constraints", `${name}.json`);
+  const path = cachedFile("constraints", url);
   return {
     load: async () => asStored(await readFile(path, "utf8").catch(() => "null")),
     // Without a writable cache, the constraints are transferred each time.
@@ -20,6 +19,12 @@ export function constraintsFile(url: string): ConstraintsStore {
       await writeWhole(path, Buffer.from(JSON.stringify(constraints))).catch(() => {});
     },
   };
+}
+
+/** Where the user's cache keeps what a service has answered. */
+export function cachedFile(kind: "constraints" | "capabilities", url: string): string {
+  const name = createHash("sha256").update(url).digest("hex").slice(0, 32);
+  return join(cacheFolder(), kind, `${name}.json`);
 }
 
 function asStored(text: string): StoredConstraints | null {

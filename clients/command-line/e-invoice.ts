@@ -43,7 +43,6 @@ export interface EInvoiceFlags {
 /** Finishes a document that the service has made. @throws InvalidEInvoiceError, and what reading the document throws */
 export type FinishDocument = (file: RenderedFile) => Promise<ReadableStream<Uint8Array>>;
 
-/** The document that the service has made cannot become an e-invoice. */
 export class InvalidEInvoiceError extends CommandError {
   constructor(findings: readonly Finding[]) {
     const lines = [

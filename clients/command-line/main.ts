@@ -51,7 +51,6 @@ try {
   process.exitCode = report(error);
 }
 
-/** Reports an error. @returns the exit code */
 function report(error: unknown): number {
   if (interruption.aborted) {
     process.stderr.write("Interrupted.\n");

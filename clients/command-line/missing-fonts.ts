@@ -27,7 +27,6 @@ export function fontsWantedBy({ source, files }: Project): WantedFonts {
   return findWantedFonts({ source: source.toString("utf8"), files });
 }
 
-/** Compares them with those of the service. */
 export async function findMissingFonts(wanted: WantedFonts, url: string, signal: AbortSignal): Promise<FontFindings> {
   const capabilities = await serviceCapabilities(url, signal);
   if (capabilities === null) return { warnings: [], notes: [], isKnown: false };

@@ -70,7 +70,6 @@ export const PACKAGE_PATH_OPTION = new Option("--package-path <folder>", "Typst 
 
 export const STRICT_OPTION = new Option("--strict", "fail if a font is missing, which is a warning otherwise");
 
-/** A parser of whole numbers in a range, both ends included. */
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (value: string) => number {
   return (value) => {
     const number = /^[0-9]+$/.test(value) ? Number(value) : Number.NaN;

@@ -1,12 +1,10 @@
 /**
  * Writes outputs so that a file under its final name is always complete: first under a temporary name beside it, then
  * renamed. So an interrupted run leaves nothing that looks finished, and the next run can tell what is done. It also
- * removes what a killed run has left beside its files.
+ * removes what a run that was killed a day ago has left.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { readlinkSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, realpath, rename, rm, stat, unlink } from "node:fs/promises";
-import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
@@ -97,9 +95,8 @@ export function writeWhole(path: string, bytes: Bytes, onWhole?: OnWhole): Promi
 }
 
 async function writeAndRename(path: string, bytes: Bytes, onWhole?: OnWhole): Promise<number> {
-  const part = partName(basename(path));
-  const temporary = join(dirname(path), part);
-  ownParts.add(part);
+  const shown = basename(path).slice(0, MAX_SHOWN_CHARACTERS);
+  const temporary = join(dirname(path), `.${shown}.${randomBytes(6).toString("hex")}.part`);
   try {
     await mkdir(dirname(path), { recursive: true });
     await tidyFolder(dirname(path));
@@ -117,38 +114,16 @@ async function writeAndRename(path: string, bytes: Bytes, onWhole?: OnWhole): Pr
   } catch (error) {
     await rm(temporary, { force: true });
     throw asCommandError(error, path);
-  } finally {
-    ownParts.delete(part);
   }
 }
 
-/**
- * What is left of a run that was killed is told from what another run is writing by its machine and process. Containers
- * may have the name of their machine, and each has processes of its own.
- */
-const MACHINE = createHash("sha256").update(`${hostname()} ${processNamespace()}`).digest("hex").slice(0, 8);
-const PART_NAME = /^\..*\.([0-9a-f]{8})-([0-9]{1,10})-[0-9a-f]{12}\.part$/s;
-/** Of other machines: a run that has written nothing for so long has ended. */
+const PART_NAME = /^\..*\.[0-9a-f]{12}\.part$/s;
+/** A run that has written nothing for so long has ended. */
 const MAX_PART_AGE_MILLISECONDS = 24 * 60 * 60 * 1000;
-/** Parts that this process is writing. A folder may have several paths, and is tidied under each of them. */
-const ownParts = new Set<string>();
 /** Folders whose abandoned parts have been removed: a run may write thousands of files into one. */
 const tidiedFolders = new Map<string, Promise<void>>();
 /** For names of any characters, in file systems that allow 255 bytes. */
 const MAX_SHOWN_CHARACTERS = 40;
-
-/** Empty where there is no /proc. */
-function processNamespace(): string {
-  try {
-    return readlinkSync("/proc/self/ns/pid");
-  } catch {
-    return "";
-  }
-}
-
-function partName(name: string): string {
-  return `.${name.slice(0, MAX_SHOWN_CHARACTERS)}.${MACHINE}-${process.pid}-${randomBytes(6).toString("hex")}.part`;
-}
 
 function tidyFolder(folder: string): Promise<void> {
   const tidied = tidiedFolders.get(folder) ?? removeAbandonedParts(folder);
@@ -156,29 +131,12 @@ function tidyFolder(folder: string): Promise<void> {
   return tidied;
 }
 
-/** Parts with the number of this process that it does not write are of an earlier process. */
 async function removeAbandonedParts(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
-    const [, machine, pid] = PART_NAME.exec(name) ?? [];
-    if (pid === undefined || ownParts.has(name)) continue;
     const path = join(folder, name);
-    const isAbandoned = machine === MACHINE ? !isRunning(Number(pid)) : await isOld(path);
-    if (isAbandoned) await unlink(path).catch(() => {});
+    const found = PART_NAME.test(name) ? await stat(path).catch(() => null) : null;
+    if (found !== null && Date.now() - found.mtimeMs > MAX_PART_AGE_MILLISECONDS) await unlink(path).catch(() => {});
   }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return pid !== process.pid && process.kill(pid, 0);
-  } catch (error) {
-    // A process of another user may not be signalled.
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
-}
-
-async function isOld(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => null);
-  return found !== null && Date.now() - found.mtimeMs > MAX_PART_AGE_MILLISECONDS;
 }
 
 interface Written {
@@ -206,7 +164,6 @@ function measure(bytes: Bytes): { readonly chunks: AsyncIterable<Uint8Array>; re
   return { chunks: chunks(), written: () => ({ size, sha256: digest.copy().digest("hex") }) };
 }
 
-/** A failure of the disk in the caller's words; anything else as it is. */
 function asCommandError(error: unknown, path: string): unknown {
   if (!(error instanceof Error && "syscall" in error)) return error;
   return new CommandError(printableLine(`${path} cannot be written (${error.message}).`), EXIT_CODES.failure);

@@ -59,7 +59,6 @@ export function outputOf(flags: OutputFlags): OutputOptions {
   }
 }
 
-/** The extension of the file's name. */
 export function extensionOf(output: OutputOptions): "pdf" | "png" | "svg" | "zip" {
   if ("archive" in output && output.archive === "zip") return "zip";
   return output.format ?? "pdf";

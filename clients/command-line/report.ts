@@ -21,7 +21,6 @@ export function problemInWords(problem: ServiceProblem, checkedLocally: boolean,
   return lines.map(printableLine).join("\n");
 }
 
-/** Writes a problem for people to read. */
 export function writeProblem(problem: ServiceProblem, checkedLocally: boolean, more: readonly string[] = []): void {
   const text = problemInWords(problem, checkedLocally, more);
   const bold = (code: string) => styleText(["bold", "red"], code, { stream: process.stderr });
@@ -54,7 +53,6 @@ function adviceOnTheCommandLine(problem: ServiceProblem): string {
   }
 }
 
-/** What the command prints while it waits before another attempt. */
 export function retryInWords({ reason, waitSeconds }: RetryEvent): string {
   const cause = "code" in reason ? "The service is busy" : "The service cannot be reached";
   return `${cause}: retrying in ${Math.ceil(waitSeconds)} s`;
@@ -94,7 +92,6 @@ export function failedOutcome({ exitCode, message, details }: CommandError): Out
   return { outcome: "failed", exitCode, message, ...details };
 }
 
-/** Writes a line of JSON. */
 export function writeJson(value: object, stream: NodeJS.WriteStream = process.stdout): void {
   stream.write(`${printable(JSON.stringify(value))}\n`);
 }

@@ -2,17 +2,15 @@
  * What a service has installed, according to its `/capabilities.json`. The answer is kept in the user's cache and
  * revalidated by its entity tag.
  */
-import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import {
   CAPABILITIES_PATH,
   type Capabilities,
   MAX_CAPABILITIES_BYTES,
   parseCapabilities,
 } from "../../protocol/capabilities.ts";
-import { cacheFolder } from "../../typst/cache-folder.mjs";
 import { readText } from "../typescript/transport.ts";
+import { cachedFile } from "./constraints-file.ts";
 import { writeWhole } from "./output-file.ts";
 
 /** The edge waits at most five seconds for its backends; the rest is for slow lines and busy machines. */
@@ -25,8 +23,7 @@ const TIMEOUT_MILLISECONDS = 30_000;
  * @param url of the service
  */
 export async function serviceCapabilities(url: string, signal: AbortSignal): Promise<Capabilities | null> {
-  const name = createHash("sha256").update(url).digest("hex").slice(0, 32);
-  const path = join(cacheFolder(), "capabilities", `${name}.json`);
+  const path = cachedFile("capabilities", url);
   const stored = await readFile(path, "utf8").catch(() => "");
   const [etag = ""] = stored.split("\n", 1);
   const kept = parseCapabilities(stored.slice(etag.length + 1));

@@ -89,7 +89,6 @@ export function tooLargeForGateway(url: string, sizes: readonly string[]): Comma
   );
 }
 
-/** Why an attempt failed that will be repeated. */
 export function failureInWords(reason: ServiceProblem | ServiceUnreachableError, url: string): string {
   return reason instanceof ServiceUnreachableError ? whyUnreachable(reason, url) : `${reason.code}: ${reason.detail}`;
 }

@@ -25,19 +25,16 @@ const FORBIDDEN_PORT = "bad port";
 /** Errors that another attempt would not change. */
 const PERMANENT = /^ENOTFOUND$|CERT|^UNABLE_TO_|^ERR_TLS_|^ERR_SSL_|^EPROTO$|^HPE_|^bad port$/;
 
-/** Whether another attempt would fail in the same way. */
 export function isPermanent(error: ServiceUnreachableError): boolean {
   return PERMANENT.test(causeOf(error).code);
 }
 
-/** Why no answer came. */
 export function whyUnreachable(error: ServiceUnreachableError, address: string): string {
   const proxy = proxyOf(address);
   const sentence = error.status === null ? sentenceOf(causeOf(error), new URL(address), proxy) : error.message;
   return printableLine([`${address} cannot be reached. ${sentence}`, proxyInWords(proxy)].join(""));
 }
 
-/** Why the answer did not come from this service. */
 export function whyUnexpected(error: UnexpectedResponseError, address: string): string {
   const proxy = proxyOf(address);
   return printableLine(

@@ -4,12 +4,11 @@
  */
 import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import type { Fetch } from "../typescript/client.ts";
-import { sizeInWords } from "./terminal.ts";
+import { sizeInWords } from "../typescript/size-in-words.ts";
 
 /** Header fields that name the servers on the way, and how long each step took. */
 const HOP_FIELDS = ["Server-Timing", "Via", "Server", "CF-Ray", "Retry-After"];
 
-/** A `fetch` that reports each exchange. */
 export function tellingFetch(tell: (line: string) => void): Fetch {
   const tries = new Map<string, number>();
   return async (input, init) => {

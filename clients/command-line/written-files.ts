@@ -52,7 +52,6 @@ function digestOf(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** The files that have been remembered. */
 export class WrittenFiles {
   readonly #placeOfDigest = new Map<string, string>();
   readonly #places = new Set<string>();

@@ -18,7 +18,6 @@ import { addFormat, type CompiledSchema, compile, getSchema, interpret } from "@
 import "@hyperjump/json-schema/formats-lite";
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
 import { JsonCursor } from "../../rules/json/cursor.ts";
-import { noteExactNumbers } from "./exact-numbers.ts";
 import { FailureCollector } from "./failures.ts";
 import { MAX_FINDINGS, type SchemaFinding } from "./finding.ts";
 import { findingAt, findingAtOffset } from "./place.ts";
@@ -29,12 +28,10 @@ import { type Mistake, mistakesOf, type Subject } from "./sentences.ts";
 export interface Judgement {
   /** The first mistakes, in the order of the text. */
   readonly findings: readonly SchemaFinding[];
-  /** The number of all mistakes. */
   readonly count: number;
 }
 
 export interface DataSchema {
-  /** Validates data. @param data JSON text */
   judge(data: string): Judgement;
 }
 
@@ -52,7 +49,6 @@ setShouldValidateSchema(false);
 let metaSchema: Promise<CompiledSchema> | undefined;
 let schemasRead = 0;
 
-/** Reads a schema. @returns the schema, or its mistakes */
 export async function readSchema(text: string): Promise<{ readonly schema: DataSchema } | Judgement> {
   const offset = jsonErrorOffset(text);
   if (offset !== null) return { findings: [findingAtOffset(text, offset, "is not JSON")], count: 1 };
@@ -67,16 +63,8 @@ export async function readSchema(text: string): Promise<{ readonly schema: DataS
 
 async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
   const root = Instance.fromJson(text);
-  const inexact = noteExactNumbers(root, text).map((node) => ({
-    node,
-    message: "has more digits than the validator can hold",
-  }));
   const value: SchemaFragment = JSON.parse(text, asValidatorReads);
-  const mistakes = [
-    ...inexact,
-    ...mistakesIn(root, compiledMetaSchema, { text, schema: null }),
-    ...mistakesInSchema(root),
-  ];
+  const mistakes = [...mistakesIn(root, compiledMetaSchema, { text, schema: null }), ...mistakesInSchema(root)];
   if (mistakes.length > 0) return judgement(mistakes, text);
   const schema = typeof value === "boolean" || isMembers(value) ? value : {};
   const uri = `https://data.invalid/${++schemasRead}`;
@@ -113,7 +101,6 @@ function judge(compiled: CompiledSchema, subject: Subject): Judgement {
   if (offset !== null) return { findings: [findingAtOffset(text, offset, "is not JSON")], count: 1 };
   try {
     const root = Instance.fromJson(text);
-    noteExactNumbers(root, text);
     return judgement(mistakesIn(root, compiled, subject), text);
   } catch (error) {
     return unjudged(error, text);
@@ -135,7 +122,6 @@ function judgement(mistakes: readonly Mistake[], text: string): Judgement {
   return { findings, count: mistakes.length };
 }
 
-/** Reports data that the validator could not judge as a finding. */
 function unjudged(error: unknown, text: string): Judgement {
   const reason =
     error instanceof RangeError

@@ -6,7 +6,6 @@ import type { EvaluationPlugin, ValidationContext } from "@hyperjump/json-schema
 import type { JsonNode } from "@hyperjump/json-schema/instance/experimental";
 
 export interface Failure {
-  /** Such as `minimum`. */
   readonly keyword: string;
   /** The keyword's value as the validator has compiled it. */
   readonly value: unknown;
@@ -29,7 +28,6 @@ interface Context extends ValidationContext {
   branches?: Branch[];
 }
 
-/** Collects failures while the validator runs. */
 export class FailureCollector implements EvaluationPlugin<Context> {
   readonly id = "failures";
   /** The failures of the outermost schema. */

@@ -3,9 +3,9 @@
  * how the validator treats other schemas.
  */
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
-import { nodesOf } from "./exact-numbers.ts";
+import { nodesOf } from "./json-nodes.ts";
 import { DIALECT } from "./schema-file.ts";
-import { unescaped } from "./schema-value.ts";
+import { unescapeSegment } from "./schema-value.ts";
 import type { Mistake } from "./sentences.ts";
 
 type JsonNode = Instance.JsonNode;
@@ -43,7 +43,7 @@ function* schemasOf(root: JsonNode): Generator<Subschema> {
     const { node } = next;
     if (node.type !== "object") continue;
     const id = memberOf(node, "$id");
-    const base = id?.type === "string" ? resolved(Instance.value<string>(id), next.base) : next.base;
+    const base = id?.type === "string" ? resolveUri(Instance.value<string>(id), next.base) : next.base;
     yield { node, base };
     for (const [name, value] of Instance.entries(node)) {
       const keyword = Instance.value<string>(name);
@@ -58,7 +58,6 @@ function* schemasOf(root: JsonNode): Generator<Subschema> {
   }
 }
 
-/** The mistakes in a schema that its meta-schema does not find. */
 export function mistakesInSchema(root: JsonNode): Mistake[] {
   const mistakes: Mistake[] = [];
   const schemas = [...schemasOf(root)];
@@ -100,7 +99,7 @@ function mistakeOf(keyword: string, value: JsonNode, around: Surroundings): stri
 
 function referenceMistake(reference: string, { root, base, documents, anchors }: Surroundings): string | null {
   const shown = JSON.stringify(reference);
-  if (!documents.has(resolved(reference, base))) {
+  if (!documents.has(resolveUri(reference, base))) {
     return `leads to ${shown}, which is another document. Nothing is fetched: copy what it needs to "$defs"`;
   }
   const [, anchor] = /^#([a-z_][\w.-]*)$/i.exec(reference) ?? [];
@@ -120,7 +119,7 @@ function anchorsOf(node: JsonNode): string[] {
 }
 
 /** A URI without its fragment. */
-function resolved(reference: string, base: string): string {
+function resolveUri(reference: string, base: string): string {
   const [document = ""] = reference.split("#");
   try {
     return document === "" ? base : new URL(document, base).href;
@@ -129,7 +128,6 @@ function resolved(reference: string, base: string): string {
   }
 }
 
-/** The value of a member; null if there is none. */
 function memberOf(node: JsonNode, wanted: string): JsonNode | null {
   for (const [name, value] of Instance.entries(node)) if (Instance.value(name) === wanted) return value;
   return null;
@@ -139,7 +137,7 @@ function nodeAt(root: JsonNode, pointer: string): JsonNode | null {
   let found: JsonNode | undefined = root;
   for (const segment of pointer.split("/").slice(1)) {
     if (found === undefined) return null;
-    found = Instance.step(unescaped(segment), found);
+    found = Instance.step(unescapeSegment(segment), found);
   }
   return found ?? null;
 }

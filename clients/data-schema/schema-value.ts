@@ -25,7 +25,7 @@ export function schemaAt(location: string, schema: unknown): unknown {
   if (fragment !== "" && !fragment.startsWith("/")) return undefined;
   let found = schema;
   for (const segment of fragment.split("/").slice(1)) {
-    const name = unescaped(segment);
+    const name = unescapeSegment(segment);
     if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return undefined;
     found = Object.entries(found).find(([member]) => member === name)?.[1];
   }
@@ -33,7 +33,7 @@ export function schemaAt(location: string, schema: unknown): unknown {
 }
 
 /** The name that a segment of a JSON Pointer in a URI stands for. */
-export function unescaped(segment: string): string {
+export function unescapeSegment(segment: string): string {
   let decoded = segment;
   try {
     decoded = decodeURIComponent(segment);

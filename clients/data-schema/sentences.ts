@@ -3,14 +3,13 @@
  * of the form that was probably meant are reported.
  */
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
-import { identityOf, textOf } from "./exact-numbers.ts";
 import type { Branch, Failure } from "./failures.ts";
+import { identityOf, textOf } from "./json-nodes.ts";
 import { itemsOf, type Members, membersOf, schemaAt, stringsOf } from "./schema-value.ts";
 import { similarName } from "./similar-name.ts";
 
 type JsonNode = Instance.JsonNode;
 
-/** A mistake before its place is looked up. */
 export interface Mistake {
   /** The value, or the name of a member. */
   readonly node: JsonNode;
@@ -21,11 +20,8 @@ export interface Mistake {
   readonly meant?: string | null;
 }
 
-/** The text and the schema that the sentences are about. */
 export interface Subject {
-  /** The text that was validated. */
   readonly text: string;
-  /** The schema as a value. */
   readonly schema: unknown;
 }
 
@@ -87,7 +83,6 @@ export function mistakesOf(failures: readonly Failure[], subject: Subject): Mist
     .sort((left, right) => (left.node.offset ?? 0) - (right.node.offset ?? 0));
 }
 
-/** The mistakes that the keywords of one schema found. */
 function explainAll(failures: readonly Failure[], subject: Subject): Mistake[] {
   const hasReason = failures.some(({ keyword }) => !UNEVALUATED.test(keyword));
   return failures.flatMap((failure) => {
@@ -119,7 +114,7 @@ function explainBranch(failure: Failure, branch: Branch, subject: Subject): Mist
   const isMember = instance.parent?.type === "property";
   if (failure.keyword === "items" || failure.keyword === "unevaluatedItems") {
     const allowed = instance.parent?.children.indexOf(instance) ?? 0;
-    return [{ node: instance, message: `is one too many: at most ${counted(allowed, "item")} may be here` }];
+    return [{ node: instance, message: `is one too many: at most ${countInWords(allowed, "item")} may be here` }];
   }
   const name = isMember ? instance.parent?.children[0] : undefined;
   if (name === undefined) return [{ node: instance, message: "must not be here" }];
@@ -129,7 +124,7 @@ function explainBranch(failure: Failure, branch: Branch, subject: Subject): Mist
   const present = new Set(Object.keys(Instance.value<object>(instance.parent?.parent ?? instance)));
   const free = knownNames(parentSchema(failure, subject), subject).filter((known) => !present.has(known));
   const meant = similarName(Instance.value<string>(name), free);
-  const hint = meant === null ? "" : `. Did you mean ${quoted(meant)}?`;
+  const hint = meant === null ? "" : `. Did you mean ${quote(meant)}?`;
   return [{ node: name, meant, message: `is not a known member${hint}` }];
 }
 
@@ -151,8 +146,8 @@ function missingMembers(failure: Failure, subject: Subject): Mistake[] {
         name,
         present.filter((other) => !known.has(other)),
       );
-      const hint = meant === null ? "" : `. Is ${quoted(meant)} a misspelling of it?`;
-      return { node: instance, missing: name, message: `${quoted(name)} is missing${hint}` };
+      const hint = meant === null ? "" : `. Is ${quote(meant)} a misspelling of it?`;
+      return { node: instance, missing: name, message: `${quote(name)} is missing${hint}` };
     });
 }
 
@@ -166,7 +161,7 @@ function dependentMembers({ instance, value }: Failure): Mistake[] {
       .map((missing) => ({
         node: instance,
         missing,
-        message: `${quoted(missing)} is missing: it is required because ${quoted(name)} is present`,
+        message: `${quote(missing)} is missing: it is required because ${quote(name)} is present`,
       }));
   });
 }
@@ -234,7 +229,6 @@ function leavesOf({ failures }: Branch): Failure[] {
   });
 }
 
-/** What is wrong with one value according to one keyword. */
 function sentence(failure: Failure, subject: Subject): string {
   const { keyword, value, instance } = failure;
   const shown = shownValue(instance, subject);
@@ -259,33 +253,33 @@ function sentence(failure: Failure, subject: Subject): string {
     case "minLength": {
       const characters = [...Instance.value<string>(instance)].length;
       if (characters === 0) return "must not be empty";
-      return `must have at least ${counted(Number(value), "character")}, not ${characters}`;
+      return `must have at least ${countInWords(Number(value), "character")}, not ${characters}`;
     }
     case "maxLength":
-      return `must have at most ${counted(Number(value), "character")}, not ${[...Instance.value<string>(instance)].length}`;
+      return `must have at most ${countInWords(Number(value), "character")}, not ${[...Instance.value<string>(instance)].length}`;
     case "pattern": {
       const { description } = membersOf(parentSchema(failure, subject));
-      const meaning = typeof description === "string" ? ` (${shortened(description)})` : "";
+      const meaning = typeof description === "string" ? ` (${shorten(description)})` : "";
       const pattern = value instanceof RegExp ? value.source : String(value);
-      return `must match the pattern ${shortened(pattern)}${meaning}, not ${shown}`;
+      return `must match the pattern ${shorten(pattern)}${meaning}, not ${shown}`;
     }
     case "format":
     case "format-assertion":
       return `must be ${FORMATS[String(value)] ?? `of the format ${value}`}, not ${shown}`;
     case "minItems":
-      return `must have at least ${counted(Number(value), "item")}, not ${length}`;
+      return `must have at least ${countInWords(Number(value), "item")}, not ${length}`;
     case "maxItems":
-      return `must have at most ${counted(Number(value), "item")}, not ${length}`;
+      return `must have at most ${countInWords(Number(value), "item")}, not ${length}`;
     case "minProperties":
-      return `must have at least ${counted(Number(value), "member")}, not ${length}`;
+      return `must have at least ${countInWords(Number(value), "member")}, not ${length}`;
     case "maxProperties":
-      return `must have at most ${counted(Number(value), "member")}, not ${length}`;
+      return `must have at most ${countInWords(Number(value), "member")}, not ${length}`;
     case "contains":
       return containsSentence(membersOf(value));
     case "not":
       return notSentence(schemaAt(failure.location, subject.schema), shown);
     default:
-      return `does not fit ${quoted(keyword)} in the schema`;
+      return `does not fit ${quote(keyword)} in the schema`;
   }
 }
 
@@ -298,12 +292,12 @@ function containsSentence({ minContains, maxContains }: Members): string {
 function notSentence(schema: unknown, shown: string): string {
   const { const: value, enum: values, type, required } = membersOf(schema);
   if (value !== undefined || Array.isArray(values) || type !== undefined) return `must not be ${shown}`;
-  if (Array.isArray(required)) return `must not have ${listed(required.map(quoted), "and")}`;
+  if (Array.isArray(required)) return `must not have ${joinWords(required.map(quote), "and")}`;
   return 'is excluded by "not" in the schema';
 }
 
 function wrongType(types: readonly string[], instance: JsonNode, subject: Subject): string {
-  const wanted = listed(types.map(typeInWords), "or");
+  const wanted = joinWords(types.map(typeInWords), "or");
   return `must be ${wanted}, not ${shownValue(instance, subject)}${typeHint(types, instance)}`;
 }
 
@@ -321,12 +315,12 @@ function typeHint(types: readonly string[], instance: JsonNode): string {
 
 /** @param values as JSON */
 function wrongValue(values: readonly string[], instance: JsonNode, subject: Subject): string {
-  const shown = values.slice(0, MAX_SHOWN_VALUES).map(shortened);
+  const shown = values.slice(0, MAX_SHOWN_VALUES).map(shorten);
   const more = values.length - shown.length;
-  const wanted = more > 0 ? `one of ${shown.join(", ")} and ${more} more` : listed(shown, "or");
+  const wanted = more > 0 ? `one of ${shown.join(", ")} and ${more} more` : joinWords(shown, "or");
   const texts = values.flatMap((value) => (value.startsWith('"') ? [String(JSON.parse(value))] : []));
   const meant = instance.type === "string" ? similarName(Instance.value<string>(instance), texts) : null;
-  const hint = meant === null || values.length === 1 ? "" : `. Did you mean ${quoted(meant)}?`;
+  const hint = meant === null || values.length === 1 ? "" : `. Did you mean ${quote(meant)}?`;
   return `must be ${wanted}, not ${shownValue(instance, subject)}${hint}`;
 }
 
@@ -353,9 +347,9 @@ function shownValue(node: JsonNode, { text }: Subject): string {
     case "array":
       return "an array";
     case "string":
-      return `the string ${quoted(Instance.value<string>(node))}`;
+      return `the string ${quote(Instance.value<string>(node))}`;
     case "number":
-      return `the number ${shortened(textOf(node, text))}`;
+      return `the number ${shorten(textOf(node, text))}`;
     default:
       return textOf(node, text);
   }
@@ -376,25 +370,24 @@ function knownNames(schema: unknown, subject: Subject, depth = 0): string[] {
   return [...new Set(names)];
 }
 
-/** The schema that contains the keyword that failed. */
 function parentSchema({ location }: Failure, subject: Subject): unknown {
   return schemaAt(location.slice(0, location.lastIndexOf("/")), subject.schema);
 }
 
-function counted(count: number, noun: string): string {
+function countInWords(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-function listed(words: readonly string[], last: "and" | "or"): string {
+function joinWords(words: readonly string[], last: "and" | "or"): string {
   const head = words.slice(0, -1).join(", ");
   return head === "" ? words.join("") : `${head} ${last} ${words.at(-1)}`;
 }
 
-function quoted(text: string): string {
-  return shortened(JSON.stringify(text));
+function quote(text: string): string {
+  return shorten(JSON.stringify(text));
 }
 
-function shortened(text: string): string {
+function shorten(text: string): string {
   return text.length <= MAX_SHOWN_LENGTH
     ? text
     : `${text.slice(0, MAX_SHOWN_LENGTH - 1).replace(/[\ud800-\udbff]$/, "")}…`;

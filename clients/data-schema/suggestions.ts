@@ -48,9 +48,9 @@ export function suggestedValues(schema: unknown, path: readonly (string | number
 
 /** The schemas that apply, or may apply, at a path. */
 function schemasAt(schema: unknown, path: readonly (string | number)[]): Members[] {
-  let found = expanded([schema], schema);
+  let found = expand([schema], schema);
   for (const segment of path) {
-    found = expanded(
+    found = expand(
       found.flatMap((members) => below(members, segment)),
       schema,
     );
@@ -64,7 +64,7 @@ function below({ properties, additionalProperties, prefixItems, items }: Members
 }
 
 /** The given schemas, and all that they refer to or combine. */
-function expanded(schemas: readonly unknown[], root: unknown): Members[] {
+function expand(schemas: readonly unknown[], root: unknown): Members[] {
   const found: Members[] = [];
   const open = schemas.map((schema) => ({ schema, depth: 0 }));
   for (let next = open.shift(); next !== undefined && found.length < MAX_SCHEMAS; next = open.shift()) {

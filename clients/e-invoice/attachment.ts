@@ -23,7 +23,6 @@ const MAX_ATTACHMENTS = 1000;
 const OLD_NAME = /^zugferd-invoice\.xml$/i;
 const LISTED_NAMES = 5;
 
-/** Finds the attachment with the name that the format requires. */
 export function findAttachment(pdf: PdfFile, format: EInvoiceFormat): Outcome<Attachment> {
   const wanted = ATTACHMENT_NAMES[format];
   const files = attachedFiles(pdf);

@@ -96,7 +96,6 @@ async function finish(
   };
 }
 
-/** Checks how the attachment is linked to the PDF. */
 function linkFindings(
   {
     name,

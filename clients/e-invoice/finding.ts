@@ -1,6 +1,5 @@
 /** What is wrong with an invoice, as a value. */
 
-/** One thing that is wrong. */
 export interface Finding {
   /** A name that stays the same, such as `attachment-name`. */
   readonly rule: string;
@@ -14,10 +13,10 @@ export interface Finding {
 const MAX_MESSAGE_CHARACTERS = 1000;
 
 export function errorAt(rule: string, place: string, message: string): Finding {
-  return { rule, place, message: shortened(message) };
+  return { rule, place, message: shorten(message) };
 }
 
-function shortened(message: string): string {
+function shorten(message: string): string {
   return message.length <= MAX_MESSAGE_CHARACTERS ? message : `${message.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
 }
 

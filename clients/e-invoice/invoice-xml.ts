@@ -4,7 +4,7 @@
  */
 import { errorAt, failed, type Outcome } from "./finding.ts";
 import { type EInvoiceFormat, PROFILES, type Profile, type ProfileName } from "./profiles.ts";
-import { descendant, readXml } from "./xml-document.ts";
+import { decodeUtf8, descendant, readXml } from "./xml-document.ts";
 
 const INVOICE = "urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100";
 const AGGREGATE = "urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100";
@@ -17,8 +17,9 @@ const GUIDELINE_PLACE =
  * @param wanted the profile that it must have; null for any of the format
  */
 export function readProfile(content: Uint8Array, format: EInvoiceFormat, wanted: ProfileName | null): Outcome<Profile> {
-  const xml = decoded(content);
-  if (xml === null) return failed(errorAt("xml-encoding", "XML", "The XML is not encoded as UTF-8."));
+  const xml = decodeUtf8(content);
+  if (xml === null || !declaresUtf8(xml))
+    return failed(errorAt("xml-encoding", "XML", "The XML is not encoded as UTF-8."));
   const read = readXml(xml);
   if (!read.ok) return read;
   const root = read.value;
@@ -43,12 +44,7 @@ export function readProfile(content: Uint8Array, format: EInvoiceFormat, wanted:
   return { ok: true, value: profile };
 }
 
-function decoded(content: Uint8Array): string | null {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(content);
-    const declared = /^<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']/.exec(text)?.[1];
-    return declared === undefined || /^utf-8$/i.test(declared) ? text : null;
-  } catch {
-    return null;
-  }
+function declaresUtf8(xml: string): boolean {
+  const declared = /^<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']/.exec(xml)?.[1];
+  return declared === undefined || /^utf-8$/i.test(declared);
 }

@@ -1,7 +1,7 @@
 /** The XMP metadata of a PDF: reads what it claims, and adds what makes it an e-invoice (Factur-X 1.09, 6.2). */
 import { PdfSyntaxError } from "./pdf-syntax.ts";
 import type { Profile } from "./profiles.ts";
-import { descendant, readXml, type XmlElement } from "./xml-document.ts";
+import { decodeUtf8, descendant, readXml, type XmlElement } from "./xml-document.ts";
 
 const RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 const PDFA_ID = "http://www.aiim.org/pdfa/ns/id/";
@@ -28,9 +28,8 @@ export interface Metadata {
   readonly finished: (profile: Profile, attachment: string, instanceId: string) => Uint8Array;
 }
 
-/** Reads a packet; null if it is not XMP. */
 export function readMetadata(packet: Uint8Array): Metadata | null {
-  const xml = decoded(packet);
+  const xml = decodeUtf8(packet);
   const read = xml === null ? null : readXml(xml);
   if (xml === null || read === null || !read.ok) return null;
   const root = read.value;
@@ -44,17 +43,9 @@ export function readMetadata(packet: Uint8Array): Metadata | null {
       const edits = invoiceEdits(rdf, profile, attachment);
       const instance = descendant(rdf, MEDIA_MANAGEMENT, "InstanceID");
       if (instance?.content) edits.push({ ...instance.content, text: instanceId });
-      return new TextEncoder().encode(edited(xml, edits));
+      return new TextEncoder().encode(applyEdits(xml, edits));
     },
   };
-}
-
-function decoded(packet: Uint8Array): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(packet);
-  } catch {
-    return null;
-  }
 }
 
 const isRdf = (element: XmlElement, name: string) => element.namespace === RDF && element.name === name;
@@ -81,18 +72,18 @@ function invoiceEdits(rdf: XmlElement, { name, version }: Profile, attachment: s
   // A property may occur only once, so the schema is added to those that the file already describes.
   const schemas = descendant(rdf, EXTENSION, "schemas");
   const bag = schemas?.children.find((child) => isRdf(child, "Bag"));
-  if (bag !== undefined) return [appended(bag, SCHEMA), appended(rdf, invoice)];
+  if (bag !== undefined) return [appendTo(bag, SCHEMA), appendTo(rdf, invoice)];
   const description = `<rdf:Description rdf:about="" ${PREFIXES}><pdfaExtension:schemas><rdf:Bag>${SCHEMA}</rdf:Bag></pdfaExtension:schemas></rdf:Description>`;
-  return [appended(rdf, invoice + description)];
+  return [appendTo(rdf, invoice + description)];
 }
 
-function appended({ content }: XmlElement, text: string): Edit {
+function appendTo({ content }: XmlElement, text: string): Edit {
   if (content === null) throw new PdfSyntaxError("The metadata has an empty list of schemas.");
   return { start: content.end, end: content.end, text };
 }
 
 /** @param edits that do not overlap */
-function edited(xml: string, edits: readonly Edit[]): string {
+function applyEdits(xml: string, edits: readonly Edit[]): string {
   let result = "";
   let place = 0;
   for (const { start, end, text } of edits.toSorted((one, other) => one.start - other.start)) {

@@ -14,7 +14,7 @@ import {
   PdfReference,
   PdfSyntaxError,
   type PdfValue,
-  written,
+  writeValue,
 } from "./pdf-syntax.ts";
 
 /** The most updates that a file may have. */
@@ -57,7 +57,7 @@ export class PdfFile {
   /** @throws PdfSyntaxError */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    if (String.fromCharCode(...bytes.subarray(0, 5)) !== "%PDF-") unreadable("The file is not a PDF.");
+    if (String.fromCharCode(...bytes.subarray(0, 5)) !== "%PDF-") refuse("The file is not a PDF.");
     this.#startOfTable = startOfTable(bytes);
     const { trailer, offsets } = readTables(bytes, this.#startOfTable);
     if (trailer.has("Encrypt")) throw new PdfSyntaxError("The file is encrypted.");
@@ -66,7 +66,7 @@ export class PdfFile {
   }
 
   get catalog(): PdfDictionary {
-    return this.dictionary(this.trailer.get("Root")) ?? unreadable("The file has no catalog.");
+    return this.dictionary(this.trailer.get("Root")) ?? refuse("The file has no catalog.");
   }
 
   dictionary(value: PdfValue | undefined): PdfDictionary | null {
@@ -85,7 +85,7 @@ export class PdfFile {
     const cursor = this.#open(value);
     const resolved = cursor === null ? null : this.#valueAt(cursor);
     // An object must not be only a reference, so references cannot form chains or circles.
-    return resolved instanceof PdfReference ? unreadable("An object is only a reference.") : resolved;
+    return resolved instanceof PdfReference ? refuse("An object is only a reference.") : resolved;
   }
 
   /**
@@ -99,14 +99,13 @@ export class PdfFile {
     const dictionary = this.#valueAt(cursor);
     if (!(dictionary instanceof Map) || !cursor.take("stream")) return null;
     const length = this.resolve(dictionary.get("Length"));
-    if (typeof length !== "number" || !Number.isSafeInteger(length) || length < 0)
-      unreadable("A stream has no length.");
+    if (typeof length !== "number" || !Number.isSafeInteger(length) || length < 0) refuse("A stream has no length.");
     if (this.#bytes[cursor.offset] === 0x0d) cursor.offset++;
-    if (this.#bytes[cursor.offset] !== 0x0a) unreadable("A stream does not begin on a line of its own.");
+    if (this.#bytes[cursor.offset] !== 0x0a) refuse("A stream does not begin on a line of its own.");
     const start = cursor.offset + 1;
     const raw = this.#bytes.subarray(start, start + length);
     new PdfCursor(this.#bytes, start + length).expect("endstream");
-    return { dictionary, data: decoded(raw, this.#filterOf(dictionary), maxBytes) };
+    return { dictionary, data: decodeStream(raw, this.#filterOf(dictionary), maxBytes) };
   }
 
   #filterOf(dictionary: PdfDictionary): string | null {
@@ -116,10 +115,10 @@ export class PdfFile {
       : filter === null
         ? []
         : [filter];
-    if (this.resolve(dictionary.get("DecodeParms")) !== null) unreadable("A stream is encoded with parameters.");
+    if (this.resolve(dictionary.get("DecodeParms")) !== null) refuse("A stream is encoded with parameters.");
     if (filters.length === 0) return null;
     const [only] = filters;
-    if (filters.length > 1 || !(only instanceof PdfName)) return unreadable("A stream is encoded more than once.");
+    if (filters.length > 1 || !(only instanceof PdfName)) return refuse("A stream is encoded more than once.");
     return only.name;
   }
 
@@ -128,7 +127,7 @@ export class PdfFile {
     if (place === undefined || place.generation !== generation) return null;
     const cursor = objectCursor(this.#bytes, place.offset);
     if (cursor.integer() !== number || cursor.integer() !== generation)
-      unreadable(`Object ${number} is not where it should be.`);
+      refuse(`Object ${number} is not where it should be.`);
     cursor.expect("obj");
     return cursor;
   }
@@ -137,7 +136,7 @@ export class PdfFile {
     const start = cursor.offset;
     const value = cursor.value();
     this.#readBytes += cursor.offset - start;
-    if (this.#readBytes > MAX_READ_BYTES) unreadable("The file refers to large objects too often.");
+    if (this.#readBytes > MAX_READ_BYTES) refuse("The file refers to large objects too often.");
     return value;
   }
 
@@ -147,7 +146,7 @@ export class PdfFile {
     const entries = new Map<string, PdfValue>([...dictionary].filter(([key]) => key !== "Filter"));
     entries.set("Length", data.length);
     const startsOnLine = this.#bytes.at(-1) === 0x0a;
-    const head = `${startsOnLine ? "" : "\n"}${number} ${generation} obj\n${written(entries)}\nstream\n`;
+    const head = `${startsOnLine ? "" : "\n"}${number} ${generation} obj\n${writeValue(entries)}\nstream\n`;
     const tail = "\nendstream\nendobj\n";
     const offset = this.#bytes.length + (startsOnLine ? 0 : 1);
     const startOfNewTable = this.#bytes.length + head.length + data.length + tail.length;
@@ -160,12 +159,12 @@ export class PdfFile {
       // Each line of a table has 20 bytes, its line end included.
       `${String(offset).padStart(10, "0")} ${String(generation).padStart(5, "0")} n `,
       "trailer",
-      written(trailer),
+      writeValue(trailer),
       "startxref",
       startOfNewTable,
       "%%EOF\n",
     ].join("\n");
-    return joined([this.#bytes, bytesOf(head), data, bytesOf(`${tail}${table}`)]);
+    return joinBytes([this.#bytes, bytesOf(head), data, bytesOf(`${tail}${table}`)]);
   }
 }
 
@@ -176,7 +175,7 @@ function objectCursor(bytes: Uint8Array, offset: number): PdfCursor {
 function startOfTable(bytes: Uint8Array): number {
   const tail = String.fromCharCode(...bytes.subarray(-TAIL_BYTES));
   const place = tail.lastIndexOf("startxref");
-  if (place < 0) return unreadable("The file has no end: it is cut off, or not a PDF.");
+  if (place < 0) return refuse("The file has no end: it is cut off, or not a PDF.");
   const cursor = new PdfCursor(bytes, Math.max(0, bytes.length - TAIL_BYTES) + place);
   cursor.expect("startxref");
   return cursor.integer();
@@ -188,19 +187,19 @@ function readTables(bytes: Uint8Array, start: number) {
   let newest: PdfDictionary | null = null;
   let objectsLeft = MAX_OBJECTS;
   for (let place: number | null = start; place !== null; ) {
-    if (seen.has(place) || seen.size >= MAX_UPDATES) return unreadable("The cross-reference tables have no end.");
+    if (seen.has(place) || seen.size >= MAX_UPDATES) return refuse("The cross-reference tables have no end.");
     seen.add(place);
     const cursor = new PdfCursor(bytes, place);
-    if (!cursor.take("xref")) return unreadable("The file has a cross-reference stream, which Typst does not write.");
+    if (!cursor.take("xref")) return refuse("The file has a cross-reference stream, which Typst does not write.");
     while (!cursor.take("trailer")) objectsLeft -= readSection(cursor, objectsLeft, offsets);
     const trailer = objectCursor(bytes, cursor.offset).value();
-    if (!(trailer instanceof Map)) return unreadable("The file has no trailer.");
-    if (trailer.has("XRefStm")) return unreadable("The file has a cross-reference stream, which Typst does not write.");
+    if (!(trailer instanceof Map)) return refuse("The file has no trailer.");
+    if (trailer.has("XRefStm")) return refuse("The file has a cross-reference stream, which Typst does not write.");
     newest ??= trailer;
     const previous = trailer.get("Prev");
     place = typeof previous === "number" ? previous : null;
   }
-  return { trailer: newest ?? unreadable("The file has no trailer."), offsets };
+  return { trailer: newest ?? refuse("The file has no trailer."), offsets };
 }
 
 /**
@@ -214,7 +213,7 @@ function readSection(
 ): number {
   const first = cursor.integer();
   const count = cursor.integer();
-  if (count > maxEntries) unreadable(`The file has more than ${MAX_OBJECTS} objects.`);
+  if (count > maxEntries) refuse(`The file has more than ${MAX_OBJECTS} objects.`);
   for (let number = first; number < first + count; number++) {
     const offset = cursor.integer();
     const generation = cursor.integer();
@@ -226,14 +225,14 @@ function readSection(
   return count;
 }
 
-function decoded(raw: Uint8Array, filter: string | null, maxBytes: number): Uint8Array {
-  if (filter === null) return raw.length <= maxBytes ? raw : unreadable(`A stream has more than ${maxBytes} bytes.`);
-  if (filter !== "FlateDecode") return unreadable("A stream is encoded by a filter other than Flate.");
+function decodeStream(raw: Uint8Array, filter: string | null, maxBytes: number): Uint8Array {
+  if (filter === null) return raw.length <= maxBytes ? raw : refuse(`A stream has more than ${maxBytes} bytes.`);
+  if (filter !== "FlateDecode") return refuse("A stream is encoded by a filter other than Flate.");
   const chunks: Uint8Array[] = [];
   let size = 0;
   const inflater = new Unzlib((chunk) => {
     size += chunk.length;
-    if (size > maxBytes) unreadable(`A stream has more than ${maxBytes} bytes.`);
+    if (size > maxBytes) refuse(`A stream has more than ${maxBytes} bytes.`);
     chunks.push(chunk);
   });
   try {
@@ -243,10 +242,10 @@ function decoded(raw: Uint8Array, filter: string | null, maxBytes: number): Uint
   } catch (error) {
     throw error instanceof PdfSyntaxError ? error : new PdfSyntaxError("A stream cannot be decoded.", { cause: error });
   }
-  return joined(chunks);
+  return joinBytes(chunks);
 }
 
-function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0));
   let offset = 0;
   for (const part of parts) {
@@ -260,6 +259,6 @@ function bytesOf(text: string): Uint8Array {
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
 
-function unreadable(message: string): never {
+function refuse(message: string): never {
   throw new PdfSyntaxError(message);
 }

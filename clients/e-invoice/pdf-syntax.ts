@@ -40,7 +40,6 @@ const WHITE_SPACE = new Set([0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20]);
 const DELIMITERS = new Set([..."()<>[]{}/%"].map((character) => character.charCodeAt(0)));
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" };
 
-/** Reads one value after another, starting at an offset. */
 export class PdfCursor {
   readonly #bytes: Uint8Array;
   offset: number;
@@ -51,7 +50,6 @@ export class PdfCursor {
     this.offset = offset;
   }
 
-  /** Skips a word if it comes next. */
   take(word: string): boolean {
     this.skipSpace();
     for (let index = 0; index < word.length; index++) {
@@ -208,21 +206,20 @@ export class PdfCursor {
   }
 }
 
-/** A value as PDF text, one character for each byte. */
-export function written(value: PdfValue): string {
-  if (value instanceof PdfName) return `/${value.name.replaceAll(/[^!-~]|[#()<>[\]{}/%]/g, escapedInName)}`;
-  if (value instanceof PdfString) return `<${value.bytes.replaceAll(/./gs, hexadecimal)}>`;
+export function writeValue(value: PdfValue): string {
+  if (value instanceof PdfName) return `/${value.name.replaceAll(/[^!-~]|[#()<>[\]{}/%]/g, escapeInName)}`;
+  if (value instanceof PdfString) return `<${value.bytes.replaceAll(/./gs, writeHexadecimal)}>`;
   if (value instanceof PdfReference) return `${value.number} ${value.generation} R`;
   if (value instanceof Map)
-    return `<<${[...value].map(([key, entry]) => `${written(new PdfName(key))} ${written(entry)}`).join("")}>>`;
-  if (Array.isArray(value)) return `[${value.map(written).join(" ")}]`;
+    return `<<${[...value].map(([key, entry]) => `${writeValue(new PdfName(key))} ${writeValue(entry)}`).join("")}>>`;
+  if (Array.isArray(value)) return `[${value.map(writeValue).join(" ")}]`;
   return String(value);
 }
 
-function escapedInName(character: string): string {
-  return `#${hexadecimal(character)}`;
+function escapeInName(character: string): string {
+  return `#${writeHexadecimal(character)}`;
 }
 
-function hexadecimal(character: string): string {
+function writeHexadecimal(character: string): string {
   return character.charCodeAt(0).toString(16).padStart(2, "0");
 }

@@ -32,7 +32,7 @@ class DoctypeError extends Error {}
 /** @returns the root element */
 export function readXml(xml: string): Outcome<XmlElement> {
   try {
-    return { ok: true, value: parsed(xml) };
+    return { ok: true, value: parseXml(xml) };
   } catch (error) {
     if (error instanceof XmlSizeError) return failed(errorAt("xml-size", "XML", error.message));
     if (error instanceof DoctypeError) return failed(errorAt("xml-doctype", "XML", error.message));
@@ -43,7 +43,7 @@ export function readXml(xml: string): Outcome<XmlElement> {
   }
 }
 
-function parsed(xml: string): XmlElement {
+function parseXml(xml: string): XmlElement {
   const parser = new SaxesParser({ xmlns: true });
   const open: Building[] = [];
   let root: XmlElement | null = null;
@@ -84,6 +84,15 @@ function parsed(xml: string): XmlElement {
   parser.write(xml).close();
   if (root === null) throw new Error("The parser has found no root, and no mistake");
   return root;
+}
+
+/** Null for what is no UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
 }
 
 /** The first descendant of that name, in the order of the document. */

@@ -3,6 +3,7 @@
  * command line and the playground read archives by it.
  */
 import { Unzip, type UnzipFile, UnzipInflate } from "fflate";
+import { joinBytes } from "./join-bytes.ts";
 
 export interface ArchiveBounds {
   readonly maxEntries: number;
@@ -66,7 +67,7 @@ export function archiveEntries(
   }
   return isBroken || entries.length === 0 || !hasEndRecord(archive)
     ? "broken"
-    : entries.map(({ name, chunks }) => ({ name, bytes: joined(chunks) }));
+    : entries.map(({ name, chunks }) => ({ name, bytes: joinBytes(chunks) }));
 }
 
 /** Whether the archive is whole: one that is cut off may have all entries, but not the record that ends it. */
@@ -79,14 +80,4 @@ function hasEndRecord({ buffer, byteOffset, byteLength }: Uint8Array): boolean {
       return true;
   }
   return false;
-}
-
-function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
 }

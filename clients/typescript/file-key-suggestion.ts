@@ -76,12 +76,12 @@ function validKey(name: string): string {
 const MAX_SPELLED_LENGTH = 1000;
 
 function validSegment(segment: string): string {
-  const { stem, extension } = splitSegment(spelledInAscii(segment.slice(-MAX_SPELLED_LENGTH)));
-  return fitted(replaced(stem) || FALLBACK_STEM, "", replaced(extension.slice(1)));
+  const { stem, extension } = splitSegment(spellInAscii(segment.slice(-MAX_SPELLED_LENGTH)));
+  return fit(replaceForbidden(stem) || FALLBACK_STEM, "", replaceForbidden(extension.slice(1)));
 }
 
 /** The umlauts of macOS are two characters, so they are joined first. */
-function spelledInAscii(text: string): string {
+function spellInAscii(text: string): string {
   const spelled = text.normalize("NFC").replace(/[^\0-\x7f]/g, (letter) => {
     const lower = letter.toLowerCase();
     const spelling = Object.hasOwn(SPELLINGS, lower) ? (SPELLINGS[lower] ?? letter) : letter;
@@ -91,7 +91,7 @@ function spelledInAscii(text: string): string {
 }
 
 /** Each run of what is not allowed becomes a hyphen between what is. */
-function replaced(text: string): string {
+function replaceForbidden(text: string): string {
   return text
     .split(NOT_ALLOWED)
     .map((part) => part.replace(/^-+|-+$/g, ""))
@@ -106,7 +106,7 @@ function splitSegment(segment: string): { readonly stem: string; readonly extens
 }
 
 /** A segment whose stem is shortened to what fits. */
-function fitted(stem: string, suffix: string, extension: string): string {
+function fit(stem: string, suffix: string, extension: string): string {
   const end = extension === "" ? suffix : `${suffix}.${extension}`;
   return stem.slice(0, KEY_RULES.max_segment_length - end.length) + end;
 }
@@ -141,7 +141,7 @@ class TakenKeys {
       const name = candidate.toLowerCase();
       // Each number is taken by one key at most, so it ends.
       for (let number = this.#tried.get(name) ?? 1; this.#isTaken(candidate, isFile); ) {
-        candidate = path + fitted(stem, `-${++number}`, extension.slice(1));
+        candidate = path + fit(stem, `-${++number}`, extension.slice(1));
         this.#tried.set(name, number - 1);
       }
       path = isFile ? candidate : `${candidate}/`;

@@ -18,7 +18,6 @@ export type LocalCheck =
   /** The deployment publishes rules that this version does not know: update the package. */
   | { readonly verdict: "unknown"; readonly disagreements: readonly Disagreement[] };
 
-/** Checks a body against the constraints of a deployment. */
 export function checkLocally(body: Uint8Array, constraints: PublishedConstraints): LocalCheck {
   const check = checkRequest(body, constraints);
   if (check.verdict !== "refused") return check;

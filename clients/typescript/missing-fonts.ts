@@ -10,13 +10,11 @@ import { isFont } from "../../rules/font-names.ts";
 import { type FontFace, fontFaces } from "./font-file.ts";
 import { withoutComments } from "./typst-text.ts";
 
-/** A request as text and bytes. */
 export interface DocumentParts {
   readonly source: string;
   readonly files: readonly { readonly key: string; readonly bytes: Uint8Array }[];
 }
 
-/** What a document needs of the service. */
 export interface WantedFonts {
   /**
    * The families that it asks for and does not bring, as it spells them. Each name of a list of alternatives counts, as
@@ -56,7 +54,6 @@ function familiesBeyond(wanted: readonly string[], available: readonly string[])
 /** More would fill the screen: a template of anybody may name thousands. */
 const MAX_NAMED = 10;
 
-/** What is missing, in a sentence for each of the first families. */
 export function describeMissing(families: readonly string[]): string[] {
   const more = families.length - MAX_NAMED;
   return [

@@ -4,6 +4,7 @@
 import { parse as parseDisposition } from "content-disposition";
 import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import { brokenOff, UnexpectedResponseError } from "./errors.ts";
+import { joinBytes } from "./join-bytes.ts";
 import { mediaType } from "./transport.ts";
 
 /** Each type of file: its extension, and how a file of it may begin, read as Latin-1. */
@@ -141,13 +142,7 @@ class ReceivedBody {
     this.isTaken = true;
     const chunks: Uint8Array<ArrayBuffer>[] = [];
     for (let chunk = await this.#next(); chunk !== null; chunk = await this.#next()) chunks.push(chunk);
-    const bytes = new Uint8Array(this.#readBytes);
-    let at = 0;
-    for (const chunk of chunks) {
-      bytes.set(chunk, at);
-      at += chunk.length;
-    }
-    return bytes;
+    return joinBytes(chunks);
   }
 
   async #next(): Promise<Uint8Array<ArrayBuffer> | null> {

@@ -38,6 +38,14 @@ export interface RetryPolicy {
   readonly maxTotalSeconds: number;
 }
 
+export interface FailedAttempt {
+  /** From 1. */
+  readonly attempt: number;
+  /** Since the first attempt began. */
+  readonly elapsedSeconds: number;
+  readonly retryAfterSeconds: number | null;
+}
+
 /** @throws RangeError when a bound is not a number in its range */
 export function retryPolicy(options: RetryOptions | false = {}): RetryPolicy {
   if (options === false) return { maxAttempts: 1, maxTotalSeconds: 0 };
@@ -55,15 +63,11 @@ export function retryPolicy(options: RetryOptions | false = {}): RetryPolicy {
  * The wait is never shorter than `Retry-After`, as far as that is bounded. A random part, which doubles with each
  * attempt, is added, so that callers who were rejected together do not come back together.
  *
- * @param attempt the number of the attempt that failed, from 1
- * @param elapsedSeconds since the first attempt began
  * @param random from 0 to 1
  */
 export function waitBeforeRetry(
   policy: RetryPolicy,
-  attempt: number,
-  elapsedSeconds: number,
-  retryAfterSeconds: number | null,
+  { attempt, elapsedSeconds, retryAfterSeconds }: FailedAttempt,
   random: number,
 ): number | null {
   if (attempt >= policy.maxAttempts) return null;

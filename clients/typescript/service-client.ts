@@ -136,7 +136,11 @@ export class ServiceClient {
       const isRetryable = answer.kind === "unreachable" || answer.problem.origin === "capacity";
       const elapsedSeconds = (performance.now() - startMilliseconds) / 1000;
       const waitSeconds = isRetryable
-        ? waitBeforeRetry(this.#retry, attempt, elapsedSeconds, answer.retryAfterSeconds, Math.random())
+        ? waitBeforeRetry(
+            this.#retry,
+            { attempt, elapsedSeconds, retryAfterSeconds: answer.retryAfterSeconds },
+            Math.random(),
+          )
         : null;
       if (waitSeconds === null) {
         if (answer.kind === "unreachable") throw answer.error.after(attempt, elapsedSeconds);

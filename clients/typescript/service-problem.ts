@@ -27,7 +27,6 @@ export type ServiceProblem = {
   };
 }[ProblemCode];
 
-/** A received body as a problem, or null if it is not one. */
 export function asServiceProblem(body: unknown): ServiceProblem | null {
   if (!isProblemDocument(body)) return null;
   // Not from `X-Request-Id`: a browser hides that header of another origin, and the fragment is the same id.

@@ -84,7 +84,6 @@ export class Transport {
   }
 }
 
-/** Sorts a response that is no success. */
 async function sort(response: Response, url: URL): Promise<Exclude<Answer<never>, { readonly kind: "answer" }>> {
   const { headers, status } = response;
   if (mediaType(headers) === PROBLEM_MEDIA_TYPE) {
@@ -126,7 +125,6 @@ export async function readText({ body }: Response, maxBytes: number): Promise<st
   return text + decoder.decode();
 }
 
-/** The media type of a response without its parameters. */
 export function mediaType(headers: Headers): string {
   return headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase() ?? "";
 }

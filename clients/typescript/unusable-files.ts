@@ -47,7 +47,6 @@ const WEB_FONT_BEGINNING = /^wOF[F2]/;
 /** What Typst's functions read as text. */
 const TEXT_EXTENSION = /^(?:typ|csv|tsv|txt|md|json|ya?ml|toml|xml|bib|csl)$/;
 
-/** The files that cannot be used, with what to do about each. */
 export function findUnusableFiles(
   files: Iterable<{ readonly key: string; readonly bytes: Uint8Array }>,
 ): UnusableFile[] {

@@ -41,7 +41,6 @@ export interface TemplateCase {
   /** Null if there are only expected pages. */
   readonly dataPath: string | null;
   readonly expectedFolder: string;
-  /** The folder of the project. */
   readonly root: string;
 }
 

@@ -11,7 +11,6 @@ import { PNG } from "pngjs";
 /** As pixelmatch measures it: from 0 (the same colour) to 1 (black and white). */
 const OTHER_PROCESSOR_TOLERANCE = 0.1;
 
-/** How one page differs. */
 export interface PageDifference {
   /** Counted from one. */
   readonly page: number;

@@ -8,10 +8,8 @@ import { CASES_FOLDER } from "./case-files.ts";
 import type { PageDifference } from "./compare-pages.ts";
 
 export interface CaseResult {
-  /** The source of the template. */
   readonly template: string;
   readonly name: string;
-  /** Null if it passed. */
   readonly failure: string | null;
   readonly differences: readonly PageDifference[];
   readonly pages: number;
@@ -39,7 +37,7 @@ export function htmlReport(results: readonly CaseResult[]): string {
 <style>${STYLE}</style>
 <h1>${title}</h1>
 <ul>
-${results.map((result) => listedCase(result, failed.indexOf(result))).join("\n")}
+${results.map((result) => listCase(result, failed.indexOf(result))).join("\n")}
 </ul>
 ${failed.map(htmlOfCase).join("\n")}
 </html>
@@ -47,23 +45,23 @@ ${failed.map(htmlOfCase).join("\n")}
 }
 
 /** @param place among those that failed; -1 for a case that passed */
-function listedCase({ template, name, pages }: CaseResult, place: number): string {
-  const shown = escaped(`${template}: ${name}`);
+function listCase({ template, name, pages }: CaseResult, place: number): string {
+  const shown = escapeMarkup(`${template}: ${name}`);
   if (place >= 0) return `<li><a class="failed" href="#case-${place}">${shown}</a></li>`;
   return `<li class="passed">${shown} (${countInWords(pages, "page")})</li>`;
 }
 
 function htmlOfCase({ template, name, failure, differences }: CaseResult, place: number): string {
   const pages = differences.map(
-    ({ page, message, before, after, difference }) => `<h3>${escaped(message)}</h3>
-<div class="pages">${picture("Before", page, before)}${picture("After", page, after)}${picture("Difference", page, difference)}</div>`,
+    ({ page, message, before, after, difference }) => `<h3>${escapeMarkup(message)}</h3>
+<div class="pages">${drawPicture("Before", page, before)}${drawPicture("After", page, after)}${drawPicture("Difference", page, difference)}</div>`,
   );
-  const reason = pages.length > 0 ? "" : `<pre>${escaped(failure ?? "")}</pre>`;
+  const reason = pages.length > 0 ? "" : `<pre>${escapeMarkup(failure ?? "")}</pre>`;
   const path = join(dirname(template), CASES_FOLDER, `${name}.json`);
-  return `<h2 class="failed" id="case-${place}">${escaped(`${template}: ${name}`)}</h2>\n<p><code>${escaped(path)}</code></p>\n${reason}${pages.join("\n")}`;
+  return `<h2 class="failed" id="case-${place}">${escapeMarkup(`${template}: ${name}`)}</h2>\n<p><code>${escapeMarkup(path)}</code></p>\n${reason}${pages.join("\n")}`;
 }
 
-function picture(caption: string, page: number, png: Buffer | null): string {
+function drawPicture(caption: string, page: number, png: Buffer | null): string {
   const image =
     png === null
       ? "<p>none</p>"
@@ -71,7 +69,6 @@ function picture(caption: string, page: number, png: Buffer | null): string {
   return `<figure><figcaption>${caption}</figcaption>${image}</figure>`;
 }
 
-/** JUnit XML, for CI systems. */
 export function junitReport(results: readonly CaseResult[]): string {
   const failed = results.filter(({ failure }) => failure !== null).length;
   const seconds = results.reduce((sum, result) => sum + result.seconds, 0).toFixed(3);
@@ -79,8 +76,8 @@ export function junitReport(results: readonly CaseResult[]): string {
     const body =
       failure === null
         ? "/>"
-        : `>\n      <failure message="${escaped(failure.split("\n")[0] ?? "")}">${escaped(failure)}</failure>\n    </testcase>`;
-    return `    <testcase classname="${escaped(template)}" name="${escaped(name)}" time="${own.toFixed(3)}"${body}`;
+        : `>\n      <failure message="${escapeMarkup(failure.split("\n")[0] ?? "")}">${escapeMarkup(failure)}</failure>\n    </testcase>`;
+    return `    <testcase classname="${escapeMarkup(template)}" name="${escapeMarkup(name)}" time="${own.toFixed(3)}"${body}`;
   });
   const counts = `tests="${results.length}" failures="${failed}" errors="0" time="${seconds}"`;
   return `<?xml version="1.0" encoding="UTF-8"?>
@@ -93,7 +90,7 @@ ${cases.join("\n")}
 }
 
 /** Text for HTML and XML, without characters that XML forbids. */
-function escaped(text: string): string {
+function escapeMarkup(text: string): string {
   return text
     .replace(/[^\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")
     .replaceAll("&", "&amp;")

@@ -13,20 +13,20 @@ import { operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
 import { fontsWantedBy } from "../missing-fonts.ts";
 import { outputOf } from "../output-options.ts";
+import { progressBar, startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
 import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
 import { problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { problemInWords, problemOutcome, writeJson } from "../report.ts";
-import { printable, printableLine, progressBar, say, startProgress } from "../terminal.ts";
-import type { CheckFlags } from "./check-flags.ts";
+import { printable, printableLine, say } from "../terminal.ts";
+import type { CheckFlags } from "./flags.ts";
 
 /** Rows that fail for the same reason are shown together. At most this many reasons are shown. */
 const MAX_SHOWN_REASONS = 20;
 const MAX_SHOWN_PLACES = 10;
 const MAX_NOTES = 20;
 
-/** Checks all rows, or the one of `--line`. Nothing is written. @returns the exit code */
 export async function checkEach(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
   const { each } = flags;
   if (each === undefined) throw new Error("--each is missing");
@@ -48,7 +48,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   let notShown = 0;
   try {
     for (const [index, document] of documents.entries()) {
-      const rendered = await renderLocally(project, dataOf(document), output, local, signal);
+      const rendered = await renderLocally(project, dataOf(document), { options: output, local }, signal);
       const { warnings, notes } = await missingOf(rendered, { ...shared, data: dataOf(document), local }, signal);
       for (const note of notes) if (notesOfRows.size < MAX_NOTES) notesOfRows.add(note);
       const severity = flags.strict ? "error" : "warning";
@@ -85,7 +85,6 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   return failed === 0 ? EXIT_CODES.success : EXIT_CODES.template;
 }
 
-/** What this machine lacks for a document. */
 async function missingOf(
   rendered: LocalRender,
   { local, ...checked }: Omit<CheckedProject, "compiled" | "local"> & { readonly local: Omit<LocalSettings, "limits"> },

@@ -46,7 +46,7 @@ import { readData } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
 import { problemInWords, problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
-import type { CheckFlags } from "./check-flags.ts";
+import type { CheckFlags } from "./flags.ts";
 
 export function addCheckCommand(program: Command, signal: AbortSignal): void {
   program
@@ -114,7 +114,7 @@ export async function checkProject(
   const data = await readData(project, flags.data ?? null);
   await requireValidData(project, data, "compiled");
   const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
-  const rendered = await renderLocally(project, data, output, local, signal);
+  const rendered = await renderLocally(project, data, { options: output, local }, signal);
   if (rendered.kind === "refused") {
     const { problem, request } = rendered;
     const details = problemDetails(problem, project, data, request);
@@ -225,7 +225,6 @@ async function openPage(place: string): Promise<void> {
   viewer.on("error", () => say(printableLine(`No viewer could open ${place}.`)));
 }
 
-/** Checks at once and after each change, until it is interrupted. */
 async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
   if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read data from standard input.");
   const { watchProject } = await import("../watch.ts");

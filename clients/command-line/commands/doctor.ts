@@ -80,7 +80,6 @@ function secretFrom(file: string | undefined, inEnvironment = ""): string | Prom
   return file === undefined ? inEnvironment.trim() : tokenFrom(file);
 }
 
-/** Adds the value of one `--origin` to those of the earlier ones. */
 function addOrigin(value: string, previous: readonly NamedUrl[] | undefined): readonly NamedUrl[] {
   const [, name, address] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.+)$/.exec(value) ?? [];
   const url = address !== undefined && URL.canParse(address) ? new URL(address) : null;

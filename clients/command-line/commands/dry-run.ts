@@ -10,19 +10,17 @@ import { bodyBytes, inBytes, sentFiles } from "../project/request-size.ts";
 import { writeJson } from "../report.ts";
 import { locateService } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
-import type { RenderFlags } from "./render-flags.ts";
+import type { RenderFlags } from "./flags.ts";
 
 export interface PlannedRender {
   readonly project: Project;
   readonly data: DataText | null;
   readonly request: RenderRequest;
-  /** Where the document would go. */
   readonly place: string;
   /** With `--each`: the number of further documents. */
   readonly others?: number;
 }
 
-/** Writes the list to standard output. @returns the exit code */
 export async function showRequest(planned: PlannedRender, flags: RenderFlags): Promise<ExitCode> {
   const { project, data, request, place, others = 0 } = planned;
   const { url } = await locateService(flags);

@@ -4,26 +4,25 @@
 import type { WantedFonts } from "../../typescript/missing-fonts.ts";
 import type { OutputOptions } from "../../typescript/render-request.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
-import { dataOf, type EachDocument, readDocuments, usesNumbers } from "../each/documents.ts";
-import { writeFailures } from "../each/failures-file.ts";
+import { dataOf, type EachDocument, readDocuments } from "../each/documents.ts";
 import { requireOwnFolders } from "../each/output-folders.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
 import { findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
 import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
 import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
-import { say, startProgress } from "../terminal.ts";
-import { checkCommand } from "./check-command.ts";
+import { say } from "../terminal.ts";
 import { showRequest } from "./dry-run.ts";
-import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
+import { DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
+import { checkCommand } from "./offer-check.ts";
 
-/** Renders all documents. @returns the exit code */
 export async function renderEach(source: string, flags: RenderFlags, signal: AbortSignal): Promise<ExitCode> {
   const { each, output: template } = flags;
   if (each === undefined) throw new Error("--each is missing");
@@ -62,7 +61,6 @@ interface PreparedDocuments {
   readonly finish: FinishDocument | null;
 }
 
-/** @returns the exit code */
 async function sendAll(
   { project, documents, output, wanted, finish }: PreparedDocuments,
   flags: EachFlags,
@@ -104,7 +102,7 @@ async function sendAll(
     const outcome = await run.perform();
     progress.stop();
     const said = { warnings: fonts.warnings, notes };
-    await reportOutcome(outcome, documents, said, flags);
+    reportOutcome(outcome, documents, said, flags);
     return outcome.exitCode;
   } finally {
     progress.stop();
@@ -117,29 +115,26 @@ interface EachFlags extends RenderFlags {
   readonly output: string;
 }
 
-async function reportOutcome(
+function reportOutcome(
   outcome: EachOutcome,
   documents: readonly EachDocument[],
   said: { readonly warnings: readonly string[]; readonly notes: readonly string[] },
   flags: EachFlags,
-): Promise<void> {
+): void {
   const { made, present, left, failures, fatal } = outcome;
-  const failed = failures.map(({ document }) => document);
-  const failuresFile = failed.length === 0 ? null : await writeFailures(flags.each, failed, usesNumbers(flags.output));
   if (flags.json) {
-    const counts = { documents: documents.length, made, present, failed: failed.length, left };
+    const counts = { documents: documents.length, made, present, failed: failures.length, left };
     const { warnings, notes } = said;
     writeJson({
       outcome: "summary",
       ...counts,
       ...(warnings.length > 0 && { warnings }),
       ...(notes.length > 0 && { notes }),
-      ...(failuresFile !== null && { failuresFile }),
     });
     if (fatal !== null) say(fatal.message);
     return;
   }
-  summarise(outcome, documents.length, failuresFile);
+  summarise(outcome, documents.length);
   const notCompiled = failures.find(({ problem }) => problem?.code === "template_compile_failed");
   if (notCompiled === undefined || flags.each === STANDARD_INPUT) return;
   say(

@@ -4,6 +4,7 @@
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { WantedFonts } from "../../typescript/missing-fonts.ts";
 import type { RenderRequest } from "../../typescript/render-request.ts";
+import { sizeInWords } from "../../typescript/size-in-words.ts";
 import {
   documentFinisher,
   E_INVOICE_OPTION,
@@ -13,7 +14,7 @@ import {
 } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
-import { findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.ts";
+import { type FontFindings, findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.ts";
 import {
   ARCHIVE_OPTION,
   DATA_OPTION,
@@ -35,6 +36,7 @@ import {
 } from "../options.ts";
 import { writeNamedOutput, writeOutput, writeToStandardOutput } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project, projectName } from "../project/project.ts";
@@ -50,10 +52,10 @@ import {
   throwIfPermanent,
   tooLargeForGateway,
 } from "../service.ts";
-import { confirm, printableLine, say, sizeInWords, startProgress } from "../terminal.ts";
-import { checkCommand } from "./check-command.ts";
+import { printableLine, say } from "../terminal.ts";
 import { showRequest } from "./dry-run.ts";
-import { DEFAULT_JOBS, type RenderFlags } from "./render-flags.ts";
+import { DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
+import { offerCheck } from "./offer-check.ts";
 
 const MAX_TIMEOUT_SECONDS = 3600;
 
@@ -107,7 +109,6 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     });
 }
 
-/** Renders one document. @returns the exit code */
 async function render(source: string, flags: RenderFlags, signal: AbortSignal): Promise<number> {
   for (const name of ["jobs", "overwrite", "line"] as const) {
     if (flags[name] !== undefined) throw new CommandError(`--${name} needs --each.`);
@@ -147,13 +148,11 @@ interface EndedRender {
   readonly isNotCompiled: boolean;
 }
 
-/** Sends a request, and writes the document. */
 async function send(
   { project, data, request, place, wanted, finish }: PreparedRender,
   flags: RenderFlags,
   signal: AbortSignal,
 ): Promise<EndedRender> {
-  const json = place === STANDARD_OUTPUT ? process.stderr : process.stdout;
   const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(Math.ceil(flags.timeout * 1000));
   const within = timeout === null ? signal : AbortSignal.any([signal, timeout]);
   const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
@@ -182,33 +181,17 @@ async function send(
       progress.say(`Receiving ${place}`);
       const write = async () =>
         deliver(finish === null ? result.body : await finish(result), place, flags.output !== undefined);
-      const size = await write().catch((error: unknown) => {
+      const bytes = await write().catch((error: unknown) => {
         throw asCommandError(error, service.url);
       });
       progress.stop();
-      const { warnings, notes: fontNotes } = await asked;
-      if (!flags.json) {
-        for (const warning of warnings) say(`warning: ${warning}`);
-        for (const note of fontNotes) say(`note: ${note}`);
-      }
-      const { contentType, requestId } = result;
-      const rendered = {
-        outcome: "rendered",
-        file: place,
-        bytes: size,
-        contentType,
-        requestId,
-        warnings,
-        notes: [...notes, ...fontNotes],
-      } as const;
-      if (flags.json) writeJson(rendered, json);
-      else if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(size)}`));
+      reportRendered({ ...result, bytes, place, notes, fonts: await asked }, flags);
       return { exitCode: EXIT_CODES.success, isNotCompiled: false };
     }
     progress.stop();
     const { problem, checkedLocally } = result;
     const details = [...problemDetails(problem, project, data, request), ...service.detailsOf(problem)];
-    if (flags.json) writeJson(problemOutcome(problem, checkedLocally, details), json);
+    if (flags.json) writeJson(problemOutcome(problem, checkedLocally, details), reportStream(place));
     else writeProblem(problem, checkedLocally, details);
     return { exitCode: exitCodeOf(problem), isNotCompiled: problem.code === "template_compile_failed" };
   } catch (error) {
@@ -220,19 +203,36 @@ async function send(
   }
 }
 
+interface Rendered {
+  readonly place: string;
+  readonly bytes: number;
+  readonly contentType: string;
+  readonly requestId: string | null;
+  readonly notes: readonly string[];
+  readonly fonts: FontFindings;
+}
+
+function reportRendered({ place, bytes, contentType, requestId, notes, fonts }: Rendered, flags: RenderFlags): void {
+  const { warnings } = fonts;
+  if (flags.json) {
+    const all = [...notes, ...fonts.notes];
+    const outcome = { outcome: "rendered", file: place, bytes, contentType, requestId, warnings, notes: all } as const;
+    writeJson(outcome, reportStream(place));
+    return;
+  }
+  for (const warning of warnings) say(`warning: ${warning}`);
+  for (const note of fonts.notes) say(`note: ${note}`);
+  if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(bytes)}`));
+}
+
+/** Standard output, unless the document itself goes there. */
+function reportStream(place: string): NodeJS.WriteStream {
+  return place === STANDARD_OUTPUT ? process.stderr : process.stdout;
+}
+
 function deliver(body: ReadableStream<Uint8Array>, place: string, isNamed: boolean): Promise<number> {
   if (place === STANDARD_OUTPUT) return writeToStandardOutput(body);
   return isNamed ? writeNamedOutput(place, body) : writeOutput(place, body);
-}
-
-/** Offers a way to see Typst's own message, which the service never passes on. */
-async function offerCheck(source: string, flags: RenderFlags, signal: AbortSignal): Promise<void> {
-  if (flags.data !== STANDARD_OUTPUT && (await confirm("Compile it on this machine to see the error?"))) {
-    const { checkProject } = await import("./check.ts");
-    await checkProject(source, flags, signal);
-    return;
-  }
-  say(`  To see the error: ${checkCommand(source, flags)}`);
 }
 
 function readSeconds(value: string): number {

@@ -39,12 +39,13 @@ import {
   wholeNumber,
 } from "../options.ts";
 import { writeNamed } from "../output-file.ts";
+import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { type DataText, readData, requestOf } from "../project/request.ts";
 import { problemInWords, writeJson } from "../report.ts";
 import { asCommandError, openService, type Service } from "../service.ts";
-import { printable, printableLine, say, startProgress } from "../terminal.ts";
+import { printable, printableLine, say } from "../terminal.ts";
 
 interface TestFlags extends OperatorFlags, PageOptions {
   readonly update?: true | undefined;
@@ -169,7 +170,8 @@ async function localRenderer(project: Project, flags: TestFlags, signal: AbortSi
     const body = encodeRequest(requestOf(project, data, outputOf(options)));
     const parsed = parseRenderRequest(body, DEFAULT_LIMITS);
     if (!parsed.ok) throw new CommandError(parsed.problem.detail, EXIT_CODES.request);
-    const { ok, text, reason, pages } = await compileLocally(project, data, parsed.request.output, settings, signal);
+    const { output } = parsed.request;
+    const { ok, text, reason, pages } = await compileLocally({ project, data, output, local: settings }, signal);
     if (ok) return pages;
     throw new CommandError([text.trimEnd(), reason ?? ""].join("\n").trim(), EXIT_CODES.template);
   };
@@ -199,7 +201,6 @@ function outputOf({ pages, ppi = DEFAULT_PPI }: PageOptions) {
   return { format: "png", archive: "zip", ppi, pages } as const;
 }
 
-/** Prints the results, for people or for programs, and writes the reports. */
 async function report(sources: readonly string[], results: readonly CaseResult[], flags: TestFlags): Promise<ExitCode> {
   const failed = results.filter(({ failure }) => failure !== null);
   const reportPath = flags.report ?? (failed.length > 0 ? defaultReport(sources) : null);

@@ -12,13 +12,11 @@ interface Bounds {
   readonly maxRequests: number;
   readonly requestMilliseconds: number;
   readonly totalMilliseconds: number;
-  /** Interrupts the examination. */
   readonly signal: AbortSignal;
 }
 
 export class Allowance {
   readonly bounds: Bounds;
-  /** How many requests have been sent. */
   requests = 0;
   readonly #end: AbortSignal;
 

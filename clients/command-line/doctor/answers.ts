@@ -73,12 +73,10 @@ export function outcomeOf(exchange: Exchange): Outcome {
   return exchange.kind === "no-answer" ? exchange.fault : (exchange.problem?.code ?? `${exchange.status}`);
 }
 
-/** The problem that the service answered, if it did. */
 export function problemIn(exchange: Exchange): ServiceProblem | null {
   return exchange.kind === "answer" ? exchange.problem : null;
 }
 
-/** Whether the exchange ended with status 200. */
 export function isOk(exchange: Exchange): exchange is Answer {
   return exchange.kind === "answer" && exchange.status === 200;
 }

@@ -35,7 +35,6 @@ export class Examination {
   readonly origins: readonly Server[];
   /** After this time, the edge reads the metrics of its origins again. */
   readonly metricsAgeMilliseconds: number;
-  /** The addresses of the host. */
   addresses: readonly string[] = [];
   /** What the deployment publishes, including members that this program does not know. */
   constraints: PublishedConstraints | null = null;

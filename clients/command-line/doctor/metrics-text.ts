@@ -24,7 +24,6 @@ export function metricsIn(exchange: Exchange): MetricSample[] {
   });
 }
 
-/** The sum of all samples of this name, or null if there is none. */
 export function sumOf(samples: readonly MetricSample[], name: string): number | null {
   const values = samples.filter((sample) => sample.name === name).map(({ value }) => value);
   return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0);

@@ -181,7 +181,6 @@ export const METRICS = group("Origins, by the edge's metrics", "metrics", [
   }),
 ]);
 
-/** Asks the edge for its metrics, with the metrics token if one is known. */
 function askForMetrics({ edge, target: { metricsToken } }: Examination): Promise<Exchange> {
   return edge.get("metrics", metricsToken === "" ? {} : { Authorization: `Bearer ${metricsToken}` });
 }
@@ -209,7 +208,6 @@ async function risingAt(examination: Examination, isCounted: (sample: MetricSamp
   return [...now].filter(([origin, count]) => count > (before.get(origin) ?? 0)).map(([origin]) => origin);
 }
 
-/** The sum of these counters at each origin. */
 function countsIn(samples: readonly MetricSample[], isCounted: (sample: MetricSample) => boolean): Map<string, number> {
   const byOrigin = Map.groupBy(samples.filter(isCounted), originOf);
   return new Map([...byOrigin].map(([origin, own]) => [origin, own.reduce((sum, { value }) => sum + value, 0)]));

@@ -2,7 +2,7 @@
  * Requests that must be rejected, and what the rejection may say.
  */
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
-import { sizeInWords } from "../terminal.ts";
+import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { faultIn, outcomeOf } from "./answers.ts";
 import { check, found, group, ok, skipped } from "./check.ts";
 import { known } from "./examination.ts";

@@ -3,7 +3,6 @@
  */
 import { archiveEntries } from "../../typescript/archive-entries.ts";
 
-/** What a rendered file must be: of this type, with pages of this size. */
 export interface Expected {
   readonly type: keyof typeof FORMS;
   readonly widthPoints: number;
@@ -39,7 +38,6 @@ function asUint32(pixels: number): string {
   return `\0\0\0${String.fromCharCode(pixels)}`;
 }
 
-/** What is wrong with the bytes, in words; null if nothing is. */
 export function wrongIn(bytes: Uint8Array, expected: Expected): string | null {
   const { type, widthPoints, heightPoints, pages = 1, pdfAPart } = expected;
   const text = Buffer.from(bytes).toString("latin1").trim();
@@ -54,7 +52,6 @@ export function wrongIn(bytes: Uint8Array, expected: Expected): string | null {
   return isPart ? null : `its metadata does not claim PDF/A-${pdfAPart}`;
 }
 
-/** The same for an archive, each of whose entries must be what is expected. */
 export function wrongInArchive(bytes: Buffer, expected: Expected): string | null {
   const entries = archiveEntries(bytes, ARCHIVE_BOUNDS, () => true);
   if (typeof entries === "string") return "the ZIP cannot be unpacked";

@@ -3,7 +3,7 @@
  */
 import { FILE_MEDIA_TYPES } from "../../../protocol/rendered-file.ts";
 import { checkRequest } from "../../../rules/published-rules.ts";
-import { sizeInWords } from "../terminal.ts";
+import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { isOk, outcomeOf } from "./answers.ts";
 import { check, found, group, ok, skipped } from "./check.ts";
 import { type Examination, known } from "./examination.ts";

@@ -34,7 +34,6 @@ export function startTable(isQuiet: boolean): (result: CheckResult) => void {
   };
 }
 
-/** The last line of the table. */
 export function summaryInWords({ checks, requests, seconds }: ExaminationReport): string {
   const { ok, warning, failure, skipped } = countByStatus(checks);
   const [warnings, failures] = [warning === 1 ? "warning" : "warnings", failure === 1 ? "failure" : "failures"];

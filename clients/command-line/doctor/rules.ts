@@ -12,7 +12,7 @@ import { PROBLEMS } from "../../../rules/problem.ts";
 import { checkRequest, runVectors, vectorRequests } from "../../../rules/published-rules.ts";
 import { TYPST_VERSION } from "../../../typst/typst-release.mjs";
 import type { PublishedConstraints } from "../../typescript/client.ts";
-import { sizeInWords } from "../terminal.ts";
+import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { isOk, jsonIn, outcomeOf, problemIn } from "./answers.ts";
 import { check, type Finding, found, group, ok, skipped } from "./check.ts";
 import { type Examination, known } from "./examination.ts";
@@ -129,7 +129,6 @@ function compare(published: number, own: number): Finding<keyof typeof VERSION_F
   return found(published < own ? "older" : "newer", `${published}; this program has ${own}`);
 }
 
-/** Checks a static document that equals a part of `/v1/constraints`. */
 function documentCheck(id: string, partOf: (constraints: PublishedConstraints) => unknown) {
   return check(id, `${id}.json is what /v1/constraints says`, {
     faults: { differs: failure`Static files and Worker differ in version. → Deploy both together, purge caches.` },

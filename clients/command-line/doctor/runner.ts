@@ -21,7 +21,6 @@ const METRICS_AGE_MILLISECONDS = 5500;
 /** Longer texts from the deployment are cut. */
 const MAX_SEEN_LENGTH = 300;
 
-/** The result of one check, as the table shows it and `--json` prints it. */
 export interface CheckResult {
   readonly id: string;
   readonly group: string;
@@ -52,7 +51,6 @@ export interface ExaminationOptions {
   readonly metricsAgeMilliseconds?: number;
 }
 
-/** The most requests that an examination sends. */
 export function maxRequests(target: ExaminationTarget): number {
   return MAX_REQUESTS + MAX_REQUESTS_PER_ORIGIN * target.origins.length;
 }
@@ -74,7 +72,7 @@ export async function examine(
           signal.throwIfAborted();
           const missing = check.needs.find((id) => !isPassed(id, server.name, results));
           const finding = missing === undefined ? await check.run(server, examination) : skipped(`needs ${missing}`);
-          const result = resultOf(group.name, check, server, finding, target);
+          const result = resultOf({ group: group.name, check, server, finding }, target);
           results.push(result);
           onResult?.(result);
         }
@@ -97,13 +95,14 @@ function isPassed(id: string, origin: string | null, results: readonly CheckResu
   return result.status === "ok" || (result.status === "warning" && !Object.hasOwn(ANSWER_FAULTS, result.fault ?? ""));
 }
 
-function resultOf(
-  group: string,
-  check: Check,
-  server: Server,
-  finding: Finding,
-  target: ExaminationTarget,
-): CheckResult {
+interface MadeCheck {
+  readonly group: string;
+  readonly check: Check;
+  readonly server: Server;
+  readonly finding: Finding;
+}
+
+function resultOf({ group, check, server, finding }: MadeCheck, target: ExaminationTarget): CheckResult {
   const { id, title, faults, outcomes } = check;
   const isExchange = finding.kind === "answer" || finding.kind === "no-answer";
   const { seen, measured, ...found } = isExchange ? { ...faultIn(finding), measured: {} } : finding;

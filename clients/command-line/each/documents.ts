@@ -55,7 +55,7 @@ export async function readDocuments(
   const missing = new Map<string, number>();
   const earlierRows = new Map<string, Row>();
   for (const row of rows) {
-    const value = parsed(row.data);
+    const value = parseRow(row.data);
     const mistake =
       value === undefined
         ? `the ${row.place.replace(/ .*/, "")} is not JSON`
@@ -77,13 +77,12 @@ export async function readDocuments(
   }
   const first = rows[0];
   const neverThere = [...missing].find(([, count]) => count === rows.length)?.[0];
-  if (first !== undefined && neverThere !== undefined) throw noSuchMember(shown, neverThere, parsed(first.data));
-  if (rows.length > 1 && names.length === 0) throw nameForAll(template, parsed(first?.data ?? ""));
+  if (first !== undefined && neverThere !== undefined) throw noSuchMember(shown, neverThere, parseRow(first.data));
+  if (rows.length > 1 && names.length === 0) throw nameForAll(template, parseRow(first?.data ?? ""));
   if (mistakes.length > 0) throw new CommandError(listMistakes(mistakes));
   return documents;
 }
 
-/** The data of a document as a request takes it. */
 export function dataOf({ data, place }: EachDocument): DataText {
   return { text: data, name: place, notes: [] };
 }
@@ -94,11 +93,6 @@ function rowOfLine(rows: readonly Row[], line: number): Row {
   if (found !== undefined) return found;
   const numbers = rows.map(({ number }) => number);
   throw new CommandError(`--line ${line}: there is no data for it, only from ${numbers[0]} to ${numbers.at(-1)}.`);
-}
-
-/** Whether file names contain the number of the row, so that a different order of rows would change them. */
-export function usesNumbers(template: string): boolean {
-  return placeholders(template).some((name) => NUMBER.test(name));
 }
 
 function placeholders(template: string): string[] {
@@ -112,8 +106,7 @@ function placeholders(template: string): string[] {
   return names;
 }
 
-/** The value of JSON text; undefined if the text is not JSON. */
-function parsed(text: string): unknown {
+function parseRow(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -136,14 +129,12 @@ function rowMistake(value: unknown, names: readonly string[], isShown: boolean):
   return null;
 }
 
-/** The text that replaces `{name}`; null if there is none. */
 function textOf(value: unknown, row: Row, name: string): string | null {
   const number = NUMBER.exec(name);
   if (number === null) return memberOf(value, name.split("."));
   return String(row.number).padStart(Number(number[1] ?? 0), "0");
 }
 
-/** A text or number in the data; null if there is none. */
 function memberOf(value: unknown, path: readonly string[]): string | null {
   let found = value;
   for (const name of path) {
@@ -153,7 +144,6 @@ function memberOf(value: unknown, path: readonly string[]): string | null {
   return typeof found === "string" || typeof found === "number" ? String(found) : null;
 }
 
-/** The members that a file name can contain, as written in a template: `name`, `address.city`. */
 function memberNames(value: unknown, prefix = "", depth = 1): string[] {
   if (typeof value !== "object" || value === null || depth > MAX_SUGGESTED_DEPTH) return [];
   return Object.entries(value)
@@ -169,16 +159,18 @@ function noSuchMember(file: string, name: string, value: unknown): CommandError 
   const closest = similarName(name, members);
   const sentence = `--output: no document of ${file} has a text or number for {${name}}.`;
   return new CommandError(
-    printableLine(closest === null ? `${sentence}${known(members)}` : `${sentence} Did you mean {${closest}}?`),
+    printableLine(
+      closest === null ? `${sentence}${suggestMembers(members)}` : `${sentence} Did you mean {${closest}}?`,
+    ),
   );
 }
 
 function nameForAll(template: string, value: unknown): CommandError {
   const sentence = `--output: every document would be ${template}. Put {#} or a member of the data into it.`;
-  return new CommandError(printableLine(`${sentence}${known(memberNames(value))}`));
+  return new CommandError(printableLine(`${sentence}${suggestMembers(memberNames(value))}`));
 }
 
-function known(members: readonly string[]): string {
+function suggestMembers(members: readonly string[]): string {
   return members.length === 0
     ? ""
     : ` There is ${members

@@ -11,13 +11,11 @@ export class Pace {
   #resume: NodeJS.Timeout | undefined;
   #pausedUntilMilliseconds = 0;
 
-  /** @param max requests at once */
   constructor(max: number) {
     this.#max = max;
     this.#queue = new PQueue({ concurrency: Math.min(2, max) });
   }
 
-  /** The current limit on requests at once. */
   get limit(): number {
     return this.#queue.concurrency;
   }
@@ -50,14 +48,12 @@ export class Pace {
     this.#resume = setTimeout(() => this.#queue.start(), seconds * 1000);
   }
 
-  /** Drops tasks that have not begun. */
   stop(): void {
     clearTimeout(this.#resume);
     this.#queue.clear();
     this.#queue.start();
   }
 
-  /** Resolves when nothing waits or runs. */
   idle(): Promise<void> {
     return this.#queue.onIdle();
   }

@@ -1,7 +1,7 @@
 /**
  * The progress of `render --each` in one line: a bar, the rate and the remaining time.
  */
-import { progressBar } from "../terminal.ts";
+import { progressBar } from "../progress.ts";
 
 export interface EachState {
   readonly made: number;
@@ -11,7 +11,6 @@ export interface EachState {
   readonly total: number;
 }
 
-/** @param jobs requests at once, at present */
 export function progressInWords(
   { made, present, failed, total }: EachState,
   elapsedSeconds: number,

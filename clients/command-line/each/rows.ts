@@ -55,7 +55,6 @@ export function readRows(bytes: Buffer, name: string): Row[] {
   return rows;
 }
 
-/** The file's text without its byte order mark. */
 function textOf(bytes: Buffer, name: string): string {
   const start = bytes.subarray(0, 8).toString("latin1");
   for (const [prefix, kind] of OTHER_KINDS) if (start.startsWith(prefix)) throw wrongKind(name, kind);

@@ -12,12 +12,13 @@ import { MAX_RETRY_AFTER_SECONDS, wait, waitOfProblem } from "../../typescript/r
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { writeOutput } from "../output-file.ts";
+import type { Progress } from "../progress.ts";
 import { problemDetails } from "../project/problem-details.ts";
 import type { Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
 import { problemInWords, problemOutcome, writeJson } from "../report.ts";
 import { asCommandError, type Service } from "../service.ts";
-import { type Progress, printableLine, say } from "../terminal.ts";
+import { printableLine, say } from "../terminal.ts";
 import { dataOf, type EachDocument } from "./documents.ts";
 import { Pace } from "./pace.ts";
 import { progressInWords } from "./progress.ts";
@@ -164,28 +165,10 @@ export class EachRun {
     } catch (error) {
       if (this.#signal.aborted) return;
       if (timeout?.aborted) {
-        const reason = `there was no answer within ${timeoutSeconds} s (--timeout).`;
-        if (json) {
-          const { number: line, path: file } = document;
-          writeJson({ outcome: "failed", exitCode: EXIT_CODES.unreachable, message: reason, line, file });
-        }
-        this.#failed({ document, reason, problem: null, details: [] }, EXIT_CODES.unreachable);
-        return;
+        const message = `there was no answer within ${timeoutSeconds} s (--timeout).`;
+        return this.#failedHere(document, new CommandError(message, EXIT_CODES.unreachable));
       }
-      if (error instanceof InvalidEInvoiceError) {
-        const { message: reason, exitCode, details } = error;
-        if (json)
-          writeJson({
-            outcome: "failed",
-            exitCode,
-            message: reason,
-            line: document.number,
-            file: document.path,
-            ...details,
-          });
-        this.#failed({ document, reason, problem: null, details: [] }, exitCode);
-        return;
-      }
+      if (error instanceof InvalidEInvoiceError) return this.#failedHere(document, error);
       if (error instanceof ServiceUnreachableError && attempt < MAX_UNREACHABLE_ATTEMPTS) {
         this.#pace.refused(UNREACHABLE_WAIT_SECONDS * attempt);
         this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
@@ -224,6 +207,15 @@ export class EachRun {
     }
     const reason = `${problem.code}: ${problem.detail}`;
     this.#failed({ document, reason, problem, details }, exitCodeOf(problem));
+  }
+
+  /** Counts a document that failed without a problem of the service. */
+  #failedHere(document: EachDocument, { message, exitCode, details }: CommandError): void {
+    if (this.#parts.json) {
+      const { number: line, path: file } = document;
+      writeJson({ outcome: "failed", exitCode, message, line, file, ...details });
+    }
+    this.#failed({ document, reason: message, problem: null, details: [] }, exitCode);
   }
 
   /** Says, once, that the pause is not as long as the service asks for. */
@@ -279,12 +271,7 @@ export class EachRun {
   }
 }
 
-/** Summarises the run. @param failuresFile the file with the data of the failures; null if there is none */
-export function summarise(
-  { made, present, left, failures, fatal, exitCode }: EachOutcome,
-  total: number,
-  failuresFile: string | null,
-): void {
+export function summarise({ made, present, left, failures, fatal, exitCode }: EachOutcome, total: number): void {
   const lines = failures
     .slice(0, MAX_LISTED_FAILURES)
     .map(({ document, reason }) => printableLine(`${document.place}, ${document.path}: ${reason}`));
@@ -300,13 +287,11 @@ export function summarise(
     ...(left > 0 ? [`${left} not rendered`] : []),
   ];
   lines.push(`${counts.join(", ")}.`);
-  if (failuresFile !== null) {
-    lines.push(printableLine(`The data of the failed documents is in ${failuresFile}, which --each can read.`));
-  }
   if (present > 0 && exitCode !== EXIT_CODES.interrupted) {
     lines.push("Use --overwrite to render the existing ones again.");
   }
   if (left > 0) lines.push("Run the same command again to continue.");
+  else if (failures.length > 0) lines.push("Run the same command again to make those that failed.");
   say(lines.join("\n"));
 }
 

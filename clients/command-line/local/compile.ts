@@ -54,25 +54,20 @@ export interface Compiled {
   readonly pages: readonly Buffer[];
 }
 
-/**
- * @param output of a valid request.
- * @throws CommandError when Typst cannot be started.
- */
-export function compileLocally(
-  project: Project,
-  data: DataText | null,
-  output: Output,
-  local: LocalSettings,
-  signal: AbortSignal,
-): Promise<Compiled> {
-  return interruptible(() => compileInFolder(project, data, { output, local, signal }));
+export interface Compilation {
+  readonly project: Project;
+  readonly data: DataText | null;
+  /** Of a valid request. */
+  readonly output: Output;
+  readonly local: LocalSettings;
 }
 
-async function compileInFolder(
-  project: Project,
-  data: DataText | null,
-  { output, local, signal }: Pick<RunParts, "output" | "local" | "signal">,
-): Promise<Compiled> {
+/** @throws CommandError when Typst cannot be started */
+export function compileLocally(compilation: Compilation, signal: AbortSignal): Promise<Compiled> {
+  return interruptible(() => compileInFolder(compilation, signal));
+}
+
+async function compileInFolder({ project, data, output, local }: Compilation, signal: AbortSignal): Promise<Compiled> {
   const work = await realpath(await mkdtemp(join(tmpdir(), "document-rendering-")).catch(refuseTemporaryFolder));
   try {
     const makeDirectory = async (name: string) => {
@@ -122,10 +117,7 @@ async function archivedPages({ outputDirectory }: TypstPaths): Promise<Buffer[]>
   return Promise.all(names.map((name) => readFile(join(outputDirectory, name))));
 }
 
-interface RunParts {
-  readonly project: Project;
-  readonly output: Output;
-  readonly local: LocalSettings;
+interface RunParts extends Omit<Compilation, "data"> {
   readonly paths: TypstPaths;
   readonly signal: AbortSignal;
 }

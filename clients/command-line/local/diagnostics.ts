@@ -64,7 +64,6 @@ export function rewriteDiagnostics(text: string, from: DiagnosticSource): string
     .join("\n");
 }
 
-/** Parses the diagnostics in the result of `rewriteDiagnostics`. */
 export function parseDiagnostics(text: string): Diagnostic[] {
   const found: (Omit<Diagnostic, "file" | "line" | "column" | "hints"> & {
     file: string | null;
@@ -93,7 +92,6 @@ export function parseDiagnostics(text: string): Diagnostic[] {
   return found;
 }
 
-/** The text in Typst's colours, if the stream is a terminal. */
 export function colouredDiagnostics(text: string, stream: NodeJS.WriteStream): string {
   const colour = (format: Parameters<typeof styleText>[0], part: string) => styleText(format, part, { stream });
   return text

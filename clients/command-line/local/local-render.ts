@@ -20,12 +20,16 @@ export type LocalRender =
   | { readonly kind: "refused"; readonly problem: ServiceProblem; readonly request: RenderRequest }
   | { readonly kind: "compiled"; readonly compiled: Compiled; readonly output: Output; readonly limits: Limits };
 
+export interface LocalOptions {
+  readonly options: OutputOptions;
+  readonly local: Omit<LocalSettings, "limits"> & { readonly url: string | undefined };
+}
+
 /** @throws CommandError when Typst cannot be started */
 export async function renderLocally(
   project: Project,
   data: DataText | null,
-  options: OutputOptions,
-  local: Omit<LocalSettings, "limits"> & { readonly url: string | undefined },
+  { options, local }: LocalOptions,
   signal: AbortSignal,
 ): Promise<LocalRender> {
   const constraints = await knownConstraints(local.url);
@@ -39,7 +43,7 @@ export async function renderLocally(
   const { output } = parsed.request;
   return {
     kind: "compiled",
-    compiled: await compileLocally(project, data, output, { ...local, limits }, signal),
+    compiled: await compileLocally({ project, data, output, local: { ...local, limits } }, signal),
     output,
     limits,
   };

@@ -15,7 +15,6 @@ const MAX_HINTS = 20;
 /** Values in which members are looked for. */
 const MAX_LOOKED_AT = 100_000;
 
-/** One sentence for each missing member whose name resembles one in the data. */
 export function memberHints(diagnostics: readonly Diagnostic[], data: DataText | null): string[] {
   if (data === null) return [];
   const wrong = new Set(diagnostics.flatMap(({ message }) => MISSING_MEMBER.exec(message)?.[1] ?? []));
@@ -27,7 +26,6 @@ export function memberHints(diagnostics: readonly Diagnostic[], data: DataText |
   });
 }
 
-/** The names of all members, at any depth. */
 function memberNames(data: unknown): string[] {
   const names = new Set<string>();
   const found: unknown[] = [data];

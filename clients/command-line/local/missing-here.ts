@@ -45,7 +45,6 @@ interface MissingHere {
   readonly characters: readonly MissingCharacter[];
 }
 
-/** What a check has compiled, and with which settings. */
 export interface CheckedProject {
   readonly compiled: Compiled;
   readonly project: Project;
@@ -65,7 +64,6 @@ export function askedOnce(url: string | undefined, signal: AbortSignal): () => P
   };
 }
 
-/** What is missing, as sentences. */
 export interface MissingInWords {
   /** The service has it, so its document will be right; or Typst has already reported it as missing. */
   readonly notes: readonly string[];
@@ -94,7 +92,7 @@ async function findMissingHere(
   if (!compiled.ok) return { ...found, packages: missingPackages(project, local) };
   if (!mayLackCharacters(project, data)) return found;
   // Typst shows an empty box without a warning, unless the output is a PDF/A, which forbids it.
-  const { diagnostics } = await compileLocally(project, data, PROBE, local, signal);
+  const { diagnostics } = await compileLocally({ project, data, output: PROBE, local }, signal);
   return { ...found, characters: charactersIn(diagnostics) };
 }
 

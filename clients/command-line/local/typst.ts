@@ -14,7 +14,7 @@ import { CommandError } from "../exit-codes.ts";
  * @throws CommandError that says how to get one.
  */
 export async function findTypst(named: string | undefined): Promise<string> {
-  if (named !== undefined) return confirmed(named, typstProblem);
+  if (named !== undefined) return requireTypst(named, typstProblem);
   const located = await locateTypst();
   if ("path" in located) return located.path;
   throw new CommandError(
@@ -22,12 +22,11 @@ export async function findTypst(named: string | undefined): Promise<string> {
   );
 }
 
-/** As `findTypst`, but the one that the caller names may be of any version. */
 export async function findTypstOfAnyVersion(named: string | undefined): Promise<string> {
-  return named === undefined ? findTypst(named) : confirmed(named, anyTypstProblem);
+  return named === undefined ? findTypst(named) : requireTypst(named, anyTypstProblem);
 }
 
-async function confirmed(named: string, problemOf: (file: string) => Promise<string | undefined>): Promise<string> {
+async function requireTypst(named: string, problemOf: (file: string) => Promise<string | undefined>): Promise<string> {
   const file = resolve(named);
   const problem = await problemOf(file);
   if (problem !== undefined) throw new CommandError(`--typst: ${problem}.`);

@@ -18,6 +18,7 @@ export async function previewPages(
   signal: AbortSignal,
 ): Promise<readonly Buffer[] | null> {
   const limits = { ...local.limits, max_output_files: MAX_PAGES };
-  const { ok, pages } = await compileLocally(project, data, PAGES, { ...local, limits }, signal);
+  const settings = { ...local, limits };
+  const { ok, pages } = await compileLocally({ project, data, output: PAGES, local: settings }, signal);
   return ok ? pages : null;
 }

@@ -21,9 +21,7 @@ const PAGE_POLICY =
 /** A page is the output of a template: it may show what it contains, and may neither run nor load anything. */
 const IMAGE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:";
 
-/** The result of a check. */
 export interface Preview {
-  /** The name of the source. */
   readonly name: string;
   /** The outcome in a few words. */
   readonly status: string;
@@ -45,7 +43,7 @@ export async function startPreviewServer(): Promise<PreviewServer> {
   const state = new PreviewState();
   const server = createServer((request, response) => {
     const path = host === request.headers.host && request.method === "GET" ? pathBehind(token, request) : null;
-    if (path === null || !state.answer(path, response)) send(response, 404, "text/plain", "");
+    if (path === null || !state.answer(path, response)) sendStatus(response, 404);
   });
   server.maxConnections = MAX_CONNECTIONS;
   await new Promise<void>((resolve, reject) => {
@@ -69,7 +67,6 @@ function portOf(address: string | AddressInfo | null): number {
   return address.port;
 }
 
-/** The path after the token; null if the token is wrong or missing. */
 function pathBehind(token: string, { url = "" }: IncomingMessage): string | null {
   const expected = Buffer.from(`/${token}/`);
   const given = Buffer.from(url).subarray(0, expected.length);
@@ -94,17 +91,17 @@ class PreviewState {
   answer(path: string, response: ServerResponse): boolean {
     switch (path) {
       case "":
-        send(response, 200, "text/html; charset=utf-8", PAGE_HTML);
+        send(response, "text/html; charset=utf-8", PAGE_HTML);
         return true;
       case "preview.css":
-        send(response, 200, "text/css; charset=utf-8", PAGE_CSS);
+        send(response, "text/css; charset=utf-8", PAGE_CSS);
         return true;
       case "preview.js":
-        send(response, 200, "text/javascript; charset=utf-8", PAGE_SCRIPT);
+        send(response, "text/javascript; charset=utf-8", PAGE_SCRIPT);
         return true;
       case "state": {
         const state = { version: this.#version, ...this.#shown, pageCount: this.#pages.length };
-        send(response, 200, "application/json", JSON.stringify(state));
+        send(response, "application/json", JSON.stringify(state));
         return true;
       }
       case "events":
@@ -113,7 +110,7 @@ class PreviewState {
       default: {
         const [, version, number] = /^pages\/(\d+)\/(\d+)\.svg$/.exec(path) ?? [];
         const page = Number(version) === this.#version ? this.#pages[Number(number) - 1] : undefined;
-        if (page !== undefined) send(response, 200, "image/svg+xml", page, IMAGE_POLICY);
+        if (page !== undefined) send(response, "image/svg+xml", page, IMAGE_POLICY);
         return page !== undefined;
       }
     }
@@ -121,7 +118,7 @@ class PreviewState {
 
   #follow(response: ServerResponse): void {
     if (this.#followers.size >= MAX_FOLLOWERS) {
-      send(response, 503, "text/plain", "");
+      sendStatus(response, 503);
       return;
     }
     this.#followers.add(response);
@@ -134,8 +131,12 @@ class PreviewState {
 
 const EVENT = "data: changed\n\n";
 
-function send(response: ServerResponse, status: number, type: string, body: string | Buffer, policy = PAGE_POLICY) {
-  response.writeHead(status, { ...headersOf(type, policy), "Content-Length": Buffer.byteLength(body) }).end(body);
+function send(response: ServerResponse, type: string, body: string | Buffer, policy = PAGE_POLICY): void {
+  response.writeHead(200, { ...headersOf(type, policy), "Content-Length": Buffer.byteLength(body) }).end(body);
+}
+
+function sendStatus(response: ServerResponse, status: number): void {
+  response.writeHead(status, { ...headersOf("text/plain", PAGE_POLICY), "Content-Length": 0 }).end();
 }
 
 function headersOf(type: string, policy: string) {

@@ -17,7 +17,6 @@ export function utf8Text(bytes: Buffer, name: string): string {
   return (hasByteOrderMark(bytes) ? bytes.subarray(UTF_8_MARK.length) : bytes).toString("utf8");
 }
 
-/** A note if bytes begin with the mark of UTF-8. */
 export function byteOrderMarkNote(bytes: Buffer, name: string): string[] {
   return hasByteOrderMark(bytes) ? [`${name} begins with a byte order mark, which is not sent.`] : [];
 }

@@ -2,8 +2,8 @@
  * Collects the files of a request, within the bounds of what any service accepts.
  */
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
+import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
-import { sizeInWords } from "../terminal.ts";
 import { largestInWords, type Sized } from "./largest-files.ts";
 
 /** No request may carry this many files, so reading more would be in vain. */

@@ -1,7 +1,7 @@
 /**
  * Validates the data of a project by the `data.schema.json` beside its source, before anything is sent or compiled.
  */
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, join } from "node:path";
 import type { DataSchema, Judgement } from "../../data-schema/data-schema.ts";
 import { findingInWords, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
@@ -23,7 +23,6 @@ const MAX_SECONDS_PER_ROW = 0.01;
 /** Far longer than any that people write. What reads it takes more than its length. */
 const MAX_SCHEMA_BYTES = 1024 ** 2;
 
-/** The data of a row, and where it begins in its file. */
 interface DataRow {
   readonly data: string;
   readonly line: number;
@@ -70,7 +69,7 @@ export async function requireValidDocuments(
     const { findings, count } = judgeWithin(left, schema, document.data, schemaName(project));
     total += count;
     if (count > 0) wrongRows++;
-    found.push(...findings.map((finding) => located(finding, shownName(each), document)));
+    found.push(...findings.map((finding) => locate(finding, shownName(each), document)));
     if (found.length > MAX_FINDINGS) found.length = MAX_FINDINGS;
   }
   if (total === 0) return;
@@ -79,37 +78,28 @@ export async function requireValidDocuments(
 }
 
 /** A finding in a row, with its place in the file; in CSV, with the place where the row begins. */
-function located(finding: SchemaFinding, file: string, { line, column }: DataRow): Located {
+function locate(finding: SchemaFinding, file: string, { line, column }: DataRow): Located {
   if (column === null) return { ...finding, file, line, column: 1 };
   const before = finding.line === 1 ? column - 1 : 0;
   return { ...finding, file, line: line + finding.line - 1, column: before + finding.column };
 }
 
-/** The schema of a project; null if it has none. @throws CommandError when it is not a schema */
+/** The schema of a project; null if it has none. @throws CommandError with each mistake in what is not a schema */
 async function schemaOf({ root, sourceName }: Project): Promise<DataSchema | null> {
   const path = join(root, SCHEMA_FILE);
-  return (await isFile(path)) ? (await readSchemaFile(path, shownPath(root, sourceName, SCHEMA_FILE))).schema : null;
-}
-
-/**
- * Reads a schema from its file.
- *
- * @param name of the file, for messages
- * @throws CommandError with each mistake, when it is not a schema
- */
-async function readSchemaFile(path: string, name = path): Promise<{ schema: DataSchema; value: unknown }> {
-  const bytes = await readNamed(path, name, dirname(resolve(path)));
+  if (!(await isFile(path))) return null;
+  const name = shownPath(root, sourceName, SCHEMA_FILE);
+  const bytes = await readNamed(path, name, root);
   const shown = printableLine(name);
   if (bytes.length > MAX_SCHEMA_BYTES) {
     throw new CommandError(`${shown} has ${bytes.length} bytes, and the limit is ${MAX_SCHEMA_BYTES}.`);
   }
-  const text = utf8Text(bytes, shown);
   // The validator is loaded only if there is a schema.
   const { readSchema } = await import("../../data-schema/data-schema.ts");
-  const read = await readSchema(text);
-  if ("schema" in read) return { schema: read.schema, value: JSON.parse(text) };
-  const located = read.findings.map((finding) => ({ ...finding, file: shown }));
-  throw new CommandError(listed(located, read.count, `${shown} is not a schema of JSON Schema 2020-12.`));
+  const read = await readSchema(utf8Text(bytes, shown));
+  if ("schema" in read) return read.schema;
+  const findings = read.findings.map((finding) => ({ ...finding, file: shown }));
+  throw new CommandError(listFindings(findings, read.count, `${shown} is not a schema of JSON Schema 2020-12.`));
 }
 
 function judgeWithin(seconds: number, schema: DataSchema, data: string, name: string): Judgement {
@@ -137,10 +127,10 @@ function invalidData(findings: readonly Located[], count: number, summary: strin
   const members = findings.map(({ file, line, column, path, pointer, message }) => {
     return { file, line, column, path, pointer, message };
   });
-  return new CommandError(listed(findings, count, summary), EXIT_CODES.request, { findings: members });
+  return new CommandError(listFindings(findings, count, summary), EXIT_CODES.request, { findings: members });
 }
 
-function listed(findings: readonly Located[], count: number, summary: string): string {
+function listFindings(findings: readonly Located[], count: number, summary: string): string {
   const more = count - findings.length;
   return [
     ...findings.map((finding) => printableLine(findingInWords(finding.file, finding))),

@@ -15,7 +15,6 @@ interface NamedFile {
   readonly key: string;
 }
 
-/** One line for each wrong name, if the problem is about names. */
 export function nameDetails(problem: ServiceProblem, files: readonly NamedFile[]): string[] {
   const isOfNames =
     problem.code === "invalid_template_path" ||

@@ -5,10 +5,10 @@
 import fs, { type Dirent } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
-import { closestPath, didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
+import { closestPath, didYouMean } from "./closest.ts";
 import { CollectedFiles, MAX_FILES, tooManyFiles } from "./collected-files.ts";
 import { leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
 import { IGNORE_FILE, IgnoreRules } from "./ignore-rules.ts";
@@ -31,7 +31,6 @@ export interface FolderFiles {
   readonly notes: readonly string[];
 }
 
-/** The files that are sent without being named by the caller. */
 export interface OwnFiles {
   /** They may match nothing. */
   readonly globs: readonly string[];
@@ -52,26 +51,15 @@ export async function readFolderFiles(
   fromCaller: readonly string[],
   excluded: ReadonlySet<string>,
 ): Promise<FolderFiles> {
-  const asked = fromCaller.map((pattern) => inside(root, pattern));
-  const ignored = await IgnoreRules.load(root);
-  const keys = new Set(await matchingKeys(root, ignored, own.globs, own.except));
-  for (const [index, pattern] of asked.entries()) {
-    const matching = await matchingKeys(root, ignored, [pattern], []);
-    if (matching.length === 0) {
-      const meant = didYouMean(closestPath(pattern, await nearbyPaths(root)));
-      throw new CommandError(
-        printableLine(`--files ${fromCaller[index]} matches no file in ${root} that is not ignored.${meant}`),
-      );
-    }
-    for (const key of matching) keys.add(key);
-  }
+  const asked = fromCaller.map((pattern) => ({ pattern, glob: inside(root, pattern) }));
+  const keys = await chooseKeys(root, own, asked);
   const memory = await WrittenFiles.load();
   // While somebody watches, a folder may go at any time.
   const place = await realpath(root).catch(() => root);
   const files = new CollectedFiles();
   const written = new Set<string>();
   const candidates: { readonly key: string; readonly bytes: number; readonly isLikelyWritten: boolean }[] = [];
-  for (const key of [...keys].sort()) {
+  for (const key of keys) {
     if (excluded.has(join(root, key))) continue;
     const bytes = await sizeOf(join(root, key));
     candidates.push({ key, bytes, isLikelyWritten: memory.isLikely(join(place, key), bytes) });
@@ -86,7 +74,7 @@ export async function readFolderFiles(
   for (const { key } of candidates) {
     const bytes = await readNamed(join(root, key), key, root);
     const kind = memory.whatIs(join(place, key), bytes);
-    if ((kind === "own" || kind === "moved") && !asked.includes(key)) {
+    if ((kind === "own" || kind === "moved") && !asked.some(({ glob }) => glob === key)) {
       written.add(key);
       if (kind === "moved") moved.push(key);
       continue;
@@ -108,13 +96,34 @@ export async function readFolderFiles(
   return { files, written, notes };
 }
 
-/** The files and folders that a wrong `--files` may mean. */
+interface AskedFiles {
+  /** As the caller has written it. */
+  readonly pattern: string;
+  readonly glob: string;
+}
+
+/** The keys that globs match, in order. @throws CommandError when a pattern of the caller matches none */
+async function chooseKeys(root: string, own: OwnFiles, asked: readonly AskedFiles[]): Promise<string[]> {
+  const ignored = await IgnoreRules.load(root);
+  const keys = new Set(await matchingKeys(root, ignored, own.globs, own.except));
+  for (const { pattern, glob } of asked) {
+    const matching = await matchingKeys(root, ignored, [glob], []);
+    if (matching.length === 0) {
+      const meant = didYouMean(closestPath(glob, await nearbyPaths(root)));
+      throw new CommandError(
+        printableLine(`--files ${pattern} matches no file in ${root} that is not ignored.${meant}`),
+      );
+    }
+    for (const key of matching) keys.add(key);
+  }
+  return [...keys].sort();
+}
+
 async function nearbyPaths(root: string): Promise<string[]> {
   const files = await nearbyFiles(root);
   return [...files, ...new Set(files.map((file) => posix.dirname(file)).filter((folder) => folder !== "."))];
 }
 
-/** One note for all files to which the same sentence applies. */
 function noteOn(what: string, keys: readonly string[], advice: string): string[] {
   if (keys.length === 0) return [];
   const more = keys.length - MAX_NAMED;

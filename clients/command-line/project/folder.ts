@@ -6,9 +6,9 @@
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { similarName } from "../../data-schema/similar-name.ts";
-import { didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
+import { didYouMean } from "./closest.ts";
 
 /** Far above any limit that a deployment can have for a file. */
 const MAX_FILE_BYTES = 256 * 1024 ** 2;
@@ -28,7 +28,6 @@ export async function isFile(path: string): Promise<boolean> {
   return (await statOf(path))?.isFile() ?? false;
 }
 
-/** The size of a file in bytes; 0 if it does not exist. */
 export async function sizeOf(path: string): Promise<number> {
   return (await statOf(path))?.size ?? 0;
 }
@@ -63,7 +62,6 @@ export async function readNamed(path: string, name: string, folder: string): Pro
   }
 }
 
-/** The error for a file that does not exist, with a similar name beside it. */
 async function missing(path: string, name: string): Promise<CommandError> {
   const names = await readdir(dirname(resolve(path))).catch(() => []);
   const closest = similarName(basename(path), names);

@@ -23,7 +23,6 @@ interface Place {
   readonly column: number;
 }
 
-/** The JSON text of an array item, and where it begins. */
 export interface ArrayItem extends Place {
   readonly text: string;
 }

@@ -1,5 +1,5 @@
 /** Lists the files that make a request large. */
-import { sizeInWords } from "../terminal.ts";
+import { sizeInWords } from "../../typescript/size-in-words.ts";
 
 export interface Sized {
   readonly key: string;

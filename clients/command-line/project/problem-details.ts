@@ -10,7 +10,6 @@ import { sizeDetails } from "./request-size.ts";
 
 const MAX_NAMED = 5;
 
-/** The details of a problem, one line each. */
 export function problemDetails(
   problem: ServiceProblem,
   project: Project,

@@ -9,10 +9,10 @@ import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
 import { findUnusableFiles } from "../../typescript/unusable-files.ts";
-import { closestPath, didYouMean } from "../closest.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { byteOrderMarkNote } from "./byte-order-mark.ts";
+import { closestPath, didYouMean } from "./closest.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { FolderTree, isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
 import { readFolderFiles, WHOLE_FOLDER } from "./folder-files.ts";
@@ -110,7 +110,6 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   };
 }
 
-/** Those of `files` that Typst cannot use, a sentence each. */
 function unusableInWords(files: CollectedFiles): string[] {
   const found = findUnusableFiles([...files].map(([key, bytes]) => ({ key, bytes })));
   const more = found.length - MAX_UNUSABLE;

@@ -3,12 +3,11 @@
  */
 import type { ServiceProblem } from "../../typescript/client.ts";
 import { encodeRequest, type RenderRequest } from "../../typescript/render-request.ts";
-import { sizeInWords } from "../terminal.ts";
+import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { largestInWords, type Sized } from "./largest-files.ts";
 import type { Project } from "./project.ts";
 import type { DataText } from "./request.ts";
 
-/** A file of the request. */
 export interface SentFile extends Sized {
   readonly part: "source" | "data" | "file";
   readonly encoding: "text" | "base64" | "json";
@@ -16,7 +15,6 @@ export interface SentFile extends Sized {
   readonly sentBytes: number;
 }
 
-/** Everything that a request carries, with the names on this machine. */
 export function sentFiles(project: Project, data: DataText | null, request: RenderRequest): SentFile[] {
   const { source, sourceName, files } = project;
   const found: SentFile[] = [
@@ -33,7 +31,6 @@ export function sentFiles(project: Project, data: DataText | null, request: Rend
   return found;
 }
 
-/** The bytes of the whole body. */
 export function bodyBytes(request: RenderRequest): number {
   return encodeRequest(request).length;
 }
@@ -77,7 +74,6 @@ function limitOf(problem: ServiceProblem): string | null {
   }
 }
 
-/** A size in words, with the number of bytes. */
 export function inBytes(bytes: number): string {
   const words = sizeInWords(bytes);
   return words.includes("byte") ? words : `${words} (${bytes.toLocaleString("en")} bytes)`;

@@ -65,7 +65,6 @@ export function validJson(bytes: Buffer, name: string, firstLine = 1): string {
   throw new CommandError(`${name}:${firstLine + mistake.line - 1}:${mistake.column} is not JSON.`);
 }
 
-/** The request that renders a project. */
 export function requestOf(project: Project, data: DataText | null, output: OutputOptions): RenderRequest {
   return {
     source: utf8Text(project.source, printableLine(project.sourceName)),

@@ -113,8 +113,9 @@ function inWords(name: string, value: unknown): string[] {
       return ["a ZIP of pages"];
     case "page":
     case "pages":
-    case "filename":
       return [`${name} ${value}`];
+    case "filename":
+      return [`file name ${value}`];
     default:
       return [String(value)];
   }

@@ -10,7 +10,6 @@ export const OUT_OF_TIME = Symbol("out of time");
 const context = createContext({ run: () => {} });
 const script = new Script("run()");
 
-/** Runs a function for at most a number of seconds. */
 export function withinSeconds<Result>(seconds: number, run: () => Result): Result | typeof OUT_OF_TIME {
   let result: Result | typeof OUT_OF_TIME = OUT_OF_TIME;
   context.run = () => {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { problem, serviceUnavailable } from "../../../rules/problem.ts";
-import { runCommand, runInTerminal, writeProject } from "../../support/clients/command-line.ts";
+import { runCommand, writeProject } from "../../support/clients/command-line.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -135,10 +135,11 @@ it.each([
 });
 
 describe("a file name", () => {
-  it("has the number of the row, with leading zeros", async () => {
-    const { stderr, folder } = await renderEach("p.csv", "id\na\nb\n", { output: "{#:03}-{id}.pdf" });
+  it("has the number of the row, with leading zeros, and members of members", async () => {
+    const rows = '[{"a": {"b": "x"}}, {"a": {"b": 7}}]';
+    const { stderr, folder } = await renderEach("p.json", rows, { output: "{#:03}-{a.b}.pdf" });
     expect(stderr).toContain("2 of 2");
-    expect(await readFile(join(folder, "002-b.pdf"), "utf8")).toBe("%PDF-");
+    expect(await readFile(join(folder, "002-7.pdf"), "utf8")).toBe("%PDF-");
   });
 
   it.each([
@@ -180,46 +181,21 @@ describe("--line", () => {
 });
 
 describe("a document that fails", () => {
-  const failing = (numbers: readonly number[], name = "p.csv", output = "{id}.pdf") => {
+  it("is named, with the check that shows why, and is made by the same command once it can be", async () => {
     let isFixed = false;
-    const answer: Options["answer"] = (response, count) => {
-      if (!isFixed && numbers.includes(count))
-        sendProblem(response, 422, problem("template_compile_failed", "No.", {}));
-      else sendPdf(response);
-    };
-    const content = name === "p.csv" ? "id\na\nb\nc\nd\n" : '{"id":"a"}\n{"id":"b"}\n{"id":"c"}\n{"id":"d"}\n';
-    return { run: renderEach(name, content, { answer, output }), fix: () => (isFixed = true) };
-  };
-
-  it("is written as JSON Lines that --each accepts again, in a file that is not sent with a folder", async () => {
-    const { run, fix } = failing([2, 4]);
-    const { folder, stderr, exitCode, run: again, service } = await run;
+    const { stderr, exitCode, run } = await renderEach("p.csv", "id\na\nb\nc\n", {
+      output: "{id}.pdf",
+      answer: (response, count) => {
+        if (count === 2 && !isFixed) sendProblem(response, 422, problem("template_compile_failed", "No.", {}));
+        else sendPdf(response);
+      },
+    });
     expect(stderr).toContain("row 2 (line 3), b.pdf: template_compile_failed: No.");
-    expect(stderr).toContain("The data of the failed documents is in p.failed.jsonl, which --each can read.");
+    expect(stderr).toContain("Run the same command again to make those that failed.");
     expect(stderr).toContain("To see the error: document-rendering check a.typ --each p.csv --line 2");
     expect(exitCode).toBe(8);
-    expect(await readFile(join(folder, "p.failed.jsonl"), "utf8")).toBe('{"id":"b"}\n{"id":"d"}\n');
-    fix();
-    expect((await again("--each", "p.failed.jsonl")).stderr).toBe("2 of 2 documents rendered.\n");
-    await runCommand(folder, ["render", "a.typ", "--files", ".", "-o", "x.pdf"], { env: { SERVICE_URL: service.url } });
-    expect(Object.keys(service.bodies.at(-1)?.files ?? {})).toEqual(["p.csv"]);
-  });
-
-  it("keeps its number if file names contain it", async () => {
-    const { run, fix } = failing([2, 4], "p.jsonl", "{#}.pdf");
-    const { folder, run: again } = await run;
-    expect(await readFile(join(folder, "p.failed.jsonl"), "utf8")).toBe('\n{"id":"b"}\n\n{"id":"d"}\n');
-    fix();
-    expect((await again("--each", "p.failed.jsonl")).stderr).toBe("2 of 2 documents rendered.\n");
-    for (const number of [1, 2, 3, 4]) expect(await readFile(join(folder, `${number}.pdf`), "utf8")).toBe("%PDF-");
-  });
-
-  it("does not overwrite the user's own file", async () => {
-    const { run } = failing([2], "p.jsonl");
-    const { folder, run: again } = await run;
-    await writeProject(folder, { "p.failed.jsonl": "mine" });
-    expect((await again("--each", "p.jsonl", "--overwrite")).exitCode).toBe(0);
-    expect(await readFile(join(folder, "p.failed.jsonl"), "utf8")).toBe("mine");
+    isFixed = true;
+    expect((await run("--each", "p.csv")).stderr).toMatch(/^1 of 3 documents rendered, 2 already existed\.\n/);
   });
 
   it("with 503 is tried once more at the end", async () => {
@@ -257,18 +233,6 @@ describe("a document that fails", () => {
     expect(stderr).toContain("1 of 2 documents rendered, 1 failed.");
     expect(exitCode).toBe(8);
   });
-});
-
-it("shows the rate and the remaining time in a terminal", async () => {
-  const service = await startScriptedService(sendPdf);
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, {
-    "a.typ": "x",
-    "p.csv": `id\n${Array.from({ length: 20 }, (_, id) => `${id}\n`).join("")}`,
-  });
-  const args = ["render", "a.typ", "--each", "p.csv", "-o", "{id}.pdf"];
-  const { screen } = await runInTerminal(folder, args, null, { SERVICE_URL: service.url });
-  expect(screen).toMatch(/[0-9.]+ per second, [0-9]+ s left/);
 });
 
 describe("check --each", () => {

@@ -160,17 +160,4 @@ describe("--each", () => {
   ])("writes through %s to %s, which the caller has made or the project contains", async (link, target, output) => {
     expect((await withLink(link, target, output)).exitCode).toBe(0);
   });
-
-  it("does not open a pipe that has the name of the file of failures", async () => {
-    const folder = await makeTemporaryFolder("hostile-");
-    await writeProject(folder, {
-      "a.typ": '#if data.id == "x" { panic() }',
-      "rows.jsonl": '{"id": "y"}\n{"id": "x"}\n',
-    });
-    await promisify(execFile)("mkfifo", [join(folder, "rows.failed.jsonl")]);
-    const args = ["render", "a.typ", "--each", "rows.jsonl", "-o", "{id}.pdf"];
-    const { stderr, exitCode } = await runCommand(folder, args, { env: { SERVICE_URL: url } });
-    expect(stderr).toContain("rows.failed-2.jsonl");
-    expect(exitCode).toBe(8);
-  });
 });

@@ -21,7 +21,6 @@ import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
-import { API_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const url = (await sharedService()).edge.url.origin;
 
@@ -312,21 +311,11 @@ describe("the exit code is", () => {
       "Nothing was sent",
     ],
     ["4 for a template that does not compile", ["render", "bad.typ"], "document-rendering check bad.typ"],
-    ["7 for a service that is not running", ["render", "a.typ", "--url", UNREACHABLE_URL], "Is it running?"],
   ])("%s", async (title, args, words) => {
     const { exitCode, stderr, stdout } = await inProject(source, args);
     expect(stderr).toContain(words);
     expect(stdout).toBe("");
     expect(exitCode).toBe(Number(title[0]));
-  });
-
-  it("3 for a token that the service rejects, and the token is not shown", async () => {
-    const env = { SERVICE_API_TOKEN: "a-wrong-token" };
-    const { exitCode, stderr } = await inProject(source, ["render", "a.typ"], { env });
-    expect(stderr).toContain("forbidden");
-    expect(stderr).toContain("--token-file");
-    expect(stderr).not.toContain("a-wrong-token");
-    expect(exitCode).toBe(3);
   });
 
   it("5 for a service that stays busy, after its Retry-After", async () => {
@@ -337,14 +326,6 @@ describe("the exit code is", () => {
     expect(stderr).toContain("render_queue_full");
     expect(busy.requests.filter(({ url: path }) => path === "/v1/render").length).toBeGreaterThan(1);
     expect(exitCode).toBe(5);
-  });
-
-  it("0 for a service that was busy once", async () => {
-    const busy = await startScriptedService((response, count) => {
-      if (count === 1) sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });
-      else sendPdf(response);
-    });
-    expect((await inProject(source, ["render", "a.typ", "--url", busy.url])).exitCode).toBe(0);
   });
 
   it("6 for a service that fails", async () => {
@@ -437,17 +418,6 @@ it.each([
   expect(stderr).toContain(`To see the error: document-rendering check a.typ ${options}\n`);
 });
 
-it("takes the token from a file", async () => {
-  const { exitCode } = await inProject(
-    { "a.typ": "x", token: `${API_TOKEN}\n` },
-    ["render", "a.typ", "--token-file", "token"],
-    {
-      env: { SERVICE_API_TOKEN: "" },
-    },
-  );
-  expect(exitCode).toBe(0);
-});
-
 it("does not give the token of a checkout to another service", async () => {
   const { exitCode, stderr } = await inProject(
     { "a.typ": "x", ".local/api-token": "token-of-the-checkout" },
@@ -463,14 +433,6 @@ it("does not give the token of a checkout to another service", async () => {
 it("says where the token of a service on this machine is, if it is called from elsewhere", async () => {
   const { stderr } = await inProject({ "a.typ": "x" }, ["render", "a.typ"], { env: { SERVICE_API_TOKEN: "" } });
   expect(stderr).toContain("`npm start` keeps its own in the file .local/api-token of its checkout.");
-});
-
-it("names a file whose name cannot be a key, and says what to do", async () => {
-  const { exitCode, stderr } = await inProject({ "a.typ": '#read("a b.txt")', "a b.txt": "x" }, ["render", "a.typ"]);
-  expect(stderr).toContain("invalid_template_path");
-  expect(stderr).toContain("a b.txt");
-  expect(stderr).toContain("Rename the file");
-  expect(exitCode).toBe(3);
 });
 
 describe("in a terminal", () => {

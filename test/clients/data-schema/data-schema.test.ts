@@ -51,30 +51,6 @@ it("does not call members or items unknown because of another mistake in them", 
   ]);
 });
 
-it("compares numbers by their digits: one at the limit fits, and one past it does not", async () => {
-  const limit = "9007199254740992";
-  for (const [keyword, fits, past] of [
-    ["minimum", "9007199254740992.0", "9007199254740991.9"],
-    ["maximum", "9007199254740992e0", "9007199254740992.1"],
-    ["exclusiveMinimum", "9007199254740992.1", "9007199254740992"],
-    ["exclusiveMaximum", "9007199254740991.9", "9007199254740992"],
-    ["multipleOf", "18014398509481984", "18014398509481985"],
-  ] as const) {
-    const schema = `{"${keyword}": ${limit}}`;
-    expect(await judge(schema, fits), `${keyword}: ${fits}`).toEqual([]);
-    expect(await judge(schema, past), `${keyword}: ${past}`).toHaveLength(1);
-  }
-  expect(await judge({ type: "integer" }, "9007199254740993")).toEqual([]);
-  expect(await judge({ type: "integer" }, "9007199254740993.5")).toHaveLength(1);
-  expect(await judge({ uniqueItems: true }, "[9007199254740993, 9007199254740992]")).toEqual([]);
-  expect(await judge({ uniqueItems: true }, "[9007199254740993, 9007199254740993.0]")).toHaveLength(1);
-});
-
-it("reads numbers with exponents of any size without slowing down", async () => {
-  expect(await judge({ multipleOf: 3, minimum: 1 }, "3e999999999999999999")).toEqual([]);
-  expect(await judge({ multipleOf: 3 }, "1e-999999999999999999")).toHaveLength(1);
-});
-
 it("reports the first twenty mistakes and counts the others", async () => {
   const read = await readSchema('{"items": {"type": "string"}}');
   if (!("schema" in read)) throw new Error("no schema");
@@ -150,11 +126,6 @@ describe("a mistake in a schema is reported with its place there", () => {
       "of an older version",
       '{"$schema": "http://json-schema.org/draft-07/schema#"}',
       '1:13: $schema: must be "https://json-schema.org/draft/2020-12/schema": other versions of JSON Schema are not supported',
-    ],
-    [
-      "with a number that a double cannot hold",
-      '{"maximum": 9007199254740993}',
-      "1:13: maximum: has more digits than the validator can hold",
     ],
     ["that is no schema", "[]", "1:1: must be an object or true or false, not an array"],
   ])("%s", async (_what, schema, told) => {

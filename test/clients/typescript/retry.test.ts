@@ -1,36 +1,48 @@
 /** When the client sends a request again, and how long it waits before that. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { retryAfterSeconds, retryPolicy, wait, waitBeforeRetry } from "../../../clients/typescript/retry.ts";
+import {
+  type RetryPolicy,
+  retryAfterSeconds,
+  retryPolicy,
+  wait,
+  waitBeforeRetry,
+} from "../../../clients/typescript/retry.ts";
 
 const POLICY = retryPolicy({ maxAttempts: 3, maxTotalSeconds: 10 });
 
+type Failed = readonly [attempt: number, elapsedSeconds: number, retryAfterSeconds: number | null];
+
+function waitAfter(policy: RetryPolicy, [attempt, elapsedSeconds, asked]: Failed, random: number): number | null {
+  return waitBeforeRetry(policy, { attempt, elapsedSeconds, retryAfterSeconds: asked }, random);
+}
+
 describe("the wait before another attempt", () => {
   it("is never shorter than Retry-After, and longer by a random part", () => {
-    expect(waitBeforeRetry(POLICY, 1, 0, 4, 0)).toBe(4);
-    expect(waitBeforeRetry(POLICY, 1, 0, 4, 1)).toBe(4.5);
-    expect(waitBeforeRetry(POLICY, 2, 0, 4, 1)).toBe(5);
+    expect(waitAfter(POLICY, [1, 0, 4], 0)).toBe(4);
+    expect(waitAfter(POLICY, [1, 0, 4], 1)).toBe(4.5);
+    expect(waitAfter(POLICY, [2, 0, 4], 1)).toBe(5);
   });
 
   it("doubles with each attempt, up to a bound, if the answer does not say how long", () => {
     const policy = retryPolicy({ maxAttempts: 20, maxTotalSeconds: 1000 });
-    const waits = Array.from({ length: 7 }, (_, index) => waitBeforeRetry(policy, index + 1, 0, null, 0));
+    const waits = Array.from({ length: 7 }, (_, index) => waitAfter(policy, [index + 1, 0, null], 0));
     expect(waits).toEqual([0.5, 1, 2, 4, 8, 8, 8]);
-    expect(waitBeforeRetry(policy, 1, 0, null, 1)).toBe(1);
+    expect(waitAfter(policy, [1, 0, null], 1)).toBe(1);
   });
 
   it("is not begun after the last attempt", () => {
-    expect(waitBeforeRetry(POLICY, 2, 0, 0, 0)).toBe(0);
-    expect(waitBeforeRetry(POLICY, 3, 0, 0, 0)).toBeNull();
+    expect(waitAfter(POLICY, [2, 0, 0], 0)).toBe(0);
+    expect(waitAfter(POLICY, [3, 0, 0], 0)).toBeNull();
   });
 
   it("is not begun if it would end after the total time", () => {
-    expect(waitBeforeRetry(POLICY, 1, 6, 4, 0)).toBe(4);
-    expect(waitBeforeRetry(POLICY, 1, 6.001, 4, 0)).toBeNull();
-    expect(waitBeforeRetry(POLICY, 1, 0, 3600, 0)).toBeNull();
+    expect(waitAfter(POLICY, [1, 6, 4], 0)).toBe(4);
+    expect(waitAfter(POLICY, [1, 6.001, 4], 0)).toBeNull();
+    expect(waitAfter(POLICY, [1, 0, 3600], 0)).toBeNull();
   });
 
   it("is absent without retries", () => {
-    expect(waitBeforeRetry(retryPolicy(false), 1, 0, 0, 0)).toBeNull();
+    expect(waitAfter(retryPolicy(false), [1, 0, 0], 0)).toBeNull();
   });
 });
 

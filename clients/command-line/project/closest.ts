@@ -2,7 +2,7 @@
  * "Did you mean": finds the existing name that is most like one that does not exist.
  */
 import { posix } from "node:path";
-import { similarName } from "../data-schema/similar-name.ts";
+import { similarName } from "../../data-schema/similar-name.ts";
 
 /**
  * The path (with `/`) that is most like a wrong one; null if none is. A file of the same name in another folder comes
