@@ -12,22 +12,22 @@ const FIRST_LOOKUP_MILLISECONDS = 3000;
 /** Requests poll for it: in workerd, one request must not wake another. */
 const POLL_MILLISECONDS = 20;
 
-export interface PoolParts<Backend> {
+export interface PoolParts<Target> {
   readonly clock: Pick<WallClock, "now" | "wait">;
-  open(address: BackendAddress): Backend;
+  open(address: BackendAddress): Target;
   /** Never rejects. */
   lookUp(service: ServiceName): Promise<SrvAnswer>;
   /** Called with all backends when there are others than before. */
-  onChange(backends: readonly Backend[]): void;
+  onChange(backends: readonly Target[]): void;
   report(service: ServiceName, news: ListChange | string): void;
 }
 
-export class BackendPool<Backend> {
+export class BackendPool<Target> {
   readonly #list: BackendList;
-  readonly #parts: PoolParts<Backend>;
-  #open: ReadonlyMap<BackendAddress, Backend> = new Map();
+  readonly #parts: PoolParts<Target>;
+  #open: ReadonlyMap<BackendAddress, Target> = new Map();
 
-  constructor(sources: BackendSources, parts: PoolParts<Backend>) {
+  constructor(sources: BackendSources, parts: PoolParts<Target>) {
     this.#list = new BackendList(sources);
     this.#parts = parts;
     this.#reopen();
@@ -37,7 +37,7 @@ export class BackendPool<Backend> {
     return this.#list.isRenewed;
   }
 
-  get backends(): readonly Backend[] {
+  get backends(): readonly Target[] {
     return [...this.#open.values()];
   }
 

@@ -25,18 +25,17 @@ export interface Sending {
   reportTaken(part: TakenPart): void;
 }
 
-export interface Forwarding<Backend extends NonNullable<unknown>, Answer extends ResponseHead>
-  extends Probing<Backend> {
-  readonly attempts: RenderAttempts<Backend>;
+export interface Forwarding<Target extends NonNullable<unknown>, Answer extends ResponseHead> extends Probing<Target> {
+  readonly attempts: RenderAttempts<Target>;
   /** How long a backend may take by its own deadlines. */
   readonly longestAnswerMilliseconds: number;
   readonly body: Pick<HeldBody, "bytes" | "withdraw" | "offer">;
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
   /** Sends the render. It rejects when no answer begins. */
-  send(backend: Backend, sending: Sending): Promise<Answer>;
+  send(backend: Target, sending: Sending): Promise<Answer>;
   /** Asks a backend how busy it is: null if it does not say so. It rejects when no answer comes in time. */
-  askLoad(backend: Backend, timeoutMilliseconds: number): Promise<BackendLoad | null>;
+  askLoad(backend: Target, timeoutMilliseconds: number): Promise<BackendLoad | null>;
   /** Drops an answer that the client does not get. */
   discard(answer: Answer): Promise<void>;
   /** Lets work go on that the answer does not wait for. */
@@ -44,8 +43,8 @@ export interface Forwarding<Backend extends NonNullable<unknown>, Answer extends
 }
 
 /** When the client disconnects, the attempt is aborted, which ends the render. */
-export async function tryBackends<Backend extends NonNullable<unknown>, Answer extends ResponseHead>(
-  forwarding: Forwarding<Backend, Answer>,
+export async function tryBackends<Target extends NonNullable<unknown>, Answer extends ResponseHead>(
+  forwarding: Forwarding<Target, Answer>,
 ): Promise<RenderAnswer<Answer>> {
   const { attempts, clock, body } = forwarding;
   forwarding.inBackground(probeDueBackends(forwarding));
@@ -76,9 +75,9 @@ export async function tryBackends<Backend extends NonNullable<unknown>, Answer e
 }
 
 /** Asks backends how busy they are, until one has a free slot or none is left. */
-async function askLoads<Backend extends NonNullable<unknown>>(
-  { choice, clock, askLoad }: Pick<Forwarding<Backend, ResponseHead>, "choice" | "clock" | "askLoad">,
-  backends: readonly Backend[],
+async function askLoads<Target extends NonNullable<unknown>>(
+  { choice, clock, askLoad }: Pick<Forwarding<Target, ResponseHead>, "choice" | "clock" | "askLoad">,
+  backends: readonly Target[],
 ): Promise<void> {
   const free = Promise.withResolvers<void>();
   const asked = backends.map(async (backend) => {
@@ -90,9 +89,9 @@ async function askLoads<Backend extends NonNullable<unknown>>(
   await Promise.race([free.promise, Promise.all(asked)]);
 }
 
-async function tryBackend<Backend extends NonNullable<unknown>, Answer extends ResponseHead>(
-  forwarding: Forwarding<Backend, Answer>,
-  backend: Backend,
+async function tryBackend<Target extends NonNullable<unknown>, Answer extends ResponseHead>(
+  forwarding: Forwarding<Target, Answer>,
+  backend: Target,
   bytes: Uint8Array<ArrayBuffer>,
 ): Promise<Exclude<RenderAnswer<Answer>, { kind: "refused" }> | FailedAttempt> {
   const { choice, clock, clientSignal, attempts } = forwarding;
@@ -141,9 +140,9 @@ interface FollowedUpload {
 }
 
 /** Follows what a backend takes of a body. Its time for the answer begins when it has all of it. */
-function followUpload<Backend extends NonNullable<unknown>>(
-  forwarding: Forwarding<Backend, ResponseHead>,
-  attempt: Attempt<Backend>,
+function followUpload<Target extends NonNullable<unknown>>(
+  forwarding: Forwarding<Target, ResponseHead>,
+  attempt: Attempt<Target>,
   { bytes, timeBudgetMilliseconds, abort }: FollowedUpload,
 ) {
   const { clock, attempts, body } = forwarding;

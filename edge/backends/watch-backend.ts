@@ -55,17 +55,17 @@ export function watchBackend({ clock, deadline, probe, isHopeless, abort }: Watc
   };
 }
 
-export interface Probing<Backend extends NonNullable<unknown>> {
-  readonly choice: BackendChoice<Backend>;
+export interface Probing<Target extends NonNullable<unknown>> {
+  readonly choice: BackendChoice<Target>;
   readonly clock: WallClock;
   /** Sends a small render. It rejects when the answer does not come in time. */
-  sendProbe(backend: Backend, timeoutMilliseconds: number): Promise<ResponseHead>;
+  sendProbe(backend: Target, timeoutMilliseconds: number): Promise<ResponseHead>;
   /** Reports to the operator that a backend was full, or did not answer. */
-  report(backend: Backend, result: FailedAttempt): void;
+  report(backend: Target, result: FailedAttempt): void;
 }
 
 /** Sends the probes that are due. The operator hears when one takes a backend out of use, not that it stays so. */
-export async function probeDueBackends<Backend extends NonNullable<unknown>>(probing: Probing<Backend>): Promise<void> {
+export async function probeDueBackends<Target extends NonNullable<unknown>>(probing: Probing<Target>): Promise<void> {
   const { choice, clock, report } = probing;
   const probes = choice.takeDue(clock.now()).map(async (probe) => {
     const { backend } = probe;
@@ -78,9 +78,9 @@ export async function probeDueBackends<Backend extends NonNullable<unknown>>(pro
   await Promise.all(probes);
 }
 
-async function probeBackend<Backend extends NonNullable<unknown>>(
-  { sendProbe }: Probing<Backend>,
-  backend: Backend,
+async function probeBackend<Target extends NonNullable<unknown>>(
+  { sendProbe }: Probing<Target>,
+  backend: Target,
 ): Promise<AttemptResult> {
   try {
     return readProbeAnswer(await sendProbe(backend, PROBE_TIMEOUT_MILLISECONDS));

@@ -129,13 +129,13 @@ export class Seen {
   reported = 0;
   begunSince = 0;
 
-  answered(
+  recordAnswer(
     beganAt: number,
     now: number,
     { isFull, isProbe, load }: { isFull: boolean; isProbe: boolean; load: BackendLoad },
   ): void {
     this.answeredAt = now;
-    this.told(now, load);
+    this.recordLoad(now, load);
     if (!isFull) this.fullAt = Number.NEGATIVE_INFINITY;
     // A probe says so even if only no slot is free.
     else if (!isProbe) this.fullAt = now;
@@ -148,7 +148,7 @@ export class Seen {
   }
 
   /** What it says of its load, with an answer or without. */
-  told(now: number, load: BackendLoad): void {
+  recordLoad(now: number, load: BackendLoad): void {
     this.toldAt = now;
     this.isDraining = load.isDraining;
     this.reported = load.running + load.waiting;
@@ -156,7 +156,7 @@ export class Seen {
     if (load.running + load.waiting < load.slots) this.fullAt = Number.NEGATIVE_INFINITY;
   }
 
-  probeFailed(beganAt: number, now: number): void {
+  recordFailedProbe(beganAt: number, now: number): void {
     // It has answered something meanwhile.
     if (this.answeredAt > beganAt) return;
     this.lostAt = Math.max(this.lostAt, beganAt);

@@ -30,7 +30,7 @@ export function readMutants(): readonly Mutant[] {
 }
 
 /** The code of a file with a mistake. */
-export function mutated(source: string, { mistake, from, to }: Mutant): string {
+export function mutate(source: string, { mistake, from, to }: Mutant): string {
   const parts = source.split(from);
   if (parts.length !== 2) throw new Error(`${mistake}: its place is there ${parts.length - 1} times`);
   return parts.join(to);
@@ -71,7 +71,7 @@ async function firstBroken(mutant: Mutant): Promise<string | undefined> {
       const read = () => String(next(url, context).source);
       const source =
         url === mutatedUrl
-          ? stripTypeScriptTypes(mutated(read(), mutant))
+          ? stripTypeScriptTypes(mutate(read(), mutant))
           : (sources.get(url) ?? stripTypeScriptTypes(read()));
       if (url !== mutatedUrl) sources.set(url, source);
       return { format: "module", source, shortCircuit: true };

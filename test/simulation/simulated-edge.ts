@@ -142,7 +142,7 @@ export class SimulatedEdge {
     };
     disconnected.addEventListener("abort", release);
     try {
-      const hasMemory = await continued(request, this.#readBody(request, reservation));
+      const hasMemory = await resumeUnlessGone(request, this.#readBody(request, reservation));
       upload.release();
       if (!hasMemory) {
         return this.#refuse(request, "edge_memory");
@@ -161,7 +161,7 @@ export class SimulatedEdge {
       const body = new HeldBody(collected, reservation);
       request.forwardedAt = time.now;
       request.deadline = time.now + settings.backendTimeoutSeconds * 1000;
-      const end = await continued(request, this.#forward(request, body, disconnected, open));
+      const end = await resumeUnlessGone(request, this.#forward(request, body, disconnected, open));
       isOwnEnd = true;
       body.release();
       this.#say(request, end);
@@ -178,7 +178,7 @@ export class SimulatedEdge {
     for (let chunk = 1; chunk <= CHUNKS; chunk++) {
       await clock.wait(planned.uploadMilliseconds / CHUNKS);
       const bytes = Math.ceil((planned.bytes * chunk) / CHUNKS);
-      request.isWithoutMemory = !(await continued(request, reservation.growTo(bytes)));
+      request.isWithoutMemory = !(await resumeUnlessGone(request, reservation.growTo(bytes)));
       if (request.isWithoutMemory) {
         this.#world.check(OF_A_REFUSED_BODY, this.#name, (invariant) => invariant(this, request, bytes, this.#world));
         return false;
@@ -288,7 +288,7 @@ export class SimulatedEdge {
     // One that is about to stop works, whatever it says of the request.
     if (load === null || (!load.isDraining && (end === "unusable" || end === "refused"))) return;
     const isFull = end === "full" && !load.isDraining;
-    seen.answered(beganAt, this.#world.time.now, { isFull, isProbe, load });
+    seen.recordAnswer(beganAt, this.#world.time.now, { isFull, isProbe, load });
   }
 
   /** What a client without notice has left counts as open until it expires. */
@@ -315,7 +315,7 @@ export class SimulatedEdge {
       hasFailed = endOf(answer) === "unusable";
       return answer;
     } finally {
-      if (hasFailed) seen.probeFailed(beganAt, time.now);
+      if (hasFailed) seen.recordFailedProbe(beganAt, time.now);
     }
   }
 
@@ -324,7 +324,7 @@ export class SimulatedEdge {
     const load = await this.#get<BackendLoad>(request, backend, timeoutMilliseconds, (process, answer) => {
       if (process !== null) answer(process.load);
     });
-    this.seenOf(backend).told(this.#world.time.now, load);
+    this.seenOf(backend).recordLoad(this.#world.time.now, load);
     return load;
   }
 
@@ -418,7 +418,7 @@ function endOf({ status, load, isRendered }: SimulatedAnswer): AttemptEnd {
 }
 
 /** A promise that never resolves once the request's client has gone. */
-function continued<Value>(request: RequestFacts, promise: Promise<Value>): Promise<Value> {
+function resumeUnlessGone<Value>(request: RequestFacts, promise: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     promise.then(
       (value) => {

@@ -24,7 +24,7 @@ interface FakeBackend extends Backend {
   requests: number;
 }
 
-function origin(name: string, capabilities: Capabilities): FakeBackend {
+function fakeBackend(name: string, capabilities: Capabilities): FakeBackend {
   const fake: FakeBackend = {
     name,
     answer: () => Response.json(capabilities),
@@ -74,8 +74,8 @@ describe("the document of the edge", () => {
   });
 
   it("has what all backends have in common, and the log names the rest once", async () => {
-    const one = origin("a", WITH("chart", "letter"));
-    const other = origin("b", WITH("chart", "axes"));
+    const one = fakeBackend("a", WITH("chart", "letter"));
+    const other = fakeBackend("b", WITH("chart", "axes"));
     const capabilities = new CommonCapabilities({ backends: [one, other] });
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     now += 2 * MINUTE;
@@ -97,13 +97,13 @@ describe("the document of the edge", () => {
 
   it("names twenty differences and gives the number of all", async () => {
     const many = Array.from({ length: 30 }, (_, index) => `p${index}`);
-    await packagesOf(new CommonCapabilities({ backends: [origin("a", WITH()), origin("b", WITH(...many))] }));
+    await packagesOf(new CommonCapabilities({ backends: [fakeBackend("a", WITH()), fakeBackend("b", WITH(...many))] }));
     expect(warnings).toMatchObject([{ notEverywhereCount: 30 }]);
     expect(warnings).toHaveProperty("0.notEverywhere.length", 20);
   });
 
   it("is kept for a minute, and its entity tag is that of its content", async () => {
-    const one = origin("a", WITH("chart"));
+    const one = fakeBackend("a", WITH("chart"));
     const capabilities = new CommonCapabilities({ backends: [one] });
     const first = await capabilities.answer(() => new AbortController().signal);
     now += MINUTE - 1;
@@ -121,8 +121,8 @@ describe("the document of the edge", () => {
 
 describe("a backend that does not answer", () => {
   it("is represented by its last document for an hour, then not at all", async () => {
-    const one = origin("a", WITH("chart", "letter"));
-    const other = origin("b", WITH("chart"));
+    const one = fakeBackend("a", WITH("chart", "letter"));
+    const other = fakeBackend("b", WITH("chart"));
     const capabilities = new CommonCapabilities({ backends: [one, other] });
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     other.answer = DOWN;
@@ -136,8 +136,8 @@ describe("a backend that does not answer", () => {
   });
 
   it("is asked again after five seconds, and does not hold up the others", async () => {
-    const one = origin("a", WITH("chart"));
-    const other = origin("b", WITH());
+    const one = fakeBackend("a", WITH("chart"));
+    const other = fakeBackend("b", WITH());
     other.answer = DOWN;
     const capabilities = new CommonCapabilities({ backends: [one, other] });
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
@@ -163,14 +163,14 @@ describe("an answer that is not a document", () => {
     ["no body", () => new Response(null)],
     ["one byte too many", () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES + 1))],
   ])("counts as none: %s", async (_what, answer) => {
-    const one = origin("a", WITH("chart"));
-    const other = origin("b", WITH());
+    const one = fakeBackend("a", WITH("chart"));
+    const other = fakeBackend("b", WITH());
     other.answer = answer;
     expect(await packagesOf(new CommonCapabilities({ backends: [one, other] }))).toEqual(["chart"]);
   });
 
   it("is distinguished from a document of exactly the size limit", async () => {
-    const one = origin("a", WITH());
+    const one = fakeBackend("a", WITH());
     one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
     expect(await packagesOf(new CommonCapabilities({ backends: [one] }))).toEqual(["letter"]);
   });
