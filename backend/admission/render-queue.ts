@@ -13,7 +13,7 @@
  * slot is withdrawn as soon as a caller without a slot needs it, and only then is the request refused.
  */
 import type { CapacityCause } from "../../rules/causes.ts";
-import { CallerLoad } from "./caller-load.ts";
+import { CallerState } from "./caller-state.ts";
 import { STEADY_CLOCK, type SteadyClock } from "./clock.ts";
 
 export interface RenderQueueOptions {
@@ -50,13 +50,13 @@ type Entry =
   | {
       readonly kind: "admitted";
       readonly withdrawn: AbortSignal | null;
-      readonly endRender: ReturnType<CallerLoad<Waiter>["admit"]>;
+      readonly endRender: ReturnType<CallerState<Waiter>["admit"]>;
     }
   | { readonly kind: "full"; readonly cause: QueueCause }
   | { readonly kind: "left" };
 
 interface Waiter {
-  readonly load: CallerLoad<Waiter>;
+  readonly state: CallerState<Waiter>;
   readonly settle: (entry: Entry) => void;
 }
 
@@ -75,7 +75,7 @@ const NEWEST_WEIGHT = 0.2;
 export class RenderQueue {
   readonly #options: RenderQueueOptions;
   readonly #clock: SteadyClock;
-  readonly #callers = new Map<string, CallerLoad<Waiter>>();
+  readonly #callers = new Map<string, CallerState<Waiter>>();
   /** Withdraws the slot that was last lent. One is lent at a time, because slow callers leave only one free. */
   #loan: AbortController | null = null;
   #running = 0;
@@ -102,9 +102,9 @@ export class RenderQueue {
 
   /** Runs `work` once the applicant has a slot. Rethrows what `work` throws, after freeing the slot. */
   async run<Result>(applicant: Applicant, work: SlotWork<Result>): Promise<Admission<Result>> {
-    const load = this.#loadOf(applicant.caller);
+    const state = this.#stateOf(applicant.caller);
     const arrived = this.#nowSeconds();
-    const entry = await this.#enter(applicant, load);
+    const entry = await this.#enter(applicant, state);
     const admitted = this.#nowSeconds();
     const waitedSeconds = admitted - arrived;
     if (entry.kind === "left") return { kind: "left" };
@@ -124,7 +124,7 @@ export class RenderQueue {
     }
     // Only a lent slot, which is one that is kept free, is withdrawn.
     const cause = entry.kind === "full" ? entry.cause : "slot_kept_free";
-    return { kind: "full", cause, retryAfterSeconds: this.#retryAfterSeconds(load), waitedSeconds };
+    return { kind: "full", cause, retryAfterSeconds: this.#retryAfterSeconds(state), waitedSeconds };
   }
 
   /** Runs `work` if a slot is free now. It counts for no caller. */
@@ -146,50 +146,50 @@ export class RenderQueue {
    * as often as this caller has requests waiting. A slow caller waits only for slow callers, which leave one slot free.
    * Never more than the queue deadline: by then, all that wait have been served or refused.
    */
-  #retryAfterSeconds(own: CallerLoad<Waiter>): number {
+  #retryAfterSeconds(own: CallerState<Waiter>): number {
     const time = this.#nowSeconds();
     const slow = this.#slowCallers(time);
     const isHeldBack = this.#isHeldBack(own, slow);
     let ahead = 0;
-    for (const load of isHeldBack ? slow : this.#callers.values()) {
-      const renderSeconds = load.expectedSeconds(time, this.#meanRenderSeconds);
-      ahead += renderSeconds * (load.running + Math.min(load.waiting.size, own.waiting.size + 1));
+    for (const state of isHeldBack ? slow : this.#callers.values()) {
+      const renderSeconds = state.expectedSeconds(time, this.#meanRenderSeconds);
+      ahead += renderSeconds * (state.running + Math.min(state.waiting.size, own.waiting.size + 1));
     }
     const seconds = Math.ceil(ahead / (this.#options.slots - (isHeldBack ? 1 : 0)));
     const longest = Math.ceil(this.#options.deadlineMilliseconds / 1000);
     return Math.max(1, Math.min(seconds, longest));
   }
 
-  #isHeldBack(load: CallerLoad<Waiter>, slow: ReadonlySet<CallerLoad<Waiter>>): boolean {
-    return this.#options.slots > 1 && slow.has(load);
+  #isHeldBack(state: CallerState<Waiter>, slow: ReadonlySet<CallerState<Waiter>>): boolean {
+    return this.#options.slots > 1 && slow.has(state);
   }
 
   #enter(
     { signal, deadlineMilliseconds = Number.POSITIVE_INFINITY }: Applicant,
-    load: CallerLoad<Waiter>,
+    state: CallerState<Waiter>,
   ): Promise<Entry> {
     if (signal.aborted) return Promise.resolve({ kind: "left" });
-    load.markActive(this.#nowSeconds());
+    state.markActive(this.#nowSeconds());
     return new Promise((resolve) => {
       const leave = () => waiter.settle({ kind: "left" });
       const deadline = Math.min(this.#options.deadlineMilliseconds, deadlineMilliseconds);
       const isBudget = deadline < this.#options.deadlineMilliseconds;
       const cancelDeadline = this.#clock.after(deadline, () => {
-        const isHeldBack = this.#isHeldBack(load, this.#slowCallers(this.#nowSeconds()));
+        const isHeldBack = this.#isHeldBack(state, this.#slowCallers(this.#nowSeconds()));
         this.#lendOrRefuse(waiter, isHeldBack ? "slot_kept_free" : isBudget ? "time_budget" : "slots_busy");
       });
       const waiter: Waiter = {
-        load,
+        state,
         settle: (entry) => {
           cancelDeadline();
           signal.removeEventListener("abort", leave);
-          load.waiting.delete(waiter);
+          state.waiting.delete(waiter);
           this.#waiting--;
           resolve(entry);
         },
       };
       signal.addEventListener("abort", leave, { once: true });
-      load.waiting.add(waiter);
+      state.waiting.add(waiter);
       this.#waiting++;
       this.#admitWaiting();
       if (this.#waiting > this.#options.maxWaiting) this.#lendOrRefuse(this.#leastEntitled(waiter), "queue_full");
@@ -207,10 +207,10 @@ export class RenderQueue {
   }
 
   /** A slot counts as taken from here on, so that no other request gets it before the work begins. */
-  #admit({ load, settle }: Waiter, loan: AbortController | null): void {
+  #admit({ state, settle }: Waiter, loan: AbortController | null): void {
     this.#running++;
-    load.latestTurn = ++this.#turns;
-    const endRender = load.admit(this.#nowSeconds(), loan !== null);
+    state.latestTurn = ++this.#turns;
+    const endRender = state.admit(this.#nowSeconds(), loan !== null);
     settle({ kind: "admitted", withdrawn: loan?.signal ?? null, endRender });
   }
 
@@ -225,45 +225,45 @@ export class RenderQueue {
   }
 
   /** The caller that gets the next slot: the first, by `comesBefore`, of those that may have one. */
-  #nextCaller(): CallerLoad<Waiter> | null {
+  #nextCaller(): CallerState<Waiter> | null {
     const time = this.#nowSeconds();
     const slow = this.#slowCallers(time);
     let slowRunning = 0;
-    for (const load of slow) slowRunning += load.running - load.lent;
+    for (const state of slow) slowRunning += state.running - state.lent;
     const isLastKept = this.#options.slots > 1 && slowRunning >= this.#options.slots - 1;
-    let next: CallerLoad<Waiter> | null = null;
-    for (const load of this.#callers.values()) {
-      if (load.waiting.size === 0) continue;
+    let next: CallerState<Waiter> | null = null;
+    for (const state of this.#callers.values()) {
+      if (state.waiting.size === 0) continue;
       // The length of a new caller's renders is unknown, so its first one may use the slot that is kept for short ones.
-      const isFirst = load.running === 0 && load.expectedSeconds(time) === Number.POSITIVE_INFINITY;
-      if (isLastKept && slow.has(load) && !isFirst) continue;
-      if (next === null || comesBefore(load, next, time)) next = load;
+      const isFirst = state.running === 0 && state.expectedSeconds(time) === Number.POSITIVE_INFINITY;
+      if (isLastKept && slow.has(state) && !isFirst) continue;
+      if (next === null || comesBefore(state, next, time)) next = state;
     }
     return next;
   }
 
   /** The callers with long renders, while another active caller has much shorter ones. */
-  #slowCallers(time: number): Set<CallerLoad<Waiter>> {
-    let quickest: CallerLoad<Waiter> | null = null;
-    for (const load of this.#callers.values()) {
-      if (!load.wasActiveWithin(KEEP_SLOT_SECONDS, time)) continue;
-      if (quickest === null || load.expectedSeconds(time) < quickest.expectedSeconds(time)) quickest = load;
+  #slowCallers(time: number): Set<CallerState<Waiter>> {
+    let quickest: CallerState<Waiter> | null = null;
+    for (const state of this.#callers.values()) {
+      if (!state.wasActiveWithin(KEEP_SLOT_SECONDS, time)) continue;
+      if (quickest === null || state.expectedSeconds(time) < quickest.expectedSeconds(time)) quickest = state;
     }
-    const slow = new Set<CallerLoad<Waiter>>();
+    const slow = new Set<CallerState<Waiter>>();
     const shortest = quickest?.expectedSeconds(time) ?? Number.POSITIVE_INFINITY;
     // No active caller has finished a render, so there is nothing to compare with.
     if (shortest === Number.POSITIVE_INFINITY) return slow;
-    for (const load of this.#callers.values()) {
-      const expected = load.expectedSeconds(time);
-      if (expected > SLOW_RENDER_SECONDS && expected >= SLOW_FACTOR * shortest) slow.add(load);
+    for (const state of this.#callers.values()) {
+      const expected = state.expectedSeconds(time);
+      if (expected > SLOW_RENDER_SECONDS && expected >= SLOW_FACTOR * shortest) slow.add(state);
     }
     return slow;
   }
 
   /** The newest request of the caller with the most waiting requests; among equals, that of the newcomer. */
   #leastEntitled(newcomer: Waiter): Waiter {
-    let longest = newcomer.load;
-    for (const load of this.#callers.values()) if (load.waiting.size > longest.waiting.size) longest = load;
+    let longest = newcomer.state;
+    for (const state of this.#callers.values()) if (state.waiting.size > longest.waiting.size) longest = state;
     return [...longest.waiting].at(-1) ?? newcomer;
   }
 
@@ -271,26 +271,26 @@ export class RenderQueue {
     return this.#clock.now() / 1000;
   }
 
-  #loadOf(caller: string): CallerLoad<Waiter> {
+  #stateOf(caller: string): CallerState<Waiter> {
     const remembered = this.#callers.get(caller);
     if (remembered !== undefined) return remembered;
-    const load = new CallerLoad<Waiter>(this.#nowSeconds());
-    this.#callers.set(caller, load);
+    const state = new CallerState<Waiter>(this.#nowSeconds());
+    this.#callers.set(caller, state);
     if (this.#callers.size > MAX_KNOWN_CALLERS) this.#forgetIdle(caller);
-    return load;
+    return state;
   }
 
   /** Forgets the idle caller that was first seen longest ago. */
   #forgetIdle(newcomer: string): void {
-    for (const [caller, load] of this.#callers) {
-      if (!load.isIdle || caller === newcomer) continue;
+    for (const [caller, state] of this.#callers) {
+      if (!state.isIdle || caller === newcomer) continue;
       this.#callers.delete(caller);
       return;
     }
   }
 }
 
-function comesBefore(left: CallerLoad<Waiter>, right: CallerLoad<Waiter>, time: number): boolean {
+function comesBefore(left: CallerState<Waiter>, right: CallerState<Waiter>, time: number): boolean {
   if (left.running !== right.running) return left.running < right.running;
   const usedMore = left.usedSeconds(time) - right.usedSeconds(time);
   if (Math.abs(usedMore) > CLEAR_USE_SECONDS) return usedMore < 0;

@@ -1,4 +1,4 @@
-/** The load of one caller on the render slots. All times are in seconds and passed in; no clock is read here. */
+/** What is known of one caller: its requests, and how long its renders take. All times are in seconds and passed in; no clock is read here. */
 
 /** A render longer than the mean weighs more: a caller cannot make up for long renders with a few short ones. */
 const LONGER_WEIGHT = 0.2;
@@ -6,7 +6,7 @@ const SHORTER_WEIGHT = 0.05;
 
 const USE_HALF_LIFE_SECONDS = 30;
 
-export class CallerLoad<Waiter> {
+export class CallerState<Waiter> {
   readonly waiting = new Set<Waiter>();
   latestTurn = 0;
   /** When each running render was admitted. Objects, so that two renders admitted at the same instant are distinct. */
