@@ -43,14 +43,15 @@ describe("slots", () => {
     expect(callersOf(renders)).toEqual(turns);
   });
 
-  it("go to the caller that holds the fewest, whichever came first", async () => {
-    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 4 });
-    const other = Promise.withResolvers<void>();
-    void renders.queue.runIfFree(() => other.promise);
-    await ask(renders, "first", "flood", "flood", "flood", "first");
-    other.resolve();
-    await renders.pass(0);
-    expect([renders.running("first"), renders.running("flood")]).toEqual([2, 2]);
+  it("are never all given to one caller while another waits, once a slot is free", async () => {
+    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 3 });
+    await ask(renders, ...Array.from({ length: 20 }, () => "flood"), "other");
+    expect(renders.running("flood")).toBe(3);
+    await renders.end("flood");
+    expect([renders.running("flood"), renders.running("other")]).toEqual([2, 1]);
+    await ask(renders, "other");
+    await renders.end("other");
+    expect([renders.running("flood"), renders.running("other")]).toEqual([2, 1]);
   });
 
   it.each([

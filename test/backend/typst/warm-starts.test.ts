@@ -55,6 +55,15 @@ describe("a process that waits", () => {
     expect(await warmTakes(backend)).toBe(4);
   });
 
+  it("serves only one of two simultaneous requests", async () => {
+    const backend = await startWarmBackend(2);
+    await expectText(backend, "the first");
+    await waitingPids(backend, 1);
+    await Promise.all([expectText(backend, "left"), expectText(backend, "right")]);
+    // The second gets the process that was started after the first, or none.
+    expect([1, 2]).toContain(await warmTakes(backend));
+  });
+
   it.each([
     ["another format", { format: "svg" }],
     ["other pages", { pages: "1" }],
