@@ -94,9 +94,6 @@ export class EachRun {
   readonly #failures: Failure[] = [];
   /** Documents that were answered with 503. They are sent once more at the end. */
   readonly #unavailable: EachDocument[] = [];
-  /** Documents that are held back until it is known whether the service answers anything but 503. */
-  readonly #held: EachDocument[] = [];
-  #isHolding = false;
   #hasToldOfPause = false;
   #startMilliseconds = 0;
   #made = 0;
@@ -114,18 +111,15 @@ export class EachRun {
     const onAbort = () => this.#pace.stop();
     signal.addEventListener("abort", onAbort, { once: true });
     this.#startMilliseconds = performance.now();
-    let pending: EachDocument[] = [];
+    const pending: EachDocument[] = [];
     for (const document of documents) {
       if (!overwrite && (await isThere(document.path))) this.#present++;
       else pending.push(document);
     }
-    while (pending.length > 0 && !this.#signal.aborted) {
-      for (const document of pending) this.#pace.add(() => this.#attempt(document, 1, false));
-      this.#showProgress();
-      await this.#pace.idle();
-      await this.#tryUnavailableAgain();
-      pending = this.#held.splice(0);
-    }
+    for (const document of pending) this.#pace.add(() => this.#attempt(document, 1, false));
+    this.#showProgress();
+    await this.#pace.idle();
+    await this.#tryUnavailableAgain();
     signal.removeEventListener("abort", onAbort);
     return this.#outcome();
   }
@@ -136,17 +130,12 @@ export class EachRun {
     await wait(UNAVAILABLE_WAIT_SECONDS, this.#signal).catch(() => {});
     for (const document of again) this.#pace.add(() => this.#attempt(document, 1, true));
     await this.#pace.idle();
-    this.#isHolding = false;
   }
 
   /** @param isLast whether a 503 counts as a failure now */
   async #attempt(document: EachDocument, attempt: number, isLast: boolean): Promise<void> {
     const { service, project, output, json, timeoutSeconds, finish } = this.#parts;
     if (this.#signal.aborted) return;
-    if (this.#isHolding && !isLast) {
-      this.#held.push(document);
-      return;
-    }
     const timeout = timeoutSeconds === null ? null : AbortSignal.timeout(Math.ceil(timeoutSeconds * 1000));
     const signal = timeout === null ? this.#signal : AbortSignal.any([this.#signal, timeout]);
     try {
@@ -191,7 +180,10 @@ export class EachRun {
     }
     if (problem.code === "service_unavailable" && !isLast) {
       this.#unavailable.push(document);
-      if (this.#made === 0 && this.#unavailable.length >= MAX_FAILURES_BEFORE_A_SUCCESS) this.#isHolding = true;
+      if (this.#made === 0 && this.#unavailable.length >= MAX_FAILURES_BEFORE_A_SUCCESS) {
+        const words = `The service answered the first ${this.#unavailable.length} documents with 503, so the others were not sent.`;
+        this.#stop(new CommandError(words, exitCodeOf(problem)));
+      }
       return;
     }
     if (FATAL_CODES.has(problem.code)) {

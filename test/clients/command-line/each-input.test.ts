@@ -210,14 +210,15 @@ describe("a document that fails", () => {
     expect(exitCode).toBe(0);
   });
 
-  it("with 503 is not tried a third time, and the run stops after ten documents if the service answers nothing else", async () => {
+  it("with 503 is not tried again if the service answers nothing else: the run stops after ten", async () => {
     const rows = Array.from({ length: 40 }, (_, id) => JSON.stringify({ id })).join("\n");
     const { stderr, exitCode, data } = await renderEach("p.jsonl", rows, {
       output: "{id}.pdf",
       answer: (response) => sendProblem(response, 503, serviceUnavailable("draining")),
     });
-    expect(stderr).toContain("The first 10 documents all failed");
-    expect(data).toHaveLength(20);
+    expect(stderr).toContain("The service answered the first 10 documents with 503, so the others were not sent.");
+    expect(stderr).toContain("0 of 40 documents rendered, 40 not rendered.\nRun the same command again to continue.");
+    expect(data).toHaveLength(10);
     expect(exitCode).toBe(6);
   });
 

@@ -76,15 +76,6 @@ describe("the examples", () => {
     await expectAllDiffer(await changedExamples((text) => text.replaceAll(/(margin: (?:\(x: )?)(\d+)mm/g, wider)));
   });
 
-  it("show another font", async () => {
-    const change = (text: string) =>
-      text
-        .replaceAll("Libertinus Serif", "New Computer Modern")
-        .replaceAll("Halden Grotesk", "DejaVu Sans Mono")
-        .replace("#set text(size: 10.5pt,", '#set text(font: "New Computer Modern", size: 10.5pt,');
-    await expectAllDiffer(await changedExamples(change));
-  });
-
   it("show what another release of Typst changes", async () => {
     // A release that draws a thin line on each page.
     const { path } = await makeFakeTypst(
