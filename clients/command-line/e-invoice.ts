@@ -18,13 +18,7 @@ const PROFILES = {
   en16931: "EN 16931",
   extended: "EXTENDED",
 } as const satisfies Record<string, ProfileName>;
-const PROFILE_NAMES = [
-  "minimum",
-  "basic-wl",
-  "basic",
-  "en16931",
-  "extended",
-] as const satisfies readonly (keyof typeof PROFILES)[];
+const PROFILE_NAMES = Object.keys(PROFILES).filter(isProfileName);
 
 export const E_INVOICE_OPTION = new Option(
   "--e-invoice <format>",
@@ -101,6 +95,10 @@ async function loadPackage(): Promise<typeof import("../e-invoice/e-invoice.ts")
       `--e-invoice needs the package document-rendering-e-invoice ${VERSION} beside this one: docs/e-invoices.md says how to build and install it.`,
     );
   }
+}
+
+function isProfileName(name: string): name is keyof typeof PROFILES {
+  return Object.hasOwn(PROFILES, name);
 }
 
 function inWords({ rule, place, message }: Finding): string {

@@ -17,9 +17,9 @@ import {
 import { addFormat, type CompiledSchema, compile, getSchema, interpret } from "@hyperjump/json-schema/experimental";
 import "@hyperjump/json-schema/formats-lite";
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
-import { JsonCursor } from "../../rules/json/cursor.ts";
 import { FailureCollector } from "./failures.ts";
 import { MAX_FINDINGS, type SchemaFinding } from "./finding.ts";
+import { jsonErrorOffset } from "./json-error.ts";
 import { findingAt, findingAtOffset } from "./place.ts";
 import { DIALECT } from "./schema-file.ts";
 import { mistakesInSchema } from "./schema-mistakes.ts";
@@ -128,16 +128,6 @@ function unjudged(error: unknown, text: string): Judgement {
       ? "it is nested too deeply, or the schema refers to itself without end"
       : String(error instanceof Error ? error.message : error);
   return { findings: [findingAtOffset(text, 0, `cannot be validated: ${reason}`)], count: 1 };
-}
-
-/** Where a text stops being JSON, in UTF-16 code units; null if it is JSON. */
-function jsonErrorOffset(text: string): number | null {
-  const bytes = new TextEncoder().encode(text);
-  const cursor = new JsonCursor(bytes);
-  cursor.skipWhitespace();
-  cursor.skipValue(null);
-  cursor.expectEnd();
-  return cursor.isMalformed ? new TextDecoder().decode(bytes.subarray(0, cursor.malformedAt)).length : null;
 }
 
 function isMembers(value: SchemaFragment): value is { [keyword: string]: SchemaFragment } {

@@ -99,7 +99,7 @@ async function missingOf(
 function reasonOf(rendered: LocalRender, document: EachDocument, project: Project): string | null {
   if (rendered.kind === "refused") {
     const { problem, request } = rendered;
-    return problemInWords(problem, true, problemDetails(problem, project, dataOf(document), request));
+    return problemInWords(problem, true, problemDetails(problem, { project, data: dataOf(document), request }));
   }
   const { ok, text, reason, diagnostics } = rendered.compiled;
   if (ok) return null;

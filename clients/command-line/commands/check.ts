@@ -117,7 +117,7 @@ export async function checkProject(
   const rendered = await renderLocally(project, data, { options: output, local }, signal);
   if (rendered.kind === "refused") {
     const { problem, request } = rendered;
-    const details = problemDetails(problem, project, data, request);
+    const details = problemDetails(problem, { project, data, request });
     if (flags.json) writeJson(problemOutcome(problem, true, details));
     else writeProblem(problem, true, details);
     const report = problemInWords(problem, true, details);

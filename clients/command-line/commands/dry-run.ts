@@ -1,21 +1,15 @@
 /**
  * `render --dry-run`: shows what would be sent, and sends nothing.
  */
-import type { RenderRequest } from "../../typescript/render-request.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
 import { EXIT_CODES, type ExitCode } from "../exit-codes.ts";
-import type { Project } from "../project/project.ts";
-import type { DataText } from "../project/request.ts";
-import { bodyBytes, inBytes, sentFiles } from "../project/request-size.ts";
+import { bodyBytes, inBytes, type SentProject, sentFiles } from "../project/request-size.ts";
 import { writeJson } from "../report.ts";
 import { locateService } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
 import type { RenderFlags } from "./flags.ts";
 
-export interface PlannedRender {
-  readonly project: Project;
-  readonly data: DataText | null;
-  readonly request: RenderRequest;
+export interface PlannedRender extends SentProject {
   readonly place: string;
   /** With `--each`: the number of further documents. */
   readonly others?: number;
@@ -24,7 +18,7 @@ export interface PlannedRender {
 export async function showRequest(planned: PlannedRender, flags: RenderFlags): Promise<ExitCode> {
   const { project, data, request, place, others = 0 } = planned;
   const { url } = await locateService(flags);
-  const files = sentFiles(project, data, request);
+  const files = sentFiles(planned);
   const bytes = bodyBytes(request);
   const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
   if (flags.json) {

@@ -175,7 +175,7 @@ async function send(
       })
       .catch((error: unknown) => {
         if (!isTooLargeForGateway(error)) throw asCommandError(error, service.url);
-        throw tooLargeForGateway(service.url, sizeInLines(project, data, request, ""));
+        throw tooLargeForGateway(service.url, sizeInLines({ project, data, request }, ""));
       });
     if (result.ok) {
       progress.say(`Receiving ${place}`);
@@ -190,7 +190,7 @@ async function send(
     }
     progress.stop();
     const { problem, checkedLocally } = result;
-    const details = [...problemDetails(problem, project, data, request), ...service.detailsOf(problem)];
+    const details = [...problemDetails(problem, { project, data, request }), ...service.detailsOf(problem)];
     if (flags.json) writeJson(problemOutcome(problem, checkedLocally, details), reportStream(place));
     else writeProblem(problem, checkedLocally, details);
     return { exitCode: exitCodeOf(problem), isNotCompiled: problem.code === "template_compile_failed" };

@@ -192,7 +192,7 @@ export class EachRun {
       return;
     }
     const { project, json } = this.#parts;
-    const details = problemDetails(problem, project, dataOf(document), request);
+    const details = problemDetails(problem, { project, data: dataOf(document), request });
     if (json) {
       const { number: line, path: file } = document;
       writeJson({ ...problemOutcome(problem, checkedLocally, details), line, file });

@@ -2,19 +2,14 @@
  * Reads JSON text of the caller without changing it, so that numbers keep their digits, and reports mistakes with line
  * and column.
  */
-import { JsonCursor } from "../../../rules/json/cursor.ts";
 
-/**
- * Where a text stops being JSON; null if it is JSON. It uses the service's own reader: JSON.parse often reports no
- * position.
- */
+import { JsonCursor } from "../../../rules/json/cursor.ts";
+import { jsonErrorOffset } from "../../data-schema/json-error.ts";
+
+/** Where a text stops being JSON; null if it is JSON. */
 export function jsonMistake(text: string): Place | null {
-  const body = Buffer.from(text);
-  const cursor = new JsonCursor(body);
-  cursor.skipWhitespace();
-  cursor.skipValue(null);
-  cursor.expectEnd();
-  return mistakeOf(cursor, body);
+  const offset = jsonErrorOffset(text);
+  return offset === null ? null : placeAfter({ line: 1, column: 1 }, text.slice(0, offset));
 }
 
 /** A place in a text. Line and column are counted from one, the column in UTF-16 code units. */

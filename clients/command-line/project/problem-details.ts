@@ -2,22 +2,16 @@
  * What the command can add to a problem: the sizes of the files, and better names for them.
  */
 import type { ServiceProblem } from "../../typescript/client.ts";
-import type { RenderRequest } from "../../typescript/render-request.ts";
 import { nameDetails } from "./file-names.ts";
 import type { Project } from "./project.ts";
-import type { DataText } from "./request.ts";
-import { sizeDetails } from "./request-size.ts";
+import { type SentProject, sizeDetails } from "./request-size.ts";
 
 const MAX_NAMED = 5;
 
-export function problemDetails(
-  problem: ServiceProblem,
-  project: Project,
-  data: DataText | null,
-  request: RenderRequest,
-): string[] {
+export function problemDetails(problem: ServiceProblem, sent: SentProject): string[] {
+  const { project } = sent;
   const leftOut = problem.code === "template_compile_failed" ? leftOutDetails(project) : [];
-  return [...nameDetails(problem, project.files), ...sizeDetails(problem, project, data, request), ...leftOut];
+  return [...nameDetails(problem, project.files), ...sizeDetails(problem, sent), ...leftOut];
 }
 
 /** A reminder of files that were left out as outputs, because a template may read them by a computed path. */

@@ -15,7 +15,14 @@ export interface SentFile extends Sized {
   readonly sentBytes: number;
 }
 
-export function sentFiles(project: Project, data: DataText | null, request: RenderRequest): SentFile[] {
+/** A project and the request that is made of it. */
+export interface SentProject {
+  readonly project: Project;
+  readonly data: DataText | null;
+  readonly request: RenderRequest;
+}
+
+export function sentFiles({ project, data, request }: SentProject): SentFile[] {
   const { source, sourceName, files } = project;
   const found: SentFile[] = [
     { part: "source", key: sourceName, encoding: "text", bytes: source.length, sentBytes: jsonBytes(request.source) },
@@ -36,23 +43,15 @@ export function bodyBytes(request: RenderRequest): number {
 }
 
 /** The size of a request that exceeds a limit on sizes, and its largest files; empty for other problems. */
-export function sizeDetails(
-  problem: ServiceProblem,
-  project: Project,
-  data: DataText | null,
-  request: RenderRequest,
-): string[] {
+export function sizeDetails(problem: ServiceProblem, sent: SentProject): string[] {
   const limit = limitOf(problem);
-  return limit === null ? [] : sizeInLines(project, data, request, limit);
+  return limit === null ? [] : sizeInLines(sent, limit);
 }
 
 /** The size of a request, and its largest files. @param limit in words; empty if it is not known */
-export function sizeInLines(project: Project, data: DataText | null, request: RenderRequest, limit: string): string[] {
+export function sizeInLines(sent: SentProject, limit: string): string[] {
   const allowed = limit === "" ? "" : `; the limit is ${limit}`;
-  return [
-    `The request has ${inBytes(bodyBytes(request))}${allowed}.`,
-    ...largestInWords(sentFiles(project, data, request)),
-  ];
+  return [`The request has ${inBytes(bodyBytes(sent.request))}${allowed}.`, ...largestInWords(sentFiles(sent))];
 }
 
 /**

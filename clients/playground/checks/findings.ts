@@ -4,12 +4,12 @@
  */
 import { requestTooLarge } from "../../../rules/declared-size.ts";
 import { isValidKey } from "../../../rules/files-rules.ts";
-import { JsonCursor } from "../../../rules/json/cursor.ts";
 import type { Limits } from "../../../rules/limits.ts";
 import { OUTPUT_FIELDS, type OutputField } from "../../../rules/output-options.ts";
 import { OUTPUT_RULES } from "../../../rules/output-rules.ts";
 import type { Problem, ValidationError } from "../../../rules/problem.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
+import { jsonErrorOffset as offsetOfError } from "../../data-schema/json-error.ts";
 import { type Draft, type DraftFile, FileContent, requestBody, requestBytes } from "../drafts/draft.ts";
 
 /** A range of a text, in UTF-16 code units. The default length is 1. */
@@ -122,16 +122,9 @@ function isOutputField(field: string): boolean {
   return OUTPUT_FIELDS.some((name) => name === field);
 }
 
-/** Where a text stops being one JSON value, in UTF-16 code units; null when it is one, or empty. */
+/** As in data-schema/json-error.ts, but a draft may have no data. */
 export function jsonErrorOffset(text: string): number | null {
-  if (text.trim() === "") return null;
-  const bytes = new TextEncoder().encode(text);
-  const cursor = new JsonCursor(bytes);
-  cursor.skipWhitespace();
-  cursor.skipValue(null);
-  cursor.expectEnd();
-  if (!cursor.isMalformed) return null;
-  return new TextDecoder().decode(bytes.subarray(0, cursor.malformedAt)).length;
+  return text.trim() === "" ? null : offsetOfError(text);
 }
 
 function placeOf(text: string, offset: number): string {

@@ -6,6 +6,7 @@
 import type { OutputField, OutputFormat } from "../../../rules/output-options.ts";
 import type { Encoding } from "../../../rules/render-request.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
+import { joinBytes } from "../../typescript/join-bytes.ts";
 
 /** The content of a file: a string if it can be edited as text, otherwise bytes. */
 export class FileContent {
@@ -120,16 +121,6 @@ export function requestBytes(draft: Draft): Uint8Array<ArrayBuffer> {
   }
   parts.push(encoder.encode(`},${rest.slice(1)}`));
   return joinBytes(parts);
-}
-
-function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }
 
 function entryJson({ encoding, encoded }: FileContent): string {
