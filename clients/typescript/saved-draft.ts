@@ -13,7 +13,7 @@ export const OPTIONS_PATH = ".playground.json";
 /** Values of any kind: what somebody types into the form is saved, whether the rules accept it or not. */
 export type SavedOptions = Readonly<Partial<Record<OutputField, unknown>>>;
 
-/** The options in the text of the file, without members that this version does not know; null if it has another form. */
+/** The options in the text of the file, without members that this version does not know; null for another form. */
 export function readSavedOptions(text: string): SavedOptions | null {
   const value = parseJson(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return null;

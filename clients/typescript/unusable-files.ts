@@ -1,6 +1,6 @@
 /**
- * Which files of a project Typst 0.15 cannot use as what their names promise: fonts and images of kinds that it does not
- * read, and text that is not UTF-8. The command line and the playground say so before a document is compiled.
+ * Which files of a project Typst 0.15 cannot use as what their names promise: fonts and images of kinds that it does
+ * not read, and text that is not UTF-8. The command line and the playground say so before a document is compiled.
  *
  * A name that promises nothing, such as `logo.bin`, is never complained about: a template may pass its bytes on.
  */

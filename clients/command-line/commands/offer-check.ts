@@ -1,6 +1,6 @@
 /**
- * How the author of a template sees why a `render` failed: by a `check`, which is offered in a terminal, and printed for
- * the user to copy elsewhere.
+ * How the author of a template sees why a `render` failed: by a `check`, which is offered in a terminal and printed to
+ * be copied elsewhere.
  */
 import { createInterface } from "node:readline/promises";
 import { formatOf, STANDARD_OUTPUT } from "../output-options.ts";
