@@ -1,4 +1,4 @@
-/** What is known of one caller: its requests, and how long its renders take. All times are in seconds and passed in; no clock is read here. */
+/** What is known of one caller: its requests, and how long its renders take. All times are passed in. */
 
 /** A render longer than the mean weighs more: a caller cannot make up for long renders with a few short ones. */
 const LONGER_WEIGHT = 0.2;

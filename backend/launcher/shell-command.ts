@@ -1,7 +1,6 @@
 /** Commands in the shell's language. Their words are quoted, whatever they contain. */
 import { INHERITED_DESCRIPTOR, type ProgramCommand } from "./program.ts";
 
-/** The line that starts a program. */
 export function startLine(command: ProgramCommand): string {
   const { workingDirectory, limitCommands, environment, inheritedFile, file } = command;
   const preparation = [

@@ -56,11 +56,7 @@ export async function probeSandbox(
   }
 }
 
-interface Prober {
-  readonly settings: BackendSettings;
-  readonly sandbox: Sandbox;
-  readonly launcher: Launcher;
-}
+type Prober = Readonly<{ settings: BackendSettings; sandbox: Sandbox; launcher: Launcher }>;
 
 interface Attempt {
   readonly source: string;
