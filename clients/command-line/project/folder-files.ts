@@ -5,10 +5,10 @@
 import fs, { type Dirent } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
+import { closestPath, didYouMean } from "../../data-schema/closest-path.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
-import { closestPath, didYouMean } from "./closest.ts";
 import { CollectedFiles, MAX_FILES, tooManyFiles } from "./collected-files.ts";
 import { leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
 import { IGNORE_FILE, IgnoreRules } from "./ignore-rules.ts";

@@ -5,10 +5,10 @@
  */
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { didYouMean } from "../../data-schema/closest-path.ts";
 import { similarName } from "../../data-schema/similar-name.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
-import { didYouMean } from "./closest.ts";
 
 /** Far above any limit that a deployment can have for a file. */
 const MAX_FILE_BYTES = 256 * 1024 ** 2;

@@ -5,6 +5,7 @@
  * same file in both places, and nothing outside that folder can be read: see folder.ts.
  */
 import { basename, dirname, extname, isAbsolute, join, posix, resolve } from "node:path";
+import { closestPath, closestPath, didYouMean, didYouMean } from "../../data-schema/closest-path.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
@@ -12,7 +13,6 @@ import { findUnusableFiles } from "../../typescript/unusable-files.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { byteOrderMarkNote } from "./byte-order-mark.ts";
-import { closestPath, didYouMean } from "./closest.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { FolderTree, isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
 import { readFolderFiles, WHOLE_FOLDER } from "./folder-files.ts";

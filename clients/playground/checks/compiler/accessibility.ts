@@ -1,0 +1,105 @@
+/**
+ * What PDF/UA-1 demands beyond a document that compiles: a title, alternative texts, headings without a gap. Typst says
+ * so when it exports (0.15.1), which the page does not, so rules in front of the template look at its elements.
+ */
+import type { CompilerProject } from "./compiler-messages.ts";
+import { type Compilation, offsetsOf, type PlacedDiagnostic, placeOf, splitLines, textOf } from "./project-text.ts";
+
+/** The message of our rules, which no template has. */
+const STOP = "~stopped here";
+
+/**
+ * A figure with an alternative text speaks for what is in it, and an artifact is not read out. What a template's own
+ * rules replace does not come to these.
+ */
+const HIDE = "{ show image: none; show math.equation: none; it }";
+const SHOW_ALT = `it => { assert(it.alt not in (none, ""), message: "${STOP}"); it }`;
+const ALTERNATIVE_TEXTS = [
+  `#show figure: it => if it.alt in (none, "") { it } else ${HIDE}`,
+  `#show pdf.artifact: it => ${HIDE}`,
+  `#show image: ${SHOW_ALT}`,
+  `#show math.equation: ${SHOW_ALT}`,
+  "",
+].join("\n");
+
+/** @param compile compiles the project with rules in front of its template */
+export function accessibilityFindings(
+  project: CompilerProject,
+  { outline }: Compilation,
+  compile: (rules: string) => Compilation,
+): readonly PlacedDiagnostic[] {
+  return [
+    ...(outline.title.trim() === "" ? [{ ...START, message: NO_TITLE }] : []),
+    ...stoppedElements(compile(ALTERNATIVE_TEXTS))
+      .filter((place) => !mayBeMarginal(project, place))
+      .map((place) => ({ ...place, message: NO_ALT })),
+    ...headingFindings(outline.headings, compile),
+  ];
+}
+
+type Place = Pick<PlacedDiagnostic, "key" | "range">;
+
+const START: Place = { key: null, range: { from: { line: 0, column: 0 }, to: { line: 0, column: 0 } } };
+const NO_TITLE = 'PDF/UA-1 requires a title: #set document(title: "…").';
+const NO_ALT = 'PDF/UA-1 requires an alternative text: alt: "…" says what is to be seen.';
+
+/** The first heading that is more than one level below the one before it. */
+function headingFindings(
+  headings: Compilation["outline"]["headings"],
+  compile: (rules: string) => Compilation,
+): readonly PlacedDiagnostic[] {
+  const index = headings.findIndex(({ level }, at) => level > (headings[at - 1]?.level ?? 0) + 1);
+  const found = headings[index];
+  if (found === undefined) return [];
+  const before = headings[index - 1]?.level;
+  const message = `PDF/UA-1 requires headings without a gap: “${found.text}” has level ${found.level}, ${
+    before === undefined ? "and is the first" : `after one of level ${before}`
+  }.`;
+  // The compiler stops at the first heading of a level.
+  const isFirst = headings.findIndex(({ level }) => level === found.level) === index;
+  const rule = `#show heading.where(level: ${found.level}): it => { assert(false, message: "${STOP}"); it }\n`;
+  const [place = START] = isFirst ? stoppedElements(compile(rule)) : [];
+  return [{ ...place, message }];
+}
+
+/**
+ * The elements at which a rule has stopped. Their place is in the hint that follows the error, because the error itself
+ * is in the rule.
+ */
+function stoppedElements({ diagnostics, linesAbove }: Compilation): Place[] {
+  return diagnostics.flatMap(({ severity, message }, index) => {
+    const shown = diagnostics[index + 1];
+    if (severity !== "error" || !message.endsWith(STOP) || shown === undefined) return [];
+    const place = placeOf(shown, linesAbove);
+    return place === null ? [] : [place];
+  });
+}
+
+const MARGINAL = /\b(?:header|footer|background|foreground)\s*:/;
+
+/**
+ * Whether an element may be in a page's header, footer, background or foreground, which are not read out. The compiler
+ * does not say, so where a template has any, it may be in each statement that gives one or defines something.
+ */
+function mayBeMarginal(project: CompilerProject, place: Place): boolean {
+  const keys = [null, ...project.files.map(({ key }) => key).filter((key) => key.endsWith(".typ"))];
+  if (!keys.some((key) => MARGINAL.test(textOf(project, key)))) return false;
+  const text = splitLines(textOf(project, place.key)).join("\n");
+  const statement = statementBefore(text, offsetsOf(text, place.range).from);
+  return MARGINAL.test(statement) || /\blet\b/.test(statement);
+}
+
+/** What stands before an offset, from the line in which the outermost bracket around it is opened. */
+function statementBefore(text: string, offset: number): string {
+  let start = offset;
+  let closed = 0;
+  for (let at = offset - 1; at >= 0; at--) {
+    const character = text.charAt(at);
+    if (")]}".includes(character)) closed++;
+    else if ("([{".includes(character)) {
+      if (closed === 0) start = at;
+      else closed--;
+    }
+  }
+  return text.slice(text.lastIndexOf("\n", start - 1) + 1, offset);
+}

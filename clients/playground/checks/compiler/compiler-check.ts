@@ -1,0 +1,133 @@
+/**
+ * Has drafts compiled in the browser, so that a mistake is named at its place: by the time the service answers 422,
+ * which says no more, or before. The worker and its compiler are loaded when the first draft is asked about.
+ */
+import type { Draft } from "../../drafts/draft.ts";
+import { sentFiles } from "../../drafts/draft.ts";
+import type { Finding } from "../findings.ts";
+import type { CompilerFinding, CompilerMessage, CompilerProject, CompileRequest } from "./compiler-messages.ts";
+
+/** The service gives a render 30 s by default; what takes as long here is not going to be quick there. */
+const MAX_COMPILE_MILLISECONDS = 15_000;
+
+type Listener = (findings: readonly Finding[]) => void;
+
+interface Question {
+  readonly id: number;
+  readonly draft: Draft;
+  readonly listeners: Listener[];
+}
+
+export class CompilerCheck {
+  #worker: Worker | null = null;
+  #isReady = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #lastId = 0;
+  /** What the worker is compiling. */
+  #asked: Question | null = null;
+  /** What it compiles next. Only the latest draft is of interest. */
+  #next: Question | null = null;
+  #answered: { readonly draft: Draft; readonly findings: readonly Finding[] } | null = null;
+
+  /** What is known to be wrong with a draft; empty while it has not been compiled. */
+  findingsOn(draft: Draft): readonly Finding[] {
+    return this.#answered?.draft === draft ? this.#answered.findings : [];
+  }
+
+  /** What is wrong with a draft; empty if the compiler finds nothing, does not end, or cannot be loaded. */
+  check(draft: Draft): Promise<readonly Finding[]> {
+    const { promise, resolve } = Promise.withResolvers<readonly Finding[]>();
+    if (this.#answered?.draft === draft) resolve(this.#answered.findings);
+    else this.#ask(draft, resolve);
+    return promise;
+  }
+
+  #ask(draft: Draft, listener: Listener): void {
+    const same = [this.#asked, this.#next].find((question) => question?.draft === draft);
+    if (same) {
+      same.listeners.push(listener);
+      return;
+    }
+    this.#next?.listeners.forEach((superseded) => {
+      superseded([]);
+    });
+    this.#lastId++;
+    this.#next = { id: this.#lastId, draft, listeners: [listener] };
+    this.#sendNext();
+  }
+
+  #sendNext(): void {
+    if (this.#asked !== null || this.#next === null) return;
+    this.#worker ??= this.#start();
+    this.#asked = this.#next;
+    this.#next = null;
+    const { id, draft } = this.#asked;
+    this.#worker.postMessage({ id, project: projectOf(draft) } satisfies CompileRequest);
+    if (this.#isReady) this.#startTimer();
+  }
+
+  #start(): Worker {
+    const worker = new Worker("/playground/compiler-worker.js", { type: "module" });
+    worker.addEventListener("message", ({ data }: MessageEvent<CompilerMessage>) => {
+      if (data === "ready") {
+        this.#isReady = true;
+        this.#startTimer();
+        return;
+      }
+      if (data.isSpent) this.#end();
+      if (data.id === this.#asked?.id) this.#settle(data.findings.map(placed));
+    });
+    worker.addEventListener("error", () => {
+      this.#end();
+      this.#settle([]);
+    });
+    return worker;
+  }
+
+  #startTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#end();
+      this.#settle([]);
+    }, MAX_COMPILE_MILLISECONDS);
+  }
+
+  #settle(findings: readonly Finding[]): void {
+    clearTimeout(this.#timer);
+    const question = this.#asked;
+    this.#asked = null;
+    if (question !== null) {
+      this.#answered = { draft: question.draft, findings };
+      for (const listener of question.listeners) listener(findings);
+    }
+    this.#sendNext();
+  }
+
+  #end(): void {
+    clearTimeout(this.#timer);
+    this.#worker?.terminate();
+    this.#worker = null;
+    this.#isReady = false;
+  }
+}
+
+function projectOf(draft: Draft): CompilerProject {
+  const { source, data, output } = draft;
+  return {
+    source,
+    data: data.trim() === "" ? "{}" : data,
+    files: sentFiles(draft).map(({ key, content }) => ({ key, bytes: content.bytes() })),
+    standards: output.format === "pdf" ? standardsOf(output.members.standards) : [],
+  };
+}
+
+function standardsOf(json = "[]"): readonly string[] {
+  const standards: unknown = JSON.parse(json);
+  return Array.isArray(standards) ? standards.filter((each) => typeof each === "string") : [];
+}
+
+function placed({ key, line, from, to, message }: CompilerFinding): Finding {
+  return key === null
+    ? { place: { field: "source", offset: from, length: to - from }, message: `Line ${line}: ${message}` }
+    : { place: { field: "files", keys: [key] }, message: `Line ${line}: ${message}` };
+}

@@ -1,0 +1,49 @@
+/**
+ * The worker that compiles drafts. It is a separate file, loaded with the compiler when a template is first changed or
+ * refused. The page can end it, because a template may take forever.
+ */
+import type { CompileRequest, CompilerMessage } from "./compiler-messages.ts";
+import { ProjectCompiler } from "./typst-compiler.ts";
+
+/** The compiler keeps what it has computed. A page that is open all day starts it anew from time to time. */
+const MAX_COMPILER_BYTES = 600 * 1024 * 1024;
+
+const FILES = "/playground";
+const FONTS = ["libertinus-serif.otf", "new-computer-modern-math.otf", "dejavu-sans-mono.ttf"];
+
+const opened = Promise.all([fetchCompiler(), Promise.all(FONTS.map(fetchFont))]).then(([module, fonts]) =>
+  ProjectCompiler.open(module, fonts.flat()),
+);
+addEventListener("message", ({ data }: MessageEvent<CompileRequest>) => void answer(data));
+void opened.then(() => say("ready"));
+// Reported as an error of the worker.
+opened.catch((error: unknown) => reportError(error));
+
+/** Its WebAssembly is larger than Cloudflare serves in one file, so that it is compressed. */
+async function fetchCompiler(): Promise<WebAssembly.Module> {
+  const response = await fetch(`${FILES}/typst-compiler.bin`);
+  if (!response.ok || response.body === null) throw new Error(`the compiler: ${response.status}`);
+  const bytes = response.body.pipeThrough(new DecompressionStream("gzip"));
+  return WebAssembly.compileStreaming(new Response(bytes, { headers: { "Content-Type": "application/wasm" } }));
+}
+
+/** A font; none if it is not served. */
+async function fetchFont(name: string): Promise<readonly Uint8Array[]> {
+  const response = await fetch(`${FILES}/${name}`);
+  return response.ok ? [new Uint8Array(await response.arrayBuffer())] : [];
+}
+
+async function answer({ id, project }: CompileRequest): Promise<void> {
+  const compiler = await opened;
+  try {
+    const findings = await compiler.findings(project);
+    say({ id, findings, isSpent: compiler.usedBytes > MAX_COMPILER_BYTES });
+  } catch {
+    // A panic of the compiler says nothing about the template, and leaves the compiler as it may be.
+    say({ id, findings: [], isSpent: true });
+  }
+}
+
+function say(message: CompilerMessage): void {
+  postMessage(message);
+}

@@ -1,0 +1,149 @@
+/**
+ * Typst as WebAssembly: what the compiler says of a project, with its place. The service returns no diagnostics; these
+ * are about the user's own text, and never leave the browser.
+ *
+ * The package follows Typst 0.15.0, the service runs 0.15.1. What the page cannot know is no finding: packages, which
+ * the deployment may have, and fonts, which may be missing only here.
+ */
+import {
+  initSync,
+  type TypstCompiler,
+  TypstCompilerBuilder,
+  TypstFontResolverBuilder,
+} from "@myriaddreamin/typst-ts-web-compiler";
+import * as v from "valibot";
+import { isFont } from "../../../../rules/font-names.ts";
+import { accessibilityFindings } from "./accessibility.ts";
+import type { CompilerFinding, CompilerProject } from "./compiler-messages.ts";
+import { describeDiagnostic } from "./diagnostic-messages.ts";
+import {
+  type Compilation,
+  type CompilerDiagnostic,
+  DATA_PATH,
+  MAIN_PATH,
+  offsetsOf,
+  type PlacedDiagnostic,
+  type ProgramText,
+  placeOf,
+  programText,
+  textIn,
+  textOf,
+} from "./project-text.ts";
+
+/** Of the template's diagnostics, the first are enough to go on. */
+const MAX_FINDINGS = 20;
+
+const PAGED = 0;
+const STRUCTURED = 3;
+
+export class ProjectCompiler {
+  readonly #compiler: TypstCompiler;
+  readonly #memory: WebAssembly.Memory;
+  readonly #fonts: readonly Uint8Array[];
+
+  private constructor(compiler: TypstCompiler, memory: WebAssembly.Memory, fonts: readonly Uint8Array[]) {
+    this.#compiler = compiler;
+    this.#memory = memory;
+    this.#fonts = fonts;
+  }
+
+  /** @param fonts Typst's own, as files */
+  static async open(module: WebAssembly.Module, fonts: readonly Uint8Array[]): Promise<ProjectCompiler> {
+    const { memory } = initSync({ module });
+    const builder = new TypstCompilerBuilder();
+    const nothing = () => undefined;
+    const noFile = () => {
+      throw new Error("not in the project");
+    };
+    await builder.set_access_model(
+      {},
+      nothing,
+      () => false,
+      (path: string) => path,
+      noFile,
+    );
+    await builder.set_package_registry({}, nothing);
+    return new ProjectCompiler(await builder.build(), memory, fonts);
+  }
+
+  /** How much memory the compiler has taken. It keeps what it has computed, and gives nothing back. */
+  get usedBytes(): number {
+    return this.#memory.buffer.byteLength;
+  }
+
+  /** What is wrong with a project, as far as the compiler and the rules of its standard can tell. */
+  async findings(project: CompilerProject): Promise<readonly CompilerFinding[]> {
+    await this.#load(project);
+    const compiled = this.#compile(programText(project.source));
+    const placed = placeDiagnostics(compiled, project);
+    const found = placed.length > 0 ? placed : this.#findingsOfStandards(project, compiled);
+    return found.slice(0, MAX_FINDINGS).map(({ key, range, message }) => {
+      const text = textOf(project, key);
+      return { key, line: range.from.line + 1, ...offsetsOf(text, range), message };
+    });
+  }
+
+  #findingsOfStandards(project: CompilerProject, compiled: Compilation): readonly PlacedDiagnostic[] {
+    if (hasErrors(compiled.diagnostics) || !project.standards.includes("ua-1")) return [];
+    return accessibilityFindings(project, compiled, (rules) => this.#compile(programText(project.source, rules)));
+  }
+
+  async #load({ source: _, data, files }: CompilerProject): Promise<void> {
+    this.#compiler.reset_shadow();
+    this.#compiler.map_shadow(DATA_PATH, new TextEncoder().encode(data));
+    const resolver = new TypstFontResolverBuilder();
+    for (const font of this.#fonts) resolver.add_raw_font(font);
+    for (const { key, bytes } of files) {
+      this.#compiler.map_shadow(`/${key}`, bytes);
+      if (isFont(key)) resolver.add_raw_font(bytes);
+    }
+    this.#compiler.set_fonts(await resolver.build());
+  }
+
+  #compile({ text, linesAbove }: ProgramText): Compilation {
+    this.#compiler.add_source(MAIN_PATH, text);
+    const world = this.#compiler.snapshot(undefined, MAIN_PATH, undefined);
+    const { diagnostics = [] }: { diagnostics?: readonly CompilerDiagnostic[] } = world.compile(PAGED, STRUCTURED);
+    const outline = hasErrors(diagnostics)
+      ? NO_OUTLINE
+      : { title: world.title(PAGED) ?? "", headings: parseHeadings(world.query(PAGED, "heading")) };
+    world.free();
+    return { diagnostics, outline, linesAbove };
+  }
+}
+
+function hasErrors(diagnostics: readonly CompilerDiagnostic[]): boolean {
+  return diagnostics.some(({ severity }) => severity === "error");
+}
+
+const NO_OUTLINE = { title: "", headings: [] };
+
+const HEADINGS = v.array(v.object({ level: v.number(), body: v.unknown() }));
+
+/** The headings that a query has found, as JSON. */
+function parseHeadings(json: string): Compilation["outline"]["headings"] {
+  const parsed = v.safeParse(HEADINGS, JSON.parse(json));
+  return parsed.success ? parsed.output.map(({ level, body }) => ({ level, text: textOfContent(body) })) : [];
+}
+
+const CONTENT = v.object({ text: v.optional(v.string(), ""), children: v.optional(v.array(v.unknown()), []) });
+
+/** The text of content as far as it is plain: "Annual report", but nothing of a formula. */
+function textOfContent(content: unknown): string {
+  const parsed = v.safeParse(CONTENT, content);
+  return parsed.success ? parsed.output.text + parsed.output.children.map(textOfContent).join("") : " ";
+}
+
+/** The errors of a compilation that are in the project's texts, each in words for the page. */
+function placeDiagnostics(
+  { diagnostics, linesAbove }: Compilation,
+  project: CompilerProject,
+): readonly PlacedDiagnostic[] {
+  return diagnostics.flatMap((diagnostic) => {
+    if (diagnostic.severity !== "error") return [];
+    const place = placeOf(diagnostic, linesAbove);
+    if (place === null) return [];
+    const message = describeDiagnostic(diagnostic.message, textIn(project, place), project.files);
+    return message === null ? [] : [{ ...place, message }];
+  });
+}

@@ -1,0 +1,64 @@
+/**
+ * The fonts that are compiled into Typst, as files. The command has no option that writes them, and the playground's
+ * compiler has none of its own: without a font for formulas, it would not go beyond the first formula.
+ */
+import { open } from "node:fs/promises";
+
+/** The first bytes of a font with PostScript outlines, and of one with TrueType outlines. */
+const SIGNATURES = [Buffer.from("OTTO"), Buffer.from([0, 1, 0, 0])];
+const HEADER_BYTES = 12;
+const RECORD_BYTES = 16;
+/** OpenType has some fifty kinds of tables, and each font at least nine of them. */
+const TABLES = { min: 9, max: 64 };
+const NAME_RECORD_BYTES = 12;
+const POST_SCRIPT_NAME = 6;
+const MACINTOSH = 1;
+
+/** The fonts of a program by their PostScript names, such as `DejaVuSansMono`. */
+export async function readEmbeddedFonts(program: string): Promise<ReadonlyMap<string, Buffer>> {
+  const file = await open(program);
+  const bytes = await file.readFile().finally(() => file.close());
+  const fonts = new Map<string, Buffer>();
+  for (const signature of SIGNATURES) {
+    for (let at = bytes.indexOf(signature); at !== -1; at = bytes.indexOf(signature, at + 1)) {
+      const font = fontAt(bytes, at);
+      if (font !== null) fonts.set(...font);
+    }
+  }
+  return fonts;
+}
+
+/** The font that begins at an offset, with its name; null if none does. */
+function fontAt(bytes: Buffer, start: number): [name: string, font: Buffer] | null {
+  const count = bytes.readUInt16BE(start + 4);
+  // OpenType, "Table directory": sixteen times the largest power of two that is not above the number of tables.
+  const searchRange = bytes.readUInt16BE(start + 6);
+  if (count < TABLES.min || count > TABLES.max || searchRange !== 16 * 2 ** Math.floor(Math.log2(count))) return null;
+  let length = 0;
+  let names: number | undefined;
+  for (let index = 0; index < count; index++) {
+    const record = start + HEADER_BYTES + RECORD_BYTES * index;
+    const tag = bytes.toString("latin1", record, record + 4);
+    if (!/^[ -~]{4}$/.test(tag)) return null;
+    const offset = bytes.readUInt32BE(record + 8);
+    length = Math.max(length, offset + bytes.readUInt32BE(record + 12));
+    if (tag === "name") names = offset;
+  }
+  if (names === undefined || start + length > bytes.length) return null;
+  const font = bytes.subarray(start, start + length);
+  const name = postScriptName(font, names);
+  return name === null ? null : [name, font];
+}
+
+function postScriptName(font: Buffer, table: number): string | null {
+  const texts = table + font.readUInt16BE(table + 4);
+  for (let index = 0; index < font.readUInt16BE(table + 2); index++) {
+    const record = table + 6 + NAME_RECORD_BYTES * index;
+    if (font.readUInt16BE(record + 6) !== POST_SCRIPT_NAME) continue;
+    const start = texts + font.readUInt16BE(record + 10);
+    const text = font.subarray(start, start + font.readUInt16BE(record + 8));
+    if (font.readUInt16BE(record) === MACINTOSH) return text.toString("latin1");
+    return Buffer.from(text).swap16().toString("utf16le");
+  }
+  return null;
+}
