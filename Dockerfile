@@ -25,6 +25,8 @@ FROM build AS edge-build
 COPY clients clients
 # The programs of esbuild and workerd are packages of their own and need no install script.
 RUN npm ci --ignore-scripts
+# The playground's compiler takes its fonts from Typst.
+COPY --from=typst /bin/typst /usr/local/bin/typst
 COPY wrangler.toml ./
 COPY rules rules
 COPY protocol protocol

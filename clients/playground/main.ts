@@ -1,4 +1,5 @@
 /** The playground: puts the parts of the page together. */
+import { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { RequestCheck } from "./checks/request-check.ts";
 import type { RequestFields } from "./checks/request-findings.ts";
 import { schemaOf } from "./checks/schema-check.ts";
@@ -67,10 +68,11 @@ store.onChange((change) => {
   if (change === "replace") showTexts();
 });
 const fields: RequestFields = { tabs, source, data, files, fileTabs, output };
-const check = new RequestCheck(store, fields, [], () => renderer.continueAfterCheck());
+const compilerCheck = new CompilerCheck(store, () => void check.run());
+const check = new RequestCheck(store, fields, [compilerCheck], () => renderer.continueAfterCheck());
 const result = new ResultView((finding) => check.goTo(finding));
 const token = connectToken(() => void updateLimits());
-const renderer = new DraftRenderer({ store, check, token, result });
+const renderer = new DraftRenderer({ store, check, compilerCheck, token, result });
 connectCurlDialog(() => {
   if (check.run().ok) return store.draft;
   renderer.render();

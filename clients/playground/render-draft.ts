@@ -1,5 +1,7 @@
 /** Renders the draft: what is checked before, what the page shows meanwhile, and what becomes of each outcome. */
 import { PROBLEMS } from "../../rules/problem.ts";
+import type { ServiceProblem } from "../typescript/service-problem.ts";
+import type { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { findingsOf, type ProblemReport } from "./checks/findings.ts";
 import { fontWarnings } from "./checks/font-warnings.ts";
 import type { RequestCheck } from "./checks/request-check.ts";
@@ -18,6 +20,7 @@ const RENDERS_WHILE_TYPING_KEY = "render-while-typing";
 export interface DraftRendererParts {
   readonly store: DraftStore;
   readonly check: RequestCheck;
+  readonly compilerCheck: CompilerCheck;
   readonly token: ApiToken;
   readonly result: ResultView;
 }
@@ -29,6 +32,7 @@ export class DraftRenderer {
   /** The cause of a render that waits until the data has been judged by its schema. */
   #awaited: RenderCause | null = null;
   #lastRendered: Draft | null = null;
+  #lastOutcome: SettledOutcome | null = null;
 
   constructor(parts: DraftRendererParts) {
     this.#parts = parts;
@@ -101,21 +105,19 @@ export class DraftRenderer {
   }
 
   #showOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number): void {
-    const { store, check, token, result } = this.#parts;
+    const { store, compilerCheck, result } = this.#parts;
+    this.#lastOutcome = outcome;
     switch (outcome.kind) {
       case "document":
         void result.showDocument(outcome.document, elapsedSeconds);
+        compilerCheck.accept(draft);
+        this.#parts.check.run();
         void this.#warnOfFonts(draft);
         if (draft !== store.draft) result.markOutdated();
         break;
-      case "problem": {
-        const keys = draft.files.map(({ key }) => key);
-        const findings = findingsOf(outcome.problem, keys);
-        if (findings.length > 0) check.mark(findings);
-        if (outcome.problem.code === "forbidden") token.show("rejected");
-        result.showProblem({ ...outcome.problem, findings });
+      case "problem":
+        this.#showProblem(outcome.problem, draft);
         break;
-      }
       case "cancelled":
         result.showMessage("Cancelled", "The page no longer waits for this render.");
         this.#button.focus();
@@ -136,6 +138,27 @@ export class DraftRenderer {
       case "not sent":
         result.showMessage("Not rendered", "The page no longer waits for the service.");
     }
+  }
+
+  #showProblem(problem: ServiceProblem, draft: Draft): void {
+    const { check, token, result } = this.#parts;
+    const keys = draft.files.map(({ key }) => key);
+    const findings = findingsOf(problem, keys);
+    if (findings.length > 0) check.mark(findings);
+    if (problem.code === "forbidden") token.show("rejected");
+    result.showProblem({ ...problem, findings });
+    if (problem.code === "template_compile_failed") void this.#findMistake(problem, draft);
+  }
+
+  /** The service does not say why a document cannot be compiled. The page's own compiler may know. */
+  async #findMistake(problem: ServiceProblem, draft: Draft): Promise<void> {
+    const outcome = this.#lastOutcome;
+    const { check, compilerCheck, result } = this.#parts;
+    const findings = await compilerCheck.check(draft);
+    // Another draft may have been rendered meanwhile.
+    if (findings.length === 0 || this.#lastOutcome !== outcome) return;
+    check.run();
+    result.showProblem({ ...problem, findings });
   }
 
   async #warnOfFonts(draft: Draft): Promise<void> {

@@ -20,6 +20,13 @@ const PAGES: Readonly<Record<string, Page>> = {
   [REFERENCE_PATH]: { file: `${REFERENCE_PATH}/index.html`, imageSources: "'self' data: blob:" },
 };
 
+/** A worker has a policy of its own. This one compiles WebAssembly and fetches it, and does nothing else. */
+const WORKER_HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  [`${PLAYGROUND_FILES_PATH}/compiler-worker.js`]: {
+    "Content-Security-Policy": "default-src 'none'; script-src 'wasm-unsafe-eval'; connect-src 'self'",
+  },
+};
+
 export async function answerStaticFile(context: EdgeContext): Promise<Response> {
   const { path } = context.req;
   const page = Object.hasOwn(PAGES, path) ? PAGES[path] : undefined;
@@ -28,7 +35,7 @@ export async function answerStaticFile(context: EdgeContext): Promise<Response> 
   const asset = await context.env.ASSETS.fetch(new Request(url, context.req.raw));
   return new Response(asset.body, {
     status: asset.status,
-    headers: { ...Object.fromEntries(asset.headers), ...(page !== undefined && pageHeaders(page)) },
+    headers: { ...Object.fromEntries(asset.headers), ...(page !== undefined && pageHeaders(page)), ...WORKER_HEADERS[path] },
   });
 }
 

@@ -12,12 +12,15 @@ export const ASSETS_WORKER = "edge/standalone/assets-worker.ts";
 
 /** The same as those of Cloudflare's asset server. */
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  ".bin": "application/octet-stream",
   ".css": "text/css; charset=utf-8",
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".json": "application/json",
+  ".otf": "font/otf",
   ".png": "image/png",
   ".svg": "image/svg+xml",
+  ".ttf": "font/ttf",
   ".txt": "text/plain; charset=utf-8",
   ".woff2": "font/woff2",
 };

@@ -4,34 +4,39 @@
  */
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
-import { constants, gzip } from "node:zlib";
+import { constants, gunzip, gzip } from "node:zlib";
 import { requireTypst } from "../../typst/typst-location.mjs";
 import { readEmbeddedFonts } from "./embedded-fonts.ts";
 import { provideStaticFile } from "./static-file.ts";
 
-const COMPILER = new URL(
+export const COMPILER = new URL(
   "../../node_modules/@myriaddreamin/typst-ts-web-compiler/pkg/typst_ts_web_compiler_bg.wasm",
   import.meta.url,
 );
-/** Text, formulas and code. Styles that are missing are those of the same font that are there. */
-const FONTS = {
-  LibertinusSerif: { postScriptName: "LibertinusSerif-Regular", file: "libertinus-serif.otf" },
-  Math: { postScriptName: "NewCMMath-Regular", file: "new-computer-modern-math.otf" },
-  Mono: { postScriptName: "DejaVuSansMono", file: "dejavu-sans-mono.ttf" },
-};
+const TARGET = new URL("../../static/playground/typst-compiler.bin", import.meta.url);
+/** Text, formulas and code, each in one style: for the others, Typst takes what there is. */
+export const COMPILER_FONTS = [
+  { postScriptName: "LibertinusSerif-Regular", file: "libertinus-serif.otf" },
+  { postScriptName: "NewCMMath-Regular", file: "new-computer-modern-math.otf" },
+  { postScriptName: "DejaVuSansMono", file: "dejavu-sans-mono.ttf" },
+];
 
 export async function provideCompiler(): Promise<void> {
   await Promise.all([provideWebAssembly(), provideFonts()]);
 }
 
 async function provideWebAssembly(): Promise<void> {
+  const module = await readFile(COMPILER);
+  // To compress it takes seconds, to read it again a tenth of one.
+  const present = await readFile(TARGET).then(promisify(gunzip), () => null);
+  if (present?.equals(module)) return;
   const level = constants.Z_BEST_COMPRESSION;
-  await provideStaticFile("playground/typst-compiler.bin", await promisify(gzip)(await readFile(COMPILER), { level }));
+  await provideStaticFile("playground/typst-compiler.bin", await promisify(gzip)(module, { level }));
 }
 
 async function provideFonts(): Promise<void> {
   const fonts = await readEmbeddedFonts(await requireTypst());
-  for (const { postScriptName, file } of Object.values(FONTS)) {
+  for (const { postScriptName, file } of COMPILER_FONTS) {
     const font = fonts.get(postScriptName);
     if (font === undefined) throw new Error(`this Typst has no font ${postScriptName} in it: use an official build`);
     await provideStaticFile(`playground/${file}`, font);

@@ -21,6 +21,7 @@ const BUNDLES = [
   { in: "clients/playground/result/pdf-viewer.ts", out: "pdf-viewer" },
   { in: "clients/playground/result/pdf-viewer.css", out: "pdf-viewer" },
   { in: "clients/playground/checks/schema-worker.ts", out: "schema-worker" },
+  { in: "clients/playground/checks/compiler/compiler-worker.ts", out: "compiler-worker" },
   { in: "clients/playground/files/archive-worker.ts", out: "archive-worker" },
   { in: "clients/playground/checks/missing-fonts.ts", out: "missing-fonts" },
   { in: "clients/playground/playground.css", out: "playground" },
@@ -53,6 +54,22 @@ const withoutUnusedViewerParts: Plugin = {
       contents: (await readFile(path, "utf8")).replace(/^globalThis\.pdfjsViewer = \{[^}]*\};$/m, ""),
       loader: "js",
     }));
+  },
+};
+
+const EVALUATION = /new Function\(getStringFromWasm0\(.*\)\)/g;
+
+/**
+ * The policy of the compiler's worker forbids the evaluation of text. The compiler evaluates what it would call if the
+ * page gave it no files and packages, which the page does.
+ */
+const withoutEvaluation: Plugin = {
+  name: "without-evaluation",
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /typst_ts_web_compiler\.mjs$/ }, async ({ path }) => {
+      const code = await readFile(path, "utf8");
+      return { contents: code.replace(EVALUATION, "() => undefined"), loader: "js" };
+    });
   },
 };
 
@@ -91,7 +108,7 @@ async function provideBundles(): Promise<void> {
     legalComments: "eof",
     // The pictures of pdf.js's editors, which the page does not use.
     external: ["images/*"],
-    plugins: [withoutUnusedViewerParts, WITHOUT_UNUSED_FORMATS],
+    plugins: [withoutUnusedViewerParts, withoutEvaluation, WITHOUT_UNUSED_FORMATS],
     define: { EXAMPLE_TITLES: JSON.stringify(EXAMPLE_NAMES.map((name) => ({ name, title: titleOf(name) }))) },
     logLevel: "silent",
   });

@@ -3,6 +3,7 @@
  * start` and the tests by themselves, before a Worker that serves them starts.
  */
 import { readFile } from "node:fs/promises";
+import { provideCompiler } from "./compiler-assets.ts";
 import { providePlayground } from "./playground-assets.ts";
 import { provideStaticFile } from "./static-file.ts";
 
@@ -24,7 +25,7 @@ let provided: Promise<unknown> | undefined;
 /** Provides all of them, once per process. */
 export async function provideStaticAssets(): Promise<void> {
   if (process.env[PROVIDED]) return;
-  provided ??= Promise.all([provideReferenceViewer(), providePlayground()]);
+  provided ??= Promise.all([provideReferenceViewer(), providePlayground(), provideCompiler()]);
   await provided;
 }
 

@@ -105,7 +105,7 @@ export function requestBody(draft: Draft): string {
 /**
  * The files that are sent. As in the command line, the schema of the data is one of them only if the template names it.
  */
-function listSentFiles({ source, files }: Draft): readonly DraftFile[] {
+export function listSentFiles({ source, files }: Draft): readonly DraftFile[] {
   return source.includes(SCHEMA_FILE) ? files : files.filter(({ key }) => key !== SCHEMA_FILE);
 }
 

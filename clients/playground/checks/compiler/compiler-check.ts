@@ -2,13 +2,16 @@
  * Has drafts compiled in the browser, so that a mistake is named at its place: by the time the service answers 422,
  * which says no more, or before. The worker and its compiler are loaded when the first draft is asked about.
  */
-import type { Draft } from "../../drafts/draft.ts";
-import { sentFiles } from "../../drafts/draft.ts";
+import { type Draft, listSentFiles } from "../../drafts/draft.ts";
+import type { DraftStore } from "../../drafts/draft-store.ts";
 import type { Finding } from "../findings.ts";
-import type { CompilerFinding, CompilerMessage, CompilerProject, CompileRequest } from "./compiler-messages.ts";
+import type { FindingSource } from "../request-check.ts";
+import type { CompileRequest, CompilerFinding, CompilerMessage, CompilerProject } from "./compiler-messages.ts";
 
 /** The service gives a render 30 s by default; what takes as long here is not going to be quick there. */
 const MAX_COMPILE_MILLISECONDS = 15_000;
+/** What is half typed is no mistake. */
+const TYPING_PAUSE_MILLISECONDS = 700;
 
 type Listener = (findings: readonly Finding[]) => void;
 
@@ -18,7 +21,8 @@ interface Question {
   readonly listeners: Listener[];
 }
 
-export class CompilerCheck {
+export class CompilerCheck implements FindingSource {
+  #typing: ReturnType<typeof setTimeout> | undefined;
   #worker: Worker | null = null;
   #isReady = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -28,6 +32,20 @@ export class CompilerCheck {
   /** What it compiles next. Only the latest draft is of interest. */
   #next: Question | null = null;
   #answered: { readonly draft: Draft; readonly findings: readonly Finding[] } | null = null;
+
+  /** @param onNews called when there are findings on the draft of the store, or none any more */
+  constructor(store: DraftStore, onNews: () => void) {
+    store.onChange((change) => {
+      clearTimeout(this.#typing);
+      if (change === "replace" || savesData()) return;
+      this.#typing = setTimeout(() => void this.check(store.draft).then(onNews), TYPING_PAUSE_MILLISECONDS);
+    });
+  }
+
+  /** The service has rendered a draft: whatever was found here, it is right. */
+  accept(draft: Draft): void {
+    this.#answered = { draft, findings: [] };
+  }
 
   /** What is known to be wrong with a draft; empty while it has not been compiled. */
   findingsOn(draft: Draft): readonly Finding[] {
@@ -111,12 +129,17 @@ export class CompilerCheck {
   }
 }
 
+/** Whether the user has asked browsers to load as little as possible. The compiler is then loaded after a 422 only. */
+function savesData(): boolean {
+  return matchMedia("(prefers-reduced-data: reduce)").matches;
+}
+
 function projectOf(draft: Draft): CompilerProject {
   const { source, data, output } = draft;
   return {
     source,
     data: data.trim() === "" ? "{}" : data,
-    files: sentFiles(draft).map(({ key, content }) => ({ key, bytes: content.bytes() })),
+    files: listSentFiles(draft).map(({ key, content }) => ({ key, bytes: content.bytes() })),
     standards: output.format === "pdf" ? standardsOf(output.members.standards) : [],
   };
 }
@@ -127,7 +150,9 @@ function standardsOf(json = "[]"): readonly string[] {
 }
 
 function placed({ key, line, from, to, message }: CompilerFinding): Finding {
+  const range = { offset: from, length: to - from };
+  const warning = { message: `Line ${line}: ${message}`, isWarning: true };
   return key === null
-    ? { place: { field: "source", offset: from, length: to - from }, message: `Line ${line}: ${message}` }
-    : { place: { field: "files", keys: [key] }, message: `Line ${line}: ${message}` };
+    ? { ...warning, place: { field: "source", ...range } }
+    : { ...warning, place: { field: "files", keys: [key], ...range } };
 }

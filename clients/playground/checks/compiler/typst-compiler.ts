@@ -126,12 +126,19 @@ function parseHeadings(json: string): Compilation["outline"]["headings"] {
   return parsed.success ? parsed.output.map(({ level, body }) => ({ level, text: textOfContent(body) })) : [];
 }
 
-const CONTENT = v.object({ text: v.optional(v.string(), ""), children: v.optional(v.array(v.unknown()), []) });
+const CONTENT = v.object({
+  func: v.string(),
+  text: v.optional(v.string(), ""),
+  children: v.optional(v.array(v.unknown()), []),
+  body: v.optional(v.unknown()),
+});
 
 /** The text of content as far as it is plain: "Annual report", but nothing of a formula. */
 function textOfContent(content: unknown): string {
   const parsed = v.safeParse(CONTENT, content);
-  return parsed.success ? parsed.output.text + parsed.output.children.map(textOfContent).join("") : " ";
+  if (!parsed.success) return "";
+  const { func, text, children, body } = parsed.output;
+  return (func === "space" ? " " : text) + [...children, body].map(textOfContent).join("");
 }
 
 /** The errors of a compilation that are in the project's texts, each in words for the page. */

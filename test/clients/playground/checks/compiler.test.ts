@@ -1,0 +1,184 @@
+/** What the playground's compiler finds in templates, by the WebAssembly that the page loads. */
+import { readFile } from "node:fs/promises";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { CompilerProject } from "../../../../clients/playground/checks/compiler/compiler-messages.ts";
+import { ProjectCompiler } from "../../../../clients/playground/checks/compiler/typst-compiler.ts";
+import { EXAMPLE_NAMES } from "../../../../protocol/routes.ts";
+import { COMPILER, COMPILER_FONTS } from "../../../../scripts/assets/compiler-assets.ts";
+import { readEmbeddedFonts } from "../../../../scripts/assets/embedded-fonts.ts";
+import { exampleRequest } from "../../../../scripts/examples/example-request.ts";
+import { requireTypst } from "../../../../typst/typst-location.mjs";
+
+const SVG = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>');
+const TITLE = '#set document(title: "x")\n';
+
+let compiler: ProjectCompiler;
+
+beforeAll(async () => {
+  const fonts = await readEmbeddedFonts(await requireTypst());
+  const module = new WebAssembly.Module(await readFile(COMPILER));
+  compiler = await ProjectCompiler.open(
+    module,
+    COMPILER_FONTS.flatMap(({ postScriptName }) => fonts.get(postScriptName) ?? []),
+  );
+});
+
+/** What is found: the text at its place, in its file, and the message. */
+async function findingsIn(source: string, parts: Partial<CompilerProject> = {}) {
+  const project: CompilerProject = { source, data: "{}", files: [], standards: [], ...parts };
+  const found = await compiler.findings(project);
+  return found.map(({ key, line, from, to, message }) => {
+    const file = project.files.find((each) => each.key === key);
+    const text = key === null ? source : Buffer.from(file?.bytes ?? []).toString("utf8");
+    return { line, at: text.replaceAll("\r\n", "\n").slice(from, to), message, ...(key !== null && { key }) };
+  });
+}
+
+const LOGO = { key: "images/logo.svg", bytes: SVG };
+
+describe("a mistake is named at its place", () => {
+  it.each<
+    [
+      mistake: string,
+      source: string,
+      line: number,
+      at: string,
+      message: string | RegExp,
+      parts?: Partial<CompilerProject>,
+    ]
+  >([
+    ["a misspelt function", "= A\n#tabel(columns: 2)", 2, "tabel", "Unknown variable: tabel."],
+    ["an open bracket", "#text(red)[*Hi*\n\nmore", 1, "[", "Unclosed delimiter."],
+    ["an open string", 'a\n#let name = "x', 2, '"x', "Unclosed string."],
+    [
+      "an address that is taken for a reference",
+      "write to a@b.example",
+      1,
+      "@b.example",
+      /^Label `<b\.example>` does not exist/,
+    ],
+    ["a misspelt option", "#set page(widht: 3cm)", 1, "widht: 3cm", "Unexpected argument: widht."],
+    [
+      "a number that is added to a text",
+      '#let n = 3\n#("No. " + n)',
+      2,
+      '"No. " + n',
+      "Cannot add string and integer.",
+    ],
+    [
+      "an index past the end",
+      "#data.rows.at(1)",
+      1,
+      "data.rows.at(1)",
+      /^Array index out of bounds/,
+      { data: '{"rows":[1]}' },
+    ],
+    [
+      "a member that the data does not have",
+      "#data.nmae",
+      1,
+      "nmae",
+      /^Dictionary does not contain key "nmae"/,
+      { data: '{"name":1}' },
+    ],
+    [
+      "a page setting in a block",
+      "#block[#set page(width: 9cm)]",
+      1,
+      "set page(width: 9cm)",
+      /^Page configuration is not allowed/,
+    ],
+    ["a show rule without end", "#show heading: it => heading(it.body)\n= A", 1, "heading(it.body)", /^Maximum/],
+    [
+      "a file that is not there",
+      '#image("imges/logo.svg")',
+      1,
+      '"imges/logo.svg"',
+      "The project has no file “imges/logo.svg”. Did you mean images/logo.svg?",
+      { files: [LOGO] },
+    ],
+    [
+      "a minus sign in a name",
+      "#let a = 1\n#a-b",
+      2,
+      "a-b",
+      "Unknown variable: a-b. Hint: if you meant to use subtraction, try adding spaces around the minus sign: `a - b`.",
+    ],
+    [
+      "data that is not UTF-8",
+      '#csv("a.csv")',
+      1,
+      '"a.csv"',
+      "Failed to parse CSV (file is not valid UTF-8 in a.csv:1:1).",
+      { files: [{ key: "a.csv", bytes: new Uint8Array([0xe4, 0x2c, 0x62]) }] },
+    ],
+  ])("%s", async (_, source, line, at, message, parts) => {
+    const [first] = await findingsIn(source, parts);
+    expect(first).toEqual({ line, at, message: message instanceof RegExp ? expect.stringMatching(message) : message });
+  });
+
+  it("in the file that it is in, whatever its line ends", async () => {
+    const files = [{ key: "lib.typ", bytes: Buffer.from("= 😀\r\n\r\n#y") }];
+    expect(await findingsIn('#include "lib.typ"', { files })).toEqual([
+      { key: "lib.typ", line: 3, at: "y", message: "Unknown variable: y." },
+    ]);
+  });
+
+  it("below a first line for a shell, after a byte order mark, and after characters beyond the basic plane", async () => {
+    expect(await findingsIn("#!/bin/typst\nä😀 #y")).toEqual([{ line: 2, at: "y", message: "Unknown variable: y." }]);
+    expect(await findingsIn("\ufeffä\n#y")).toMatchObject([{ line: 2, at: "y" }]);
+  });
+});
+
+describe("PDF/UA-1", () => {
+  const standards = ["ua-1"];
+
+  it.each([
+    ["a document without a title", "= A", "", /requires a title/],
+    [
+      "an image without an alternative text",
+      `${TITLE}= A\n#image("images/logo.svg")`,
+      'image("images/logo.svg")',
+      /requires an alternative text/,
+    ],
+    ["a formula without one", `${TITLE}= A\nSo $x$ it is.`, "$x$", /requires an alternative text/],
+    ["a first heading of the second level", `${TITLE}== A`, "== A", /“A” has level 2, and is the first/],
+    ["a gap between headings", `${TITLE}= A\n=== *B* c`, "=== *B* c", /“B c” has level 3, after one of level 1/],
+  ])("finds %s", async (_, source, at, message) => {
+    expect(await findingsIn(source, { standards, files: [LOGO] })).toMatchObject([
+      { at, message: expect.stringMatching(message) },
+    ]);
+    expect(await findingsIn(source, { files: [LOGO] })).toEqual([]);
+  });
+
+  it.each([
+    ["an alternative text", '#image("images/logo.svg", alt: "Logo")'],
+    ["a figure with one", '#figure(image("images/logo.svg", alt: ""), alt: "Logo")'],
+    ["an artifact", '#pdf.artifact(image("images/logo.svg"))'],
+    ["a page's background", '#set page(background: image("images/logo.svg"), header: $x$)\na'],
+    ["a definition that a page's header uses", '#let logo = image("images/logo.svg")\n#set page(header: logo)\na'],
+  ])("accepts %s", async (_, source) => {
+    expect(await findingsIn(`${TITLE}= A\n${source}`, { standards, files: [LOGO] })).toEqual([]);
+  });
+});
+
+describe("what is right is left alone", () => {
+  it.each(EXAMPLE_NAMES)("the example %s", async (name) => {
+    const { source, files = {}, data = {}, output } = JSON.parse(await exampleRequest(name));
+    const contents = Object.entries<{ encoding: "text" | "base64"; content: string }>(files).map(
+      ([key, { encoding, content }]) => ({ key, bytes: Buffer.from(content, encoding === "text" ? "utf8" : "base64") }),
+    );
+    const standards: string[] = output?.standards ?? [];
+    expect(await findingsIn(source, { data: JSON.stringify(data), files: contents, standards })).toEqual([]);
+  });
+
+  it.each([
+    ["a package, which the deployment may have", '#import "@preview/cetz:0.4.0": canvas\n#canvas()'],
+    ["a font that only the deployment has", '#set text(font: "Foo")\n$x$ `y`'],
+    ["a label of digits, a hyphen in a name", '#set heading(numbering: "1")\n= A <1-a>\n@1-a\n#let a-b = 1\n#a-b'],
+    ["an address in a link, an escaped one", '#link("mailto:a@b.example")[a\\@b.example] `a@b`'],
+    ["brackets in text and code", 'a) b\\] ( \\[ `[(` #raw("{")'],
+  ])("%s", async (_, source) => {
+    expect(await findingsIn(source)).toEqual([]);
+  });
+});
