@@ -35,7 +35,11 @@ export async function answerStaticFile(context: EdgeContext): Promise<Response> 
   const asset = await context.env.ASSETS.fetch(new Request(url, context.req.raw));
   return new Response(asset.body, {
     status: asset.status,
-    headers: { ...Object.fromEntries(asset.headers), ...(page !== undefined && pageHeaders(page)), ...WORKER_HEADERS[path] },
+    headers: {
+      ...Object.fromEntries(asset.headers),
+      ...(page !== undefined && pageHeaders(page)),
+      ...WORKER_HEADERS[path],
+    },
   });
 }
 

@@ -26,7 +26,7 @@ const PRELUDE = `#let data = json("${DATA_PATH}")\n#let request = data\n`;
 const LINE_END = /[\n\v\f\r\u0085\u2028\u2029]/;
 
 /** The range that a diagnostic names, such as `0:5-0:10`; null if it is none. */
-export function parseRange(range: string): TextRange | null {
+function parseRange(range: string): TextRange | null {
   const [, ...parts] = /^(\d+):(\d+)-(\d+):(\d+)$/.exec(range) ?? [];
   const [line, column, endLine, endColumn] = parts.map(Number);
   if (line === undefined || column === undefined || endLine === undefined || endColumn === undefined) return null;
