@@ -5,7 +5,7 @@
  * same file in both places, and nothing outside that folder can be read: see folder.ts.
  */
 import { basename, dirname, extname, isAbsolute, join, posix, resolve } from "node:path";
-import { closestPath, closestPath, didYouMean, didYouMean } from "../../data-schema/closest-path.ts";
+import { closestPath, didYouMean } from "../../data-schema/closest-path.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
