@@ -792,8 +792,6 @@ _FILE_TYPES: dict[str, tuple[str, tuple[bytes, ...]]] = {
 _MAX_OUTPUT_BYTES = 512 * 1024 * 1024
 """The most that any deployment can set as `max_output_bytes`: the bound where the constraints are not known."""
 _PROBLEM_MEDIA_TYPE = "application/problem+json"
-_KNOWN_RULES_VERSION = 5
-_KNOWN_OUTPUT_RULES_VERSION = 1
 _CONSTRAINTS_AGE_SECONDS = 300
 _MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 """At most this much is read of what is no rendered file: of constraints and problems, for example."""
@@ -843,20 +841,16 @@ class _Constraints:
 
     @staticmethod
     def read(response: _Response, valid_until: float) -> "_Constraints":
-        """Reads a constraints document. Rules of an unknown version are compared by their vectors."""
+        """Reads a constraints document, and compares its rules with those of this version by their vectors."""
         try:
             document = json.loads(response.content)
-            is_known = (
-                document["rules_version"] == _KNOWN_RULES_VERSION
-                and document["output_rules"]["output_rules_version"] == _KNOWN_OUTPUT_RULES_VERSION
-            )
             # This also shows that the document has every member that validation needs.
             disagreements = run_vectors(document)
             if not all(_is_count(limit) for limit in document["limits"].values()):
                 raise ValueError("a limit is not an integer")
         except _MALFORMED as cause:
             raise UnexpectedResponseError("The response has no constraints.", response.status) from cause
-        return _Constraints(document, response.headers.get("ETag"), [] if is_known else disagreements, valid_until)
+        return _Constraints(document, response.headers.get("ETag"), disagreements, valid_until)
 
 
 class ServiceClient:
