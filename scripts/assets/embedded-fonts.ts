@@ -2,7 +2,7 @@
  * The fonts that are compiled into Typst, as files. The command has no option that writes them, and the playground's
  * compiler has none of its own: without a font for formulas, it would not go beyond the first formula.
  */
-import { open } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 
 /** The first bytes of a font with PostScript outlines, and of one with TrueType outlines. */
 const SIGNATURES = [Buffer.from("OTTO"), Buffer.from([0, 1, 0, 0])];
@@ -16,8 +16,7 @@ const MACINTOSH = 1;
 
 /** The fonts of a program by their PostScript names, such as `DejaVuSansMono`. */
 export async function readEmbeddedFonts(program: string): Promise<ReadonlyMap<string, Buffer>> {
-  const file = await open(program);
-  const bytes = await file.readFile().finally(() => file.close());
+  const bytes = await readFile(program);
   const fonts = new Map<string, Buffer>();
   for (const signature of SIGNATURES) {
     for (let at = bytes.indexOf(signature); at !== -1; at = bytes.indexOf(signature, at + 1)) {
