@@ -41,9 +41,11 @@ async function makeQueue(failures: number[] = []): Promise<Queue> {
   await cp(join(PROJECT, "clients/python/document_rendering.py"), join(folder, "document_rendering.py"));
   await writeFile(join(folder, "worker.py"), blockIn("python"));
   const told: unknown[] = [];
-  const webhook = createServer(async (request, response) => {
-    told.push(await json(request));
-    response.writeHead(failures.shift() ?? 204).end();
+  const webhook = createServer((request, response) => {
+    void json(request).then((body) => {
+      told.push(body);
+      response.writeHead(failures.shift() ?? 204).end();
+    });
   });
   const { href } = await listenOnLoopback(webhook);
   const database = new DatabaseSync(join(folder, "jobs.db"), { timeout: 60_000 });
@@ -77,7 +79,7 @@ test("the worker renders what is in the table, and tells the webhook of files an
   const queue = await makeQueue();
   queue.add({ source: "= Hello #data.name", data: { name: "Ada" } });
   queue.add({ source: "#panic()" });
-  startWorker(queue, service.edge.url.origin);
+  void startWorker(queue, service.edge.url.origin);
   await expect.poll(() => unfinished(queue)).toEqual([]);
   expect(queue.told).toEqual([
     { id: 1, file: "1.pdf" },
@@ -101,7 +103,7 @@ test("a job whose worker was killed, or whose webhook was down, is taken again w
   expect(unfinished(queue)).toEqual([{ id: 1, tries: 1 }]);
 
   endLease();
-  startWorker(queue, server.url);
+  void startWorker(queue, server.url);
   await expect.poll(() => queue.told).toHaveLength(1);
   expect(unfinished(queue)).toEqual([{ id: 1, tries: 2 }]);
 
