@@ -187,7 +187,15 @@ class Check:
 
 
 UnreachableReason = Literal[
-    "refused", "name_not_found", "certificate", "timed_out", "connection_broken", "gateway", "unknown"
+    "refused",
+    "name_not_found",
+    "no_route",
+    "certificate",
+    "wrong_protocol",
+    "timed_out",
+    "connection_broken",
+    "gateway",
+    "unknown",
 ]
 """Why no answer came."""
 
@@ -1057,8 +1065,12 @@ _REASONS: tuple[tuple[tuple[type[Exception], ...], UnreachableReason, str], ...]
     # The second is the first from Python 3.10 on.
     ((TimeoutError, socket.timeout), "timed_out", "it did not answer in time"),
     ((ConnectionError, http.client.IncompleteRead), "connection_broken", "the connection broke"),
+    ((ssl.SSLError, http.client.BadStatusLine), "wrong_protocol", "it does not speak the protocol of the URL"),
     ((Exception,), "unknown", "no answer came, or the connection broke"),
 )
+
+
+_NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
 
 
 def _unreachable(url: str, cause: Exception) -> ServiceUnreachableError:
@@ -1066,6 +1078,8 @@ def _unreachable(url: str, cause: Exception) -> ServiceUnreachableError:
     reason = getattr(cause, "reason", None)
     inner = reason if isinstance(cause, urllib.error.URLError) and isinstance(reason, Exception) else cause
     _, reason, words = next(known for known in _REASONS if isinstance(inner, known[0]))
+    if isinstance(inner, OSError) and inner.errno in _NO_ROUTE:
+        reason, words = "no_route", "there is no route to it"
     detail = _system_words(inner)
     sentence = f"{url} cannot be reached: {words} ({detail})." if detail else f"{url} cannot be reached: {words}."
     error = ServiceUnreachableError(sentence, url, reason)

@@ -190,7 +190,12 @@ describe.skipIf(!hasPython())("the Python client", () => {
       ["certificate", /: its certificate is not accepted \(self.signed certificate\)\.$/, rendered, startTls],
       ["timed_out", /: it did not answer in time\.$/, () => {}, () => ({ silence_timeout_seconds: 0.2 })],
       ["connection_broken", /: the connection broke\.$/, broken, () => ({})],
-      ["unknown", / \(WRONG_VERSION_NUMBER\)\.$/, rendered, () => ({ url: url.href.replace("http:", "https:") })],
+      [
+        "wrong_protocol",
+        / \(WRONG_VERSION_NUMBER\)\.$/,
+        rendered,
+        () => ({ url: url.href.replace("http:", "https:") }),
+      ],
     ])("names the service and the reason if it cannot be reached: %s", async (reason, words, behaviour, options) => {
       server.behaviours = [behaviour];
       const chosen = { url: url.href, max_attempts: 1, ...(await options()) };
