@@ -3,6 +3,7 @@ import { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { RequestCheck } from "./checks/request-check.ts";
 import type { RequestFields } from "./checks/request-findings.ts";
 import { schemaOf } from "./checks/schema-check.ts";
+import { unusableFiles } from "./checks/unusable-files.ts";
 import { DraftKeeper } from "./drafts/draft-keeper.ts";
 import { DraftStore } from "./drafts/draft-store.ts";
 import { FIRST_DRAFT } from "./drafts/first-draft.ts";
@@ -19,6 +20,7 @@ import { COPY_NOTICE, DraftOpener } from "./open-drafts.ts";
 import { OutputPanel } from "./output/output-panel.ts";
 import { byId } from "./page/elements.ts";
 import { Notice } from "./page/notice.ts";
+import { connectPaneSeparator } from "./page/pane-separator.ts";
 import { connectTabs } from "./page/tabs.ts";
 import { connectToken, readToken } from "./render/api-token.ts";
 import { connectCurlDialog } from "./render/curl-dialog.ts";
@@ -36,6 +38,7 @@ const store = new DraftStore(FIRST_DRAFT);
 const keeper = new DraftKeeper(store, showKeepState);
 const restored = await keeper.start();
 
+connectPaneSeparator(byId("request-separator", HTMLElement), byId("panes", HTMLElement));
 const tabs = connectTabs(byId("tabs", HTMLElement));
 const notice = new Notice(byId("notice", HTMLElement));
 const source = new CodeEditor(byId("source-editor", HTMLElement), {
@@ -69,7 +72,7 @@ store.onChange((change) => {
 });
 const fields: RequestFields = { tabs, source, data, files, fileTabs, output };
 const compilerCheck = new CompilerCheck(store, () => void check.run());
-const check = new RequestCheck(store, fields, [compilerCheck], () => renderer.continueAfterCheck());
+const check = new RequestCheck(store, fields, [unusableFiles, compilerCheck], () => renderer.continueAfterCheck());
 const result = new ResultView((finding) => check.goTo(finding));
 const token = connectToken(() => void updateLimits());
 const renderer = new DraftRenderer({ store, check, compilerCheck, token, result });

@@ -1,5 +1,5 @@
 /** What takes the place of the draft: examples, projects and archives, and how the draft is saved as an archive. */
-import type { Draft } from "./drafts/draft.ts";
+import { type Draft, draftFileStem } from "./drafts/draft.ts";
 import type { DraftKeeper } from "./drafts/draft-keeper.ts";
 import type { DraftStore } from "./drafts/draft-store.ts";
 import { connectDraftsDialog } from "./drafts/drafts-dialog.ts";
@@ -9,6 +9,7 @@ import { listChosenFiles, type ReadFiles } from "./files/dropped-files.ts";
 import { type FilesPanel, mergeFiles } from "./files/files-panel.ts";
 import { archiveOf } from "./files/folder-archive.ts";
 import { byId, makeButton, saveFile } from "./page/elements.ts";
+import { connectMenu } from "./page/menu.ts";
 import type { Notice } from "./page/notice.ts";
 import type { Tabs } from "./page/tabs.ts";
 
@@ -37,9 +38,10 @@ export class DraftOpener {
       tabs.show("source-panel");
     });
     byId("archive-save", HTMLButtonElement).addEventListener("click", () => this.#saveArchive());
+    connectMenu(byId("examples-menu", HTMLDetailsElement));
     byId("examples", HTMLElement).append(
       ...EXAMPLE_TITLES.map(({ name, title }) =>
-        makeButton(title, { class: "chip" }, () => this.#openExample(name, title)),
+        makeButton(title, { class: "menu-item" }, () => this.#openExample(name, title)),
       ),
     );
   }
@@ -89,6 +91,6 @@ export class DraftOpener {
   #saveArchive(): void {
     const folder = folderOfDraft(this.#store.draft);
     if (typeof folder === "string") this.#notice.say(folder);
-    else saveFile(archiveOf(folder), "application/zip", "draft.zip");
+    else saveFile(archiveOf(folder), "application/zip", `${draftFileStem(this.#store.draft)}.zip`);
   }
 }

@@ -5,13 +5,15 @@ import type { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { findingsOf, type ProblemReport } from "./checks/findings.ts";
 import { fontWarnings } from "./checks/font-warnings.ts";
 import type { RequestCheck } from "./checks/request-check.ts";
-import type { Draft } from "./drafts/draft.ts";
+import { type Draft, draftFileStem } from "./drafts/draft.ts";
 import type { DraftStore } from "./drafts/draft-store.ts";
+import { describeKind } from "./output/output-words.ts";
 import { readStored, writeStored } from "./page/browser-storage.ts";
 import { byId } from "./page/elements.ts";
 import { type ApiToken, readToken } from "./render/api-token.ts";
+import { explainCompileFailure } from "./render/compile-failure.ts";
 import { type RenderCause, RenderSession, type SettledOutcome } from "./render/render-session.ts";
-import type { Progress } from "./render/service-call.ts";
+import type { Progress, RenderedDocument } from "./render/service-call.ts";
 import type { ResultView } from "./result/result-view.ts";
 
 /** Whether typing renders, in the browser's local storage. */
@@ -79,6 +81,7 @@ export class DraftRenderer {
       result.showProblem({
         ...nameProblem(problem ?? { code: "invalid_request", detail: "The data is not JSON.", context: {} }),
         findings,
+        compileFailure: null,
       });
       const [first] = findings;
       if (first !== undefined) check.goTo(first);
@@ -109,13 +112,15 @@ export class DraftRenderer {
     this.#lastOutcome = outcome;
     switch (outcome.kind) {
       case "document":
-        void result.showDocument(outcome.document, elapsedSeconds);
+        void result.showDocument(nameDocument(outcome.document, draft), describeKind(draft.output), elapsedSeconds);
         compilerCheck.accept(draft);
         this.#parts.check.run();
         void this.#warnOfFonts(draft);
         if (draft !== store.draft) result.markOutdated();
         break;
       case "problem":
+        // A late warning would be about the last good file.
+        this.#lastRendered = null;
         this.#showProblem(outcome.problem, draft);
         break;
       case "cancelled":
@@ -146,8 +151,13 @@ export class DraftRenderer {
     const findings = findingsOf(problem, keys);
     if (findings.length > 0) check.mark(findings);
     if (problem.code === "forbidden") token.show("rejected");
-    result.showProblem({ ...problem, findings });
-    if (problem.code === "template_compile_failed") void this.#findMistake(problem, draft);
+    const isCompileFailure = problem.code === "template_compile_failed";
+    result.showProblem({
+      ...problem,
+      findings,
+      compileFailure: isCompileFailure ? explainCompileFailure(draft) : null,
+    });
+    if (isCompileFailure) void this.#findMistake(problem, draft);
   }
 
   /** The service does not say why a document cannot be compiled. The page's own compiler may know. */
@@ -158,7 +168,7 @@ export class DraftRenderer {
     // Another draft may have been rendered meanwhile.
     if (findings.length === 0 || this.#lastOutcome !== outcome) return;
     check.run();
-    result.showProblem({ ...problem, findings });
+    result.showProblem({ ...problem, findings, compileFailure: { ...explainCompileFailure(draft), causes: [] } });
   }
 
   async #warnOfFonts(draft: Draft): Promise<void> {
@@ -183,4 +193,11 @@ export class DraftRenderer {
 function nameProblem({ code, detail }: ProblemReport) {
   const title = Object.entries(PROBLEMS).find(([each]) => each === code)?.[1].title ?? code;
   return { code, detail, title, requestId: null };
+}
+
+/** A file that the draft does not name bears the draft's name. */
+function nameDocument(document: RenderedDocument, draft: Draft): RenderedDocument {
+  if (draft.output.members.filename !== undefined) return document;
+  const extension = document.fileName.split(".").at(-1) ?? draft.output.format;
+  return { ...document, fileName: `${draftFileStem(draft)}.${extension}` };
 }

@@ -91,6 +91,12 @@ export async function writeInto(page: Page, label: "Template (Typst)" | "Data (J
   await page.keyboard.insertText(text);
 }
 
+/** Opens an example of the playground. */
+export async function chooseExample(page: Page, title: string): Promise<void> {
+  await page.locator("#examples-menu summary").click();
+  await page.getByRole("button", { name: title, exact: true }).click();
+}
+
 /** Adds files to the draft of the playground through its file picker. */
 export async function addFiles(page: Page, files: Readonly<Record<string, Uint8Array | string>>): Promise<void> {
   await page.getByRole("tab", { name: "Files" }).click();

@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { addFiles, browserStage, keepPicture, openPage, openPageIn, writeInto } from "./browser.ts";
+import { addFiles, browserStage, chooseExample, keepPicture, openPage, openPageIn, writeInto } from "./browser.ts";
 
 const stage = browserStage();
 
@@ -17,9 +17,8 @@ const openPlayground = () => openPage(stage.browser, address());
 const template = (page: Page) => page.getByRole("textbox", { name: "Template (Typst)" });
 const templateText = async (page: Page) => ((await template(page).textContent()) ?? "").trim();
 const notice = (page: Page) => page.locator("#notice").textContent();
-const example = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
 const tab = (page: Page, name: string | RegExp) => page.getByRole("tab", { name });
-const kept = (page: Page) => page.getByText("Draft kept in this browser").waitFor();
+const kept = (page: Page) => page.getByText("Draft kept").waitFor();
 
 async function writeTemplate(page: Page, text: string): Promise<void> {
   await tab(page, "Template").click();
@@ -124,7 +123,7 @@ describe("a draft", () => {
   it("comes back with its files when the example that replaced it is undone", async () => {
     const page = await openPlayground();
     await writeDraft(page);
-    await example(page, "Invoice");
+    await chooseExample(page, "Invoice");
     await expect.poll(() => notice(page)).toContain("Example loaded: Invoice");
     expect(await templateText(page)).toContain("An invoice");
     await page.getByRole("button", { name: "Undo" }).click();
@@ -137,7 +136,7 @@ describe("a draft", () => {
   it("stays among the drafts when an example replaces it and the page is closed", async () => {
     const page = await openPlayground();
     await writeDraft(page);
-    await example(page, "Invoice");
+    await chooseExample(page, "Invoice");
     await kept(page);
     await page.reload();
     await expect.poll(() => templateText(page)).toContain("An invoice");
@@ -175,7 +174,7 @@ describe("a draft", () => {
   it("stays among the drafts when it is edited and the draft that it replaced is brought back", async () => {
     const page = await openPlayground();
     // The first draft has no edits, so the example also replaces it in the browser's storage.
-    await example(page, "Invoice");
+    await chooseExample(page, "Invoice");
     await expect.poll(() => notice(page)).toContain("Example loaded: Invoice");
     await writeTemplate(page, "Edited example");
     await page.getByRole("button", { name: "Undo" }).click();
@@ -214,7 +213,7 @@ describe("a draft", () => {
     });
     await page.reload();
     await page.getByText("This browser keeps no drafts for this page").waitFor();
-    await example(page, "Certificate");
+    await chooseExample(page, "Certificate");
     await expect.poll(() => templateText(page)).toContain("certificate");
   });
 

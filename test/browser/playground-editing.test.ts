@@ -26,7 +26,7 @@ describe("a file", () => {
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.type("c,d,e");
     await expectAccessible(page);
-    await page.getByText("Draft kept in this browser").waitFor();
+    await page.getByText("Draft kept").waitFor();
     await page.reload();
     await tab(page, "Files").click();
     await expect.poll(() => page.locator("#files-list .file-size").textContent()).toBe("5 bytes");
@@ -148,7 +148,7 @@ describe("typing", () => {
     const files = Array.from({ length: 64 }, (_, index) => [`f${index}.csv`, "a,b\n".repeat(20_000)] as const);
     await addFiles(page, Object.fromEntries(files));
     await page.getByLabel("Path of file 64").waitFor();
-    await page.getByText("Draft kept in this browser").waitFor();
+    await page.getByText("Draft kept").waitFor();
     await tab(page, "Template").click();
     // Code that handles the files would use text or bytes of their size.
     await page.evaluate(() => {
@@ -169,7 +169,7 @@ describe("typing", () => {
     await page.keyboard.type("Some words.");
     await page.getByText("Saving…").waitFor({ state: "detached" });
     await expect.poll(() => page.locator("#validation").textContent()).toBe("Valid request");
-    await page.getByText("Draft kept in this browser").waitFor();
+    await page.getByText("Draft kept").waitFor();
     expect(await page.evaluate("large")).toEqual([]);
   });
 });

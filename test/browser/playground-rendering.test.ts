@@ -6,7 +6,7 @@ import type { Page, Request } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { browserStage, keepPicture, openPage, writeInto } from "./browser.ts";
+import { browserStage, chooseExample, keepPicture, openPage, writeInto } from "./browser.ts";
 
 const stage = browserStage();
 
@@ -98,7 +98,7 @@ it("shows no problem of another draft", async () => {
   await writeTemplate(page, "#unknown-function()");
   await render(page);
   await page.locator(".problem").waitFor();
-  await page.getByRole("button", { name: "Invoice", exact: true }).click();
+  await chooseExample(page, "Invoice");
   await page.locator(".problem").waitFor({ state: "detached", timeout: 10_000 });
   await page.getByText("Nothing rendered yet").first().waitFor();
 });

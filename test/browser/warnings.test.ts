@@ -36,7 +36,7 @@ describe("the playground", () => {
     const loaded: string[] = [];
     page.on("request", (request) => loaded.push(new URL(request.url()).pathname));
     await page.reload();
-    await page.getByRole("button", { name: "Invoice", exact: true }).waitFor();
+    await page.locator("#examples button").first().waitFor({ state: "attached" });
     expect(loaded).not.toContain("/playground/missing-fonts.js");
     const asked = page.waitForResponse("**/capabilities.json");
     await renderSource(page, "x");

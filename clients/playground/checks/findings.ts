@@ -141,10 +141,19 @@ export function findingsOf({ code, detail, context }: ProblemReport, keys: reado
   if (Array.isArray(members.errors)) {
     return members.errors
       .filter(isValidationError)
-      .map(({ loc, msg }) => ({ place: placeOfLoc(loc, keys), message: sentence(msg) }));
+      .map(({ loc, msg }) => findingAt(placeOfLoc(loc, keys), sentence(msg)));
   }
   const place = placeOfCode(code, members);
-  return place === null ? [] : [{ place, message: detail }];
+  return place === null ? [] : [findingAt(place, detail)];
+}
+
+/** In the page, the key of a file is called its path. A name in the message stays as it is. */
+function findingAt(place: Place, message: string): Finding {
+  const isOfFiles = place.field === "files";
+  return {
+    place,
+    message: isOfFiles ? message.replace(/(?<!["\w./-])(?:files )?key(s?)(?!["\w/-]|\.\w)/g, "path$1") : message,
+  };
 }
 
 function placeOfCode(code: string, context: { readonly [name: string]: unknown }): Place | null {

@@ -113,7 +113,7 @@ function showMessages(host: HTMLElement, findings: readonly Finding[], onGo: (fi
     ...lines.map((finding) => {
       const isPlaced = "offset" in finding.place || "path" in finding.place;
       const content = isPlaced
-        ? makeButton(finding.message, { class: "message-button" }, () => onGo(finding))
+        ? makeButton(finding.message, { class: "link-button" }, () => onGo(finding))
         : finding.message;
       return make("p", finding.isWarning ? { class: "is-warning" } : {}, content);
     }),

@@ -6,6 +6,7 @@
 import type { OutputField, OutputFormat } from "../../../rules/output-options.ts";
 import type { Encoding } from "../../../rules/render-request.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
+import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
 import { joinBytes } from "../../typescript/join-bytes.ts";
 
 /** The content of a file: a string if it can be edited as text, otherwise bytes. */
@@ -135,10 +136,26 @@ export function outputJson({ format, members }: DraftOutput): string {
 
 /** The title of a draft in the list: the first heading, or else the first line with text. */
 export function draftTitle({ source }: Pick<Draft, "source">): string {
-  const lines = source.split("\n", 500).map((line) => line.trim());
-  const heading = lines.find((line) => /^=+ /.test(line))?.replace(/^=+ /, "");
-  const title = heading ?? lines.find((line) => line !== "" && !line.startsWith("//")) ?? "";
+  const lines = source.split("\n", MAX_SCANNED_LINES).map((line) => line.trim());
+  const title = headingIn(lines) ?? lines.find((line) => line !== "" && !line.startsWith("//")) ?? "";
   return title.slice(0, MAX_TITLE_CODE_UNITS) || "Empty template";
 }
 
+/**
+ * What the files made from a draft are called, without an extension: its own file name, or the words of its first
+ * heading. The name needs no quotes in a shell.
+ */
+export function draftFileStem({ source, output }: Draft): string {
+  const fileName = output.members.filename;
+  const named = fileName === undefined ? "" : String(JSON.parse(fileName)).replace(/\.(?:pdf|png|svg|zip)$/i, "");
+  const heading = headingIn(source.split("\n", MAX_SCANNED_LINES)) ?? "";
+  const words = named || heading.replace(/#[\w.-]+/g, "").slice(0, MAX_TITLE_CODE_UNITS);
+  return /[\p{L}\p{N}]/u.test(words) ? suggestFileKey(words, []).replaceAll("/", "-").replace(/^-+/, "") : "draft";
+}
+
+function headingIn(lines: readonly string[]): string | null {
+  return lines.find((line) => /^\s*=+ /.test(line))?.replace(/^\s*=+ /, "") ?? null;
+}
+
+const MAX_SCANNED_LINES = 500;
 const MAX_TITLE_CODE_UNITS = 60;

@@ -8,7 +8,7 @@ export function showKeepState(state: KeepState): void {
   element.textContent = {
     "nothing to keep": "",
     saving: "Saving…",
-    kept: "Draft kept in this browser",
+    kept: "Draft kept",
     "not kept": state.kind === "not kept" ? state.reason : "",
   }[state.kind];
 }

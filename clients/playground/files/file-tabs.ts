@@ -1,4 +1,5 @@
 /** The open files, each in its own tab: text in an editor, images as pictures. */
+import { findUnusableFiles } from "../../typescript/unusable-files.ts";
 import { type DraftFile, FileContent } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
 import { CodeEditor, type EditorMark } from "../editor/code-editor.ts";
@@ -88,7 +89,7 @@ export class FileTabs {
     const picture = showPicture(panel, file);
     const editor = this.#showText(panel, file);
     if (editor === null && picture === null) {
-      panel.append(make("p", { class: "notice" }, "This file is not text, so it cannot be edited here."));
+      panel.append(make("p", { class: "notice" }, describeBinary(file)));
     }
     const opened: OpenFile = { tab, panel, title, editor, picture, shown: file };
     this.#opened.set(id, opened);
@@ -131,6 +132,12 @@ export class FileTabs {
     if (file.picture !== null) URL.revokeObjectURL(file.picture.src);
     file.panel.remove();
   }
+}
+
+/** What a file is that is neither text nor a picture. */
+function describeBinary({ key, content }: DraftFile): string {
+  const [unusable] = findUnusableFiles([{ key, bytes: content.bytes() }]);
+  return `This file ${unusable?.message ?? "is not text, so it cannot be edited here."}`;
 }
 
 /** Null if the file is not an image that browsers show. */

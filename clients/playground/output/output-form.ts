@@ -10,6 +10,7 @@ import {
 import { PDF_A_VERSION } from "../../../rules/output-rules.ts";
 import { type DraftOutput, outputJson } from "../drafts/draft.ts";
 import { byId, make } from "../page/elements.ts";
+import { standardInWords } from "./output-words.ts";
 
 /** A JSON number as people type it. Anything else is sent as a string, which the rules reject. */
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
@@ -37,7 +38,7 @@ export class OutputForm {
   constructor() {
     this.#version.append(...PDF_VERSIONS.map((each) => make("option", { value: each }, `PDF ${each}`)));
     const profiles = PDF_STANDARDS.filter((each) => Object.hasOwn(PDF_A_VERSION, each));
-    this.#profile.append(...profiles.map((each) => make("option", { value: each }, `PDF/A-${each.slice(2)}`)));
+    this.#profile.append(...profiles.map((each) => make("option", { value: each }, standardInWords(each))));
   }
 
   get format(): OutputFormat {

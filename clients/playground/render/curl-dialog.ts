@@ -1,16 +1,13 @@
 /** The dialog that shows the request as a curl command. */
-
-import { type Draft, requestBody } from "../drafts/draft.ts";
+import { type Draft, draftFileStem, requestBody } from "../drafts/draft.ts";
+import { connectCopyButton } from "../page/copy-button.ts";
 import { byId, saveFile } from "../page/elements.ts";
 import { BODY_FILE_NAME, curlCommand, MAX_INLINE_BODY_CODE_UNITS } from "./curl.ts";
-
-const COPIED_MILLISECONDS = 2000;
 
 /** @param prepare returns the draft; or null, after the page has shown why it is not valid */
 export function connectCurlDialog(prepare: () => Draft | null): void {
   const dialog = byId("curl-dialog", HTMLDialogElement);
   const text = byId("curl-text", HTMLTextAreaElement);
-  const copy = byId("curl-copy", HTMLButtonElement);
   const save = byId("curl-save", HTMLButtonElement);
   byId("curl-button", HTMLButtonElement).addEventListener("click", () => {
     const draft = prepare();
@@ -18,7 +15,7 @@ export function connectCurlDialog(prepare: () => Draft | null): void {
     const body = requestBody(draft);
     const { format, members } = draft.output;
     const extension = members.archive === undefined ? format : "zip";
-    text.value = curlCommand(location.origin, body, `document.${extension}`);
+    text.value = curlCommand(location.origin, body, `${draftFileStem(draft)}.${extension}`);
     const isFile = body.length > MAX_INLINE_BODY_CODE_UNITS;
     save.hidden = !isFile;
     byId("curl-hint", HTMLElement).hidden = !isFile;
@@ -26,20 +23,9 @@ export function connectCurlDialog(prepare: () => Draft | null): void {
     dialog.showModal();
   });
   byId("curl-close", HTMLButtonElement).addEventListener("click", () => dialog.close());
-  copy.addEventListener("click", () => {
-    const say = (label: string) => {
-      copy.textContent = label;
-      setTimeout(() => {
-        copy.textContent = "Copy";
-      }, COPIED_MILLISECONDS);
-    };
-    const select = () => {
-      text.select();
-      say("Press Ctrl+C");
-    };
-    // Insecure contexts have no clipboard, although the types say otherwise.
-    const clipboard: Clipboard | undefined = navigator.clipboard;
-    if (clipboard === undefined) select();
-    else clipboard.writeText(text.value).then(() => say("Copied"), select);
-  });
+  connectCopyButton(
+    byId("curl-copy", HTMLButtonElement),
+    () => text.value,
+    () => text.select(),
+  );
 }

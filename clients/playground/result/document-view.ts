@@ -44,7 +44,10 @@ export class DocumentView {
     this.#pdf = null;
     const shown =
       entries === null
-        ? { content: this.#picture(this.#url(bytes, mediaType), fileName), summary: "" }
+        ? {
+            content: make("div", { class: "pictures" }, makeSheet(this.#url(bytes, mediaType), fileName)),
+            summary: "",
+          }
         : this.#archive(entries);
     this.#host.replaceChildren(shown.content);
     for (const url of before) URL.revokeObjectURL(url);
@@ -84,12 +87,12 @@ export class DocumentView {
       const text = `The archive cannot be opened here: it is ${entries}. Download it instead.`;
       return { content: make("p", { class: "phase" }, text), summary: "" };
     }
-    const preview = make("div", { class: "sheets" });
+    const preview = make("div");
     const items = entries.map(({ name, bytes: content }) => {
       const url = this.#url(content, name.endsWith(".svg") ? "image/svg+xml" : "image/png");
       const open = makeButton(name, { class: "link-button", "aria-pressed": "false" }, () => {
         for (const each of list.querySelectorAll("button")) each.setAttribute("aria-pressed", String(each === open));
-        preview.replaceChildren(this.#picture(url, name));
+        preview.replaceChildren(makeSheet(url, name));
       });
       const link = make("a", { href: url, download: name, "aria-label": `Download ${name}` }, "Download");
       return make("li", {}, open, make("span", { class: "file-size" }, sizeInWords(content.length)), link);
@@ -99,16 +102,15 @@ export class DocumentView {
     return { content: make("div", { class: "pictures" }, list, preview), summary: `${entries.length} files` };
   }
 
-  #picture(url: string, name: string): HTMLElement {
-    const image = make("img", { src: url, alt: `The rendered file ${name}` });
-    return make("div", { class: "pictures" }, make("figure", { class: "sheet picture" }, image));
-  }
-
   #url(bytes: Uint8Array<ArrayBuffer>, type: string): string {
     const url = URL.createObjectURL(new Blob([bytes], { type }));
     this.#urls.push(url);
     return url;
   }
+}
+
+function makeSheet(url: string, name: string): HTMLElement {
+  return make("figure", { class: "sheet" }, make("img", { src: url, alt: `The rendered file ${name}` }));
 }
 
 interface PdfParts {

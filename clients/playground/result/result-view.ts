@@ -2,24 +2,12 @@
  * The result side of the page: the state of the render or its problem, above the last rendered file. That file stays
  * until the next one arrives, and is marked as outdated once the draft has changed.
  */
-import { adviceFor } from "../../typescript/problem-advice.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import type { Finding } from "../checks/findings.ts";
 import { byId, make, makeButton, saveFile } from "../page/elements.ts";
 import type { Progress, RenderedDocument, WaitReason } from "../render/service-call.ts";
 import { DocumentView } from "./document-view.ts";
-
-/** A problem to show. If it was found before sending, it has no request id. */
-export interface ShownProblem {
-  readonly code: string;
-  readonly title: string;
-  readonly detail: string;
-  readonly requestId: string | null;
-  readonly findings: readonly Finding[];
-}
-
-const TOKEN_ADVICE = "Set the API token of this deployment (“API token”, at the top) and render again.";
-const UNKNOWN_ADVICE = "See the interface reference for this code.";
+import { makeProblemView, type ShownProblem } from "./problem-view.ts";
 
 const PROGRESS_UPDATE_MILLISECONDS = 100;
 /** A render that takes less time is not worth a flicker above the pages. */
@@ -86,8 +74,12 @@ export class ResultView {
     if (warnings.length > 0) this.#announce(`Warning: ${warnings.join(" ")}`);
   }
 
-  /** Shows a file in the page and offers it for download. */
-  async showDocument(document: RenderedDocument, elapsedSeconds: number): Promise<void> {
+  /**
+   * Shows a file in the page and offers it for download.
+   *
+   * @param kind what it is besides its format, such as "PDF/A-2b"
+   */
+  async showDocument(document: RenderedDocument, kind: readonly string[], elapsedSeconds: number): Promise<void> {
     this.#showState();
     this.#showOutdated(false);
     this.showWarnings([]);
@@ -96,7 +88,8 @@ export class ResultView {
     this.#download.hidden = false;
     const facts = [sizeInWords(bytes.length), `${elapsedSeconds.toFixed(1)} s`];
     const summarize = (...more: string[]) => {
-      this.#summary.textContent = [fileName, ...more, ...facts].join(" · ");
+      const spans = [...kind, ...more, ...facts].flatMap((fact) => [" · ", make("span", {}, fact)]);
+      this.#summary.replaceChildren(fileName, ...spans);
     };
     summarize();
     const content = await this.#document.show(document);
@@ -106,31 +99,13 @@ export class ResultView {
   }
 
   /** Shows a problem, what to do about it, and the fields to change. */
-  showProblem({ code, title, detail, requestId, findings }: ShownProblem): void {
-    const fields = findings.map((finding) =>
-      make(
-        "li",
-        {},
-        makeButton(labelOf(finding), { class: "link-button" }, () => this.#onFinding(finding)),
-        ` ${finding.message === detail ? "" : finding.message}`,
-      ),
-    );
-    const facts = [`Code ${code}`, ...(requestId === null ? [] : [`request ${requestId}`])];
-    this.#showState(
-      make(
-        "div",
-        { class: "problem", "data-code": code },
-        make("h3", {}, title),
-        make("p", {}, detail),
-        ...(fields.length === 0 ? [] : [make("ul", {}, ...fields)]),
-        make("h4", {}, "What to do"),
-        make("p", {}, code === "forbidden" ? TOKEN_ADVICE : (adviceFor(code) ?? UNKNOWN_ADVICE)),
-        make("p", { class: "facts" }, facts.join(" · ")),
-      ),
-    );
+  showProblem(problem: ShownProblem): void {
+    this.#showState(makeProblemView(problem, this.#onFinding));
     if (this.#document.isEmpty) this.#summary.textContent = "Not rendered";
+    // They are about the last good file.
+    this.showWarnings([]);
     this.markOutdated();
-    this.#announce(`Not rendered: ${title}. ${detail}`);
+    this.#announce(`Not rendered: ${problem.title}. ${problem.detail}`);
   }
 
   /** Marks the shown file, if there is one, as no longer the result of the draft. */
@@ -205,18 +180,5 @@ function describe(progress: Progress, startedMilliseconds: number): string {
     }
     case "receiving":
       return `Receiving ${sizeInWords(progress.receivedBytes)}`;
-  }
-}
-
-function labelOf({ place }: Finding): string {
-  switch (place.field) {
-    case "source":
-      return "Template";
-    case "data":
-      return place.path === undefined || place.path.length === 0 ? "Data" : `Data, ${place.path.join(".")}`;
-    case "files":
-      return place.keys.length === 0 ? "Files" : `Files, ${place.keys.join(", ")}`;
-    default:
-      return `Output, ${place.field}`;
   }
 }

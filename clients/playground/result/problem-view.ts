@@ -1,0 +1,89 @@
+/** A problem as people read it: what is wrong, the fields to change, and what to do. */
+import { adviceFor } from "../../typescript/problem-advice.ts";
+import type { Finding } from "../checks/findings.ts";
+import { connectCopyButton } from "../page/copy-button.ts";
+import { byId, make, makeButton } from "../page/elements.ts";
+import type { CompileFailure } from "../render/compile-failure.ts";
+
+/** A problem to show. If it was found before sending, it has no request id. */
+export interface ShownProblem {
+  readonly code: string;
+  readonly title: string;
+  readonly detail: string;
+  readonly requestId: string | null;
+  readonly findings: readonly Finding[];
+  /** If Typst could not make the document: how to see why. */
+  readonly compileFailure: CompileFailure | null;
+}
+
+const TOKEN_ADVICE = "Set the API token of this deployment (“API token”, at the top) and render again.";
+const UNKNOWN_ADVICE = "See the interface reference for this code.";
+
+/** @param onFinding called when the user wants to go to the field of a finding */
+export function makeProblemView(problem: ShownProblem, onFinding: (finding: Finding) => void): HTMLElement {
+  const { code, title, detail, requestId, findings, compileFailure } = problem;
+  const fields = findings.map((finding) =>
+    make(
+      "li",
+      {},
+      makeButton(labelOf(finding), { class: "link-button" }, () => onFinding(finding)),
+      ` ${finding.message === detail ? "" : finding.message}`,
+    ),
+  );
+  const facts = [`Code ${code}`, ...(requestId === null ? [] : [`request ${requestId}`])];
+  return make(
+    "div",
+    { class: "problem", "data-code": code },
+    make("h3", {}, title),
+    make("p", {}, detail),
+    ...(fields.length === 0 ? [] : [make("ul", {}, ...fields)]),
+    ...(compileFailure === null ? makeAdvice(code) : makeCompileAdvice(compileFailure)),
+    make("p", { class: "facts" }, facts.join(" · ")),
+  );
+}
+
+function makeAdvice(code: string): HTMLElement[] {
+  const advice = code === "forbidden" ? TOKEN_ADVICE : (adviceFor(code) ?? UNKNOWN_ADVICE);
+  return [make("h4", {}, "What to do"), make("p", {}, advice)];
+}
+
+function makeCompileAdvice({ folder, command, causes }: CompileFailure): HTMLElement[] {
+  const text = make("code", { tabindex: "0" }, command);
+  const copy = makeButton("Copy the command", { class: "button small" }, () => {});
+  connectCopyButton(
+    copy,
+    () => command,
+    () => getSelection()?.selectAllChildren(text),
+  );
+  const save = makeButton("Save the draft", { class: "link-button" }, () => byId("archive-save", HTMLElement).click());
+  return [
+    ...(causes.length === 0
+      ? []
+      : [
+          make("h4", {}, "Usual causes, the likeliest first"),
+          make("ul", {}, ...causes.map((cause) => make("li", {}, cause))),
+        ]),
+    make("h4", {}, "To see the line on your machine"),
+    make(
+      "p",
+      {},
+      "The service never returns the compiler's messages; the command line of this project shows them. ",
+      save,
+      ` as a ZIP, unpack it into a folder ${folder}, and run:`,
+    ),
+    make("p", { class: "command" }, text, copy),
+  ];
+}
+
+function labelOf({ place }: Finding): string {
+  switch (place.field) {
+    case "source":
+      return "Template";
+    case "data":
+      return place.path === undefined || place.path.length === 0 ? "Data" : `Data, ${place.path.join(".")}`;
+    case "files":
+      return place.keys.length === 0 ? "Files" : `Files, ${place.keys.join(", ")}`;
+    default:
+      return `Output, ${place.field}`;
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Why Typst may not have made a document, the likeliest cause first: what a standard or a format forbids comes before
+ * what can go wrong in every request. Each was tried with Typst 0.15.1.
+ */
+import type { Output } from "../../rules/output-options.ts";
+
+/** Of each request. */
+const COMMON_CAUSES = [
+  "A misspelled name, or a bracket or a quotation mark that is not closed.",
+  "A file that was not added, or has another name or folder than the template says.",
+  'A member that the data does not have: data.at("name", default: none) allows for that.',
+  "An @ or a $ in a text, which begins a reference or a formula: write \\@ or \\$.",
+  "A package that this deployment does not have.",
+];
+
+/** @param output the options of the request that failed */
+export function listCompileFailureCauses(output: Output): string[] {
+  return [...causesOfStandards(output), ...causesOfPages(output), ...COMMON_CAUSES];
+}
+
+function causesOfStandards(output: Output): string[] {
+  if (output.format !== "pdf") return [];
+  const { standards } = output;
+  const asksFor = (pattern: RegExp) => standards.some((standard) => pattern.test(standard));
+  return [
+    ...(asksFor(/^(?:ua-1|a-\da)$/)
+      ? ['Accessible: an image or a formula without a description, as in image("logo.png", alt: "Our logo").']
+      : []),
+    ...(asksFor(/^ua-1$/)
+      ? [
+          'PDF/UA-1: a document without a title, as in set document(title: "Price list").',
+          "PDF/UA-1: headings that skip a level.",
+        ]
+      : []),
+    ...(asksFor(/^a-1/) ? ["PDF/A-1: transparency, in a colour, a gradient or an image."] : []),
+    ...(asksFor(/^a-(?:1|2|4$)/) ? ["This PDF/A profile forbids pdf.attach: PDF/A-3 and PDF/A-4f allow it."] : []),
+    ...(asksFor(/^(?:ua-1|a-[^1])/) ? ["A character that none of the fonts has, which this standard forbids."] : []),
+  ];
+}
+
+function causesOfPages(output: Output): string[] {
+  if (output.format === "pdf" || output.archive !== null) {
+    return output.pages === null ? [] : ["A selection of pages that are all beyond the end of the document."];
+  }
+  const tooManyPixels =
+    output.format === "png" ? ["An image of too many pixels: lower the resolution or the size of the page."] : [];
+  return [
+    output.page === null
+      ? "Several pages for one image: choose a page, or a ZIP of all pages."
+      : "A page beyond the end of the document.",
+    ...tooManyPixels,
+  ];
+}
