@@ -4,12 +4,18 @@
  * With `--check` it writes nothing; it names the files that are out of date and exits with 1.
  */
 import { readFile, writeFile } from "node:fs/promises";
+import { ExampleError } from "./examples/example-request.ts";
 import { generatedFiles } from "./generate/generated-files.ts";
 
 const isCheck = process.argv.includes("--check");
 let staleCount = 0;
 
-for (const { path, content } of await generatedFiles()) {
+const files = await generatedFiles().catch((error: unknown) => {
+  if (!(error instanceof ExampleError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exit(1);
+});
+for (const { path, content } of files) {
   const present = await readFile(path, "utf8").catch(() => null);
   if (present === content) continue;
   staleCount++;

@@ -9,6 +9,9 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const EXAMPLES = new URL("../../examples/", import.meta.url);
 
+/** A folder describes no request. The message is a sentence for the person who has made it. */
+export class ExampleError extends Error {}
+
 /** The names of all examples. */
 export async function exampleNames(): Promise<string[]> {
   const entries = await readdir(fileURLToPath(EXAMPLES), { withFileTypes: true });
@@ -23,7 +26,10 @@ export async function exampleRequest(name: string): Promise<string> {
 /** The body of the request that a folder with a `request.json` describes. */
 export async function requestOfFolder(path: string): Promise<string> {
   const folder = pathToFileURL(`${path}/`);
-  const skeleton: unknown = JSON.parse(await readFile(new URL("request.json", folder), "utf8"));
+  const description = await readFile(new URL("request.json", folder), "utf8").catch(() => {
+    throw new ExampleError(`${path} has no request.json, which puts a request together (examples/README.md)`);
+  });
+  const skeleton: unknown = JSON.parse(description);
   return serialize(skeleton, folder);
 }
 

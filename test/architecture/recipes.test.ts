@@ -1,10 +1,10 @@
 /**
- * Follows the recipes "A limit" and "An error code" of docs/architecture.md: in a copy of the project with one more of
- * them and no other change, the checks name exactly the files that the recipe says they name.
+ * Follows the recipes of docs/architecture.md: in a copy of the project with one more limit, option and so on, and no
+ * other change, the checks name exactly the files that the recipes say they name.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync } from "node:fs";
-import { mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,16 +16,12 @@ const COPIED = [
   ...["examples", "README.md", "package.json", "tsconfig.json", "vitest.config.ts", "biome.json", ".env.example"],
 ];
 
-interface Addition {
-  readonly file: string;
-  /** What is added after each of these texts. */
-  readonly after: Readonly<Record<string, string>>;
-}
+/** What is added after some texts of a file, by file. */
+type Addition = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 const ADDITIONS: Readonly<Record<string, Addition>> = {
   "A limit": {
-    file: "rules/limits.ts",
-    after: {
+    "rules/limits.ts": {
       "export const LIMIT_SETTINGS = {": `
   max_data_bytes: {
     setting: "SERVICE_MAX_DATA_BYTES",
@@ -40,9 +36,25 @@ const ADDITIONS: Readonly<Record<string, Addition>> = {
 `,
     },
   },
+  "An output rule": {
+    "rules/rule-ids.ts": { "export type OutputRuleId =": '\n  | "made_up"' },
+    "rules/output-rules.ts": {
+      "export const OUTPUT_RULES: readonly OutputRule[] = [": `
+  rule("made_up", "pages", "It is made up.", () => false),
+`,
+    },
+  },
+  "An output option": {
+    "rules/output-options.ts": {
+      'png: v.object({\n    format: v.literal("png"),':
+        '\n    madeUp: v.optional(v.nullable(v.picklist(["a"])), null),',
+    },
+  },
+  "A sandbox": {
+    "typst/sandbox-modes.mjs": { 'AUTOMATIC_MODES = /** @type {const} */ (["bubblewrap", "landlock"': ', "made-up"' },
+  },
   "An error code": {
-    file: "rules/problem.ts",
-    after: {
+    "rules/problem.ts": {
       "export interface ProblemContexts {": "\n  made_up: { readonly limit: number };",
       "export const PROBLEMS = {": `
   made_up: { status: 400, origin: "request", title: "Made up", context: ["limit"], cause: "It is made up." },
@@ -54,20 +66,22 @@ const ADDITIONS: Readonly<Record<string, Addition>> = {
 let copy: string;
 
 beforeAll(async () => {
-  copy = await realpath(await mkdtemp(join(tmpdir(), "add-a-limit-")));
+  copy = await realpath(await mkdtemp(join(tmpdir(), "recipes-")));
   for (const path of COPIED) cpSync(join(PROJECT, path), join(copy, path), { recursive: true });
   await symlink(join(PROJECT, "node_modules"), join(copy, "node_modules"));
 });
 
-/** Makes this one change to the copy. */
-async function add({ file, after }: Addition): Promise<void> {
-  let text = await readFile(join(PROJECT, file), "utf8");
-  for (const [start, added] of Object.entries(after)) {
-    expect(text).toContain(start);
-    text = text.replace(start, start + added);
+/** Makes this one addition to the copy. */
+async function add(addition: Addition): Promise<void> {
+  for (const [file, after] of Object.entries(addition)) {
+    let text = await readFile(join(PROJECT, file), "utf8");
+    for (const [start, added] of Object.entries(after)) {
+      expect(text).toContain(start);
+      text = text.replace(start, start + added);
+    }
+    await writeFile(join(copy, file), text);
+    onTestFinished(() => cpSync(join(PROJECT, file), join(copy, file)));
   }
-  await writeFile(join(copy, file), text);
-  onTestFinished(() => cpSync(join(PROJECT, file), join(copy, file)));
 }
 
 afterAll(() => rm(copy, { recursive: true, force: true }));
@@ -120,17 +134,27 @@ function filesIn(tables: string): Map<string, Set<string>> {
   return files;
 }
 
-it.each(Object.entries(ADDITIONS))(
-  "%s: the checks name every file that the recipe says they name, and no other",
-  async (title, addition) => {
-    const expected = filesIn(await recipe(title));
-    await add(addition);
-    expect(await namedByTsc()).toEqual(expected.get("tsc"));
-    expect(namedByGeneratedCheck()).toEqual(expected.get("check:generated"));
-  },
-);
+// Several at once, because the compiler reads everything each time. Those of one run name different files.
+it.each([
+  ["A limit", "An output option", "A sandbox"],
+  ["An error code", "An output rule"],
+])("the checks name every file that the recipes say they name, and no other: %s, %s", async (...titles) => {
+  const tables = await Promise.all(titles.map(recipe));
+  const expected = filesIn(tables.join("\n"));
+  for (const title of titles) await add(ADDITIONS[title] ?? {});
+  expect(await namedByTsc()).toEqual(expected.get("tsc"));
+  expect(namedByGeneratedCheck()).toEqual(expected.get("check:generated"));
+});
 
-it.each(Object.keys(ADDITIONS))("%s: the recipe's other files exist", async (title) => {
+it("an example without a request.json, as `document-rendering init` makes one, is named in a sentence", async () => {
+  const folder = join(copy, "examples", "made-up");
+  await mkdir(folder);
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, "main.typ"), "= Made up");
+  expect(run(join(copy, "scripts/generate.ts"), "--check")).toMatch(/^\S+made-up\/? has no request\.json, .*\n$/);
+});
+
+it.each([...Object.keys(ADDITIONS), "An example"])("%s: the recipe's other files exist", async (title) => {
   for (const [check, files] of filesIn(await recipe(title))) {
     expect(["", "check:generated", "tests", "tsc"]).toContain(check);
     for (const file of files) await readFile(join(PROJECT, file));

@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import * as v from "valibot";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { archiveOutcome, throwIfDiskIsFull } from "../../../backend/render/archived-output.ts";
@@ -15,7 +16,7 @@ import {
 import { Spool } from "../../../backend/render/spool.ts";
 import { TimeLimit } from "../../../backend/render/time-limit.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
-import type { Output } from "../../../rules/output-options.ts";
+import { OUTPUT_SCHEMAS, type Output } from "../../../rules/output-options.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 
 const LIMIT = 3000;
@@ -56,7 +57,7 @@ const svgOf = (bytes: number) => "<svg></svg>".padEnd(bytes);
 
 describe("the pages of an archive", () => {
   it.each(["svg", "png"] as const)("are packed as %s, up to the limit on files", async (format) => {
-    const wanted: Output = format === "png" ? { ...WANTED, format, ppi: 144 } : WANTED;
+    const wanted: Output = v.parse(OUTPUT_SCHEMAS[format], { ...WANTED, format });
     const { outcome, archive } = await outcomeOf(["<svg>1", "<svg>2", "<svg>3"], { wanted });
     expect(outcome).toEqual({ kind: "rendered", file: { output: archive, extension: "zip" } });
     expect(readZip(Buffer.concat(await Array.fromAsync(archive.read()))).map(({ name }) => name)).toEqual(

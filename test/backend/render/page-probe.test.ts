@@ -3,13 +3,14 @@
  * Typst.
  */
 import { tmpdir } from "node:os";
+import * as v from "valibot";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { CLIENT_GONE, compileFailed, SELECTION_EMPTY, SEVERAL_PAGES } from "../../../backend/render/outcome.ts";
 import { explainFailure, failureOfSelection } from "../../../backend/render/page-probe.ts";
 import { Spool } from "../../../backend/render/spool.ts";
 import type { TypstEnd, TypstReport } from "../../../backend/typst/process.ts";
-import type { Output } from "../../../rules/output-options.ts";
+import { OUTPUT_SCHEMAS, type Output } from "../../../rules/output-options.ts";
 
 const FAILURE = compileFailed("Typst refused it.");
 
@@ -21,7 +22,7 @@ const resultOf = (end: TypstEnd, outputBytes = 0): TypstReport => ({
   peakMemoryBytes: null,
 });
 
-const IMAGE: Output = { format: "png", filename: null, page: null, pages: null, archive: null, ppi: 144 };
+const IMAGE: Output = v.parse(OUTPUT_SCHEMAS.png, { format: "png" });
 const REFUSED = resultOf({ kind: "exited", exitCode: 1 });
 const PRINTED = resultOf({ kind: "exited", exitCode: 0 }, 100);
 const NOTHING = resultOf({ kind: "exited", exitCode: 0 });
