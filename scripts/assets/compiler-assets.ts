@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { constants, gunzip, gzip } from "node:zlib";
-import { requireTypst } from "../../typst/typst-location.mjs";
+import { locateTypst } from "../../typst/typst-location.mjs";
 import { readEmbeddedFonts } from "./embedded-fonts.ts";
 import { provideStaticFile } from "./static-file.ts";
 
@@ -35,7 +35,13 @@ async function provideWebAssembly(): Promise<void> {
 }
 
 async function provideFonts(): Promise<void> {
-  const fonts = await readEmbeddedFonts(await requireTypst());
+  const typst = await locateTypst();
+  // Where Cloudflare builds the Worker, for example. The compiler then goes as far as the first formula.
+  if ("error" in typst) {
+    process.stderr.write(`The playground's compiler is built without fonts. ${typst.error}\n`);
+    return;
+  }
+  const fonts = await readEmbeddedFonts(typst.path);
   for (const { postScriptName, file } of COMPILER_FONTS) {
     const font = fonts.get(postScriptName);
     if (font === undefined) throw new Error(`this Typst has no font ${postScriptName} in it: use an official build`);
