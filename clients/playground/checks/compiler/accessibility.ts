@@ -9,14 +9,15 @@ import { type Compilation, offsetsOf, type PlacedDiagnostic, placeOf, splitLines
 const STOP = "~stopped here";
 
 /**
- * A figure with an alternative text speaks for what is in it, and an artifact is not read out. What a template's own
- * rules replace does not come to these.
+ * A figure with an alternative text speaks for what is in it, and an artifact or hidden content is not read out. What a
+ * template's own rules replace does not come to these.
  */
 const HIDE = "{ show image: none; show math.equation: none; it }";
 const SHOW_ALT = `it => { assert(it.alt not in (none, ""), message: "${STOP}"); it }`;
 const ALTERNATIVE_TEXTS = [
   `#show figure: it => if it.alt in (none, "") { it } else ${HIDE}`,
   `#show pdf.artifact: it => ${HIDE}`,
+  `#show hide: it => ${HIDE}`,
   `#show image: ${SHOW_ALT}`,
   `#show math.equation: ${SHOW_ALT}`,
   "",
@@ -31,9 +32,9 @@ export function accessibilityFindings(
   return [
     ...(outline.title.trim() === "" ? [{ ...START, message: NO_TITLE }] : []),
     ...stoppedElements(compile(ALTERNATIVE_TEXTS))
-      .filter((place) => !mayBeMarginal(project, place))
+      .filter((place) => !mayBeUnread(project, place))
       .map((place) => ({ ...place, message: NO_ALT })),
-    ...headingFindings(outline.headings, compile),
+    ...headingFindings(outline.headings, compile).filter((place) => !mayBeUnread(project, place)),
   ];
 }
 
@@ -77,15 +78,19 @@ function stoppedElements({ diagnostics, linesAbove }: Compilation): Place[] {
 
 const MARGINAL = /\b(?:header|footer|background|foreground)\s*:/;
 
+/** Content that is measured or hidden is not in the document, and artifacts are not read out. */
+const UNREAD = /\b(?:measure|hide|artifact)[([]/;
+
 /**
  * Whether an element may be in a page's header, footer, background or foreground, which are not read out. The compiler
  * does not say, so where a template has any, it may be in each statement that gives one or defines something.
  */
-function mayBeMarginal(project: CompilerProject, place: Place): boolean {
-  const keys = [null, ...project.files.map(({ key }) => key).filter((key) => key.endsWith(".typ"))];
-  if (!keys.some((key) => MARGINAL.test(textOf(project, key)))) return false;
+function mayBeUnread(project: CompilerProject, place: Place): boolean {
   const text = splitLines(textOf(project, place.key)).join("\n");
   const statement = statementBefore(text, offsetsOf(text, place.range).from);
+  if (UNREAD.test(statement)) return true;
+  const keys = [null, ...project.files.map(({ key }) => key).filter((key) => key.endsWith(".typ"))];
+  if (!keys.some((key) => MARGINAL.test(textOf(project, key)))) return false;
   return MARGINAL.test(statement) || /\blet\b/.test(statement);
 }
 

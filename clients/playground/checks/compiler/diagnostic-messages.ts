@@ -4,30 +4,52 @@ import { closestPath, didYouMean } from "../../../data-schema/closest-path.ts";
 /** What only this browser lacks: the deployment may have the package, and has all of Typst's fonts. */
 const UNKNOWABLE = /^(?:no font could be found|package not found|failed to load package)/;
 const NO_FILE = /^failed to load file/;
+/** A template's own message, as of `panic`, may have any length. */
+const MAX_MESSAGE_LENGTH = 500;
 /** How the compiler writes the root of the project. */
 const PROJECT_ROOT = /@ws\/p0:0\.0\.0\//g;
 
 /**
  * A sentence for a diagnostic; null if the page cannot know whether it is one.
  *
- * @param text what stands at the place of the diagnostic
+ * @param at the file of the diagnostic, null for the template, and what stands at its place
  */
 export function describeDiagnostic(
   message: string,
-  text: string,
+  at: { readonly key: string | null; readonly text: string },
   files: readonly { readonly key: string }[],
 ): string | null {
   if (UNKNOWABLE.test(message)) return null;
-  if (NO_FILE.test(message)) return describeMissingFile(text, files);
+  if (NO_FILE.test(message)) return describeMissingFile(at, files);
   const [first = "", ...hints] = message.replace(PROJECT_ROOT, "").split(", hints: ");
-  return [`${capitalized(first)}.`, ...hints.map((hint) => `Hint: ${hint}.`)].join(" ");
+  const sentences = [capitalized(first), ...hints.map((hint) => `Hint: ${hint}`)];
+  const all = sentences.map((sentence) => (/[.?]$/.test(sentence) ? sentence : `${sentence}.`)).join(" ");
+  return all.length > MAX_MESSAGE_LENGTH ? `${all.slice(0, MAX_MESSAGE_LENGTH)}…` : all;
 }
 
-function describeMissingFile(text: string, files: readonly { readonly key: string }[]): string {
+function describeMissingFile(
+  { key, text }: { readonly key: string | null; readonly text: string },
+  files: readonly { readonly key: string }[],
+): string {
   const path = /^"([^"\\]+)"$/.exec(text)?.[1];
   if (path === undefined) return "The project has no such file.";
   const keys = files.map(({ key }) => key);
-  return `The project has no file “${path}”.${didYouMean(closestPath(path.replace(/^\//, ""), keys))}`;
+  // A relative path starts in the folder of the file that has it.
+  const folder = key?.slice(0, key.lastIndexOf("/") + 1) ?? "";
+  const sought = resolved(path.startsWith("/") ? path : folder + path);
+  const closest = closestPath(path.replace(/^\//, ""), keys);
+  const suggested = closest !== null && folder !== "" ? `/${closest}` : closest;
+  return `The project has no file “${folder === "" ? path : sought}”.${didYouMean(suggested)}`;
+}
+
+/** A path without `.`, `..` and empty parts. */
+function resolved(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split("/")) {
+    if (part === "..") parts.pop();
+    else if (part !== "." && part !== "") parts.push(part);
+  }
+  return parts.join("/");
 }
 
 function capitalized(text: string): string {

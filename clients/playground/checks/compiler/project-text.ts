@@ -103,6 +103,8 @@ export function placeOf(
 ): Pick<PlacedDiagnostic, "key" | "range"> | null {
   const place = parseRange(range);
   if (place === null || spec !== "") return null;
+  // The page itself checks the data, which are no file of the project.
+  if (path === DATA_PATH) return null;
   if (path !== MAIN_PATH) return { key: path.replace(/^\//, ""), range: place };
   if (place.from.line < linesAbove) return null;
   const shifted = ({ line, column }: TextRange["from"]) => ({ line: line - linesAbove, column });

@@ -146,11 +146,14 @@ function placeDiagnostics(
   { diagnostics, linesAbove }: Compilation,
   project: CompilerProject,
 ): readonly PlacedDiagnostic[] {
-  return diagnostics.flatMap((diagnostic) => {
-    if (diagnostic.severity !== "error") return [];
-    const place = placeOf(diagnostic, linesAbove);
-    if (place === null) return [];
-    const message = describeDiagnostic(diagnostic.message, textIn(project, place), project.files);
-    return message === null ? [] : [{ ...place, message }];
-  });
+  return diagnostics
+    .filter(({ severity }) => severity === "error")
+    .slice(0, MAX_FINDINGS)
+    .flatMap((diagnostic) => {
+      const place = placeOf(diagnostic, linesAbove);
+      if (place === null) return [];
+      const at = { key: place.key, text: textIn(project, place) };
+      const message = describeDiagnostic(diagnostic.message, at, project.files);
+      return message === null ? [] : [{ ...place, message }];
+    });
 }

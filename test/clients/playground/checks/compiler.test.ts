@@ -124,6 +124,22 @@ describe("a mistake is named at its place", () => {
     ]);
   });
 
+  it("with the path from the root, where a file in a folder names one that is elsewhere", async () => {
+    const files = [{ key: "teil ä/a.typ", bytes: Buffer.from('#image("./x/../images/logo.svg")') }, LOGO];
+    expect(await findingsIn('#include "teil ä/a.typ"', { files })).toMatchObject([
+      { message: "The project has no file “teil ä/images/logo.svg”. Did you mean /images/logo.svg?" },
+    ]);
+  });
+
+  it("in a message of bounded length", async () => {
+    const [panicked] = await findingsIn('#panic("x" * 9999)');
+    expect(panicked?.message).toHaveLength(501);
+  });
+
+  it("not in the data, which the page itself checks", async () => {
+    expect(await findingsIn("#data", { data: "{" })).toEqual([]);
+  });
+
   it("below a first line for a shell, after a byte order mark, and after characters beyond the basic plane", async () => {
     expect(await findingsIn("#!/bin/typst\nä😀 #y")).toEqual([{ line: 2, at: "y", message: "Unknown variable: y." }]);
     expect(await findingsIn("\ufeffä\n#y")).toMatchObject([{ line: 2, at: "y" }]);
@@ -155,6 +171,8 @@ describe("PDF/UA-1", () => {
     ["an alternative text", '#image("images/logo.svg", alt: "Logo")'],
     ["a figure with one", '#figure(image("images/logo.svg", alt: ""), alt: "Logo")'],
     ["an artifact", '#pdf.artifact(image("images/logo.svg"))'],
+    ["what is hidden or only measured", '#hide(image("images/logo.svg"))\n#context measure($x$).width'],
+    ["a heading in a page's header, hidden or measured", "#set page(header: [=== B])\n#hide[==== C]"],
     ["a page's background", '#set page(background: image("images/logo.svg"), header: $x$)\na'],
     ["a definition that a page's header uses", '#let logo = image("images/logo.svg")\n#set page(header: logo)\na'],
   ])("accepts %s", async (_, source) => {
