@@ -33,6 +33,8 @@ COPY protocol protocol
 COPY typst typst
 COPY edge edge
 COPY examples examples
+# Two pages that the playground leads to.
+COPY docs docs
 COPY static static
 COPY scripts scripts
 RUN node scripts/build-edge.ts && strip dist/edge/workerd

@@ -57,6 +57,19 @@ export const REFERENCE_ROUTES: readonly Route[] = [
   "/swagger-ui-bundle.js.LICENSE.txt",
 ].map((file) => ({ path: `${REFERENCE_PATH}${file}`, method: "GET" }));
 
+/** Pages of `docs/` that the playground leads to, and their style sheet. */
+export const HELP_PATH = "/help";
+export const HELP_PAGES = ["templates", "command-line"] as const;
+
+export function helpPath(name: string): string {
+  return `${HELP_PATH}/${name}`;
+}
+
+export const HELP_ROUTES: readonly Route[] = [...HELP_PAGES, "help.css"].map((name) => ({
+  path: helpPath(name),
+  method: "GET",
+}));
+
 /** The page on which people try the service. Its files are below `PLAYGROUND_FILES_PATH`. */
 export const PLAYGROUND_PATH = "/";
 export const PLAYGROUND_FILES_PATH = "/playground";
@@ -87,6 +100,7 @@ export const ALL_EDGE_ROUTES: readonly Route[] = [
   ...STATIC_ROUTES,
   ...PLAYGROUND_ROUTES,
   ...REFERENCE_ROUTES,
+  ...HELP_ROUTES,
 ];
 
 export const BACKEND_ROUTES = [

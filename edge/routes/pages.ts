@@ -3,7 +3,7 @@
  * the interface description. All are static; each page has its own policy, by which it runs nothing and asks nothing
  * but what this deployment serves.
  */
-import { PLAYGROUND_FILES_PATH, PLAYGROUND_PATH, REFERENCE_PATH } from "../../protocol/routes.ts";
+import { HELP_PAGES, helpPath, PLAYGROUND_FILES_PATH, PLAYGROUND_PATH, REFERENCE_PATH } from "../../protocol/routes.ts";
 import type { EdgeContext } from "../context.ts";
 
 interface Page {
@@ -18,6 +18,9 @@ const PAGES: Readonly<Record<string, Page>> = {
   [PLAYGROUND_PATH]: { file: `${PLAYGROUND_FILES_PATH}/index.html`, imageSources: "'self' blob:" },
   // `data:` are the viewer's icons, `blob:` the pictures that it has rendered.
   [REFERENCE_PATH]: { file: `${REFERENCE_PATH}/index.html`, imageSources: "'self' data: blob:" },
+  ...Object.fromEntries(
+    HELP_PAGES.map(helpPath).map((path) => [path, { file: `${path}.html`, imageSources: "'self'" }]),
+  ),
 };
 
 /** A worker has a policy of its own. This one compiles WebAssembly and fetches it, and does nothing else. */

@@ -4,6 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { provideCompiler } from "./compiler-assets.ts";
+import { provideHelpPages } from "./help-pages.ts";
 import { providePlayground } from "./playground-assets.ts";
 import { provideStaticFile } from "./static-file.ts";
 
@@ -25,7 +26,7 @@ let provided: Promise<unknown> | undefined;
 /** Provides all of them, once per process. */
 export async function provideStaticAssets(): Promise<void> {
   if (process.env[PROVIDED]) return;
-  provided ??= Promise.all([provideReferenceViewer(), providePlayground(), provideCompiler()]);
+  provided ??= Promise.all([provideReferenceViewer(), providePlayground(), provideCompiler(), provideHelpPages()]);
   await provided;
 }
 

@@ -1,6 +1,6 @@
 /** The pages for people, inside workerd: what they are made of, and that they can run and ask nothing else. */
 import { describe, expect, it } from "vitest";
-import { EXAMPLE_NAMES, PLAYGROUND_ROUTES, REFERENCE_ROUTES } from "../../../protocol/routes.ts";
+import { EXAMPLE_NAMES, HELP_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES } from "../../../protocol/routes.ts";
 import { expectProblem, send } from "../send.ts";
 
 const HTML = "text/html; charset=utf-8";
@@ -31,7 +31,7 @@ const PAGES = [
       ...EXAMPLE_NAMES.map((name) => [`/playground/example-${name}.json`, "application/json"] as const),
     ],
     script: "/playground/playground.js",
-    links: ["/reference", "/openapi.json", "#result"],
+    links: ["/help/templates", "/help/command-line", "https://typst.app/docs/tutorial/", "/reference", "#result"],
     unserved: ["/index.html", "/playground", "/playground/", "/playground/index.html", "/playground/other.js"],
   },
   {
@@ -46,7 +46,7 @@ const PAGES = [
       ["/reference/swagger-ui-bundle.js.LICENSE.txt", "text/plain; charset=utf-8"],
     ],
     script: "/reference/swagger-ui-bundle.js",
-    links: ["/openapi.json", "data:,"],
+    links: ["/openapi.json", "data:,", "/"],
     unserved: ["/reference/", "/reference/index.html", "/reference/other.js"],
   },
 ] as const;
@@ -96,5 +96,36 @@ describe.each(PAGES)("the page at $path", ({ path, routes, contentTypes, script,
   it("is at one path, and only for GET", async () => {
     await expectProblem(await send(path, { method: "POST" }), "method_not_allowed");
     for (const other of unserved) await expectProblem(await send(other), "not_found");
+  });
+});
+
+describe("the pages of help", () => {
+  it.each(HELP_ROUTES.map((route) => route.path))(
+    "%s is served without a token, and only at this path",
+    async (path) => {
+      const answer = await send(path);
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get("Content-Type")).toBe(path.endsWith(".css") ? STYLE : HTML);
+      if (!path.endsWith(".css"))
+        expect(answer.headers.get("Content-Security-Policy")).toMatch(/^default-src 'none'; /);
+      await expectProblem(await send(`${path}.html`), "not_found");
+    },
+  );
+
+  it("lead to places that there are", async () => {
+    const pages = HELP_ROUTES.map((route) => route.path).filter((path) => !path.endsWith(".css"));
+    const texts = new Map(
+      await Promise.all(pages.map(async (path) => [path, await (await send(path)).text()] as const)),
+    );
+    for (const [path, html] of texts) {
+      const targets = [...html.matchAll(/href="([^"]*)"/g)].map(
+        ([, target = ""]) => new URL(target, `http://edge${path}`),
+      );
+      const own = targets.filter(({ hash, host }) => hash !== "" && host === "edge");
+      expect(own.length).toBeGreaterThan(0);
+      for (const { pathname, hash } of own)
+        expect(texts.get(pathname), `${path} ${hash}`).toContain(`id="${hash.slice(1)}"`);
+      expect(html).not.toMatch(/<script|<style|style=|\.md"/);
+    }
   });
 });

@@ -1,0 +1,74 @@
+/**
+ * The pages of `docs/` that people need beside the playground, as pages of the deployment: its version may be another
+ * one than that of a repository, and there may be no way to one.
+ */
+import { readFile } from "node:fs/promises";
+import { Marked, type RendererObject } from "marked";
+import { HELP_PAGES, HELP_PATH, helpPath } from "../../protocol/routes.ts";
+import { provideStaticFile } from "./static-file.ts";
+
+const PROJECT = new URL("../../", import.meta.url);
+
+export async function provideHelpPages(): Promise<void> {
+  const style = await readFile(new URL("clients/playground/help.css", PROJECT));
+  await provideStaticFile(`${HELP_PATH.slice(1)}/help.css`, style);
+  for (const name of HELP_PAGES) {
+    const text = await readFile(new URL(`docs/${name}.md`, PROJECT), "utf8");
+    await provideStaticFile(`${helpPath(name).slice(1)}.html`, Buffer.from(helpPage(text)));
+  }
+}
+
+/** A page of the docs in HTML. @param text its Markdown, which begins with its title */
+function helpPage(text: string): string {
+  const [, title = ""] = /^# (.+)$/m.exec(text) ?? [];
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>${escapeMarkup(title)}: document rendering service</title>
+    <link rel="icon" href="/playground/icon.svg">
+    <link rel="stylesheet" href="${HELP_PATH}/help.css">
+  </head>
+  <body>
+    <nav><a href="/">← Playground</a></nav>
+    <main>
+${new Marked({ renderer: RENDERER, async: false }).parse(text)}    </main>
+  </body>
+</html>
+`;
+}
+
+const RENDERER: RendererObject = {
+  heading({ tokens, depth, text }) {
+    return `<h${depth} id="${anchorOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+  },
+  link({ href, tokens }) {
+    const text = this.parser.parseInline(tokens);
+    const target = targetOf(href);
+    return target === null ? text : `<a href="${escapeMarkup(target)}">${text}</a>`;
+  },
+  // Marks of generated tables, and nothing else.
+  html: () => "",
+  image: () => "",
+};
+
+/** The anchor of a heading as the links between the pages of `docs/` spell it. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{Letter}\p{Number}\s_-]/gu, "")
+    .replace(/\s/g, "-");
+}
+
+/** Where a link leads on a deployment; null if the deployment does not have it. */
+function targetOf(href: string): string | null {
+  if (/^(?:#|https:|\/)/.test(href)) return href;
+  const [, page, anchor = ""] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? [];
+  return HELP_PAGES.some((name) => name === page) ? `${HELP_PATH}/${page}${anchor}` : null;
+}
+
+function escapeMarkup(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+}
