@@ -33,6 +33,9 @@ export class CompilerCheck implements FindingSource {
   #next: Question | null = null;
   #answered: { readonly draft: Draft; readonly findings: readonly Finding[] } | null = null;
 
+  /** What the service has rendered: whatever is found here, it is right. */
+  #accepted: Draft | null = null;
+
   /** @param onNews called when there are findings on the draft of the store, or none any more */
   constructor(store: DraftStore, onNews: () => void) {
     store.onChange((change) => {
@@ -42,14 +45,14 @@ export class CompilerCheck implements FindingSource {
     });
   }
 
-  /** The service has rendered a draft: whatever was found here, it is right. */
+  /** Forgets what was found in a draft, because the service has rendered it. */
   accept(draft: Draft): void {
-    this.#answered = { draft, findings: [] };
+    this.#accepted = draft;
   }
 
   /** What is known to be wrong with a draft; empty while it has not been compiled. */
   findingsOn(draft: Draft): readonly Finding[] {
-    return this.#answered?.draft === draft ? this.#answered.findings : [];
+    return this.#answered?.draft === draft && this.#accepted !== draft ? this.#answered.findings : [];
   }
 
   /** What is wrong with a draft; empty if the compiler finds nothing, does not end, or cannot be loaded. */
@@ -93,7 +96,7 @@ export class CompilerCheck implements FindingSource {
         return;
       }
       if (data.isSpent) this.#end();
-      if (data.id === this.#asked?.id) this.#settle(data.findings.map(placed));
+      if (data.id === this.#asked?.id) this.#settle(data.findings.map(toFinding));
     });
     worker.addEventListener("error", () => {
       this.#end();
@@ -149,7 +152,7 @@ function standardsOf(json = "[]"): readonly string[] {
   return Array.isArray(standards) ? standards.filter((each) => typeof each === "string") : [];
 }
 
-function placed({ key, line, from, to, message }: CompilerFinding): Finding {
+function toFinding({ key, line, from, to, message }: CompilerFinding): Finding {
   const range = { offset: from, length: to - from };
   const warning = { message: `Line ${line}: ${message}`, isWarning: true };
   return key === null

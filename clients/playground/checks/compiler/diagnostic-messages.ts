@@ -22,7 +22,7 @@ export function describeDiagnostic(
   if (UNKNOWABLE.test(message)) return null;
   if (NO_FILE.test(message)) return describeMissingFile(at, files);
   const [first = "", ...hints] = message.replace(PROJECT_ROOT, "").split(", hints: ");
-  const sentences = [capitalized(first), ...hints.map((hint) => `Hint: ${hint}`)];
+  const sentences = [capitalize(first), ...hints.map((hint) => `Hint: ${hint}`)];
   const all = sentences.map((sentence) => (/[.?]$/.test(sentence) ? sentence : `${sentence}.`)).join(" ");
   return all.length > MAX_MESSAGE_LENGTH ? `${all.slice(0, MAX_MESSAGE_LENGTH)}…` : all;
 }
@@ -36,14 +36,14 @@ function describeMissingFile(
   const keys = files.map(({ key }) => key);
   // A relative path starts in the folder of the file that has it.
   const folder = key?.slice(0, key.lastIndexOf("/") + 1) ?? "";
-  const sought = resolved(path.startsWith("/") ? path : folder + path);
+  const sought = resolvePath(path.startsWith("/") ? path : folder + path);
   const closest = closestPath(path.replace(/^\//, ""), keys);
   const suggested = closest !== null && folder !== "" ? `/${closest}` : closest;
   return `The project has no file “${folder === "" ? path : sought}”.${didYouMean(suggested)}`;
 }
 
 /** A path without `.`, `..` and empty parts. */
-function resolved(path: string): string {
+function resolvePath(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/")) {
     if (part === "..") parts.pop();
@@ -52,6 +52,6 @@ function resolved(path: string): string {
   return parts.join("/");
 }
 
-function capitalized(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
