@@ -19,7 +19,7 @@ const PAGES: Readonly<Record<string, Page>> = {
   // `data:` are the viewer's icons, `blob:` the pictures that it has rendered.
   [REFERENCE_PATH]: { file: `${REFERENCE_PATH}/index.html`, imageSources: "'self' data: blob:" },
   ...Object.fromEntries(
-    HELP_PAGES.map(helpPath).map((path) => [path, { file: `${path}.html`, imageSources: "'self'" }]),
+    HELP_PAGES.map(helpPath).map((path) => [path, { file: `${path}/index.html`, imageSources: "'self'" }]),
   ),
 };
 

@@ -14,7 +14,7 @@ export async function provideHelpPages(): Promise<void> {
   await provideStaticFile(`${HELP_PATH.slice(1)}/help.css`, style);
   for (const name of HELP_PAGES) {
     const text = await readFile(new URL(`docs/${name}.md`, PROJECT), "utf8");
-    await provideStaticFile(`${helpPath(name).slice(1)}.html`, Buffer.from(helpPage(text)));
+    await provideStaticFile(`${helpPath(name).slice(1)}/index.html`, Buffer.from(helpPage(text)));
   }
 }
 

@@ -47,3 +47,14 @@ it("names beside a 422 what the service does not say, and leads to its place", a
   await expect.poll(() => page.locator("#source-message").textContent()).not.toBe("");
   expect(await page.getByRole("textbox", { name: TEMPLATE }).textContent()).toContain('#image(@"logo.png")');
 });
+
+it("takes its hints back when the service has rendered the draft", async () => {
+  const page = await openPlayground();
+  // The page's Typst is one patch older than that of the service.
+  await writeInto(page, TEMPLATE, "#assert(sys.version >= version(0, 15, 1))\n= Prices");
+  const message = page.locator("#source-message");
+  await expect.poll(() => message.textContent()).toContain("Line 1: Assertion failed.");
+  await page.getByRole("button", { name: "Render", exact: true }).click();
+  await expect.poll(() => page.locator("#result-summary").textContent()).toContain("1 page");
+  await expect.poll(() => message.textContent()).toBe("");
+});

@@ -108,7 +108,7 @@ describe("the pages of help", () => {
       expect(answer.headers.get("Content-Type")).toBe(path.endsWith(".css") ? STYLE : HTML);
       if (!path.endsWith(".css"))
         expect(answer.headers.get("Content-Security-Policy")).toMatch(/^default-src 'none'; /);
-      await expectProblem(await send(`${path}.html`), "not_found");
+      await expectProblem(await send(`${path}/index.html`), "not_found");
     },
   );
 
