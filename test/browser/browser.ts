@@ -81,6 +81,10 @@ export async function openPageIn(context: BrowserContext, url: URL | string): Pr
   });
   onTestFinished(() => expect(errors).toEqual([]));
   await page.goto(url.toString());
+  // Until its script has run to its end, the playground takes no clicks and no files.
+  if ((await page.locator("#validation").count()) > 0) {
+    await page.locator("#validation:not(:empty)").waitFor({ state: "attached" });
+  }
   return page;
 }
 
