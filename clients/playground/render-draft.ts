@@ -45,7 +45,10 @@ export class DraftRenderer {
       onOutcome: (outcome, draft, elapsedSeconds) => this.#showOutcome(outcome, draft, elapsedSeconds),
     });
     parts.store.onChange((change) => {
-      if (change === "replace") parts.result.forgetProblem();
+      if (change === "replace") {
+        this.#lastOutcome = null;
+        parts.result.forgetProblem();
+      }
       parts.result.markOutdated();
       this.#session.draftChanged();
     });
@@ -165,7 +168,7 @@ export class DraftRenderer {
     const outcome = this.#lastOutcome;
     const { check, compilerCheck, result } = this.#parts;
     const findings = await compilerCheck.check(draft);
-    // Another draft may have been rendered meanwhile.
+    // Meanwhile another draft may have been rendered, or have taken the place of this one.
     if (findings.length === 0 || this.#lastOutcome !== outcome) return;
     check.run();
     result.showProblem({ ...problem, findings, compileFailure: { ...explainCompileFailure(draft), causes: [] } });
