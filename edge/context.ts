@@ -14,8 +14,8 @@ import { WALL_CLOCK } from "./clock.ts";
 import { CommonCapabilities } from "./gathered/common-capabilities.ts";
 import { MetricsScraper } from "./gathered/metrics-scraper.ts";
 import type { RequestRecord } from "./log/request-record.ts";
+import { writeLine } from "./log/request-record.ts";
 import { UnreportedCounts } from "./log/unreported-counts.ts";
-import { writeLine } from "./log/write-line.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 import type { TaggedJson } from "./tagged-json.ts";
 

@@ -7,8 +7,7 @@
  */
 import * as v from "valibot";
 import type { JsonCursor } from "./json/cursor.ts";
-import { findName } from "./json/known-names.ts";
-import { decodeJsonString } from "./json/string.ts";
+import { decodeJsonString, findName } from "./json/string.ts";
 import {
   ARCHIVES,
   DEFAULT_OUTPUT,

@@ -9,8 +9,7 @@ import { type DataErrorType, type DataFindings, MAX_DATA_DEPTH, pathsAt, validat
 import { isValidKey, KEY_RULES, validateFileSet } from "./files-rules.ts";
 import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
-import { findName } from "./json/known-names.ts";
-import { decodeJsonString, type StringSpan } from "./json/string.ts";
+import { decodeJsonString, findName, type StringSpan } from "./json/string.ts";
 import { type Limits, MAX_KEYS } from "./limits.ts";
 import { DEFAULT_OUTPUT, type Output } from "./output-options.ts";
 import { readOutput } from "./output-reader.ts";

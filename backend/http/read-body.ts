@@ -1,14 +1,14 @@
 /** Reads a request's body within a size limit, a memory budget and a deadline. */
 import type { IncomingMessage } from "node:http";
-import { BodyCollector } from "../../protocol/body-collector.ts";
 import {
   BODY_SILENCE_MILLISECONDS,
+  BodyCollector,
   bodyTooSlow,
   DISCARD_SILENCE_MILLISECONDS,
   MAX_DISCARD_MILLISECONDS,
   MAX_DISCARDED_BYTES,
   NO_MEMORY_RETRY_SECONDS,
-} from "../../protocol/body-reading.ts";
+} from "../../protocol/body-collector.ts";
 import { declaredSize, validateDeclaredSize } from "../../rules/declared-size.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { type Problem, renderQueueFull } from "../../rules/problem.ts";

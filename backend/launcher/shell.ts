@@ -13,8 +13,7 @@ import { errorCode } from "../error-log.ts";
 import { killIfThere, killStrayProcesses } from "../processes/proc.ts";
 import { writeFifo } from "./fifo.ts";
 import type { ProgramCommand, ProgramEnd } from "./program.ts";
-import { shellCommand, startLine } from "./shell-command.ts";
-import { ShellReport } from "./shell-report.ts";
+import { ShellReport, shellCommand, startLine } from "./program.ts";
 
 const FUNCTIONS = readFileSync(new URL("launcher.sh", import.meta.url), "utf8");
 

@@ -13,10 +13,9 @@ import { type Problem, problem } from "../../rules/problem.ts";
 import { quote } from "../../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../typst/file-layout.ts";
-import { countNamedDirectories, directoriesOf } from "./directory-paths.ts";
 import { DirectoryError, FEW_DIRECTORIES, makeDirectories, removeDirectories } from "./directory-tree.ts";
 import { removeOutputFiles } from "./output-files.ts";
-import { EMPTY_DATA, fileBytes } from "./request-bytes.ts";
+import { countNamedDirectories, directoriesOf, EMPTY_DATA, fileBytes } from "./request-bytes.ts";
 
 export interface FifoSource {
   /** Moves a FIFO into a directory. @returns its name; null if there is none. */

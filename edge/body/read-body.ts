@@ -1,6 +1,6 @@
 /** Reads the body of a request within the size limit, the time limits and the memory for bodies. */
 import type { BodyCollector } from "../../protocol/body-collector.ts";
-import { BODY_SILENCE_MILLISECONDS, bodyTooSlow, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-reading.ts";
+import { BODY_SILENCE_MILLISECONDS, bodyTooSlow, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
 import { inTime, type WallClock } from "../clock.ts";
 import type { BodyReservation } from "./body-memory.ts";

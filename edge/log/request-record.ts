@@ -8,6 +8,7 @@ import { joinServerTimings, serverTiming } from "../../protocol/server-timing.ts
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../../protocol/trace-context.ts";
 import type { AttemptFailure, Cause, CauseField } from "../../rules/causes.ts";
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
+import type { RequestLogging } from "../settings.ts";
 
 /** The phases of a render request at the edge, in their order. `origin` lasts until a backend's answer begins. */
 export type EdgePhase = "receive" | "validate" | "origin";
@@ -112,4 +113,8 @@ export function causeOf({ timeoutCause, capacityCause, unavailableCause }: Cause
 function nextStepOf(field: CauseField): string | undefined {
   const cause = causeOf(field);
   return cause === undefined ? undefined : NEXT_STEPS[cause];
+}
+
+export function writeLine(logging: RequestLogging, level: "error" | "warn" | "info" | "log", line: object): void {
+  console[level](logging === "json" ? JSON.stringify(line) : line);
 }

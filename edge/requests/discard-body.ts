@@ -3,7 +3,7 @@ import {
   DISCARD_SILENCE_MILLISECONDS,
   MAX_DISCARD_MILLISECONDS,
   MAX_DISCARDED_BYTES,
-} from "../../protocol/body-reading.ts";
+} from "../../protocol/body-collector.ts";
 import { FairLimit } from "../body/fair-limit.ts";
 import { BodyReader } from "../body/read-body.ts";
 import type { EdgeContext } from "../context.ts";

@@ -1,8 +1,8 @@
 /** Writes the edge's log lines: one for each request at its end, and one for each failure. */
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import { ANALYTICS_BINDING, writeAnalytics } from "../log/analytics.ts";
+import { writeLine } from "../log/request-record.ts";
 import { describeSpan, tracedSpan } from "../log/span-attributes.ts";
-import { writeLine } from "../log/write-line.ts";
 import { parseLogRequests, type RequestLogging } from "../settings.ts";
 
 /**

@@ -2,8 +2,7 @@
  * `POST /v1/render` at the edge: validates the request completely, forwards its bytes to a backend and returns the
  * response.
  */
-import { BodyCollector } from "../../protocol/body-collector.ts";
-import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-reading.ts";
+import { BodyCollector, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import { fileExtensionOf, fileHeaders } from "../../protocol/rendered-file.ts";
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/server-timing.ts";
 import { validateDeclaredSize } from "../../rules/declared-size.ts";

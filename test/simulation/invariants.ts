@@ -3,7 +3,7 @@ import {
   MIN_ATTEMPT_MILLISECONDS,
   PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS,
 } from "../../edge/backends/render-attempts.ts";
-import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-reading.ts";
+import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import {
   longestAnswerMilliseconds,

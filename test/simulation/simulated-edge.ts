@@ -14,7 +14,7 @@ import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/body/read-body.ts";
 import type { WallClock } from "../../edge/clock.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import type { BackendLoad } from "../../protocol/backend-load.ts";
-import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-reading.ts";
+import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import type { CapacityCause } from "../../rules/causes.ts";
 import { PROBLEMS, renderQueueFull } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds, MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
-import { shellCommand } from "../../../backend/launcher/shell-command.ts";
+import { shellCommand } from "../../../backend/launcher/program.ts";
 import { problem, renderQueueFull, serviceUnavailable } from "../../../rules/problem.ts";
 import {
   type CommandOptions,

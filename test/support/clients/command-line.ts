@@ -6,7 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
 import { inject } from "vitest";
-import { shellCommand } from "../../../backend/launcher/shell-command.ts";
+import { shellCommand } from "../../../backend/launcher/program.ts";
 import { typstPath } from "../backend/typst-path.ts";
 import { API_TOKEN } from "../tokens.ts";
 
