@@ -7,8 +7,7 @@ import { RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { findOnPath } from "../typst/programs.mjs";
 import { parseSandboxChoice, SANDBOX_ADVICE, type SandboxChoice } from "../typst/sandbox-modes.mjs";
-import { defaultWorkDirectory } from "./work-directory/paths.ts";
-import { MAX_DIRECTORY_BYTES } from "./work-directory/request-bytes.ts";
+import { defaultWorkDirectory, MAX_DIRECTORY_BYTES } from "./work-directory/paths.ts";
 
 /** What a stopping backend adds to the time in which its requests may wait and render. */
 const GRACE_MARGIN_SECONDS = 5;

@@ -10,7 +10,7 @@
 import { mkdirSync, opendirSync, rmdirSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { parentPort } from "node:worker_threads";
-import { directoriesOf } from "./request-bytes.ts";
+import { directoriesOf } from "./paths.ts";
 
 export interface DirectoryJob {
   readonly id: number;

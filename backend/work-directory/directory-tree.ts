@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { errorCode, ServiceFailure } from "../error-log.ts";
 import type { DirectoryAnswer, DirectoryJob } from "./directory-thread.ts";
-import { countNamedDirectories, directoriesOf } from "./request-bytes.ts";
+import { countNamedDirectories, directoriesOf } from "./paths.ts";
 
 /** Up to this many directories are made and removed at once: neither our thread nor those of Node are worth it. */
 export const FEW_DIRECTORIES = 16;

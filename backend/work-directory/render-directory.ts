@@ -15,7 +15,8 @@ import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../typst/file-layout.ts";
 import { DirectoryError, FEW_DIRECTORIES, makeDirectories, removeDirectories } from "./directory-tree.ts";
 import { removeOutputFiles } from "./output-files.ts";
-import { countNamedDirectories, directoriesOf, EMPTY_DATA, fileBytes } from "./request-bytes.ts";
+import { countNamedDirectories, directoriesOf } from "./paths.ts";
+import { EMPTY_DATA, fileBytes } from "./request-bytes.ts";
 
 export interface FifoSource {
   /** Moves a FIFO into a directory. @returns its name; null if there is none. */

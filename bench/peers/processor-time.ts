@@ -7,8 +7,8 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "n
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** How often it is tried to remove a group whose last processes are just ending. */
-const MAX_REMOVALS = 50;
+/** How often it is tried to remove a group whose last processes are just ending: for half a minute. */
+const MAX_REMOVALS = 300;
 const VERSION_1 = "/sys/fs/cgroup/cpuacct";
 const ROOT = existsSync(VERSION_1) ? VERSION_1 : "/sys/fs/cgroup";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { makeDirectories, removeDirectories, removeManyFiles } from "../../../backend/work-directory/directory-tree.ts";
 import { listOutputFiles, removeOutputFiles } from "../../../backend/work-directory/output-files.ts";
-import { countNamedDirectories, directoriesOf } from "../../../backend/work-directory/request-bytes.ts";
+import { countNamedDirectories, directoriesOf } from "../../../backend/work-directory/paths.ts";
 import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { textFile } from "../../support/backend/request-files.ts";
 import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
