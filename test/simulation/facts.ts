@@ -43,38 +43,40 @@ export interface AnswerFacts {
   readonly isRendered: boolean;
 }
 
-export interface RequestFacts {
+export class RequestFacts {
   readonly planned: PlannedRequest;
-  readonly attempts: AttemptFacts[];
-  readonly answers: AnswerFacts[];
+  readonly attempts: AttemptFacts[] = [];
+  readonly answers: AnswerFacts[] = [];
   /** When its body was complete and valid; null before. */
-  forwardedAt: number | null;
+  forwardedAt: number | null = null;
   /** It moves by what uploads take. */
-  deadline: number;
-  extendedMilliseconds: number;
-  leftAt: number | null;
+  deadline = Number.POSITIVE_INFINITY;
+  extendedMilliseconds = 0;
+  leftAt: number | null = null;
   /** Whether the edge has stopped working on it. */
-  isGone: boolean;
+  isGone = false;
   /** How many bytes of its body the edge has in memory. */
-  heldBytes: number;
+  heldBytes = 0;
   /** Whether the edge refused it for lack of memory. */
-  isWithoutMemory: boolean;
+  isWithoutMemory = false;
   /** Whether the memory of its body is free, and whether another request took it. */
-  isBodyFree: boolean;
-  isBodyTaken: boolean;
+  isBodyFree = false;
+  isBodyTaken = false;
   /** How many backends were asked how busy they are. */
-  asked: number;
+  asked = 0;
   /** How many timers of its attempts fired after the answer. */
-  lateTimers: number;
+  lateTimers = 0;
   /** Which backends had been full a moment before it was answered, or had renders. */
-  wereBusy: ReadonlySet<number>;
-  /**
-   * Whether a backend had a free slot when it began to wait at another one, and when it was told that there is none.
-   */
-  hasWaitedThoughFree: boolean;
-  isRefusedThoughFree: boolean;
-  /** Backends that it has brought down. */
-  broughtDown: number;
+  wereBusy: ReadonlySet<number> = new Set();
+  /** Whether a backend had a free slot when it began to wait at another one, and when it was told that there is none. */
+  hasWaitedThoughFree = false;
+  isRefusedThoughFree = false;
+  /** How many backends it has brought down. */
+  broughtDown = 0;
+
+  constructor(planned: PlannedRequest) {
+    this.planned = planned;
+  }
 }
 
 /** An interval in which something kept a backend from serving an edge, and a moment after it. */

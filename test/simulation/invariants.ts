@@ -74,13 +74,11 @@ type Finding = string | null;
 // Whenever a request came to a process, or left it: only then slots are given out.
 
 export const OF_A_PROCESS: readonly ((process: ProcessView, world: WorldView) => Finding)[] = [
-  /** A backend never renders more than it has slots. */
   function noMoreRendersThanSlots({ callers, probing, queue }, { settings: { slots } }) {
     const count = probing + total(callers, ({ running }) => running.size);
     return count > slots || queue.running > slots ? `${count} renders, the queue says ${queue.running}` : null;
   },
 
-  /** A queue never holds more than its bound. */
   function noMoreWaitingThanAllowed({ callers, queue }, { settings: { maxWaiting } }) {
     const count = total(callers, ({ asking }) => asking.size);
     return count > maxWaiting || queue.waiting !== count ? `${count} wait, the queue says ${queue.waiting}` : null;
@@ -272,7 +270,6 @@ export const OF_A_WAIT: readonly ((wait: WaitFacts, world: WorldView) => Finding
     return waiting < settings.maxWaiting ? `${waiting} of ${settings.maxWaiting} places taken` : null;
   },
 
-  /** The requests of a caller get their slots in the order of arrival. */
   function callersAreServedInOrder({ kind, isOldest }) {
     return kind === "admitted" && !isOldest ? "an older one waits" : null;
   },
@@ -284,12 +281,10 @@ export const OF_A_WAIT: readonly ((wait: WaitFacts, world: WorldView) => Finding
     return isNewest && ofCaller >= ofOthers ? null : `one of ${ofCaller}, another caller has ${ofOthers}`;
   },
 
-  /** Nobody is refused while a slot is free. */
   function nobodyIsRefusedWhileASlotIsFree({ kind, freeSlots }) {
     return kind === "full" && freeSlots > 0 ? `${freeSlots} slots were free` : null;
   },
 
-  /** No slot goes to a request whose connection is closed. */
   function noSlotForTheGone({ kind, isGone }) {
     return kind !== "full" && isGone ? "the connection was closed" : null;
   },
@@ -303,7 +298,6 @@ export const OF_AN_ATTEMPT: readonly ((
   backend: number,
   world: WorldView,
 ) => Finding)[] = [
-  /** Nothing is tried again once an answer has begun. */
   function nothingIsTriedAfterTheFirstByte(_edge, { attempts, answers }) {
     return answers.length > 0 || attempts.some(({ end }) => end === "answered") ? "an attempt after the answer" : null;
   },
@@ -322,7 +316,6 @@ export const OF_AN_ATTEMPT: readonly ((
     return sent > MAX_BYTES_SENT ? `${sent} bytes` : null;
   },
 
-  /** No attempt begins after the time budget has ended. */
   function noAttemptAfterTheDeadline(_edge, { deadline }, _backend, { time }) {
     return time.now > deadline ? `${time.now - deadline} ms after the deadline` : null;
   },
@@ -565,7 +558,6 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) =
     return kept.length > 0 || lateTimers > 0 ? `${kept.length} answers kept, ${lateTimers} timers` : null;
   },
 
-  /** A request brings down at most two backends. */
   function fewBackendsAreBroughtDown({ broughtDown }) {
     return broughtDown > MAX_BROUGHT_DOWN ? `${broughtDown} backends` : null;
   },
@@ -576,7 +568,6 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) =
     return attempts.some(({ end }) => end === "full") ? null : "no origin was full";
   },
 
-  /** 503 is not answered if a backend was full. */
   function brokenOnlyWhenNobodyIsFull({ answers: [answer], attempts }) {
     return answer?.status === BROKEN && attempts.some(({ end }) => end === "full") ? "an origin was full" : null;
   },

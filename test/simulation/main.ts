@@ -9,7 +9,7 @@ import { shrink } from "./shrink.ts";
 import { runSchedule } from "./world.ts";
 
 const DEFAULT_SCHEDULES = 10_000;
-const PROGRESS_MILLISECONDS = 5000;
+const SCHEDULES_BETWEEN_REPORTS = 1000;
 
 const { values } = parseArgs({
   options: {
@@ -35,7 +35,6 @@ async function runMany(): Promise<number> {
   const began = performance.now();
   const statuses = new Map<string, number>();
   let events = 0;
-  let reported = began;
   const report = (done: number) => {
     const seconds = (performance.now() - began) / 1000;
     const counts = [...statuses].sort().map(([status, requests]) => `${status}: ${requests}`);
@@ -55,11 +54,9 @@ async function runMany(): Promise<number> {
       console.error(`npm run simulate -- --seed ${seed} --shrink --trace`);
       return 1;
     }
-    if (performance.now() - reported < PROGRESS_MILLISECONDS) continue;
-    reported = performance.now();
-    report(seed - first + 1);
+    const done = seed - first + 1;
+    if (done % SCHEDULES_BETWEEN_REPORTS === 0 || done === count) report(done);
   }
-  report(count);
   return 0;
 }
 

@@ -8,7 +8,6 @@
 import { sendBody } from "../../edge/backends/send-body.ts";
 import type { Sending } from "../../edge/backends/try-backends.ts";
 import { MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
-import { BodyPipe } from "./body-pipe.ts";
 import type { AttemptFacts, RequestFacts } from "./facts.ts";
 import type { ExchangeView, LinkView, ProcessView, SimulatedAnswer, WorldView } from "./parts.ts";
 
@@ -30,11 +29,8 @@ export function foreignAnswer(status: number): SimulatedAnswer {
 export class Link {
   readonly edge: number;
   readonly backend: number;
-  partitionedUntil = 0;
-  refusedUntil = 0;
-  proxyErrorsUntil = 0;
-  slowUntil = 0;
-  halfAnswersUntil = 0;
+  /** The end of each fault. */
+  readonly until: LinkView["until"] = { partition: 0, refuse: 0, "proxy error": 0, slow: 0, "half answers": 0 };
   readonly exchanges = new Set<ExchangeView>();
   readonly #world: WorldView;
 
@@ -56,14 +52,14 @@ export class Link {
 
   #arrive(arrive: () => void): void {
     const { time } = this.#world;
-    if (time.now >= this.partitionedUntil) arrive();
-    else time.after(this.partitionedUntil - time.now + this.#latencyMilliseconds(), () => this.#arrive(arrive));
+    if (time.now >= this.until.partition) arrive();
+    else time.after(this.until.partition - time.now + this.#latencyMilliseconds(), () => this.#arrive(arrive));
   }
 
   #latencyMilliseconds(): number {
     const { random, settings, time } = this.#world;
     const usual = MIN_LATENCY_MILLISECONDS + random.next() * settings.maxLatencyMilliseconds;
-    return time.now < this.slowUntil ? usual + random.next() * MAX_SLOW_LATENCY_MILLISECONDS : usual;
+    return time.now < this.until.slow ? usual + random.next() * MAX_SLOW_LATENCY_MILLISECONDS : usual;
   }
 }
 
@@ -114,7 +110,7 @@ export class Exchange {
       this.#isSettled = true;
       this.#world.trace(() => `${this.#name()}: ${answer.status}`);
       if (!this.request.isGone) this.#settle.resolve(answer);
-      if (this.#world.time.now < this.#link.halfAnswersUntil) this.break("half an answer", true);
+      if (this.#world.time.now < this.#link.until["half answers"]) this.break("half an answer", true);
     });
   }
 
@@ -137,13 +133,13 @@ export class Exchange {
       time.after(backend.offUntil - time.now, () => this.#connect());
       return;
     }
-    if (time.now < link.proxyErrorsUntil) {
+    if (time.now < link.until["proxy error"]) {
       if (random.chance(0.5)) this.#body.take(Number.POSITIVE_INFINITY);
       this.respond(foreignAnswer(random.pick([200, 404, 429, 502, 503])));
       return;
     }
     const { process } = backend;
-    if (process === null || time.now < link.refusedUntil) {
+    if (process === null || time.now < link.until.refuse) {
       this.break("connection refused", false);
       return;
     }
@@ -208,5 +204,58 @@ export class Exchange {
 
   #name(): string {
     return `request ${this.request.planned.id} at backend ${this.#link.backend}`;
+  }
+}
+
+/** The most that workerd buffers: so many writes, and so many bytes. */
+const BUFFERED_WRITES = 3;
+const BUFFERED_BYTES = 76 * 1024;
+
+/**
+ * What workerd does with a body until a connection takes it, as measured on workerd 1.20261102. What the edge concludes
+ * from it is tested on real sockets by test/service/edge/attempts.test.ts.
+ */
+class BodyPipe {
+  readonly #onTaken: (bytes: number) => void;
+  /** Where the writes that are buffered end, and those that wait. */
+  #buffered: number[] = [];
+  #waiting: { readonly end: number; readonly resolve: () => void }[] = [];
+  #written = 0;
+  #takes = 0;
+
+  /** @param onTaken called with the number of bytes that the connection has taken so far */
+  constructor(onTaken: (bytes: number) => void = () => {}) {
+    this.#onTaken = onTaken;
+  }
+
+  /** Resolves when the bytes are buffered or taken. */
+  write({ length }: Uint8Array): Promise<void> {
+    this.#written += length;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push({ end: this.#written, resolve });
+    this.#pump();
+    return promise;
+  }
+
+  async close(): Promise<void> {}
+
+  /** From now on, the connection takes so many bytes in all. */
+  take(bytes: number): void {
+    this.#takes = Math.max(this.#takes, bytes);
+    this.#pump();
+  }
+
+  #pump(): void {
+    const taken = Math.min(this.#takes, this.#written);
+    this.#buffered = this.#buffered.filter((end) => end > taken);
+    for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
+      const { end, resolve } = next;
+      const hasRoom = this.#buffered.length < BUFFERED_WRITES && end - taken <= BUFFERED_BYTES;
+      if (end > taken && !hasRoom) break;
+      if (end > taken) this.#buffered.push(end);
+      this.#waiting.shift();
+      resolve();
+    }
+    this.#onTaken(taken);
   }
 }

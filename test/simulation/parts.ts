@@ -11,7 +11,7 @@ import type { FairLimit } from "../../edge/body/fair-limit.ts";
 import type { BackendLoad } from "../../protocol/backend-load.ts";
 import type { CallerFacts, Disturbances, RequestFacts, Seen } from "./facts.ts";
 import type { Random } from "./random.ts";
-import type { Schedule, SimulatedSettings } from "./schedule.ts";
+import type { LinkFaultKind, Schedule, SimulatedSettings } from "./schedule.ts";
 import type { VirtualTime } from "./virtual-time.ts";
 
 export interface WorldView {
@@ -88,9 +88,8 @@ export interface ProcessView {
 
 export interface LinkView {
   readonly backend: number;
-  readonly refusedUntil: number;
-  readonly proxyErrorsUntil: number;
-  readonly halfAnswersUntil: number;
+  /** The end of each fault. */
+  readonly until: Record<Exclude<LinkFaultKind, "reset">, number>;
   readonly exchanges: Set<ExchangeView>;
   /** Calls back when a message has arrived on the other side. */
   carry(arrive: () => void): void;

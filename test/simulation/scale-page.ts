@@ -48,89 +48,71 @@ function* rows(): Generator<readonly [name: string, scale: Scale]> {
 
 /** Measures all sizes, and prints what belongs between the marks of the page. */
 export async function reportScale(seed: number, isWritten: boolean): Promise<void> {
-  const measured: { name: string; scale: Scale; figures: Figures }[] = [];
+  const measured: Measured[] = [];
   for (const [name, scale] of rows()) {
     const began = performance.now();
     measured.push({ name, scale, figures: await measureScale(seed, scale) });
     console.error(`${name}: ${((performance.now() - began) / 1000).toFixed(0)} s`);
   }
   const date = new Date().toISOString().slice(0, 10);
-  const tables = [callersTable(measured), partsTable(measured)].map(markdown).join("\n\n");
-  const text = `Made by \`npm run simulate -- --scale --seed ${seed} --write\` on ${date}.\n\n${tables}\n`;
+  const tables = [tableOf("What callers notice", CALLERS, measured), tableOf("What it takes", PARTS, measured)];
+  const text = `Made by \`npm run simulate -- --scale --seed ${seed} --write\` on ${date}.\n\n${tables.map(markdown).join("\n\n")}\n`;
   console.log(text);
   if (!isWritten) return;
   const page = await readFile(PAGE, "utf8");
   await writeFile(PAGE, page.replace(/(<!-- scale -->\n)[\s\S]*?(<!-- end of scale -->)/, `$1\n${text}\n$2`));
 }
 
-type Measured = readonly { readonly name: string; readonly scale: Scale; readonly figures: Figures }[];
-
-function callersTable(measured: Measured): Table {
-  return {
-    subject: "What callers notice",
-    columns: [
-      { title: "requests", digits: 0 },
-      { title: "refused" },
-      { title: "refused although free" },
-      { title: "failed", digits: 0 },
-      { title: "waited although free" },
-      { title: "wait, p50", digits: 3, unit: " s" },
-      { title: "p99", unit: " s" },
-      { title: "longest", unit: " s" },
-      { title: "unfairness", digits: 1 },
-      { title: "quiet callers: refused" },
-      { title: "their p99", unit: " s" },
-    ],
-    rows: measured.map(({ name, figures }) => ({
-      name,
-      cells: [
-        figures.requests,
-        percent(figures.refused, figures.requests),
-        String(figures.refusedThoughFree),
-        figures.failed,
-        percent(figures.waitedThoughFree, figures.requests),
-        figures.medianWaitSeconds,
-        figures.p99WaitSeconds,
-        figures.longestWaitSeconds,
-        figures.unfairness,
-        percent(figures.quietRefused, figures.quiet),
-        figures.quietP99WaitSeconds,
-      ],
-    })),
-  };
+interface Measured {
+  readonly name: string;
+  readonly scale: Scale;
+  readonly figures: Figures;
 }
 
-function partsTable(measured: Measured): Table {
-  return {
-    subject: "What it takes",
-    columns: [
-      { title: "edges × backends × slots" },
-      { title: "time", digits: 0, unit: " s" },
-      { title: "slots needed" },
-      { title: "wasted uploads per 100 requests", digits: 1 },
-      { title: "wasted bytes per request", digits: 0, unit: " KiB" },
-      { title: "connections to one backend", digits: 0 },
-      { title: "requests in one edge", digits: 0 },
-      { title: "their bodies", digits: 1, unit: " MiB" },
-      { title: "probes per 100 requests", digits: 1 },
-      { title: "`/ready` per 100 requests", digits: 1 },
-    ],
-    rows: measured.map(({ name, scale, figures }) => ({
-      name,
-      cells: [
-        `${scale.edges} × ${scale.backends} × ${scale.slots}`,
-        scale.seconds,
-        percent(figures.use, 1),
-        (100 * figures.wastedUploads) / figures.requests,
-        figures.wastedBytes / figures.requests / 1024,
-        figures.connectionsPerBackend,
-        figures.requestsPerEdge,
-        figures.bytesPerEdge / MEBIBYTE,
-        (100 * figures.probes) / figures.requests,
-        (100 * figures.asked) / figures.requests,
-      ],
-    })),
-  };
+type Cell = Table["rows"][number]["cells"][number];
+type Column = Table["columns"][number] & { readonly of: (measured: Measured) => Cell };
+
+const CALLERS: readonly Column[] = [
+  { title: "requests", digits: 0, of: ({ figures }) => figures.requests },
+  { title: "refused", of: ({ figures }) => percent(figures.refused, figures.requests) },
+  { title: "refused although free", of: ({ figures }) => String(figures.refusedThoughFree) },
+  { title: "failed", digits: 0, of: ({ figures }) => figures.failed },
+  { title: "waited although free", of: ({ figures }) => percent(figures.waitedThoughFree, figures.requests) },
+  { title: "wait, p50", digits: 3, unit: " s", of: ({ figures }) => figures.medianWaitSeconds },
+  { title: "p99", unit: " s", of: ({ figures }) => figures.p99WaitSeconds },
+  { title: "longest", unit: " s", of: ({ figures }) => figures.longestWaitSeconds },
+  { title: "unfairness", digits: 1, of: ({ figures }) => figures.unfairness },
+  { title: "quiet callers: refused", of: ({ figures }) => percent(figures.quietRefused, figures.quiet) },
+  { title: "their p99", unit: " s", of: ({ figures }) => figures.quietP99WaitSeconds },
+];
+
+const perHundred = (count: number, { requests }: Figures) => (100 * count) / requests;
+
+const PARTS: readonly Column[] = [
+  { title: "edges × backends × slots", of: ({ scale }) => `${scale.edges} × ${scale.backends} × ${scale.slots}` },
+  { title: "time", digits: 0, unit: " s", of: ({ scale }) => scale.seconds },
+  { title: "slots needed", of: ({ figures }) => percent(figures.use, 1) },
+  {
+    title: "wasted uploads per 100 requests",
+    digits: 1,
+    of: ({ figures }) => perHundred(figures.wastedUploads, figures),
+  },
+  {
+    title: "wasted bytes per request",
+    digits: 0,
+    unit: " KiB",
+    of: ({ figures }) => figures.wastedBytes / figures.requests / 1024,
+  },
+  { title: "connections to one backend", digits: 0, of: ({ figures }) => figures.connectionsPerBackend },
+  { title: "requests in one edge", digits: 0, of: ({ figures }) => figures.requestsPerEdge },
+  { title: "their bodies", digits: 1, unit: " MiB", of: ({ figures }) => figures.bytesPerEdge / MEBIBYTE },
+  { title: "probes per 100 requests", digits: 1, of: ({ figures }) => perHundred(figures.probes, figures) },
+  { title: "`/ready` per 100 requests", digits: 1, of: ({ figures }) => perHundred(figures.asked, figures) },
+];
+
+function tableOf(subject: string, columns: readonly Column[], measured: readonly Measured[]): Table {
+  const rows = measured.map((one) => ({ name: one.name, cells: columns.map(({ of }) => of(one)) }));
+  return { subject, columns: [...columns], rows };
 }
 
 function percent(part: number, whole: number): string {

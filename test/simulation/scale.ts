@@ -31,35 +31,7 @@ export interface Scale {
   readonly isRestarted: boolean;
 }
 
-export interface Figures {
-  readonly requests: number;
-  /** The part of the slots that the renders need. */
-  readonly use: number;
-  readonly refused: number;
-  readonly refusedThoughFree: number;
-  readonly quiet: number;
-  readonly quietRefused: number;
-  /** Answered with anything but a render or 429. */
-  readonly failed: number;
-  /** Those that began to wait at a backend while another one had a free slot. */
-  readonly waitedThoughFree: number;
-  /** Uploads that ended in no answer for the client. */
-  readonly wastedUploads: number;
-  readonly wastedBytes: number;
-  readonly medianWaitSeconds: number;
-  readonly p99WaitSeconds: number;
-  readonly longestWaitSeconds: number;
-  readonly quietP99WaitSeconds: number;
-  /** The mean wait of the quiet caller that waits longest, divided by that of the one that waits least. */
-  readonly unfairness: number;
-  /** The most at any time, at one backend and at one edge. */
-  readonly connectionsPerBackend: number;
-  readonly requestsPerEdge: number;
-  readonly bytesPerEdge: number;
-  readonly probes: number;
-  /** How many backends were asked how busy they are. */
-  readonly asked: number;
-}
+export type Figures = Awaited<ReturnType<typeof measureScale>>;
 
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 ** 2;
@@ -133,7 +105,7 @@ function settingsOf({ edges, backends, slots, maxWaiting }: Scale): SimulatedSet
   };
 }
 
-export async function measureScale(seed: number, scale: Scale): Promise<Figures> {
+export async function measureScale(seed: number, scale: Scale) {
   const { requests, probes, violation } = await runSchedule(makeScaleSchedule(seed, scale));
   if (violation !== null) throw new Error(`${violation.invariant}: ${violation.detail}`);
   const attempts = requests.flatMap((request) => request.attempts.map((attempt) => ({ request, attempt })));
@@ -145,20 +117,26 @@ export async function measureScale(seed: number, scale: Scale): Promise<Figures>
   const used = requests.reduce((sum, { planned }) => sum + planned.renderMilliseconds, 0);
   return {
     requests: requests.length,
+    /** The part of the slots that the renders need. */
     use: used / (scale.slots * scale.backends * scale.seconds * 1000),
     refused: refused.length,
     refusedThoughFree: requests.filter(({ isRefusedThoughFree }) => isRefusedThoughFree).length,
     quiet: quiet.length,
     quietRefused: refused.filter(isQuiet).length,
+    /** Answered with anything but a render or 429. */
     failed: requests.filter(({ answers }) => answers[0]?.status !== 429 && answers[0]?.isRendered !== true).length,
+    /** Those that began to wait at a backend while another one had a free slot. */
     waitedThoughFree: requests.filter(({ hasWaitedThoughFree }) => hasWaitedThoughFree).length,
+    /** Uploads that ended in no answer for the client. */
     wastedUploads: wasted.length,
     wastedBytes: wasted.reduce((sum, { request }) => sum + request.planned.bytes, 0),
     medianWaitSeconds: quantile(waits, 0.5),
     p99WaitSeconds: quantile(waits, 0.99),
     longestWaitSeconds: quantile(waits, 1),
     quietP99WaitSeconds: quantile(quietWaits, 0.99),
+    /** The mean wait of the quiet caller that waits longest, divided by that of the one that waits least. */
     unfairness: unfairnessOf(quiet),
+    /** The most at any time, at one backend and at one edge. */
     connectionsPerBackend: mostAtOnce(attempts.map(({ attempt }) => intervalOf(attempt))),
     requestsPerEdge: mostAtOnce(requests.map((request) => stayOf(request, 1))),
     bytesPerEdge: mostAtOnce(requests.map((request) => stayOf(request, request.planned.bytes))),

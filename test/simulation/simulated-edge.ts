@@ -361,8 +361,8 @@ export class SimulatedEdge {
         const { now } = world.time;
         if (now < offUntil) return;
         const pass = (own: Answer) => answer(() => resolve(own));
-        if (now < link.proxyErrorsUntil) return ask(null, pass);
-        if (process === null || now < link.refusedUntil) return answer(() => reject(new Error("connection refused")));
+        if (now < link.until["proxy error"]) return ask(null, pass);
+        if (process === null || now < link.until.refuse) return answer(() => reject(new Error("connection refused")));
         process.run(() => ask(process, pass));
       });
     });

@@ -5,8 +5,6 @@
 
 interface Due {
   readonly at: number;
-  /** Events at the same time happen in the order in which they were planned. */
-  readonly sequence: number;
   readonly run: () => void;
   isCancelled: boolean;
 }
@@ -14,14 +12,13 @@ interface Due {
 export class VirtualTime {
   /** Milliseconds. */
   now = 1_000_000;
-  #sequence = 0;
-  /** A binary heap, the earliest first. */
-  readonly #heap: Due[] = [];
+  /** The earliest last. Events at the same time happen in the order in which they were planned. */
+  readonly #planned: Due[] = [];
 
   /** Calls back after a time. The returned function prevents it. */
   after(milliseconds: number, run: () => void): () => void {
-    const due = { at: this.now + Math.max(0, milliseconds), sequence: this.#sequence++, run, isCancelled: false };
-    this.#push(due);
+    const due = { at: this.now + Math.max(0, milliseconds), run, isCancelled: false };
+    this.#planned.splice(this.#placeOf(due.at), 0, due);
     return () => {
       due.isCancelled = true;
     };
@@ -37,7 +34,9 @@ export class VirtualTime {
    */
   async run(observe: () => boolean, maxEvents: number): Promise<number> {
     let count = 0;
-    for (let due = this.#pop(); due !== null && count < maxEvents; due = this.#pop()) {
+    while (count < maxEvents) {
+      const due = this.#planned.pop();
+      if (due === undefined) break;
       if (due.isCancelled) continue;
       count++;
       this.now = due.at;
@@ -49,44 +48,15 @@ export class VirtualTime {
     return count;
   }
 
-  #push(due: Due): void {
-    const heap = this.#heap;
-    let at = heap.length;
-    heap.push(due);
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (!this.#swapIfEarlier(at, parent)) return;
-      at = parent;
+  /** Before all that is planned for the same time or an earlier one. */
+  #placeOf(at: number): number {
+    let low = 0;
+    let high = this.#planned.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#planned[middle]?.at ?? 0) > at) low = middle + 1;
+      else high = middle;
     }
+    return low;
   }
-
-  #pop(): Due | null {
-    const heap = this.#heap;
-    const [first] = heap;
-    const last = heap.pop();
-    if (first === undefined || last === undefined) return null;
-    if (first === last) return first;
-    heap[0] = last;
-    for (let at = 0; ; ) {
-      const left = 2 * at + 1;
-      const right = left + 1;
-      const child = isEarlier(heap[right], heap[left]) ? right : left;
-      if (!this.#swapIfEarlier(child, at)) return first;
-      at = child;
-    }
-  }
-
-  /** Swaps two places of the heap if the first has the earlier event. */
-  #swapIfEarlier(left: number, right: number): boolean {
-    const [earlier, later] = [this.#heap[left], this.#heap[right]];
-    if (earlier === undefined || later === undefined || !isEarlier(earlier, later)) return false;
-    this.#heap[left] = later;
-    this.#heap[right] = earlier;
-    return true;
-  }
-}
-
-function isEarlier(left: Due | undefined, right: Due | undefined): boolean {
-  if (left === undefined || right === undefined) return left !== undefined;
-  return left.at === right.at ? left.sequence < right.sequence : left.at < right.at;
 }

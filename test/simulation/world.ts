@@ -1,17 +1,10 @@
 /** One schedule carried out: edges, backends and the network between them, in virtual time. */
-import { Disturbances, type RequestFacts } from "./facts.ts";
+import { Disturbances, RequestFacts } from "./facts.ts";
 import { AT_THE_END, OF_A_PROCESS, OF_A_REQUEST, OF_AN_EDGE } from "./invariants.ts";
 import { Link } from "./network.ts";
 import type { WorldView } from "./parts.ts";
 import { Random } from "./random.ts";
-import type {
-  BackendFaultKind,
-  LinkFaultKind,
-  PlannedFault,
-  PlannedRequest,
-  Schedule,
-  SimulatedSettings,
-} from "./schedule.ts";
+import type { BackendFaultKind, LinkFaultKind, PlannedFault, Schedule, SimulatedSettings } from "./schedule.ts";
 import { SimulatedBackend } from "./simulated-backend.ts";
 import { SimulatedEdge } from "./simulated-edge.ts";
 import { VirtualTime } from "./virtual-time.ts";
@@ -78,7 +71,7 @@ class World implements WorldView {
     for (const index of schedule.settings.absent) this.disturbances.begin("absent", this.time.now, index);
     this.edges = Array.from({ length: edges }, (_, index) => new SimulatedEdge(this, index));
     this.#links = this.edges.map((edge) => this.backends.map((backend) => new Link(this, edge.index, backend.index)));
-    this.requests = schedule.requests.map(factsOf);
+    this.requests = schedule.requests.map((planned) => new RequestFacts(planned));
   }
 
   async run(): Promise<number> {
@@ -249,53 +242,12 @@ class World implements WorldView {
     const { now } = this.time;
     const until = now + milliseconds;
     this.disturbances.begin(kind, now, backend, edge)(kind === "reset" ? now : until);
-    switch (kind) {
-      case "partition":
-        link.partitionedUntil = Math.max(link.partitionedUntil, until);
-        break;
-      case "refuse":
-        link.refusedUntil = Math.max(link.refusedUntil, until);
-        break;
-      case "proxy error":
-        link.proxyErrorsUntil = Math.max(link.proxyErrorsUntil, until);
-        break;
-      case "slow":
-        link.slowUntil = Math.max(link.slowUntil, until);
-        break;
-      case "half answers":
-        link.halfAnswersUntil = Math.max(link.halfAnswersUntil, until);
-        break;
-      case "reset":
-        link.reset();
-        break;
-    }
+    if (kind === "reset") link.reset();
+    else link.until[kind] = Math.max(link.until[kind], until);
   }
 
   /** One backend after another, the next when the one before is ready. */
   #update(index: number, bootMilliseconds: number): void {
     this.backends[index]?.update(bootMilliseconds, () => this.#update(index + 1, bootMilliseconds));
   }
-}
-
-function factsOf(planned: PlannedRequest): RequestFacts {
-  return {
-    planned,
-    attempts: [],
-    answers: [],
-    forwardedAt: null,
-    deadline: Number.POSITIVE_INFINITY,
-    extendedMilliseconds: 0,
-    wereBusy: new Set(),
-    hasWaitedThoughFree: false,
-    isRefusedThoughFree: false,
-    leftAt: null,
-    isGone: false,
-    heldBytes: 0,
-    isWithoutMemory: false,
-    isBodyFree: false,
-    isBodyTaken: false,
-    asked: 0,
-    lateTimers: 0,
-    broughtDown: 0,
-  };
 }
