@@ -1,6 +1,7 @@
 /** Finds Typst, bubblewrap and a setpriv with Landlock once, and provides their paths to the tests. */
 import type { TestProject } from "vitest/node";
-import { locateBubblewrap, locateTypst } from "../typst/program-location.mjs";
+import { locateBubblewrap } from "../typst/bubblewrap-location.mjs";
+import { locateTypst } from "../typst/typst-location.mjs";
 import { locateSetpriv } from "./debian-13/setpriv.ts";
 
 declare module "vitest" {

@@ -6,7 +6,8 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../../rules/settings.ts";
-import { TYPST_VERSION, typstProblem } from "../../typst/typst-release.mjs";
+import { TYPST_VERSION } from "../../typst/typst-release.mjs";
+import { typstProblem } from "../../typst/typst-version.mjs";
 import { errorCode } from "../error-log.ts";
 import { buildRenderService, type RenderService } from "../http/app.ts";
 import { Launcher } from "../launcher/launcher.ts";
@@ -15,6 +16,8 @@ import { findEmptyNetwork } from "../sandbox/empty-network.ts";
 import { type BackendSettings, readBackendSettings } from "../settings.ts";
 import { chooseSandbox } from "../typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../work-directory/claim.ts";
+import { LAST_STEP } from "./last-step.ts";
+import { onStopSignal } from "./stop-signals.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
 /** How long connections may take to close once no render is left. */
@@ -22,24 +25,21 @@ const CLOSE_MILLISECONDS = 2000;
 
 let isStopping = false;
 
-export type StopSignal = "SIGTERM" | "SIGINT";
-type OnStopSignal = (handler: (signal: StopSignal) => void) => void;
-
 /** Tells the parent process, such as `npm start`, which step comes next. */
 function announceStep(step: string): void {
   process.send?.(step);
 }
 
-export async function run(onStopSignal: OnStopSignal): Promise<void> {
+export async function run(): Promise<void> {
   try {
-    await start(onStopSignal);
+    await start();
   } catch (error) {
     process.stderr.write(`${startUpMessage(error)}\n`);
     process.exit(1);
   }
 }
 
-async function start(onStopSignal: OnStopSignal): Promise<void> {
+async function start(): Promise<void> {
   const settings = readBackendSettings(process.env);
   announceStep("asking Typst for its version");
   await expectTypst(settings);
@@ -66,8 +66,7 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
     await claim.expectHeld();
     announceStep("reading fonts and packages");
     await backend.findCapabilities();
-    // `npm start` waits for this one: only from here on may something answer at the port.
-    announceStep("beginning to listen");
+    announceStep(LAST_STEP);
     await backend.app.listen({ host: settings.host, port: settings.port });
     const announceAndDrain = async () => {
       if (settings.drainDelaySeconds > 0) {

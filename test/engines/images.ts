@@ -6,8 +6,8 @@
 import { copyFile, cp, mkdir, realpath, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
-import { requireTypst } from "../../typst/program-location.mjs";
 import { findOnPath } from "../../typst/programs.mjs";
+import { requireTypst } from "../../typst/typst-location.mjs";
 import { readBaseImages } from "../support/deploy/dockerfile.ts";
 import { makeDebian } from "./debian.ts";
 import { CHECKOUT, type Command, run as runCommand } from "./part.ts";
@@ -55,17 +55,7 @@ export async function buildImages(folder: string, mayPull: boolean, say: (line: 
     ];
     await run("build", ...options, ".");
     const bytes = Number(await run("image", "inspect", "--format", "{{.Size}}", imageName(target)));
-    const parts = (await run("history", "--format", "{{.Size}} {{.CreatedBy}}", "--no-trunc", imageName(target)))
-      .split("\n")
-      .filter((line) => / [MG]B /.test(line))
-      .map((line) =>
-        line
-          .replaceAll(/\s+/g, " ")
-          .replace(/\/bin\/sh -c #\(nop\)/, "")
-          .slice(0, 90),
-      );
     say(`${imageName(target)}: ${Math.round(bytes / 1e6)} MB, built in ${seconds(started)}`);
-    for (const part of parts) say(`  ${part}`);
   }
   const archive = join(folder, "images.tar");
   await run("save", "--quiet", "--multi-image-archive", "--output", archive, ...TARGETS.map(imageName));

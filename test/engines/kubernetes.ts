@@ -3,12 +3,12 @@
  * cluster.
  */
 import { join } from "node:path";
-import { startCluster } from "./cluster/cluster.ts";
+import { array, object, parse, string } from "valibot";
+import { type Cluster, startCluster } from "./cluster/cluster.ts";
 import { DISTURBANCES, type Disturbance } from "./cluster/disturbances.ts";
-import { expectNothingLeft } from "./cluster/processes.ts";
 import { PAGE, Service } from "./cluster/service.ts";
 import type { Images } from "./images.ts";
-import { type Context, curl, expectNoLoss, renderOptions, startDaemon, startLoad, until } from "./part.ts";
+import { type Context, curl, expectNoLoss, renderOptions, run, startDaemon, startLoad, until } from "./part.ts";
 
 /** How many renders the clients send at least while something happens. */
 const RENDERS = 200;
@@ -49,18 +49,10 @@ async function tryFirstRequest(service: Service, say: Context["say"]): Promise<v
 
 async function tryDisturbance(disturbance: Disturbance, service: Service, say: Context["say"]): Promise<void> {
   const { what, endsEdges = false, run } = disturbance;
-  const before = new Set((await service.readyPods("backend")).map(({ container }) => container));
   const load = await startLoad(service.cluster.pid, await service.url(), RENDERS, endsEdges ? "new" : "kept");
   await run(service);
   await service.untilAllRender();
-  const waits: string[] = [];
-  for (const { name, container, readyAt } of await service.readyPods("backend")) {
-    const renderAt = (await service.firstRenderAt(name)) ?? Number.NaN;
-    if (!before.has(container)) waits.push(((renderAt - readyAt) / 1000).toFixed(1));
-  }
-  const suffix =
-    waits.length > 0 ? `, new backends rendered ${waits.join(", ")} s after they were ready (goal: 5)` : "";
-  await expectNoLoss(load, what, (line) => say(`${line}${suffix}`));
+  await expectNoLoss(load, what, say);
 }
 
 /** The autoscaler's number of backends stays, whatever was applied before. */
@@ -92,4 +84,28 @@ async function define(service: Service, { group, version, kind }: (typeof FOREIG
   };
   await service.create(definition);
   await service.kubectl("wait", "--for=condition=Established", `crd/${plural}.${group}`);
+}
+
+const PODS = object({ items: array(object({ metadata: object({ uid: string() }) })) });
+
+/** Waits for the end of processes of pods that are gone, and of those that ended and were never waited for. */
+async function expectNothingLeft(cluster: Cluster): Promise<void> {
+  let left: string[] = [];
+  try {
+    await until("an end of what should be gone", async () => {
+      left = await findLeft(cluster);
+      return left.length === 0;
+    });
+  } catch (error) {
+    throw new Error(`left in the cluster: ${left.join("; ")}`, { cause: error });
+  }
+}
+
+async function findLeft({ inNode, kubectl, cgroup }: Cluster): Promise<string[]> {
+  const { items } = parse(PODS, JSON.parse(await kubectl("get", "pods", "--all-namespaces", "--output=json")));
+  const processes = await run(inNode("ps", "-ww", "-eo", "stat=,pid=,ppid=,comm=,cgroup="));
+  return processes.split("\n").filter((line) => {
+    const isOfPod = line.includes(`/${cgroup}/`);
+    return isOfPod && (line.startsWith("Z") || !items.some(({ metadata }) => line.includes(metadata.uid)));
+  });
 }

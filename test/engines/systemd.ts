@@ -6,11 +6,10 @@ import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { writeEdge } from "../../scripts/build/edge-configuration.ts";
-import { requireTypst } from "../../typst/program-location.mjs";
+import { requireTypst } from "../../typst/typst-location.mjs";
 import { makeDebian } from "./debian.ts";
 import { PROXY_URL, startNginx } from "./nginx.ts";
 import {
-  BACKEND_TOKEN,
   CHECKOUT,
   type Command,
   type Context,
@@ -107,7 +106,6 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
   await expectNoLoss(underKill, "kill -9 of a backend", say);
   // Until it is started again, its result is that of the kill.
   for (const unit of BACKENDS) await untilReady(leader, unit);
-  if (systemd === "257") await tryWrongUnit(shell, say);
   await inside("systemctl", "stop", ...EDGES, ...BACKENDS);
   const results = await inside("systemctl", "show", "--property=Result", "--value", ...EDGES, ...BACKENDS);
   if (results.split(/\s+/).some((result) => result !== "success")) throw new Error(`stopped with ${results}`);
@@ -168,22 +166,4 @@ async function tryProxy(leader: number, say: Context["say"]): Promise<void> {
   say(
     "nginx lets a body of 19 MB through; the edge refuses what is over its limit, with a problem and the scheme https",
   );
-}
-
-/** The unit as it was: bubblewrap 0.12 under a dynamic user. */
-async function tryWrongUnit(shell: (script: string) => Promise<string>, say: Context["say"]): Promise<void> {
-  const options = [
-    "DynamicUser=yes",
-    "CacheDirectory=wrong-unit",
-    `WorkingDirectory=${INSTALLED}`,
-    "StandardError=file:/var/tmp/wrong-unit",
-  ];
-  const settings = [`SERVICE_BACKEND_TOKENS=${BACKEND_TOKEN}`, "SERVICE_PORT=8799"];
-  const properties = [...options.map((one) => `--property=${one}`), ...settings.map((one) => `--setenv=${one}`)].join(
-    " ",
-  );
-  await shell(`systemd-run --wait --quiet ${properties} ${INSTALLED}/node_modules/.bin/node backend/main.ts || true`);
-  const text = await shell("cat /var/tmp/wrong-unit");
-  if (!text.includes("RestrictSUIDSGID=yes")) throw new Error(`under DynamicUser=yes: ${text}`);
-  say(`under DynamicUser=yes the backend names the cause: ${text.slice(0, 160)}…`);
 }

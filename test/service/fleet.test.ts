@@ -27,7 +27,7 @@ async function answered(url: string): Promise<number> {
   return sampleValue(samples, "service_render_requests_total", { format: "svg", outcome: "ok" });
 }
 
-/** Two backends that these tests share; some tests leave them with other settings. */
+/** Two backends that these tests share. The last test leaves them with other settings. */
 let pair: TestFleet;
 
 beforeAll(async () => {
@@ -37,42 +37,21 @@ beforeAll(async () => {
   return () => pair.stop();
 });
 
-async function pairWith(settings: Readonly<Record<string, string>>): Promise<TestFleet> {
-  await pair.settle(settings);
-  return pair;
-}
-
 it("an edge that is replaced leaves no render behind, and the next one serves", async () => {
-  const fleet = await pairWith({});
   const endless = JSON.stringify({ source: ENDLESS });
-  const client = await RawConnection.open(fleet.edge.url);
+  const client = await RawConnection.open(pair.edge.url);
   onTestFinished(() => client.reset());
   await client.write(renderHead({ "Content-Length": String(endless.length) }) + endless);
-  const total = async () => (await occupied(fleet.berth(0).url)) + (await occupied(fleet.berth(1).url));
+  const total = async () => (await occupied(pair.berth(0).url)) + (await occupied(pair.berth(1).url));
   await expect.poll(total).toBe(1);
-  await fleet.replaceEdge({});
+  await pair.replaceEdge({});
   await expect.poll(total).toBe(0);
-  const load = new Load(CLIENTS, () => fleet.edge.url);
+  const load = new Load(CLIENTS, () => pair.edge.url);
   await load.more(RENDERS_BETWEEN);
   expect(await load.end()).toMatchObject({ lost: [], wrong: [] });
 });
 
 describe("under load", () => {
-  it("one of two backends can be killed and come back, again and again", async () => {
-    const fleet = await pairWith({});
-    const load = new Load(CLIENTS, () => fleet.edge.url);
-    for (const index of [0, 1, 0]) {
-      await load.more(RENDERS_BETWEEN);
-      await fleet.berth(index).end("SIGKILL");
-      await load.more(RENDERS_BETWEEN);
-      await fleet.berth(index).start({});
-    }
-    await load.more(RENDERS_BETWEEN);
-    const { good, lost, wrong } = await load.end();
-    expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
-    expect(good).toBeGreaterThanOrEqual(7 * RENDERS_BETWEEN);
-  });
-
   describe("while one of three backends fails and comes back", () => {
     let fleet: TestFleet;
 
@@ -102,51 +81,11 @@ describe("under load", () => {
     });
   });
 
-  const delayed = { SERVICE_DRAIN_DELAY_SECONDS: "1" };
-
-  // Each leaves the backends that the next one begins with.
-  it.each([
-    ["at once", {}, delayed],
-    ["after a drain delay", delayed, {}],
-  ])("all backends can be replaced one after another, each of which ends %s", async (_when, former, next) => {
-    const fleet = await pairWith(former);
-    const load = new Load(CLIENTS, () => fleet.edge.url);
-    expect(await fleet.roll(next, () => load.more(RENDERS_BETWEEN))).toEqual([0, 0]);
-    await load.more(RENDERS_BETWEEN);
-    const { lost, wrong } = await load.end();
-    expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
-  });
-
-  it("the token of a caller can be replaced", async () => {
-    const fleet = await pairWith({});
-    let edge = fleet.edge;
-    let token = API_TOKEN;
-    const load = new Load(
-      CLIENTS,
-      () => edge.url,
-      () => token,
-    );
-    const replaceEdge = async (tokens: string) => {
-      edge = await startFleetEdge(fleet.berths, await takeFreePort(), { SERVICE_API_TOKENS: tokens });
-      const newEdge = edge;
-      onTestFinished(() => newEdge.stop());
-      await load.more(RENDERS_BETWEEN);
-    };
-    await load.more(RENDERS_BETWEEN);
-    await replaceEdge(`billing:${API_TOKEN} billing:new-token`);
-    token = "new-token";
-    await load.more(RENDERS_BETWEEN);
-    await replaceEdge("billing:new-token");
-    const { lost, wrong } = await load.end();
-    expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
-  });
-
   it("a client that reads slowly and one that sends slowly delay no others", async () => {
-    const fleet = await pairWith({});
     const squares =
       '{"source":"#for n in range(12000) { place(dx: calc.rem(n, 90) * 1pt, square(size: 1pt)) }","output":{"format":"svg"}}';
     const open = async (head: Readonly<Record<string, string>>, body: string) => {
-      const client = await RawConnection.open(fleet.edge.url);
+      const client = await RawConnection.open(pair.edge.url);
       onTestFinished(() => client.reset());
       await client.write(renderHead(head) + body);
       return client;
@@ -154,55 +93,40 @@ describe("under load", () => {
     // It reads nothing before it is asked to.
     const reader = await open({ "Content-Length": String(squares.length), "Accept-Encoding": "identity" }, squares);
     const sender = await open({ "Content-Length": "14" }, "");
-    const load = new Load(CLIENTS, () => fleet.edge.url);
+    const load = new Load(CLIENTS, () => pair.edge.url);
     for (const letter of '{"source":"x"}') {
       await load.more(CLIENTS);
       await sender.write(letter);
     }
-    const { lost, wrong } = await load.end();
-    expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
+    expect(await load.end()).toMatchObject({ lost: [], wrong: [] });
     expect((await sender.answer())?.status).toBe(200);
     expect((await reader.answer())?.status).toBe(200);
   });
 
-  it("the token between edge and backends can be replaced", async () => {
-    const both = { SERVICE_BACKEND_TOKENS: `${BACKEND_TOKEN} new-token` };
-    const fleet = await pairWith({});
-    let edge = fleet.edge;
-    const load = new Load(CLIENTS, () => edge.url);
+  // The backends of the first roll end at once, those of the second one after a drain delay.
+  it("backends, an edge, a caller's token and that of the backends can be replaced one after another", async () => {
+    let { edge } = pair;
+    let token = API_TOKEN;
+    const load = new Load(
+      CLIENTS,
+      () => edge.url,
+      () => token,
+    );
     const loaded = () => load.more(RENDERS_BETWEEN);
-    await fleet.roll(both, loaded);
-    await load.more(RENDERS_BETWEEN);
+    const both = { SERVICE_BACKEND_TOKENS: `${BACKEND_TOKEN} new-token`, SERVICE_DRAIN_DELAY_SECONDS: "1" };
+    expect(await pair.roll(both, loaded)).toEqual([0, 0]);
+    await loaded();
     // Beside the old one, as Cloudflare replaces a Worker: requests that have begun end where they are.
-    edge = await startFleetEdge(fleet.berths, await takeFreePort(), { SERVICE_BACKEND_TOKEN: "new-token" });
-    const newEdge = edge;
-    onTestFinished(() => newEdge.stop());
-    await fleet.roll({ SERVICE_BACKEND_TOKENS: "new-token" }, loaded);
-    await load.more(RENDERS_BETWEEN);
-    const { lost, wrong } = await load.end();
-    expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
-  });
-});
-
-it("a backend that has SIGTERM says so on /ready, and still renders for the drain delay", async () => {
-  const backendSettings = { ...backendEnvironment(), SERVICE_DRAIN_DELAY_SECONDS: "3" };
-  const fleet = await TestFleet.start({ backends: 1, backendSettings });
-  onTestFinished(() => fleet.stop());
-  const { url } = fleet.berth(0);
-  expect((await fetch(new URL("/ready", url))).status).toBe(200);
-  const ended = fleet.berth(0).end("SIGTERM");
-  await expect.poll(async () => (await fetch(new URL("/ready", url))).status).toBe(503);
-  const render = (origin: string | URL, headers: Readonly<Record<string, string>>) =>
-    fetch(new URL("/v1/render", origin), {
-      method: "POST",
-      headers: { "Content-Type": "application/json", ...headers },
-      body: '{"source":"x"}',
+    const newEdge = await startFleetEdge(pair.berths, await takeFreePort(), {
+      SERVICE_BACKEND_TOKEN: "new-token",
+      SERVICE_API_TOKENS: `billing:${API_TOKEN} billing:new-token`,
     });
-  const answer = await render(url, { "X-Service-Backend-Token": BACKEND_TOKEN });
-  expect([answer.status, answer.headers.get("X-Service-Load")]).toEqual([
-    200,
-    expect.stringMatching(/^running=0,waiting=0,slots=\d+,draining$/),
-  ]);
-  expect((await render(fleet.edge.url, { "X-Service-Api-Token": API_TOKEN })).status).toBe(200);
-  expect(await ended).toBe(0);
+    onTestFinished(() => newEdge.stop());
+    edge = newEdge;
+    await loaded();
+    token = "new-token";
+    expect(await pair.roll({ SERVICE_BACKEND_TOKENS: "new-token" }, loaded)).toEqual([0, 0]);
+    await loaded();
+    expect(await load.end()).toMatchObject({ lost: [], wrong: [] });
+  });
 });

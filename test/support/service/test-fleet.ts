@@ -7,7 +7,6 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { isDeepStrictEqual } from "node:util";
 import {
   type LocalBackend,
   type LocalEdge,
@@ -22,16 +21,11 @@ import { FaultyLink, type LinkState } from "./faulty-link.ts";
 type Environment = Readonly<Record<string, string>>;
 
 /**
- * The ways in which one backend fails while it lasts: its process ends, or is stopped, or its network does what a link
- * can do.
+ * The ways in which one backend fails while it lasts: its process ends, or its network does what a link can do.
  */
-export const FAULTS = ["killed", "stopped", "silent", "resets", "half-open"] as const satisfies readonly (
-  | LinkState
-  | "killed"
-  | "stopped"
-)[];
+export const FAULTS = ["killed", "silent", "resets", "half-open"] as const satisfies readonly (LinkState | "killed")[];
 
-export type Fault = (typeof FAULTS)[number];
+type Fault = (typeof FAULTS)[number];
 
 /** One place in the fleet: a port and a work directory, which its backends use one after another. */
 class Berth {
@@ -40,7 +34,6 @@ class Berth {
   readonly #environment: Environment;
   readonly #link: FaultyLink;
   #backend: LocalBackend | null = null;
-  #settings: Environment = {};
 
   private constructor(port: number, workDirectory: string, environment: Environment, link: FaultyLink) {
     this.#port = port;
@@ -64,13 +57,7 @@ class Berth {
     return this.#link.url.origin;
   }
 
-  /** The settings that its last backend was started with, beside those of the fleet. */
-  get settings(): Environment {
-    return this.#settings;
-  }
-
   async start(environment: Environment): Promise<void> {
-    this.#settings = environment;
     const settings = { ...this.#environment, SERVICE_WORK_DIRECTORY: this.#workDirectory, ...environment };
     this.#backend = await startBackend(settings, this.#port);
   }
@@ -85,28 +72,13 @@ class Berth {
   }
 
   async disturb(fault: Fault): Promise<void> {
-    switch (fault) {
-      case "killed":
-        await this.end("SIGKILL");
-        return;
-      case "stopped":
-        this.#running().process.kill("SIGSTOP");
-        return;
-      default:
-        this.#link.set(fault);
-    }
+    if (fault === "killed") await this.end("SIGKILL");
+    else this.#link.set(fault);
   }
 
   async heal(fault: Fault): Promise<void> {
-    switch (fault) {
-      case "killed":
-        return this.start({});
-      case "stopped":
-        this.#running().process.kill("SIGCONT");
-        return;
-      default:
-        this.#link.set("passes");
-    }
+    if (fault === "killed") await this.start({});
+    else this.#link.set("passes");
   }
 
   async stop(): Promise<void> {
@@ -173,12 +145,6 @@ export class TestFleet {
       await berth.start(environment);
     }
     return exitCodes;
-  }
-
-  /** Replaces the backends that were started with other settings. */
-  async settle(environment: Environment): Promise<void> {
-    const others = this.berths.filter(({ settings }) => !isDeepStrictEqual(settings, environment));
-    await Promise.all(others.map((berth) => berth.end("SIGTERM").then(() => berth.start(environment))));
   }
 
   async stop(): Promise<void> {
