@@ -53,7 +53,6 @@ const send = ({ url }: LocalBackend, body: object) =>
 
 describe("a backend that is killed in the middle of renders", () => {
   eachSandbox(it, [
-    ["bubblewrap", "0"],
     ["bubblewrap", "2"],
     ["landlock", "0"],
   ])("takes every Typst with it, and the next backend cleans up (%s, %s warm)", async (sandbox = "", warm = "") => {
@@ -316,11 +315,13 @@ describe("clients that go away leave nothing", () => {
   });
 
   it("while they read the answer", async () => {
-    // About 9 MB: more than the sockets between the two hold.
-    const files = Object.fromEntries(
-      Array.from({ length: 12 }, (_, index) => [`${index}.png`, binaryFile(noisePng(480 + index))]),
-    );
-    const body = { source: '#for i in range(12) { image(str(i) + ".png") }', files };
+    // About 9 MB: more than the sockets between the two hold. An SVG contains its images as they are.
+    const files = { "a.png": binaryFile(noisePng(500)) };
+    const body = {
+      source: '#set page(height: auto)\n#for i in range(9) { image("a.png") }',
+      files,
+      output: { format: "svg" },
+    };
     await expectNoLoss(async (backend) => {
       for (let client = 0; client < 4; client++) {
         const { socket } = sendWithoutReading(backend.url, body);

@@ -95,7 +95,7 @@ describe("a font with false tables", () => {
     ];
     const codes = new Set<string>();
     for (const [index, fonts] of requests.entries()) {
-      const output = index % 2 === 0 ? {} : PNG;
+      const output = index % 4 < 2 ? {} : PNG;
       const answer = await backend.render({ source: SOURCE, files: sent(fonts), output });
       if (answer.status === 200) await answer.bytes();
       else await expectProblem(answer, "template_compile_failed");
@@ -166,11 +166,10 @@ describe("an expensive font is stopped by the limits of every render", () => {
     ],
   ])("memory: %s", async (_what, { files, control, output = {} }) => {
     const backend = await limitedBackend({ SERVICE_RENDER_CPU_SECONDS: "60" });
-    expect((await backend.render({ source: SOURCE, files: control, output })).status).toBe(200);
     const attack = backend.render({ source: SOURCE, files, output });
     const [problem] = await Promise.all([
       attack.then((answer) => expectProblem(answer, "template_compile_failed")),
-      ordinaryRender(backend),
+      backend.rendered({ source: SOURCE, files: control, output }),
     ]);
     expect(problem.detail).toContain("memory");
     await expectNothingLeft(backend);
@@ -182,11 +181,10 @@ describe("an expensive font is stopped by the limits of every render", () => {
     const attack = backend.render({ source: SOURCE, files });
     const [problem] = await Promise.all([
       attack.then((answer) => expectProblem(answer, "render_timeout")),
-      ordinaryRender(backend),
+      // The font alone is the cause: under another name Typst does not read it.
+      backend.rendered({ source: SOURCE, files: sent([boundlessCollection()], "bin") }),
     ]);
     expect(problem.detail).toContain("processor time");
-    // The font alone is the cause: under another name Typst does not read it.
-    expect((await backend.render({ source: SOURCE, files: sent([boundlessCollection()], "bin") })).status).toBe(200);
     await expectNothingLeft(backend);
   });
 });

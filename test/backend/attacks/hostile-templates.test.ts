@@ -1,9 +1,8 @@
 /**
  * Hostile templates: they attack the host's files, the network, processor, memory, disk, and the parsers inside Typst.
  *
- * Each runs in the real Typst in the real sandbox, with an ordinary render beside it that must not be affected. Limits
- * are smaller than in production, so each attack takes seconds. What stops each attack is known, and so is its error
- * code.
+ * Each runs in the real Typst in the real sandbox, beside its harmless form, which must not be affected. Limits are
+ * smaller than in production, so an attack takes a second. What stops each is known, and so is its error code.
  */
 import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -21,10 +20,10 @@ import {
 } from "../../support/backend/bombs.ts";
 import { expectNothingLeft } from "../../support/backend/leftovers.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/backend/request-files.ts";
-import { sharedBackends, type TestBackend } from "../../support/backend/test-backend.ts";
+import { sharedBackends } from "../../support/backend/test-backend.ts";
 import { growingPlugin, loopingPlugin } from "../../support/backend/wasm.ts";
 import { type ContractCode, expectProblem } from "../../support/problems.ts";
-import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { readZip } from "../../support/readers/zip-reader.ts";
 
 /** Much longer than an ordinary render takes, even on a busy machine. */
 const RENDER_TIMEOUT_SECONDS = 2;
@@ -35,7 +34,7 @@ const memoryOf = (mebibytes: number) => ({ SERVICE_RENDER_MEMORY_BYTES: String(m
 const LIMITS = {
   SERVICE_MAX_CONCURRENT_RENDERS: "2",
   SERVICE_RENDER_TIMEOUT_SECONDS: String(RENDER_TIMEOUT_SECONDS),
-  ...memoryOf(512),
+  ...memoryOf(256),
   SERVICE_MAX_OUTPUT_BYTES: String(MAX_OUTPUT_BYTES),
 };
 
@@ -53,31 +52,26 @@ interface Attack extends Template {
 
 const limitedBackend = sharedBackends(LIMITS);
 
-async function expectOrdinaryRender(backend: TestBackend): Promise<void> {
-  const pdf = await readPdf(await backend.rendered({ source: "An ordinary letter" }));
-  expect(pdf.pageTexts).toEqual(["An ordinary letter"]);
-}
-
-/** Runs an attack beside an ordinary render; expects the code, not before its time, and nothing left. */
+/** Runs an attack beside its harmless form; expects the code, not before its time, and nothing left. */
 async function expectStopped(attack: Attack, code: ContractCode): Promise<void> {
   const { control, settings = {}, ...body } = attack;
   const backend = await limitedBackend(settings);
-  expect((await backend.render({ ...body, ...control })).status).toBe(200);
   const started = performance.now();
-  const [{ problem, seconds }] = await Promise.all([
+  const [{ problem, seconds }, harmless] = await Promise.all([
     backend.render(body).then(async (answer) => {
       const seconds = (performance.now() - started) / 1000;
       return { seconds, problem: await expectProblem(answer, code) };
     }),
-    expectOrdinaryRender(backend),
+    backend.render({ ...body, ...control }),
   ]);
+  expect(harmless.status).toBe(200);
+  await harmless.bytes();
   expect(JSON.stringify(problem)).not.toContain(backend.workDirectory);
   if (code === "render_timeout" && settings.SERVICE_RENDER_CPU_SECONDS === undefined) {
     expect(problem.context).toEqual({ timeout_secs: RENDER_TIMEOUT_SECONDS });
     expect(seconds).toBeGreaterThan(RENDER_TIMEOUT_SECONDS - 0.05);
   }
   await expectNothingLeft(backend);
-  await expectOrdinaryRender(backend);
 }
 
 /** The same for an attack that ends by itself, even on a slow machine. */
@@ -231,11 +225,8 @@ describe("a template that exhausts memory has failed to compile", () => {
   it.each<[string, Attack]>([
     ["a thousand million numbers", scaled((count) => `#range(${count})`, 1e9, 10)],
     ["a thousand million arrays", scaled((count) => `#(([],) * ${count})`, 1e9, 10)],
-    [
-      "a string of 300 MB",
-      { ...scaled((length) => `#("x" * ${length}).len()`, 300_000_000, 300), settings: memoryOf(256) },
-    ],
-    ["strings piece by piece", scaled((count) => growing(count, '"x" * 1000000 + str(i)'), 9000, 9)],
+    ["a string of 300 MB", scaled((length) => `#("x" * ${length}).len()`, 300_000_000, 300)],
+    ["strings piece by piece", scaled((count) => growing(count, '"x" * 4000000 + str(i)'), 9000, 9)],
     ["an array that grows", scaled((count) => growing(count, "(i, str(i))"), 10_000_000, 10)],
     ["bytes of a range", scaled((count) => `#bytes(range(${count}))`, 100_000_000, 100)],
     ["a page of a million points at 300 ppi", { ...scaled(square, 1_000_000, 100), output: { ...PNG, ppi: 300 } }],
@@ -289,7 +280,7 @@ describe("a template that Typst itself refuses has failed to compile", () => {
     ["anchors that multiply in YAML", scaledFile('#yaml("a.yaml").len()', "a.yaml", anchorBomb, 9, 1)],
     [
       "brackets without end in JSON",
-      scaledFile('#json("a.json")', "a.json", (depth) => nested("[", "]", depth), 200_000, 20),
+      scaledFile('#json("a.json")', "a.json", (depth) => nested("[", "]", depth), 20_000, 20),
     ],
     [
       "a CBOR array that promises 2^63 items",
@@ -333,7 +324,11 @@ describe("a template that makes too much is stopped by the limits of its output"
   const noisyPage = 'page(width: 500pt, height: 500pt, margin: 0pt, image("a.png", width: 500pt))';
 
   it.each<[string, ContractCode, Attack]>([
-    ["a hundred thousand pages of a PDF", "output_too_large", scaled(pages, 100_000, 9)],
+    [
+      "a hundred thousand pages of a PDF",
+      "output_too_large",
+      { ...scaled(pages, 100_000, 9), settings: memoryOf(512) },
+    ],
     [
       "a hundred thousand pages of an archive",
       "too_many_output_files",
@@ -384,11 +379,8 @@ describe("a template that makes too much is stopped by the limits of its output"
 
   it("and 64 large pages within the limits are rendered", async () => {
     const backend = await limitedBackend(NO_TIME_LIMIT);
-    const source = "#set page(width: 1500pt, height: 1500pt)\n#for i in range(64) { [#i]; pagebreak(weak: true) }";
-    const [answer] = await Promise.all([backend.render({ source, output: ZIP_OF_PNG }), expectOrdinaryRender(backend)]);
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get("Content-Type")).toBe("application/zip");
-    await answer.bytes();
+    const source = "#set page(width: 700pt, height: 700pt)\n#for i in range(64) { [#i]; pagebreak(weak: true) }";
+    expect(readZip(await backend.rendered({ source, output: ZIP_OF_PNG }))).toHaveLength(64);
     await expectNothingLeft(backend);
   });
 });

@@ -150,7 +150,7 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
         const printed = list.length === 0 ? [environmentWord, ""] : [environmentWord, ...list, ""];
         expect(output).toBe(`third${workingDirectory}\n${printed.join("\0")}`);
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 
@@ -476,11 +476,11 @@ describe("a shell that dies", () => {
 
   it("while renders start leaves no half-built sandbox behind", async () => {
     const backend = await startBackendWithTwoSlots({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
-    for (let round = 0; round < 24; round++) {
+    for (let round = 0; round < 12; round++) {
       expect((await backend.render({ source: "x" })).status).toBe(200);
       const answers = Array.from({ length: 4 }, () => backend.render({ source: "x" }));
       // At a different moment of the start each time: there is no state to wait for.
-      await delay(1 + (round % 12));
+      await delay(1 + round);
       // Among them may be a child that is about to become another program, or has ended by now.
       for (const pid of shellPids(backend)) killIfThere(pid);
       expect(new Set([200, 503])).toEqual(
@@ -492,7 +492,7 @@ describe("a shell that dies", () => {
   });
 
   it("or hangs is replaced, and the render that noticed it was never started", async () => {
-    const backend = await startBackendWithTwoSlots({ SERVICE_RENDER_TIMEOUT_SECONDS: "3" }, 500);
+    const backend = await startBackendWithTwoSlots({ SERVICE_RENDER_TIMEOUT_SECONDS: "2" }, 500);
     expect((await backend.render({ source: "x" })).status).toBe(200);
     const [pid = 0] = shellPids(backend);
     process.kill(pid, "SIGSTOP");
@@ -526,7 +526,7 @@ describe("a shell that dies", () => {
 
 it("a process that is killed at any moment of its start is gone and reported as gone", async () => {
   const { settings, sandbox, launcher } = await openTestSandbox("bubblewrap");
-  for (let round = 0; round < 120; round++) {
+  for (let round = 0; round < 36; round++) {
     const project = await RenderDirectory.create(settings.workDirectory, false);
     const view = sandbox.view(project);
     const launched = launcher.start(

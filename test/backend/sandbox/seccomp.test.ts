@@ -78,23 +78,14 @@ const SOME_ARGUMENTS: readonly (readonly bigint[])[] = [
   Array(6).fill(0xffff_ffff_ffff_ffffn),
 ];
 
-function filterOf(processor: string): Buffer {
-  const filter = seccompFilter(processor);
-  if (filter === null) throw new Error(`there is no filter for ${processor}`);
-  return filter;
-}
-
 /** Any pointer. */
 const POINTER = 0x7f12_3456_7000n;
 
 describe.each(Object.entries(PROCESSORS))("the seccomp filter for %s", (processor, calls) => {
   const { architecture, allowed, limited, deadly, refused } = calls;
+  const filter = seccompFilter(processor) ?? Buffer.alloc(0);
   const validateNumber = (number: number, ...values: readonly bigint[]) =>
-    validate(filterOf(processor), {
-      architecture,
-      number,
-      arguments: values.map((value) => BigInt.asUintN(64, value)),
-    });
+    validate(filter, { architecture, number, arguments: values.map((value) => BigInt.asUintN(64, value)) });
   const validateAttempt = (number: number, [, ...values]: Attempt) =>
     validateNumber(number, ...values.map((value) => (typeof value === "number" ? BigInt(value) : POINTER)));
   /** The verdicts on a call whatever its arguments are. */
@@ -105,22 +96,21 @@ describe.each(Object.entries(PROCESSORS))("the seccomp filter for %s", (processo
     return found;
   };
 
-  it.each(Object.entries(allowed))("allows %s, whatever its arguments are", (_name, number) => {
-    expect(verdicts(number)).toEqual(new Set([ALLOW]));
+  it.each([
+    ["allows", allowed, ALLOW],
+    ["refuses", refused, EPERM],
+    ["ends the caller of", deadly, TRAP],
+  ])("%s some calls, whatever their arguments are", (_what, numbers, verdict) => {
+    for (const [name, number] of Object.entries(numbers)) expect(verdicts(number), name).toEqual(new Set([verdict]));
   });
 
-  it.each(Object.entries(refused))("refuses %s, whatever its arguments are", (_name, number) => {
-    expect(verdicts(number)).toEqual(new Set([EPERM]));
-  });
-
-  it.each(Object.entries(deadly))("ends the caller of %s, whatever its arguments are", (_name, number) => {
-    expect(verdicts(number)).toEqual(new Set([TRAP]));
-  });
-
-  it.each(Object.entries(limited))("judges %s by its arguments", (call, number) => {
-    const { allowed, refused, errno = 1 } = attemptsOf(call);
-    for (const attempt of allowed) expect(validateAttempt(number, attempt), attempt[0]).toBe(ALLOW);
-    for (const attempt of refused) expect(validateAttempt(number, attempt), attempt[0]).toBe(`errno ${errno}`);
+  it("judges the others by their arguments", () => {
+    for (const [call, number] of Object.entries(limited)) {
+      const { allowed, refused, errno = 1 } = attemptsOf(call);
+      const judge = (attempt: Attempt) => `${call} ${attempt[0]}: ${validateAttempt(number, attempt)}`;
+      expect(allowed.map(judge)).toEqual(allowed.map(([what]) => `${call} ${what}: ${ALLOW}`));
+      expect(refused.map(judge)).toEqual(refused.map(([what]) => `${call} ${what}: errno ${errno}`));
+    }
   });
 
   it("allows the threads of glibc and of musl", () => {
@@ -141,7 +131,7 @@ describe.each(Object.entries(PROCESSORS))("the seccomp filter for %s", (processo
     const others = [0x40000003, 0xc000003e, 0xc00000b7, 0x40000028, 0, 0xffffffff].filter(
       (one) => one !== architecture,
     );
-    for (const other of others) expect(validate(filterOf(processor), { architecture: other, number: 0 })).toBe(KILL);
+    for (const other of others) expect(validate(filter, { architecture: other, number: 0 })).toBe(KILL);
   });
 
   it("kills the caller of an x32 system call", () => {
@@ -159,8 +149,8 @@ describe.each(Object.entries(PROCESSORS))("the seccomp filter for %s", (processo
   });
 
   it("can be loaded by the kernel", () => {
-    const filter = filterOf(processor);
     expect(filter.length % 8).toBe(0);
+    expect(filter.length).toBeGreaterThan(0);
     expect(filter.length / 8).toBeLessThanOrEqual(4096);
   });
 });

@@ -1,4 +1,5 @@
 /** What a backend says that it has installed, and folders that it cannot use. */
+import { mkdirSync, writeFileSync } from "node:fs";
 import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -98,15 +99,15 @@ it("a package that the lock file lists must be there", async () => {
 
 it(`there may be ${MAX_VENDORED_PACKAGES} packages, and no more`, async () => {
   const folder = await makeTemporaryFolder("capabilities-test-");
-  const add = async (index: number) => {
+  const add = (index: number) => {
     const place = join(folder, `preview/letter/1.0.${index}`);
-    await mkdir(place, { recursive: true });
-    await writeFile(join(place, "typst.toml"), packageManifest(`@preview/letter:1.0.${index}`));
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, "typst.toml"), packageManifest(`@preview/letter:1.0.${index}`));
   };
-  for (let index = 0; index < MAX_VENDORED_PACKAGES; index++) await add(index);
+  for (let index = 0; index < MAX_VENDORED_PACKAGES; index++) add(index);
   const backend = await startTemporaryBackend({ SERVICE_PACKAGE_PATH: folder });
   await backend.findCapabilities();
-  await add(MAX_VENDORED_PACKAGES);
+  add(MAX_VENDORED_PACKAGES);
   const other = await startTemporaryBackend({ SERVICE_PACKAGE_PATH: folder });
   await expect(other.findCapabilities()).rejects.toThrow(`more than ${MAX_VENDORED_PACKAGES} packages`);
 });

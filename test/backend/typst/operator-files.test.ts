@@ -15,10 +15,6 @@ import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const REGULAR = "LiberationSans-Regular.ttf";
 
-function startBackendIn(sandbox: string, settings: Readonly<Record<string, string>> = {}): Promise<TestBackend> {
-  return startTemporaryBackend({ SERVICE_SANDBOX: sandbox, ...settings });
-}
-
 /** The width tells fonts apart, whatever Typst uses for a missing one. */
 async function widthIn(backend: TestBackend, family: string): Promise<string> {
   const source = `#context [#measure(text(font: "${family}", size: 100pt)[Wimmer]).width]`;
@@ -39,24 +35,22 @@ async function packageFolder(): Promise<string> {
 }
 
 eachSandbox(describe, MODES)("in %s", (sandbox) => {
-  it("every render can use a folder of fonts, and a PDF contains a font of it", async () => {
-    const [withFonts, without] = await Promise.all([
-      startBackendIn(sandbox, { SERVICE_FONT_PATHS: LIBERATION_FOLDER }),
-      startBackendIn(sandbox),
-    ]);
-    const source = `#set text(font: "${LIBERATION_FAMILY}")\nHello`;
-    expect((await withFonts.rendered({ source })).toString("latin1")).toContain("LiberationSans");
-    expect(await widthIn(withFonts, LIBERATION_FAMILY)).not.toBe(await widthIn(withFonts, "no such font"));
-    expect(await widthIn(without, LIBERATION_FAMILY)).toBe(await widthIn(without, "no such font"));
-  });
+  const start = (settings: Readonly<Record<string, string>> = {}) =>
+    startTemporaryBackend({ SERVICE_SANDBOX: sandbox, ...settings });
 
-  it("a second folder of fonts works like the first", async () => {
+  it("every render can use each folder of fonts, and a PDF contains a font of it, which cannot be read as a file", async () => {
     const folder = await makeTemporaryFolder("operator-test-");
     await copyFile(join(LIBERATION_FOLDER, REGULAR), join(folder, REGULAR));
-    const backend = await startBackendIn(sandbox, {
-      SERVICE_FONT_PATHS: `${await makeTemporaryFolder("operator-test-")}:${folder}`,
-    });
-    expect(await widthIn(backend, LIBERATION_FAMILY)).not.toBe(await widthIn(backend, "no such font"));
+    for (const paths of [LIBERATION_FOLDER, `${await makeTemporaryFolder("operator-test-")}:${folder}`]) {
+      const backend = await start({ SERVICE_FONT_PATHS: paths });
+      const source = `#set text(font: "${LIBERATION_FAMILY}")\nHello`;
+      expect((await backend.rendered({ source })).toString("latin1")).toContain("LiberationSans");
+      expect(await widthIn(backend, LIBERATION_FAMILY)).not.toBe(await widthIn(backend, "no such font"));
+      for (const path of [join(folder, REGULAR), join(LIBERATION_FOLDER, REGULAR), `/fonts/0/${REGULAR}`]) {
+        const attack = { source: `#read("${path}", encoding: none)` };
+        await expectProblem(await backend.render(attack), "template_compile_failed");
+      }
+    }
   });
 
   it("a font of the host cannot be used, although Typst would find it", async () => {
@@ -67,41 +61,28 @@ eachSandbox(describe, MODES)("in %s", (sandbox) => {
     expect(typst.stdout.split("\n")).toContain(LIBERATION_FAMILY);
     vi.stubEnv("HOME", home);
     onTestFinished(() => void vi.unstubAllEnvs());
-    const backend = await startBackendIn(sandbox);
+    const backend = await start();
     expect(await widthIn(backend, LIBERATION_FAMILY)).toBe(await widthIn(backend, "no such font"));
   });
 
-  it("the fonts of the operator cannot be read as files", async () => {
-    const backend = await startBackendIn(sandbox, { SERVICE_FONT_PATHS: LIBERATION_FOLDER });
-    for (const path of [join(LIBERATION_FOLDER, REGULAR), `/fonts/0/${REGULAR}`, `../fonts/0/${REGULAR}`]) {
-      const attack = { source: `#read("${path}", encoding: none)` };
-      await expectProblem(await backend.render(attack), "template_compile_failed");
-    }
-  });
-
-  it("a vendored package can be imported, and no other", async () => {
-    const backend = await startBackendIn(sandbox, { SERVICE_PACKAGE_PATH: await packageFolder() });
+  it("a vendored package can be imported, and no other, and its folder does not change", async () => {
+    const packages = await packageFolder();
+    const before = await readdir(packages, { recursive: true });
+    const backend = await start({ SERVICE_PACKAGE_PATH: packages });
     const pdf = await backend.rendered({ source: '#import "@preview/letter:1.0.0": greeting\n#greeting' });
     expect((await readPdf(pdf)).pageTexts).toEqual(["of the package"]);
     for (const name of ["@preview/letter:1.0.1", "@preview/other:1.0.0", "@local/letter:1.0.0"]) {
       await expectProblem(await backend.render({ source: `#import "${name}"` }), "template_compile_failed");
     }
-  });
-
-  it("a package cannot be written to", async () => {
-    const packages = await packageFolder();
-    const backend = await startBackendIn(sandbox, { SERVICE_PACKAGE_PATH: packages });
-    const before = await readdir(packages, { recursive: true });
-    await backend.render({ source: '#import "@preview/other:1.0.0"' });
     expect(await readdir(packages, { recursive: true })).toEqual(before);
   });
+});
 
-  it("equal requests give equal files with a creation date", async () => {
-    const backend = await startBackendIn(sandbox, { SERVICE_CREATION_TIMESTAMP: "1000000000" });
-    const body = { source: "#datetime.today().display()" };
-    const [first, second] = [await backend.rendered(body), await backend.rendered(body)];
-    expect(Buffer.compare(first, second)).toBe(0);
-    expect(first.toString("latin1")).toContain("20010909014640");
-    expect((await readPdf(first)).pageTexts).toEqual(["2001-09-09"]);
-  });
+it("equal requests give equal files with a creation date", async () => {
+  const backend = await startTemporaryBackend({ SERVICE_CREATION_TIMESTAMP: "1000000000" });
+  const body = { source: "#datetime.today().display()" };
+  const [first, second] = [await backend.rendered(body), await backend.rendered(body)];
+  expect(Buffer.compare(first, second)).toBe(0);
+  expect(first.toString("latin1")).toContain("20010909014640");
+  expect((await readPdf(first)).pageTexts).toEqual(["2001-09-09"]);
 });

@@ -5,13 +5,13 @@
 import { existsSync } from "node:fs";
 import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
 import { expectNothingLeft } from "../../support/backend/leftovers.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/backend/request-files.ts";
-import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { eachSandbox, MODES, openTestSandbox } from "../../support/backend/test-sandbox.ts";
 import {
   collectionOf,
@@ -50,29 +50,24 @@ async function statusOf(backend: TestBackend, body: object): Promise<number> {
 }
 
 eachSandbox(describe, MODES)("in %s a font of the files", (sandbox) => {
-  let backend: TestBackend;
-
-  beforeAll(async () => {
-    backend = await startTestBackend({ SERVICE_SANDBOX: sandbox });
-    return () => backend.close();
-  });
-
   it("is in the document of its request and in no other", async () => {
+    const backend = await startTemporaryBackend({ SERVICE_SANDBOX: sandbox });
     expect(await namesIn(backend, HELLO)).not.toContain("LiberationSans");
     expect(await namesIn(backend, HELLO, { "brand.ttf": REGULAR })).toEqual(new Set(["LiberationSans"]));
     expect(await namesIn(backend, HELLO)).not.toContain("LiberationSans");
     expect(await namesIn(backend, HELLO, { "brand.txt": REGULAR })).not.toContain("LiberationSans");
     await expectNothingLeft(backend);
   });
+});
 
-  it.each(["brand.ttf", "BRAND.TTF", "brand.otf", "a.b.OTF", "brand.ttc", "a/deep/place/of/-brand.otc", "x/brand.OTC"])(
-    "is found as %s",
-    async (key) => {
-      expect(await namesIn(backend, HELLO, { [key]: REGULAR })).toContain("LiberationSans");
-    },
-  );
+describe("a font of the files", async () => {
+  const backend = await startSharedBackend();
 
-  it.each(["Brand.Ttf", "fonts/brand.oTF", "brand.tTc", "brand.otC", ".otf", "fonts/.TTF", "..otf"])(
+  it.each(["brand.ttf", "BRAND.TTF", "a/deep/place/of/-brand.otc", "x/brand.OTC"])("is found as %s", async (key) => {
+    expect(await namesIn(backend, HELLO, { [key]: REGULAR })).toContain("LiberationSans");
+  });
+
+  it.each(["Brand.Ttf", "fonts/brand.oTF", "brand.tTc", "..otf", "fonts/.TTF"])(
     "is found as %s, which Typst does not look for",
     async (key) => {
       expect(await namesIn(backend, HELLO, { [key]: REGULAR })).toContain("LiberationSans");
@@ -88,7 +83,7 @@ eachSandbox(describe, MODES)("in %s a font of the files", (sandbox) => {
   });
 
   it("is available to the next request that brings it, even with a warm process", async () => {
-    const backend = await startTemporaryBackend({ SERVICE_SANDBOX: sandbox, SERVICE_WARM_RENDERS: "1" });
+    const backend = await startTemporaryBackend({ SERVICE_WARM_RENDERS: "1" });
     const taken = () => backend.metric("service_warm_renders_used_total");
     const isWaiting = () =>
       expect.poll(async () => [await taken(), (await backend.projects()).length]).toEqual([expect.any(Number), 1]);
@@ -103,15 +98,6 @@ eachSandbox(describe, MODES)("in %s a font of the files", (sandbox) => {
     await isWaiting();
     expect(await namesIn(backend, HELLO)).not.toContain("LiberationSans");
     expect(await taken()).toBe(1);
-  });
-});
-
-describe("a font of the files", () => {
-  let backend: TestBackend;
-
-  beforeAll(async () => {
-    backend = await startTestBackend();
-    return () => backend.close();
   });
 
   it.each([{}, { format: "png" }, { format: "svg" }, { format: "png", page: 1 }, { format: "svg", archive: "zip" }])(

@@ -1,6 +1,6 @@
 /**
  * Processes that wait for their program text at a FIFO: what a template and a client can do with that, and what becomes
- * of a text that is delivered in part. Real Typst, in each sandbox that this machine has; seen from the host.
+ * of a text that is delivered in part. Real Typst in the sandbox, seen from the host; the attack suite runs in each.
  */
 import { once } from "node:events";
 import { closeSync, constants, openSync, readSync } from "node:fs";
@@ -14,7 +14,6 @@ import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { ageSeconds, processesOf, processStatus, typstProcessesOf } from "../../support/backend/processes.ts";
 import { binaryFile } from "../../support/backend/request-files.ts";
 import { renderInit, startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
-import { eachSandbox, SANDBOXES } from "../../support/backend/test-sandbox.ts";
 import { LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
@@ -26,7 +25,7 @@ const LONG_TEXT_SHOWS = "500000";
 
 type Settings = Readonly<Record<string, string>>;
 
-const backendFor = (settings: Settings): Promise<TestBackend> =>
+const backendFor = (settings: Settings = {}): Promise<TestBackend> =>
   startTemporaryBackend({ SERVICE_WARM_RENDERS: "1", ...settings });
 
 /** The process that waits, with the path of its FIFO, once it is there and nothing else is. */
@@ -53,7 +52,7 @@ async function renderText(backend: TestBackend, text: string): Promise<readonly 
 }
 
 /** A backend with a process that waits, once it has rendered. */
-async function waitingBackend(settings: Settings) {
+async function waitingBackend(settings: Settings = {}) {
   const backend = await backendFor(settings);
   await renderText(backend, "text");
   return { backend, waiting: await waitingProcess(backend.workDirectory) };
@@ -70,11 +69,9 @@ function jam(waiting: { pid: number; fifo: string }): { begun(): Promise<void> }
   };
 }
 
-eachSandbox(describe, SANDBOXES)("a process that waits for its text in %s", (mode) => {
-  const SANDBOX = { SERVICE_SANDBOX: mode };
-
+describe("a process that waits for its text", () => {
   it("has a FIFO with a name that no file of a request can have and that cannot be guessed", async () => {
-    const backend = await backendFor(SANDBOX);
+    const backend = await backendFor();
     const names = new Set<string>();
     for (let round = 0; round < 3; round++) {
       expect(await renderText(backend, "text")).toEqual(["text"]);
@@ -87,7 +84,7 @@ eachSandbox(describe, SANDBOXES)("a process that waits for its text in %s", (mod
   });
 
   it("has found its fonts although there is one slot, and the render before it went on after its compile", async () => {
-    const backend = await backendFor({ ...SANDBOX, SERVICE_MAX_CONCURRENT_RENDERS: "1" });
+    const backend = await backendFor({ SERVICE_MAX_CONCURRENT_RENDERS: "1" });
     // Compiled again, to learn why there is no page.
     const answer = await backend.render({ source: "text", output: { format: "pdf", pages: "9" } });
     expect(answer.status).toBe(422);
@@ -95,7 +92,7 @@ eachSandbox(describe, SANDBOXES)("a process that waits for its text in %s", (mod
   });
 
   it("lets a template that has the name read only itself, and does not wait again", async () => {
-    const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
+    const { backend, waiting } = await waitingBackend(NO_TIME_LIMIT);
     const name = `/${basename(waiting.fifo)}`;
     const source = `#read("${name}").split("\\n").last().slice(0, 5)`;
     expect(await renderText(backend, source)).toEqual(["#read"]);
@@ -106,14 +103,14 @@ eachSandbox(describe, SANDBOXES)("a process that waits for its text in %s", (mod
   });
 
   it("keeps its FIFO from another template that has the name", async () => {
-    const { backend, waiting } = await waitingBackend({ ...SANDBOX, SERVICE_WARM_RENDERS: "2" });
+    const { backend, waiting } = await waitingBackend({ SERVICE_WARM_RENDERS: "2" });
     const name = `/${basename(waiting.fifo)}`;
     const answer = await backend.render({ source: `#read("${name}")`, output: { format: "svg" } });
     await expectProblem(answer, "template_compile_failed");
   });
 
   it("sleeps until then, and serves even if it has waited longer than it may use the processor", async () => {
-    const { backend, waiting } = await waitingBackend({ ...SANDBOX, SERVICE_RENDER_CPU_SECONDS: "1" });
+    const { backend, waiting } = await waitingBackend({ SERVICE_RENDER_CPU_SECONDS: "1" });
     const stateOf = (thread: string) => processStatus(waiting.pid, thread).State;
     const states = async () => new Set((await readdir(`/proc/${waiting.pid}/task`)).map(stateOf));
     await expect.poll(states).toEqual(new Set(["S (sleeping)"]));
@@ -124,19 +121,19 @@ eachSandbox(describe, SANDBOXES)("a process that waits for its text in %s", (mod
   });
 
   it("takes a text that is longer than a FIFO holds", async () => {
-    const { backend } = await waitingBackend(SANDBOX);
+    const { backend } = await waitingBackend();
     expect(await renderText(backend, LONG_TEXT)).toEqual([LONG_TEXT_SHOWS]);
     expect(await backend.metric("service_warm_renders_used_total")).toBe(1);
   });
 
   it("is replaced if somebody has removed its FIFO", async () => {
-    const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
+    const { backend, waiting } = await waitingBackend(NO_TIME_LIMIT);
     await unlink(waiting.fifo);
     expect(await renderText(backend, "after")).toEqual(["after"]);
   });
 
   it("is replaced if it is killed with a part of its text", async () => {
-    const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
+    const { backend, waiting } = await waitingBackend(NO_TIME_LIMIT);
     const { begun } = jam(waiting);
     const answer = renderText(backend, LONG_TEXT);
     await begun();
@@ -145,18 +142,14 @@ eachSandbox(describe, SANDBOXES)("a process that waits for its text in %s", (mod
   });
 
   it("ends in time if it does not take its text", async () => {
-    const { backend, waiting } = await waitingBackend({
-      ...SANDBOX,
-      SERVICE_RENDER_TIMEOUT_SECONDS: "5",
-      SERVICE_WARM_RENDERS: "1",
-    });
+    const { backend, waiting } = await waitingBackend({ SERVICE_RENDER_TIMEOUT_SECONDS: "2" });
     process.kill(waiting.pid, "SIGSTOP");
     await expectProblem(await backend.render({ source: "never read" }), "render_timeout");
     expect(await renderText(backend, "next")).toEqual(["next"]);
   });
 
   it("ends when its client goes away in the middle of the text", async () => {
-    const { backend, waiting } = await waitingBackend({ ...SANDBOX, ...NO_TIME_LIMIT });
+    const { backend, waiting } = await waitingBackend(NO_TIME_LIMIT);
     const { begun } = jam(waiting);
     const client = new AbortController();
     const answer = backend.render({ source: LONG_TEXT }, { signal: client.signal }).catch(() => "gone");
@@ -172,7 +165,7 @@ eachSandbox(describe, SANDBOXES)("a process that waits for its text in %s", (mod
   it("ends with a backend that is killed in the middle of the text, without writing a page", async () => {
     const folder = await mkdtemp(join(tmpdir(), "waiting-test-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    const settings = { SERVICE_WORK_DIRECTORY: folder, ...SANDBOX, SERVICE_WARM_RENDERS: "1", ...NO_TIME_LIMIT };
+    const settings = { SERVICE_WORK_DIRECTORY: folder, SERVICE_WARM_RENDERS: "1", ...NO_TIME_LIMIT };
     const environment = { SERVICE_SETPRIV_BIN: inject("setprivPath") ?? "", ...backendEnvironment(), ...settings };
     const backend = await startBackend(environment, await takeFreePort());
     onTestFinished(() => backend.stop());
@@ -197,7 +190,7 @@ eachSandbox(describe, SANDBOXES)("a process that waits for its text in %s", (mod
   });
 
   it("has none if the request brings fonts, and finds them in a second request too", async () => {
-    const backend = await backendFor(SANDBOX);
+    const backend = await backendFor();
     const body = {
       source: `#set text(font: "${LIBERATION_FAMILY}", fallback: false)\ntext`,
       files: { "font.ttf": binaryFile(await liberation("Regular")) },

@@ -95,9 +95,8 @@ export interface LimitedCallAttempts {
 
 export interface RefusedCallAttempt {
   readonly call: RefusedCall;
+  /** It changes nothing where nothing forbids it. */
   readonly attempt: Attempt;
-  /** What the kernel says where nothing forbids the call. It changes nothing there. */
-  readonly errno: number;
 }
 
 /**
@@ -121,16 +120,15 @@ const CLONE_SIGHAND = 0x800;
 
 /** A key of System V that nobody has. */
 const NO_KEY = 0x5479_7374;
-const ENOENT = 2;
 
 /**
  * Calls that are refused whatever their arguments are, of those that reach other processes. (Not sethostname: without
  * capabilities, the kernel refuses it with the same error as the filter.)
  */
 export const REFUSED_CALLS: readonly RefusedCallAttempt[] = [
-  { call: "shmget", attempt: ["finds shared memory", NO_KEY, 4096, 0], errno: ENOENT },
-  { call: "semget", attempt: ["finds semaphores", NO_KEY, 1, 0], errno: ENOENT },
-  { call: "msgget", attempt: ["finds a queue of messages", NO_KEY, 0], errno: ENOENT },
+  { call: "shmget", attempt: ["finds shared memory", NO_KEY, 4096, 0] },
+  { call: "semget", attempt: ["finds semaphores", NO_KEY, 1, 0] },
+  { call: "msgget", attempt: ["finds a queue of messages", NO_KEY, 0] },
 ];
 
 const OPENING = {
