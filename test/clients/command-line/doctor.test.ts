@@ -840,6 +840,15 @@ describe("origins", () => {
     ]);
   });
 
+  /** What the checks of metrics find in these. No render is made, because they need none. */
+  async function examineMetrics(lines: readonly string[]): Promise<ExaminationReport> {
+    const proxy = await startTamperingProxy(service.edge.url, (answer) => {
+      if (answer.path === "/metrics") answer.body = Buffer.from(lines.join("\n"));
+      if (answer.path === "/v1/constraints" || answer.path === "/v1/render") answer.status = 404;
+    });
+    return examineTarget(targetOf(proxy.url), LONG_MILLISECONDS, { metricsAgeMilliseconds: 0 });
+  }
+
   it.each([
     ["disk-full", "a: no space left", { work_directory_free_bytes: 0 }],
     ["disk-short", "a", { work_directory_free_bytes: 2e6 }],
@@ -857,11 +866,7 @@ describe("origins", () => {
     const lines = Object.entries({ origin_up: 1, ...room, ...differing }).map(
       ([name, value]) => `service_${name}{origin="a"} ${value}`,
     );
-    const proxy = await startTamperingProxy(service.edge.url, (answer) => {
-      if (answer.path === "/metrics") answer.body = Buffer.from(lines.join("\n"));
-    });
-    const report = await examineTarget(targetOf(proxy.url), LONG_MILLISECONDS, { metricsAgeMilliseconds: 0 });
-    expect(resultOf(report, "room")).toMatchObject({ fault, seen });
+    expect(resultOf(await examineMetrics(lines), "room")).toMatchObject({ fault, seen });
   });
 
   it("that were there and are down are told from those that are absent", async () => {
@@ -871,11 +876,10 @@ describe("origins", () => {
       'service_origin_absent{origin="c"} 1',
       'service_backend_info{origin="a",typst_version="0.15.1",sandbox="landlock"} 1',
     ];
-    const proxy = await startTamperingProxy(service.edge.url, (answer) => {
-      if (answer.path === "/metrics") answer.body = Buffer.from(lines.join("\n"));
+    expect(resultOf(await examineMetrics(lines), "origins-up")).toMatchObject({
+      fault: "down",
+      seen: "b, c of 3 down",
     });
-    const report = await examineTarget(targetOf(proxy.url), LONG_MILLISECONDS, { metricsAgeMilliseconds: 0 });
-    expect(resultOf(report, "origins-up")).toMatchObject({ fault: "down", seen: "b, c of 3 down" });
   });
 
   it("are judged by their metrics: versions, sandboxes and queues", async () => {
