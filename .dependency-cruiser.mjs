@@ -168,7 +168,7 @@ export default {
       from: {
         path: "^edge/",
         pathNot:
-          "^edge/(worker-with-containers|containers/backend-container|log/span-attributes|backends/look-up-service)\\.ts$",
+          "^edge/(worker-with-containers|containers/backend-container|requests/request-log|backends/look-up-service)\\.ts$",
       },
       to: { path: "^(edge/containers/backend-container\\.ts$|cloudflare:)" },
     },

@@ -15,7 +15,7 @@ import { writeEdge } from "../scripts/build/edge-configuration.ts";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { LOOPBACK, startBackend, takeFreePort } from "../scripts/start/local-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
-import { requireTypst } from "../typst/typst-location.mjs";
+import { requireTypst } from "../typst/program-location.mjs";
 import { ask, closeConnections } from "./http-client.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";

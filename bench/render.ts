@@ -14,7 +14,7 @@ import { readProc } from "../backend/processes/proc.ts";
 import { writeExampleProject } from "../scripts/examples/example-project.ts";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../scripts/start/local-service.ts";
-import { requireTypst } from "../typst/typst-location.mjs";
+import { requireTypst } from "../typst/program-location.mjs";
 import { ask, closeConnections } from "./http-client.ts";
 import { describeMachine } from "./machine.ts";
 import { median } from "./median.ts";

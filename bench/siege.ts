@@ -17,7 +17,7 @@ import {
   takeFreePort,
 } from "../scripts/start/local-service.ts";
 import { readProc, residentBytes } from "../test/support/backend/processes.ts";
-import { requireTypst } from "../typst/typst-location.mjs";
+import { requireTypst } from "../typst/program-location.mjs";
 import { describeMachine } from "./machine.ts";
 import { markdown, publish, type Table, wantedPart } from "./report.ts";
 

@@ -4,7 +4,7 @@ import { limitsFingerprint } from "../rules/limits.ts";
 import { SettingError } from "../rules/settings.ts";
 import { type Backend, openBackend } from "./backends/backend.ts";
 import { BackendChoice } from "./backends/backend-choice.ts";
-import { BackendPool } from "./backends/backend-pool.ts";
+import { BackendPool } from "./backends/backend-list.ts";
 import { lookUpService } from "./backends/look-up-service.ts";
 import { parseResolvConf, type ResolverSettings } from "./backends/name-servers.ts";
 import { BodyMemory } from "./body/body-memory.ts";
@@ -12,7 +12,8 @@ import type { FairLimit } from "./body/fair-limit.ts";
 import { uploadLimit } from "./body/read-body.ts";
 import { WALL_CLOCK } from "./clock.ts";
 import { CommonCapabilities } from "./gathered/common-capabilities.ts";
-import { MetricsScraper } from "./gathered/metrics-scraper.ts";
+import { shareMetrics } from "./gathered/metrics.ts";
+import type { SharedAnswer } from "./gathered/shared-answer.ts";
 import type { RequestRecord } from "./log/request-record.ts";
 import { writeLine } from "./log/request-record.ts";
 import { UnreportedCounts } from "./log/unreported-counts.ts";
@@ -50,7 +51,7 @@ interface Deployment {
   readonly counts: UnreportedCounts;
   readonly pool: BackendPool<Backend>;
   readonly backendChoice: BackendChoice<Backend>;
-  readonly metricsScraper: MetricsScraper;
+  readonly metrics: SharedAnswer<string>;
   readonly commonCapabilities: CommonCapabilities;
   /** The document of `/v1/constraints`; null until it is first asked for. */
   constraints: Promise<TaggedJson> | null;
@@ -90,7 +91,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     counts,
     pool,
     backendChoice,
-    metricsScraper: new MetricsScraper(
+    metrics: shareMetrics(
       {
         get backends() {
           return pool.backends;

@@ -9,9 +9,8 @@ import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem
 import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
 import { limitCallerRate, requireToken } from "./guards/caller.ts";
 import { allowOtherOrigins, CORS_HEADERS_OF_304 } from "./guards/cross-origin.ts";
-import { requireMetricsAccess } from "./guards/metrics-access.ts";
+import { requireMetricsAccess, servedMethods } from "./guards/metrics-access.ts";
 import { requireServedHost, requireUrl } from "./guards/require-url.ts";
-import { servedMethods } from "./guards/served-methods.ts";
 import { RequestRecord } from "./log/request-record.ts";
 import { problemResponse } from "./problem-response.ts";
 import { discardBody } from "./requests/discard-body.ts";

@@ -9,7 +9,7 @@
  */
 import { constants } from "node:os";
 import { cacheFolder } from "../typst/cache-folder.mjs";
-import { locateTypst } from "../typst/typst-location.mjs";
+import { locateTypst } from "../typst/program-location.mjs";
 import { TYPST_VERSION } from "../typst/typst-release.mjs";
 import { libraryObstacle } from "./set-up/libraries.mjs";
 import { ensurePackages, PROJECT_FOLDER, packagesAreCurrent } from "./set-up/packages.mjs";

@@ -12,7 +12,7 @@ import { readBackendSettings } from "../backend/settings.ts";
 import { readEdgeSettings } from "../edge/settings.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { cacheFolder } from "../typst/cache-folder.mjs";
-import { locateTypst } from "../typst/typst-location.mjs";
+import { locateTypst } from "../typst/program-location.mjs";
 import {
   isPortFree,
   LOOPBACK,

@@ -1,7 +1,6 @@
 /** Finds Typst, bubblewrap and a setpriv with Landlock once, and provides their paths to the tests. */
 import type { TestProject } from "vitest/node";
-import { locateBubblewrap } from "../typst/bubblewrap-location.mjs";
-import { locateTypst } from "../typst/typst-location.mjs";
+import { locateBubblewrap, locateTypst } from "../typst/program-location.mjs";
 import { locateSetpriv } from "./debian-13/setpriv.ts";
 
 declare module "vitest" {

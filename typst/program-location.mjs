@@ -1,11 +1,13 @@
 /**
- * Finds a program that is already on this machine: named by a setting, on PATH, or in the user's cache, in this order.
- * It never downloads, builds or writes. Runs before there are packages, on Node 14: an old Node must get as far as
- * printing the error that rejects it.
+ * Finds Typst and bubblewrap where they already are on this machine: named by a setting, on PATH, or in the user's
+ * cache, in this order. Runs before there are packages, on Node 14: an old Node must get as far as the error that
+ * rejects it.
  */
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import { findOnPath, isExecutableFile } from "./programs.mjs";
+import { cacheFolder } from "./cache-folder.mjs";
+import { findOnPath, isExecutableFile, versionProblem } from "./programs.mjs";
+import { TYPST_VERSION, typstProblem } from "./typst-release.mjs";
 
 /** @typedef {import("./programs.mjs").Environment} Environment */
 
@@ -24,13 +26,51 @@ import { findOnPath, isExecutableFile } from "./programs.mjs";
  *   `wrong_setting` must stop the caller: an operator who names a binary does not want another one
  */
 
+export function locateTypst(env = process.env) {
+  const names = { title: `Typst ${TYPST_VERSION}`, name: "typst", setting: "SERVICE_TYPST_BIN" };
+  return locateProgram({ ...names, cachedPath: cachedTypstPath(env), problem: typstProblem }, env);
+}
+
+/**
+ * The path of Typst, for programs that cannot go on without it.
+ * @returns {Promise<string>}
+ * @throws {Error} with what to do if there is none
+ */
+export async function requireTypst() {
+  const typst = await locateTypst();
+  if ("error" in typst) throw new Error(typst.error);
+  return typst.path;
+}
+
+export function cachedTypstPath(env = process.env) {
+  return path.join(cacheFolder(env), `typst-${TYPST_VERSION}`, "bin", "typst");
+}
+
+export function locateBubblewrap(env = process.env) {
+  const names = { title: "bubblewrap", name: "bwrap", setting: "SERVICE_BUBBLEWRAP_BIN" };
+  return locateProgram({ ...names, cachedPath: cachedBubblewrapPath(env), problem: bubblewrapProblem }, env);
+}
+
+export function cachedBubblewrapPath(env = process.env) {
+  return path.join(cacheFolder(env), "bubblewrap", "bin", "bwrap");
+}
+
+/**
+ * Says why a file is not bubblewrap. A cache from another machine may contain one that does not run here.
+ * @param {string} file
+ * @returns {Promise<string | undefined>} undefined when it is
+ */
+export function bubblewrapProblem(file, env = process.env) {
+  return versionProblem(file, "bubblewrap", env);
+}
+
 /**
  * Finds a program. Every candidate is run, because a file name proves nothing.
  * @param {Program} program
  * @param {Environment} env
  * @returns {Promise<LocatedProgram | MissingProgram>}
  */
-export async function locateProgram(program, env) {
+async function locateProgram(program, env) {
   const setting = env[program.setting];
   if (setting) return locateBySetting(program, setting, env);
 

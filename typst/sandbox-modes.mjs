@@ -1,4 +1,4 @@
-/** The values of SERVICE_SANDBOX. Runs before there are packages, on Node 14. */
+/** The values of SERVICE_SANDBOX, and what each needs of a machine. Runs before there are packages, on Node 14. */
 
 /** What `auto` tries, in this order. It never turns the sandbox off. */
 export const AUTOMATIC_MODES = /** @type {const} */ (["bubblewrap", "landlock"]);
@@ -17,4 +17,44 @@ export const SANDBOX_ADVICE = `SERVICE_SANDBOX must be one of ${SANDBOX_CHOICES.
  */
 export function parseSandboxChoice(setting) {
   return SANDBOX_CHOICES.find((choice) => choice === (setting || "bubblewrap"));
+}
+
+/** Nobody: the number has no meaning outside the sandbox's own user namespace. */
+const USER_ID = "65534";
+
+export const NETWORK_ARGUMENT = "--unshare-net";
+
+/** The namespaces of a render except that for the network, and the user in them. @type {readonly string[]} */
+export const NAMESPACE_ARGUMENTS = [
+  ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+  ...["--uid", USER_ID, "--gid", USER_ID, "--hostname", "sandbox"],
+];
+
+/**
+ * Makes a sandbox without a program, with the namespaces of a render and the newest option that a render uses.
+ *
+ * @type {readonly string[]}
+ */
+export const EMPTY_SANDBOX_ARGUMENTS = [NETWORK_ARGUMENT, ...NAMESPACE_ARGUMENTS, "--clearenv", "--", "/none"];
+
+/**
+ * Whether an empty sandbox could be made: only then does bubblewrap report that the program is missing.
+ * @param {string} complaint its last line on standard error
+ */
+export function hasMadeEmptySandbox(complaint) {
+  return /execvp \/none\b/.test(complaint);
+}
+
+/** The first release whose setpriv supports Landlock. */
+export const OLDEST_UTIL_LINUX = "util-linux 2.41";
+
+/** The oldest kernel whose Landlock is sufficient. */
+export const OLDEST_LINUX = "Linux 5.19";
+
+/**
+ * Arguments with which setpriv denies itself an unused operation and runs itself: it exits with 0 if Landlock works.
+ * @param {string} setpriv its path
+ */
+export function landlockTrialArguments(setpriv) {
+  return ["--no-new-privs", "--landlock-access", "fs:make-block", setpriv, "--version"];
 }

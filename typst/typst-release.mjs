@@ -1,4 +1,5 @@
 /** Which Typst the service runs on, and its official releases. Runs before there are packages, on Node 14. */
+import { versionProblem } from "./programs.mjs";
 
 /**
  * The only version that will do: the rules were measured on it, and 0.14 and older take at most one PDF standard, so
@@ -43,4 +44,23 @@ export const TYPST_RELEASES = Object.freeze({
 /** @param {string} folder @param {string} sha256 @returns {TypstRelease} */
 function release(folder, sha256) {
   return Object.freeze({ url: `${RELEASE_FOLDER_URL}/${folder}.tar.xz`, folder, sha256 });
+}
+
+/**
+ * Says why a file is not the right Typst.
+ * @param {string} file
+ * @param {import("./programs.mjs").Environment} env of the program
+ * @returns {Promise<string | undefined>} undefined when it is
+ */
+export function typstProblem(file, env = process.env) {
+  return versionProblem(file, `typst ${TYPST_VERSION}`, env);
+}
+
+/**
+ * Says why a file is not a Typst of any version.
+ * @param {string} file
+ * @returns {Promise<string | undefined>} undefined when it is
+ */
+export function anyTypstProblem(file) {
+  return versionProblem(file, "typst", process.env);
 }

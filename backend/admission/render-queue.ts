@@ -14,13 +14,19 @@
  */
 import type { CapacityCause } from "../../rules/causes.ts";
 import { CallerState } from "./caller-state.ts";
-import { STEADY_CLOCK, type SteadyClock } from "./clock.ts";
+
+export interface SteadyClock {
+  /** Milliseconds since some fixed moment; never goes back. */
+  now(): number;
+  /** Calls back after a time. @returns a function that cancels the call. */
+  after(milliseconds: number, callback: () => void): () => void;
+}
 
 export interface RenderQueueOptions {
   readonly slots: number;
   readonly maxWaiting: number;
   readonly deadlineMilliseconds: number;
-  readonly clock?: SteadyClock;
+  readonly clock: SteadyClock;
 }
 
 export interface Applicant {
@@ -74,7 +80,6 @@ const NEWEST_WEIGHT = 0.2;
 
 export class RenderQueue {
   readonly #options: RenderQueueOptions;
-  readonly #clock: SteadyClock;
   readonly #callers = new Map<string, CallerState<Waiter>>();
   /** Withdraws the slot that was last lent. One is lent at a time, because slow callers leave only one free. */
   #loan: AbortController | null = null;
@@ -85,7 +90,6 @@ export class RenderQueue {
 
   constructor(options: RenderQueueOptions) {
     this.#options = options;
-    this.#clock = options.clock ?? STEADY_CLOCK;
   }
 
   get running(): number {
@@ -174,7 +178,7 @@ export class RenderQueue {
       const leave = () => waiter.settle({ kind: "left" });
       const deadline = Math.min(this.#options.deadlineMilliseconds, deadlineMilliseconds);
       const isBudget = deadline < this.#options.deadlineMilliseconds;
-      const cancelDeadline = this.#clock.after(deadline, () => {
+      const cancelDeadline = this.#options.clock.after(deadline, () => {
         const isHeldBack = this.#isHeldBack(state, this.#slowCallers(this.#nowSeconds()));
         this.#lendOrRefuse(waiter, isHeldBack ? "slot_kept_free" : isBudget ? "time_budget" : "slots_busy");
       });
@@ -268,7 +272,7 @@ export class RenderQueue {
   }
 
   #nowSeconds(): number {
-    return this.#clock.now() / 1000;
+    return this.#options.clock.now() / 1000;
   }
 
   #stateOf(caller: string): CallerState<Waiter> {

@@ -22,8 +22,7 @@ import { notFound, serviceUnavailable } from "../../rules/problem.ts";
 import { describeError, errorCode } from "../error-log.ts";
 import { traceParentOf } from "../observe/request-observer.ts";
 import type { BackendSettings } from "../settings.ts";
-import { answerMalformedHttp, PendingAnswers } from "./malformed-http.ts";
-import { answerUnrouted, reportFailure, sendProblem } from "./problem-response.ts";
+import { answerMalformedHttp, answerUnrouted, PendingAnswers, reportFailure, sendProblem } from "./problem-response.ts";
 import { type RenderRoute, refuseWithoutToken, renderRoute } from "./render-route.ts";
 import { type Foundation, openParts, type ServiceParts } from "./service-parts.ts";
 
@@ -150,7 +149,7 @@ function createApp(settings: BackendSettings): FastifyInstance {
     trustProxy: true,
     // A request that never ends must not hold its connection forever.
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
-    clientErrorHandler: (_error: Error, socket: Socket) => answerMalformedHttp(socket, pendingAnswers.of(socket)),
+    clientErrorHandler: (_error: Error, socket: Socket) => void answerMalformedHttp(socket, pendingAnswers),
     childLoggerFactory: (logger, bindings, options, { headers }) => {
       const traceId = traceIdOf(traceParentOf(headers), String(bindings.reqId));
       return logger.child({ ...bindings, traceId }, options);

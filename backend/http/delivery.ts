@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { fileHeaders } from "../../protocol/rendered-file.ts";
-import type { Delivery, DeliveryEnd } from "../observe/request-report.ts";
+import type { Delivery, DeliveryEnd } from "../observe/render-metrics.ts";
 import type { RenderedFile } from "../render/outcome.ts";
 import type { Spool } from "../render/spool.ts";
 

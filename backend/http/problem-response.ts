@@ -1,4 +1,7 @@
-/** Problems as responses of a backend, and the answer to a request without a route. */
+/** Problems as responses of a backend: to a request, to one without a route, and to bytes that are not HTTP. */
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, Server } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import {
   COMMON_HEADERS,
@@ -15,27 +18,28 @@ import {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,
   type Problem,
+  problem,
   problemDocument,
   problemInstance,
   serviceUnavailable,
 } from "../../rules/problem.ts";
 
 /** Answers with a problem. `instance` is the URL that the client requested, as the edge passes it on. */
-export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply {
+export function sendProblem(request: FastifyRequest, reply: FastifyReply, sent: Problem): FastifyReply {
   const instance = problemInstance(`${request.protocol}://${request.host}${request.url}`, request.id);
-  if (problem.code === "render_queue_full") reply.header("Retry-After", problem.context.retry_after);
+  if (sent.code === "render_queue_full") reply.header("Retry-After", sent.context.retry_after);
   return reply
-    .code(PROBLEMS[problem.code].status)
+    .code(PROBLEMS[sent.code].status)
     .headers({
       ...COMMON_HEADERS,
       ...NOT_STORED_HEADERS,
       [REQUEST_ID_HEADER]: request.id,
-      [PROBLEM_CODE_HEADER]: problem.code,
-      ...(problem.cause !== undefined && { [PROBLEM_CAUSE_HEADER]: problem.cause }),
+      [PROBLEM_CODE_HEADER]: sent.code,
+      ...(sent.cause !== undefined && { [PROBLEM_CAUSE_HEADER]: sent.cause }),
     })
     .type(PROBLEM_MEDIA_TYPE)
     .serializer((payload: unknown) => JSON.stringify(payload))
-    .send(problemDocument(problem, instance));
+    .send(problemDocument(sent, instance));
 }
 
 /** Logs why the service failed. The client is only told that it did, or what the machine lacks. */
@@ -55,4 +59,55 @@ export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): Fa
   reply.header("Allow", allowed);
   if (request.method === "OPTIONS") return reply.code(204).send();
   return sendProblem(request, reply, methodNotAllowed(allowed));
+}
+
+const LINGER_MILLISECONDS = 1000;
+
+/**
+ * The answer to bytes that are not valid HTTP, and to requests that are not complete in time. It follows all other
+ * answers of its connection, and closes that, because the start of the next request cannot be found.
+ */
+export async function answerMalformedHttp(socket: Socket, pendingAnswers: PendingAnswers): Promise<void> {
+  await pendingAnswers.of(socket);
+  if (!socket.writable) return;
+  const requestId = randomUUID();
+  const malformed = problem("invalid_request", "The request is not valid HTTP, or did not arrive in time.", {});
+  const body = JSON.stringify(problemDocument(malformed, `#${requestId}`));
+  const headers = {
+    ...COMMON_HEADERS,
+    ...NOT_STORED_HEADERS,
+    "Content-Type": PROBLEM_MEDIA_TYPE,
+    "Content-Length": Buffer.byteLength(body),
+    [REQUEST_ID_HEADER]: requestId,
+    Connection: "close",
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join("")}\r\n${body}`);
+  // The client may never close its side.
+  setTimeout(() => socket.destroy(), LINGER_MILLISECONDS).unref();
+}
+
+export class PendingAnswers {
+  readonly #bySocket = new WeakMap<Socket, Map<IncomingMessage, Promise<void>>>();
+
+  watch(server: Server): void {
+    server.on("request", (request, response) => {
+      const pending = this.#bySocket.get(request.socket) ?? new Map<IncomingMessage, Promise<void>>();
+      this.#bySocket.set(request.socket, pending);
+      const closed = new Promise<void>((resolve) => response.once("close", resolve));
+      pending.set(
+        request,
+        closed.then(() => void pending.delete(request)),
+      );
+    });
+  }
+
+  /**
+   * Resolves once every complete request on a connection is answered, or the connection is closed. An incomplete
+   * request gets no answer and is not waited for.
+   */
+  async of(socket: Socket): Promise<void> {
+    const pending = [...(this.#bySocket.get(socket) ?? [])].filter(([request]) => request.complete);
+    await Promise.all(pending.map(([, closed]) => closed));
+  }
 }

@@ -17,7 +17,7 @@ import { parseRenderRequest, type RenderRequest } from "../../rules/render-reque
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import { validateMediaType } from "../../rules/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
-import type { Delivery, RequestReport } from "../observe/request-report.ts";
+import type { Delivery, RequestReport } from "../observe/render-metrics.ts";
 import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
 import { type PhaseRun, PhaseTimer, phaseSeconds } from "../render/phases.ts";
 import { render, type ValidRequest } from "../render/render.ts";

@@ -1,7 +1,7 @@
 /** What the backend is made of, below its HTTP application. */
 import type { FastifyBaseLogger } from "fastify";
 import { ByteBudget } from "../admission/byte-budget.ts";
-import { RenderQueue } from "../admission/render-queue.ts";
+import { RenderQueue, type SteadyClock } from "../admission/render-queue.ts";
 import type { Launcher } from "../launcher/launcher.ts";
 import { MachineWatch } from "../observe/machine-watch.ts";
 import type { OtlpTracing } from "../observe/otlp-tracing.ts";
@@ -28,6 +28,14 @@ export interface Foundation {
   readonly tracing: OtlpTracing | null;
 }
 
+export const STEADY_CLOCK: SteadyClock = {
+  now: () => performance.now(),
+  after: (milliseconds, callback) => {
+    const timer = setTimeout(callback, milliseconds);
+    return () => clearTimeout(timer);
+  },
+};
+
 export type ServiceParts = ReturnType<typeof openParts>;
 
 export function openParts(foundation: Foundation, log: FastifyBaseLogger) {
@@ -37,6 +45,7 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger) {
     slots,
     maxWaiting: settings.maxQueuedRenders,
     deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
+    clock: STEADY_CLOCK,
   });
   const supervisor = new TypstSupervisor(settings, sandbox, launcher);
   const warmPool = new WarmPool(supervisor, settings.warmRenders, slots, () => queue.running);

@@ -2,9 +2,9 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../protocol/request-outcome.ts";
 import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
-import { OUTPUT_FORMATS } from "../../rules/output-options.ts";
-import { phaseSeconds } from "../render/phases.ts";
-import { DELIVERY_ENDS, type Delivery, type RequestReport } from "./request-report.ts";
+import { OUTPUT_FORMATS, type OutputFormat } from "../../rules/output-options.ts";
+import type { RenderOutcome } from "../render/outcome.ts";
+import { type PhaseRun, phaseSeconds } from "../render/phases.ts";
 import { type MetricSources, registerReadings } from "./scrape-readings.ts";
 
 /**
@@ -46,7 +46,27 @@ const REFUSAL_CODES = ["render_queue_full", "service_unavailable"] as const;
 const PROCESS_METRICS = new Registry();
 collectDefaultMetrics({ register: PROCESS_METRICS });
 
-export interface AnsweredRequest extends Pick<RequestReport, "format"> {
+/** How a request was answered: what its render gave, and what was measured on the way to it. */
+export interface RequestReport {
+  readonly outcome: RenderOutcome;
+  /** `none` if the request was refused before its format was known. */
+  readonly format: OutputFormat | "none";
+  readonly suggestedName: string | null;
+  readonly runs: readonly PhaseRun[];
+  readonly peakMemoryBytes?: number | null;
+  readonly requestBytes?: number | undefined;
+}
+
+const DELIVERY_ENDS = ["delivered", "client_gone", "silent", "timed_out"] as const;
+
+export type DeliveryEnd = (typeof DELIVERY_ENDS)[number];
+
+export interface Delivery {
+  readonly end: DeliveryEnd;
+  readonly run: PhaseRun;
+}
+
+interface AnsweredRequest extends Pick<RequestReport, "format"> {
   readonly caller: string;
   readonly outcome: RequestOutcome;
   /** Null if there was no file to deliver. */

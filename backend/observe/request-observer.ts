@@ -6,14 +6,15 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { LIMITS_HEADER } from "../../protocol/headers.ts";
+import type { RequestOutcome } from "../../protocol/request-outcome.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../protocol/trace-context.ts";
 import { causeField } from "../../rules/causes.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
+import type { RenderOutcome } from "../render/outcome.ts";
 import { phaseSeconds } from "../render/phases.ts";
 import type { OtlpTracing } from "./otlp-tracing.ts";
-import type { RenderMetrics } from "./render-metrics.ts";
-import { type Delivery, type RequestReport, requestOutcome } from "./request-report.ts";
+import type { Delivery, RenderMetrics, RequestReport } from "./render-metrics.ts";
 
 export interface ReceivedRequest {
   readonly request: FastifyRequest;
@@ -75,6 +76,12 @@ export class RequestObserver {
     const times = { startMilliseconds, endMilliseconds, runs };
     this.#tracing.record({ ...record, ...times, requestId: request.id, scheme, parent });
   }
+}
+
+/** One word for what the client got. @param delivery null if there was no file to deliver. */
+function requestOutcome(outcome: RenderOutcome, delivery: Delivery | null): RequestOutcome {
+  if (outcome.kind === "refused") return outcome.problem.code;
+  return delivery?.end === "delivered" ? "ok" : "client_gone";
 }
 
 /** The trace that a request belongs to; null if it names none, or not in a valid form. */

@@ -1,20 +1,26 @@
 /**
- * ZIP archives of pages, packed page by page, so that only one small page or a few chunks of a large one are in memory
- * at any time.
+ * The pages that Typst has written as files: checked against the limits, then packed into a ZIP, page by page, so that
+ * only one small page or a few chunks of a large one are in memory at any time.
  *
  * zlib compresses, on its thread pool. fflate only writes the container: its own compression starts a thread for each
  * large page, all at once, and compresses small ones on the event loop (64 SVG pages of 700 KB took 17 to 43 s).
  */
 import { type FileHandle, open } from "node:fs/promises";
+import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { crc32, createDeflateRaw, deflateRaw } from "node:zlib";
 import { Zip, type ZipInputFile } from "fflate";
+import type { Output } from "../../rules/output-options.ts";
+import type { BackendSettings } from "../settings.ts";
 import type { AppendResult } from "../typst/process.ts";
+import { listOutputFiles } from "../work-directory/output-files.ts";
+import { noPageWritten, noTemporarySpace, outputOverLimit, type RenderOutcome, tooManyOutputFiles } from "./outcome.ts";
 import type { Spool } from "./spool.ts";
 import { escapeSvg, SvgEscaper } from "./svg-escaping.ts";
+import type { TimeLimit } from "./time-limit.ts";
 
-export interface PageFile {
+interface PageFile {
   readonly number: number;
   readonly path: string;
 }
@@ -37,12 +43,47 @@ const DEFLATE_OVERHEAD_BYTES = 128;
 
 const deflateAtOnce = promisify(deflateRaw);
 
-export interface PackOptions {
+interface PackOptions {
   readonly extension: keyof typeof DEFLATE_LEVELS;
   /** For all pages together, before compression. Escaping makes an SVG larger than Typst wrote it. */
   readonly maxPageBytes: number;
   /** Aborted when the render is over; packing then stops. */
   readonly signal: AbortSignal;
+}
+
+export interface WrittenPages {
+  /** Holds nothing else; each file is named by the number of its page. */
+  readonly directory: string;
+  readonly wanted: Output;
+  /** Reserves disk space for this many bytes of pages. */
+  readonly hasRoomFor: (bytes: number) => boolean;
+}
+
+export async function archiveOutcome(
+  settings: BackendSettings,
+  { directory, wanted, hasRoomFor }: WrittenPages,
+  archive: Spool,
+  time: TimeLimit,
+): Promise<RenderOutcome> {
+  const { max_output_bytes: maxPageBytes, max_output_files } = settings.limits;
+  const { names, areMore, bytes } = await listOutputFiles(directory, max_output_files);
+  if (names.length === 0) return noPageWritten(wanted);
+  if (areMore) return tooManyOutputFiles(settings);
+  if (bytes > maxPageBytes) return outputOverLimit(bytes, settings);
+  if (!hasRoomFor(bytes)) return noTemporarySpace();
+  const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
+  const extension = wanted.format === "png" ? "png" : "svg";
+  const { result, pageBytes } = await packPages(pages, archive, { extension, maxPageBytes, signal: time.over });
+  switch (result) {
+    case "kept":
+      return { kind: "rendered", file: { output: archive, extension: "zip" } };
+    case "too-large":
+      return outputOverLimit(Math.max(pageBytes, archive.size), settings);
+    case "no-room":
+      return noTemporarySpace();
+    case "stopped":
+      return time.failure();
+  }
 }
 
 /** `stopped` if the signal was aborted. The archive is complete only after `kept`. */

@@ -8,14 +8,16 @@ import { renderTimeoutWithin } from "../../rules/render-time.ts";
 import { pageProbeArguments, type RenderCommand } from "../../typst/command-line.ts";
 import { programText } from "../../typst/program-text.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
+import { ServiceFailure } from "../error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import { DISCARD_OUTPUT, type OutputTaker, type TypstReport, type TypstTask } from "../typst/process.ts";
 import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
+import { isDiskFull } from "../work-directory/disk-space.ts";
 import { projectBytes, stringBytes } from "../work-directory/request-bytes.ts";
 import type { WorkDirectoryWatch } from "../work-directory/watch.ts";
-import { archiveOutcome, throwIfDiskIsFull } from "./archived-output.ts";
+import { archiveOutcome } from "./archive.ts";
 import { failureOfTypst, noPageWritten, noTemporarySpace, type RenderFailure, type RenderOutcome } from "./outcome.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
 import { type PhaseRun, PhaseTimer } from "./phases.ts";
@@ -180,7 +182,10 @@ class RenderJob {
     const failure = failureOfTypst(report, settings, this.#time.grantedSeconds);
     if (failure !== null) {
       await workDirectoryWatch.expectWhole();
-      if (directory !== null) await throwIfDiskIsFull(settings);
+      // Of a full disk, Typst only says "failed".
+      if (directory !== null && (await isDiskFull(settings.workDirectory))) {
+        throw new ServiceFailure("the disk of the work directory is full");
+      }
       return explainFailure(failure, report, wanted, printPage);
     }
     if (directory !== null) {

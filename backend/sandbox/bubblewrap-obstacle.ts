@@ -5,7 +5,7 @@
 import { constants } from "node:fs";
 import { access, chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../typst/bubblewrap-needs.mjs";
+import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../typst/sandbox-modes.mjs";
 import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import { findMachineFacts, type MachineFacts, type Trial, tryProgram } from "./trial.ts";

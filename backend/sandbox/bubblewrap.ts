@@ -3,9 +3,9 @@
  * directory and, read-only, Typst, its libraries, fonts and packages and the files of the render.
  */
 import { basename } from "node:path";
-import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../typst/bubblewrap-needs.mjs";
 import type { TypstPaths } from "../../typst/command-line.ts";
 import { RENDER_ENVIRONMENT } from "../../typst/command-line.ts";
+import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../typst/sandbox-modes.mjs";
 import type { Launcher } from "../launcher/launcher.ts";
 import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";
 import type { BackendSettings } from "../settings.ts";

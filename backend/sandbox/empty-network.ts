@@ -2,7 +2,7 @@
  * An empty network for each shell of the launcher. A new network costs the kernel 1.1 ms (docs/decisions/launcher.md),
  * so a render in bubblewrap gets that of its shell. A shell runs one program at a time: no two renders share one.
  */
-import { hasMadeEmptySandbox, NAMESPACE_ARGUMENTS } from "../../typst/bubblewrap-needs.mjs";
+import { hasMadeEmptySandbox, NAMESPACE_ARGUMENTS } from "../../typst/sandbox-modes.mjs";
 import type { BackendSettings } from "../settings.ts";
 import { tryProgram } from "./trial.ts";
 

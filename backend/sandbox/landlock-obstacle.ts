@@ -1,6 +1,6 @@
 /** Why Landlock cannot be used on this machine: the facts, and a message for the operator that follows from them. */
 import { readFileSync } from "node:fs";
-import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../typst/landlock-needs.mjs";
+import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../typst/sandbox-modes.mjs";
 import type { BackendSettings } from "../settings.ts";
 import { findMachineFacts, type MachineFacts, outputOf, type Trial, tryProgram } from "./trial.ts";
 

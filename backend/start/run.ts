@@ -6,8 +6,7 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../../rules/settings.ts";
-import { TYPST_VERSION } from "../../typst/typst-release.mjs";
-import { typstProblem } from "../../typst/typst-version.mjs";
+import { TYPST_VERSION, typstProblem } from "../../typst/typst-release.mjs";
 import { errorCode } from "../error-log.ts";
 import { buildRenderService, type RenderService } from "../http/app.ts";
 import { Launcher } from "../launcher/launcher.ts";
@@ -16,8 +15,6 @@ import { findEmptyNetwork } from "../sandbox/empty-network.ts";
 import { type BackendSettings, readBackendSettings } from "../settings.ts";
 import { chooseSandbox } from "../typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../work-directory/claim.ts";
-import { LAST_STEP } from "./last-step.ts";
-import { onStopSignal } from "./stop-signals.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
 /** How long connections may take to close once no render is left. */
@@ -25,21 +22,24 @@ const CLOSE_MILLISECONDS = 2000;
 
 let isStopping = false;
 
+export type StopSignal = "SIGTERM" | "SIGINT";
+type OnStopSignal = (handler: (signal: StopSignal) => void) => void;
+
 /** Tells the parent process, such as `npm start`, which step comes next. */
 function announceStep(step: string): void {
   process.send?.(step);
 }
 
-export async function run(): Promise<void> {
+export async function run(onStopSignal: OnStopSignal): Promise<void> {
   try {
-    await start();
+    await start(onStopSignal);
   } catch (error) {
     process.stderr.write(`${startUpMessage(error)}\n`);
     process.exit(1);
   }
 }
 
-async function start(): Promise<void> {
+async function start(onStopSignal: OnStopSignal): Promise<void> {
   const settings = readBackendSettings(process.env);
   announceStep("asking Typst for its version");
   await expectTypst(settings);
@@ -66,7 +66,8 @@ async function start(): Promise<void> {
     await claim.expectHeld();
     announceStep("reading fonts and packages");
     await backend.findCapabilities();
-    announceStep(LAST_STEP);
+    // `npm start` waits for this one: only from here on may something answer at the port.
+    announceStep("beginning to listen");
     await backend.app.listen({ host: settings.host, port: settings.port });
     const announceAndDrain = async () => {
       if (settings.drainDelaySeconds > 0) {

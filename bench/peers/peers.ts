@@ -11,8 +11,7 @@ import { writeExampleProject } from "../../scripts/examples/example-project.ts";
 import { exampleRequest } from "../../scripts/examples/example-request.ts";
 import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../scripts/start/local-service.ts";
 import { launchChromium, locateChromium } from "../../test/browser/chromium.ts";
-import { locateBubblewrap } from "../../typst/bubblewrap-location.mjs";
-import { requireTypst } from "../../typst/typst-location.mjs";
+import { locateBubblewrap, requireTypst } from "../../typst/program-location.mjs";
 import { ask } from "../http-client.ts";
 import { childProcessIds } from "./resident-memory.ts";
 

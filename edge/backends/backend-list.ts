@@ -3,6 +3,7 @@
  * while requests come. An answer holds until the next; one without a usable backend changes nothing, because backends
  * that do not exist cost less than none. Clock and lookups are passed in. All times are in milliseconds.
  */
+import type { WallClock } from "../clock.ts";
 import {
   type BackendAddress,
   type BackendSources,
@@ -24,7 +25,7 @@ export interface Lookup {
   readonly beganAt: number;
 }
 
-export interface ListChange {
+interface ListChange {
   readonly added: readonly string[];
   readonly removed: readonly string[];
   /** How many more the answer names than are used. */
@@ -164,4 +165,72 @@ function nameAll(found: readonly FoundBackend[], fixed: readonly BackendAddress[
 
 function keyOf(address: BackendAddress): string {
   return address.kind === "url" ? `${address.name} ${address.url.href}` : address.name;
+}
+
+/** How long a request waits for the first backend. A name server that restarts is back by then. */
+const FIRST_LOOKUP_MILLISECONDS = 3000;
+/** Requests poll for it: in workerd, one request must not wake another. */
+const POLL_MILLISECONDS = 20;
+
+interface PoolParts<Target> {
+  readonly clock: Pick<WallClock, "now" | "wait">;
+  open(address: BackendAddress): Target;
+  /** Never rejects. */
+  lookUp(service: ServiceName): Promise<SrvAnswer>;
+  /** Called with all backends when there are others than before. */
+  onChange(backends: readonly Target[]): void;
+  report(service: ServiceName, news: ListChange | string): void;
+}
+
+/** Opens the backends of the list, and makes its lookups: at requests, because a Worker runs for nothing else. */
+export class BackendPool<Target> {
+  readonly #list: BackendList;
+  readonly #parts: PoolParts<Target>;
+  #open: ReadonlyMap<BackendAddress, Target> = new Map();
+
+  constructor(sources: BackendSources, parts: PoolParts<Target>) {
+    this.#list = new BackendList(sources);
+    this.#parts = parts;
+    this.#reopen();
+  }
+
+  get isRenewed(): boolean {
+    return this.#list.isRenewed;
+  }
+
+  get backends(): readonly Target[] {
+    return [...this.#open.values()];
+  }
+
+  async renew(): Promise<void> {
+    await Promise.all(this.#list.takeDue(this.#parts.clock.now()).map((lookup) => this.#lookUp(lookup)));
+  }
+
+  /** Waits until a backend is known, for some seconds at most. */
+  async wait(): Promise<void> {
+    const { clock } = this.#parts;
+    const until = clock.now() + FIRST_LOOKUP_MILLISECONDS;
+    while (this.isRenewed && this.#open.size === 0 && clock.now() < until) {
+      await this.renew();
+      if (this.#open.size === 0) await clock.wait(POLL_MILLISECONDS);
+    }
+  }
+
+  async #lookUp(lookup: Lookup): Promise<void> {
+    const { clock, lookUp, onChange, report } = this.#parts;
+    const answer = await lookUp(lookup.service);
+    const before = this.#list.addresses;
+    const news = this.#list.recordAnswer(lookup, clock.now(), answer);
+    if (news !== null) report(lookup.service, news);
+    if (this.#list.addresses === before) return;
+    this.#reopen();
+    onChange(this.backends);
+  }
+
+  /** A backend that stays is the same object, by which others know it. */
+  #reopen(): void {
+    const open = this.#open;
+    const reopen = (address: BackendAddress) => open.get(address) ?? this.#parts.open(address);
+    this.#open = new Map(this.#list.addresses.map((address) => [address, reopen(address)]));
+  }
 }

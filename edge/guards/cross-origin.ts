@@ -11,7 +11,7 @@ import { createMiddleware } from "hono/factory";
 import { API_TOKEN_HEADER, REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import { type EdgeBindings, settingsOf } from "../context.ts";
 import type { CorsOrigins } from "../settings.ts";
-import { servedMethods } from "./served-methods.ts";
+import { servedMethods } from "./metrics-access.ts";
 
 /** What a page may send in addition to the fields that the Fetch standard always allows. */
 const REQUEST_HEADERS = [API_TOKEN_HEADER, "Content-Type", "If-None-Match", "traceparent", "tracestate"];

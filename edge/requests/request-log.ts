@@ -1,8 +1,8 @@
 /** Writes the edge's log lines: one for each request at its end, and one for each failure. */
+import { tracing } from "cloudflare:workers";
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import { ANALYTICS_BINDING, writeAnalytics } from "../log/analytics.ts";
-import { writeLine } from "../log/request-record.ts";
-import { describeSpan, tracedSpan } from "../log/span-attributes.ts";
+import { type RequestLine, writeLine } from "../log/request-record.ts";
 import { parseLogRequests, type RequestLogging } from "../settings.ts";
 
 /**
@@ -23,6 +23,31 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   writeAnalytics(dataset, line);
   if (span !== null) describeSpan(span, line);
   if (logging !== "none") writeLine(logging, "log", line);
+}
+
+/** The platform's span of the request; null if it is not traced. workerd alone traces nothing. */
+function tracedSpan(): Span | null {
+  const span = tracing.getActiveSpan();
+  return span?.isTraced ? span : null;
+}
+
+/**
+ * Named like the attributes of the backend's spans. The platform does not pass its trace on to other services, so
+ * `render.trace_id` is how to find those.
+ */
+function describeSpan(span: Span, line: RequestLine): void {
+  span.setAttributes({
+    "http.route": line.route,
+    "render.request_id": line.requestId,
+    "render.trace_id": line.traceId,
+    "render.caller": line.caller,
+    "render.outcome": line.code,
+    "render.timeout_cause": line.timeoutCause,
+    "render.capacity_cause": line.capacityCause,
+    "render.unavailable_cause": line.unavailableCause,
+    "render.origin": line.origin,
+    "render.tries": line.tries,
+  });
 }
 
 /** Counts why the request is refused, and how attempts failed. Without valid settings there is no backend to tell. */

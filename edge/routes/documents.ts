@@ -43,7 +43,7 @@ export async function answerCapabilities(context: EdgeContext): Promise<Response
  */
 export async function answerMetrics(context: EdgeContext): Promise<Response> {
   await renewBackends(context);
-  const text = await deploymentOf(context).metricsScraper.metrics(() => loggedClientSignal(context));
+  const text = await deploymentOf(context).metrics.get(() => loggedClientSignal(context));
   return new Response(text, {
     headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store" },
   });

@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { constants, gunzip, gzip } from "node:zlib";
-import { locateTypst } from "../../typst/typst-location.mjs";
+import { locateTypst } from "../../typst/program-location.mjs";
 import { readEmbeddedFonts } from "./embedded-fonts.ts";
 import { provideStaticFile } from "./static-file.ts";
 

@@ -3,7 +3,7 @@
  * download it (47 KB), while installing it needs root.
  */
 import path from "node:path";
-import { bubblewrapProblem, cachedBubblewrapPath } from "../../typst/bubblewrap-location.mjs";
+import { bubblewrapProblem, cachedBubblewrapPath } from "../../typst/program-location.mjs";
 import { findOnPath } from "../../typst/programs.mjs";
 import { ensureCached } from "./cached-program.mjs";
 import { downloadDebianPackages } from "./debian-packages.mjs";

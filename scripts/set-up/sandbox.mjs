@@ -2,11 +2,17 @@
  * Checks whether this machine has what the sandbox of SERVICE_SANDBOX needs. bubblewrap is downloaded if that needs no
  * root; everything else is only looked for, because installing it needs privileges that a set-up should not have.
  */
-import { locateBubblewrap } from "../../typst/bubblewrap-location.mjs";
-import { EMPTY_SANDBOX_ARGUMENTS, hasMadeEmptySandbox } from "../../typst/bubblewrap-needs.mjs";
-import { landlockTrialArguments, OLDEST_UTIL_LINUX } from "../../typst/landlock-needs.mjs";
+import { locateBubblewrap } from "../../typst/program-location.mjs";
 import { findOnPath } from "../../typst/programs.mjs";
-import { AUTOMATIC_MODES, parseSandboxChoice, SANDBOX_ADVICE } from "../../typst/sandbox-modes.mjs";
+import {
+  AUTOMATIC_MODES,
+  EMPTY_SANDBOX_ARGUMENTS,
+  hasMadeEmptySandbox,
+  landlockTrialArguments,
+  OLDEST_UTIL_LINUX,
+  parseSandboxChoice,
+  SANDBOX_ADVICE,
+} from "../../typst/sandbox-modes.mjs";
 import { canFetchBubblewrap, ensureCachedBubblewrap } from "./bubblewrap.mjs";
 import { SetUpError } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";

@@ -4,8 +4,7 @@ import { realpath, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { findOnPath } from "../../typst/programs.mjs";
-import { TYPST_VERSION } from "../../typst/typst-release.mjs";
-import { typstProblem } from "../../typst/typst-version.mjs";
+import { TYPST_VERSION, typstProblem } from "../../typst/typst-release.mjs";
 import { SetUpError, say, withProgress } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 

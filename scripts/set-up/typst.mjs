@@ -1,7 +1,6 @@
 /** Puts Typst into the user's cache: the official release, or a build from source when the release cannot be used. */
-import { cachedTypstPath } from "../../typst/typst-location.mjs";
-import { TYPST_RELEASES, TYPST_VERSION } from "../../typst/typst-release.mjs";
-import { typstProblem } from "../../typst/typst-version.mjs";
+import { cachedTypstPath } from "../../typst/program-location.mjs";
+import { TYPST_RELEASES, TYPST_VERSION, typstProblem } from "../../typst/typst-release.mjs";
 import { ensureCached } from "./cached-program.mjs";
 import { say } from "./report.mjs";
 import { buildTypst, findBuildTools } from "./typst-build.mjs";

@@ -13,8 +13,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { processIds, readProc } from "../../backend/processes/proc.ts";
-import { LAST_STEP } from "../../backend/start/last-step.ts";
-import { locateBubblewrap } from "../../typst/bubblewrap-location.mjs";
+import { locateBubblewrap } from "../../typst/program-location.mjs";
 import {
   LOOPBACK,
   type LocalWorker,
@@ -26,6 +25,8 @@ import {
 export { LOOPBACK, STOP_SIGNALS, startConfiguredWorkers, startWorkerFile } from "./local-worker.ts";
 
 const BACKEND_PROGRAM = fileURLToPath(new URL("../../backend/main.ts", import.meta.url));
+/** As `backend/start/run.ts` announces it. Before, nothing answers at its port, or another program. */
+const LAST_STEP = "beginning to listen";
 const READY_POLL_MILLISECONDS = 25;
 /**
  * Few, because looking for progress reads the state of every process; a standstill is reported one look late at most.
@@ -122,7 +123,6 @@ async function waitUntilReady(backend: LocalBackend, standstillMilliseconds: num
   let [seen, looksInVain, nextLook] = ["", 0, performance.now() + lookMilliseconds];
   while (looksInVain < LOOKS_PER_STANDSTILL) {
     if (!isRunning(backend.process)) throw new ServiceStartError(backend.errorText() || "The backend has exited.");
-    // Before, nothing answers there, or another program.
     if (step === LAST_STEP && (await isReady(backend))) return;
     await delay(READY_POLL_MILLISECONDS);
     if (performance.now() < nextLook) continue;

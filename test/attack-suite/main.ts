@@ -12,7 +12,7 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { cacheFolder } from "../../typst/cache-folder.mjs";
-import { requireTypst } from "../../typst/typst-location.mjs";
+import { requireTypst } from "../../typst/program-location.mjs";
 import { ensureSetpriv } from "../debian-13/setpriv.ts";
 import { ensureStaticPrograms, STATIC_PROGRAM_FOLDERS } from "../debian-13/static-programs.ts";
 import { MOUNT_SOCKET_VARIABLE, serveMounts } from "./mount-helper.ts";

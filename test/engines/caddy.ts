@@ -2,7 +2,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { writeEdge } from "../../scripts/build/edge-configuration.ts";
-import { requireTypst } from "../../typst/typst-location.mjs";
+import { requireTypst } from "../../typst/program-location.mjs";
 import {
   API_TOKEN,
   BACKEND_TOKEN,

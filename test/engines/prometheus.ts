@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { array, looseObject, object, parse, record, string } from "valibot";
 import { writeEdge } from "../../scripts/build/edge-configuration.ts";
 import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
-import { requireTypst } from "../../typst/typst-location.mjs";
+import { requireTypst } from "../../typst/program-location.mjs";
 import { BACKEND_TOKEN, CHECKOUT, type Context, edgeCommand, startDaemon, TOKEN_VARIABLES, until } from "./part.ts";
 
 const JOBS = ["first-deployment", "second-deployment"] as const;

@@ -6,7 +6,7 @@ import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { writeEdge } from "../../scripts/build/edge-configuration.ts";
-import { requireTypst } from "../../typst/typst-location.mjs";
+import { requireTypst } from "../../typst/program-location.mjs";
 import { makeDebian } from "./debian.ts";
 import { PROXY_URL, startNginx } from "./nginx.ts";
 import {

@@ -11,7 +11,7 @@ import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { locateBubblewrap } from "../../typst/bubblewrap-location.mjs";
+import { locateBubblewrap } from "../../typst/program-location.mjs";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 
 const PROJECT_FOLDER = fileURLToPath(new URL("../..", import.meta.url));

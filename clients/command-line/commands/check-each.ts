@@ -31,8 +31,9 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   const { each } = flags;
   if (each === undefined) throw new Error("--each is missing");
   if (flags.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
-  if (flags.watch || flags.open || flags.serve)
-    throw new CommandError("--watch, --serve and --open show one document: use --data, not --each.");
+  if (flags.watch || flags.open) {
+    throw new CommandError("--watch and --open show one document: use --data, not --each.");
+  }
   const output = outputOf(flags);
   // The pattern only validates the names of the documents; a check needs none.
   const documents = await readDocuments(each, await projectFolder(source), flags.output ?? "{#}", flags.line);

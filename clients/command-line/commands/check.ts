@@ -37,14 +37,12 @@ import {
 } from "../options.ts";
 import { writeNamedOutput, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
-import { previewPages } from "../preview/pages.ts";
-import type { PreviewServer } from "../preview/server.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { leftOutDetails, problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { readData } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
-import { problemInWords, problemOutcome, writeJson, writeProblem } from "../report.ts";
+import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 import type { CheckFlags } from "./flags.ts";
 
@@ -70,7 +68,6 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .addOption(PDF_VERSION_OPTION)
     .option("-w, --watch", "check again whenever a file of the project changes")
     .option("--open", "open the document, or its first page, in the system's viewer")
-    .option("--serve", "with --watch: show pages and mistakes in the browser, on a page that reloads itself")
     .addOption(STRICT_OPTION)
     .addOption(TYPST_OPTION)
     .addOption(FONT_PATH_OPTION)
@@ -79,7 +76,6 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
     .addOption(JSON_OPTION)
     .action(async (source, flags) => {
       if (flags.line !== undefined && flags.each === undefined) throw new CommandError("--line needs --each.");
-      if (flags.serve && !flags.watch) throw new CommandError("--serve needs --watch.");
       if (flags.each !== undefined) {
         const { checkEach } = await import("./check-each.ts");
         process.exitCode = await checkEach(source, await completeFlags(source, flags), signal);
@@ -97,15 +93,9 @@ export interface Checked {
 /**
  * Checks a project once and reports.
  *
- * @param preview also shows the pages; null for none.
  * @throws CommandError when the project cannot be read, or there is no Typst
  */
-export async function checkProject(
-  source: string,
-  named: CheckFlags,
-  signal: AbortSignal,
-  preview: PreviewServer | null = null,
-): Promise<Checked> {
+export async function checkProject(source: string, named: CheckFlags, signal: AbortSignal): Promise<Checked> {
   const flags = await completeFlags(source, named);
   const output = outputOf(flags);
   const leaveOut = [flags.output ?? [], flags.data ?? []].flat().filter((path) => path !== STANDARD_OUTPUT);
@@ -120,8 +110,6 @@ export async function checkProject(
     const details = problemDetails(problem, { project, data, request });
     if (flags.json) writeJson(problemOutcome(problem, true, details));
     else writeProblem(problem, true, details);
-    const report = problemInWords(problem, true, details);
-    preview?.show({ name: project.sourceName, status: "Rejected by the rules of the service.", report, pages: null });
     return { exitCode: exitCodeOf(problem), page: null };
   }
   const { compiled, limits } = rendered;
@@ -141,12 +129,6 @@ export async function checkProject(
   const found: Found = { compiled, project, notes, missing };
   const report = reportOf(found, flags);
   writeReport(found, report, flags);
-  preview?.show({
-    name: project.sourceName,
-    status: compiled.ok ? "Compiles." : "Does not compile.",
-    report: printable(report),
-    pages: compiled.ok ? await previewPages(project, data, { ...local, limits }, signal) : null,
-  });
   const isFine = compiled.ok && !(flags.strict && missing.warnings.length > 0);
   return { exitCode: isFine ? EXIT_CODES.success : EXIT_CODES.template, page };
 }
@@ -217,7 +199,6 @@ function writeReport({ compiled, project, notes, missing }: Found, report: strin
   if (ok) say(printableLine(`${project.sourceName} compiles${hasWarnings ? ", with warnings" : ""}.`));
 }
 
-/** @param place a path or a URL */
 async function openPage(place: string): Promise<void> {
   const { default: open } = await import("open");
   const viewer = await open(place);
@@ -228,11 +209,8 @@ async function openPage(place: string): Promise<void> {
 async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
   if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read data from standard input.");
   const { watchProject } = await import("../watch.ts");
-  const preview = flags.serve ? await (await import("../preview/server.ts")).startPreviewServer() : null;
-  if (preview !== null) say(`The preview is at ${preview.url} until you press Ctrl+C.`);
-  if (preview !== null && flags.open) await openPage(preview.url);
-  let isOpen = preview !== null;
-  const watching = watchProject(
+  let isOpen = false;
+  await watchProject(
     {
       source,
       further: flags.data === undefined ? [] : [flags.data],
@@ -241,7 +219,7 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
     signal,
     async () => {
       try {
-        const { page } = await checkProject(source, flags, signal, preview);
+        const { page } = await checkProject(source, flags, signal);
         // Viewers reload a file that changes. A new window each time would be in the way.
         if (flags.open && page !== null && !isOpen) {
           isOpen = true;
@@ -251,14 +229,8 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
         // A file may be half saved, or have a mistake in it: the next change starts another check.
         if (!(error instanceof CommandError)) throw error;
         say(error.message);
-        preview?.show({ name: source, status: "Cannot be checked.", report: printable(error.message), pages: null });
       }
     },
   );
-  try {
-    await watching;
-  } finally {
-    await preview?.close();
-  }
   return EXIT_CODES.interrupted;
 }

@@ -20,7 +20,6 @@ export interface CheckFlags extends ProjectFlags, OperatorFlags {
   readonly url?: string | undefined;
   readonly watch?: true | undefined;
   readonly open?: true | undefined;
-  readonly serve?: true | undefined;
 }
 
 export interface RenderFlags extends ProjectFlags, EInvoiceFlags, ServiceOptions {

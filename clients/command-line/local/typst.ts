@@ -3,9 +3,8 @@
  * what compares pages takes another one.
  */
 import { resolve } from "node:path";
-import { locateTypst } from "../../../typst/typst-location.mjs";
-import { TYPST_VERSION } from "../../../typst/typst-release.mjs";
-import { anyTypstProblem, typstProblem } from "../../../typst/typst-version.mjs";
+import { locateTypst } from "../../../typst/program-location.mjs";
+import { anyTypstProblem, TYPST_VERSION, typstProblem } from "../../../typst/typst-release.mjs";
 import { CommandError } from "../exit-codes.ts";
 
 /**

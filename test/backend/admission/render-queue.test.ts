@@ -1,11 +1,11 @@
 /** The queue for render slots by itself: cap, order, deadline, clients that leave, and work that throws. */
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { STEADY_CLOCK } from "../../../backend/admission/clock.ts";
 import { type Applicant, RenderQueue, type RenderQueueOptions } from "../../../backend/admission/render-queue.ts";
+import { STEADY_CLOCK } from "../../../backend/http/service-parts.ts";
 
 /** The deadline is longer than any test, so nothing here waits for it. */
-const OPTIONS: RenderQueueOptions = { slots: 1, maxWaiting: 10, deadlineMilliseconds: 600_000 };
+const OPTIONS: RenderQueueOptions = { slots: 1, maxWaiting: 10, deadlineMilliseconds: 600_000, clock: STEADY_CLOCK };
 const NEVER = new AbortController().signal;
 const ANYONE: Applicant = { caller: "anyone", signal: NEVER };
 

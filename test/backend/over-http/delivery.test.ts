@@ -37,12 +37,12 @@ const held = (backend: TestBackend) =>
 describe("an output that is not read", () => {
   it("takes a file if it is large, and neither memory nor a slot", async () => {
     const backend = await backendOf(LARGE_BYTES, { SERVICE_MAX_CONCURRENT_RENDERS: "1" });
-    const readers = [1, 2, 3].map(() => sendWithoutReading(backend.url, { source: "x" }));
-    await expect.poll(() => held(backend)).toEqual([3, 0, 3 * LARGE_BYTES]);
+    const readers = [1, 2].map(() => sendWithoutReading(backend.url, { source: "x" }));
+    await expect.poll(() => held(backend)).toEqual([2, 0, 2 * LARGE_BYTES]);
     expect(await backend.metric("service_renders_running")).toBe(0);
     for (const { socket } of readers) socket.destroy();
     await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
-    expect(await backend.metric("service_deliveries_total", { end: "client_gone" })).toBe(3);
+    expect(await backend.metric("service_deliveries_total", { end: "client_gone" })).toBe(2);
   });
 
   it("is abandoned at the deadline for silence", async () => {
@@ -141,11 +141,12 @@ it("a delivery that has ended leaves no deadline behind", async () => {
 describe("an output that breaks off between Typst and the backend", () => {
   it("is never delivered as complete", async () => {
     // A program that ends without reading its input may break the connection while its output is still on the way.
-    const typst = await makeFakeTypst(`head -c ${LARGE_BYTES} /dev/zero`);
+    const bytes = 4 * MEBIBYTE;
+    const typst = await makeFakeTypst(`head -c ${bytes} /dev/zero`);
     const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path });
     for (let round = 0; round < 5; round++) {
       const answer = await backend.render({ source: "x".repeat(100_000) });
-      if (answer.status === 200) expect((await answer.bytes()).length).toBe(LARGE_BYTES);
+      if (answer.status === 200) expect((await answer.bytes()).length).toBe(bytes);
       else await expectProblem(answer, "service_unavailable");
     }
   });
@@ -155,7 +156,6 @@ describe("an output that is read", () => {
   it.each([
     ["in memory, at most", MEBIBYTE],
     ["in a file, at least", MEBIBYTE + 1],
-    ["in a file of many chunks", LARGE_BYTES],
   ])("arrives complete with its length: %s", async (_what, bytes) => {
     const backend = await backendOf(bytes);
     const answer = await backend.render({ source: "x" });
@@ -175,6 +175,6 @@ describe("an output that is read", () => {
     await expect.poll(() => held(backend)).toEqual([1, 0, LARGE_BYTES]);
     await expect.poll(() => backend.projects()).toEqual([]);
     expect((await backend.workFiles()).filter((name) => name.startsWith("spool-"))).toEqual([]);
-    expect((await reader.readBody()).length).toBe(LARGE_BYTES);
+    expect((await reader.readBody()).equals(Buffer.alloc(LARGE_BYTES))).toBe(true);
   });
 });

@@ -122,7 +122,7 @@ async function expectEqual(sources: readonly string[]): Promise<void> {
     }
   };
   const [pdf, ...others] = OUTPUTS;
-  // One half as PDFs, and at the same time the other half in the other ways in turn. Each example is in all of them.
+  // One half as PDFs, and at the same time the other half in the other ways in turn.
   await Promise.all([
     renderAll(
       sources.filter((_source, index) => index % 2 === 0),
@@ -143,17 +143,22 @@ describe("a document is the same from a process that has waited,", () => {
     await expectEqual(documents);
   });
 
-  it("with every body under every rule at the top", async () => {
-    await expectEqual(bodies.flatMap((body) => rules.map((rule) => rule + body)));
+  it("with every body under half of the rules at the top, and every rule above half of the bodies", async () => {
+    const pairs = bodies.flatMap((body, left) =>
+      rules.map((rule, right) => ({ source: rule + body, sum: left + right })),
+    );
+    await expectEqual(pairs.filter(({ sum }) => sum % 2 === 0).map(({ source }) => source));
   });
 
   it("with bytes that matter at its beginning or its end", async () => {
     await expectEqual(BYTE_DOCUMENTS);
   });
 
-  it.each(examples)("for the example %s in every format", async (name) => {
+  it.each(examples)("for the example %s in a third of the formats", async (name) => {
     const request: object = JSON.parse(await exampleRequest(name));
-    for (const output of OUTPUTS) {
+    const first = examples.indexOf(name);
+    // Three neighbours each, so that every format has an example.
+    for (const output of [...OUTPUTS, ...OUTPUTS].slice(first, first + OUTPUTS.length / 3)) {
       const body = { ...request, output };
       const expected = await answerOf(cold, body);
       const takesBefore = await warmTakes();

@@ -41,6 +41,8 @@ function expectSameForEverySplit(svg: Buffer, expected: Buffer): void {
   }
 }
 
+const linksTo = async (targets: readonly string[]) => escapedBytes(await typstSvg(PAGE + targets.map(link).join(" ")));
+
 /** What a parser finds in the SVG, in document order. */
 function readTargetsAndLabels(svg: Buffer) {
   const elements = readSvg(svg);
@@ -121,30 +123,33 @@ describe("Typst alone", () => {
 });
 
 describe("an SVG with links and labels", () => {
-  it.each([
-    ["https://e.org/?a=1&b=2", 'href="https://e.org/?a=1&amp;b=2"'],
-    ["https://e.org/?a=1&amp;b=2", 'href="https://e.org/?a=1&amp;amp;b=2"'],
-    ['https://e.org/?q="x"&r', 'href="https://e.org/?q=&quot;x&quot;&amp;r"'],
-    ['https://e.org/&"', 'href="https://e.org/&amp;&quot;"'],
-    ["https://e.org/<x>", 'href="https://e.org/&lt;x>"'],
-    ["https://e.org/\0\u001b\ufffe", 'href="https://e.org/%00%1B%EF%BF%BE"'],
-    ["https://e.org/\t\r\n", 'href="https://e.org/&#9;&#13;&#10;"'],
-    ["../part two.svg?a&b#c", 'href="../part two.svg?a&amp;b#c"'],
-    ["mailto:a@e.org?subject=x&body=y", 'href="mailto:a@e.org?subject=x&amp;body=y"'],
-  ])("links to the target that its author wrote: %j", async (target, expected) => {
-    const svg = await escapedBytes(await typstSvg(PAGE + link(target)));
-    expect(svg.toString()).toContain(` ${expected} xlink:${expected}>`);
-    expect(readTargetsAndLabels(svg).targets).toEqual([expectedTarget(target)]);
+  it("links to the targets that their author wrote", async () => {
+    const written = {
+      "https://e.org/?a=1&b=2": "https://e.org/?a=1&amp;b=2",
+      "https://e.org/?a=1&amp;b=2": "https://e.org/?a=1&amp;amp;b=2",
+      'https://e.org/?q="x"&r': "https://e.org/?q=&quot;x&quot;&amp;r",
+      'https://e.org/&"': "https://e.org/&amp;&quot;",
+      "https://e.org/<x>": "https://e.org/&lt;x>",
+      "https://e.org/\0\u001b\ufffe": "https://e.org/%00%1B%EF%BF%BE",
+      "https://e.org/\t\r\n": "https://e.org/&#9;&#13;&#10;",
+      "../part two.svg?a&b#c": "../part two.svg?a&amp;b#c",
+      "mailto:a@e.org?subject=x&body=y": "mailto:a@e.org?subject=x&amp;body=y",
+    };
+    const svg = await linksTo(Object.keys(written));
+    for (const value of Object.values(written))
+      expect(svg.toString()).toContain(` href="${value}" xlink:href="${value}">`);
+    expect(readTargetsAndLabels(svg).targets).toEqual(Object.keys(written).map(expectedTarget));
   });
 
-  it.each([
-    ["a & b", "a &amp; b"],
-    ["a\u0007\uffff<", "a\ufffd\ufffd&lt;"],
-    ['say "a"\n', "say &quot;a&quot;&#10;"],
-  ])("keeps the name of a label: %j", async (name, expected) => {
-    const svg = await escapedBytes(await typstSvg(PAGE + label(name)));
-    expect(svg.toString()).toContain(` data-typst-label="${expected}"`);
-    expect(readTargetsAndLabels(svg).labels).toEqual([expectedLabel(name)]);
+  it("keeps the names of labels", async () => {
+    const written = {
+      "a & b": "a &amp; b",
+      "a\u0007\uffff<": "a\ufffd\ufffd&lt;",
+      'say "a"\n': "say &quot;a&quot;&#10;",
+    };
+    const svg = await escapedBytes(await typstSvg(PAGE + Object.keys(written).map(label).join(" ")));
+    for (const value of Object.values(written)) expect(svg.toString()).toContain(` data-typst-label="${value}"`);
+    expect(readTargetsAndLabels(svg).labels).toEqual(Object.keys(written).map(expectedLabel));
   });
 
   it("is correct even if values look like markup", async () => {
@@ -154,31 +159,40 @@ describe("an SVG with links and labels", () => {
     expect(readTargetsAndLabels(svg)).toEqual({ targets, oldTargets: targets, labels: names });
   });
 
-  it.each([
-    ...["javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "\n\t javascript:alert(1)"],
-    ...["java\tscript:alert(1)", "java\nscript:alert(1)", "java\r\nscript\t:alert(1)", "\tj\na\rv\ta\nscript:x:y"],
-    ...["vbscript:x", "data:text/html,<script>alert(1)</script>", "data:image/png;base64,AAAA", "file:///etc/passwd"],
-    ...["blob:https://e.org/1", "ms-msdt:/id", "x:", "httpss://e.org", "htt:x", "mailt:o", "view-source:https://e.org"],
-  ])("runs nothing when somebody clicks on it: %j", async (target) => {
-    const base = "https://e.org/page/";
-    expect(new URL(target, base).protocol).not.toBe("https:");
-    const svg = await escapedBytes(await typstSvg(PAGE + link(target)));
-    const mended = target.replace(":", "%3A");
-    expect(readTargetsAndLabels(svg)).toMatchObject({ targets: [mended], oldTargets: [mended] });
-    expect(new URL(mended, base).protocol).toBe("https:");
+  it("runs nothing when somebody clicks on a link", async () => {
+    const targets = [
+      ...["javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "\n\t javascript:alert(1)"],
+      ...["java\tscript:alert(1)", "java\nscript:alert(1)", "java\r\nscript\t:alert(1)", "\tj\na\rv\ta\nscript:x:y"],
+      ...["vbscript:x", "data:text/html,<script>alert(1)</script>", "data:image/png;base64,AAAA", "file:///etc/passwd"],
+      ...[
+        "blob:https://e.org/1",
+        "ms-msdt:/id",
+        "x:",
+        "httpss://e.org",
+        "htt:x",
+        "mailt:o",
+        "view-source:https://e.org",
+      ],
+    ];
+    const mended = targets.map((target) => target.replace(":", "%3A"));
+    expect(readTargetsAndLabels(await linksTo(targets))).toMatchObject({ targets: mended, oldTargets: mended });
+    const schemes = (of: readonly string[]) => of.map((target) => new URL(target, "https://e.org/page/").protocol);
+    expect(schemes(targets)).not.toContain("https:");
+    expect(new Set(schemes(mended))).toEqual(new Set(["https:"]));
   });
 
-  it.each([
-    ...["HTTPS://e.org", " https://e.org", "ht\ttps://e.org", "java script:x"],
-    ..."http://e.org mailto:a@e.org tel:+49123 #part #a:b ?a:b //e.org/a:b ../a:b a/b:c 1javascript:x".split(" "),
-    ..."javascript%3Ax java_script:x jävascript:x".split(" "),
-    ...["&#106;avascript:x", "javascript&colon;x", "\u0001javascript:x", "\u00a0javascript:x", ":x", "-x:y"],
-  ])("keeps a target that runs nothing: %j", async (target) => {
-    const svg = await escapedBytes(await typstSvg(PAGE + link(target)));
-    const written = target.replace("\u0001", "%01");
-    expect(readTargetsAndLabels(svg)).toMatchObject({ targets: [written], oldTargets: [written] });
-    const { protocol } = new URL(written, `${SCHEME_OF_PAGE}/`);
-    expect([...KEPT, SCHEME_OF_PAGE]).toContain(protocol);
+  it("keeps a target that runs nothing", async () => {
+    const targets = [
+      ...["HTTPS://e.org", " https://e.org", "ht\ttps://e.org", "java script:x"],
+      ..."http://e.org mailto:a@e.org tel:+49123 #part #a:b ?a:b //e.org/a:b ../a:b a/b:c 1javascript:x".split(" "),
+      ..."javascript%3Ax java_script:x jävascript:x".split(" "),
+      ...["&#106;avascript:x", "javascript&colon;x", "\u0001javascript:x", "\u00a0javascript:x", ":x", "-x:y"],
+    ];
+    const written = targets.map((target) => target.replace("\u0001", "%01"));
+    expect(readTargetsAndLabels(await linksTo(targets))).toMatchObject({ targets: written, oldTargets: written });
+    for (const target of written) {
+      expect([...KEPT, SCHEME_OF_PAGE]).toContain(new URL(target, `${SCHEME_OF_PAGE}/`).protocol);
+    }
   });
 
   it("keeps images that are data", async () => {
@@ -318,23 +332,28 @@ describe("an SVG with text in a tiling", () => {
 
   it("is delivered, by itself and in an archive, and draws what the PNG draws", async () => {
     const backend = await startTemporaryBackend();
-    /** The SVG as the renderer of another program would draw it: Typst draws SVG images by resvg. */
-    const draw = async (svg: Buffer) => {
-      const files = { "page.svg": binaryFile(svg) };
-      const source = '#set page(width: 200pt, height: auto, margin: 0pt)\n#image("page.svg", width: 100%)';
-      return PNG.sync.read(await backend.rendered({ source, files, output: { format: "png" } }));
+    const pagesOf = async (source: string, format: string, files = {}) =>
+      readZip(await backend.rendered({ source, files, output: { format, archive: "zip" } })).map(({ bytes }) => bytes);
+    /** The SVGs as the renderer of another program would draw them: Typst draws SVG images by resvg. */
+    const draw = async (svgs: readonly Buffer[]) => {
+      const files = Object.fromEntries(svgs.map((svg, index) => [`${index}.svg`, binaryFile(svg)]));
+      const images = svgs.map((_svg, index) => `#image("${index}.svg", width: 100%)`).join("\n#pagebreak()\n");
+      const source = `#set page(width: 200pt, height: auto, margin: 0pt)\n${images}`;
+      return (await pagesOf(source, "png", files)).map((png) => PNG.sync.read(png));
     };
-    for (const [what, source] of Object.entries(SOURCES)) {
-      const svg = await backend.rendered({ source: PAGE + source, output: { format: "svg" } });
-      const [page] = readZip(
-        await backend.rendered({ source: PAGE + source, output: { format: "svg", archive: "zip" } }),
-      );
-      expect(page?.bytes.equals(svg), what).toBe(true);
-      const expected = PNG.sync.read(await backend.rendered({ source: PAGE + source, output: { format: "png" } }));
-      const withoutTilings = Buffer.from(svg.toString().replaceAll(/(fill|stroke)="url[^"]*"/g, '$1="none"'));
-      expect(difference(expected, await draw(svg)), what).toBeLessThan(
-        difference(expected, await draw(withoutTilings)) / 4,
-      );
+    const source = PAGE + Object.values(SOURCES).join("\n#pagebreak()\n");
+    const svgs = await pagesOf(source, "svg");
+    const expected = (await pagesOf(source, "png")).map((png) => PNG.sync.read(png));
+    const alone = await backend.rendered({ source, output: { format: "svg", page: 1 } });
+    expect(svgs[0]?.equals(alone)).toBe(true);
+    const drawn = await draw(svgs);
+    const withoutTilings = await draw(
+      svgs.map((svg) => Buffer.from(svg.toString().replaceAll(/(fill|stroke)="url[^"]*"/g, '$1="none"'))),
+    );
+    for (const [index, what] of Object.keys(SOURCES).entries()) {
+      const [png, own, bare] = [expected[index], drawn[index], withoutTilings[index]];
+      if (png === undefined || own === undefined || bare === undefined) throw new Error(`no page of ${what}`);
+      expect(difference(png, own), what).toBeLessThan(difference(png, bare) / 4);
     }
   });
 });
@@ -361,11 +380,11 @@ describe("an SVG that is well-formed", () => {
     }
   }
 
-  it("is unchanged: hundreds of plain pages", async () => {
-    const source = Array.from({ length: 200 }, (_, index) => plainDocument(index + 1)).join(
+  it("is unchanged: dozens of plain pages", async () => {
+    const source = Array.from({ length: 50 }, (_, index) => plainDocument(index + 1)).join(
       "\n#pagebreak(weak: true)\n",
     );
-    await expectUnchanged(await typstSvgPages(source), 200);
+    await expectUnchanged(await typstSvgPages(source), 50);
   });
 
   it("is unchanged: every page of every example", async () => {

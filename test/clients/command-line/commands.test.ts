@@ -1,11 +1,10 @@
 /** The smaller commands, against the running service where they need one. */
-import { spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
-import { PROGRAM, runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { runCommand, writeProject } from "../../support/clients/command-line.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -55,51 +54,9 @@ it("constraints shows the limits, and with --json the document of the service", 
   expect(JSON.parse(json.stdout)).toEqual(JSON.parse(JSON.stringify(constraintsDocument(DEFAULT_LIMITS))));
 });
 
-describe("completion", () => {
-  for (const shell of ["bash", "zsh", "fish"]) {
-    it.skipIf(spawnSync(shell, ["--version"]).error !== undefined)(`is a script that ${shell} can read`, async () => {
-      const { stdout: script, exitCode } = await run("completion", shell);
-      expect(exitCode).toBe(0);
-      expect(script).toContain("document-rendering complete");
-      // A shell says so if the user's locale is not installed.
-      const env = { ...process.env, LC_ALL: "C" };
-      const checked = spawnSync(shell, ["-n"], { input: script, encoding: "utf8", env });
-      expect(checked).toMatchObject({ status: 0, stderr: "" });
-    });
-  }
-
-  it("offers in bash the words that begin like the one at the cursor", async () => {
-    const { stdout: script } = await run("completion", "bash");
-    // The function of the package bash-completion that the script calls, and the key that asks for completions.
-    const keystroke = `
-      _get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=\${words[cword]}; prev=\${words[cword-1]}; }
-      document-rendering() { '${process.execPath}' '${PROGRAM}' "$@"; }
-      COMP_WORDS=(document-rendering render --pa); COMP_CWORD=2
-      [[ $(complete -p document-rendering) =~ -F\\ ([^ ]+) ]] && "\${BASH_REMATCH[1]}"; echo "\${COMPREPLY[*]}"`;
-    const { stdout } = spawnSync("bash", { input: `${script}${keystroke}`, encoding: "utf8" });
-    expect(stdout).toMatch(/--pages\b/);
-    expect(stdout).not.toContain("--format");
-  });
-
-  it("offers files where a path is expected", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { "letters/a.typ": "", "letters/b.typ": "", ".hidden": "" });
-    const complete = async (...words: string[]) => (await runCommand(folder, ["complete", "--", ...words])).stdout;
-    expect(await complete("render", "")).toMatch(/^letters\/\t\n:/);
-    expect(await complete("render", "letters/a")).toMatch(/^letters\/a.typ\t\n:/);
-    expect(await complete("check", "x.typ", "--data", "letters/")).toMatch(/^letters\/a.typ\t\nletters\/b.typ\t\n:/);
-  });
-
-  it("offers commands, options and values", async () => {
-    expect((await run("complete", "--", "")).stdout).toContain("constraints\t");
-    expect((await run("complete", "--", "render", "--pa")).stdout).toContain("--pages\t");
-    expect((await run("complete", "--", "render", "--format", "")).stdout).toMatch(/^pdf\t\npng\t\nsvg\t\n/);
-  });
-});
-
 it("shows its help and its version, and refuses unknown commands and options", async () => {
   const help = await run("--help");
-  for (const name of ["render", "check", "init", "constraints", "doctor", "completion"]) {
+  for (const name of ["render", "check", "init", "constraints", "doctor"]) {
     expect(help.stdout).toMatch(new RegExp(`^  ${name} `, "m"));
   }
   expect((await run("--version")).stdout).toMatch(/^[0-9]+\.[0-9]+\.[0-9]+\n$/);

@@ -3,27 +3,25 @@ import { access, cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { PROGRAM, runCommand } from "../../support/clients/command-line.ts";
+import { runCommand, runProcess } from "../../support/clients/command-line.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../../examples/e-invoice", import.meta.url));
-/** As it runs in a checkout, where it finds clients/e-invoice/; the built command wants a package. */
-const SOURCE = fileURLToPath(new URL("../../../clients/command-line/main.ts", import.meta.url));
 const service = await sharedService();
 
 /** Runs `render` on a copy of the example. */
 async function render(
   args: readonly string[],
   change: (folder: string) => Promise<void> = async () => {},
-  program = SOURCE,
+  run = runCommand,
 ) {
   const folder = await makeTemporaryFolder("command-");
   await cp(EXAMPLE, join(folder, "invoice"), { recursive: true });
   await change(join(folder, "invoice"));
-  const options = { env: { SERVICE_URL: service.edge.url.origin }, program };
-  return { folder, ...(await runCommand(folder, ["render", "invoice", ...args], options)) };
+  const options = { env: { SERVICE_URL: service.edge.url.origin } };
+  return { folder, ...(await run(folder, ["render", "invoice", ...args], options)) };
 }
 
 const withAnotherName = (name: string) => async (folder: string) => {
@@ -103,7 +101,8 @@ it.each([
 });
 
 it("names the package to install if it is missing", async () => {
-  const { exitCode, stderr } = await render(["--e-invoice", "factur-x"], async () => {}, PROGRAM);
+  // The built command wants a package; that of a checkout finds clients/e-invoice/.
+  const { exitCode, stderr } = await render(["--e-invoice", "factur-x"], async () => {}, runProcess);
   expect([exitCode, stderr]).toEqual([
     2,
     expect.stringMatching(/document-rendering-e-invoice \d+\.\d+\.\d+ beside this one: docs\/e-invoices\.md says how/),

@@ -8,17 +8,32 @@ import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { problem, renderQueueFull } from "../../../rules/problem.ts";
 import { makeCertificate } from "../../support/clients/certificate.ts";
-import { type CommandOptions, PROGRAM, runCommand, writeProject } from "../../support/clients/command-line.ts";
+import {
+  type CommandOptions,
+  PROGRAM,
+  runCommand,
+  runProcess,
+  writeProject,
+} from "../../support/clients/command-line.ts";
 import { endless } from "../../support/clients/scripted-answers.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
-async function render(url: string, options: CommandOptions = {}, ...args: string[]) {
+async function makeProject(): Promise<string> {
   const folder = await makeTemporaryFolder("command-");
   await writeProject(folder, { "a.typ": "x", "token.txt": "token-of-the-file\n" });
-  return runCommand(folder, ["render", "a.typ", "--url", url, ...args], options);
+  return folder;
+}
+
+async function render(url: string, options: CommandOptions = {}, ...args: string[]) {
+  return runCommand(await makeProject(), ["render", "a.typ", "--url", url, ...args], options);
+}
+
+/** Authorities and proxies are those of a process. */
+async function renderInProcess(url: string, env: Readonly<Record<string, string>>) {
+  return runProcess(await makeProject(), ["render", "a.typ", "--url", url], { env });
 }
 
 async function listen(server: Server): Promise<URL> {
@@ -123,7 +138,7 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     const folder = await makeTemporaryFolder("authority-");
     await writeProject(folder, { "ca.pem": certificate.cert });
     const env = { NODE_EXTRA_CA_CERTS: join(folder, "ca.pem") };
-    expect((await render(`https://localhost:${port}`, { env })).stderr).toMatch(words);
+    expect((await renderInProcess(`https://localhost:${port}`, env)).stderr).toMatch(words);
   });
 
   it("an answer that takes longer than --timeout, all tries included", async () => {
@@ -184,7 +199,7 @@ describe("a proxy of the environment", () => {
   it.each(["HTTP_PROXY", "http_proxy"])("%s is used", async (variable) => {
     const service = await startScriptedService(sendPdf);
     const proxy = await startProxy(service.url);
-    const { stderr } = await render("http://render.example", { env: { [variable]: proxy.url } });
+    const { stderr } = await renderInProcess("http://render.example", { [variable]: proxy.url });
     expect(stderr).toMatch(/^a\.pdf: /);
     expect(proxy.asked).toContain("http://render.example/v1/constraints");
     expect(proxy.asked).toContain("http://render.example/v1/render");
@@ -194,7 +209,7 @@ describe("a proxy of the environment", () => {
     const service = await startScriptedService(sendPdf);
     const proxy = await startProxy(service.url);
     const env = { HTTP_PROXY: proxy.url, NO_PROXY: "localhost, 127.0.0.1" };
-    expect((await render(service.url, { env })).exitCode).toBe(0);
+    expect((await renderInProcess(service.url, env)).exitCode).toBe(0);
     expect(proxy.asked).toEqual([]);
   });
 
@@ -202,7 +217,7 @@ describe("a proxy of the environment", () => {
     const proxy = new URL((await startProxy("http://127.0.0.1:1")).url);
     proxy.username = "user";
     proxy.password = "secret";
-    const refused = await render("https://render.example", { env: { HTTPS_PROXY: proxy.href } });
+    const refused = await renderInProcess("https://render.example", { HTTPS_PROXY: proxy.href });
     expect(refused.stderr).toMatch(/The proxy did not let the request through \(.*403.*\)\. The request went to/);
     expect(refused.stderr).toContain(`The request went to the proxy ${proxy.origin} of HTTPS_PROXY`);
     expect(refused.stderr).not.toContain("secret");
@@ -245,7 +260,7 @@ describe("a token that is refused", () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "a.typ": "x", ...files });
     const options = { env: { SERVICE_API_TOKEN: "" }, program };
-    const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ", "--url", service.url], options);
+    const { stderr, exitCode } = await runProcess(folder, ["render", "a.typ", "--url", service.url], options);
     return { stderr, exitCode, sent: service.requests.map(({ headers }) => headers["x-service-api-token"]) };
   }
 

@@ -15,7 +15,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { cacheFolder } from "../../../typst/cache-folder.mjs";
-import { requireTypst } from "../../../typst/typst-location.mjs";
+import { requireTypst } from "../../../typst/program-location.mjs";
 
 const VERSION = "4.32.5";
 const VENV = join(cacheFolder(), `schemathesis-${VERSION}`);

@@ -4,9 +4,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { writeEdge } from "../../../scripts/build/edge-configuration.ts";
-import { startEdge } from "../../../scripts/start/local-service.ts";
+import { startConfiguredWorkers, startEdge } from "../../../scripts/start/local-service.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { startBuiltEdge } from "../../support/service/built-edge.ts";
 import { type DnsBehaviour, DnsServer, type Service } from "../../support/service/dns-server.ts";
@@ -26,9 +26,10 @@ async function startDns(): Promise<DnsServer> {
   return dns;
 }
 
-async function startBackend(name: string): Promise<ScriptedBackend> {
+/** @param onFinished that of the test's context, in a test that runs beside others */
+async function startBackend(name: string, onFinished = onTestFinished): Promise<ScriptedBackend> {
   const backend = await new ScriptedBackend(name).start();
-  onTestFinished(() => backend.stop());
+  onFinished(() => backend.stop());
   return backend;
 }
 
@@ -46,6 +47,43 @@ async function startEdgeWith(dns: DnsServer, settings: Readonly<Record<string, s
   );
   onTestFinished(() => edge.stop());
   return edge.url;
+}
+
+interface Stage {
+  readonly dns: DnsServer;
+  readonly edge: URL;
+}
+
+/**
+ * How many edges the tests take, each with a name server of its own and used once. One workerd runs all of them: its
+ * start costs more than theirs.
+ */
+const STAGES = 15;
+const unused: Stage[] = [];
+const stops: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  const servers = await Promise.all(Array.from({ length: STAGES }, () => new DnsServer().start()));
+  const { urls, stop } = await startConfiguredWorkers(
+    servers.map(({ entry }) => ({
+      ...TOKENS,
+      SERVICE_BACKEND_URLS: `srv:${NAME}`,
+      SERVICE_DNS_SERVERS: entry,
+    })),
+    0,
+  );
+  stops.push(stop, ...servers.map((dns) => () => dns.stop()));
+  for (const [index, edge] of urls.entries()) {
+    const dns = servers[index];
+    if (dns !== undefined) unused.push({ dns, edge });
+  }
+});
+afterAll(async () => {
+  for (const stop of stops) await stop();
+});
+
+function takeStage(): Stage {
+  return unused.pop() ?? expect.unreachable("STAGES is too small");
 }
 
 const render = (edge: URL) =>
@@ -66,9 +104,9 @@ async function originsOf(edge: URL): Promise<string[]> {
 
 describe("backends that DNS names", () => {
   it("get the first render of an edge, and those that come and go are noticed within renders", async () => {
-    const [dns, a, b] = await Promise.all([startDns(), startBackend("a"), startBackend("b")]);
+    const { dns, edge } = takeStage();
+    const [a, b] = await Promise.all([startBackend("a"), startBackend("b")]);
     dns.services.set(NAME, [serviceOf(a)]);
-    const edge = await startEdgeWith(dns);
     expect(await renderText(edge)).toBe("%PDF by a");
     expect(await originsOf(edge)).toEqual(['service_origin_up{origin="a"} 1']);
 
@@ -86,9 +124,9 @@ describe("backends that DNS names", () => {
   });
 
   it("are asked for once by requests at the same time, and not by each that follows", async () => {
-    const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
+    const { dns, edge } = takeStage();
+    const a = await startBackend("a");
     dns.services.set(NAME, [serviceOf(a)]);
-    const edge = await startEdgeWith(dns);
     expect(await Promise.all(Array.from({ length: 8 }, () => renderText(edge)))).toEqual(Array(8).fill("%PDF by a"));
     // The first lookup, and on a slow machine another one.
     expect(dns.asked.length).toBeLessThan(8);
@@ -96,10 +134,10 @@ describe("backends that DNS names", () => {
   });
 
   it("are tried one after another when they do not answer, as those of a list are", async () => {
-    const [dns, a, b] = await Promise.all([startDns(), startBackend("a"), startBackend("b")]);
+    const { dns, edge } = takeStage();
+    const [a, b] = await Promise.all([startBackend("a"), startBackend("b")]);
     dns.services.set(NAME, [serviceOf(a), serviceOf(b)]);
     await a.stop();
-    const edge = await startEdgeWith(dns);
     for (let count = 0; count < 4; count++) expect(await renderText(edge)).toBe("%PDF by b");
   });
 
@@ -113,9 +151,10 @@ describe("backends that DNS names", () => {
   });
 
   it("may have no address in the answer: then the machine looks their hosts up", async () => {
-    const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
+    const { dns, edge } = takeStage();
+    const a = await startBackend("a");
     dns.services.set(NAME, [{ host: "localhost", port: Number(a.url.port) }]);
-    expect(await renderText(await startEdgeWith(dns))).toBe("%PDF by a");
+    expect(await renderText(edge)).toBe("%PDF by a");
   });
 });
 
@@ -127,7 +166,7 @@ describe("while DNS", () => {
       connection.write(answer);
     };
 
-  it.each<[string, DnsBehaviour]>([
+  it.concurrent.for<[string, DnsBehaviour]>([
     ["does not answer", () => {}],
     ["closes the connection", (connection) => connection.destroy()],
     ["closes it within the answer", (connection, answer) => connection.end(answer.subarray(0, 20))],
@@ -136,10 +175,10 @@ describe("while DNS", () => {
     ["truncates its answer", wrong((answer) => answer.writeUInt8(0x87, 4))],
     ["says that there are none", wrong((answer) => answer.writeUInt32BE(0, 8))],
     ["answers with 64 KB of anything", (connection) => connection.write(Buffer.alloc(65_537, 0xff))],
-  ])("%s, the last backends serve", async (_what, behaviour) => {
-    const [dns, a, b] = await Promise.all([startDns(), startBackend("a"), startBackend("b")]);
+  ])("%s, the last backends serve", async ([_what, behaviour], { expect, onTestFinished }) => {
+    const { dns, edge } = takeStage();
+    const [a, b] = await Promise.all([startBackend("a", onTestFinished), startBackend("b", onTestFinished)]);
     dns.services.set(NAME, [serviceOf(a)]);
-    const edge = await startEdgeWith(dns);
     expect(await renderText(edge)).toBe("%PDF by a");
     dns.behaviour = behaviour;
     dns.services.set(NAME, [serviceOf(b)]);
@@ -156,18 +195,19 @@ describe("while DNS", () => {
   });
 
   it("answers in pieces, its backends are found", async () => {
-    const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
+    const { dns, edge } = takeStage();
+    const a = await startBackend("a");
     dns.services.set(NAME, [serviceOf(a)]);
     dns.behaviour = (connection, answer) => {
       connection.setNoDelay(true);
       for (const byte of answer) connection.write(Buffer.of(byte));
     };
-    expect(await renderText(await startEdgeWith(dns))).toBe("%PDF by a");
+    expect(await renderText(edge)).toBe("%PDF by a");
   });
 
   it("has never answered, a render waits, and is answered 503 only after some seconds", async () => {
-    const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
-    const edge = await startEdgeWith(dns);
+    const { dns, edge } = takeStage();
+    const a = await startBackend("a");
     await expectProblem(await render(edge), "service_unavailable");
     expect(await originsOf(edge)).toEqual([]);
     const waiting = renderText(edge);
@@ -178,10 +218,10 @@ describe("while DNS", () => {
   });
 
   it("takes its time, a client that leaves does not keep the others waiting", async () => {
-    const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
+    const { dns, edge } = takeStage();
+    const a = await startBackend("a");
     dns.services.set(NAME, [serviceOf(a)]);
     dns.behaviour = () => {};
-    const edge = await startEdgeWith(dns);
     const client = await RawConnection.open(edge);
     const body = '{"source":"x"}';
     await client.write(`${renderHead(declared(body.length))}${body}`);

@@ -1,9 +1,10 @@
 /**
- * The command line client as a test runs it: as its own program, in a pipe or in a pseudo terminal, with a cache of its
- * own and nothing of the environment that would lead it to another service.
+ * The command line client as a test runs it: in this process, as its own one, or in a pseudo terminal, with a cache of
+ * its own and nothing of the environment that would lead it to another service.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { Readable, Writable } from "node:stream";
 import { execa } from "execa";
 import { inject } from "vitest";
 import { shellCommand } from "../../../backend/launcher/program.ts";
@@ -58,11 +59,72 @@ export function startCommand(cwd: string, args: readonly string[], { env, input,
   });
 }
 
-/** Runs the command in a pipe until it ends. */
-export async function runCommand(cwd: string, args: readonly string[], options?: CommandOptions): Promise<CommandRun> {
+/** Runs the command in its own process until it ends: for what depends on that, such as signals, proxies or a pipe. */
+export async function runProcess(cwd: string, args: readonly string[], options?: CommandOptions): Promise<CommandRun> {
   const { exitCode, stdout, stderr } = await startCommand(cwd, args, options);
-  const bytes = Buffer.from(stdout);
-  return { exitCode, stdout: bytes.toString("utf8"), stderr: Buffer.from(stderr).toString("utf8"), bytes };
+  return runOf(exitCode, Buffer.from(stdout), Buffer.from(stderr));
+}
+
+function runOf(exitCode: number | undefined, bytes: Buffer, stderr: Buffer): CommandRun {
+  return { exitCode, stdout: bytes.toString("utf8"), stderr: stderr.toString("utf8"), bytes };
+}
+
+let lastRun: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs the command in this process until it ends, one run after the other, with the folder, environment and streams of
+ * its own that a process would have: to start a process takes ten times as long.
+ */
+export function runCommand(
+  cwd: string,
+  args: readonly string[],
+  options: Omit<CommandOptions, "program"> = {},
+): Promise<CommandRun> {
+  const run = lastRun.then(() => runHere(cwd, args, options));
+  lastRun = run.catch(() => {});
+  return run;
+}
+
+async function runHere(cwd: string, args: readonly string[], { env, input }: CommandOptions): Promise<CommandRun> {
+  const { runProgram } = await import("../../../clients/command-line/program.ts");
+  const [stdout, stderr] = [new Collected(), new Collected()];
+  const streams = { stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]), stdout, stderr };
+  const before = { folder: process.cwd(), env: { ...process.env }, exitCode: process.exitCode };
+  const ownStreams = Object.keys(streams).map(
+    (name) => [name, Object.getOwnPropertyDescriptor(process, name)] as const,
+  );
+  try {
+    process.chdir(cwd);
+    replaceEnvironment(commandEnvironment(cwd, env));
+    process.exitCode = undefined;
+    for (const [name, value] of Object.entries(streams))
+      Object.defineProperty(process, name, { value, configurable: true });
+    await runProgram(args);
+    return runOf(Number(process.exitCode ?? 0), stdout.bytes(), stderr.bytes());
+  } finally {
+    for (const [name, descriptor] of ownStreams) if (descriptor) Object.defineProperty(process, name, descriptor);
+    process.exitCode = before.exitCode;
+    replaceEnvironment(before.env);
+    process.chdir(before.folder);
+  }
+}
+
+function replaceEnvironment(env: Environment): void {
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value;
+}
+
+class Collected extends Writable {
+  readonly #chunks: Buffer[] = [];
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#chunks.push(chunk);
+    done();
+  }
+
+  bytes(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
 }
 
 /** What somebody types, once the terminal shows a text. */

@@ -7,7 +7,7 @@ import { EXAMPLE_NAMES } from "../../../../protocol/routes.ts";
 import { COMPILER, COMPILER_FONTS } from "../../../../scripts/assets/compiler-assets.ts";
 import { readEmbeddedFonts } from "../../../../scripts/assets/embedded-fonts.ts";
 import { exampleRequest } from "../../../../scripts/examples/example-request.ts";
-import { requireTypst } from "../../../../typst/typst-location.mjs";
+import { requireTypst } from "../../../../typst/program-location.mjs";
 
 const SVG = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>');
 const TITLE = '#set document(title: "x")\n';

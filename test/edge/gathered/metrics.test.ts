@@ -1,6 +1,6 @@
 /** The metrics of several backends in one exposition. */
 import { describe, expect, it } from "vitest";
-import { mergeMetrics } from "../../../edge/gathered/prometheus-text.ts";
+import { mergeMetrics } from "../../../edge/gathered/metrics.ts";
 
 const EXPOSITION = `# HELP renders_total Renders.
 # TYPE renders_total counter

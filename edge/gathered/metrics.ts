@@ -1,12 +1,38 @@
-/**
- * Merges expositions in the Prometheus text format 0.0.4 into one.
- *
- * A metric family may appear only once, so the samples of all backends are collected under one HELP and TYPE, and each
- * sample gets the label `origin`. Where a sample has that label already, the backend is an edge itself: its own label
- * becomes `exported_origin`, as Prometheus names the labels of a target that conflict with its own.
- */
+/** The metrics of all backends in one Prometheus exposition (text format 0.0.4), kept for some seconds. */
+import type { Backend } from "../backends/backend.ts";
+import { fetchText } from "../backends/fetch-text.ts";
+import { SharedAnswer } from "./shared-answer.ts";
 
-export interface Scrape {
+const SCRAPE_BOUNDS = {
+  timeoutMilliseconds: 5000,
+  /** Far more than the metrics of a backend; a longer response does not come from one. */
+  maxBytes: 1024 * 1024,
+} as const;
+/** Shorter than the usual scrape intervals. A scrape takes the event loop of a backend some milliseconds. */
+const KEEP_MILLISECONDS = 5000;
+
+interface Scraped {
+  readonly backends: readonly Backend[];
+  /** Whether a render or a probe has ever been answered by one. */
+  hasAnswered(backend: Backend): boolean;
+}
+
+/** @param isPublic whether anybody may read the result: it then names no callers. */
+export function shareMetrics(scraped: Scraped, isPublic: boolean): SharedAnswer<string> {
+  /** Those that have answered a scrape. */
+  const known = new WeakSet<Backend>();
+  const scrape = async (backend: Backend): Promise<Scrape> => {
+    const text = await fetchText(backend, "/metrics", SCRAPE_BOUNDS);
+    if (text !== null) known.add(backend);
+    return { backend: backend.name, text, isAbsent: !known.has(backend) && !scraped.hasAnswered(backend) };
+  };
+  return new SharedAnswer(async () => {
+    const scrapes = await Promise.all(scraped.backends.map(scrape));
+    return { value: mergeMetrics(scrapes, isPublic), keepMilliseconds: KEEP_MILLISECONDS };
+  }, SCRAPE_BOUNDS.timeoutMilliseconds);
+}
+
+interface Scrape {
   readonly backend: string;
   /** The exposition; null when the scrape failed. */
   readonly text: string | null;
@@ -22,6 +48,10 @@ interface Family {
 /**
  * One exposition of the metrics of all backends, with `service_origin_up` for each that has ever answered. One that has
  * not may never have been there, and is told apart from one that fails.
+ *
+ * A metric family may appear only once, so the samples of all backends are collected under one HELP and TYPE, and each
+ * gets the label `origin`. Where it has that label already, the backend is an edge itself: its own label becomes
+ * `exported_origin`, as Prometheus names the labels of a target that conflict with its own.
  *
  * @param isPublic leaves out the samples that name callers.
  */

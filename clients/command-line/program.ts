@@ -1,0 +1,63 @@
+/**
+ * The commands of `document-rendering`, and what the user is told when one of them fails.
+ */
+import { Command, CommanderError } from "@commander-js/extra-typings";
+import { CommandError, EXIT_CODES } from "./exit-codes.ts";
+import { interruption } from "./interruption.ts";
+import { failedOutcome, writeJson } from "./report.ts";
+import { printable, say } from "./terminal.ts";
+import { VERSION } from "./version.ts";
+
+/** The code of a command is loaded only when it is used. */
+const COMMANDS = new Map<string, (program: Command) => Promise<void>>([
+  ["render", async (program) => (await import("./commands/render.ts")).addRenderCommand(program, interruption)],
+  ["check", async (program) => (await import("./commands/check.ts")).addCheckCommand(program, interruption)],
+  ["test", async (program) => (await import("./commands/test.ts")).addTestCommand(program, interruption)],
+  ["init", async (program) => (await import("./commands/init.ts")).addInitCommand(program)],
+  [
+    "constraints",
+    async (program) => (await import("./commands/constraints.ts")).addConstraintsCommand(program, interruption),
+  ],
+  ["doctor", async (program) => (await import("./commands/doctor.ts")).addDoctorCommand(program, interruption)],
+  ["schema", async (program) => (await import("./commands/schema.ts")).addSchemaCommand(program)],
+]);
+
+/** Runs the command that the arguments name, and sets `process.exitCode`. */
+export async function runProgram(args: readonly string[]): Promise<void> {
+  const program = new Command("document-rendering")
+    .description("Renders Typst documents with a document rendering service, and checks them first.")
+    .version(VERSION)
+    .showHelpAfterError("Run it with --help to see the commands and options.")
+    .showSuggestionAfterError()
+    .configureOutput({ writeErr: (text) => process.stderr.write(printable(text)) })
+    .exitOverride();
+  try {
+    const [first = ""] = args;
+    const asked = COMMANDS.get(first);
+    if (asked !== undefined) {
+      await asked(program);
+    } else if (first !== "--version") {
+      // All commands are needed for the list of commands, and for suggestions after a misspelt one.
+      for (const add of COMMANDS.values()) await add(program);
+    }
+    await program.parseAsync(args, { from: "user" });
+  } catch (error) {
+    process.exitCode = report(error, args);
+  }
+}
+
+function report(error: unknown, args: readonly string[]): number {
+  if (interruption.aborted) {
+    process.stderr.write("Interrupted.\n");
+    return EXIT_CODES.interrupted;
+  }
+  // Commander has already reported it.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.success : EXIT_CODES.usage;
+  if (error instanceof CommandError) {
+    if (args.includes("--json")) writeJson(failedOutcome(error));
+    else say(error.message);
+    return error.exitCode;
+  }
+  say(String(error instanceof Error ? error.stack : error));
+  return EXIT_CODES.failure;
+}
