@@ -65,7 +65,7 @@ export function bubblewrapProblem(file, env = process.env) {
 }
 
 /**
- * Finds a program. Every candidate is run, because a file name proves nothing.
+ * Every candidate is run, because a file name proves nothing.
  * @param {Program} program
  * @param {Environment} env
  * @returns {Promise<LocatedProgram | MissingProgram>}

@@ -1,8 +1,6 @@
 /**
- * A budget in bytes that requests share: memory for bodies, memory for outputs, temporary space on disk.
- *
- * Every byte held belongs to a reservation, and every reservation to a caller. One caller never holds the whole budget:
- * it leaves as much as one request of another caller can need.
+ * A budget in bytes that requests share: memory for bodies, memory for outputs, temporary space on disk. One caller
+ * never holds all of it: it leaves as much as one request of another caller can need.
  */
 
 export interface ByteBudgetOptions {

@@ -1,9 +1,4 @@
-/**
- * The backend's HTTP application. `start/run.ts` listens and drains.
- *
- * Routes: `POST /v1/render` is for the edge alone, `/health`, `/ready` and `/metrics` for the edge and for operators,
- * `/capabilities.json` for the edge. Exceptions become `service_unavailable` with a log line.
- */
+/** The backend's HTTP application, which `start/run.ts` starts and stops. Exceptions become `service_unavailable`. */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteHandlerMethod } from "fastify";
@@ -41,10 +36,7 @@ export interface RenderService {
   startDraining(): void;
   /** Whether no render request is being received, waiting, running or being answered. */
   isIdle(): boolean;
-  /**
-   * So that the first request for them need not wait. @throws SettingError if a folder of fonts or packages is
-   * unusable.
-   */
+  /** So that the first request for them need not wait. @throws SettingError for an unusable folder of them. */
   findCapabilities(): Promise<void>;
   /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
   readonly workDirectoryLost: Promise<string>;
@@ -138,7 +130,7 @@ function handlersOf(
   };
 }
 
-/** Fastify without routes: what it logs, how long a request may take to arrive, and what it leaves to the handlers. */
+/** Fastify without routes. */
 function createApp(settings: BackendSettings): FastifyInstance {
   const pendingAnswers = new PendingAnswers();
   const app: FastifyInstance = Fastify({
@@ -147,7 +139,6 @@ function createApp(settings: BackendSettings): FastifyInstance {
     logController: new LogController({ disableRequestLogging: true }),
     // The edge passes on the scheme and host of the client's request, for `instance`.
     trustProxy: true,
-    // A request that never ends must not hold its connection forever.
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
     clientErrorHandler: (_error: Error, socket: Socket) => void answerMalformedHttp(socket, pendingAnswers),
     childLoggerFactory: (logger, bindings, options, { headers }) => {
@@ -160,13 +151,11 @@ function createApp(settings: BackendSettings): FastifyInstance {
     },
   });
   pendingAnswers.watch(app.server);
-  // Each request that waits for its answer listens to its connection. Node takes more than ten for a leak, and writes
-  // that to the log.
+  // Each request that waits for its answer listens to its connection. Node would log more than ten as a leak.
   app.server.on("connection", (socket: Socket) => socket.setMaxListeners(0));
   // An unknown expectation may be ignored (RFC 9110, section 10.1.1). There is no problem code for 417.
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  // Handlers get their requests before the body is read: only the render route reads one, after it has validated the
-  // token.
+  // Only the render route reads a body, after it has validated the token.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _payload, done) => done(null));
   return app;

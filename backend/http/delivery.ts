@@ -24,7 +24,7 @@ export class Deliveries {
     return this.#underWay;
   }
 
-  /** Resolves when the last byte is sent or the delivery has failed; the output is closed then. */
+  /** Resolves when the last byte is sent or the delivery has failed. It closes the output. */
   async deliver(
     reply: FastifyReply,
     { output, extension }: RenderedFile,

@@ -72,10 +72,7 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
   return { handle, underWay: () => underWay };
 }
 
-/**
- * The first two steps. Only this function holds the body, so its memory is free again while the answer is delivered,
- * which may take minutes.
- */
+/** The first two steps. Only this function holds the body: while the answer is delivered, its memory is free again. */
 async function receiveAndRender(
   resources: RenderRouteResources,
   request: FastifyRequest,

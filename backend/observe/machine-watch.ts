@@ -1,6 +1,6 @@
 /**
- * Whether the machine has room for a render: free processes, and free space in the work directory. `/ready` asks before
- * it answers. Between these questions it looks by itself, so that the log says when room runs out and why.
+ * Whether the machine has room for a render: free processes, and free space in the work directory. `/ready` asks; it
+ * also looks by itself, so that the log says when room runs out and why.
  */
 import type { UnavailableCause } from "../../rules/causes.ts";
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
@@ -82,10 +82,7 @@ export class MachineWatch {
 
 const FULL_DISK = `the file system of the work directory is full or read-only, so renders fail. ${NEXT_STEPS.disk_full}`;
 
-/**
- * With each render in bubblewrap, a zombie is there until process 1 has waited for it: only as many as the renders lack
- * are the cause.
- */
+/** Each render in bubblewrap leaves a zombie for a moment: only as many as the renders lack are the cause. */
 export function lackOfProcesses({ used, max }: ProcessUse, needed: number, zombies: number): string {
   const cause =
     zombies >= needed ? ` ${zombies} of them have ended. ${describeProcess1()}` : ` ${NEXT_STEPS.process_limit}`;

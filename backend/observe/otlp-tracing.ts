@@ -1,9 +1,6 @@
 /**
- * Spans by the OpenTelemetry SDK: one per request, with a child for each run of a phase. They are made after the
- * request has ended, from times that are measured in any case, so tracing costs nothing while a render runs.
- *
- * A slow or dead collector loses spans and does no other harm: spans are exported in the background, and at most
- * `MAX_PENDING_SPANS` are queued or being exported.
+ * Spans by the OpenTelemetry SDK: one per request, with a child for each run of a phase, made when the request has
+ * ended. They are exported in the background: a slow or dead collector loses spans and does no other harm.
  */
 import { randomUUID } from "node:crypto";
 import {

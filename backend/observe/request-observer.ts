@@ -1,7 +1,6 @@
 /**
- * What the operator learns of a render request: its metrics, its log line and its trace. The observer is told three
- * times: when a request is received, when it is rendered, and when its answer is delivered. None of what it writes is
- * content of the request.
+ * What the operator learns of a render request when it is received, rendered and delivered: its metrics, its log line
+ * and its trace. None of that is content of the request.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";

@@ -38,7 +38,7 @@ const DEFLATE_LEVELS = { png: 0, svg: 6 } as const;
 /** A smaller page is read and compressed in one call each: two streams cost more than its compression. */
 const READ_BYTES = 256 * 1024;
 
-/** Compressed data can be longer by 5 bytes for each block. zlib takes no chunk below 64 bytes. */
+/** Compressed data is longer by at most 5 bytes for each block. zlib takes no chunk below 64 bytes. */
 const DEFLATE_OVERHEAD_BYTES = 128;
 
 const deflateAtOnce = promisify(deflateRaw);

@@ -122,7 +122,7 @@ export function tooManyOutputFiles({ limits }: BackendSettings): RenderFailure {
   return refuse(problem("too_many_output_files", detail, { limit }));
 }
 
-/** `Retry-After` if there is no temporary space: it becomes free when other outputs are delivered. */
+/** Temporary space becomes free when other outputs are delivered. */
 const NO_SPACE_RETRY_SECONDS = 5;
 
 /** Other renders hold the temporary space: the request is refused as when no slot is free. */
@@ -130,20 +130,13 @@ export function noTemporarySpace(): RenderFailure {
   return refuse(renderQueueFull("temporary_space", NO_SPACE_RETRY_SECONDS));
 }
 
-/**
- * How long writing the files of a request may take. Usually it takes milliseconds; thousands of folders on a busy disk
- * take longer, and the limit on processor time covers only Typst.
- */
+/** For writing the files of a request: usually milliseconds, but not for thousands of folders on a busy disk. */
 export const MAX_FILL_SECONDS = 5;
 
 /** `Retry-After` of a render that had less than the render timeout: the next attempt may have all of it. */
 const SHORT_TIME_RETRY_SECONDS = 1;
 
-/**
- * If the edge left a render less than the render timeout, its document is not to blame: the request may be repeated.
- *
- * @param grantedSeconds the render timeout, or what the edge left of it
- */
+/** @param grantedSeconds the render timeout, or what the edge left of it: then the document is not to blame */
 export function timedOut(
   cause: TimeoutCause,
   { renderTimeoutSeconds, renderCpuSeconds }: BackendSettings,

@@ -18,10 +18,7 @@ const TYPST_ERROR_EXIT_CODE = 1;
 /** The PDF that Typst writes for a selection that matches nothing: one page, its size in points, no content. */
 const PLACEHOLDER_PARTS = ["/Type/Pages/Count 1/", "/MediaBox[0 0 595 842]/", "<</Length 8/Filter/FlateDecode>>"];
 
-/**
- * Why a render failed: `failure`, or that a single image was requested of a document with several pages. Only if that
- * is possible is the document compiled again.
- */
+/** Why a render failed: `failure`, or that a single image was requested of a document with several pages. */
 export async function explainFailure(
   failure: RenderFailure,
   { end, outputBytes }: TypstReport,

@@ -1,11 +1,5 @@
-/** How long each phase of a render takes. */
+/** How long each phase of a render takes. `service_render_phase_seconds` says what belongs to each. */
 
-/**
- * `receive`: until the body is read and validated. `queue`: until the request has a slot, or is turned away. `start`:
- * until a waiting process is taken or a new one is requested. `files`: writing the files of the request, while a new
- * process starts. `compile`: from the program text to the end of Typst. `archive`: packing the pages. `probe`:
- * compiling once more to find out whether the document has a page. `delivery`: until the output is sent.
- */
 export type RequestPhase = "receive" | "queue" | "start" | "files" | "compile" | "archive" | "probe" | "delivery";
 
 /** One run of a phase. A phase may run again, for example when a process was lost or a second page is probed. */

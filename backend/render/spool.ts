@@ -1,8 +1,6 @@
 /**
- * One output, from its first byte written to its last byte delivered: in memory while it is small, else in a file.
- *
- * The file is unlinked as soon as it is created, so nothing is left of it whatever happens to the backend. Memory and
- * disk space are reserved for the caller before they are used.
+ * One output, until it is delivered: in memory while it is small, else in a file without a name, of which nothing is
+ * left whatever happens to the backend. Memory and disk space are reserved for the caller before they are used.
  */
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";

@@ -30,8 +30,7 @@ type Place = "markup" | "link-tag" | "link-target" | "label";
 
 /**
  * What comes next, in bytes as Latin-1 characters. Neither `<a ` nor the label's name can occur in the value of
- * another attribute, so in the markup both are always what they look like. The other attribute of a link is a
- * transformation, which needs no escaping.
+ * another attribute. The other attribute of a link is a transformation, which needs no escaping.
  */
 const TOKENS: Readonly<Record<Place, RegExp>> = {
   markup: /<a |data-typst-label="|\0/g,
@@ -46,10 +45,7 @@ const PLACE_AFTER: Readonly<Record<Place, Readonly<Record<string, Place>>>> = {
   label: { '"': "markup" },
 };
 
-/**
- * What a value may not hold, with U+FFFE and U+FFFF as UTF-8. A `&quot;` is by Typst, or by an author, which looks the
- * same.
- */
+/** What a value may not hold, with U+FFFE and U+FFFF as UTF-8. A `&quot;` by an author looks like one by Typst. */
 const FORBIDDEN = /&(?!quot;)|<|[^ -\xff]|\xef\xbf[\xbe\xbf]/g;
 /** Tabs and line ends become references, since an XML parser normalizes them to spaces (XML 1.0, section 3.3.3). */
 const REFERENCES: Readonly<Record<string, string>> = {

@@ -18,10 +18,7 @@ export class TimeLimit {
     this.clientGone = clientGone;
   }
 
-  /**
-   * Aborted when the client goes away or the granted time has passed. Made only for a render that needs it: such a
-   * signal is aborted long after the render has ended, which takes 0.1 ms.
-   */
+  /** Aborted when the client goes away or the time has passed. Made on demand: to abort it later takes 0.1 ms. */
   get over(): AbortSignal {
     this.#over ??= AbortSignal.any([this.clientGone, AbortSignal.timeout(Math.ceil(this.millisecondsLeft))]);
     return this.#over;

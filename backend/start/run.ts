@@ -1,8 +1,6 @@
 /**
- * Runs the backend: reads its settings, listens, and on SIGTERM (after the drain delay) or SIGINT drains and ends.
- *
- * A setting that cannot be used, a missing Typst or a port in use ends it with one line on standard error and exit code
- * 1. So does the removal of its work directory: the supervisor (systemd, for example) starts it again, in a new one.
+ * Runs the backend: reads its settings, listens, and on SIGTERM (after the drain delay) or SIGINT drains and ends. What
+ * prevents its work ends it with a line on standard error and exit code 1; its supervisor may start it again.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../../rules/settings.ts";
@@ -25,7 +23,6 @@ let isStopping = false;
 export type StopSignal = "SIGTERM" | "SIGINT";
 type OnStopSignal = (handler: (signal: StopSignal) => void) => void;
 
-/** Tells the parent process, such as `npm start`, which step comes next. */
 function announceStep(step: string): void {
   process.send?.(step);
 }

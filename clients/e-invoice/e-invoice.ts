@@ -3,7 +3,7 @@
  * a Factur-X, ZUGFeRD or XRechnung file (docs/e-invoices.md). Official validators judge the invoice itself. Nothing is
  * sent anywhere.
  */
-import { findAttachment } from "./attachment.ts";
+import { type Attachment, findAttachment } from "./attachment.ts";
 import { errorAt, type Finding } from "./finding.ts";
 import { readProfile } from "./invoice-xml.ts";
 import { readMetadata } from "./metadata.ts";
@@ -63,12 +63,8 @@ async function finish(
   const reference = file.catalog.get("Metadata");
   const stream = file.stream(reference, MAX_METADATA_BYTES);
   const metadata = stream === null ? null : readMetadata(stream.data);
-  if (
-    !(reference instanceof PdfReference) ||
-    stream === null ||
-    metadata === null ||
-    !/^3[ABU]$/.test(metadata.pdfA ?? "")
-  ) {
+  const isPdfA3 = /^3[ABU]$/.test(metadata?.pdfA ?? "");
+  if (!(reference instanceof PdfReference) || stream === null || metadata === null || !isPdfA3) {
     const claim = metadata?.pdfA == null ? "claims no PDF/A" : `is PDF/A-${metadata.pdfA.toLowerCase()}`;
     return refused("pdf-a-3", "metadata", `The PDF ${claim}. Render it with the standard a-3b, a-3u or a-3a.`);
   }
@@ -97,12 +93,7 @@ async function finish(
 }
 
 function linkFindings(
-  {
-    name,
-    relationship,
-    mediaType,
-    isAssociated,
-  }: { name: string; relationship: string | null; mediaType: string | null; isAssociated: boolean },
+  { name, relationship, mediaType, isAssociated }: Attachment,
   relationships: readonly string[],
   profile: ProfileName,
 ): Finding[] {

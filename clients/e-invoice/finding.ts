@@ -13,11 +13,8 @@ export interface Finding {
 const MAX_MESSAGE_CHARACTERS = 1000;
 
 export function errorAt(rule: string, place: string, message: string): Finding {
-  return { rule, place, message: shorten(message) };
-}
-
-function shorten(message: string): string {
-  return message.length <= MAX_MESSAGE_CHARACTERS ? message : `${message.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…`;
+  const isShort = message.length <= MAX_MESSAGE_CHARACTERS;
+  return { rule, place, message: isShort ? message : `${message.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…` };
 }
 
 /** A value, or the findings that prevented it. */

@@ -21,14 +21,9 @@ import {
 const MAX_UPDATES = 32;
 /** For all tables together. A document with an invoice has far fewer. */
 const MAX_OBJECTS = 1_000_000;
-/**
- * Far more than any dictionary or array needs in the files that are finished here: the contents of pages are in
- * streams.
- */
+/** Far more than a dictionary or array needs here: the contents of pages are in streams. */
 const MAX_OBJECT_BYTES = 1024 ** 2;
-/**
- * For all objects together, each counted as often as it is read: a file can refer to a large object a million times.
- */
+/** For all objects, each counted as often as it is read: a file can refer to a large one a million times. */
 const MAX_READ_BYTES = 32 * 1024 ** 2;
 /** `%%EOF` and the offset before it are in the last kilobyte. */
 const TAIL_BYTES = 1024;
@@ -110,16 +105,10 @@ export class PdfFile {
 
   #filterOf(dictionary: PdfDictionary): string | null {
     const filter = this.resolve(dictionary.get("Filter"));
-    const filters = Array.isArray(filter)
-      ? filter.map((entry) => this.resolve(entry))
-      : filter === null
-        ? []
-        : [filter];
     if (this.resolve(dictionary.get("DecodeParms")) !== null) refuse("A stream is encoded with parameters.");
-    if (filters.length === 0) return null;
-    const [only] = filters;
-    if (filters.length > 1 || !(only instanceof PdfName)) return refuse("A stream is encoded more than once.");
-    return only.name;
+    const [only = null, ...others] = Array.isArray(filter) ? filter.map((entry) => this.resolve(entry)) : [filter];
+    if (others.length > 0 || !(only === null || only instanceof PdfName)) refuse("A stream is encoded more than once.");
+    return only === null ? null : only.name;
   }
 
   #open({ number, generation }: PdfReference): PdfCursor | null {
@@ -164,7 +153,8 @@ export class PdfFile {
       startOfNewTable,
       "%%EOF\n",
     ].join("\n");
-    return joinBytes([this.#bytes, bytesOf(head), data, bytesOf(`${tail}${table}`)]);
+    const encoder = new TextEncoder();
+    return joinBytes([this.#bytes, encoder.encode(head), data, encoder.encode(`${tail}${table}`)]);
   }
 }
 
@@ -253,10 +243,6 @@ function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
     offset += part.length;
   }
   return whole;
-}
-
-function bytesOf(text: string): Uint8Array {
-  return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
 
 function refuse(message: string): never {

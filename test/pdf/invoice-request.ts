@@ -18,18 +18,13 @@ const TEMPLATE = `
 #strong(invoice.due)
 `;
 
-export interface AttachmentOptions {
-  /** By default, the name that the profile requires. */
-  readonly name?: string;
-}
-
-export function invoiceRequest(invoice: Invoice, xml: string, seed: number, options: AttachmentOptions = {}): object {
+export function invoiceRequest(invoice: Invoice, xml: string, seed: number): object {
   const isData = invoice.profile === "MINIMUM" || invoice.profile === "BASIC WL";
   return {
     source: TEMPLATE,
     files: { "invoice.xml": { encoding: "text", content: xml } },
     data: {
-      name: options.name ?? (invoice.profile === "XRECHNUNG" ? "xrechnung.xml" : "factur-x.xml"),
+      name: invoice.profile === "XRECHNUNG" ? "xrechnung.xml" : "factur-x.xml",
       relationship: isData ? "data" : "alternative",
       annex: seed % 3 === 1,
       invoice: {

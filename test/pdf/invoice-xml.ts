@@ -2,27 +2,19 @@
 import type { ProfileName } from "../../clients/e-invoice/e-invoice.ts";
 import type { Adjustment, Invoice, Line, Party, TaxTotal, VatCategory } from "./invoice.ts";
 
-const GUIDELINES: Readonly<Record<ProfileName, string>> = {
-  MINIMUM: "urn:factur-x.eu:1p0:minimum",
-  "BASIC WL": "urn:factur-x.eu:1p0:basicwl",
-  BASIC: "urn:cen.eu:en16931:2017#compliant#urn:factur-x.eu:1p0:basic",
-  "EN 16931": "urn:cen.eu:en16931:2017",
-  EXTENDED: "urn:cen.eu:en16931:2017#conformant#urn:factur-x.eu:1p0:extended",
-  XRECHNUNG: "urn:cen.eu:en16931:2017#compliant#urn:xeinkauf.de:kosit:xrechnung_3.0",
-};
-/** Each level has the elements of the previous one, and more. */
-const LEVELS: Readonly<Record<ProfileName, number>> = {
-  MINIMUM: 0,
-  "BASIC WL": 1,
-  BASIC: 2,
-  "EN 16931": 3,
-  XRECHNUNG: 3,
-  EXTENDED: 4,
+/** Its guideline, and its level: each has the elements of the previous one, and more. */
+const PROFILES: Readonly<Record<ProfileName, readonly [guideline: string, level: number]>> = {
+  MINIMUM: ["urn:factur-x.eu:1p0:minimum", 0],
+  "BASIC WL": ["urn:factur-x.eu:1p0:basicwl", 1],
+  BASIC: ["urn:cen.eu:en16931:2017#compliant#urn:factur-x.eu:1p0:basic", 2],
+  "EN 16931": ["urn:cen.eu:en16931:2017", 3],
+  XRECHNUNG: ["urn:cen.eu:en16931:2017#compliant#urn:xeinkauf.de:kosit:xrechnung_3.0", 3],
+  EXTENDED: ["urn:cen.eu:en16931:2017#conformant#urn:factur-x.eu:1p0:extended", 4],
 };
 const NAMESPACE = "urn:un:unece:uncefact:data:standard:";
 
 export function invoiceXml(invoice: Invoice): string {
-  const level = LEVELS[invoice.profile];
+  const [guideline, level] = PROFILES[invoice.profile];
   return [
     '<?xml version="1.0" encoding="UTF-8"?>\n',
     `<rsm:CrossIndustryInvoice xmlns:rsm="${NAMESPACE}CrossIndustryInvoice:100"`,
@@ -34,7 +26,7 @@ export function invoiceXml(invoice: Invoice): string {
         "ram:BusinessProcessSpecifiedDocumentContextParameter",
         tag("ram:ID", "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0"),
       ),
-      tag("ram:GuidelineSpecifiedDocumentContextParameter", tag("ram:ID", GUIDELINES[invoice.profile])),
+      tag("ram:GuidelineSpecifiedDocumentContextParameter", tag("ram:ID", guideline)),
     ),
     tag(
       "rsm:ExchangedDocument",
@@ -67,9 +59,9 @@ function lineItem(line: Line, level: number): string {
     ),
     tag(
       "ram:SpecifiedTradeProduct",
-      level > 2 && line.sellerId !== null ? leaf("ram:SellerAssignedID", line.sellerId) : "",
+      level > 2 ? leaf("ram:SellerAssignedID", line.sellerId) : "",
       leaf("ram:Name", line.name),
-      level > 2 && line.description !== null ? leaf("ram:Description", line.description) : "",
+      level > 2 ? leaf("ram:Description", line.description) : "",
     ),
     tag(
       "ram:SpecifiedLineTradeAgreement",
@@ -130,6 +122,13 @@ function delivery(invoice: Invoice, level: number): string {
   );
 }
 
+/** Only EXTENDED has separate members for them. */
+const DISCOUNT_TERMS = tag(
+  "ram:ApplicableTradePaymentDiscountTerms",
+  tag('ram:BasisPeriodMeasure unitCode="DAY"', "14"),
+  tag("ram:CalculationPercent", "2.00"),
+);
+
 function settlement(invoice: Invoice, level: number): string {
   const { directDebit, taxCurrency } = invoice;
   const summation = tag(
@@ -151,9 +150,9 @@ function settlement(invoice: Invoice, level: number): string {
   }
   return tag(
     "ram:ApplicableHeaderTradeSettlement",
-    directDebit === null ? "" : tag("ram:CreditorReferenceID", directDebit.creditor),
+    leaf("ram:CreditorReferenceID", directDebit?.creditor),
     leaf("ram:PaymentReference", invoice.number),
-    taxCurrency === null ? "" : tag("ram:TaxCurrencyCode", taxCurrency.code),
+    leaf("ram:TaxCurrencyCode", taxCurrency?.code),
     tag("ram:InvoiceCurrencyCode", invoice.currency),
     tag(
       "ram:SpecifiedTradeSettlementPaymentMeans",
@@ -166,24 +165,13 @@ function settlement(invoice: Invoice, level: number): string {
     ...invoice.adjustments.map((adjustment) => allowanceOrCharge(adjustment, level)),
     tag(
       "ram:SpecifiedTradePaymentTerms",
-      invoice.terms === null ? "" : leaf("ram:Description", invoice.terms),
+      leaf("ram:Description", invoice.terms),
       tag("ram:DueDateDateTime", date(invoice.due)),
-      directDebit === null ? "" : tag("ram:DirectDebitMandateID", directDebit.mandate),
-      level > 3 ? discountTerms() : "",
+      leaf("ram:DirectDebitMandateID", directDebit?.mandate),
+      level > 3 ? DISCOUNT_TERMS : "",
     ),
     summation,
-    invoice.preceding === null
-      ? ""
-      : tag("ram:InvoiceReferencedDocument", leaf("ram:IssuerAssignedID", invoice.preceding)),
-  );
-}
-
-/** Only EXTENDED has separate members for them. */
-function discountTerms(): string {
-  return tag(
-    "ram:ApplicableTradePaymentDiscountTerms",
-    tag('ram:BasisPeriodMeasure unitCode="DAY"', "14"),
-    tag("ram:CalculationPercent", "2.00"),
+    reference("ram:InvoiceReferencedDocument", invoice.preceding),
   );
 }
 
@@ -192,10 +180,10 @@ function taxTotal({ vat, base, tax }: TaxTotal, profile: ProfileName): string {
     "ram:ApplicableTradeTax",
     tag("ram:CalculatedAmount", decimal(tax, 2)),
     tag("ram:TypeCode", "VAT"),
-    vat.reason === null ? "" : leaf("ram:ExemptionReason", vat.reason),
+    leaf("ram:ExemptionReason", vat.reason),
     tag("ram:BasisAmount", decimal(base, 2)),
     tag("ram:CategoryCode", vat.code),
-    vat.reasonCode === null ? "" : tag("ram:ExemptionReasonCode", vat.reasonCode),
+    leaf("ram:ExemptionReasonCode", vat.reasonCode),
     // XRechnung requires a rate in each total, even for categories that have none (BR-DE-14).
     profile === "XRECHNUNG" ? tag("ram:RateApplicablePercent", decimal(vat.rate, 2)) : rate(vat),
   );
@@ -206,9 +194,9 @@ function category(vat: VatCategory, level: number): string {
   const isExplained = level > 3;
   return [
     tag("ram:TypeCode", "VAT"),
-    isExplained && vat.reason !== null ? leaf("ram:ExemptionReason", vat.reason) : "",
+    isExplained ? leaf("ram:ExemptionReason", vat.reason) : "",
     tag("ram:CategoryCode", vat.code),
-    isExplained && vat.reasonCode !== null ? tag("ram:ExemptionReasonCode", vat.reasonCode) : "",
+    isExplained ? leaf("ram:ExemptionReasonCode", vat.reasonCode) : "",
     rate(vat),
   ].join("");
 }
@@ -232,7 +220,7 @@ function rate(vat: VatCategory): string {
 }
 
 function party(name: string, who: Party, level: number, isSeller: boolean, hasAddress = true): string {
-  const [one = "", two = "", three = ""] = who.lines;
+  const [one, two, three] = who.lines;
   const legal = who.legalId === null ? "" : tag("ram:SpecifiedLegalOrganization", leaf("ram:ID", who.legalId));
   const registration = (id: string | null, scheme: string) =>
     id === null ? "" : tag("ram:SpecifiedTaxRegistration", tag(`ram:ID schemeID="${scheme}"`, id));
@@ -257,8 +245,8 @@ function party(name: string, who: Party, level: number, isSeller: boolean, hasAd
       "ram:PostalTradeAddress",
       leaf("ram:PostcodeCode", who.postcode),
       leaf("ram:LineOne", one),
-      two === "" ? "" : leaf("ram:LineTwo", two),
-      three === "" ? "" : leaf("ram:LineThree", three),
+      leaf("ram:LineTwo", two),
+      leaf("ram:LineThree", three),
       leaf("ram:CityName", who.city),
       tag("ram:CountryID", who.country),
     ),
@@ -284,7 +272,9 @@ function tag(start: string, ...content: readonly string[]): string {
   return `<${start}>${content.join("")}</${start.split(" ")[0]}>`;
 }
 
-function leaf(name: string, text: string): string {
+/** Nothing if there is no text. */
+function leaf(name: string, text: string | null | undefined): string {
+  if (text == null) return "";
   return tag(name, text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;"));
 }
 

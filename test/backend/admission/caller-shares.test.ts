@@ -174,14 +174,6 @@ describe("the slot that slow callers leave free", () => {
     expect(renders.running("slow")).toBe(running);
   });
 
-  it("is open to callers whose renders all take long", async () => {
-    const renders = new RendersInVirtualTime(OPTIONS);
-    await renderOnce(renders, "a", 10);
-    await renderOnce(renders, "b", 6);
-    await ask(renders, "a", "a");
-    expect(renders.running("a")).toBe(2);
-  });
-
   it("is open to the first render of a caller, but not to its second before the first has ended", async () => {
     const renders = await quickAndSlow();
     await ask(renders, "slow", "new", "new");

@@ -29,52 +29,17 @@ describe("the slot time that a caller has used", () => {
   });
 });
 
-it("a render counts as lent only if its slot is", () => {
-  const state = new CallerState<never>(0);
+it("a caller is active for as long as one of its requests waits or renders", () => {
+  const state = new CallerState<string>(0);
+  state.waiting.add("request");
+  expect(state.wasActiveWithin(15, 100)).toBe(true);
+  state.waiting.clear();
+  expect(state.wasActiveWithin(15, 100)).toBe(false);
   state.admit(0);
-  const end = state.admit(0, true);
-  expect([state.running, state.lent]).toEqual([2, 1]);
-  end(1);
-  expect([state.running, state.lent]).toEqual([1, 0]);
-});
-
-describe("a caller was active", () => {
-  it("until some time after its last request or the end of its last render", () => {
-    const state = new CallerState<never>(0);
-    expect([15, 15.1].map((time) => state.wasActiveWithin(15, time))).toEqual([true, false]);
-    state.admit(20)(22);
-    expect([37, 37.1].map((time) => state.wasActiveWithin(15, time))).toEqual([true, false]);
-    state.markActive(40);
-    expect([55, 55.1].map((time) => state.wasActiveWithin(15, time))).toEqual([true, false]);
-  });
-
-  it("for as long as one of its requests waits or renders", () => {
-    const state = new CallerState<string>(0);
-    state.waiting.add("request");
-    expect(state.wasActiveWithin(15, 100)).toBe(true);
-    state.waiting.clear();
-    expect(state.wasActiveWithin(15, 100)).toBe(false);
-    state.admit(0);
-    expect(state.wasActiveWithin(15, 100)).toBe(true);
-  });
+  expect(state.wasActiveWithin(15, 100)).toBe(true);
 });
 
 describe("the expected length of a caller's renders", () => {
-  it("is unknown before the first has ended", () => {
-    const state = new CallerState<never>(0);
-    state.admit(0);
-    expect(state.expectedSeconds(5)).toBe(Number.POSITIVE_INFINITY);
-    expect([7, 3].map((unknown) => state.expectedSeconds(5, unknown))).toEqual([7, 5]);
-  });
-
-  it("is at least as long as the longest that runs", () => {
-    const state = new CallerState<never>(0);
-    state.admit(0)(1);
-    state.admit(10);
-    state.admit(12);
-    expect(state.expectedSeconds(13)).toBe(3);
-  });
-
   it("does not fall by a render that was stopped", () => {
     const state = new CallerState<never>(0);
     state.admit(0, true)(0.1, true);

@@ -61,18 +61,6 @@ it("runs work that counts for no caller only in a free slot, and never lets it w
   expect(await waiting).toMatchObject({ kind: "done", result: "next" });
 });
 
-it("serves tasks in the order in which they came", async () => {
-  const queue = new RenderQueue(OPTIONS);
-  const gate = makeGate();
-  const served: number[] = [];
-  const first = queue.run(ANYONE, () => gate.passed);
-  const others = [1, 2, 3, 4].map((number) => queue.run(ANYONE, async () => served.push(number)));
-  expect([queue.running, queue.waiting]).toEqual([1, 4]);
-  gate.open();
-  await Promise.all([first, ...others]);
-  expect(served).toEqual([1, 2, 3, 4]);
-});
-
 it("frees the slot of a task that throws, and passes the error on", async () => {
   const queue = new RenderQueue(OPTIONS);
   const failure = new Error("the machine failed");

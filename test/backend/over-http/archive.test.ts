@@ -79,9 +79,6 @@ describe("the bytes of an archive", () => {
 describe("the number of pages in an archive", () => {
   it.each([
     ["all of a document of 65 pages", 65, null],
-    ["an open range", 100, "2-"],
-    ["ranges that overlap", 100, "60-64,1-"],
-    ["an open range inside another", 100, "5-,1-"],
     ["a range that the open one holds partly", 100, "1-40,30-"],
   ])("may not be more: %s", async (_what, count, pages) => {
     const answer = await backend.render({ source: pagesOf(count), output: svgZip(pages) });
@@ -98,44 +95,8 @@ describe("the number of pages in an archive", () => {
     expect((await renderZip(pagesOf(count), svgZip(pages))).map(pageNumber)).toEqual(numbers);
   });
 
-  it("is validated before rendering if the selection determines it", async () => {
-    const answer = await backend.render({ source: "#panic()", output: svgZip("1-65") });
-    const { context } = await expectProblem(answer, "page_selection_too_large");
-    expect(context).toEqual({ count: 65, limit: 64 });
-  });
-
   it("is counted in distinct pages", async () => {
     expect(await renderZip(pagesOf(64), svgZip("1-64,10-20,64"))).toHaveLength(64);
-  });
-
-  it("is limited by its setting", async () => {
-    const small = await startTemporaryBackend({ SERVICE_MAX_OUTPUT_FILES: "2" });
-    expect(await renderZip(pagesOf(2), svgZip(), small)).toHaveLength(2);
-    const answer = await small.render({ source: pagesOf(3), output: svgZip() });
-    expect((await expectProblem(answer, "too_many_output_files")).context).toEqual({ limit: 2 });
-  });
-});
-
-describe("the size of an archive", () => {
-  const LIMIT = 50_000;
-  // Noise that compression hardly makes smaller, about 20 kB per page.
-  const noisyPages = (count: number) => `#set page(width: 100pt, height: 100pt, margin: 0pt)
-#let noise(seed) = range(12).map(y => range(12).map(x => {
-  let shade = calc.rem(seed * 7919 + x * 104729 + y * 15485863 + x * y * 31337, 256)
-  place(dx: x * 8.3pt, dy: y * 8.3pt, circle(radius: 3pt + 0.01pt * shade, fill: rgb(shade, 255 - shade, calc.rem(shade * 37, 256))))
-}).join()).join()
-#for number in range(${count}) { page(noise(number)) }`;
-
-  it("is validated on the pages before compression", async () => {
-    const small = await startTemporaryBackend({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
-    const output = { format: "png", archive: "zip", ppi: 100 };
-    const [entry] = await renderZip(noisyPages(1), output, small);
-    expect(entry?.bytes.length).toBeGreaterThan(LIMIT / 3);
-    expect(entry?.bytes.length).toBeLessThan(LIMIT);
-    const answer = await small.render({ source: noisyPages(3), output });
-    const { context } = await expectProblem(answer, "output_too_large");
-    expect(context).toEqual({ size: expect.any(Number), limit: LIMIT });
-    expect(context.size).toBeGreaterThan(LIMIT);
   });
 });
 
@@ -148,10 +109,10 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
   const SPACE = { SERVICE_MAX_OUTPUT_BYTES: String(256 * MEBIBYTE), SERVICE_MAX_TEMP_BYTES: String(1024 * MEBIBYTE) };
 
   it("is abandoned at the render timeout", async () => {
-    const typst = await makeFakeTypst(`${writePages(50)}; sleep 2.5`);
+    const typst = await makeFakeTypst(`${writePages(50)}; sleep 1`);
     const backend = await startTemporaryBackend({
       SERVICE_TYPST_BIN: typst.path,
-      SERVICE_RENDER_TIMEOUT_SECONDS: "4",
+      SERVICE_RENDER_TIMEOUT_SECONDS: "2",
       ...SPACE,
     });
     await expectProblem(await backend.render({ source: "x", output: svgZip() }), "render_timeout");

@@ -109,7 +109,7 @@ describe("Typst's own words", () => {
     expect(said).not.toEqual([]);
     const details = new Set(FAILURES.map(([, , detail]) => detail));
     const [, format = "pdf"] = options;
-    details.add(await detailOf(await startTemporaryBackend(), { source, output: { format } }));
+    details.add(await detailOf(shared, { source, output: { format } }));
     for (const detail of details) for (const message of said) expect(detail).not.toContain(message);
   });
 });

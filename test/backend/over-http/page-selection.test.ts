@@ -40,12 +40,9 @@ describe("pages of a PDF", () => {
     expectFailure(numberedPages(5), { pages }),
   );
 
-  it.each(PDF_VERSIONS)("that do not exist are a problem in PDF %s too", (version) =>
-    expectFailure(numberedPages(2), { version, pages: "3" }),
-  );
-
-  it.each(["a-1b", "a-2b", "a-3u", "a-4"])("that do not exist are a problem in %s too", (standard) =>
-    expectFailure(numberedPages(2), { standards: [standard], pages: "3" }),
+  it.each([...PDF_VERSIONS.map((version) => ({ version })), { standards: ["a-1b"] }, { standards: ["a-4"] }])(
+    "that do not exist are a problem with %j too",
+    (options) => expectFailure(numberedPages(2), { ...options, pages: "3" }),
   );
 
   it.each([

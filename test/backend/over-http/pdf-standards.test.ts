@@ -71,12 +71,9 @@ describe("versions and standards", () => {
 });
 
 describe("a selection of pages", () => {
-  it.each(["a-1b", "a-2b", "a-2u", "a-3b", "a-3u", "a-4", "a-4f", "a-4e"])(
-    "keeps the claim of %s",
-    async (standard) => {
-      const pdf = await renderPdf({ standards: [standard], pages: "1" });
-      expect(pdf.claims["pdfaid:part"]).toBe(standard[2]);
-      expect(pdf.isTagged).toBe(false);
-    },
-  );
+  it.each(["a-1b", "a-2u", "a-3b", "a-4f"])("keeps the claim of %s", async (standard) => {
+    const pdf = await renderPdf({ standards: [standard], pages: "1" });
+    expect(pdf.claims["pdfaid:part"]).toBe(standard[2]);
+    expect(pdf.isTagged).toBe(false);
+  });
 });

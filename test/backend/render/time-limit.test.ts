@@ -1,13 +1,19 @@
 /** How long a render may go on, and what it is answered when it may not. */
 import { once } from "node:events";
-import { expect, it } from "vitest";
-import { CLIENT_GONE } from "../../../backend/render/outcome.ts";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { CLIENT_GONE, MAX_FILL_SECONDS } from "../../../backend/render/outcome.ts";
 import { TimeLimit } from "../../../backend/render/time-limit.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { problem } from "../../../rules/problem.ts";
 
 const settingsOf = (timeoutSeconds: string, cpuSeconds: string) =>
   readBackendSettings({ SERVICE_RENDER_TIMEOUT_SECONDS: timeoutSeconds, SERVICE_RENDER_CPU_SECONDS: cpuSeconds });
+
+/** A clock of timers that stands still until the test advances it. */
+function stopTimers(): void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+}
 
 /** Writes files without end. */
 async function untilStopped(over: AbortSignal): Promise<null> {
@@ -40,15 +46,19 @@ it("is shorter if the edge left less of it, and then the document is not to blam
 
 it("is shorter for writing the files of a request, and says so", async () => {
   const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
-  const failure = await time.limitFill(untilStopped);
+  stopTimers();
+  const filling = time.limitFill(untilStopped);
+  await vi.advanceTimersByTimeAsync(MAX_FILL_SECONDS * 1000);
   expect(time.over.aborted).toBe(false);
-  expect(failure).toMatchObject({ problem: { cause: "writing_files", context: { timeout_secs: 600 } } });
+  expect(await filling).toMatchObject({ problem: { cause: "writing_files", context: { timeout_secs: 600 } } });
 });
 
 it("stops the writing of files when the render timeout has passed", async () => {
   const time = new TimeLimit(settingsOf("1", "1"), new AbortController().signal);
-  const failure = await time.limitFill(untilStopped);
-  expect(failure).toMatchObject({ problem: { cause: "wall_clock", context: { timeout_secs: 1 } } });
+  stopTimers();
+  const filling = time.limitFill(untilStopped);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(await filling).toMatchObject({ problem: { cause: "wall_clock", context: { timeout_secs: 1 } } });
 });
 
 it("stops the writing of files when the client goes away, before it begins or meanwhile", async () => {
