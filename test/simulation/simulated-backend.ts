@@ -3,8 +3,7 @@
  * what `backend/http/render-route.ts` and `backend/main.ts` do, without I/O.
  */
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
-import type { SteadyClock } from "../../backend/admission/clock.ts";
-import { RenderQueue } from "../../backend/admission/render-queue.ts";
+import { RenderQueue, type SteadyClock } from "../../backend/admission/render-queue.ts";
 import { type BackendLoad, formatBackendLoad } from "../../protocol/backend-load.ts";
 import { LOAD_HEADER, PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";
 import { FILE_MEDIA_TYPES } from "../../protocol/rendered-file.ts";
