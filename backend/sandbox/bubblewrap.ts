@@ -5,16 +5,16 @@
 import { basename } from "node:path";
 import type { TypstPaths } from "../../typst/command-line.ts";
 import { RENDER_ENVIRONMENT } from "../../typst/command-line.ts";
-import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../typst/sandbox-modes.mjs";
+import { hasMadeEmptySandbox, NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../typst/sandbox-modes.mjs";
 import type { Launcher } from "../launcher/launcher.ts";
 import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";
 import type { BackendSettings } from "../settings.ts";
 import { describeBubblewrapObstacle, findBubblewrapFacts } from "./bubblewrap-obstacle.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { type Sandbox, sharedLibraries } from "./sandbox.ts";
 import { makeSandboxRoot, SANDBOX_PATHS, sandboxRootPath } from "./sandbox-root.ts";
 import { writeSeccompFilter } from "./seccomp.ts";
-import { sharedLibraries } from "./shared-libraries.ts";
+import { tryProgram } from "./trial.ts";
 
 /**
  * With this variable, a Typst that is linked with glibc extends its heap in steps of 16 MiB, and in huge pages if the
@@ -80,4 +80,23 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
 
 function readOnly(source: string, target: string): string[] {
   return ["--ro-bind", source, target];
+}
+
+/**
+ * An empty network for each shell of the launcher. A new network costs the kernel 1.1 ms (docs/decisions/launcher.md),
+ * so a render in bubblewrap gets that of its shell. A shell runs one program at a time: no two renders share one.
+ *
+ * @returns the beginning of a command; empty if bubblewrap does not run in such a network, or is not used.
+ */
+export async function findEmptyNetwork({
+  sandboxChoice,
+  unsharePath,
+  bubblewrapPath,
+}: BackendSettings): Promise<readonly string[]> {
+  if (sandboxChoice === "landlock" || sandboxChoice === "none") return [];
+  const options = ["--user", "--map-current-user", "--net", "--"];
+  const emptySandbox = [bubblewrapPath, ...NAMESPACE_ARGUMENTS, "--clearenv", "--", "/none"];
+  const trial = await tryProgram(unsharePath, [...options, ...emptySandbox]);
+  const isMade = trial.kind === "fails" && hasMadeEmptySandbox(trial.complaint);
+  return isMade ? [unsharePath, ...options] : [];
 }

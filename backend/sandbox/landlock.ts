@@ -12,9 +12,8 @@ import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
-import { preparePackageDirectory, type Sandbox } from "./sandbox.ts";
+import { preparePackageDirectory, type Sandbox, sharedLibraries } from "./sandbox.ts";
 import { writeSeccompFilter } from "./seccomp.ts";
-import { sharedLibraries } from "./shared-libraries.ts";
 import { findMachineFacts } from "./trial.ts";
 
 export async function openLandlock(settings: BackendSettings): Promise<Sandbox> {

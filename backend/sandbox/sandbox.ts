@@ -1,6 +1,7 @@
 /** The interface of a sandbox, behind which is everything that differs between them, and what they share. */
 import { mkdir } from "node:fs/promises";
 import type { TypstPaths } from "../../typst/command-line.ts";
+import { runProgram } from "../../typst/programs.mjs";
 import type { SandboxMode } from "../../typst/sandbox-modes.mjs";
 import type { ProgramCommand, ProgramEnd } from "../launcher/program.ts";
 import type { BackendSettings } from "../settings.ts";
@@ -55,4 +56,12 @@ export async function preparePackageDirectory(
   const path = workDirectoryPath(settings.workDirectory, "emptyPackages");
   await mkdir(path, { recursive: true });
   return { path, workFiles: [path] };
+}
+
+/** The absolute paths of a program's libraries, as listed by its own loader. A static program has none. */
+export async function sharedLibraries(program: string): Promise<string[]> {
+  // With this variable the loader lists what it would load and does not start the program. A static program has no
+  // loader, ignores the variable and prints its version.
+  const { stdout } = await runProgram(program, ["--version"], { LD_TRACE_LOADED_OBJECTS: "1" });
+  return stdout.split("\n").flatMap((line) => /\t(?:\S+ => )?(\/\S+) \(0x/.exec(line)?.[1] ?? []);
 }

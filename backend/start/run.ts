@@ -9,7 +9,7 @@ import { errorCode } from "../error-log.ts";
 import { buildRenderService, type RenderService } from "../http/app.ts";
 import { Launcher } from "../launcher/launcher.ts";
 import type { OtlpTracing } from "../observe/otlp-tracing.ts";
-import { findEmptyNetwork } from "../sandbox/empty-network.ts";
+import { findEmptyNetwork } from "../sandbox/bubblewrap.ts";
 import { type BackendSettings, readBackendSettings } from "../settings.ts";
 import { chooseSandbox } from "../typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../work-directory/claim.ts";

@@ -7,7 +7,7 @@ import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import type { SandboxMode } from "../../backend/sandbox/sandbox.ts";
-import { sharedLibraries } from "../../backend/sandbox/shared-libraries.ts";
+import { sharedLibraries } from "../../backend/sandbox/sandbox.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
 import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/backend/fake-typst.ts";
 import { processesOf, typstProcessesOf } from "../support/backend/processes.ts";

@@ -12,10 +12,10 @@ import { CAUSES } from "../../../rules/causes.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { runMountCommand } from "../../attack-suite/mount-helper.ts";
 import { ENDLESS, NO_TIME_LIMIT, noisePng, svg } from "../../support/backend/bombs.ts";
-import { expectNothingLeft } from "../../support/backend/leftovers.ts";
 import { processesOf, readProc, typstProcessesOf } from "../../support/backend/processes.ts";
 import { binaryFile, textFile } from "../../support/backend/request-files.ts";
 import {
+  expectNothingLeft,
   projectsIn,
   renderInit,
   startTemporaryBackend,

@@ -3,9 +3,8 @@
  * be embedded in a PDF; the expensive ones run into the limits of every render. The service survives all of them.
  */
 import { describe, expect, it } from "vitest";
-import { expectNothingLeft } from "../../support/backend/leftovers.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/backend/request-files.ts";
-import { sharedBackends, type TestBackend } from "../../support/backend/test-backend.ts";
+import { expectNothingLeft, sharedBackends, type TestBackend } from "../../support/backend/test-backend.ts";
 import { fontNamesOf, LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
 import { expectProblem } from "../../support/problems.ts";
 import {

@@ -12,16 +12,16 @@ import {
   compressedSvg,
   ENDLESS,
   entityBomb,
+  growingPlugin,
+  loopingPlugin,
   NO_TIME_LIMIT,
   noisePng,
   png,
   referenceBomb,
   svg,
 } from "../../support/backend/bombs.ts";
-import { expectNothingLeft } from "../../support/backend/leftovers.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/backend/request-files.ts";
-import { sharedBackends } from "../../support/backend/test-backend.ts";
-import { growingPlugin, loopingPlugin } from "../../support/backend/wasm.ts";
+import { expectNothingLeft, sharedBackends } from "../../support/backend/test-backend.ts";
 import { type ContractCode, expectProblem } from "../../support/problems.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 

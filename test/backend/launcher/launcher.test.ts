@@ -18,7 +18,6 @@ import { RenderDirectory } from "../../../backend/work-directory/render-director
 import { renderArguments } from "../../../typst/command-line.ts";
 import { ANY_CHARACTER } from "../../support/any-character.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
-import { expectNothingLeft } from "../../support/backend/leftovers.ts";
 import {
   isRunning,
   openDescriptors,
@@ -29,7 +28,7 @@ import {
   typstProcessesOf,
 } from "../../support/backend/processes.ts";
 import { linkAsSh, SHELLS, type TestShell } from "../../support/backend/shells.ts";
-import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import { expectNothingLeft, startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { eachSandbox, MODES, openTestSandbox, PDF } from "../../support/backend/test-sandbox.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";

@@ -3,7 +3,7 @@
  * test can create.
  */
 import { execFile } from "node:child_process";
-import { chmod, copyFile, readdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { readProc } from "../../../backend/processes/proc.ts";
@@ -149,7 +149,6 @@ async function refusal(sandbox: string, command: readonly string[], setting: Rec
 }
 
 const ENOSYS = 38;
-const EOPNOTSUPP = 95;
 const EPERM = 1;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
@@ -279,15 +278,6 @@ describe("a backend ends and names the cause", () => {
     expect([exitCode, text]).toEqual([1, expect.stringContaining("bubblewrap is missing")]);
   });
 
-  it("if setpriv is too old", async () => {
-    const folder = await makeTemporaryFolder("setpriv-test-");
-    const old = join(folder, "setpriv");
-    await writeFile(old, '#!/bin/sh\n[ "$1" = --version ] && echo "setpriv from util-linux 2.38.1"\n');
-    await chmod(old, 0o755);
-    const { exitCode, text } = await refusal("landlock", [], { SERVICE_SETPRIV_BIN: old });
-    expect([exitCode, text]).toEqual([1, expect.stringContaining("too old (this is util-linux 2.38.1)")]);
-  });
-
   it.skipIf(landlockNote !== "")(`if a container's seccomp filter refuses user namespaces${landlockNote}`, async () => {
     const filter = await behindFilter([
       LOAD_NUMBER,
@@ -320,7 +310,6 @@ describe("a backend ends and names the cause", () => {
 
   it.skipIf(landlockNote !== "").each([
     ["knows no Landlock", ENOSYS, "The kernel has no Landlock"],
-    ["has switched it off", EOPNOTSUPP, "not switched on"],
     ["is behind a filter that refuses it", EPERM, "refuses Landlock"],
   ])(`if the kernel %s${landlockNote}`, async (_what, error, words) => {
     const filter = await behindFilter([LOAD_NUMBER, [0x15, 0, 1, LANDLOCK_CREATE_RULESET], refuse(error), ALLOW]);

@@ -9,15 +9,14 @@ import { join } from "node:path";
 import { execa } from "execa";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { findEmptyNetwork } from "../../../backend/sandbox/empty-network.ts";
+import { findEmptyNetwork } from "../../../backend/sandbox/bubblewrap.ts";
 import { boundingSetOption } from "../../../backend/sandbox/landlock.ts";
 import { chooseResourceLimits, type ResourceLimits, stackBytes } from "../../../backend/sandbox/resource-limits.ts";
-import { preparePackageDirectory, type SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import { preparePackageDirectory, type SandboxMode, sharedLibraries } from "../../../backend/sandbox/sandbox.ts";
 import { stackMap } from "../../../backend/sandbox/sandbox-root.ts";
-import { sharedLibraries } from "../../../backend/sandbox/shared-libraries.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
+import { probeSandbox } from "../../../backend/typst/choose-sandbox.ts";
 import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
-import { probeSandbox } from "../../../backend/typst/sandbox-probe.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import type { Output } from "../../../rules/output-options.ts";
@@ -95,13 +94,16 @@ async function expectHeld(mode: SandboxMode): Promise<void> {
 }
 
 describe("a symbolic link in a render directory", () => {
-  const SECRET = "a secret of the host";
+  interface Link {
+    readonly linkTo: (folder: string) => string;
+    readonly path?: string;
+  }
 
   /** The end of a compilation that reads through the link. */
-  async function readThrough(mode: SandboxMode, linkTo: (folder: string) => string, path = "link"): Promise<TypstEnd> {
+  async function readThrough(mode: SandboxMode, { linkTo, path = "link" }: Link): Promise<TypstEnd> {
     const { settings, sandbox, launcher } = await openTestSandbox(mode);
     const folder = await makeTemporaryFolder("link-test-");
-    await writeFile(join(folder, "secret.txt"), SECRET);
+    await writeFile(join(folder, "secret.txt"), "a secret of the host");
     const project = await RenderDirectory.create(settings.workDirectory, false);
     await symlink(linkTo(folder), join(project.root, "link"));
     const typstArguments = renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false });
@@ -118,27 +120,24 @@ describe("a symbolic link in a render directory", () => {
     return end;
   }
 
-  const LINKS: [string, (folder: string) => string, string?][] = [
-    ["to a file of the host", (folder) => join(folder, "secret.txt")],
-    ["to a folder of the host", (folder) => folder, "link/secret.txt"],
-    ["to a file of the host, relatively", (folder) => join("../..", folder.slice(tmpdir().length), "secret.txt")],
-    ["to the host's list of users", () => "/etc/passwd"],
-    ["to the environment of its process", () => "/proc/self/environ"],
-    ["to a device", () => "/dev/zero"],
+  const LINKS: readonly Link[] = [
+    { linkTo: (folder) => join(folder, "secret.txt") },
+    { linkTo: (folder) => folder, path: "link/secret.txt" },
+    { linkTo: (folder) => join("../..", folder.slice(tmpdir().length), "secret.txt") },
+    { linkTo: () => "/etc/passwd" },
+    { linkTo: () => "/proc/self/environ" },
+    { linkTo: () => "/dev/zero" },
   ];
 
-  eachSandbox(describe, SANDBOXES)("in %s", (mode) => {
-    it.each(LINKS)("%s leads nowhere", async (_what, linkTo, path) => {
-      expect(await readThrough(mode, linkTo, path)).toEqual({ kind: "exited", exitCode: 1 });
-    });
+  eachSandbox(it, SANDBOXES)("leads nowhere in %s", async (mode) => {
+    for (const link of LINKS) expect(await readThrough(mode, link)).toEqual({ kind: "exited", exitCode: 1 });
   });
 
-  it.each(LINKS.slice(0, 3))(
-    "%s is followed without a sandbox, so the tests above are meaningful",
-    async (_what, linkTo, path) => {
-      expect(await readThrough("none", linkTo, path)).toEqual({ kind: "exited", exitCode: 0 });
-    },
-  );
+  it("is followed without a sandbox, so the tests above are meaningful", async () => {
+    for (const link of LINKS.slice(0, 3)) {
+      expect(await readThrough("none", link)).toEqual({ kind: "exited", exitCode: 0 });
+    }
+  });
 });
 
 interface WaitingTypst extends TestSandbox {
@@ -184,10 +183,15 @@ function limitsOf(pid: number): Record<string, string> {
 }
 
 eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
-  it("has no capability, can get none, and has a seccomp filter", async () => {
+  it("has no capability, can get none, and has a seccomp filter and no descriptors but its streams", async () => {
     const { pid } = await waitingTypst(mode);
     expect(processStatus(pid)).toMatchObject({ ...NO_CAPABILITIES, NoNewPrivs: "1", Seccomp: "2" });
     if (canEmptyBoundingSet(mode)) expect(processStatus(pid).CapBnd).toBe("0000000000000000");
+    // Descriptors that this process has inherited are open in every child too.
+    const inherited = new Set(openDescriptors(process.pid));
+    const descriptors = openDescriptors(pid).filter((descriptor) => !inherited.has(descriptor));
+    const streams = [/^0 -> .*\/launcher\/1\.in$/, /^1 -> .*\/launcher\/1\.out$/, /^2 -> socket:/];
+    expect(descriptors.filter((descriptor) => !streams.some((stream) => stream.test(descriptor)))).toEqual([]);
   });
 
   it("has no environment variables but its time zone and those of its allocator", async () => {
@@ -234,15 +238,6 @@ eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
     expect(soft).toBe(7);
     expect(hard).toBeLessThanOrEqual(soft + 5);
   });
-
-  it("has no open descriptors but its streams", async () => {
-    const { pid } = await waitingTypst(mode);
-    // Descriptors that this process has inherited are open in every child too.
-    const inherited = new Set(openDescriptors(process.pid));
-    const descriptors = openDescriptors(pid).filter((descriptor) => !inherited.has(descriptor));
-    const streams = [/^0 -> .*\/launcher\/1\.in$/, /^1 -> .*\/launcher\/1\.out$/, /^2 -> socket:/];
-    expect(descriptors.filter((descriptor) => !streams.some((stream) => stream.test(descriptor)))).toEqual([]);
-  });
 });
 
 const HUGE_PAGE_FILES = ["enabled", "hpage_pmd_size"].map((name) => `kernel/mm/transparent_hugepage/${name}`);
@@ -262,8 +257,9 @@ describe("a Typst in bubblewrap", () => {
     }
   });
 
-  it("sees no process but bubblewrap's own", async () => {
+  it("is nobody, sees no process but bubblewrap's own, only its files, and a network that is down", async () => {
     const { pid } = await waitingTypst("bubblewrap");
+    for (const map of ["uid_map", "gid_map"]) expect(readProc(`${pid}/${map}`).trim().split(/\s+/)[0]).toBe("65534");
     const inside = processStatus(pid).NSpid?.split("\t").at(-1);
     expect(Number(inside)).toBeLessThanOrEqual(2);
     // The session of the process that started it would be 0 in here.
@@ -271,12 +267,17 @@ describe("a Typst in bubblewrap", () => {
     // A file of the work directory, which says nothing of any process.
     expect(await readdir(`/proc/${pid}/root/proc`, { recursive: true })).toEqual(["self", "self/maps"]);
     expect(readProc(`${pid}/root/proc/self/maps`)).toBe(stackMap(stackBytes(), readProc("self/maps")));
-  });
-
-  it("runs as nobody", async () => {
-    const { pid } = await waitingTypst("bubblewrap");
-    expect(readProc(`${pid}/uid_map`).trim().split(/\s+/)[0]).toBe("65534");
-    expect(readProc(`${pid}/gid_map`).trim().split(/\s+/)[0]).toBe("65534");
+    const names = await readdir(`/proc/${pid}/root`);
+    const known = ["typst", "project", "output", "packages", "fonts", "lib", "lib64", "usr", "sys", "proc"];
+    expect(names.filter((name) => !known.includes(name))).toEqual([]);
+    const kernel = await readdir(`/proc/${pid}/root/sys`, { recursive: true }).catch(() => []);
+    expect(kernel.filter((name) => !"kernel/mm/transparent_hugepage".startsWith(name)).toSorted()).toEqual(
+      kernel.length === 0 ? [] : HUGE_PAGE_FILES,
+    );
+    for (const name of ["project", "packages"]) expect(await readdir(`/proc/${pid}/root/${name}`)).toEqual([]);
+    const interfaces = readProc(`${pid}/net/dev`).trim().split("\n").slice(2);
+    expect(interfaces.map((line) => line.trim().split(":")[0])).toEqual(["lo"]);
+    expect(readProc(`${pid}/net/route`).trim().split("\n").slice(1)).toEqual([]);
   });
 
   it.each<[string, Output, string[]]>([
@@ -297,26 +298,6 @@ describe("a Typst in bubblewrap", () => {
       ([, , , , , options = ""]) => !options.includes("nosuid") || !options.includes("nodev"),
     );
     expect(unsafe).toEqual([]);
-  });
-
-  it("sees Typst, its libraries, its render directory, and nothing else", async () => {
-    const { pid } = await waitingTypst("bubblewrap");
-    const names = await readdir(`/proc/${pid}/root`);
-    const known = ["typst", "project", "output", "packages", "fonts", "lib", "lib64", "usr", "sys", "proc"];
-    expect(names.filter((name) => !known.includes(name))).toEqual([]);
-    const kernel = await readdir(`/proc/${pid}/root/sys`, { recursive: true }).catch(() => []);
-    expect(kernel.filter((name) => !"kernel/mm/transparent_hugepage".startsWith(name)).toSorted()).toEqual(
-      kernel.length === 0 ? [] : HUGE_PAGE_FILES,
-    );
-    expect(await readdir(`/proc/${pid}/root/project`)).toEqual([]);
-    expect(await readdir(`/proc/${pid}/root/packages`)).toEqual([]);
-  });
-
-  it("has only the loopback interface of its own network, which is down", async () => {
-    const { pid } = await waitingTypst("bubblewrap");
-    const interfaces = readProc(`${pid}/net/dev`).trim().split("\n").slice(2);
-    expect(interfaces.map((line) => line.trim().split(":")[0])).toEqual(["lo"]);
-    expect(readProc(`${pid}/net/route`).trim().split("\n").slice(1)).toEqual([]);
   });
 });
 

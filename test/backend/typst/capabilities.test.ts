@@ -2,12 +2,15 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { execa } from "execa";
 import { describe, expect, it } from "vitest";
+import { parseFontList } from "../../../backend/typst/capabilities.ts";
 import { MAX_VENDORED_PACKAGES, PACKAGES_LOCK_NAME } from "../../../backend/typst/vendored-packages.ts";
 import { type Capabilities, parseCapabilities } from "../../../protocol/capabilities.ts";
 import { addPackages } from "../../../scripts/packages/package-folder.ts";
 import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { eachSandbox, MODES } from "../../support/backend/test-sandbox.ts";
+import { typstPath } from "../../support/backend/typst-path.ts";
 import { packageArchive, packageManifest, startPackageRegistry } from "../../support/clients/package-registry.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
 import { expectProblem } from "../../support/problems.ts";
@@ -110,4 +113,62 @@ it(`there may be ${MAX_VENDORED_PACKAGES} packages, and no more`, async () => {
   add(MAX_VENDORED_PACKAGES);
   const other = await startTemporaryBackend({ SERVICE_PACKAGE_PATH: folder });
   await expect(other.findCapabilities()).rejects.toThrow(`more than ${MAX_VENDORED_PACKAGES} packages`);
+});
+
+const USUAL = { min: 100, max: 100 };
+const weight = (value: number) => ({ min: value, max: value });
+
+it("the list of fonts has each family with its styles and weights, as Typst prints them", async () => {
+  const options = ["--variants", "--ignore-system-fonts", "--font-path", LIBERATION_FOLDER];
+  const { stdout } = await execa(typstPath(), ["fonts", ...options]);
+  const fonts = parseFontList(stdout);
+  const names = (await execa(typstPath(), ["fonts", ...options.slice(1)])).stdout.split("\n");
+  expect(fonts.map(({ family }) => family)).toEqual(names);
+  const liberation = fonts.find(({ family }) => family === LIBERATION_FAMILY);
+  expect(liberation?.variants).toEqual([
+    { style: "italic", weight: weight(400), stretch_percent: USUAL },
+    { style: "normal", weight: weight(400), stretch_percent: USUAL },
+    { style: "italic", weight: weight(700), stretch_percent: USUAL },
+    { style: "normal", weight: weight(700), stretch_percent: USUAL },
+  ]);
+});
+
+/** As Typst 0.15.1 prints Debian's fonts-inter-variable. */
+const VARIABLE = `Inter
+  ├ /fonts/0/Inter-italic.var.ttf (Variable)
+  │   Style: Italic
+  │   Stretch: 100%
+  │   Weight: 100-900 (Default: 400)
+  └ /fonts/0/Inter.var.ttf (Variable)
+      Stretch: 62.5%-125% (Default: 100%)
+      Slant: -10-0 (Default: 0)
+      Weight: 100-900 (Default: 400)
+
+Weight: 1, a family
+  ├ /fonts/0/Style: Italic.ttf
+  │   Style: Normal, Weight: 350, Stretch: 87.5%
+  └ /fonts/0/twice.ttf
+      Style: Normal, Weight: 350, Stretch: 87.5%
+`;
+
+it("the list of fonts has the ranges of variable fonts, each variant once, whatever the names of files look like", () => {
+  const range = { min: 100, max: 900 };
+  expect(parseFontList(VARIABLE)).toEqual([
+    {
+      family: "Inter",
+      variants: [
+        { style: "normal", weight: range, stretch_percent: { min: 62.5, max: 125 } },
+        { style: "italic", weight: range, stretch_percent: USUAL },
+      ],
+    },
+    {
+      family: "Weight: 1, a family",
+      variants: [{ style: "normal", weight: weight(350), stretch_percent: { min: 87.5, max: 87.5 } }],
+    },
+  ]);
+});
+
+it("the list of fonts is empty if there are no fonts", () => {
+  expect(parseFontList("")).toEqual([]);
+  expect(parseFontList("\n\n")).toEqual([]);
 });

@@ -9,9 +9,13 @@ import { describe, expect, it } from "vitest";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
-import { expectNothingLeft } from "../../support/backend/leftovers.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/backend/request-files.ts";
-import { startSharedBackend, startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import {
+  expectNothingLeft,
+  startSharedBackend,
+  startTemporaryBackend,
+  type TestBackend,
+} from "../../support/backend/test-backend.ts";
 import { eachSandbox, MODES, openTestSandbox } from "../../support/backend/test-sandbox.ts";
 import {
   collectionOf,

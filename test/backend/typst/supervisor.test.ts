@@ -11,7 +11,7 @@ import type { RenderCommand } from "../../../typst/command-line.ts";
 import { ENDLESS } from "../../support/backend/bombs.ts";
 import { typstProcessesOf } from "../../support/backend/processes.ts";
 import { textFile } from "../../support/backend/request-files.ts";
-import { eachSandbox, MODES, openTestSandbox, PAGES, PDF } from "../../support/backend/test-sandbox.ts";
+import { eachSandbox, openTestSandbox, PAGES, PDF, SANDBOXES } from "../../support/backend/test-sandbox.ts";
 
 const COMMAND: RenderCommand = { output: PDF, bringsFonts: false };
 
@@ -34,7 +34,7 @@ function fill(directory: RenderDirectory, keys: readonly string[]) {
   return directory.fill(body, parsed.request, new AbortController().signal);
 }
 
-eachSandbox(describe, MODES)("in %s, a render directory", (mode) => {
+eachSandbox(describe, SANDBOXES)("in %s, a render directory", (mode) => {
   async function openSupervisor() {
     const { settings, sandbox, launcher } = await openTestSandbox(mode);
     const supervisor = new TypstSupervisor(settings, sandbox, launcher);

@@ -14,7 +14,8 @@ import { readBackendSettings } from "../../../backend/settings.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "../readers/metrics-text.ts";
 import { BACKEND_TOKEN } from "../tokens.ts";
-import { emptyNetworkFor } from "./empty-network.ts";
+import { processesOf } from "./processes.ts";
+import { emptyNetworkFor } from "./test-sandbox.ts";
 import { typstPath } from "./typst-path.ts";
 
 /** The names of the render directories and outputs in a work directory. */
@@ -188,4 +189,12 @@ export function renderInit(body: RenderBody, init: RequestInit = {}): RequestIni
     headers,
     body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body),
   };
+}
+
+/** Waits until no render has left anything. */
+export async function expectNothingLeft(backend: TestBackend): Promise<void> {
+  await expect.poll(() => backend.projects()).toEqual([]);
+  await expect.poll(() => processesOf(backend.workDirectory)).toEqual([]);
+  const gauges = ["service_renders_running", "service_renders_waiting", "service_temp_reserved_bytes"];
+  await expect.poll(() => Promise.all(gauges.map((name) => backend.metric(name)))).toEqual([0, 0, 0]);
 }

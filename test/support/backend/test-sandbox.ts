@@ -2,13 +2,13 @@
 import { format } from "node:util";
 import { inject, onTestFinished } from "vitest";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
+import { findEmptyNetwork } from "../../../backend/sandbox/bubblewrap.ts";
 import { openSandbox } from "../../../backend/sandbox/open-sandbox.ts";
 import type { Sandbox, SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "../../../backend/settings.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
-import { emptyNetworkFor } from "./empty-network.ts";
 import { typstPath } from "./typst-path.ts";
 
 export interface TestSandbox {
@@ -21,6 +21,16 @@ export interface TestSandbox {
 export const PDF: Output = { format: "pdf", filename: null, version: null, standards: [], pages: null };
 /** An output of several files. */
 export const PAGES: Output = { format: "svg", filename: null, archive: "zip", page: null, pages: null };
+
+/** Looked for once with the same programs, because each search starts three of them. */
+const found = new Map<string, Promise<readonly string[]>>();
+
+export function emptyNetworkFor(settings: BackendSettings): Promise<readonly string[]> {
+  const key = JSON.stringify([settings.sandboxChoice, settings.unsharePath, settings.bubblewrapPath]);
+  const network = found.get(key) ?? findEmptyNetwork(settings);
+  found.set(key, network);
+  return network;
+}
 
 /** Opens a sandbox in a work directory that is removed when the test has finished. */
 export async function openTestSandbox(
