@@ -16,12 +16,11 @@ import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { LOOPBACK, startBackend, takeFreePort } from "../scripts/start/local-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { requireTypst } from "../typst/program-location.mjs";
+import { keepBusy, median } from "./figures.ts";
 import { ask, closeConnections } from "./http-client.ts";
-import { describeMachine } from "./machine.ts";
-import { median } from "./median.ts";
 import { countProcessorTime } from "./peers/processor-time.ts";
 import { residentMebibytes } from "./peers/resident-memory.ts";
-import { markdown, type Table } from "./report.ts";
+import { describeMachine, markdown, type Table } from "./report.ts";
 
 const PAGE = new URL("../docs/deploy/capacity.md", import.meta.url);
 const SLOTS = availableParallelism();
@@ -129,34 +128,19 @@ async function startService(folder: string): Promise<Service> {
   };
 }
 
-/** Keeps all slots busy. @returns the number of documents. */
-async function renderFor(service: Service, body: string, seconds: number): Promise<number> {
-  const end = performance.now() + seconds * 1000;
-  let count = 0;
-  await Promise.all(
-    Array.from({ length: SLOTS }, async () => {
-      while (performance.now() < end) {
-        await service.render(body);
-        count++;
-      }
-    }),
-  );
-  return count;
-}
-
 /** Processor time of one document, in milliseconds. */
 async function measureRound(service: Service, body: string) {
   const before = await service.milliseconds();
-  const count = await renderFor(service, body, ROUND_SECONDS);
+  const { milliseconds } = await keepBusy(SLOTS, ROUND_SECONDS, () => service.render(body));
   const after = await service.milliseconds();
-  const spent = (part: keyof typeof before) => (after[part] - before[part]) / count;
+  const spent = (part: keyof typeof before) => (after[part] - before[part]) / milliseconds.length;
   const [edge, backend, typst] = [spent("edge"), spent("backend"), spent("typst")];
   return { edge, backend, typst, sum: edge + backend + typst };
 }
 
 async function rowOf(service: Service, { name, body }: Document): Promise<Table["rows"][number]> {
   progress(`${name} …`);
-  await renderFor(service, body, WARM_UP_SECONDS);
+  await keepBusy(SLOTS, WARM_UP_SECONDS, () => service.render(body));
   const [bytesBefore, peaksBefore] = await service.peaks();
   const rounds: Awaited<ReturnType<typeof measureRound>>[] = [];
   for (let round = 0; round < ROUNDS; round++) rounds.push(await measureRound(service, body));
@@ -174,7 +158,7 @@ async function rowOf(service: Service, { name, body }: Document): Promise<Table[
 
 /** The memory of edge and backend in the middle of a load. */
 async function memoryUnderLoad(service: Service, body: string): Promise<Record<"edge" | "backend", number>> {
-  const load = renderFor(service, body, ROUND_SECONDS);
+  const load = keepBusy(SLOTS, ROUND_SECONDS, () => service.render(body));
   await delay((ROUND_SECONDS * 1000) / 2);
   const memory = await service.memory();
   await load;

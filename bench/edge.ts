@@ -1,46 +1,33 @@
 /**
  * `npm run bench -- edge`: what the edge costs. It compares `/v1/constraints` with a bare Hono route that returns the same
  * bytes, in requests per second; and it measures what the edge adds to a render, against a backend that answers at once
- * and a Worker that only forwards. Writes its section of
- * bench/speed-and-load.md.
+ * and a Worker that only forwards. Writes its section of bench/speed-and-load.md.
  *
  * Everything runs in workerd under Miniflare. Only ratios and differences within one run count, so all contestants take
  * turns.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { startEdge, startWorkerFile } from "../scripts/start/local-service.ts";
 import { startStandInBackend } from "../test/support/service/stand-in-backend.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
+import { keepBusy, median } from "./figures.ts";
 import { ask, closeConnections } from "./http-client.ts";
-import { describeMachine } from "./machine.ts";
-import { median } from "./median.ts";
-import { markdown, publish, type Table } from "./report.ts";
+import { describeMachine, markdown, publish, type Table } from "./report.ts";
 
 const CLIENTS = 8;
 const THROUGHPUT_ROUNDS = 15;
-const ROUND_MILLISECONDS = 1000;
+const ROUND_SECONDS = 1;
 /**
  * Until V8 has compiled what every request runs: after 100 of them, the edge still added 0.4 to 0.8 ms more (2026-11-23).
  */
 const WARM_UP_RENDERS = 2000;
-const BACK_TO_BACK = { renders: 400, pauseMilliseconds: 0 } as const;
-/** The pause of bench/render.ts, like that between people's requests. */
-const APART = { renders: 100, pauseMilliseconds: 50 } as const;
+const RENDERS = 400;
 const TOKEN_HEADER = { "X-Service-Api-Token": API_TOKEN };
 
 async function requestsPerSecond(url: URL): Promise<number> {
-  let count = 0;
-  const started = performance.now();
-  const clients = Array.from({ length: CLIENTS }, async () => {
-    while (performance.now() - started < ROUND_MILLISECONDS) {
-      await ask(url, "GET", TOKEN_HEADER);
-      count++;
-    }
-  });
-  await Promise.all(clients);
-  return (1000 * count) / (performance.now() - started);
+  const { milliseconds, seconds } = await keepBusy(CLIENTS, ROUND_SECONDS, () => ask(url, "GET", TOKEN_HEADER));
+  return milliseconds.length / seconds;
 }
 
 async function constraintsTable(edge: URL, bare: URL): Promise<Table> {
@@ -59,11 +46,7 @@ async function constraintsTable(edge: URL, bare: URL): Promise<Table> {
   ];
   return {
     subject: "",
-    columns: [
-      { title: "edge", digits: 0 },
-      { title: "bare Hono route", digits: 0 },
-      { title: "ratio", better: "higher" },
-    ],
+    columns: [{ title: "edge", digits: 0 }, { title: "bare Hono route", digits: 0 }, { title: "ratio" }],
     rows: [{ name: "`/v1/constraints`, requests per second", cells }],
   };
 }
@@ -74,12 +57,7 @@ const RENDER_BODIES: readonly (readonly [name: string, make: () => string | Prom
   ["1 MiB of text", () => JSON.stringify({ source: "= Text", data: "Lorem ipsum dolor ".repeat(58_000) })],
 ];
 
-interface Pace {
-  readonly renders: number;
-  readonly pauseMilliseconds: number;
-}
-
-async function renderTable(edge: URL, bare: URL, backend: URL, { renders, pauseMilliseconds }: Pace): Promise<Table> {
+async function renderTable(edge: URL, bare: URL, backend: URL): Promise<Table> {
   const forward = new URL("/forward", bare);
   forward.searchParams.set("to", new URL("/v1/render", backend).href);
   const ways = { backend: new URL("/v1/render", backend), forward, edge: new URL("/v1/render", edge) };
@@ -88,13 +66,11 @@ async function renderTable(edge: URL, bare: URL, backend: URL, { renders, pauseM
     const body = await make();
     const headers = { ...TOKEN_HEADER, "Content-Type": "application/json" };
     const times = { backend: [] as number[], forward: [] as number[], edge: [] as number[] };
-    for (let index = -WARM_UP_RENDERS; index < renders; index++) {
+    for (let index = -WARM_UP_RENDERS; index < RENDERS; index++) {
       for (const way of ["backend", "forward", "edge"] as const) {
         const started = performance.now();
         await ask(ways[way], "POST", headers, body);
-        if (index < 0) continue;
-        times[way].push(performance.now() - started);
-        if (pauseMilliseconds > 0) await delay(pauseMilliseconds);
+        if (index >= 0) times[way].push(performance.now() - started);
       }
     }
     const p50 = { backend: median(times.backend), forward: median(times.forward), edge: median(times.edge) };
@@ -104,13 +80,13 @@ async function renderTable(edge: URL, bare: URL, backend: URL, { renders, pauseM
     });
   }
   return {
-    subject: pauseMilliseconds > 0 ? `Request, ${pauseMilliseconds} ms apart` : "Request, back to back",
+    subject: "Request",
     columns: [
       { title: "backend alone" },
       { title: "bare Worker that forwards" },
       { title: "edge" },
-      { title: "added by the edge", better: "lower" },
-      { title: "of that, beyond the bare Worker", better: "lower" },
+      { title: "added by the edge" },
+      { title: "of that, beyond the bare Worker" },
     ],
     rows,
   };
@@ -131,29 +107,22 @@ async function main(): Promise<void> {
   const bare = await startWorkerFile(fileURLToPath(new URL("edge-worker.ts", import.meta.url)));
   try {
     const constraints = await constraintsTable(edge.url, bare.url);
-    const backToBack = await renderTable(edge.url, bare.url, backend.url, BACK_TO_BACK);
-    const apart = await renderTable(edge.url, bare.url, backend.url, APART);
+    const renders = await renderTable(edge.url, bare.url, backend.url);
     const section = `## What the edge costs
 
-Made by \`npm run bench -- --write edge\` on ${describeMachine()}. Clients, Workers and backend share the machine.
+Made by \`npm run bench -- edge\` on ${describeMachine()}. Clients, Workers and backend share the machine.
 Requests are not logged (\`SERVICE_LOG_REQUESTS=none\`).
 
 ${CLIENTS} clients, each sending its next request as soon as it has its answer; rounds of one second in turn, the median of ${THROUGHPUT_ROUNDS}:
 
 ${markdown(constraints)}
 
-A render whose backend answers at once, one request after the other, p50 of ${BACK_TO_BACK.renders} in ms. The bare Worker forwards the body
+A render whose backend answers at once, one request after the other, p50 of ${RENDERS} in ms. The bare Worker forwards the body
 as it arrives and validates nothing: its time is that of workerd alone, for a second hop.
 
-${markdown(backToBack)}
-
-The same with a pause after each request, p50 of ${APART.renders}. It is not a timer or a connection that costs more then. Everything does, even
-the backend alone, because other programs fill the processor's caches during the pause. workerd makes the same calls, and takes two to three
-times as much processor time for them.
-
-${markdown(apart)}
+${markdown(renders)}
 `;
-    await publish("speed-and-load", section, [constraints, backToBack, apart]);
+    await publish("speed-and-load", section);
   } finally {
     closeConnections();
     await bare.stop();

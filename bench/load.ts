@@ -6,6 +6,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
+import { quantile } from "./figures.ts";
 import { markdown, type Table } from "./report.ts";
 
 const MAX_CLIENTS = 1024;
@@ -75,11 +76,9 @@ async function measure(clients: number): Promise<Step> {
   );
   const seconds = (performance.now() - started) / 1000;
   const times = answers.filter(({ status }) => status === 200).map(({ milliseconds }) => milliseconds);
-  times.sort((left, right) => left - right);
-  const quantile = (part: number) => times[Math.floor(part * times.length)] ?? null;
   const refused = answers.length - times.length;
   const perSecond = times.length / seconds;
-  return { clients, perSecond, refused, cells: [perSecond, quantile(0.5), quantile(0.95), refused] };
+  return { clients, perSecond, refused, cells: [perSecond, quantile(times, 0.5), quantile(times, 0.95), refused] };
 }
 
 async function main(): Promise<void> {

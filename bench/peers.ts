@@ -10,12 +10,12 @@ import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { STOP_SIGNALS } from "../scripts/start/local-service.ts";
+import { type Load, quantile } from "./figures.ts";
 import { closeConnections } from "./http-client.ts";
-import { describeMachine } from "./machine.ts";
-import { DOCUMENT_NAMES, type DocumentName, type Load, PEER_KINDS, type Peer, type PeerKind } from "./peers/peers.ts";
+import { DOCUMENT_NAMES, type DocumentName, PEER_KINDS, type Peer, type PeerKind } from "./peers/peers.ts";
 import { countProcessorTime, type ProcessorTime } from "./peers/processor-time.ts";
 import { residentMebibytes } from "./peers/resident-memory.ts";
-import { markdown, publish, type Table } from "./report.ts";
+import { describeMachine, markdown, publish, type Table } from "./report.ts";
 
 const CLIENTS = [1, 20] as const;
 const MAX_ROUNDS = 3;
@@ -118,10 +118,9 @@ function processorMilliseconds(loads: readonly (Load & { readonly processorMilli
 }
 
 function figuresOf(loads: readonly Load[]): number[] {
-  const milliseconds = loads.flatMap((load) => load.milliseconds).toSorted((left, right) => left - right);
+  const milliseconds = loads.flatMap((load) => load.milliseconds);
   const seconds = loads.reduce((sum, load) => sum + load.seconds, 0);
-  const quantile = (part: number) => milliseconds[Math.floor(part * milliseconds.length)] ?? 0;
-  return [milliseconds.length / seconds, quantile(0.5), quantile(0.99)];
+  return [milliseconds.length / seconds, quantile(milliseconds, 0.5), quantile(milliseconds, 0.99)];
 }
 
 async function main(): Promise<void> {
@@ -139,7 +138,7 @@ async function main(): Promise<void> {
       columns: [{ title: "memory, MiB", digits: 0 }, { title: "sandbox" }, { title: "PDF/UA-1" }],
       rows: peers.map(({ kind, mebibytes }) => ({ name: kind.name, cells: [mebibytes, kind.sandbox, kind.pdfUa] })),
     };
-    await publish("peers", pageOf({ tables, facts, missing, rounds, loadAtStart }), [...tables, facts]);
+    await publish("peers", pageOf({ tables, facts, missing, rounds, loadAtStart }));
   } finally {
     closeConnections();
     await Promise.allSettled(peers.map(({ peer }) => peer.stop()));

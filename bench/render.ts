@@ -10,16 +10,13 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { readProc } from "../backend/processes/proc.ts";
 import { writeExampleProject } from "../scripts/examples/example-project.ts";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../scripts/start/local-service.ts";
 import { requireTypst } from "../typst/program-location.mjs";
+import { keepBusy, median } from "./figures.ts";
 import { ask, closeConnections } from "./http-client.ts";
-import { describeMachine } from "./machine.ts";
-import { median } from "./median.ts";
-import { childProcessIds, proportionalKibibytes } from "./peers/resident-memory.ts";
-import { markdown, publish, type Table } from "./report.ts";
+import { describeMachine, markdown, publish, type Table } from "./report.ts";
 
 const BACKEND_TOKEN = "bench";
 const CAP = availableParallelism();
@@ -38,9 +35,6 @@ const WARM_UP_SECONDS = 30;
 const LOAD_ROUNDS = 15;
 const LOAD_SECONDS = 4;
 const OVERLOAD_FACTOR = 10;
-/** More than processes wait at once. */
-const COMMAND_LINES = 10;
-const COMMAND_LINE_ROUNDS = 5;
 
 const progress = (line: string) => process.stderr.write(`${line}\n`);
 
@@ -116,29 +110,22 @@ async function backendMilliseconds(backend: LocalBackend, { body }: Document, co
   return times;
 }
 
-/** Good answers per second for this many clients, each sending its next request as soon as it has its answer. */
+/** Good answers per second for this many clients; what comes too late does not count. */
 async function goodAnswersPerSecond(
   backend: LocalBackend,
-  documents: Pick<Document, "body"> | readonly Pick<Document, "body">[],
+  { body }: Document,
   clients: number,
   seconds = LOAD_SECONDS,
 ): Promise<number> {
-  const bodies = [documents].flat().map(({ body }) => body);
+  const end = performance.now() + seconds * 1000;
   let good = 0;
-  let asked = 0;
-  const started = performance.now();
-  const isOver = () => performance.now() - started > seconds * 1000;
-  await Promise.all(
-    Array.from({ length: clients }, async () => {
-      while (!isOver()) {
-        const isGood = await post(backend, bodies[asked++ % bodies.length] ?? "").then(
-          () => true,
-          () => false,
-        );
-        if (isGood && !isOver()) good++;
-      }
-    }),
-  );
+  await keepBusy(clients, seconds, async () => {
+    const isGood = await post(backend, body).then(
+      () => true,
+      () => false,
+    );
+    if (isGood && performance.now() <= end) good++;
+  });
   return good / seconds;
 }
 
@@ -224,40 +211,6 @@ async function loadRows(backend: LocalBackend, typstPath: string, document: Docu
   };
 }
 
-/**
- * The memory of the shells that a backend has started, without that of their programs. What they share counts in parts.
- */
-async function shellMebibytes(backend: LocalBackend): Promise<number> {
-  const children = await childProcessIds(backend.process.pid ?? 0);
-  const shells = children.filter((pid) => readProc(`${pid}/comm`) === "sh\n");
-  if (shells.length === 0) throw new Error("the backend has no shells");
-  const kibibytes = await Promise.all(shells.map(proportionalKibibytes));
-  return kibibytes.reduce((sum, size) => sum + size, 0) / 1024;
-}
-
-/**
- * The row for requests with several command lines, at full capacity. A process that was started ahead serves one of
- * them only.
- */
-async function mixedRow(backend: LocalBackend): Promise<Table["rows"][number]> {
-  const pages = Array.from({ length: COMMAND_LINES }, (_, index) => ({
-    name: "`= Hello` as PNG",
-    body: JSON.stringify({ source: "= Hello", output: { format: "png", ppi: 72 + index } }),
-  }));
-  const [one] = pages;
-  if (one === undefined) throw new Error("there are no documents");
-  const rounds: [mixed: number, alike: number][] = [];
-  await goodAnswersPerSecond(backend, pages, CAP, WARM_UP_SECONDS);
-  for (let round = 0; round < COMMAND_LINE_ROUNDS; round++) {
-    rounds.push([await goodAnswersPerSecond(backend, pages, CAP), await goodAnswersPerSecond(backend, one, CAP)]);
-  }
-  const medianOf = (figure: (round: (typeof rounds)[number]) => number) => median(rounds.map(figure));
-  return {
-    name: one.name,
-    cells: [medianOf(([mixed]) => mixed), medianOf(([, alike]) => alike), medianOf(([mixed, alike]) => mixed / alike)],
-  };
-}
-
 const SANDBOXES: readonly (readonly [name: string, settings: Readonly<Record<string, string>>])[] = [
   ["none, cold", { SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" }],
   ["none, warm", { SERVICE_SANDBOX: "none" }],
@@ -309,8 +262,7 @@ function comparison(
   return { subject, columns: [{ title: one, digits: 1 }, { title: other, digits: 1 }, result], rows };
 }
 
-const LOWER_RATIO = { title: "ratio", better: "lower" } as const;
-const HIGHER_RATIO = { title: "ratio", better: "higher" } as const;
+const RATIO = { title: "ratio" } as const;
 const P50 = ["backend, p50, ms", "`typst compile`, p50, ms"] as const;
 
 async function measure(start: Start, typstPath: string, folder: string) {
@@ -326,9 +278,6 @@ async function measure(start: Start, typstPath: string, folder: string) {
     progress(`${document.name}: at full capacity and under overload …`);
     loads.push(await loadRows(backend, typstPath, document));
   }
-  const shells = await shellMebibytes(backend);
-  progress("several command lines …");
-  const mixed = [await mixedRow(backend)];
   progress("the sandboxes …");
   const sandboxes = await sandboxRows(start, typstPath, documents[0]);
   progress("function calls …");
@@ -336,45 +285,35 @@ async function measure(start: Start, typstPath: string, folder: string) {
   const atCap = `${CAP} at a time`;
   const xargs = `\`xargs -P ${CAP} typst compile\``;
   return {
-    shells,
-    alone: comparison("One request at a time", P50, LOWER_RATIO, alone),
+    alone: comparison("One request at a time", P50, RATIO, alone),
     capacity: comparison(
       atCap,
       ["backend, renders per second", xargs],
-      HIGHER_RATIO,
+      RATIO,
       loads.map((rows) => rows.capacity),
     ),
     overload: comparison(
       `${CAP * OVERLOAD_FACTOR} at a time`,
       ["good answers per second", `with ${atCap}`],
-      HIGHER_RATIO,
+      RATIO,
       loads.map((rows) => rows.overload),
     ),
     processorTime: comparison(
       "Processor time of the whole machine",
       [`${atCap}, ms per render`, `${xargs}, ms`],
-      { title: "difference, ms", digits: 1, better: "lower" },
+      { title: "difference, ms", digits: 1 },
       loads.map((rows) => rows.processorTime),
-    ),
-    mixed: comparison(
-      atCap,
-      [`${COMMAND_LINES} resolutions, renders per second`, "one resolution"],
-      HIGHER_RATIO,
-      mixed,
     ),
     sandboxes: {
       subject: "Sandbox",
-      columns: [
-        { title: "p50, ms", digits: 1 },
-        { title: "÷ `typst compile`", better: "lower" },
-      ],
+      columns: [{ title: "p50, ms", digits: 1 }, { title: "÷ `typst compile`" }],
       rows: sandboxes,
     } satisfies Table,
-    calls: comparison("100,000 calls of a function", ["backend, cold, p50, ms", P50[1]], LOWER_RATIO, calls),
+    calls: comparison("100,000 calls of a function", ["backend, cold, p50, ms", P50[1]], RATIO, calls),
   };
 }
 
-function pageOf({ shells, ...tables }: Awaited<ReturnType<typeof measure>>): string {
+function pageOf(tables: Awaited<ReturnType<typeof measure>>): string {
   return `# Rendering, against Typst on the command line
 
 Made by \`npm run bench:render\` on ${describeMachine()}. The backend is asked over HTTP on the loopback interface, sandboxed
@@ -394,13 +333,9 @@ Under overload, with ${OVERLOAD_FACTOR} times as many clients as slots:
 ${markdown(tables.overload)}
 
 Ratios and differences under load are medians over ${LOAD_ROUNDS} rounds, in which the sides take turns. Processor time includes that of the
-client. Afterwards, the shells that start Typst take ${shells.toFixed(1)} MiB together.
+client.
 
 ${markdown(tables.processorTime)}
-
-At full capacity, with requests by turns whose options differ, so that a process that was started ahead can serve one of the ${COMMAND_LINES} kinds:
-
-${markdown(tables.mixed)}
 
 What a sandbox and a process started ahead mean for a single \`= Hello\`:
 
@@ -429,9 +364,7 @@ async function main(): Promise<void> {
     return backend;
   };
   try {
-    const measured = await measure(start, typstPath, folder);
-    const { shells: _shells, ...tables } = measured;
-    await publish("render", pageOf(measured), Object.values(tables));
+    await publish("render", pageOf(await measure(start, typstPath, folder)));
   } finally {
     closeConnections();
     await Promise.all(backends.map((running) => running.stop()));

@@ -18,16 +18,13 @@ import {
 } from "../scripts/start/local-service.ts";
 import { readProc, residentBytes } from "../test/support/backend/processes.ts";
 import { requireTypst } from "../typst/program-location.mjs";
-import { describeMachine } from "./machine.ts";
-import { markdown, publish, type Table, wantedPart } from "./report.ts";
+import { quantile } from "./figures.ts";
+import { describeMachine, markdown, publish, type Table } from "./report.ts";
 
 const ATTACK_SECONDS = 20;
 const QUIET_SECONDS = 6;
 const HEALTH_INTERVAL_MILLISECONDS = 100;
 const RENDER_INTERVAL_MILLISECONDS = 1000;
-/** So long that no slot is kept for the ordinary caller, who counts as a new one each time. */
-const SELDOM_INTERVAL_MILLISECONDS = 20_000;
-const SELDOM = "24 templates without end, an ordinary render every 20 s";
 
 const TOKENS = { attacker: "attacker-token", ordinary: "ordinary-token" } as const;
 const BACKEND_TOKEN = "bench";
@@ -80,7 +77,6 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   "24 templates without end": loops(24, ({ edge }, over) =>
     render(edge.url, "attacker", JSON.stringify({ source: ENDLESS }), over),
   ),
-  [SELDOM]: loops(24, ({ edge }, over) => render(edge.url, "attacker", JSON.stringify({ source: ENDLESS }), over)),
   "24 SVG filters of 30 s": loops(24, ({ edge }, over) =>
     render(
       edge.url,
@@ -203,8 +199,7 @@ interface Reading {
 
 async function measure(service: Service, name: string, attack: Attack): Promise<Reading> {
   const over = new AbortController();
-  const interval = name === SELDOM ? SELDOM_INTERVAL_MILLISECONDS : RENDER_INTERVAL_MILLISECONDS;
-  const watches = watch(service, over.signal, interval);
+  const watches = watch(service, over.signal);
   const attacking = attack(service, over.signal);
   await delay(ATTACK_SECONDS * 1000);
   over.abort();
@@ -213,11 +208,7 @@ async function measure(service: Service, name: string, attack: Attack): Promise<
 }
 
 /** Observes the service until the signal: health, an ordinary caller's renders, memory. */
-async function watch(
-  { edge, backend }: Service,
-  over: AbortSignal,
-  intervalMilliseconds: number,
-): Promise<Omit<Reading, "name">> {
+async function watch({ edge, backend }: Service, over: AbortSignal): Promise<Omit<Reading, "name">> {
   const body = await exampleRequest("invoice");
   const milliseconds: number[] = [];
   let sent = 0;
@@ -235,7 +226,7 @@ async function watch(
         .catch(() => {})
         .finally(() => under.delete(one));
       under.add(one);
-      await delay(intervalMilliseconds);
+      await delay(RENDER_INTERVAL_MILLISECONDS);
     }
     await Promise.all(under);
   };
@@ -293,11 +284,8 @@ async function heldAfterwards({ backend }: Service): Promise<string> {
   return held.length === 0 ? "nothing" : held.join(", ");
 }
 
-const percentile = (values: readonly number[], share: number) =>
-  values.toSorted((left, right) => left - right)[Math.min(values.length - 1, Math.floor(share * values.length))] ?? 0;
-
 function tableOf(readings: readonly Reading[]): Table {
-  const aloneP99 = percentile(readings[0]?.renders.milliseconds ?? [], 0.99);
+  const aloneP99 = quantile(readings[0]?.renders.milliseconds ?? [], 0.99);
   return {
     subject: "Attack",
     columns: [
@@ -305,17 +293,17 @@ function tableOf(readings: readonly Reading[]): Table {
       { title: "ordinary renders served" },
       { title: "their p50 (ms)", digits: 0 },
       { title: "p99 (ms)", digits: 0 },
-      { title: "p99 ÷ alone", digits: 1, better: "lower" },
+      { title: "p99 ÷ alone", digits: 1 },
       { title: "memory of edge / backend (MiB)" },
     ],
     rows: readings.map(({ name, healthMilliseconds, renders, memoryMebibytes }) => {
-      const p99 = percentile(renders.milliseconds, 0.99);
+      const p99 = quantile(renders.milliseconds, 0.99);
       return {
         name,
         cells: [
           `${healthMilliseconds.edge.toFixed(0)} / ${healthMilliseconds.backend.toFixed(0)}`,
           `${renders.served} of ${renders.sent}`,
-          percentile(renders.milliseconds, 0.5),
+          quantile(renders.milliseconds, 0.5),
           p99,
           p99 / aloneP99,
           `${memoryMebibytes.edge} / ${memoryMebibytes.backend}`,
@@ -342,11 +330,9 @@ async function main(): Promise<void> {
     await takeFreePort(),
   );
   const service = { edge, backend };
-  const wanted = wantedPart();
   try {
     const readings: Reading[] = [];
     for (const [name, attack] of Object.entries(ATTACKS)) {
-      if (wanted !== undefined && readings.length > 0 && !name.includes(wanted)) continue;
       progress(`${name}: ${ATTACK_SECONDS} s`);
       readings.push(await measure(service, name, attack));
       progress(markdown(tableOf(readings)).split("\n").at(-1) ?? "");
@@ -356,20 +342,18 @@ async function main(): Promise<void> {
     progress("waiting until everything is released");
     await delay(25_000);
     const held = await heldAfterwards(service);
-    const table = tableOf(readings);
-    const section = [
-      "## What one caller can take from another",
-      "",
-      `Made by \`npm run bench -- --write siege\` on ${describeMachine()}; each attack for ${ATTACK_SECONDS} s.`,
-      "Attacker, clients and service share the cores. The ordinary caller renders the invoice of `examples/` once per second.",
-      "",
-      markdown(table),
-      "",
-      `Held by the backend 25 s after the last attack: ${held}.`,
-      "",
-    ].join("\n");
-    if (wanted === undefined) await publish("speed-and-load", section, [table]);
-    else process.stdout.write(section);
+    await publish(
+      "speed-and-load",
+      `## What one caller can take from another
+
+Made by \`npm run bench -- siege\` on ${describeMachine()}; each attack for ${ATTACK_SECONDS} s.
+Attacker, clients and service share the cores. The ordinary caller renders the invoice of \`examples/\` once per second.
+
+${markdown(tableOf(readings))}
+
+Held by the backend 25 s after the last attack: ${held}.
+`,
+    );
   } finally {
     await edge.stop();
     await backend.stop();

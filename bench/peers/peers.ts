@@ -12,6 +12,7 @@ import { exampleRequest } from "../../scripts/examples/example-request.ts";
 import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../scripts/start/local-service.ts";
 import { launchChromium, locateChromium } from "../../test/browser/chromium.ts";
 import { locateBubblewrap, requireTypst } from "../../typst/program-location.mjs";
+import { keepBusy, type Load } from "../figures.ts";
 import { ask } from "../http-client.ts";
 import { childProcessIds } from "./resident-memory.ts";
 
@@ -32,12 +33,6 @@ const INSTALL_TIMEOUT_MILLISECONDS = 120_000;
 const PAGES = fileURLToPath(new URL(".", import.meta.url));
 const FONTS = fileURLToPath(new URL("../../node_modules/pdfjs-dist/standard_fonts/", import.meta.url));
 const FONT_FILES = ["LiberationSans-Regular.ttf", "LiberationSans-Bold.ttf", "LiberationSans-Italic.ttf"];
-
-/** The result of one round: its duration, and how long each document took. */
-export interface Load {
-  readonly seconds: number;
-  readonly milliseconds: readonly number[];
-}
 
 export interface Peer {
   /** The current processes of the peer, without their descendants. */
@@ -233,22 +228,7 @@ async function startChromium(folder: string): Promise<Peer> {
 
 /** @param render makes a document that contains the number. */
 function loadBy(render: (document: DocumentName, number: string) => Promise<unknown>): Peer["load"] {
-  return async (document, clients, seconds) => {
-    const milliseconds: number[] = [];
-    const started = performance.now();
-    const isOver = () => performance.now() - started > seconds * 1000;
-    await Promise.all(
-      Array.from({ length: clients }, async () => {
-        while (!isOver()) {
-          const begun = performance.now();
-          lastNumber++;
-          await render(document, String(lastNumber));
-          milliseconds.push(performance.now() - begun);
-        }
-      }),
-    );
-    return { milliseconds, seconds: (performance.now() - started) / 1000 };
-  };
+  return (document, clients, seconds) => keepBusy(clients, seconds, () => render(document, String(++lastNumber)));
 }
 
 async function endOf(child: ChildProcess, end: () => void): Promise<void> {

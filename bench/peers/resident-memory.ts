@@ -35,7 +35,7 @@ async function parentsOfAll(): Promise<ReadonlyMap<number, number>> {
 }
 
 /** The proportional set size of one process; 0 if it has ended. */
-export async function proportionalKibibytes(processId: number): Promise<number> {
+async function proportionalKibibytes(processId: number): Promise<number> {
   const rollup = await readFile(`/proc/${processId}/smaps_rollup`, "utf8").catch(() => "");
   return Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1] ?? 0);
 }
