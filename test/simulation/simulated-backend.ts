@@ -451,24 +451,18 @@ class Connection {
   readonly openedAt: number;
   readonly #gone = new AbortController();
   readonly #body = Promise.withResolvers<boolean>();
+  /** Aborted when the other side has closed it. */
+  readonly gone = this.#gone.signal;
+  /** Whether the whole body came. */
+  readonly body = this.#body.promise;
 
   constructor(openedAt: number) {
     this.openedAt = openedAt;
   }
 
-  /** Aborted when the other side has closed it. */
-  get gone(): AbortSignal {
-    return this.#gone.signal;
-  }
-
   /** Resolves when the other side has closed it. */
   get closed(): Promise<null> {
     return new Promise((resolve) => this.gone.addEventListener("abort", () => resolve(null)));
-  }
-
-  /** Whether the whole body came. */
-  get body(): Promise<boolean> {
-    return this.#body.promise;
   }
 
   receive(): void {

@@ -116,6 +116,7 @@ describe("a container", () => {
     await deployAndRender(settings);
     expect(stage.launcher.launches).toHaveLength(1);
     await deployAndRender({ ...settings, SERVICE_MAX_OUTPUT_FILES: "8" });
+    expect(stage.launcher.launches).toHaveLength(2);
     const [first, second] = stage.launcher.launches;
     expect(await first?.ended).toBe(0);
     expect(second?.options.env.SERVICE_MAX_OUTPUT_FILES).toBe("8");

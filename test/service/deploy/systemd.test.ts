@@ -112,30 +112,13 @@ describe("the units", () => {
     expect(await readFile(join(FOLDER, "document-rendering-backend.conf"), "utf8")).toContain(
       `u ${only(backend, "User")} `,
     );
-    expect(only(backend, "RestrictNamespaces").split(" ").sort()).toEqual([
-      "cgroup",
-      "ipc",
-      "mnt",
-      "net",
-      "pid",
-      "user",
-      "uts",
-    ]);
+    expect(only(backend, "RestrictNamespaces").split(" ").sort().join(" ")).toBe("cgroup ipc mnt net pid user uts");
     expect(only(backend, "RestrictAddressFamilies").split(" ")).toContain("AF_NETLINK");
     const filter = only(backend, "SystemCallFilter").split(" ");
     expect(filter).toEqual(expect.arrayContaining(["@system-service", "@mount", "seccomp", "landlock_restrict_self"]));
     // Each covers a part of /proc, or takes away what bubblewrap or Node need, such as openat2.
-    for (const key of [
-      "DynamicUser",
-      "RestrictSUIDSGID",
-      "ProtectKernelTunables",
-      "ProtectKernelLogs",
-      "ProtectProc",
-      "ProcSubset",
-      "ProtectHostname",
-      "PrivateUsers",
-      "MemoryDenyWriteExecute",
-    ]) {
+    const kernel = ["ProtectKernelTunables", "ProtectKernelLogs", "ProtectProc", "ProcSubset", "ProtectHostname"];
+    for (const key of [...kernel, "DynamicUser", "RestrictSUIDSGID", "PrivateUsers", "MemoryDenyWriteExecute"]) {
       expect(backend.has(key), key).toBe(false);
     }
   });

@@ -33,15 +33,8 @@ const squeezed = (text: unknown) => String(text).replace(/\s+/g, "");
 
 it("every example has a test here, and a file for the playground", async () => {
   expect((await exampleNames()).toSorted()).toEqual(EXAMPLE_NAMES);
-  expect(EXAMPLE_NAMES).toEqual([
-    "accessible-letter",
-    "brand-letter",
-    "certificate",
-    "e-invoice",
-    "invoice",
-    "report",
-    "slides",
-  ]);
+  const tested = "accessible-letter brand-letter certificate e-invoice invoice report slides";
+  expect(EXAMPLE_NAMES).toEqual(tested.split(" "));
 });
 
 describe("the invoice", () => {
@@ -104,16 +97,6 @@ describe("the e-invoice", () => {
     expect(xml).toContain('<ram:BilledQuantity unitCode="H87">-1.5<');
     expect(xml).toContain("<ram:ChargeAmount>0.125<");
     expect(xml).toContain("<ram:LineTotalAmount>-0.19<");
-  });
-
-  it("is rejected as PDF/A-2b, which allows no such attachment", async () => {
-    const request: { output: object } = JSON.parse(await exampleRequest("e-invoice"));
-    const output = { ...request.output, standards: ["a-2b"] };
-    const answer = await service.render(JSON.stringify({ ...request, output }));
-    expect([answer.status, await answer.json()]).toEqual([
-      422,
-      expect.objectContaining({ code: "template_compile_failed" }),
-    ]);
   });
 });
 

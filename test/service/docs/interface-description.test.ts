@@ -162,7 +162,7 @@ describe("every route", () => {
 });
 
 /** Some seconds of renders; `npm run fuzz:interface` makes far more. */
-const GENERATED_REQUESTS = 60;
+const GENERATED_REQUESTS = 30;
 
 describe("generated requests", () => {
   it("are answered as described, never by a failure, and rejected if the schema rejects them", async () => {

@@ -172,8 +172,7 @@ export function startFleetEdge(
 
 /** What became of renders: `lost` holds what was answered instead of a file, `wrong` files of another size. */
 export interface LoadResult {
-  readonly good: number;
-  /** How long each good one took. */
+  /** How long each took that was good. */
   readonly milliseconds: readonly number[];
   readonly lost: readonly string[];
   readonly wrong: readonly string[];
@@ -263,16 +262,10 @@ export class Load {
     }
   }
 
-  /** What has become of the renders since the last call. */
-  take(): LoadResult {
-    const milliseconds = this.#milliseconds.splice(0);
-    return { good: milliseconds.length, milliseconds, lost: this.#lost.splice(0), wrong: this.#wrong.splice(0) };
-  }
-
   async end(): Promise<LoadResult> {
     this.#isOver = true;
     await Promise.all(this.#running);
-    return this.take();
+    return { milliseconds: this.#milliseconds, lost: this.#lost, wrong: this.#wrong };
   }
 
   async #renderOne(token: string): Promise<void> {
