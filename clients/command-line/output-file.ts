@@ -1,21 +1,20 @@
 /**
  * Writes outputs so that a file under its final name is always complete: first under a temporary name beside it, then
- * renamed. So an interrupted run leaves nothing that looks finished, and the next run can tell what is done. It also
- * removes what a run that was killed a day ago has left.
+ * renamed. So an interrupted run leaves nothing that looks finished, and the next run can tell what is done.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { type FileHandle, mkdir, open, readdir, realpath, rename, rm, stat, unlink } from "node:fs/promises";
+import { type FileHandle, mkdir, open, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { interruptible } from "./interruption.ts";
 import { printableLine } from "./terminal.ts";
-import { placeOf, rememberWritten, UNKNOWN_PLACE } from "./written-files.ts";
+import { rememberWritten, type WrittenFile } from "./written-files.ts";
 
 type Bytes = AsyncIterable<Uint8Array> | Uint8Array;
 
-/** Called with size and digest of all that has been written. */
-type OnWhole = (size: number, sha256: string) => Promise<void>;
+/** Called with all that has been written. */
+type OnWhole = (written: WrittenFile) => Promise<void>;
 
 /**
  * Writes a file under a name that the command has made, and remembers it (written-files.ts). The folder may be
@@ -30,16 +29,12 @@ export async function writeOutput(path: string, bytes: Bytes): Promise<number> {
       EXIT_CODES.failure,
     );
   }
-  return writeWhole(path, bytes, rememberAt(path));
+  return writeWhole(path, bytes, rememberWritten);
 }
 
 /** Writes to the place that the caller named, and remembers it. @returns what `writeNamed` returns */
 export function writeNamedOutput(path: string, bytes: Bytes): Promise<number> {
-  return writeNamed(path, bytes, rememberAt(path));
-}
-
-function rememberAt(path: string): OnWhole {
-  return async (size, sha256) => rememberWritten({ path: await placeOf(path), bytes: size, sha256 });
+  return writeNamed(path, bytes, rememberWritten);
 }
 
 /**
@@ -53,9 +48,9 @@ export async function writeNamed(path: string, bytes: Bytes, onWhole?: OnWhole):
     // Behind a descriptor such as /dev/fd/3 may be a file that already has something of the run before this one.
     const handle = await open(path, "a");
     try {
-      const { size, sha256 } = await copyTo(handle, bytes);
-      await onWhole?.(size, sha256);
-      return size;
+      const written = await copyTo(handle, bytes);
+      await onWhole?.(written);
+      return written.bytes;
     } finally {
       await handle.close();
     }
@@ -99,59 +94,34 @@ async function writeAndRename(path: string, bytes: Bytes, onWhole?: OnWhole): Pr
   const temporary = join(dirname(path), `.${shown}.${randomBytes(6).toString("hex")}.part`);
   try {
     await mkdir(dirname(path), { recursive: true });
-    await tidyFolder(dirname(path));
     const handle = await open(temporary, "wx");
-    let written: Written;
+    let written: WrittenFile;
     try {
       written = await copyTo(handle, bytes);
       await handle.sync();
     } finally {
       await handle.close();
     }
-    await onWhole?.(written.size, written.sha256);
+    await onWhole?.(written);
     await rename(temporary, path);
-    return written.size;
+    return written.bytes;
   } catch (error) {
     await rm(temporary, { force: true });
     throw asCommandError(error, path);
   }
 }
 
-const PART_NAME = /^\..*\.[0-9a-f]{12}\.part$/s;
-/** A run that has written nothing for so long has ended. */
-const MAX_PART_AGE_MILLISECONDS = 24 * 60 * 60 * 1000;
-/** Folders whose abandoned parts have been removed: a run may write thousands of files into one. */
-const tidiedFolders = new Map<string, Promise<void>>();
 /** For names of any characters, in file systems that allow 255 bytes. */
 const MAX_SHOWN_CHARACTERS = 40;
 
-function tidyFolder(folder: string): Promise<void> {
-  const tidied = tidiedFolders.get(folder) ?? removeAbandonedParts(folder);
-  tidiedFolders.set(folder, tidied);
-  return tidied;
-}
-
-async function removeAbandonedParts(folder: string): Promise<void> {
-  for (const name of await readdir(folder).catch(() => [])) {
-    const path = join(folder, name);
-    const found = PART_NAME.test(name) ? await stat(path).catch(() => null) : null;
-    if (found !== null && Date.now() - found.mtimeMs > MAX_PART_AGE_MILLISECONDS) await unlink(path).catch(() => {});
-  }
-}
-
-interface Written {
-  readonly size: number;
-  readonly sha256: string;
-}
-
-async function copyTo(handle: FileHandle, bytes: Bytes): Promise<Written> {
+async function copyTo(handle: FileHandle, bytes: Bytes): Promise<WrittenFile> {
   const measured = measure(bytes);
   for await (const chunk of measured.chunks) await handle.writeFile(chunk);
   return measured.written();
 }
 
 /** Counts and digests bytes while they are read. `written` says what has been read so far. */
-function measure(bytes: Bytes): { readonly chunks: AsyncIterable<Uint8Array>; readonly written: () => Written } {
+function measure(bytes: Bytes): { readonly chunks: AsyncIterable<Uint8Array>; readonly written: () => WrittenFile } {
   let size = 0;
   const digest = createHash("sha256");
   async function* chunks() {
@@ -161,7 +131,7 @@ function measure(bytes: Bytes): { readonly chunks: AsyncIterable<Uint8Array>; re
       yield chunk;
     }
   }
-  return { chunks: chunks(), written: () => ({ size, sha256: digest.copy().digest("hex") }) };
+  return { chunks: chunks(), written: () => ({ bytes: size, sha256: digest.copy().digest("hex") }) };
 }
 
 function asCommandError(error: unknown, path: string): unknown {
@@ -179,10 +149,9 @@ export async function writeToStandardOutput(bytes: Bytes): Promise<number> {
   const measured = measure(bytes);
   try {
     await pipeline(measured.chunks, process.stdout, { end: false });
-    const { size, sha256 } = measured.written();
-    await rememberWritten({ path: UNKNOWN_PLACE, bytes: size, sha256 });
+    await rememberWritten(measured.written());
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EPIPE")) throw error;
   }
-  return measured.written().size;
+  return measured.written().bytes;
 }

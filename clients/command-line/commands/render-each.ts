@@ -19,9 +19,9 @@ import { requestOf } from "../project/request.ts";
 import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
 import { say } from "../terminal.ts";
+import { checkCommand } from "./check-command.ts";
 import { showRequest } from "./dry-run.ts";
 import { DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
-import { checkCommand } from "./offer-check.ts";
 
 export async function renderEach(source: string, flags: RenderFlags, signal: AbortSignal): Promise<ExitCode> {
   const { each, output: template } = flags;

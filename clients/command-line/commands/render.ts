@@ -53,9 +53,9 @@ import {
   tooLargeForGateway,
 } from "../service.ts";
 import { printableLine, say } from "../terminal.ts";
+import { checkCommand } from "./check-command.ts";
 import { showRequest } from "./dry-run.ts";
 import { DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
-import { offerCheck } from "./offer-check.ts";
 
 const MAX_TIMEOUT_SECONDS = 3600;
 
@@ -129,7 +129,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const wanted = fontsWantedBy(project);
   const prepared = { project, data, request, place, wanted, finish };
   const { exitCode, isNotCompiled } = await interruptible(() => send(prepared, flags, signal));
-  if (isNotCompiled && flags.json !== true) await offerCheck(source, outputFlags, signal);
+  if (isNotCompiled && flags.json !== true) say(`  To see the error: ${checkCommand(source, outputFlags)}`);
   return exitCode;
 }
 

@@ -8,7 +8,7 @@ import { stat } from "node:fs/promises";
 import type { ServiceProblem } from "../../typescript/client.ts";
 import { ServiceUnreachableError } from "../../typescript/client.ts";
 import type { OutputOptions, RenderRequest } from "../../typescript/render-request.ts";
-import { MAX_RETRY_AFTER_SECONDS, wait, waitOfProblem } from "../../typescript/retry.ts";
+import { wait, waitOfProblem } from "../../typescript/retry.ts";
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { writeOutput } from "../output-file.ts";
@@ -94,7 +94,6 @@ export class EachRun {
   readonly #failures: Failure[] = [];
   /** Documents that were answered with 503. They are sent once more at the end. */
   readonly #unavailable: EachDocument[] = [];
-  #hasToldOfPause = false;
   #startMilliseconds = 0;
   #made = 0;
   #present = 0;
@@ -171,9 +170,7 @@ export class EachRun {
   #rejected(attempted: Attempt, problem: ServiceProblem, checkedLocally: boolean): void {
     const { document, attempt, isLast, request } = attempted;
     if (problem.origin === "capacity" && attempt < MAX_BUSY_ATTEMPTS) {
-      const seconds = Math.max(waitOfProblem(problem) ?? 0, MIN_BUSY_WAIT_SECONDS);
-      this.#pace.refused(seconds);
-      this.#tellOfPause(problem.context, seconds);
+      this.#pace.refused(Math.max(waitOfProblem(problem) ?? 0, MIN_BUSY_WAIT_SECONDS));
       this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
       this.#showProgress();
       return;
@@ -208,15 +205,6 @@ export class EachRun {
       writeJson({ outcome: "failed", exitCode, message, line, file, ...details });
     }
     this.#failed({ document, reason: message, problem: null, details: [] }, exitCode);
-  }
-
-  /** Says, once, that the pause is not as long as the service asks for. */
-  #tellOfPause(context: object, seconds: number): void {
-    const asked = "retry_after" in context ? context.retry_after : null;
-    if (this.#hasToldOfPause || asked === null || asked === seconds) return;
-    this.#hasToldOfPause = true;
-    const bounds = `${MIN_BUSY_WAIT_SECONDS} to ${MAX_RETRY_AFTER_SECONDS} s`;
-    this.#parts.progress.log(`note: the service asks for a pause of ${asked} s; it is ${seconds} s (from ${bounds}).`);
   }
 
   #failed(failure: Failure, exitCode: ExitCode): void {

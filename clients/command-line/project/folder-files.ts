@@ -3,7 +3,7 @@
  * `check` wrote there, so that requests do not grow by earlier documents.
  */
 import fs, { type Dirent } from "node:fs";
-import { readdir, realpath } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
 import { closestPath, didYouMean } from "../../data-schema/closest-path.ts";
 import { CommandError } from "../exit-codes.ts";
@@ -11,15 +11,12 @@ import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
 import { CollectedFiles, MAX_FILES, tooManyFiles } from "./collected-files.ts";
 import { leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
-import { IGNORE_FILE, IgnoreRules } from "./ignore-rules.ts";
-import { looksWritten } from "./looks-written.ts";
+import { IgnoreRules } from "./ignore-rules.ts";
 import { nearbyFiles } from "./nearby-files.ts";
 
 /** The glob of a folder that is sent with all of its files. */
 export const WHOLE_FOLDER = "**";
 
-/** At most this many files are named in one note. */
-const MAX_NAMED = 5;
 /** Files and folders that are looked at, before those are chosen that are sent. Ignored folders are not read. */
 const MAX_ENTRIES = 200_000;
 
@@ -27,8 +24,6 @@ export interface FolderFiles {
   readonly files: CollectedFiles;
   /** The keys of files that `render` and `check` wrote, which are not sent. */
   readonly written: ReadonlySet<string>;
-  /** Notes for the caller, one sentence each. */
-  readonly notes: readonly string[];
 }
 
 export interface OwnFiles {
@@ -54,46 +49,22 @@ export async function readFolderFiles(
   const asked = fromCaller.map((pattern) => ({ pattern, glob: inside(root, pattern) }));
   const keys = await chooseKeys(root, own, asked);
   const memory = await WrittenFiles.load();
-  // While somebody watches, a folder may go at any time.
-  const place = await realpath(root).catch(() => root);
   const files = new CollectedFiles();
   const written = new Set<string>();
-  const candidates: { readonly key: string; readonly bytes: number; readonly isLikelyWritten: boolean }[] = [];
+  const candidates: { readonly key: string; readonly bytes: number }[] = [];
   for (const key of keys) {
-    if (excluded.has(join(root, key))) continue;
-    const bytes = await sizeOf(join(root, key));
-    candidates.push({ key, bytes, isLikelyWritten: memory.isLikely(join(place, key), bytes) });
+    if (!excluded.has(join(root, key))) candidates.push({ key, bytes: await sizeOf(join(root, key)) });
   }
-  const toSend = candidates.filter(({ isLikelyWritten }) => !isLikelyWritten);
+  const toSend = candidates.filter(({ bytes }) => !memory.mayHave(bytes));
   if (toSend.length > MAX_FILES) throw tooManyFiles();
   // This comes before any file is read.
   CollectedFiles.refuseIfTooLarge(toSend);
-  const moved: string[] = [];
-  const replaced: string[] = [];
-  const similar: string[] = [];
   for (const { key } of candidates) {
     const bytes = await readNamed(join(root, key), key, root);
-    const kind = memory.whatIs(join(place, key), bytes);
-    if ((kind === "own" || kind === "moved") && !asked.some(({ glob }) => glob === key)) {
-      written.add(key);
-      if (kind === "moved") moved.push(key);
-      continue;
-    }
-    files.add(key, bytes);
-    if (kind === "replaced") replaced.push(key);
-    else if (kind === null && looksWritten(key, bytes)) similar.push(key);
+    if (memory.has(bytes) && !asked.some(({ glob }) => glob === key)) written.add(key);
+    else files.add(key, bytes);
   }
-  const leaveOut = `To leave it out, name it in ${IGNORE_FILE}.`;
-  const notes = [
-    noteOn(
-      "Not sent, because render or check wrote a file of the same content",
-      moved,
-      "To send it, name it with --files.",
-    ),
-    noteOn("Sent, because it has changed since render or check wrote it", replaced, leaveOut),
-    noteOn("Sent, although it looks like an earlier output", similar, leaveOut),
-  ].flat();
-  return { files, written, notes };
+  return { files, written };
 }
 
 interface AskedFiles {
@@ -122,13 +93,6 @@ async function chooseKeys(root: string, own: OwnFiles, asked: readonly AskedFile
 async function nearbyPaths(root: string): Promise<string[]> {
   const files = await nearbyFiles(root);
   return [...files, ...new Set(files.map((file) => posix.dirname(file)).filter((folder) => folder !== "."))];
-}
-
-function noteOn(what: string, keys: readonly string[], advice: string): string[] {
-  if (keys.length === 0) return [];
-  const more = keys.length - MAX_NAMED;
-  const names = `${keys.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  return [`${what}: ${names}. ${advice}`];
 }
 
 /** A pattern relative to the root. @throws CommandError when it leads out of the root */

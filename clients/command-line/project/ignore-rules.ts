@@ -237,7 +237,8 @@ function withoutTrailingSpace(line: string): string {
 }
 
 function segmentOf(text: string): Segment {
-  if (text === "**") return ANY_FOLDERS;
+  // Git takes more than two stars for two.
+  if (/^\*{2,}$/.test(text)) return ANY_FOLDERS;
   const tokens: Token[] = [];
   for (let at = 0; at < text.length; at++) {
     const character = text[at] ?? "";

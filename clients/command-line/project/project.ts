@@ -86,7 +86,7 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   const excluded = new Set([sourcePath, ...leaveOut.map((file) => resolve(file))]);
   if (dataPath !== null) excluded.add(dataPath);
   const own = { globs: [isWhole ? WHOLE_FOLDER : FONT_FILES], except: NOT_SENT };
-  const { files, written, notes } = await readFolderFiles(root, own, patterns, excluded);
+  const { files, written } = await readFolderFiles(root, own, patterns, excluded);
   const warnings = await followLiterals({ root, sourceName, source, files });
   const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...unusableInWords(files)];
   if (hasDataFile && dataPath === null && !namesData && READS_DATA.test(source.toString("utf8"))) {
@@ -105,7 +105,7 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
     files: [...files].map(([key, bytes]) => ({ key, bytes })).sort((a, b) => (a.key < b.key ? -1 : 1)),
     dataPath,
     leftOut: [...written].filter((key) => !files.has(key)),
-    notes: [...sourceNotes, ...notes].map(printableLine),
+    notes: sourceNotes.map(printableLine),
     warnings: warnings.map(printableLine),
   };
 }

@@ -32,7 +32,7 @@ import {
 } from "../../../scripts/start/local-service.ts";
 import { findOnPath } from "../../../typst/programs.mjs";
 import { makeCertificate } from "../../support/clients/certificate.ts";
-import { runCommand, runInTerminal } from "../../support/clients/command-line.ts";
+import { runCommand, runInTerminal, runProcess } from "../../support/clients/command-line.ts";
 import { type PassingAnswer, startTamperingProxy } from "../../support/clients/tampering-proxy.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { backendEnvironment, startTestService, type TestService } from "../../support/service/test-service.ts";
@@ -182,7 +182,7 @@ describe("a healthy deployment", () => {
     expect(stdout).toMatch(/\n\d+ passed, \d+ warnings?, 0 failures, \d+ skipped; \d+ requests in \d+\.\d s\n$/);
     expect(stdout).not.toContain("\u001b");
     expect(stdout).not.toContain(API_TOKEN);
-    const { screen } = await runInTerminal(folder, ["doctor", UNREACHABLE_URL], null);
+    const { screen } = await runInTerminal(folder, ["doctor", UNREACHABLE_URL]);
     expect(screen).toContain("\u001b[31m✗");
     const quiet = await runCommand(folder, ["doctor", service.edge.url.href, "--quiet"]);
     // On a busy machine, renders may be slow. No other warning may be shown.
@@ -376,7 +376,7 @@ describe("tokens", () => {
 
   it("that are missing are reported, and make it exit with 1", async () => {
     const folder = await makeTemporaryFolder("doctor-");
-    const run = await runCommand(folder, ["doctor", service.edge.url.href.replace("127.0.0.1", "localhost")], {
+    const run = await runProcess(folder, ["doctor", service.edge.url.href.replace("127.0.0.1", "localhost")], {
       env: { SERVICE_API_TOKEN: "" },
     });
     // On this machine, the token of the checkout is used if there is one, and it is a different one.

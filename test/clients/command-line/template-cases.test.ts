@@ -6,8 +6,6 @@ import { fileURLToPath } from "node:url";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { exampleNames } from "../../../scripts/examples/example-request.ts";
-import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
-import { typstPath } from "../../support/backend/typst-path.ts";
 import { runCommand, writeProject } from "../../support/clients/command-line.ts";
 import { readXmlElements } from "../../support/readers/xml-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
@@ -53,14 +51,15 @@ describe("the examples", () => {
   }
 
   /** That each of them failed, with a picture of the difference. */
-  async function expectAllDiffer(folder: string, ...args: string[]) {
-    const { exitCode, cases } = await testIn(folder, ...names, "--report", "report.html", ...args);
+  async function expectAllDiffer(folder: string) {
+    const changed = names.slice(0, 2);
+    const { exitCode, cases } = await testIn(folder, ...changed, "--report", "report.html");
     expect(cases.map(({ failure }) => failure)).toEqual(
-      names.map(() => expect.stringMatching(/^Page [12] differs in [0-9]+ pixels/)),
+      changed.map(() => expect.stringMatching(/^Page [12] differs in [0-9]+ pixels/)),
     );
     expect(exitCode).toBe(1);
     const html = await readFile(join(folder, "report.html"), "utf8");
-    for (const name of names) expect(html).toContain(`>${name}/main.typ: `);
+    for (const name of changed) expect(html).toContain(`>${name}/main.typ: `);
     for (const picture of ["Before", "After", "Difference"]) {
       expect(
         html
@@ -74,14 +73,6 @@ describe("the examples", () => {
   it("show a margin that is one millimetre wider", async () => {
     const wider = (_: string, head: string, millimetres: string) => `${head}${Number(millimetres) + 1}mm`;
     await expectAllDiffer(await changedExamples((text) => text.replaceAll(/(margin: (?:\(x: )?)(\d+)mm/g, wider)));
-  });
-
-  it("show what another release of Typst changes", async () => {
-    // A release that draws a thin line on each page.
-    const { path } = await makeFakeTypst(
-      `sed '1s/^/#set page(foreground: line(length: 5cm, stroke: 1pt));/' | ${typstPath()} "$@"`,
-    );
-    await expectAllDiffer(await changedExamples((text) => text), "--typst", path);
   });
 });
 

@@ -127,16 +127,10 @@ class Collected extends Writable {
   }
 }
 
-/** What somebody types, once the terminal shows a text. */
-export interface Typing {
-  readonly after: string;
-  readonly keys: string;
-}
-
 /** Runs the command in a pseudo terminal, by script(1) of util-linux. */
-export async function runInTerminal(cwd: string, args: readonly string[], typing: Typing | null, env = {}) {
+export async function runInTerminal(cwd: string, args: readonly string[], env: Environment = {}) {
   const quoted = shellCommand(process.execPath, PROGRAM, ...args);
-  const running = execa("script", ["-qefc", quoted, "/dev/null"], {
+  const { exitCode, stdout } = await execa("script", ["-qefc", quoted, "/dev/null"], {
     cwd,
     env: { ...commandEnvironment(cwd, env), TERM: "xterm", SHELL: "/bin/sh" },
     extendEnv: false,
@@ -145,15 +139,6 @@ export async function runInTerminal(cwd: string, args: readonly string[], typing
     // A loop of escape sequences would fill the memory.
     maxBuffer: 1_000_000,
   });
-  let seen = "";
-  let hasTyped = false;
-  running.stdout.on("data", (chunk: Buffer) => {
-    seen += chunk.toString("utf8");
-    if (typing === null || hasTyped || !seen.includes(typing.after)) return;
-    hasTyped = true;
-    running.stdin.write(typing.keys);
-  });
-  const { exitCode, stdout } = await running;
   return { exitCode, screen: stdout };
 }
 
