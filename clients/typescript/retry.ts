@@ -31,7 +31,7 @@ const MAX_BACKOFF_SECONDS = 8;
  * The service asks for a minute at most. Whatever asks for more than this is not waited for longer, and below zero
  * there is no time.
  */
-export const MAX_RETRY_AFTER_SECONDS = 300;
+const MAX_RETRY_AFTER_SECONDS = 300;
 
 export interface RetryPolicy {
   readonly maxAttempts: number;
