@@ -4,7 +4,7 @@ import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
-import { drainBody, readBody, requestHead } from "../../../backend/http/read-body.ts";
+import { drainBody, readBody } from "../../../backend/http/read-body.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 
 const MEBIBYTE = 1024 ** 2;
@@ -50,26 +50,6 @@ function expectLeftAlone(message: IncomingMessage): void {
   expect([vi.getTimerCount(), message.isPaused()]).toEqual([0, true]);
   expect(["data", "end", "close", "error"].map((event) => message.listenerCount(event))).toEqual([0, 0, 0, 0]);
 }
-
-describe("the head of a request", () => {
-  it("is what its header fields say, and null for each that is missing", () => {
-    const message = new IncomingMessage(new Socket());
-    const missing = { contentLength: null, contentType: null, contentEncoding: null, transferEncoding: null };
-    expect(requestHead(message)).toEqual(missing);
-    message.headers = {
-      "content-length": "5",
-      "content-type": "application/json",
-      "content-encoding": "gzip",
-      "transfer-encoding": "chunked",
-    };
-    expect(requestHead(message)).toEqual({
-      contentLength: "5",
-      contentType: "application/json",
-      contentEncoding: "gzip",
-      transferEncoding: "chunked",
-    });
-  });
-});
 
 describe("reading a body", () => {
   const TOO_SLOW = { kind: "refused", problem: { code: "invalid_request" } };
