@@ -1,9 +1,6 @@
 /**
- * How many processes and threads this backend may still start: the limits of its control groups, which is where a
- * container's limit is, and that of its user.
- *
- * Reads a few small files of the kernel, and one entry of /proc for each process that this one can see (8 µs each,
- * measured 2026-11-23).
+ * How many processes and threads this backend may still start, by the limits of its control groups, where a container's
+ * limit is, and that of its user.
  */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

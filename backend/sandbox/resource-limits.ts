@@ -49,20 +49,22 @@ export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { ha
 /** @throws SettingError if there is no way. */
 export async function chooseResourceLimits(settings: LimitSettings, shell = "/bin/sh"): Promise<ResourceLimits> {
   for (const dialect of DIALECTS) {
-    const shellCommands = ulimitCommands(settings, dialect);
-    if (await setsLimits(shell, shellCommands, expectedLimits(settings, dialect))) return { shellCommands, prefix: [] };
+    const limits = limitsOf(settings, dialect);
+    const shellCommands = limits.flatMap(ulimitCommands);
+    if (await setsLimits(shell, shellCommands, limits)) return { shellCommands, prefix: [] };
   }
   expectRoom(settings);
   if ((await tryProgram(settings.prlimitPath, ["--version"])).kind === "missing") {
     throw new SettingError(`The ulimit of ${shell} cannot limit renders, and prlimit is missing. Install util-linux.`);
   }
-  return { shellCommands: [], prefix: prlimitCommand(settings) };
+  const options = limitsOf(settings, PRLIMIT).map((limit) => `--${limit.prlimit}=${valuesOf(limit).join(":")}`);
+  return { shellCommands: [], prefix: [settings.prlimitPath, ...options] };
 }
 
 /** What differs between shells: the option for processes, and the size of the blocks in which file sizes are given. */
 interface Dialect {
   readonly processesOption: "-p" | "-u";
-  readonly fileBlockBytes: 512 | 1024;
+  readonly fileBlockBytes: number;
 }
 
 /** dash, then bash and busybox. Older versions of bash count files in larger blocks, even as sh. */
@@ -72,8 +74,49 @@ const DIALECTS: readonly Dialect[] = [
   { processesOption: "-u", fileBlockBytes: 1024 },
 ];
 
-const openFiles = () => Math.min(MAX_OPEN_FILES, ownHardLimit("Max open files"));
-const processes = () => Math.min(MAX_PROCESSES, ownHardLimit("Max processes"));
+/** It counts bytes. */
+const PRLIMIT: Dialect = { processesOption: "-u", fileBlockBytes: 1 };
+
+interface Limit {
+  /** In /proc. */
+  readonly name: string;
+  readonly prlimit: string;
+  readonly ulimit: string;
+  /** In the units of ulimit. */
+  readonly count: number;
+  /** The hard limit, if it is not the soft one. */
+  readonly hardCount?: number;
+  readonly unit?: number;
+}
+
+function limitsOf(settings: LimitSettings, { processesOption, fileBlockBytes }: Dialect): readonly Limit[] {
+  const { renderMemoryBytes, renderCpuSeconds, limits } = settings;
+  const memory = Math.floor(renderMemoryBytes / KIBIBYTE);
+  // At least one byte above the limit on outputs, so that a longer output is recognised.
+  const fileBlocks = Math.ceil((limits.max_output_bytes + 1) / fileBlockBytes);
+  const openFiles = Math.min(MAX_OPEN_FILES, ownHardLimit("Max open files"));
+  const processes = Math.min(MAX_PROCESSES, ownHardLimit("Max processes"));
+  return [
+    { name: "Max address space", prlimit: "as", ulimit: "-v", count: memory, unit: KIBIBYTE },
+    // The soft limit sends SIGXCPU, which names the cause. The hard limit, one second later, sends SIGKILL.
+    { name: "Max cpu time", prlimit: "cpu", ulimit: "-t", count: renderCpuSeconds, hardCount: renderCpuSeconds + 1 },
+    { name: "Max file size", prlimit: "fsize", ulimit: "-f", count: fileBlocks, unit: fileBlockBytes },
+    { name: "Max open files", prlimit: "nofile", ulimit: "-n", count: openFiles },
+    { name: "Max stack size", prlimit: "stack", ulimit: "-s", count: stackBytes() / KIBIBYTE, unit: KIBIBYTE },
+    { name: "Max processes", prlimit: "nproc", ulimit: processesOption, count: processes },
+    { name: "Max core file size", prlimit: "core", ulimit: "-c", count: 0 },
+  ];
+}
+
+/** The soft and the hard limit, as the kernel counts. */
+function valuesOf({ count, hardCount = count, unit = 1 }: Limit): readonly number[] {
+  return [count * unit, hardCount * unit];
+}
+
+function ulimitCommands({ ulimit, count, hardCount }: Limit): readonly string[] {
+  if (hardCount === undefined) return [`ulimit ${ulimit} ${count}`];
+  return [`ulimit -S ${ulimit} ${count}`, `ulimit -H ${ulimit} ${hardCount}`];
+}
 
 /** A hard limit of this process, above which an ordinary user cannot set one; infinite if there is none. */
 function ownHardLimit(name: string, limits = readProc("self/limits")): number {
@@ -96,72 +139,15 @@ function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: LimitSettin
   }
 }
 
-/** At least one byte above the limit on outputs, so that a longer output is recognised. */
-function fileBlocks({ limits }: LimitSettings, { fileBlockBytes }: Dialect): number {
-  return Math.ceil((limits.max_output_bytes + 1) / fileBlockBytes);
-}
-
-function ulimitCommands(settings: LimitSettings, dialect: Dialect): readonly string[] {
-  const { renderMemoryBytes, renderCpuSeconds } = settings;
-  return [
-    `ulimit -v ${Math.floor(renderMemoryBytes / KIBIBYTE)}`,
-    // The soft limit sends SIGXCPU, which names the cause. The hard limit, one second later, sends SIGKILL.
-    `ulimit -S -t ${renderCpuSeconds}`,
-    `ulimit -H -t ${renderCpuSeconds + 1}`,
-    `ulimit -f ${fileBlocks(settings, dialect)}`,
-    `ulimit -n ${openFiles()}`,
-    `ulimit -s ${stackBytes() / KIBIBYTE}`,
-    `ulimit ${dialect.processesOption} ${processes()}`,
-    "ulimit -c 0",
-  ];
-}
-
-function prlimitCommand({
-  renderMemoryBytes,
-  renderCpuSeconds,
-  limits,
-  prlimitPath,
-}: LimitSettings): readonly string[] {
-  return [
-    prlimitPath,
-    `--as=${renderMemoryBytes}`,
-    `--cpu=${renderCpuSeconds}:${renderCpuSeconds + 1}`,
-    `--fsize=${limits.max_output_bytes + 1}`,
-    `--nofile=${openFiles()}`,
-    `--stack=${stackBytes()}`,
-    `--nproc=${processes()}`,
-    "--core=0",
-  ];
-}
-
-/** The soft and hard limits, as the kernel displays them. */
-function expectedLimits(settings: LimitSettings, dialect: Dialect): ReadonlyMap<string, string> {
-  const { renderMemoryBytes, renderCpuSeconds } = settings;
-  const both = (value: number) => `${value} ${value}`;
-  return new Map([
-    ["Max address space", both(Math.floor(renderMemoryBytes / KIBIBYTE) * KIBIBYTE)],
-    ["Max cpu time", `${renderCpuSeconds} ${renderCpuSeconds + 1}`],
-    ["Max file size", both(fileBlocks(settings, dialect) * dialect.fileBlockBytes)],
-    ["Max open files", both(openFiles())],
-    ["Max stack size", both(stackBytes())],
-    ["Max processes", both(processes())],
-    ["Max core file size", both(0)],
-  ]);
-}
-
 /** Whether a shell that has run these commands has exactly these limits. */
-async function setsLimits(
-  shell: string,
-  commands: readonly string[],
-  expected: ReadonlyMap<string, string>,
-): Promise<boolean> {
+async function setsLimits(shell: string, commands: readonly string[], limits: readonly Limit[]): Promise<boolean> {
   const script = [...commands, 'while read -r line; do echo "$line"; done </proc/self/limits'].join(" && ");
   const { stdout } = await runProgram(shell, ["-c", script], {});
-  const limits = new Map(
+  const found = new Map(
     stdout.split("\n").map((line) => {
       const [, name = "", soft, hard] = /(.+?) {2,}(\S+) +(\S+)/.exec(line) ?? [];
       return [name, `${soft} ${hard}`];
     }),
   );
-  return [...expected].every(([name, value]) => limits.get(name) === value);
+  return limits.every((limit) => found.get(limit.name) === valuesOf(limit).join(" "));
 }

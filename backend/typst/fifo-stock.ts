@@ -11,7 +11,7 @@ import type { BackendSettings } from "../settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { FifoSource } from "../work-directory/render-directory.ts";
 
-/** Few: a backend makes them when it starts, and uses each again. On ext4 one takes 0.3 ms (2026-11-23). */
+/** Few, because each is used again. On ext4 one takes 0.3 ms (2026-11-23). */
 const FIFOS_PER_BATCH = 16;
 const LOW_STOCK = 4;
 /** It takes some milliseconds. Renders wait for it, and nothing else would end it. */

@@ -1,9 +1,7 @@
 /**
- * The peak memory of a render's Typst, read from /proc while it runs.
- *
- * The kernel reports the final figure only to the parent of a process, and bubblewrap does not pass it on. So the
- * figure is the high-water mark at the last reading: one at the first byte of the output, when Typst has done most of
- * its work, and one every few milliseconds in longer renders.
+ * The peak memory of a render's Typst. The kernel reports the final figure only to the parent of a process, and
+ * bubblewrap does not pass it on. So it is read from /proc: at the first byte of the output, when Typst has done most of
+ * its work, and every few milliseconds in longer renders.
  */
 import { readProc } from "../processes/proc.ts";
 

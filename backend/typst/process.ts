@@ -1,10 +1,4 @@
-/**
- * The life of one Typst process: start, feed, count, stop, and how it ended. `render/outcome.ts` decides what an end
- * means.
- *
- * A process may be started before its request comes: it then waits for its program text, on standard input or at a
- * FIFO. Its output is counted as it arrives, and stopping it kills its whole process group.
- */
+/** One Typst process: start, feed, count, stop, and how it ended. `render/outcome.ts` decides what an end means. */
 import type { Readable } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
 import { writeFifo } from "../launcher/fifo.ts";

@@ -1,11 +1,7 @@
 /**
- * Typst processes that are started before their request comes, kept by command line.
- *
- * Creating the sandbox, starting the process and finding the fonts take longer than many a compile, and need nothing of
- * a request but its command line. So after a render, a process with the same command line is started for the next one:
- *
- *     prepareNext ──> waiting ──take──────────> serves one request
- *                        └────no room, close──> discarded
+ * Typst processes that are started before their request comes. Making the sandbox, starting the process and finding the
+ * fonts take longer than many a compile, and need nothing of a request but its command line. So after a render, a
+ * process with the same command line is started for the next one.
  */
 import type { RenderCommand } from "../../typst/command-line.ts";
 import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";

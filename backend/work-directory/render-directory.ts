@@ -1,9 +1,7 @@
 /**
- * The temporary directory of one render, which Typst sees as its project root: the caller's files and data, written
- * straight from the request's bytes.
- *
- * Each file is created exclusively, in a directory that was just created or emptied, so there is no link to follow. The
- * source is never written to disk: Typst reads it from its standard input or a FIFO.
+ * The temporary directory of one render, which Typst sees as its project root: the caller's files and data. Each is
+ * created exclusively, in a directory that was just created or emptied, so there is no link to follow. The source is
+ * never written to disk: Typst reads it from its standard input or a FIFO.
  */
 import { randomUUID } from "node:crypto";
 import { readdirSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
@@ -93,12 +91,7 @@ export class RenderDirectory {
     return name;
   }
 
-  /**
-   * Writes a request's data and files into the directory, which must be new or cleared.
-   *
-   * @param signal stops the writing when aborted; files already written stay.
-   * @throws if the machine fails: disk full, directory gone.
-   */
+  /** Writes a request's data and files, until the signal is aborted. @throws if the machine fails: disk full, say. */
   async fill(body: Uint8Array, { data, files }: RenderRequest, signal: AbortSignal): Promise<Problem | null> {
     await this.#writeData(data === null ? null : body.subarray(data.start, data.end));
     this.#keys = files.map(({ key }) => key);

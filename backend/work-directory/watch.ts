@@ -29,11 +29,7 @@ export class WorkDirectoryWatch {
     return this.#lost.promise;
   }
 
-  /**
-   * Called before a failure is attributed to the template, because a missing library causes the same failure.
-   *
-   * @throws ServiceFailure if something is missing.
-   */
+  /** Called before the template is blamed: a missing library causes the same failure. @throws ServiceFailure */
   async expectWhole(): Promise<void> {
     await this.#look();
     if (this.#lostName !== null) throw new ServiceFailure("a file is missing from the work directory");
