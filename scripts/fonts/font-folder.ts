@@ -5,8 +5,7 @@ import { execa } from "execa";
 import * as v from "valibot";
 import { folderDigest, sha256 } from "../pinned/content-digest.ts";
 import { downloadDebianPackages } from "../set-up/debian-packages.mjs";
-import { changeFolder } from "../vendoring/folder-change.ts";
-import { VendoringError } from "../vendoring/vendoring-error.ts";
+import { changeFolder, VendoringError } from "../vendoring/folder-change.ts";
 import { withFirstFonts } from "./font-collection.ts";
 import { FONT_SET_GROUPS, FONT_SETS, type FontSet } from "./font-sets.ts";
 

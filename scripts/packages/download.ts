@@ -5,18 +5,14 @@ import { type LockedPackage, packagePathIn } from "../../backend/typst/vendored-
 import { comparePackages, formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
 import { importedPackages } from "../../typst/package-imports.ts";
 import { contentDigest, sha256 } from "../pinned/content-digest.ts";
-import { VendoringError } from "../vendoring/vendoring-error.ts";
-import { ARCHIVE_LIMITS, type ArchiveLimits, type PackageFiles, unpackArchive } from "./archive.ts";
+import { VendoringError } from "../vendoring/folder-change.ts";
+import { ARCHIVE_LIMITS, type ArchiveLimits, unpackArchive } from "./archive.ts";
 import { readManifest } from "./manifest.ts";
 import { downloadArchive } from "./registry.ts";
 
-export interface DownloadLimits extends ArchiveLimits {
-  /** How many packages one run downloads. */
-  readonly maxPackages: number;
-}
-
-/** 100 packages: far more than any package imports. */
-export const DOWNLOAD_LIMITS: DownloadLimits = { ...ARCHIVE_LIMITS, maxPackages: 100 };
+/** One run downloads up to 100 packages: far more than any package imports. */
+export const DOWNLOAD_LIMITS = { ...ARCHIVE_LIMITS, maxPackages: 100 };
+type DownloadLimits = Readonly<typeof DOWNLOAD_LIMITS>;
 
 /** The only namespace that a registry has. Packages of others are the operator's own. */
 export const REGISTRY_NAMESPACE = "preview";
@@ -84,42 +80,27 @@ function withImporter(error: unknown, text: string, importer: string): unknown {
   );
 }
 
-/** What is locked of a package, and what it imports. */
-interface PackageDownload {
-  readonly locked: Pick<LockedPackage, "registry" | "archive_sha256" | "content_sha256">;
-  readonly imports: readonly PackageSpec[];
-}
-
 /**
- * Downloads one package alone.
+ * Downloads one package alone, and says what is locked of it and what it imports.
  *
  * @param folder gets it as NAMESPACE/NAME/VERSION.
  * @throws VendoringError if it is not available or is refused.
  */
-export async function downloadPackage(
-  folder: string,
-  registry: URL,
-  spec: PackageSpec,
-  limits: ArchiveLimits,
-): Promise<PackageDownload> {
+export async function downloadPackage(folder: string, registry: URL, spec: PackageSpec, limits: ArchiveLimits) {
   const text = formatPackageSpec(spec);
   const archive = await downloadArchive(registry, spec, limits);
   const files = await unpackArchive(text, archive, limits);
   const templatePath = readManifest(spec, files);
-  await writeFiles(packagePathIn(folder, spec), files);
+  for (const [path, bytes] of files) {
+    const target = join(packagePathIn(folder, spec), path);
+    await mkdir(dirname(target), { recursive: true });
+    // Exclusive: two names that the file system takes for one must not overwrite each other.
+    await writeFile(target, bytes, { flag: "wx", mode: 0o644 });
+  }
   const hashes = new Map([...files].map(([path, bytes]) => [path, sha256(bytes)]));
   const imports = importedPackages(files, templatePath).filter((imported) => formatPackageSpec(imported) !== text);
   return {
     locked: { registry: registry.href, archive_sha256: sha256(archive), content_sha256: contentDigest(hashes) },
     imports,
   };
-}
-
-async function writeFiles(folder: string, files: PackageFiles): Promise<void> {
-  for (const [path, bytes] of files) {
-    const target = join(folder, path);
-    await mkdir(dirname(target), { recursive: true });
-    // Exclusive: two names that the file system takes for one must not overwrite each other.
-    await writeFile(target, bytes, { flag: "wx", mode: 0o644 });
-  }
 }

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { PACKAGE_MANIFEST_NAME } from "../../backend/typst/vendored-packages.ts";
 import { compareVersions, formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
-import { VendoringError } from "../vendoring/vendoring-error.ts";
+import { VendoringError } from "../vendoring/folder-change.ts";
 import type { PackageFiles } from "./archive.ts";
 
 const manifest = v.object({

@@ -10,12 +10,10 @@ import {
 } from "../../backend/typst/vendored-packages.ts";
 import { comparePackages, formatPackageSpec, type PackageSpec, parsePackageSpec } from "../../rules/package-spec.ts";
 import { folderDigest } from "../pinned/content-digest.ts";
-import { changeFolder } from "../vendoring/folder-change.ts";
-import { VendoringError } from "../vendoring/vendoring-error.ts";
+import { changeFolder, VendoringError } from "../vendoring/folder-change.ts";
 import {
   DOWNLOAD_LIMITS,
   type DownloadedPackage,
-  type DownloadLimits,
   downloadPackage,
   downloadWithImports,
   REGISTRY_NAMESPACE,
@@ -34,7 +32,7 @@ export interface Change {
 export interface AddOptions {
   readonly registry: URL;
   readonly without: readonly PackageSpec[];
-  readonly limits?: DownloadLimits;
+  readonly limits?: typeof DOWNLOAD_LIMITS;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Downloads the archives of packages from a registry, which has them below /NAMESPACE/NAME-VERSION.tar.gz. */
 import { formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
-import { VendoringError } from "../vendoring/vendoring-error.ts";
+import { VendoringError } from "../vendoring/folder-change.ts";
 import type { ArchiveLimits } from "./archive.ts";
 
 /** The registry that Typst itself uses. */

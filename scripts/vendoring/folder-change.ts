@@ -11,6 +11,11 @@ import { withLock } from "../set-up/lock.mjs";
 const WORK_PREFIX = ".work-";
 const RUN_LOCK_NAME = ".lock";
 
+/** What is to be vendored is not available or is refused. The message is for the operator. */
+export class VendoringError extends Error {
+  override readonly name = "VendoringError";
+}
+
 export interface FolderChange {
   /** Paths in the folder that are taken out, if they are there. */
   readonly leaving: readonly string[];

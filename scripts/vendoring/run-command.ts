@@ -2,10 +2,13 @@
 import type { Command } from "@commander-js/extra-typings";
 import { PackageFolderError } from "../../backend/typst/vendored-packages.ts";
 import { SetUpError } from "../set-up/report.mjs";
-import { VendoringError } from "./vendoring-error.ts";
+import { VendoringError } from "./folder-change.ts";
 
 /** Errors whose message is for the operator. Any other is a bug. */
 const EXPECTED_ERRORS = [VendoringError, PackageFolderError, SetUpError];
+
+/** A disk that is full or read-only, a folder of somebody else, or two names that the file system takes for one. */
+const FILE_ERRORS = new Set("ENOSPC EDQUOT EROFS EACCES EPERM EEXIST ENOTDIR ENAMETOOLONG EIO".split(" "));
 
 /** Runs a program by the arguments of this process. An expected error ends it with one line and exit code 1. */
 export async function runCommand(program: Pick<Command, "parseAsync">): Promise<void> {
@@ -13,16 +16,12 @@ export async function runCommand(program: Pick<Command, "parseAsync">): Promise<
     await program.parseAsync();
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    if (isFileError(error)) process.stderr.write(`The files cannot be written: ${error.message}\n`);
+    const { code = "" }: NodeJS.ErrnoException = error;
+    if (FILE_ERRORS.has(code)) process.stderr.write(`The files cannot be written: ${error.message}\n`);
     else if (EXPECTED_ERRORS.some((kind) => error instanceof kind)) process.stderr.write(`${error.message}\n`);
     else throw error;
     process.exitCode = 1;
   }
-}
-
-/** A disk that is full or read-only, or a folder of somebody else. */
-function isFileError(error: NodeJS.ErrnoException): boolean {
-  return ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM", "ENOTDIR", "ENAMETOOLONG", "EIO"].includes(error.code ?? "");
 }
 
 /** Reports how a folder differs from its lock file. A difference makes the exit code 1. */

@@ -83,21 +83,8 @@ describe("an archive is refused", () => {
     await expect(unpackEntries([entry])).rejects.toThrow("leads out of the package");
   });
 
-  it.each([
-    [["a.typ", "a.typ"], "same name"],
-    [["a.typ", "A.typ"], "same name"],
-    [["a\u0308.typ", "\u00e4.typ"], "same name"],
-    [["a", "a/b.typ"], "folder of another entry"],
-    [["a/b.typ", "a"], "name of a folder"],
-    [["A", "a/b/c.typ"], "folder of another entry"],
-  ])("with two entries for one place: %j", async (names, reason) => {
-    await expect(unpackEntries(names.map((name) => fileEntry(name)))).rejects.toThrow(reason);
-  });
-
-  it("with a folder in the place of a file", async () => {
-    const folder = { header: { name: "a/", size: 0, type: "directory" as const } };
-    await expect(unpackEntries([fileEntry("a"), folder])).rejects.toThrow("same name");
-    await expect(unpackEntries([folder, fileEntry("a")])).rejects.toThrow("name of a folder");
+  it("with two entries of the same name", async () => {
+    await expect(unpackEntries([fileEntry("a.typ"), fileEntry("./a.typ")])).rejects.toThrow("same name");
   });
 
   it("that is not gzip, not tar, or cut off", async () => {
@@ -124,12 +111,6 @@ describe("an archive is refused", () => {
 });
 
 describe("the limits", () => {
-  it("count bytes of the archive", async () => {
-    const archive = await archiveOf([fileEntry("a.typ")]);
-    await expect(unpack(archive, { maxArchiveBytes: archive.length })).resolves.toHaveProperty("size", 1);
-    await expect(unpack(archive, { maxArchiveBytes: archive.length - 1 })).rejects.toThrow("bytes");
-  });
-
   it("count decompressed bytes, and a bomb is not decompressed", async () => {
     const tar = await packTar([fileEntry("a.typ", "x".repeat(100_000))]);
     await expect(unpack(gzipSync(tar), { maxUnpackedBytes: tar.length })).resolves.toHaveProperty("size", 1);
@@ -150,14 +131,9 @@ describe("the limits", () => {
     await expect(unpackEntries(entries, { maxFiles: 9 })).rejects.toThrow("over 9 files");
   });
 
-  it("bound names by bytes, parts and the bytes of a part", async () => {
-    const name = `${"ä".repeat(20)}.typ`;
-    await expect(unpackEntries([fileEntry(name)], { maxPathBytes: 44 })).resolves.toHaveProperty("size", 1);
-    await expect(unpackEntries([fileEntry(name)], { maxPathBytes: 43 })).rejects.toThrow("over 43 bytes");
+  it("count the parts of a name", async () => {
     const deep = "1/2/3/4/5.typ";
     await expect(unpackEntries([fileEntry(deep)], { maxPathSegments: 5 })).resolves.toHaveProperty("size", 1);
     await expect(unpackEntries([fileEntry(deep)], { maxPathSegments: 4 })).rejects.toThrow("over 4 parts");
-    await expect(unpackEntries([fileEntry("n".repeat(255))])).resolves.toHaveProperty("size", 1);
-    await expect(unpackEntries([fileEntry("n".repeat(256))])).rejects.toThrow("a part of a name");
   });
 });

@@ -3,7 +3,7 @@
  * there.
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmod, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
@@ -72,17 +72,11 @@ async function snapshot(): Promise<Record<string, string>> {
 }
 
 describe("add", () => {
-  it("takes a package with everything that it imports, each downloaded once", async () => {
-    const change = await add(CHART);
-    expect(change.added).toEqual([CHART, AXES, NUMBERS]);
+  it("takes a package with everything that it imports, each downloaded once, and locks what it has taken", async () => {
+    expect((await add(CHART)).added).toEqual([CHART, AXES, NUMBERS]);
     expect(registry.requests).toHaveLength(3);
-    expect(await readdir(join(folder, "preview"))).toEqual(["axes", "chart", "numbers"]);
     expect(await readFile(join(folder, "preview/chart/1.0.0/src/all.typ"), "utf8")).toBe(`#import "${AXES}"`);
     expect((await readdir(folder)).sort()).toEqual([PACKAGES_LOCK_NAME, "preview"]);
-  });
-
-  it("locks name, version, registry, the checksums of archive and content, and imports", async () => {
-    await add(CHART);
     const lock = JSON.parse(await readFile(join(folder, PACKAGES_LOCK_NAME), "utf8"));
     expect(Object.keys(lock.packages)).toEqual([AXES, CHART, NUMBERS]);
     const place = join(folder, "preview/chart/1.0.0");
@@ -115,11 +109,6 @@ describe("add", () => {
       /@preview\/axes:0\.2\.0 is not in the registry .* @preview\/chart:1\.0\.0 imports it/,
     );
     expect(await snapshot()).toEqual(before);
-  });
-
-  it("makes no folder if it fails", async () => {
-    await expect(add("@preview/unknown:1.0.0")).rejects.toThrow("is not in the registry");
-    await expect(readdir(folder)).rejects.toThrow("ENOENT");
   });
 
   it("leaves out what is named by --without, and still verifies", async () => {
@@ -195,19 +184,18 @@ describe("add", () => {
     expect((await add(text)).added).toEqual([text]);
   });
 
-  it("leaves nothing of a hostile archive", async () => {
+  it.each<[reason: string, names: string[]]>([
+    ["leads out of the package", ["../../../x"]],
+    ["EEXIST", ["a", "a/b.typ"]],
+    ["EEXIST", ["a/b.typ", "a"]],
+    ["ENAMETOOLONG", ["n".repeat(256)]],
+  ])("leaves nothing of a hostile archive: %s, %j", async (reason, names) => {
     await add(LETTER);
     const before = await snapshot();
     const text = "@preview/hostile:1.0.0";
-    registry.publish(
-      text,
-      await archiveOf([
-        fileEntry("typst.toml", packageManifest(text)),
-        fileEntry("lib.typ"),
-        fileEntry("../../../x", "x"),
-      ]),
-    );
-    await expect(add(CHART, text)).rejects.toThrow("leads out of the package");
+    const manifest = [fileEntry("typst.toml", packageManifest(text)), fileEntry("lib.typ")];
+    registry.publish(text, await archiveOf([...manifest, ...names.map((name) => fileEntry(name))]));
+    await expect(add(CHART, text)).rejects.toThrow(reason);
     expect(await snapshot()).toEqual(before);
   });
 
@@ -261,27 +249,19 @@ describe("add", () => {
     expect(await snapshot()).toEqual(before);
   });
 
-  it("clears up after a run that was killed", async () => {
+  it("lets one of two runs wait for the other, and clears up after one that was killed", async () => {
     await mkdir(join(folder, ".work-killed/new/preview"), { recursive: true });
-    await add(LETTER);
-    expect((await readdir(folder)).sort()).toEqual([PACKAGES_LOCK_NAME, "preview"]);
-  });
-
-  it("lets one of two runs wait for the other", async () => {
     await Promise.all([add(CHART), add(LETTER)]);
     expect(await lockedSpecs()).toEqual([AXES, CHART, LETTER, NUMBERS]);
+    expect((await readdir(folder)).sort()).toEqual([PACKAGES_LOCK_NAME, "preview"]);
     expect(await findProblems(folder)).toEqual([]);
   });
 });
 
 describe("remove", () => {
-  it("removes a package with what nothing else needs, even if packages import each other", async () => {
+  it("removes a package with what nothing else needs, and leaves an empty folder after the last", async () => {
     await add(CHART, LETTER);
     expect((await remove(CHART)).removed).toEqual([AXES, CHART]);
-  });
-
-  it("leaves an empty folder after the last", async () => {
-    await add(LETTER);
     expect((await remove(LETTER)).removed).toEqual([LETTER, NUMBERS]);
     expect(await readdir(folder)).toEqual([PACKAGES_LOCK_NAME]);
   });
@@ -354,24 +334,20 @@ describe("the command", () => {
   const PROGRAM = fileURLToPath(new URL("../../../scripts/packages.ts", import.meta.url));
   const run = (...args: string[]) => execa(process.execPath, [PROGRAM, ...args, "--to", folder], { reject: false });
 
-  it("adds, lists, verifies and removes", async () => {
+  it("adds, lists and verifies", async () => {
     const added = await run("add", LETTER, "--registry", registry.url.href);
     expect(added).toMatchObject({ exitCode: 0, stdout: `added ${LETTER}\nadded ${NUMBERS}` });
     expect((await run("list")).stdout).toBe(`${LETTER}\n${NUMBERS} (imported)`);
-    expect((await run("verify")).exitCode).toBe(0);
-    await chmod(join(folder, "preview/letter/2.0.1/lib.typ"), 0o644);
     await writeFile(join(folder, "preview/letter/2.0.1/lib.typ"), "changed");
     expect(await run("verify")).toMatchObject({ exitCode: 1, stderr: `${LETTER} is not as it was downloaded.` });
-    expect((await run("install")).stdout).toBe(`added ${LETTER}`);
-    expect((await run("remove", LETTER)).exitCode).toBe(0);
   });
 
   it("says what is wrong in one line", async () => {
     const unknown = await run("add", "@preview/unknown:1.0.0", "--registry", registry.url.href);
     expect(unknown).toMatchObject({ exitCode: 1, stdout: "" });
     expect(unknown.stderr.split("\n")).toHaveLength(1);
-    expect((await run("add", "cetz")).stderr).toContain("must have the form @preview/name:1.2.3");
-    expect((await run("add", CHART, "--registry", "http://example.org")).stderr).toContain("must be an https URL");
+    const unsafe = await run("add", CHART, "--registry", "http://example.org");
+    expect(unsafe.stderr).toContain("must be an https URL");
   });
 
   const NAMESPACES = ["--user", "--map-root-user", "--mount"];
