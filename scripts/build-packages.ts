@@ -15,13 +15,15 @@ const { PACKAGE_REPOSITORY: repositoryUrl } = process.env;
 
 await rm(TARGET, { recursive: true, force: true });
 await mkdir(TARGET, { recursive: true });
-for (const part of ["client", "cli", "e-invoice"]) {
-  const built = join(TARGET, part);
-  await execa(process.execPath, [`scripts/build-${part}.ts`, built], { cwd: ROOT });
-  if (repositoryUrl) await addRepository(join(built, "package.json"), repositoryUrl);
-  await execa("npm", ["pack", built, "--pack-destination", TARGET], { cwd: ROOT });
-  await rm(built, { recursive: true });
-}
+const built = ["client", "cli", "e-invoice"].map((part) => ({ part, folder: join(TARGET, part) }));
+await Promise.all(
+  built.map(async ({ part, folder }) => {
+    await execa(process.execPath, [`scripts/build-${part}.ts`, folder], { cwd: ROOT });
+    if (repositoryUrl) await addRepository(join(folder, "package.json"), repositoryUrl);
+  }),
+);
+await execa("npm", ["pack", ...built.map(({ folder }) => folder), "--pack-destination", TARGET], { cwd: ROOT });
+for (const { folder } of built) await rm(folder, { recursive: true });
 const names = (await readdir(TARGET)).toSorted();
 const sums = names.map(async (name) => `${sha256(await readFile(join(TARGET, name)))}  ${name}\n`);
 await writeFile(join(TARGET, "SHA256SUMS"), await Promise.all(sums));

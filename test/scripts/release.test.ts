@@ -40,8 +40,8 @@ it("a release takes its notes from the changelog, with links that lead to the ta
   expect(linksIn(stdout)).toEqual(linksIn(plain).map(leadingTo));
 });
 
-it.each([[], ["v0.0.1"], [VERSION]])("is refused for a tag that is not the version (%s)", async (...tag) => {
-  const { exitCode, stdout, stderr } = await notesOf(...tag);
+it("a release is refused for a tag that is not the version", async () => {
+  const { exitCode, stdout, stderr } = await notesOf(VERSION);
   expect([exitCode, stdout]).toEqual([1, ""]);
   expect(stderr).toContain(`is not v${VERSION}`);
 });
