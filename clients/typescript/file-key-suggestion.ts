@@ -22,6 +22,8 @@ const SPELLINGS: Readonly<Record<string, string>> = {
 };
 
 const NOT_ALLOWED = new RegExp(KEY_RULES.segment_character_class.replace("[", "[^"));
+/** A key has no room for more, with a slash after each. */
+const MAX_SEGMENTS = KEY_RULES.max_key_length / 2;
 const FALLBACK_STEM = "file";
 /** Longer ones are no file extensions. */
 const MAX_EXTENSION_LENGTH = 16;
@@ -63,7 +65,7 @@ function validKey(name: string): string {
   const isElsewhere = /^[A-Za-z][A-Za-z0-9+.-]*:/.test(path);
   const named = path.split("/").filter((segment) => !/^\.*$/.test(segment));
   // Of an address, or of a path on a drive, only the file's own name means something in the project.
-  const segments = (isElsewhere ? named.slice(-1) : named).map(validSegment);
+  const segments = named.slice(isElsewhere ? -1 : -MAX_SEGMENTS).map(validSegment);
   if (segments.length === 0) return FALLBACK_STEM;
   let length = segments.reduce((sum, segment) => sum + segment.length + 1, -1);
   let first = 0;

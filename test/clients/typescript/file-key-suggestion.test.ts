@@ -83,7 +83,7 @@ describe("the suggested keys of many files", () => {
     const better = suggestFileKeys(keys);
     expect(better.size).toBe(keys.length - 1);
     expect(new Set([...better.values()].map((key) => key.toLowerCase())).size).toBe(keys.length - 1);
-    const deep = Array.from({ length: 1000 }, (_, index) => `${"a/".repeat(2000)}${cased(index)}`);
+    const deep = Array.from({ length: 100 }, (_, index) => `${"a/".repeat(2000)}${cased(index)}`);
     expect(suggestFileKeys(deep).size).toBe(deep.length);
   });
 });

@@ -122,6 +122,7 @@ describe("the command line", () => {
   const NO_SERVICE = 7;
   /** Its client is the one above: one answer shows what the command makes of them. */
   const ONE_ANSWER = HOSTILE_ANSWERS.slice(0, 1);
+  const ARCHIVE_LIMITS = { ...LOW_LIMITS, max_output_bytes: 1024 ** 2 };
 
   it.each(ONE_ANSWER)("writes nothing and says why: %s", async (_what, behaviour) => {
     const server = await startHostile(behaviour);
@@ -149,13 +150,13 @@ describe("the command line", () => {
   });
 
   it.each([
-    ["inflates to more than an output may have", lyingZip(1_100_000_000, 10), "too large"],
-    ["has a million entries", crowdedZip(1_000_000), "too many entries"],
+    ["inflates to more than an output may have", lyingZip(ARCHIVE_LIMITS.max_output_bytes + 1, 10), "too large"],
+    ["has too many entries", crowdedZip(LIMIT_SETTINGS.max_output_files.max + 1), "too many entries"],
     ["is broken", lyingZip(1000, 1000).subarray(0, 45), "broken"],
   ])("compares no pages of an archive that %s", async (_what, archive, words) => {
     const headers = { "Content-Type": "application/zip" };
     const sendArchive: Behaviour = (response) => void response.writeHead(200, headers).end(archive);
-    const server = await startHostile(sendArchive, DEFAULT_LIMITS);
+    const server = await startHostile(sendArchive, ARCHIVE_LIMITS);
     const folder = await makeProject();
     await writeProject(folder, { "cases/one.json": "{}" });
     const { exitCode, stderr } = await runCommand(folder, ["test", "a.typ", "--update", "--url", server.url]);

@@ -37,8 +37,8 @@ const BOUNDS = [
 /** Validates bytes at the beginning, in the middle and at the end of a text, at every alignment. */
 function expectAsDecoded(bytes: readonly number[]): void {
   const expected = isDecodable(Uint8Array.from(bytes));
-  const wrong = [[], [0x61], [0x61, 0x61, 0x61, 0x61, 0x61]].flatMap((before) =>
-    [[], [0x61], [0x61, 0x61, 0x61, 0x61]].flatMap((after) =>
+  const wrong = [[], [0x61, 0x61, 0x61, 0x61, 0x61]].flatMap((before) =>
+    [[], [0x61, 0x61, 0x61, 0x61]].flatMap((after) =>
       [0, 1, 2, 3].filter((offset) => isUtf8(Uint8Array.from([...before, ...bytes, ...after]), offset) !== expected),
     ),
   );
@@ -93,7 +93,7 @@ describe("the UTF-8 validator agrees with the platform's decoder", () => {
   });
 
   it("on every code point", () => {
-    for (let code = 0; code <= 0x10ffff; code += code < 0x3000 || code > 0x10fff0 ? 1 : 7) {
+    for (let code = 0; code <= 0x10ffff; code += code < 0x3000 || code > 0x10fff0 ? 1 : 31) {
       if (code >= 0xd800 && code <= 0xdfff) continue;
       if (!isUtf8(bodyOf(String.fromCodePoint(code)))) throw new Error(`U+${code.toString(16)}`);
     }
