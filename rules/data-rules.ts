@@ -7,11 +7,24 @@
 import { JsonCursor, type ValueObserver } from "./json/cursor.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
 import { MAX_SEGMENT_CODE_POINTS } from "./quote.ts";
-import { MAX_DATE_LENGTH, RESERVED_KEY, readsAsDate } from "./typst-date.ts";
 import { MAX_REPORTED_ERRORS } from "./validation-errors.ts";
 
 /** Typst reads JSON by serde_json, whose recursion limit is 128. */
 export const MAX_DATA_DEPTH = 127;
+
+/**
+ * Typst, for its TOML support, reads an object as a date when this is its only key, which may be repeated, and the last
+ * value is a string that is a date, a time or both. It would not reach the source as it was sent, so it is rejected.
+ * Tested with Typst 0.15.1 by test/rules/json/typst-reads-json.test.ts.
+ */
+const RESERVED_KEY = "$__toml_private_datetime";
+
+/** The date formats that Typst reads. The only zone is `Z`; a year has four digits and may have a sign. */
+const DATE_FORMAT =
+  /^(?:[+-]?(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)(?:T(?<time>\d\d:\d\d:\d\d)Z?)?|(?<timeAlone>\d\d:\d\d:\d\d))$/;
+const TIME_FORMAT = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
+
+const MAX_DATE_LENGTH = "+2020-01-01T00:00:00Z".length;
 
 /** An object whose every key so far is the reserved one. */
 interface DateCandidate {
@@ -152,4 +165,18 @@ export function pathsAt(body: Uint8Array, dataStart: number, offsets: readonly n
   };
   walk(0);
   return paths;
+}
+
+function readsAsDate(text: string): boolean {
+  const { year, month, day, time, timeAlone } = DATE_FORMAT.exec(text)?.groups ?? {};
+  const clock = time ?? timeAlone;
+  if (clock !== undefined && !TIME_FORMAT.test(clock)) return false;
+  if (year === undefined) return clock !== undefined;
+  return Number(day) >= 1 && Number(day) <= daysIn(Number(year), Number(month));
+}
+
+/** The days of a month in the proleptic Gregorian calendar; 0 when there is no such month. */
+function daysIn(year: number, month: number): number {
+  const isLeapYear = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  return [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0;
 }

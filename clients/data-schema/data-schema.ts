@@ -20,7 +20,6 @@ import * as Instance from "@hyperjump/json-schema/instance/experimental";
 import { FailureCollector } from "./failures.ts";
 import { MAX_FINDINGS, type SchemaFinding } from "./finding.ts";
 import { jsonErrorOffset } from "./json-error.ts";
-import { findingAt, findingAtOffset } from "./place.ts";
 import { DIALECT } from "./schema-file.ts";
 import { mistakesInSchema } from "./schema-mistakes.ts";
 import { type Mistake, mistakesOf, type Subject } from "./sentences.ts";
@@ -132,4 +131,48 @@ function unjudged(error: unknown, text: string): Judgement {
 
 function isMembers(value: SchemaFragment): value is { [keyword: string]: SchemaFragment } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A mistake at a value, or at the name of a member. */
+function findingAt(node: Instance.JsonNode, text: string, message: string): SchemaFinding {
+  const segments = segmentsOf(node);
+  const pointer = segments.map((segment) => `/${String(segment).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+  const { offset = 0, length = 0 } = node;
+  return { path: pathInWords(segments), pointer, ...placeOf(text, offset), length, message };
+}
+
+/** A mistake at an offset, in a text that has no values: it is not JSON, or could not be validated. */
+function findingAtOffset(text: string, offset: number, message: string): SchemaFinding {
+  return { path: "", pointer: "", ...placeOf(text, offset), length: 1, message };
+}
+
+function placeOf(text: string, offset: number) {
+  const before = text.slice(0, offset).split("\n");
+  return { offset, line: before.length, column: (before.at(-1) ?? "").length + 1 };
+}
+
+/** The path from the root to a value; to the member if the node is a member's name. */
+function segmentsOf(node: Instance.JsonNode): (string | number)[] {
+  const segments: (string | number)[] = [];
+  for (let at = node; at.parent !== undefined; ) {
+    const { parent } = at;
+    if (parent.type === "property") {
+      const [name] = parent.children;
+      segments.push(name === undefined ? "" : Instance.value<string>(name));
+      if (parent.parent === undefined) break;
+      at = parent.parent;
+    } else {
+      segments.push(parent.children.indexOf(at));
+      at = parent;
+    }
+  }
+  return segments.reverse();
+}
+
+function pathInWords(segments: readonly (string | number)[]): string {
+  const words = segments.map((segment) => {
+    if (typeof segment === "number") return `[${segment}]`;
+    return /^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(segment) ? `.${segment}` : `[${JSON.stringify(segment)}]`;
+  });
+  return words.join("").replace(/^\./, "");
 }

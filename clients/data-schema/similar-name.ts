@@ -1,4 +1,4 @@
-/** Finds the known name that was meant by a misspelt one. */
+/** "Did you mean": finds the known name or path that was meant by a misspelt one. */
 
 /** Longer names are not compared: the time grows with the product of the lengths. */
 const MAX_NAME_LENGTH = 100;
@@ -49,4 +49,30 @@ function distanceOf(from: string, to: string): number {
     last = current;
   }
   return last[to.length] ?? 0;
+}
+
+/**
+ * The path (with `/`) that is most like a wrong one; null if none is. A file of the same name in another folder comes
+ * first.
+ */
+export function closestPath(wrong: string, paths: readonly string[]): string | null {
+  const name = nameOf(wrong).toLowerCase();
+  const moved = paths.find((path) => nameOf(path).toLowerCase() === name);
+  return moved ?? similarName(wrong, paths) ?? pathOfName(nameOf(wrong), paths);
+}
+
+function pathOfName(wrong: string, paths: readonly string[]): string | null {
+  const names = paths.map((path) => nameOf(path));
+  const found = similarName(wrong, names);
+  return found === null ? null : (paths[names.indexOf(found)] ?? null);
+}
+
+/** The part after the last `/`. */
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** ` Did you mean …?`, to be put after a sentence; empty if nothing is close. */
+export function didYouMean(closest: string | null): string {
+  return closest === null ? "" : ` Did you mean ${closest}?`;
 }

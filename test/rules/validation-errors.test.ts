@@ -1,47 +1,13 @@
-/** The field errors of a request: each type, their order, their number, their prose, and the code of the problem. */
+/**
+ * The field errors of a request: their number, their prose, and the code of the problem. Which requests have which
+ * errors, and in which order: render-request.property.test.ts.
+ */
 import { describe, expect, it } from "vitest";
-import { ERROR_TYPES, type ErrorType } from "../../rules/validation-errors.ts";
-import { bodyOf, errorsOf, problemOf } from "../support/rules/bodies.ts";
+import { errorsOf, problemOf } from "../support/rules/bodies.ts";
 
 const TEXT_FILE = { encoding: "text", content: "x" };
 const base64File = (content: string) => ({ encoding: "base64", content });
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
-
-type Case = readonly [type: ErrorType, request: unknown, ...errors: string[]];
-
-/**
- * A request for each type of error. A string is the text of a body. Which requests have which errors, and in which
- * order, is compared with the slow validator in render-request.property.test.ts.
- */
-const CASES: readonly Case[] = [
-  ["missing", { source: "a", files: { b: {} } }, "files.b.encoding: missing", "files.b.content: missing"],
-  ["unknown_field", { source: "a", __proto_: 1, toString: {} }, "__proto_: unknown_field", "toString: unknown_field"],
-  ["unknown_field", '{"source":"a","__proto__":{}}', "__proto__: unknown_field"],
-  ["duplicate_field", '{"source":"a","s\\u006furce":1}', "source: duplicate_field"],
-  ["wrong_type", [], ": wrong_type"],
-  ["wrong_type", { source: "a", output: { standards: null } }, "output.standards: wrong_type"],
-  ["not_allowed", { source: "a", output: { standards: ["a-5"] } }, "output.standards.0: not_allowed"],
-  ["too_short", { source: "" }, "source: too_short"],
-  ["too_long", { source: "a", output: { standards: ["a-2b", "ua-1", "x"] } }, "output.standards: too_long"],
-  ["out_of_range", '{"source":"a","output":{"format":"png","page":1e999}}', "output.page: out_of_range"],
-  ["lone_surrogate", { source: "a", data: [{ k: ["", "\ud83dx"] }] }, "data.0.k.1: lone_surrogate"],
-  ["number_out_of_range", '{"source":"a","data":{"b":[0,-1e309]}}', "data.b.1: number_out_of_range"],
-  [
-    "nesting_too_deep",
-    `{"source":"a","data":${nested(128)}}`,
-    `data.${Array(127).fill("0").join(".")}: nesting_too_deep`,
-  ],
-  [
-    "reserved_key",
-    '{"source":"a","data":[{"\\u0024__toml_private_datetime":"2020-01-01"}]}',
-    "data.0.$__toml_private_datetime: reserved_key",
-  ],
-  ["unsupported_format", { source: "a", output: { format: "toString" } }, "output.format: unsupported_format"],
-  ["invalid_key", { source: "a", files: { "../b": TEXT_FILE } }, "files: invalid_key"],
-  ["invalid_base64", { source: "a", files: { b: base64File("QR==") } }, "files.b.content: invalid_base64"],
-];
-
-const inWords = ([type, request]: Case) => `${type} in ${Buffer.from(bodyOf(request)).toString().slice(0, 90)}`;
 
 describe("a field error", () => {
   it.each([
@@ -82,38 +48,6 @@ describe("a field error", () => {
   ])("says of a number that is not read what it may be: %s %.10s", (field, number, msg) => {
     const { context } = problemOf(`{"source":"a","output":{"format":"png","${field}":${number}}}`) ?? {};
     expect(context).toMatchObject({ errors: [{ msg }] });
-  });
-
-  it.each(CASES.map((entry) => [inWords(entry), entry] as const))(
-    "is reported: %s",
-    (_name, [, request, ...errors]) => {
-      expect(errorsOf(problemOf(request))).toEqual(errors);
-    },
-  );
-
-  it("is shown here for every type", () => {
-    const shown = new Set(
-      CASES.filter(([type, , ...errors]) => errors.some((e) => e.endsWith(`: ${type}`))).map(([type]) => type),
-    );
-    expect([...shown].toSorted()).toEqual(Object.keys(ERROR_TYPES).toSorted());
-  });
-
-  it("does not keep the others from being reported, in the order of the body", () => {
-    const body = `{"data":["\\ud800",1e999],"x":1,"files":{"b":{"content":1},"..":{"encoding":"text","content":""}},
-      "output":{"ppi":0,"format":"png","ppi":0,"page":0,"y":1},"source":""}`;
-    expect(errorsOf(problemOf(body))).toEqual([
-      "data.0: lone_surrogate",
-      "data.1: number_out_of_range",
-      "x: unknown_field",
-      "files.b.content: wrong_type",
-      "files.b.encoding: missing",
-      "files: invalid_key",
-      "output.ppi: duplicate_field",
-      "output.y: unknown_field",
-      "output.page: out_of_range",
-      "output.ppi: out_of_range",
-      "source: too_short",
-    ]);
   });
 });
 
@@ -164,14 +98,6 @@ describe("a msg", () => {
     expect(Array.from(message).length).toBeLessThanOrEqual(200);
     expect(message).toContain("…");
     expect(message.isWellFormed()).toBe(true);
-  });
-});
-
-describe("a loc", () => {
-  it("shortens a name of a megabyte", () => {
-    expect(errorsOf(problemOf({ source: "a", ["n".repeat(1_000_000)]: 1 }))).toEqual([
-      `${"n".repeat(79)}…: unknown_field`,
-    ]);
   });
 });
 

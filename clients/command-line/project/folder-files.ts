@@ -5,7 +5,7 @@
 import fs, { type Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
-import { closestPath, didYouMean } from "../../data-schema/closest-path.ts";
+import { closestPath, didYouMean } from "../../data-schema/similar-name.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";

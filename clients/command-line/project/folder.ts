@@ -5,8 +5,7 @@
  */
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { didYouMean } from "../../data-schema/closest-path.ts";
-import { similarName } from "../../data-schema/similar-name.ts";
+import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 

@@ -5,8 +5,8 @@
  * same file in both places, and nothing outside that folder can be read: see folder.ts.
  */
 import { basename, dirname, extname, isAbsolute, join, posix, resolve } from "node:path";
-import { closestPath, didYouMean } from "../../data-schema/closest-path.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
+import { closestPath, didYouMean } from "../../data-schema/similar-name.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
 import { findUnusableFiles } from "../../typescript/unusable-files.ts";

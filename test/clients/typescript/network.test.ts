@@ -140,21 +140,16 @@ describe("a service that cannot be reached", () => {
     expect(events).toMatchObject([{ attempt: 1, waitSeconds: 0.5, reason: expect.any(ServiceUnreachableError) }]);
   });
 
-  it("is an error with its cause after the last attempt", async () => {
-    const client = makeClient({ url: `http://${LOOPBACK}:${await takeFreePort()}`, retry: { maxAttempts: 2 } });
-    const events: RetryEvent[] = [];
-    const error = await client.render(REQUEST, { onRetry: (event) => events.push(event) }).catch((thrown) => thrown);
-    expect(error).toBeInstanceOf(ServiceUnreachableError);
-    expect(error).toMatchObject({ name: "ServiceUnreachableError", status: null, cause: expect.any(TypeError) });
-    expect(events).toHaveLength(1);
-  });
-
   it("is named by its URL and by why it did not answer, with how often and how long it was tried", async () => {
     const refused = `http://${LOOPBACK}:${await takeFreePort()}`;
+    const events: RetryEvent[] = [];
     const error = await makeClient({ url: `${refused}/path`, retry: { maxAttempts: 2 } })
-      .render(REQUEST)
+      .render(REQUEST, { onRetry: (event) => events.push(event) })
       .catch((thrown) => thrown);
-    expect(error).toMatchObject({ url: refused, reason: "refused", attempts: 2, elapsedSeconds: expect.any(Number) });
+    expect(error).toBeInstanceOf(ServiceUnreachableError);
+    const details = { url: refused, reason: "refused", status: null, attempts: 2, cause: expect.any(TypeError) };
+    expect(error).toMatchObject({ name: "ServiceUnreachableError", ...details });
+    expect(events).toHaveLength(1);
     expect(error.elapsedSeconds).toBeGreaterThan(0.4);
     expect(error.message).toMatch(
       /^http:\/\/127\.0\.0\.1:\d+ cannot be reached: the connection was refused \(ECONNREFUSED\)\. Tried 2 times in \d+\.\d s\.$/,

@@ -242,15 +242,6 @@ const RUN_RESULT = [
 describe("the client renders", () => {
   beforeAll(() => writeFile(join(project, "run.js"), RUN));
 
-  it("in Node", async () => {
-    const { href } = service.edge.url;
-    await writeFile(
-      join(project, "node.js"),
-      `import { run } from "./run.js"; console.log(await run(${JSON.stringify(href)}, "${API_TOKEN}"));`,
-    );
-    expect(JSON.parse((await runNode("node.js")).stdout)).toEqual(RUN_RESULT);
-  });
-
   it("bundled for a browser, with nothing but the globals of the web", async () => {
     const [file] = await bundle("run.js", { format: "iife", globalName: "program" });
     const globals = {

@@ -26,12 +26,7 @@ export interface BareError {
 /** An accepted request, decoded. */
 export interface SlowRequest {
   readonly source: string;
-  readonly files: readonly {
-    readonly key: string;
-    readonly encoding: string;
-    readonly content: string;
-    readonly size: number;
-  }[];
+  readonly files: readonly SlowFile[];
   /** The text of `data`, unchanged from the body. */
   readonly data: string | null;
   readonly output: Readonly<Record<string, unknown>>;
@@ -57,16 +52,11 @@ function decodeUtf8(body: Uint8Array): string | null {
   }
 }
 
-/** Of several field errors, the one of the lowest rank determines the code. */
-type Rank = 0 | 1 | 2 | 3;
-const CODE_OF_RANK = ["invalid_request", "unsupported_format", "invalid_template_path", "invalid_file_data"] as const;
-const PLAIN: Rank = 0;
-const FORMAT: Rank = 1;
-const KEY: Rank = 2;
-const DATA: Rank = 3;
+/** Of several field errors, the one whose code is first here determines the code. */
+const CODES = ["invalid_request", "unsupported_format", "invalid_template_path", "invalid_file_data"] as const;
 
 interface Found extends BareError {
-  readonly rank: Rank;
+  readonly code: (typeof CODES)[number];
   /** Of bad file data: the key of the file, null for `source`. */
   readonly file?: string | null;
 }
@@ -130,18 +120,18 @@ class SlowValidator {
   }
 
   #field(loc: Loc, type: string): void {
-    this.#errors.push({ loc, type, rank: PLAIN });
+    this.#errors.push({ loc, type, code: "invalid_request" });
   }
 
   #shapeVerdict(): Verdict {
-    const rank = Math.min(...this.#errors.map((error) => error.rank));
-    const badData = this.#errors.find((error) => error.rank === DATA);
+    const code = CODES.find((each) => this.#errors.some((error) => error.code === each)) ?? "";
+    const badData = this.#errors.find((error) => error.code === "invalid_file_data");
     return {
-      code: CODE_OF_RANK[rank] ?? "",
+      code,
       context: {
         errors: this.#errors.slice(0, 20).map(({ loc, type }) => ({ loc: shortened(loc), type })),
         ...(this.#errors.length > 20 && { errors_total: this.#errors.length }),
-        ...(rank === DATA && typeof badData?.file === "string" && { key: badData.file }),
+        ...(code === "invalid_file_data" && typeof badData?.file === "string" && { key: badData.file }),
       },
     };
   }
@@ -151,7 +141,7 @@ class SlowValidator {
     if (source === null) return "";
     if (source === "") this.#field(["source"], "too_short");
     if (!source.isWellFormed()) {
-      this.#errors.push({ loc: ["source"], type: "lone_surrogate", rank: DATA, file: null });
+      this.#errors.push({ loc: ["source"], type: "lone_surrogate", code: "invalid_file_data", file: null });
     }
     return source;
   }
@@ -173,7 +163,7 @@ class SlowValidator {
     for (const { key, value } of node.members) {
       const isValid = isValidKeySlowly(key);
       if (!isValid) {
-        this.#errors.push({ loc: ["files"], type: "invalid_key", rank: KEY });
+        this.#errors.push({ loc: ["files"], type: "invalid_key", code: "invalid_template_path" });
       } else if (different.slice(0, 1024).includes(key)) {
         this.#field(["files", key], "duplicate_field");
         continue;
@@ -220,7 +210,7 @@ class SlowValidator {
       // An invalid key must not appear in the context.
       loc: isValid ? [...loc, "content"] : ["files"],
       type: encoding === "text" ? "lone_surrogate" : "invalid_base64",
-      rank: DATA,
+      code: "invalid_file_data",
       file: key,
     });
     return null;
@@ -254,7 +244,7 @@ class SlowValidator {
     }
     const fields = Object.hasOwn(OUTPUT_RULES.fields, format.value) ? OUTPUT_RULES.fields[format.value] : undefined;
     if (fields === undefined) {
-      this.#errors.push({ loc: ["output", "format"], type: "unsupported_format", rank: FORMAT });
+      this.#errors.push({ loc: ["output", "format"], type: "unsupported_format", code: "unsupported_format" });
       return null;
     }
     for (const { key } of known) if (!fields.includes(key)) this.#field(["output", key], "unknown_field");

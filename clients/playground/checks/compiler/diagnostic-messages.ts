@@ -1,5 +1,5 @@
 /** The compiler's messages in the words of the page. */
-import { closestPath, didYouMean } from "../../../data-schema/closest-path.ts";
+import { closestPath, didYouMean } from "../../../data-schema/similar-name.ts";
 
 /** What only this browser lacks: the deployment may have the package, and has all of Typst's fonts. */
 const UNKNOWABLE = /^(?:no font could be found|package not found|failed to load package)/;
