@@ -1,9 +1,4 @@
-/**
- * Text of the caller in a response: made encodable, then shortened.
- *
- * Lone surrogates are replaced by the literal text `\uXXXX`, so that every response is valid UTF-8. Then the text is
- * cut between two code points.
- */
+/** Text of the caller in a response: made encodable, so that the response is valid UTF-8, then shortened. */
 
 /** The longest segment of a `path` or `loc`, in code points. */
 export const MAX_SEGMENT_CODE_POINTS = 80;

@@ -30,9 +30,8 @@ export function validateMediaType({ contentType, contentEncoding, transferEncodi
 }
 
 /**
- * Every `charset` is checked. RFC 6838 section 4.3 forbids duplicates, but clients send them, and the parser keeps only
- * the first one of a name: so each gets its own name. The last one is added here. It is missing if a quotation mark is
- * not closed.
+ * Every `charset` is checked, under a name of its own: clients send several, and the parser keeps the first of a name.
+ * The last one is added here, and is missing if a quotation mark is not closed.
  */
 function isJsonInUtf8(contentType: string): boolean {
   let count = 0;

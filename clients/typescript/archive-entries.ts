@@ -19,9 +19,7 @@ export interface ArchiveEntry {
 /** Why an archive is not read. */
 export type ArchiveFault = "broken" | "too many entries" | "too large";
 
-/**
- * Deflate expands its input at most about a thousand times: each chunk to some 16 MiB, before the bytes are counted.
- */
+/** Deflate expands its input at most about a thousand times: a chunk to some 16 MiB, before the bytes are counted. */
 const CHUNK_BYTES = 16 * 1024;
 /** Wanted or not: the time that fflate needs for each grows with their number, to 10 µs at this one. */
 const MAX_ENTRIES_OF_ANY_KIND = 20_000;

@@ -1,6 +1,4 @@
-/**
- * The TypeScript client of the service (docs/client.md): what programs import.
- */
+/** The TypeScript client of the service (docs/client.md): what programs import. */
 export type { PublishedConstraints } from "../../rules/published-rules.ts";
 export type { ConstraintsStore, StoredConstraints } from "./constraints-cache.ts";
 export { ServiceUnreachableError, UnexpectedResponseError, type UnreachableReason } from "./errors.ts";

@@ -1,7 +1,6 @@
 /**
- * The constraints of the deployment: fetched once, and compared by their entity tag when they have become old.
- *
- * Requests under way are not shared: in a Worker, one request must not wait for what another one fetches.
+ * The constraints of the deployment: fetched once, and compared by their entity tag when they are old. Requests under
+ * way are not shared: in a Worker, one request must not wait for what another one fetches.
  */
 import type { PublishedConstraints } from "../../rules/published-rules.ts";
 import { UnexpectedResponseError } from "./errors.ts";
@@ -32,6 +31,7 @@ const MAX_CONSTRAINTS_BYTES = 4 * 1024 * 1024;
 export const MAX_OUTPUT_BYTES = 512 * 1024 * 1024;
 
 interface Kept {
+  readonly kind: "constraints";
   readonly constraints: PublishedConstraints;
   /** Null if the service sent none. */
   readonly etag: string | null;
@@ -58,24 +58,17 @@ export class ConstraintsCache {
     this.#store = store;
   }
 
-  /**
-   * The most bytes that a rendered file may have, as far as the deployment has said so lately: it may be set higher
-   * meanwhile.
-   */
+  /** Of a rendered file. What the deployment said long ago does not count: it may be set higher meanwhile. */
   get maxOutputBytes(): number {
     if (this.#kept === null || performance.now() >= this.#kept.validUntilMilliseconds) return MAX_OUTPUT_BYTES;
     return Math.min(this.#kept.constraints.limits.max_output_bytes ?? MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES);
   }
 
-  /**
-   * The constraints that are kept, or those that `send` fetches.
-   *
-   * @throws UnexpectedResponseError when the response is not a constraints document
-   */
+  /** The constraints, kept or fetched. @throws UnexpectedResponseError when the response is not such a document */
   async get(send: (request: ServiceRequest<Fetched>) => Promise<Answer<Fetched>>): Promise<ConstraintsOutcome> {
     await this.#load();
     const kept = this.#kept;
-    if (kept !== null && performance.now() < kept.validUntilMilliseconds) return success(kept);
+    if (kept !== null && performance.now() < kept.validUntilMilliseconds) return kept;
     const answer = await send({
       method: "GET",
       path: "v1/constraints",
@@ -90,13 +83,13 @@ export class ConstraintsCache {
     const { status, document, etag } = answer.value;
     if (status === 304 && kept !== null) {
       kept.validUntilMilliseconds = performance.now() + MAX_AGE_SECONDS * 1000;
-      return success(kept);
+      return kept;
     }
     const fetched = await keep(document, etag, MAX_AGE_SECONDS);
     if (fetched === null) throw new UnexpectedResponseError("The response has no constraints.", status);
     this.#kept = fetched;
     if (etag !== null) await this.#store?.save({ etag, document });
-    return success(fetched);
+    return fetched;
   }
 
   /** Takes what the store has, to be compared with the service's at once. */
@@ -121,9 +114,5 @@ async function keep(document: unknown, etag: string | null, validSeconds: number
   const { asConstraints } = await import("./local-check.ts");
   const constraints = asConstraints(document);
   if (constraints === null) return null;
-  return { constraints, etag, validUntilMilliseconds: performance.now() + validSeconds * 1000 };
-}
-
-function success({ constraints }: Kept): ConstraintsOutcome {
-  return { kind: "constraints", constraints };
+  return { kind: "constraints", constraints, etag, validUntilMilliseconds: performance.now() + validSeconds * 1000 };
 }

@@ -30,24 +30,18 @@ export function findWantedFonts(document: DocumentParts): WantedFonts {
   const texts = typstTexts(document);
   const requested = requestedFamilies(texts);
   return {
-    families: familiesBeyond(
-      requested,
-      faces.map(({ family }) => family),
-    ),
+    families: familiesBeyond(requested, faces),
     withoutBold: familyWithoutBold(texts, requested, faces),
   };
 }
 
 /** Those of the wanted families that the service does not have. @param fonts from its capabilities */
 export function missingFamilies({ families }: WantedFonts, fonts: readonly FontFamily[]): string[] {
-  return familiesBeyond(
-    families,
-    fonts.map(({ family }) => family),
-  );
+  return familiesBeyond(families, fonts);
 }
 
-function familiesBeyond(wanted: readonly string[], available: readonly string[]): string[] {
-  const known = new Set(available.map((family) => family.toLowerCase()));
+function familiesBeyond(wanted: readonly string[], available: readonly { readonly family: string }[]): string[] {
+  const known = new Set(available.map(({ family }) => family.toLowerCase()));
   return wanted.filter((family) => !known.has(family.toLowerCase()));
 }
 
@@ -68,14 +62,7 @@ export function describeMissing(families: readonly string[]): string[] {
 
 /** A note on the family without a bold font, if the service has it neither. */
 export function describeMissingBold({ withoutBold }: WantedFonts, fonts: readonly FontFamily[]): string[] {
-  if (
-    withoutBold === null ||
-    familiesBeyond(
-      [withoutBold],
-      fonts.map(({ family }) => family),
-    ).length === 0
-  )
-    return [];
+  if (withoutBold === null || familiesBeyond([withoutBold], fonts).length === 0) return [];
   return [
     `The request brings no bold font of the family "${withoutBold}": headings and *strong* text will not be bold. Add the file of its bold font.`,
   ];
@@ -144,7 +131,6 @@ function speaksOfFonts(name: string): boolean {
   return /font|family|face/i.test(name);
 }
 
-/** The names after `font:`. */
 function referencesIn(text: string): Set<string> {
   return new Set([...text.matchAll(REFERENCE)].map(([, name = ""]) => name));
 }
@@ -175,10 +161,7 @@ const DELIMITER = /["()]/g;
 const STRING = new RegExp(`"((?:[^"\\\\\\n]|\\\\.){0,${MAX_LIST_LENGTH}})("?)`, "y");
 const PLUS = /\s*\+/y;
 
-/**
- * Finds the strings, and the lists in parentheses, that have a name before them. Lists in lists are open at the same
- * time.
- */
+/** Finds the strings, and the lists in parentheses, that have a name before them. Lists may be in lists. */
 function collectFamilies(text: string, targetOf: TargetOf): void {
   /** Outermost first. */
   const open: OpenList[] = [];
@@ -233,29 +216,27 @@ function isFollowedByPlus(text: string, at: number): boolean {
   return PLUS.test(text);
 }
 
-/**
- * Looks at the name before a value: `name: …`, `name = …`, `let name = …`. Only what is between two delimiters is read.
- */
+/** By the name before a value: `name: …`, `name = …`, `let name = …`. */
 function valueTarget(text: string, at: number, targetOf: TargetOf): Set<string> | null {
-  const sign = before(text, at, isSpace);
+  const sign = before(text, at, SPACES);
   const character = text[sign - 1];
   if (character !== ":" && character !== "=") return null;
-  const end = before(text, sign - 1, isSpace);
-  const start = before(text, end, isOfName);
+  const end = before(text, sign - 1, SPACES);
+  const start = before(text, end, NAME_CHARACTERS);
   if (start === end) return null;
-  const word = before(text, start, isSpace);
+  const word = before(text, start, SPACES);
   const isLet = character === "=" && word < start && /(?:^|\W)let$/.test(text.slice(Math.max(0, word - 4), word));
   return targetOf(text.slice(start, end), isLet);
 }
 
 function isCall(text: string, at: number): boolean {
-  return /[\p{L}\p{N}_-]/u.test(text[before(text, at, isSpace) - 1] ?? "");
+  return /[\p{L}\p{N}_-]/u.test(text[before(text, at, SPACES) - 1] ?? "");
 }
 
 /** Where the run of such characters before a position begins. */
-function before(text: string, at: number, isMeant: (code: number) => boolean): number {
+function before(text: string, at: number, characters: ReadonlySet<number>): number {
   let start = at;
-  while (start > 0 && isMeant(text.charCodeAt(start - 1))) start--;
+  while (start > 0 && characters.has(text.charCodeAt(start - 1))) start--;
   return start;
 }
 
@@ -264,12 +245,4 @@ const NAME_CHARACTERS = codesOf("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTU
 
 function codesOf(characters: string): ReadonlySet<number> {
   return new Set(Array.from(characters, (character) => character.charCodeAt(0)));
-}
-
-function isSpace(code: number): boolean {
-  return SPACES.has(code);
-}
-
-function isOfName(code: number): boolean {
-  return NAME_CHARACTERS.has(code);
 }

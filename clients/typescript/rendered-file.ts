@@ -1,6 +1,4 @@
-/**
- * The answer to a successful render: the file, with what its headers say of it.
- */
+/** The answer to a successful render: the file, with what its headers say of it. */
 import { parse as parseDisposition } from "content-disposition";
 import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import { brokenOff, UnexpectedResponseError } from "./errors.ts";
@@ -26,9 +24,7 @@ export interface RenderedFile {
   readonly filename: string;
   /** The size that the service announced; null if it is hidden or unknown. */
   readonly sizeBytes: number | null;
-  /**
-   * The most bytes that this file may have, and the files of an archive together: `max_output_bytes` of the deployment.
-   */
+  /** Of this file, and of the files of an archive together: `max_output_bytes` of the deployment. */
   readonly maxBytes: number;
   /** By which the operator finds the request in the logs; null if a browser hides the header of another origin. */
   readonly requestId: string | null;
@@ -42,11 +38,7 @@ export interface RenderedFile {
   bytes(): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/**
- * Reads a response as a rendered file, as far as its first bytes.
- *
- * @throws UnexpectedResponseError if it is none, or has more than `maxBytes`
- */
+/** Reads no further than the first bytes. @throws UnexpectedResponseError if it is no file, or too large */
 export async function readRenderedFile(
   response: Response,
   url: URL,
@@ -172,9 +164,7 @@ function announcedSize(headers: Headers): number | null {
   return length === null || headers.has("Content-Encoding") || !/^[0-9]+$/.test(length) ? null : Number(length);
 }
 
-/**
- * The name in a `Content-Disposition` field, without the folders that a recipient must ignore (RFC 6266 section 4.3).
- */
+/** The name without folders, which a recipient must ignore (RFC 6266 section 4.3). */
 function fileName(disposition: string | null): string | null {
   const name = parseDisposition(disposition ?? "").parameters.filename ?? "";
   const lastSegment = name.split(/[/\\]/).at(-1) ?? "";

@@ -1,9 +1,6 @@
 /**
- * When a request is sent again: how often, how long after, and until when.
- *
- * Only two outcomes are retried: a problem of origin `capacity`, after its `Retry-After`, and a service that could not
- * be reached. The latter may have rendered already; since a render is a pure function of its request and the service
- * keeps nothing, a second one costs time and does no harm. A problem of origin `service` is not retried: it needs care.
+ * When a request is sent again: after a problem of origin `capacity`, and if the service could not be reached. It may
+ * have rendered already, but it keeps nothing, so that a second render does no harm.
  */
 import type { ServiceUnreachableError } from "./errors.ts";
 import type { ServiceProblem } from "./service-problem.ts";
@@ -27,10 +24,7 @@ const DEFAULT_MAX_ATTEMPTS = 5;
 const DEFAULT_MAX_TOTAL_SECONDS = 60;
 const FIRST_BACKOFF_SECONDS = 0.5;
 const MAX_BACKOFF_SECONDS = 8;
-/**
- * The service asks for a minute at most. Whatever asks for more than this is not waited for longer, and below zero
- * there is no time.
- */
+/** The service asks for a minute at most. Whatever asks for more than this is not waited for longer. */
 const MAX_RETRY_AFTER_SECONDS = 300;
 
 export interface RetryPolicy {
@@ -58,12 +52,8 @@ export function retryPolicy(options: RetryOptions | false = {}): RetryPolicy {
 }
 
 /**
- * How long to wait before the next attempt, or null to give up.
- *
- * The wait is never shorter than `Retry-After`, as far as that is bounded. A random part, which doubles with each
- * attempt, is added, so that callers who were rejected together do not come back together.
- *
- * @param random from 0 to 1
+ * How long to wait before the next attempt, at least `Retry-After`; null to give up. The random part keeps callers who
+ * were rejected together from coming back together. @param random from 0 to 1
  */
 export function waitBeforeRetry(
   policy: RetryPolicy,
@@ -76,9 +66,7 @@ export function waitBeforeRetry(
   return elapsedSeconds + waitSeconds > policy.maxTotalSeconds ? null : waitSeconds;
 }
 
-/**
- * The seconds of a `Retry-After` field (RFC 9110 section 10.2.3), bounded, or null. Its other form, a date, is ignored.
- */
+/** The seconds of a `Retry-After` field (RFC 9110 section 10.2.3), bounded. Its other form, a date, is ignored. */
 export function retryAfterSeconds(field: string | null): number | null {
   return field !== null && /^[0-9]+$/.test(field) ? boundedWait(Number(field)) : null;
 }
@@ -92,7 +80,7 @@ function boundedWait(seconds: number): number {
   return Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER_SECONDS);
 }
 
-/** Waits. It rejects with the signal's reason as soon as the signal is aborted. */
+/** Rejects with the signal's reason as soon as the signal is aborted. */
 export function wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {

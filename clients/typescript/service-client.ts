@@ -15,7 +15,6 @@ import { type Answer, type Fetch, type ServiceRequest, Transport } from "./trans
 export interface ServiceClientOptions {
   /** The base address of the service, to which `/v1/render` is added. */
   readonly url: string | URL;
-  /** The API token. */
   readonly token: string;
   /** Takes the place of the platform's own `fetch`. */
   readonly fetch?: Fetch | undefined;
@@ -72,7 +71,6 @@ export class ServiceClient {
     this.#constraints = new ConstraintsCache(options.constraintsStore);
   }
 
-  /** Renders a document. */
   async render(request: RenderRequest, options: CallOptions = {}): Promise<RenderResult> {
     const body = encodeRequest(request);
     if (this.#checkBeforeSending) {
@@ -106,10 +104,7 @@ export class ServiceClient {
     return checkLocally(encodeRequest(request), result.constraints);
   }
 
-  /**
-   * The constraints of the deployment: limits, rules and conformance vectors. They are kept, and compared every few
-   * minutes.
-   */
+  /** Limits, rules and conformance vectors of the deployment. They are kept, and compared every few minutes. */
   async constraints(options: CallOptions = {}): Promise<ConstraintsResult> {
     const outcome: ConstraintsOutcome = await this.#constraints.get((request) =>
       this.#sendWithRetries(request, options),
@@ -124,7 +119,6 @@ export class ServiceClient {
     }
   }
 
-  /** Sends a request until it is answered or the retries are used up. */
   async #sendWithRetries<Value>(
     request: ServiceRequest<Value>,
     { signal, onRetry }: CallOptions,

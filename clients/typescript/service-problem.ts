@@ -1,6 +1,4 @@
-/**
- * Problems (RFC 9457) as a client gets them: a union by `code`, each with its own `context`, `origin` and `status`.
- */
+/** Problems (RFC 9457) as a client gets them: a union by `code`, each with its own `context`, `origin` and `status`. */
 import { type ContextMember, PROBLEM_ORIGINS, type PROBLEMS, type ProblemContexts } from "../../rules/problem.ts";
 import type { ProblemCode, ProblemDocument } from "../../rules/published-rules.ts";
 
@@ -97,9 +95,7 @@ const REQUIRED_MEMBERS: { readonly [Code in ProblemCode]?: readonly (keyof Probl
     render_queue_full: ["retry_after"],
   };
 
-/**
- * Members that are added later do no harm: they are not checked, and neither are those of codes that are added later.
- */
+/** Members and codes that are added later are not checked. */
 function isContextOf(code: string, context: unknown): boolean {
   if (typeof context !== "object" || context === null || Array.isArray(context)) return false;
   const members = new Map<string, unknown>(Object.entries(context));

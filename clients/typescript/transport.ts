@@ -16,10 +16,7 @@ export interface ServiceRequest<Value> {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array<ArrayBuffer>;
-  /**
-   * Reads a response that is neither a problem nor a failure. Where the connection breaks meanwhile, there is no
-   * answer.
-   */
+  /** Reads a response that is neither a problem nor a failure. */
   readonly read: (response: Response, url: URL) => Promise<Value>;
 }
 
@@ -51,16 +48,10 @@ export class Transport {
     if (!/^[!-~]+$/.test(token)) throw new TypeError("token must hold visible ASCII characters.");
     this.#token = token;
     // Called as a plain function: browsers and Workers reject `fetch` as the method of another object.
-    this.#fetch =
-      fetch === undefined ? (input, init) => globalThis.fetch(input, init) : (input, init) => fetch(input, init);
+    this.#fetch = (input, init) => (fetch ?? globalThis.fetch)(input, init);
   }
 
-  /**
-   * Sends the request once.
-   *
-   * @throws UnexpectedResponseError when something other than the service has answered
-   * @throws the reason of `signal` when it is aborted
-   */
+  /** @throws UnexpectedResponseError when something else has answered, or the reason of `signal` */
   async send<Value>(request: ServiceRequest<Value>, signal: AbortSignal | undefined): Promise<Answer<Value>> {
     const { method, path, headers, body, read } = request;
     try {
@@ -129,10 +120,7 @@ export function mediaType(headers: Headers): string {
   return headers.get("Content-Type")?.split(";")[0]?.trim().toLowerCase() ?? "";
 }
 
-/**
- * The value of a JSON text; undefined if it is not JSON, or nested so deep that a function which walks through it could
- * fail.
- */
+/** Undefined if the text is not JSON, or is nested so deep that a function which walks through it could fail. */
 export function parseJson(text: string): unknown {
   try {
     return isTooDeep(text) ? undefined : JSON.parse(text);
