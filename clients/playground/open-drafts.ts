@@ -13,10 +13,7 @@ import { connectMenu } from "./page/menu.ts";
 import type { Notice } from "./page/notice.ts";
 import type { Tabs } from "./page/tabs.ts";
 
-/**
- * The names and titles of the examples. The bundler inserts them, so that the buttons do not wait for the examples
- * themselves.
- */
+/** Inserted by the bundler, so that the buttons do not wait for the examples themselves. */
 declare const EXAMPLE_TITLES: readonly { readonly name: string; readonly title: string }[];
 
 export const COPY_NOTICE =

@@ -61,7 +61,6 @@ export class DraftRenderer {
     this.#connectRenderWhileTyping();
   }
 
-  /** Renders because the user asks for it. */
   render(): void {
     this.#session.request("asked");
   }

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { SCHEMA_FILE } from "../../clients/data-schema/schema-file.ts";
-import type { ExampleEntry } from "../../clients/playground/drafts/example-entry.ts";
+import type { ExampleEntry } from "../../clients/playground/drafts/examples.ts";
 import { EXAMPLE_NAMES, examplePath } from "../../protocol/routes.ts";
 import { exampleRequest } from "../examples/example-request.ts";
 import { BROWSER_ALIASES, WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";

@@ -1,7 +1,4 @@
-/**
- * What is wrong with a draft, and which field has to change. The verdict comes from `rules/`, the code by which the
- * service validates.
- */
+/** What is wrong with a draft, and in which field, by the rules with which the service validates. */
 import { requestTooLarge } from "../../../rules/declared-size.ts";
 import { isValidKey } from "../../../rules/files-rules.ts";
 import type { Limits } from "../../../rules/limits.ts";
@@ -41,7 +38,6 @@ export interface ProblemReport {
   readonly context: object;
 }
 
-/** The verdict on a draft. */
 export type Verdict =
   | { readonly ok: true }
   | { readonly ok: false; readonly problem: ProblemReport | null; readonly findings: readonly Finding[] };

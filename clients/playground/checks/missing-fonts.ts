@@ -1,7 +1,4 @@
-/**
- * The worker that finds font families which a draft asks for and which neither the draft nor the deployment has. It is
- * a separate file, loaded after the first document, and no work of the page waits for it, however large the draft is.
- */
+/** The worker that finds families which neither draft nor deployment has, loaded after the first document. */
 import { CAPABILITIES_PATH, MAX_CAPABILITIES_BYTES, parseCapabilities } from "../../../protocol/capabilities.ts";
 import {
   type DocumentParts,

@@ -1,7 +1,4 @@
-/**
- * Judges the draft by all that can find a mistake before it is sent, after a pause in typing, and marks what was found
- * at its field.
- */
+/** Judges the draft after a pause in typing by all that finds mistakes, and marks them at their fields. */
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
 import type { Draft } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
@@ -54,7 +51,6 @@ export class RequestCheck {
     return this.#schemaCheck.verdictOn(this.#store.draft) === null;
   }
 
-  /** Judges the draft now. */
   run(): Verdict {
     clearTimeout(this.#pending);
     const { draft } = this.#store;
@@ -64,11 +60,7 @@ export class RequestCheck {
     return verdict;
   }
 
-  /**
-   * Marks findings, such as those of the service's answer, until the next check.
-   *
-   * @returns those that the further sources have added
-   */
+  /** Marks findings until the next check, and returns what the further sources have added. */
   mark(findings: readonly Finding[]): readonly Finding[] {
     const further = this.#sources.flatMap((source) => source.findingsOn(this.#store.draft));
     markFindings(this.#fields, [...findings, ...further]);

@@ -1,11 +1,9 @@
-/**
- * Judges the data of a draft by its `data.schema.json`, in a worker that is started when the first schema appears. The
- * page goes on meanwhile; only a render waits for the verdict.
- */
+/** Judges the data of a draft by its `data.schema.json`, in a worker. Only a render waits for the verdict. */
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import type { Draft } from "../drafts/draft.ts";
 import type { Finding, Verdict } from "./findings.ts";
-import type { JudgeRequest, SchemaVerdict, WorkerMessage } from "./schema-messages.ts";
+import type { JudgeRequest, SchemaVerdict } from "./schema-worker.ts";
+import { TimedWorker } from "./timed-worker.ts";
 
 /** Far longer than any reasonable data takes: a longer run would probably never end. */
 const MAX_JUDGE_MILLISECONDS = 5_000;
@@ -51,17 +49,18 @@ export function withSchemaVerdict(verdict: Verdict, judged: SchemaVerdict | null
 }
 
 export class SchemaCheck {
-  readonly #onVerdict: () => void;
-  #worker: Worker | null = null;
-  #isReady = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #asked: JudgeRequest = { id: 0, schema: "", data: "" };
+  readonly #worker: TimedWorker<JudgeRequest, SchemaVerdict>;
+  #asked: JudgeRequest = { schema: "", data: "" };
   /** The verdict on the draft that was judged last; null while it is being judged. */
   #verdict: SchemaVerdict | null = FITS;
 
   /** @param onVerdict is called when a verdict arrives that `verdictOn` could not return yet */
   constructor(onVerdict: () => void) {
-    this.#onVerdict = onVerdict;
+    this.#worker = new TimedWorker("/playground/schema-worker.js", MAX_JUDGE_MILLISECONDS, (answer) => {
+      // Without its worker, the request is sent without a verdict by the schema.
+      this.#verdict = answer === "not loaded" ? FITS : answer === "too slow" ? TOOK_TOO_LONG : answer;
+      onVerdict();
+    });
   }
 
   /** The verdict on a draft; null while its data is being judged. */
@@ -71,53 +70,10 @@ export class SchemaCheck {
     const data = draft.data.trim() === "" ? "{}" : draft.data;
     if (schema === this.#asked.schema && data === this.#asked.data) return this.#verdict;
     // A worker that is still busy with the previous data would delay this verdict, too.
-    if (this.#verdict === null && this.#isReady) this.#end();
-    this.#ask({ id: this.#asked.id + 1, schema, data });
-    return null;
-  }
-
-  #ask(request: JudgeRequest): void {
-    this.#asked = request;
+    if (this.#verdict === null && this.#worker.isReady) this.#worker.end();
+    this.#asked = { schema, data };
     this.#verdict = null;
-    this.#worker ??= this.#start();
-    this.#worker.postMessage(request);
-    if (this.#isReady) this.#startTimer();
-  }
-
-  #startTimer(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#end();
-      this.#settle(TOOK_TOO_LONG);
-    }, MAX_JUDGE_MILLISECONDS);
-  }
-
-  #start(): Worker {
-    const worker = new Worker("/playground/schema-worker.js", { type: "module" });
-    worker.addEventListener("message", ({ data }: MessageEvent<WorkerMessage>) => {
-      if (data === "ready") {
-        this.#isReady = true;
-        this.#startTimer();
-      } else if (data.id === this.#asked.id) this.#settle(data.verdict);
-    });
-    // The worker could not be loaded. The request is then sent without a verdict by the schema.
-    worker.addEventListener("error", () => {
-      this.#end();
-      this.#settle(FITS);
-    });
-    return worker;
-  }
-
-  #settle(verdict: SchemaVerdict): void {
-    clearTimeout(this.#timer);
-    this.#verdict = verdict;
-    this.#onVerdict();
-  }
-
-  #end(): void {
-    clearTimeout(this.#timer);
-    this.#worker?.terminate();
-    this.#worker = null;
-    this.#isReady = false;
+    this.#worker.ask(this.#asked);
+    return null;
   }
 }

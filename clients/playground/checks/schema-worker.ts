@@ -1,23 +1,21 @@
-/**
- * The worker that judges data by a schema. It is a separate file, loaded when the first schema appears. The page can
- * end it, because a schema may take forever.
- */
+/** The worker that judges data by a schema: a separate file, loaded when the first schema appears. */
 import { readSchema } from "../../data-schema/data-schema.ts";
-import type { JudgeRequest, SchemaVerdict, WorkerMessage } from "./schema-messages.ts";
+import type { SchemaFinding } from "../../data-schema/finding.ts";
+import { answerQuestions } from "./timed-worker.ts";
 
-addEventListener("message", ({ data }: MessageEvent<JudgeRequest>) => void answer(data));
-say("ready");
-
-async function answer(request: JudgeRequest): Promise<void> {
-  say({ id: request.id, verdict: await verdictOn(request) });
+export interface JudgeRequest {
+  readonly schema: string;
+  readonly data: string;
 }
 
-function say(message: WorkerMessage): void {
-  postMessage(message);
+/** Mistakes in the data, or in the schema itself. */
+export interface SchemaVerdict {
+  readonly of: "data" | "schema";
+  readonly findings: readonly SchemaFinding[];
 }
 
-async function verdictOn({ schema, data }: JudgeRequest): Promise<SchemaVerdict> {
+answerQuestions(Promise.resolve(), async ({ schema, data }: JudgeRequest): Promise<SchemaVerdict> => {
   const read = await readSchema(schema);
   if (!("schema" in read)) return { of: "schema", findings: read.findings };
   return { of: "data", findings: read.schema.judge(data).findings };
-}
+});

@@ -20,7 +20,6 @@ export type KeepState =
 /** A kept draft, and the tab that works on it. */
 export type ListedDraft = KeptDraft & { readonly openIn: "this tab" | "another tab" | null };
 
-/** What the page has restored. */
 export type Restored = "nothing" | "draft" | "copy";
 
 /** The id of the tab's draft, in its session storage. */
@@ -74,11 +73,7 @@ export class DraftKeeper {
     return restored;
   }
 
-  /**
-   * Shows another draft instead of the current one, which stays in the list if it was edited.
-   *
-   * @returns a function that undoes this
-   */
+  /** Shows another draft; the current one stays in the list if it was edited. Returns a function that undoes this. */
   async begin(draft: Draft, { isEdited }: { readonly isEdited: boolean }): Promise<() => Promise<void>> {
     this.#saveNow();
     const previous = { id: this.#id, draft: this.#store.draft, isEdited: this.#store.isEdited };
@@ -190,7 +185,6 @@ export class DraftKeeper {
     }
   }
 
-  /** Makes room for one more draft. */
   async #prune(): Promise<void> {
     const kept = (await this.#kept?.list()) ?? [];
     for (const { id } of kept.slice(MAX_KEPT_DRAFTS - 1)) await this.delete(id);

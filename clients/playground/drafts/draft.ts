@@ -40,7 +40,6 @@ export class FileContent {
     return this.#encoded;
   }
 
-  /** The entry of `files` as JSON in UTF-8. */
   get json(): Uint8Array {
     this.#json ??= new TextEncoder().encode(entryJson(this));
     return this.#json;

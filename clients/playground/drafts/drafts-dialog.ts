@@ -1,7 +1,6 @@
-/** The dialog of the drafts that this browser keeps. */
-
+/** The drafts that this browser keeps, in a dialog; and beside the draft, whether it is one of them. */
 import { byId, make, makeButton } from "../page/elements.ts";
-import type { DraftKeeper } from "./draft-keeper.ts";
+import type { DraftKeeper, KeepState } from "./draft-keeper.ts";
 
 /** @param onOpened called when another draft is shown; `isCopy` if another tab works on the original */
 export function connectDraftsDialog(keeper: DraftKeeper, onOpened: (isCopy: boolean) => void): void {
@@ -38,4 +37,15 @@ export function connectDraftsDialog(keeper: DraftKeeper, onOpened: (isCopy: bool
 
   byId("drafts-button", HTMLButtonElement).addEventListener("click", () => void show().then(() => dialog.showModal()));
   byId("drafts-close", HTMLButtonElement).addEventListener("click", () => dialog.close());
+}
+
+export function showKeepState(state: KeepState): void {
+  const element = byId("keep-state", HTMLElement);
+  element.dataset.state = state.kind;
+  element.textContent = {
+    "nothing to keep": "",
+    saving: "Saving…",
+    kept: "Draft kept",
+    "not kept": state.kind === "not kept" ? state.reason : "",
+  }[state.kind];
 }

@@ -1,20 +1,24 @@
-/**
- * The examples of the project as drafts. Each is a file with a request body, made from `examples/` when the page is
- * built.
- */
+/** The examples of the project as drafts. Each is a file with a request body, made when the page is built. */
 import { examplePath } from "../../../protocol/routes.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { isOutputFormat, OUTPUT_FIELDS } from "../../../rules/output-options.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { type Draft, type DraftOutput, draftFile, FileContent } from "./draft.ts";
-import type { ExampleEntry } from "./example-entry.ts";
 
-/** Fetches an example. @throws when it cannot be fetched */
+/** The content of an example's file. The title is in the bundle of the page. */
+export interface ExampleEntry {
+  /** The body of the request. */
+  readonly body: string;
+  /** The text of its `data.schema.json`. */
+  readonly schema: string;
+}
+
+/** @throws when it cannot be fetched */
 export async function fetchExample(name: string): Promise<ExampleEntry> {
   const answer = await fetch(examplePath(name));
   if (!answer.ok) throw new Error(`the example answered ${answer.status}`);
-  return answer.json();
+  return JSON.parse(await answer.text());
 }
 
 /** An example as a draft: its request, and the schema of its data, which is not sent. */
@@ -23,10 +27,7 @@ export function draftOfExample({ body, schema }: ExampleEntry): Draft {
   return { ...draft, files: [...draft.files, draftFile(SCHEMA_FILE, new FileContent(schema))] };
 }
 
-/**
- * Makes a draft from a valid request body. `data` stays unchanged as text: numbers keep their digits, and the editor
- * shows it as it was written.
- */
+/** Makes a draft from a valid request body. `data` stays as it was written, with all digits. */
 function draftOfBody(json: string): Draft {
   const body = new TextEncoder().encode(json);
   const parsed = parseRenderRequest(body, DEFAULT_LIMITS);

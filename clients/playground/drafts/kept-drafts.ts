@@ -1,7 +1,4 @@
-/**
- * The drafts that this browser keeps, in IndexedDB. The contents of files are separate records, so that a key press in
- * the template does not write megabytes.
- */
+/** The kept drafts, in IndexedDB. Contents of files are separate records: a key press does not write megabytes. */
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import { type Draft, type DraftOutput, draftFile, draftTitle, FileContent } from "./draft.ts";
 
@@ -21,7 +18,6 @@ interface Schema extends DBSchema {
   contents: { key: [string, number]; value: FileContent["value"] };
 }
 
-/** A kept draft in a list. */
 export interface KeptDraft {
   readonly id: string;
   readonly title: string;

@@ -6,7 +6,6 @@ import { DATA_PATH, OPTIONS_PATH, readSavedOptions, SOURCE_PATH } from "../../ty
 import { type Draft, draftFile, FileContent, outputJson } from "./draft.ts";
 import { draftOutput } from "./examples.ts";
 
-/** A file of a folder or an archive. */
 export interface FolderFile {
   /** Relative to the folder, with `/`. */
   readonly path: string;
@@ -56,10 +55,7 @@ export function draftOfFolder(folder: readonly FolderFile[]): Draft | null {
   };
 }
 
-/**
- * The text with the line ends of the editors, because mistakes are marked by offsets. Typst and JSON treat all line
- * ends alike.
- */
+/** The text with the line ends of the editors, because mistakes are marked by offsets. */
 function linesAt(folder: readonly FolderFile[], path: string): string | null {
   return textAt(folder, path)?.replaceAll("\r\n", "\n") ?? null;
 }

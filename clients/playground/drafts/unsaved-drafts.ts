@@ -1,7 +1,4 @@
-/**
- * The draft that a closing page has no time to put into the database. It goes to local storage, which browsers write
- * before the page is gone, and the next page takes it from there.
- */
+/** The draft of a closing page that has no time for the database: local storage is written before the page is gone. */
 import type { Encoding } from "../../../rules/render-request.ts";
 import { type Draft, type DraftFile, draftFile, FileContent } from "./draft.ts";
 
@@ -33,11 +30,7 @@ export function leaveUnsaved(id: string, { source, data, output, files }: Draft)
   }
 }
 
-/**
- * Takes the drafts that earlier pages have left, with their ids.
- *
- * @returns `complete` adds the contents that had no room, from the version in the database.
- */
+/** Takes the drafts that earlier pages have left. `complete` adds contents that had no room from the kept version. */
 export function takeUnsaved(): readonly { readonly id: string; complete(kept: Draft | null): Draft }[] {
   const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
   return keys.flatMap((key) => {

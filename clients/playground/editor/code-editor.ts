@@ -1,7 +1,4 @@
-/**
- * The editors: CodeMirror in a shadow root. Only there does it adopt style sheets instead of inserting `<style>`, which
- * the page's policy forbids.
- */
+/** The editors: CodeMirror in a shadow root, where it adopts style sheets: the page's policy forbids `<style>`. */
 import type { CompletionSource } from "@codemirror/autocomplete";
 import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
@@ -38,7 +35,6 @@ export class CodeEditor {
   #hasError = false;
   #lineEnd: "\n" | "\r\n" = "\n";
 
-  /** Puts an editor into `host`. */
   constructor(host: HTMLElement, options: CodeEditorOptions) {
     this.#options = options;
     this.#label = options.label;

@@ -97,7 +97,6 @@ function parseData(text: string): unknown {
   return last.value;
 }
 
-/** Names of files within a string. */
 function completeFile(
   context: CompletionContext,
   { files }: Pick<Draft, "files">,

@@ -53,10 +53,7 @@ export function editingExtensions(completions: readonly CompletionSource[]): Ext
   ];
 }
 
-/**
- * Replaces a selection by what is typed over it. Chromium would give the new text the style of the old one, in an
- * attribute that the page's policy blocks and reports.
- */
+/** Replaces a selection by what is typed: Chromium would add a `style` attribute, which the page's policy blocks. */
 const typingOverSelection = EditorView.domEventHandlers({
   beforeinput: (event, view) => {
     const { data: text, inputType } = event;
@@ -77,10 +74,7 @@ const typingOverSelection = EditorView.domEventHandlers({
   },
 });
 
-/**
- * Returns the focus when a dialog closes, before the next key. CodeMirror's own code for that does not support shadow
- * roots.
- */
+/** Returns the focus when a dialog closes: CodeMirror's own code for that does not support shadow roots. */
 function focusAfterDialog(): Extension {
   let hasDialog = false;
   return EditorView.updateListener.of(({ view }) => {

@@ -1,7 +1,4 @@
-/**
- * Finds what a position in JSON belongs to. The JSON is being written: it need not be complete, or correct after the
- * position.
- */
+/** What a position in JSON belongs to, while the JSON is being written and need not be correct. */
 
 export interface JsonPlace {
   /** The path to the value at the position, or to the object whose member is being named. */
@@ -26,10 +23,7 @@ const TOKEN = /"(?:[^"\\\n]+|\\.){0,10000}"?|[[\]{}:,]|[^\s"[\]{}:,]+/g;
 /** In UTF-16 code units. The whole text is read at each completion, and nobody writes a longer one by hand. */
 const MAX_LENGTH = 256 * 1024;
 
-/**
- * The place at a position; null if nothing may be written there, such as after a value, or if the text is too long to
- * look.
- */
+/** The place at a position; null if nothing may be written there, or if the text is too long. */
 export function placeInJson(text: string, position: number): JsonPlace | null {
   if (text.length > MAX_LENGTH) return null;
   const stack: Container[] = [];

@@ -5,8 +5,7 @@
  * We have our own, because the only package for CodeMirror is a WebAssembly module of 320 KB, which the page's policy
  * forbids.
  */
-import type { StringStream } from "@codemirror/language";
-import { StreamLanguage, type StreamParser } from "@codemirror/language";
+import { StreamLanguage, type StreamParser, type StringStream } from "@codemirror/language";
 
 /**
  * What surrounds the current position, innermost last: `markup` in brackets, `code` in parentheses or braces, `line` of
@@ -25,6 +24,9 @@ interface State {
   strong: boolean;
   emphasized: boolean;
 }
+
+/** What a bracket or a dollar opens. */
+const OPENED: Readonly<Record<string, Mode>> = { "(": "code", "{": "code", "[": "markup", $: "math" };
 
 /** Deeper nesting is coloured as if it were at this depth. */
 const MAX_MODES = 200;
@@ -78,11 +80,18 @@ const parser: StreamParser<State> = {
   languageData: { commentTokens: { line: "//", block: { open: "/*", close: "*/" } } },
 };
 
-/** The language, for CodeMirror. */
 export const typstLanguage = StreamLanguage.define(parser);
 
 function top({ modes }: State): Mode {
   return modes.at(-1) ?? "markup";
+}
+
+/** Opens what a bracket or a dollar opens; null if it is neither. */
+function open(next: string | undefined, state: State): string | null {
+  const mode = OPENED[next ?? ""];
+  if (mode === undefined) return null;
+  push(state, mode);
+  return mode === "math" ? "controlKeyword" : "bracket";
 }
 
 function push(state: State, mode: Mode): void {
@@ -178,8 +187,7 @@ function textStyle({ inHeading, strong, emphasized }: State): string | null {
 /** What follows a `#` in markup. */
 function embedded(stream: StringStream, state: State): string {
   const word = /^[a-z]+(?![\w-])/.exec(stream.string.slice(stream.pos))?.[0] ?? "";
-  if (STATEMENTS.test(word)) push(state, "line");
-  else push(state, "chain");
+  push(state, STATEMENTS.test(word) ? "line" : "chain");
   return "controlKeyword";
 }
 
@@ -189,14 +197,7 @@ function chain(stream: StringStream, state: State): string | null {
   const start = stream.start;
   if (stream.match(IDENTIFIER)) return name(stream, stream.string.charAt(start - 1) === ".");
   if (stream.match(/^\.(?=[\p{L}_])/u)) return "punctuation";
-  if (stream.match("(") || stream.match("{")) {
-    push(state, "code");
-    return "bracket";
-  }
-  if (stream.match("[")) {
-    push(state, "markup");
-    return "bracket";
-  }
+  if (stream.match(/^[({[]/)) return open(stream.current(), state);
   state.modes.pop();
   if (stream.match('"')) return openString(stream, state);
   if (stream.match(NUMBER)) return "number";
@@ -226,15 +227,10 @@ function code(stream: StringStream, state: State): string | null {
     case '"':
       return openString(stream, state);
     case "$":
-      push(state, "math");
-      return "controlKeyword";
     case "(":
     case "{":
-      push(state, "code");
-      return "bracket";
     case "[":
-      push(state, "markup");
-      return "bracket";
+      return open(next, state);
     case ")":
     case "}":
       if (top(state) === "code") state.modes.pop();

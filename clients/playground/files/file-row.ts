@@ -3,7 +3,6 @@ import { sizeInWords } from "../../typescript/size-in-words.ts";
 import type { DraftFile } from "../drafts/draft.ts";
 import { make, makeButton } from "../page/elements.ts";
 
-/** A message about a file. */
 export interface FileMark {
   readonly message: string;
   readonly isWarning: boolean;

@@ -50,7 +50,6 @@ export class FileTabs {
     });
   }
 
-  /** Shows a file. */
   open(file: DraftFile): void {
     const opened = this.#opened.get(file.id) ?? this.#add(file);
     this.#tabs.show(opened.panel.id);

@@ -16,7 +16,6 @@ export interface FilesPanelOptions {
   readonly store: DraftStore;
   /** The limits on what may be added now. */
   readonly limits: () => Limits;
-  /** Shows a file in a tab. */
   readonly onOpen: (file: DraftFile) => void;
   /** Takes over a folder with a `main.typ`, or single files with one. */
   readonly onProject: (read: ReadFiles) => void;

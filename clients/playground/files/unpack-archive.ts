@@ -1,6 +1,6 @@
 /** Unpacks an archive in a worker, within bounds. The worker ends with it. */
 import type { ArchiveEntry, ArchiveFault } from "../../typescript/archive-entries.ts";
-import type { UnpackRequest } from "./archive-messages.ts";
+import type { UnpackRequest } from "./archive-worker.ts";
 
 export function unpackArchive(request: UnpackRequest): Promise<ArchiveEntry[] | ArchiveFault> {
   return new Promise((resolve) => {

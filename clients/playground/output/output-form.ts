@@ -2,7 +2,6 @@
 import {
   isOutputFormat,
   OUTPUT_SCHEMAS,
-  type OutputField,
   type OutputFormat,
   PDF_STANDARDS,
   PDF_VERSIONS,
@@ -16,10 +15,6 @@ import { standardInWords } from "./output-words.ts";
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 /** The options that are texts, each in a text field. */
 const TEXT_FIELDS = ["filename", "pages", "page", "ppi"] as const;
-/** The options besides the format, in the order in which they are sent. */
-const FIELDS = ["filename", "version", "standards", "pages", "page", "archive", "ppi"] as const;
-
-type TextField = (typeof TEXT_FIELDS)[number];
 
 export class OutputForm {
   readonly element = byId("output-form", HTMLFormElement);
@@ -27,7 +22,7 @@ export class OutputForm {
   readonly #profile = byId("output-profile", HTMLSelectElement);
   readonly #accessible = byId("output-ua", HTMLInputElement);
   readonly #archive = byId("output-archive", HTMLInputElement);
-  readonly #texts: Readonly<Record<TextField, HTMLInputElement>> = {
+  readonly #texts: Readonly<Record<(typeof TEXT_FIELDS)[number], HTMLInputElement>> = {
     filename: byId("output-filename", HTMLInputElement),
     pages: byId("output-pages", HTMLInputElement),
     page: byId("output-page", HTMLInputElement),
@@ -49,12 +44,22 @@ export class OutputForm {
   /** Only what the chosen format has. */
   read(): DraftOutput {
     const { format } = this;
-    const members: Partial<Record<OutputField, string>> = {};
-    for (const name of FIELDS) {
-      const value = Object.hasOwn(OUTPUT_SCHEMAS[format].entries, name) ? this.#jsonOf(name) : null;
-      if (value !== null) members[name] = value;
-    }
-    return { format, members };
+    const { filename, pages, page, ppi } = this.#texts;
+    const standards = [this.#profile.value, this.#accessible.checked ? "ua-1" : ""].filter((each) => each !== "");
+    // In the order in which they are sent.
+    const members = {
+      filename: jsonOfText(filename),
+      version: jsonOfText(this.#version),
+      standards: standards.length === 0 ? null : JSON.stringify(standards),
+      pages: jsonOfText(pages),
+      page: jsonOfNumber(page),
+      archive: this.#archive.checked ? '"zip"' : null,
+      ppi: jsonOfNumber(ppi),
+    };
+    const ofFormat = Object.entries(members).flatMap(([name, json]) =>
+      json !== null && Object.hasOwn(OUTPUT_SCHEMAS[format].entries, name) ? [[name, json] as const] : [],
+    );
+    return { format, members: Object.fromEntries(ofFormat) };
   }
 
   fill(options: DraftOutput): void {
@@ -67,27 +72,14 @@ export class OutputForm {
     this.#archive.checked = members.archive === "zip";
     for (const name of TEXT_FIELDS) this.#texts[name].value = String(members[name] ?? "");
   }
+}
 
-  #jsonOf(field: (typeof FIELDS)[number]): string | null {
-    switch (field) {
-      case "version":
-        return this.#version.value === "" ? null : JSON.stringify(this.#version.value);
-      case "standards": {
-        const profile = this.#profile.value;
-        const standards = [...(profile === "" ? [] : [profile]), ...(this.#accessible.checked ? ["ua-1"] : [])];
-        return standards.length === 0 ? null : JSON.stringify(standards);
-      }
-      case "archive":
-        return this.#archive.checked ? '"zip"' : null;
-      case "filename":
-      case "pages":
-      case "page":
-      case "ppi": {
-        const text = this.#texts[field].value.trim();
-        if (text === "") return null;
-        const isNumber = (field === "page" || field === "ppi") && JSON_NUMBER.test(text);
-        return isNumber ? text : JSON.stringify(text);
-      }
-    }
-  }
+/** Null if the field is empty. */
+function jsonOfText({ value }: HTMLInputElement | HTMLSelectElement): string | null {
+  return value.trim() === "" ? null : JSON.stringify(value.trim());
+}
+
+function jsonOfNumber(field: HTMLInputElement): string | null {
+  const text = field.value.trim();
+  return JSON_NUMBER.test(text) ? text : jsonOfText(field);
 }

@@ -1,7 +1,4 @@
-/**
- * Finds elements of the page by their ids, and makes new ones. Text always becomes a text node: nothing is parsed as
- * HTML.
- */
+/** Finds elements of the page by their ids, and makes new ones. Text is never parsed as HTML. */
 
 /** The element of `index.html` with this id. A missing one is a bug in the page. */
 export function byId<Type extends HTMLElement>(id: string, type: abstract new () => Type): Type {
@@ -22,7 +19,6 @@ export function make<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A new button that does something when it is pressed. */
 export function makeButton(
   text: string,
   attributes: Readonly<Record<string, string>>,
@@ -36,7 +32,6 @@ export function makeButton(
 /** A download reads its object URL after the click. */
 const DOWNLOAD_MILLISECONDS = 60_000;
 
-/** Offers a content as a download. */
 export function saveFile(content: BlobPart, type: string, name: string): void {
   const url = URL.createObjectURL(new Blob([content], { type }));
   make("a", { href: url, download: name }).click();

@@ -1,10 +1,6 @@
-/**
- * Tabs according to the ARIA Authoring Practices: arrow keys move between them, the focused tab is shown, and Delete
- * closes tabs that can be closed.
- */
+/** Tabs according to the ARIA Authoring Practices, where Delete closes those that can be closed. */
 
 export interface Tabs {
-  /** Shows the tab of a panel. */
   show(panelId: string): void;
   /** Adds a tab for a panel that is in the page. `onClose` is called when the user wants to close it. */
   add(tab: HTMLElement, onClose: () => void): void;
@@ -12,7 +8,6 @@ export interface Tabs {
   remove(tab: HTMLElement): void;
 }
 
-/** Connects the tabs of a `tablist`. */
 export function connectTabs(list: HTMLElement): Tabs {
   const closers = new Map<HTMLElement, () => void>();
   const tabs = () => [...list.querySelectorAll<HTMLElement>('[role="tab"]')];

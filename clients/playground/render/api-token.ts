@@ -1,6 +1,4 @@
-/**
- * The API token of the tab, kept only in its session storage, so that it is gone when the tab is closed.
- */
+/** The API token of the tab, only in its session storage: it is gone when the tab is closed. */
 import { readStored, writeStored } from "../page/browser-storage.ts";
 import { byId } from "../page/elements.ts";
 
@@ -12,17 +10,12 @@ const FRAGMENT = /^#token=(.+)$/;
 /** The token in the page's header, and its dialog. */
 export interface ApiToken {
   open(): void;
-  /** Shows what is known of the token. */
   show(state?: TokenState): void;
 }
 
 export type TokenState = "not set" | "set" | "rejected";
 
-/**
- * Connects the token dialog.
- *
- * @param onChange called when the token has changed
- */
+/** @param onChange called when the token has changed */
 export function connectToken(onChange: () => void): ApiToken {
   const dialog = byId("token-dialog", HTMLDialogElement);
   const input = byId("token-input", HTMLInputElement);
@@ -73,7 +66,6 @@ export function connectToken(onChange: () => void): ApiToken {
   return { open: () => open(), show };
 }
 
-/** The token, or an empty string. */
 export function readToken(): string {
   return readStored("session", STORAGE_KEY) ?? "";
 }

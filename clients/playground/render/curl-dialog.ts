@@ -1,8 +1,16 @@
-/** The dialog that shows the request as a curl command. */
+/** The request as a shell command, in a dialog. The token is a shell variable, so that copied text never has it. */
+import { API_TOKEN_HEADER } from "../../../protocol/headers.ts";
 import { type Draft, draftFileStem, requestBody } from "../drafts/draft.ts";
 import { connectCopyButton } from "../page/copy-button.ts";
 import { byId, saveFile } from "../page/elements.ts";
-import { BODY_FILE_NAME, curlCommand, MAX_INLINE_BODY_CODE_UNITS } from "./curl.ts";
+
+/** No line of a JSON text can equal it. */
+const END_MARK = "END_OF_REQUEST";
+/** Longer bodies are sent from a file. */
+const MAX_INLINE_BODY_CODE_UNITS = 8_000;
+
+/** The name of that file. */
+const BODY_FILE_NAME = "request.json";
 
 /** @param prepare returns the draft; or null, after the page has shown why it is not valid */
 export function connectCurlDialog(prepare: () => Draft | null): void {
@@ -28,4 +36,17 @@ export function connectCurlDialog(prepare: () => Draft | null): void {
     () => text.value,
     () => text.select(),
   );
+}
+
+/** The command that sends a body and saves the answer as `outputName`, a name that needs no quoting. */
+function curlCommand(origin: string, body: string, outputName: string): string {
+  const isInline = body.length <= MAX_INLINE_BODY_CODE_UNITS;
+  const lines = [
+    `curl --fail-with-body -o ${outputName} ${origin}/v1/render`,
+    `  -H "${API_TOKEN_HEADER}: $SERVICE_API_TOKEN"`,
+    `  -H 'Content-Type: application/json'`,
+    isInline ? `  --data-binary @- <<'${END_MARK}'` : `  --data-binary @${BODY_FILE_NAME}`,
+  ];
+  const command = lines.join(" \\\n");
+  return isInline ? `${command}\n${body}\n${END_MARK}\n` : `${command}\n`;
 }

@@ -9,13 +9,9 @@ import { callRender, type Progress, type RenderOutcome, unreachableReason, type 
 /** `asked`: the user asked for it. `typing`: the draft has changed. */
 export type RenderCause = "asked" | "typing";
 
-/** What the page provides for renders, and does with them. */
 export interface RenderPage {
   draft(): Draft;
-  /**
-   * The draft to render, and the token; null if nothing can be sent. If the user asked for the render, the page says
-   * why.
-   */
+  /** The draft to render, and the token; null if nothing can be sent: to a user who asked, the page says why. */
   prepare(cause: RenderCause): { readonly draft: Draft; readonly token: string } | null;
   /** A render begins, or the page waits before one. */
   onProgress(progress: Progress): void;

@@ -11,7 +11,6 @@ import { type Draft, requestBytes } from "../drafts/draft.ts";
 /** Why a request is not sent immediately. */
 export type WaitReason = "busy" | "unreachable" | "offline";
 
-/** The progress of a request. */
 export type Progress =
   | { readonly phase: "rendering" }
   /** `untilMilliseconds` is the time of the next attempt, by the clock of `performance.now()`. */
@@ -90,7 +89,6 @@ export type LimitsOutcome =
   | { readonly kind: "forbidden" }
   | { readonly kind: "unknown" };
 
-/** The limits of this deployment. */
 export async function fetchLimits(token: string): Promise<LimitsOutcome> {
   try {
     const result = await keeperOf(token).client.constraints();
@@ -104,15 +102,9 @@ export async function fetchLimits(token: string): Promise<LimitsOutcome> {
 
 interface ClientKeeper {
   readonly token: string;
-  /**
-   * Knows the limit on outputs once it has fetched the constraints. It does not validate: the page has, by the same
-   * rules.
-   */
+  /** Knows the limit on outputs from the constraints. It does not validate: the page has. */
   readonly client: ServiceClient;
-  /**
-   * Sent instead of the client's own encoding of a render request, so that megabytes are not encoded again for each
-   * render.
-   */
+  /** Sent instead of the client's own encoding: megabytes are not encoded again for each render. */
   body: Uint8Array<ArrayBuffer> | undefined;
 }
 

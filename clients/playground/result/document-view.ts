@@ -1,7 +1,4 @@
-/**
- * Shows a rendered file in the page. An SVG is always shown as a picture, never as part of the page: it is the output
- * of a template, and only as the source of an `<img>` can it neither run nor load anything.
- */
+/** Shows a rendered file. An SVG only as the source of an `<img>`, where it can neither run nor load anything. */
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import type { ArchiveEntry, ArchiveFault } from "../../typescript/archive-entries.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
@@ -26,11 +23,7 @@ export class DocumentView {
     return this.#host.childElementCount === 0;
   }
 
-  /**
-   * Shows a file instead of the previous one.
-   *
-   * @returns a summary such as "3 pages", empty if there is none; null if another file has replaced this one meanwhile
-   */
+  /** Returns a summary such as "3 pages", which may be empty; null if another file has replaced this one meanwhile. */
   async show({ bytes, mediaType, fileName, maxBytes }: RenderedDocument): Promise<string | null> {
     const count = ++this.#count;
     if (mediaType === "application/pdf") return this.#showPdf(bytes);
@@ -123,12 +116,7 @@ let pdfParts: Promise<PdfParts> | undefined;
 /** Browsers remember that a module could not be loaded, so the next attempt uses another URL. */
 let pdfFailures = 0;
 
-/**
- * Loads the viewer and the worker of pdf.js, once for all PDFs.
- *
- * Both are separate bundles, with URLs that the bundler leaves alone. They are loaded at the same time, because each
- * takes seconds on a slow line.
- */
+/** Loads pdf.js's viewer and worker once, at the same time: each takes seconds on a slow line. */
 export async function loadPdfViewer(): Promise<PdfParts> {
   const address = pdfFailures === 0 ? PDF_VIEWER_ADDRESS : `${PDF_VIEWER_ADDRESS}?${pdfFailures}`;
   pdfParts ??= Promise.all([import(address), startWorker()]).then(([viewer, port]) => ({ viewer, port }));

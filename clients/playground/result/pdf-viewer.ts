@@ -1,8 +1,4 @@
-/**
- * Shows PDFs with the viewer components of pdf.js: pages as they come into view, a text layer, links, zoom and page
- * numbers. It is a separate bundle, loaded when there is nothing else to load: it is larger than the rest of the page
- * together.
- */
+/** Shows PDFs with pdf.js's viewer components. A separate bundle, larger than the rest of the page, loaded last. */
 import { AnnotationMode, getDocument, type PDFDocumentLoadingTask, PDFWorker } from "pdfjs-dist";
 import { EventBus, LinkTarget, PDFLinkService, PDFViewer } from "pdfjs-dist/web/pdf_viewer.mjs";
 import { make, makeButton } from "../page/elements.ts";
@@ -171,7 +167,6 @@ export class PdfView {
     return { container, viewer, task, stop };
   }
 
-  /** The reader's position in the shown PDF. */
   #place() {
     if (this.#shown === null) return { zoom: "auto", scrollTop: 0, scrollLeft: 0 };
     const { container, viewer } = this.#shown;

@@ -33,7 +33,7 @@ export function makeProblemView(problem: ShownProblem, onFinding: (finding: Find
   const facts = [`Code ${code}`, ...(requestId === null ? [] : [`request ${requestId}`])];
   return make(
     "div",
-    { class: "problem", "data-code": code },
+    { class: "card problem", "data-code": code },
     make("h3", {}, title),
     make("p", {}, detail),
     ...(fields.length === 0 ? [] : [make("ul", {}, ...fields)]),

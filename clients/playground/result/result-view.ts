@@ -43,7 +43,6 @@ export class ResultView {
     if (matchMedia("(max-width: 60rem)").matches) this.#section.scrollIntoView();
   }
 
-  /** Says how to begin. */
   showNothing(): void {
     this.showMessage("Nothing rendered yet", "Choose an example or write a template, then press Render.");
   }
@@ -74,11 +73,7 @@ export class ResultView {
     if (warnings.length > 0) this.#announce(`Warning: ${warnings.join(" ")}`);
   }
 
-  /**
-   * Shows a file in the page and offers it for download.
-   *
-   * @param kind what it is besides its format, such as "PDF/A-2b"
-   */
+  /** `kind` is what the file is besides its format, such as "PDF/A-2b". */
   async showDocument(document: RenderedDocument, kind: readonly string[], elapsedSeconds: number): Promise<void> {
     this.#showState();
     this.#showOutdated(false);

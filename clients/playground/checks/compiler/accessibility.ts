@@ -1,17 +1,18 @@
-/**
- * What PDF/UA-1 demands beyond a document that compiles: a title, alternative texts, headings without a gap. Typst says
- * so when it exports (0.15.1), which the page does not, so rules in front of the template look at its elements.
- */
-import type { CompilerProject } from "./compiler-messages.ts";
-import { type Compilation, offsetsOf, type PlacedDiagnostic, placeOf, splitLines, textOf } from "./project-text.ts";
+/** What PDF/UA-1 demands: Typst says so at export only, so here rules in front of the template look at its elements. */
+import {
+  type Compilation,
+  type CompilerProject,
+  offsetsOf,
+  type PlacedDiagnostic,
+  placeOf,
+  splitLines,
+  textOf,
+} from "./project-text.ts";
 
 /** The message of our rules, which no template has. */
 const STOP = "~stopped here";
 
-/**
- * A figure with an alternative text speaks for what is in it, and an artifact or hidden content is not read out. What a
- * template's own rules replace does not come to these.
- */
+/** A figure's alternative text speaks for what is in it; artifacts and hidden content are not read out. */
 const HIDE = "{ show image: none; show math.equation: none; it }";
 const SHOW_ALT = `it => { assert(it.alt not in (none, ""), message: "${STOP}"); it }`;
 const ALTERNATIVE_TEXTS = [
@@ -63,10 +64,7 @@ function headingFindings(
   return [{ ...place, message }];
 }
 
-/**
- * The elements at which a rule has stopped. Their place is in the hint that follows the error, because the error itself
- * is in the rule.
- */
+/** Where a rule has stopped: the hint after the error has the place, because the error itself is in the rule. */
 function stoppedElements({ diagnostics, linesAbove }: Compilation): Place[] {
   return diagnostics.flatMap(({ severity, message }, index) => {
     const shown = diagnostics[index + 1];
@@ -81,10 +79,7 @@ const MARGINAL = /\b(?:header|footer|background|foreground)\s*:/;
 /** Content that is measured or hidden is not in the document, and artifacts are not read out. */
 const UNREAD = /\b(?:measure|hide|artifact)[([]/;
 
-/**
- * Whether an element may be in a page's header, footer, background or foreground, which are not read out. The compiler
- * does not say, so where a template has any, it may be in each statement that gives one or defines something.
- */
+/** Whether an element may be in a margin or background, which are not read out: guessed from the text. */
 function mayBeUnread(project: CompilerProject, place: Place): boolean {
   const text = splitLines(textOf(project, place.key)).join("\n");
   const statement = statementBefore(text, offsetsOf(text, place.range).from);

@@ -1,12 +1,11 @@
-/**
- * Has drafts compiled in the browser, so that a mistake is named at its place: by the time the service answers 422,
- * which says no more, or before. The worker and its compiler are loaded when the first draft is asked about.
- */
+/** Has drafts compiled in the browser, so that a mistake is named at its place: the service's 422 does not say it. */
 import { type Draft, listSentFiles } from "../../drafts/draft.ts";
 import type { DraftStore } from "../../drafts/draft-store.ts";
 import type { Finding } from "../findings.ts";
 import type { FindingSource } from "../request-check.ts";
-import type { CompileRequest, CompilerFinding, CompilerMessage, CompilerProject } from "./compiler-messages.ts";
+import { TimedWorker } from "../timed-worker.ts";
+import type { CompilerAnswer } from "./compiler-worker.ts";
+import type { CompilerFinding, CompilerProject } from "./project-text.ts";
 
 /** The service gives a render 30 s by default; what takes as long here is not going to be quick there. */
 const MAX_COMPILE_MILLISECONDS = 15_000;
@@ -16,17 +15,17 @@ const TYPING_PAUSE_MILLISECONDS = 700;
 type Listener = (findings: readonly Finding[]) => void;
 
 interface Question {
-  readonly id: number;
   readonly draft: Draft;
   readonly listeners: Listener[];
 }
 
 export class CompilerCheck implements FindingSource {
   #typing: ReturnType<typeof setTimeout> | undefined;
-  #worker: Worker | null = null;
-  #isReady = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #lastId = 0;
+  readonly #worker = new TimedWorker<CompilerProject, CompilerAnswer>(
+    "/playground/compiler-worker.js",
+    MAX_COMPILE_MILLISECONDS,
+    (answer) => this.#settle(answer),
+  );
   /** What the worker is compiling. */
   #asked: Question | null = null;
   /** What it compiles next. Only the latest draft is of interest. */
@@ -72,49 +71,20 @@ export class CompilerCheck implements FindingSource {
     this.#next?.listeners.forEach((superseded) => {
       superseded([]);
     });
-    this.#lastId++;
-    this.#next = { id: this.#lastId, draft, listeners: [listener] };
+    this.#next = { draft, listeners: [listener] };
     this.#sendNext();
   }
 
   #sendNext(): void {
     if (this.#asked !== null || this.#next === null) return;
-    this.#worker ??= this.#start();
     this.#asked = this.#next;
     this.#next = null;
-    const { id, draft } = this.#asked;
-    this.#worker.postMessage({ id, project: projectOf(draft) } satisfies CompileRequest);
-    if (this.#isReady) this.#startTimer();
+    this.#worker.ask(projectOf(this.#asked.draft));
   }
 
-  #start(): Worker {
-    const worker = new Worker("/playground/compiler-worker.js", { type: "module" });
-    worker.addEventListener("message", ({ data }: MessageEvent<CompilerMessage>) => {
-      if (data === "ready") {
-        this.#isReady = true;
-        this.#startTimer();
-        return;
-      }
-      if (data.isSpent) this.#end();
-      if (data.id === this.#asked?.id) this.#settle(data.findings.map(toFinding));
-    });
-    worker.addEventListener("error", () => {
-      this.#end();
-      this.#settle([]);
-    });
-    return worker;
-  }
-
-  #startTimer(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
-      this.#end();
-      this.#settle([]);
-    }, MAX_COMPILE_MILLISECONDS);
-  }
-
-  #settle(findings: readonly Finding[]): void {
-    clearTimeout(this.#timer);
+  #settle(answer: CompilerAnswer | "too slow" | "not loaded"): void {
+    const findings = typeof answer === "string" ? [] : answer.findings.map(toFinding);
+    if (typeof answer !== "string" && answer.isSpent) this.#worker.end();
     const question = this.#asked;
     this.#asked = null;
     if (question !== null) {
@@ -122,13 +92,6 @@ export class CompilerCheck implements FindingSource {
       for (const listener of question.listeners) listener(findings);
     }
     this.#sendNext();
-  }
-
-  #end(): void {
-    clearTimeout(this.#timer);
-    this.#worker?.terminate();
-    this.#worker = null;
-    this.#isReady = false;
   }
 }
 

@@ -1,9 +1,13 @@
-/**
- * The worker that compiles drafts. It is a separate file, loaded with the compiler when a template is first changed or
- * refused. The page can end it, because a template may take forever.
- */
-import type { CompileRequest, CompilerMessage } from "./compiler-messages.ts";
+/** The worker that compiles drafts: a separate file, loaded when a template is first changed or refused. */
+import { answerQuestions } from "../timed-worker.ts";
+import type { CompilerFinding, CompilerProject } from "./project-text.ts";
 import { ProjectCompiler } from "./typst-compiler.ts";
+
+export interface CompilerAnswer {
+  readonly findings: readonly CompilerFinding[];
+  /** The compiler has taken so much memory that another one should take its place. */
+  readonly isSpent: boolean;
+}
 
 /** The compiler keeps what it has computed. A page that is open all day starts it anew from time to time. */
 const MAX_COMPILER_BYTES = 600 * 1024 * 1024;
@@ -14,8 +18,7 @@ const FONTS = ["libertinus-serif.otf", "new-computer-modern-math.otf", "dejavu-s
 const opened = Promise.all([fetchCompiler(), Promise.all(FONTS.map(fetchFont))]).then(([module, fonts]) =>
   ProjectCompiler.open(module, fonts.flat()),
 );
-addEventListener("message", ({ data }: MessageEvent<CompileRequest>) => void answer(data));
-void opened.then(() => say("ready"));
+answerQuestions(opened, compile);
 // Reported as an error of the worker.
 opened.catch((error: unknown) => reportError(error));
 
@@ -33,17 +36,13 @@ async function fetchFont(name: string): Promise<readonly Uint8Array[]> {
   return response.ok ? [new Uint8Array(await response.arrayBuffer())] : [];
 }
 
-async function answer({ id, project }: CompileRequest): Promise<void> {
+async function compile(project: CompilerProject): Promise<CompilerAnswer> {
   const compiler = await opened;
   try {
     const findings = await compiler.findings(project);
-    say({ id, findings, isSpent: compiler.usedBytes > MAX_COMPILER_BYTES });
+    return { findings, isSpent: compiler.usedBytes > MAX_COMPILER_BYTES };
   } catch {
     // A panic of the compiler says nothing about the template, and leaves the compiler as it may be.
-    say({ id, findings: [], isSpent: true });
+    return { findings: [], isSpent: true };
   }
-}
-
-function say(message: CompilerMessage): void {
-  postMessage(message);
 }

@@ -9,11 +9,7 @@ const MAX_MESSAGE_LENGTH = 500;
 /** How the compiler writes the root of the project. */
 const PROJECT_ROOT = /@ws\/p0:0\.0\.0\//g;
 
-/**
- * A sentence for a diagnostic; null if the page cannot know whether it is one.
- *
- * @param at the file of the diagnostic, null for the template, and what stands at its place
- */
+/** A sentence for a diagnostic `at` a text of a file (null: the template); null if it may be none. */
 export function describeDiagnostic(
   message: string,
   at: { readonly key: string | null; readonly text: string },

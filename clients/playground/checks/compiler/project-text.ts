@@ -1,8 +1,24 @@
-/**
- * Where Typst's diagnostics are in the texts of a draft, and what the page compiles: the template under the prelude of
- * the service.
- */
-import type { CompilerProject } from "./compiler-messages.ts";
+/** Where Typst's diagnostics are in a draft, and what is compiled: the template under the service's prelude. */
+export interface CompilerProject {
+  readonly source: string;
+  /** JSON. */
+  readonly data: string;
+  readonly files: readonly { readonly key: string; readonly bytes: Uint8Array }[];
+  /** The standards that the output is to follow, such as `ua-1`. */
+  readonly standards: readonly string[];
+}
+
+/** A mistake in a text of the project. */
+export interface CompilerFinding {
+  /** The key of the file; null for the template. */
+  readonly key: string | null;
+  /** Counts from one. */
+  readonly line: number;
+  /** Offsets in UTF-16 code units, where each line end is one. */
+  readonly from: number;
+  readonly to: number;
+  readonly message: string;
+}
 
 /** Lines and columns count from zero, columns in code points, as the compiler's WebAssembly reports them. */
 export interface TextRange {
@@ -54,11 +70,7 @@ export interface ProgramText {
   readonly linesAbove: number;
 }
 
-/**
- * The template under the prelude, and under what else is put before it.
- *
- * @param rules lines of Typst that end with a line feed
- */
+/** The template under the prelude and `rules`: lines of Typst that end with a line feed. */
 export function programText(source: string, rules = ""): ProgramText {
   const head = PRELUDE + rules;
   // A `#!` line would have to stay the first one. As a comment of the same length it may be anywhere.
@@ -76,7 +88,6 @@ export interface CompilerDiagnostic {
   readonly message: string;
 }
 
-/** One compilation of a project. */
 export interface Compilation {
   readonly diagnostics: readonly CompilerDiagnostic[];
   /** Of a document without errors: the text of its title, empty if it has none, and its headings in their order. */
@@ -111,7 +122,6 @@ export function placeOf(
   return { key: null, range: { from: shifted(place.from), to: shifted(place.to) } };
 }
 
-/** The text of a place. */
 export function textIn(project: CompilerProject, { key, range }: Pick<PlacedDiagnostic, "key" | "range">): string {
   const text = textOf(project, key).replaceAll("\r\n", "\n");
   const { from, to } = offsetsOf(text, range);

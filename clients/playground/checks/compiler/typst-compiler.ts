@@ -14,11 +14,12 @@ import {
 import * as v from "valibot";
 import { isFont } from "../../../../rules/font-names.ts";
 import { accessibilityFindings } from "./accessibility.ts";
-import type { CompilerFinding, CompilerProject } from "./compiler-messages.ts";
 import { describeDiagnostic } from "./diagnostic-messages.ts";
 import {
   type Compilation,
   type CompilerDiagnostic,
+  type CompilerFinding,
+  type CompilerProject,
   DATA_PATH,
   MAIN_PATH,
   offsetsOf,

@@ -1,7 +1,7 @@
 /** What the playground's compiler finds in templates, by the WebAssembly that the page loads. */
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { CompilerProject } from "../../../../clients/playground/checks/compiler/compiler-messages.ts";
+import type { CompilerProject } from "../../../../clients/playground/checks/compiler/project-text.ts";
 import { ProjectCompiler } from "../../../../clients/playground/checks/compiler/typst-compiler.ts";
 import { EXAMPLE_NAMES } from "../../../../protocol/routes.ts";
 import { COMPILER, COMPILER_FONTS } from "../../../../scripts/assets/compiler-assets.ts";
@@ -49,29 +49,12 @@ describe("a mistake is named at its place", () => {
   >([
     ["a misspelt function", "= A\n#tabel(columns: 2)", 2, "tabel", "Unknown variable: tabel."],
     ["an open bracket", "#text(red)[*Hi*\n\nmore", 1, "[", "Unclosed delimiter."],
-    ["an open string", 'a\n#let name = "x', 2, '"x', "Unclosed string."],
     [
       "an address that is taken for a reference",
       "write to a@b.example",
       1,
       "@b.example",
       /^Label `<b\.example>` does not exist/,
-    ],
-    ["a misspelt option", "#set page(widht: 3cm)", 1, "widht: 3cm", "Unexpected argument: widht."],
-    [
-      "a number that is added to a text",
-      '#let n = 3\n#("No. " + n)',
-      2,
-      '"No. " + n',
-      "Cannot add string and integer.",
-    ],
-    [
-      "an index past the end",
-      "#data.rows.at(1)",
-      1,
-      "data.rows.at(1)",
-      /^Array index out of bounds/,
-      { data: '{"rows":[1]}' },
     ],
     [
       "a member that the data does not have",
@@ -81,14 +64,6 @@ describe("a mistake is named at its place", () => {
       /^Dictionary does not contain key "nmae"/,
       { data: '{"name":1}' },
     ],
-    [
-      "a page setting in a block",
-      "#block[#set page(width: 9cm)]",
-      1,
-      "set page(width: 9cm)",
-      /^Page configuration is not allowed/,
-    ],
-    ["a show rule without end", "#show heading: it => heading(it.body)\n= A", 1, "heading(it.body)", /^Maximum/],
     [
       "a file that is not there",
       '#image("imges/logo.svg")',

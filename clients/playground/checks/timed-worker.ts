@@ -1,0 +1,81 @@
+/** A worker that answers questions, both sides of it. A question may take forever: the page ends the worker then. */
+
+interface Asked<Question> {
+  readonly id: number;
+  readonly question: Question;
+}
+
+/** The worker reports once that it is loaded, which takes long on a slow line. */
+type Told<Answer> = "ready" | { readonly id: number; readonly answer: Answer };
+
+/** In the worker: answers each question, once `loaded` is fulfilled. */
+export function answerQuestions<Question, Answer>(
+  loaded: Promise<unknown>,
+  answer: (question: Question) => Promise<Answer>,
+): void {
+  const say = (message: Told<Answer>) => postMessage(message);
+  const answerAsked = async ({ id, question }: Asked<Question>) => say({ id, answer: await answer(question) });
+  addEventListener("message", ({ data }: MessageEvent<Asked<Question>>) => void answerAsked(data));
+  void loaded.then(() => say("ready"));
+}
+
+/** In the page: the worker starts with the first question, and only the last question is answered. */
+export class TimedWorker<Question, Answer> {
+  readonly #path: string;
+  readonly #maxMilliseconds: number;
+  readonly #onAnswer: (answer: Answer | "too slow" | "not loaded") => void;
+  #worker: Worker | null = null;
+  #isReady = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #lastId = 0;
+
+  constructor(path: string, maxMilliseconds: number, onAnswer: (answer: Answer | "too slow" | "not loaded") => void) {
+    this.#path = path;
+    this.#maxMilliseconds = maxMilliseconds;
+    this.#onAnswer = onAnswer;
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  ask(question: Question): void {
+    this.#lastId++;
+    this.#worker ??= this.#start();
+    this.#worker.postMessage({ id: this.#lastId, question } satisfies Asked<Question>);
+    if (this.#isReady) this.#startTimer();
+  }
+
+  /** Ends the worker. The next question starts another. */
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#worker?.terminate();
+    this.#worker = null;
+    this.#isReady = false;
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#path, { type: "module" });
+    worker.addEventListener("message", ({ data }: MessageEvent<Told<Answer>>) => {
+      if (data === "ready") {
+        this.#isReady = true;
+        this.#startTimer();
+      } else if (data.id === this.#lastId) {
+        clearTimeout(this.#timer);
+        this.#onAnswer(data.answer);
+      }
+    });
+    worker.addEventListener("error", () => this.#giveUp("not loaded"));
+    return worker;
+  }
+
+  #startTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#giveUp("too slow"), this.#maxMilliseconds);
+  }
+
+  #giveUp(why: "too slow" | "not loaded"): void {
+    this.end();
+    this.#onAnswer(why);
+  }
+}
