@@ -74,8 +74,11 @@ describe("an archive", () => {
 });
 
 describe("the folder of a draft", () => {
-  it("does not exist while a file has the name of the template", () => {
-    const files = [draftFile("main.typ", new FileContent("x"))];
-    expect(folderOfDraft({ ...FIRST_DRAFT, files })).toContain("Rename the file main.typ");
-  });
+  it.each(["main.typ", "parts/.a.csv"])(
+    "does not exist while a file has a name that cannot be read back: %s",
+    (key) => {
+      const files = [draftFile(key, new FileContent("x"))];
+      expect(folderOfDraft({ ...FIRST_DRAFT, files })).toContain(`Rename the file ${key}`);
+    },
+  );
 });
