@@ -3,11 +3,7 @@ import { type Problem, problem, serviceUnavailable } from "../rules/problem.ts";
 import { listEntries, SettingError } from "../rules/settings.ts";
 import { API_TOKEN_HEADER, CALLER_NAME_PATTERN, PROBE_CALLER } from "./headers.ts";
 
-/**
- * Tokens from a setting, separated by commas or spaces: two are valid while one replaces the other.
- *
- * @throws SettingError when a token has a character that is not visible ASCII; it quotes no token.
- */
+/** Tokens separated by commas or spaces. @throws SettingError when one is not visible ASCII; it quotes no token */
 export function parseTokens(setting: string, text: string | undefined): readonly string[] {
   const tokens = listEntries(text);
   if (!tokens.every((token) => /^[!-~]+$/.test(token))) {

@@ -22,10 +22,7 @@ export interface PublishedConstraints {
   };
 }
 
-/**
- * The limits of a deployment. One of another version may lack a limit that this library knows: it then has no such
- * limit. Limits that this library does not know are not checked.
- */
+/** A limit that a deployment of another version lacks does not exist there. Unknown ones are not checked. */
 type PublishedLimits = Readonly<Partial<Record<LimitName, number>> & { effective_max_files: number }>;
 
 type PublishedVector<Input> = Input & {
@@ -56,10 +53,8 @@ interface Verdict {
 }
 
 /**
- * Validates a render request as a deployment with these constraints will.
- *
- * When the deployment's rules have another version than this library's, its conformance vectors decide whether the
- * verdicts of this library still hold there.
+ * Validates a render request as a deployment with these constraints will. If its rules have another version than this
+ * library's, its conformance vectors decide whether the verdicts still hold there.
  *
  * @param request the body as it will be sent: JSON text, its UTF-8 bytes, or a value to be serialised.
  * @param constraints the response of `GET /v1/constraints`, which `asConstraints` checks.
@@ -77,9 +72,7 @@ export function checkRequest(request: unknown, constraints: PublishedConstraints
   return parsed.ok ? { verdict: "accepted" } : { verdict: "refused", problem: parsed.problem };
 }
 
-/**
- * Runs the conformance vectors of a document. An empty result means that this library comes to every published verdict.
- */
+/** The conformance vectors of a document on which this library disagrees. */
 export function runVectors(constraints: PublishedConstraints): Disagreement[] {
   return vectorRequests(constraints).flatMap(({ input, request, vector: { accepted, code = null, rule = null } }) => {
     const found = verdictOn(request);

@@ -8,10 +8,7 @@ import { type Environment, type IntegerSetting, readIntegerSettings, SettingErro
 const MARGIN_SECONDS = 10;
 /** The part of it that one backend may take. The rest is for another one. */
 const ANSWER_MARGIN_SECONDS = 5;
-/**
- * How much longer a request waits for a slot than a render may take. So even if the longest renders hold all slots, one
- * of them ends while a new caller still waits.
- */
+/** A request waits so much longer than a render may take: even if the longest hold all slots, one ends meanwhile. */
 const QUEUE_MARGIN_SECONDS = 10;
 
 const renderTimeout = {
@@ -87,19 +84,13 @@ export function longestAnswerMilliseconds({ queueDeadlineSeconds, renderTimeoutS
   return (queueDeadlineSeconds + renderTimeoutSeconds + ANSWER_MARGIN_SECONDS) * 1000;
 }
 
-/**
- * How long a render may take that begins with so much of the edge's time budget left: the render timeout, or less, so
- * that the backend's own answer comes before the edge gives up; at least a second.
- */
+/** The render timeout, or less, so that the backend answers before the edge gives up; at least a second. */
 export function renderTimeoutWithin(renderTimeoutSeconds: number, leftMilliseconds: number): number {
   const seconds = Math.floor((leftMilliseconds - ANSWER_MILLISECONDS) / 1000);
   return Math.min(renderTimeoutSeconds, Math.max(1, seconds));
 }
 
-/**
- * How long a request may wait for a slot: the queue deadline, or less if the edge's time budget would otherwise leave
- * too little for a whole render. At least half of the time budget can be spent waiting.
- */
+/** The queue deadline, or less where the time budget would not leave a whole render; at least half of the budget. */
 export function queueDeadlineMilliseconds(
   { queueDeadlineSeconds, renderTimeoutSeconds }: Pick<RenderTime, "queueDeadlineSeconds" | "renderTimeoutSeconds">,
   timeBudgetMilliseconds: number,
