@@ -1,20 +1,22 @@
 /**
  * Opens a client of the service that the options name, and turns its failures into those of the command.
  */
+import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import {
+  type Fetch,
   ServiceClient,
   type ServiceClientOptions,
   type ServiceProblem,
   ServiceUnreachableError,
   UnexpectedResponseError,
 } from "../typescript/client.ts";
+import { sizeInWords } from "../typescript/size-in-words.ts";
 import { constraintsFile } from "./constraints-file.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { proxyOf, useProxies } from "./proxy.ts";
 import { LOOPBACK_HOSTS, locateService, type ServiceOptions } from "./service-location.ts";
 import { printableLine, say } from "./terminal.ts";
 import { isPermanent, whyUnexpected, whyUnreachable } from "./unreachable.ts";
-import { tellingFetch } from "./verbose.ts";
 import { VERSION } from "./version.ts";
 
 export interface Service {
@@ -96,4 +98,35 @@ export function failureInWords(reason: ServiceProblem | ServiceUnreachableError,
 /** Gives up on a service that another attempt would not reach either. */
 export function throwIfPermanent(reason: ServiceProblem | ServiceUnreachableError): void {
   if (reason instanceof ServiceUnreachableError && isPermanent(reason)) throw reason;
+}
+
+/** Header fields that name the servers on the way, and how long each step took. */
+const HOP_FIELDS = ["Server-Timing", "Via", "Server", "CF-Ray", "Retry-After"];
+
+/** Prints, for each exchange, the attempt, the answer, its request id, and the servers on its way. */
+function tellingFetch(tell: (line: string) => void): Fetch {
+  const tries = new Map<string, number>();
+  return async (input, init) => {
+    const request = `${init?.method ?? "GET"} ${String(input)}`;
+    const count = (tries.get(request) ?? 0) + 1;
+    tries.set(request, count);
+    const body = init?.body instanceof Uint8Array ? ` with ${sizeInWords(init.body.length)}` : "";
+    const startMilliseconds = performance.now();
+    const after = () => `after ${Math.round(performance.now() - startMilliseconds)} ms`;
+    try {
+      const response = await fetch(input, init);
+      const { headers, status } = response;
+      const id = headers.get(REQUEST_ID_HEADER);
+      const hops = HOP_FIELDS.flatMap((name) => {
+        const value = headers.get(name);
+        return value === null ? [] : [`${name}: ${value}`];
+      });
+      const parts = [`${status} ${after()}`, ...(id === null ? [] : [`request id ${id}`]), ...hops];
+      tell(`try ${count}, ${request}${body}: ${parts.join("; ")}`);
+      return response;
+    } catch (error) {
+      tell(`try ${count}, ${request}${body}: no answer ${after()}`);
+      throw error;
+    }
+  };
 }

@@ -12,7 +12,7 @@ import { wait, waitOfProblem } from "../../typescript/retry.ts";
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { writeOutput } from "../output-file.ts";
-import type { Progress } from "../progress.ts";
+import { type Progress, progressBar } from "../progress.ts";
 import { problemDetails } from "../project/problem-details.ts";
 import type { Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
@@ -21,7 +21,6 @@ import { asCommandError, type Service } from "../service.ts";
 import { printableLine, say } from "../terminal.ts";
 import { dataOf, type EachDocument } from "./documents.ts";
 import { Pace } from "./pace.ts";
-import { progressInWords } from "./progress.ts";
 
 /** How often one document is sent to a busy service. */
 const MAX_BUSY_ATTEMPTS = 50;
@@ -284,4 +283,33 @@ function asFatal(error: unknown): CommandError {
 async function isThere(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => null);
   return found?.isFile() === true && found.size > 0;
+}
+
+interface EachState {
+  readonly made: number;
+  /** Documents that were there before. */
+  readonly present: number;
+  readonly failed: number;
+  readonly total: number;
+}
+
+/** In one line: a bar, the rate and the remaining time. */
+function progressInWords({ made, present, failed, total }: EachState, elapsedSeconds: number, jobs: number): string {
+  const parts = [progressBar(made + present + failed, total)];
+  if (failed > 0) parts.push(`${failed} failed`);
+  parts.push(`${jobs} at once`);
+  // Documents that existed before cost no time.
+  const rate = (made + failed) / elapsedSeconds;
+  const left = total - made - present - failed;
+  if (rate > 0 && Number.isFinite(rate)) {
+    parts.push(`${rate < 10 ? rate.toFixed(1) : Math.round(rate)} per second`, `${durationInWords(left / rate)} left`);
+  }
+  return parts.join(", ");
+}
+
+function durationInWords(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.ceil(whole / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
