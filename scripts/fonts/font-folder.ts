@@ -22,12 +22,10 @@ const fontsLock = v.object({ lock_version: v.literal(1), sets: v.record(v.string
 type LockedSet = v.InferOutput<typeof lockedSet>;
 type FontsLock = v.InferOutput<typeof fontsLock>;
 
-/** Downloads packages of Debian into an empty folder. @returns the paths of their archives */
-export type PackageDownloader = (folder: string, packages: readonly string[]) => Promise<string[]>;
-
 export interface FontSources {
   readonly sets: Readonly<Record<string, FontSet>>;
-  readonly download: PackageDownloader;
+  /** Downloads packages of Debian into an empty folder. @returns the paths of their archives */
+  readonly download: (folder: string, packages: readonly string[]) => Promise<string[]>;
 }
 
 const DEBIAN: FontSources = {
@@ -62,7 +60,7 @@ export async function addFontSets(folder: string, names: readonly string[], sour
     const sets = { ...(await readFontsLock(folder)).sets };
     for (const name of wanted) {
       const set = sources.sets[name];
-      if (set !== undefined) sets[name] = await prepareSet(join(prepared, name), name, set, sources.download);
+      if (set !== undefined) sets[name] = await prepareSet(join(prepared, name), name, set, sources);
     }
     const arriving = wanted.map((name) => ({ from: join(prepared, name), path: name }));
     return { change: { leaving: wanted, arriving, lockFile: lockFileOf(sets) }, result: wanted };
@@ -112,7 +110,7 @@ function lockFileOf(sets: Readonly<Record<string, LockedSet>>) {
 }
 
 /** Downloads and unpacks the packages of a set, and takes its files and their licences. */
-async function prepareSet(target: string, name: string, set: FontSet, download: PackageDownloader): Promise<LockedSet> {
+async function prepareSet(target: string, name: string, set: FontSet, { download }: FontSources): Promise<LockedSet> {
   // Beside the target, on the same disk; removed with the work folder.
   const scratch = `${target}.scratch`;
   const downloads = join(scratch, "downloads");

@@ -67,13 +67,16 @@ beforeEach(async () => {
 });
 
 describe("add", () => {
-  it("takes the fonts of a set with their licence, and locks the package", async () => {
+  it("takes the fonts of a set with their licence, locks the package, and replaces it by what Debian has now", async () => {
     await addFontSets(folder, ["single"], sources);
     expect((await readdir(join(folder, "single"))).sort()).toEqual(["Wanted.ttf", "fonts-test.copyright"]);
     expect((await readdir(folder)).sort()).toEqual([FONTS_LOCK_NAME, "single"]);
     expect((await readFontsLock(folder)).sets.single?.packages).toEqual([
       { name: "fonts-test", version: "1:1.0-1", sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
     ]);
+    version = "1:1.1-1";
+    await addFontSets(folder, ["single"], sources);
+    expect((await readFontsLock(folder)).sets.single?.packages[0]?.version).toBe("1:1.1-1");
     expect(await findFontProblems(folder)).toEqual([]);
   });
 
@@ -88,14 +91,6 @@ describe("add", () => {
     expect(await fontsIn("Wanted")).toContain("Wanted");
     expect(await fontsIn("First")).toContain("First");
     expect(await fontsIn("Second")).not.toContain("Second");
-  });
-
-  it("replaces a set by what Debian has now", async () => {
-    await addFontSets(folder, ["single"], sources);
-    version = "1:1.1-1";
-    await addFontSets(folder, ["single"], sources);
-    expect((await readFontsLock(folder)).sets.single?.packages[0]?.version).toBe("1:1.1-1");
-    expect(await findFontProblems(folder)).toEqual([]);
   });
 
   it("leaves the folder as it was if one of the sets is not available", async () => {
@@ -116,14 +111,7 @@ describe("add", () => {
   });
 });
 
-it("a set can be removed, and only one that is there", async () => {
-  await addFontSets(folder, ["single", "collection"], sources);
-  await removeFontSets(folder, ["single"]);
-  expect((await readdir(folder)).sort()).toEqual(["collection", FONTS_LOCK_NAME]);
-  await expect(removeFontSets(folder, ["single"])).rejects.toThrow("is not in fonts-lock.json");
-});
-
-it("verifying finds fonts that have changed or are missing", async () => {
+it("verifying finds fonts that have changed or are missing, and only a set that is there can be removed", async () => {
   await addFontSets(folder, ["single", "collection"], sources);
   await writeFile(join(folder, "single/Wanted.ttf"), "changed");
   await rm(join(folder, "collection"), { recursive: true });
@@ -131,6 +119,9 @@ it("verifying finds fonts that have changed or are missing", async () => {
     "collection is missing, or holds links.",
     "single is not as it was added.",
   ]);
+  await removeFontSets(folder, ["single"]);
+  expect(await readdir(folder)).toEqual([FONTS_LOCK_NAME]);
+  await expect(removeFontSets(folder, ["single"])).rejects.toThrow("is not in fonts-lock.json");
   await writeFile(join(folder, FONTS_LOCK_NAME), "{}");
   await expect(findFontProblems(folder)).rejects.toThrow("is not a lock file");
 });
