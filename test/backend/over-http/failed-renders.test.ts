@@ -73,10 +73,10 @@ describe("Typst that takes too long", () => {
   /** Enough time to start the processes to be killed, even on a busy machine. */
   const TIMEOUT_SECONDS = 2;
   const TIMEOUT = { SERVICE_RENDER_TIMEOUT_SECONDS: String(TIMEOUT_SECONDS) };
-  const FAMILY = `trap '' TERM INT HUP PIPE ABRT
-sleep 300 & echo $! > "$here/child"; (sleep 300 & echo $! > "$here/grandchild"; wait) & echo $$ > "$here/self"; wait`;
+  const FAMILY =
+    'sleep 300 & echo $! > "$here/child"; (sleep 300 & echo $! > "$here/grandchild"; wait) & echo $$ > "$here/self"; wait';
 
-  it("is killed with everything that it started, even if it ignores every signal that can be ignored", async () => {
+  it("is killed with everything that it started", async () => {
     const { backend, typst } = await backendWithFake(FAMILY, TIMEOUT);
     const started = performance.now();
     const answer = await backend.render({ source: "x" });
@@ -86,6 +86,16 @@ sleep 300 & echo $! > "$here/child"; (sleep 300 & echo $! > "$here/grandchild"; 
     expect(seconds).toBeGreaterThan(TIMEOUT_SECONDS - 0.05);
     expect(await timeouts(backend)).toEqual({ ...NO_TIMEOUT, wall_clock: 1 });
     const pids = await writtenPids(typst, "self", "child", "grandchild");
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
+  });
+
+  it("is killed even if it ignores every signal that can be ignored", async () => {
+    const { backend, typst } = await backendWithFake(
+      `trap '' TERM INT HUP PIPE ABRT; echo $$ > "$here/self"; while :; do sleep 1; done`,
+      TIMEOUT,
+    );
+    await expectOutcome(backend, await backend.render({ source: "x" }), "render_timeout");
+    const pids = await writtenPids(typst, "self");
     await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 

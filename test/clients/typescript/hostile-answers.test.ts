@@ -8,7 +8,7 @@ import { ServiceClient } from "../../../clients/typescript/client.ts";
 import { MAX_OUTPUT_BYTES } from "../../../clients/typescript/constraints-cache.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, LIMIT_SETTINGS } from "../../../rules/limits.ts";
-import { runCommand, startCommand, writeProject } from "../../support/clients/command-line.ts";
+import { runCommand, writeProject } from "../../support/clients/command-line.ts";
 import {
   BROKEN_ANSWERS,
   crowdedZip,
@@ -162,21 +162,6 @@ describe("the command line", () => {
     const { exitCode, stderr } = await runCommand(folder, ["test", "a.typ", "--update", "--url", server.url]);
     expect(stderr).toContain(`no archive of pages: it is ${words}.`);
     expect(exitCode).toBe(NO_SERVICE);
-  });
-
-  it.each(HOSTILE_DELAYS)("says how long --each waits if it is asked to wait %d s", async (asked, seconds) => {
-    const server = await startHostile(full(asked));
-    const folder = await makeProject();
-    const args = ["render", "a.typ", "--each", "rows.jsonl", "-o", "made/{n}.pdf", "--jobs", "1"];
-    const running = startCommand(folder, args, { env: { SERVICE_URL: server.url } });
-    let said = "";
-    running.stderr.on("data", (chunk: Buffer) => {
-      said += chunk.toString("utf8");
-    });
-    await expect.poll(() => said).toContain(`it is ${Math.max(seconds, 1)} s`);
-    running.kill("SIGINT");
-    expect((await running).exitCode).toBe(130);
-    expect(server.bodies.length).toBeLessThan(3);
   });
 });
 
