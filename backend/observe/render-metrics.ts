@@ -17,15 +17,32 @@ const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 const MEBIBYTES_BUCKETS = [32, 64, 128, 256, 512, 1024, 2048, 4096];
 
 const OUTCOMES_OF_FORMAT: readonly RequestOutcome[] = [
-  ...(["ok", "client_gone", "invalid_file_data", "render_timeout", "output_too_large"] as const),
-  ...(["too_many_output_files", "template_compile_failed", "render_queue_full", "render_failed"] as const),
+  "ok",
+  "client_gone",
+  "invalid_file_data",
+  "render_timeout",
+  "output_too_large",
+  "too_many_output_files",
+  "template_compile_failed",
+  "render_queue_full",
+  "render_failed",
   "service_unavailable",
 ];
 
 const OUTCOMES_WITHOUT_FORMAT: readonly RequestOutcome[] = [
-  ...(["client_gone", "invalid_request", "unsupported_format", "invalid_template_path", "invalid_file_data"] as const),
-  ...(["forbidden", "request_too_large", "template_source_too_large", "template_file_too_large"] as const),
-  ...(["string_too_large", "page_selection_too_large", "render_queue_full", "service_unavailable"] as const),
+  "client_gone",
+  "invalid_request",
+  "unsupported_format",
+  "invalid_template_path",
+  "invalid_file_data",
+  "forbidden",
+  "request_too_large",
+  "template_source_too_large",
+  "template_file_too_large",
+  "string_too_large",
+  "page_selection_too_large",
+  "render_queue_full",
+  "service_unavailable",
 ];
 
 const OUTCOME_CLASSES: readonly OutcomeClass[] = ["ok", "client_gone", "request", "template", "capacity", "service"];

@@ -13,6 +13,7 @@ import { findEmptyNetwork } from "../sandbox/bubblewrap.ts";
 import { type BackendSettings, readBackendSettings } from "../settings.ts";
 import { chooseSandbox } from "../typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../work-directory/claim.ts";
+import { LAST_STEP } from "./last-step.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
 /** How long connections may take to close once no render is left. */
@@ -64,7 +65,7 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
     announceStep("reading fonts and packages");
     await backend.findCapabilities();
     // `npm start` waits for this one: only from here on may something answer at the port.
-    announceStep("beginning to listen");
+    announceStep(LAST_STEP);
     await backend.app.listen({ host: settings.host, port: settings.port });
     const announceAndDrain = async () => {
       if (settings.drainDelaySeconds > 0) {

@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { processIds, readProc } from "../../backend/processes/proc.ts";
+import { LAST_STEP } from "../../backend/start/last-step.ts";
 import { locateBubblewrap } from "../../typst/program-location.mjs";
 import {
   LOOPBACK,
@@ -25,8 +26,6 @@ import {
 export { LOOPBACK, STOP_SIGNALS, startConfiguredWorkers, startWorkerFile } from "./local-worker.ts";
 
 const BACKEND_PROGRAM = fileURLToPath(new URL("../../backend/main.ts", import.meta.url));
-/** As `backend/start/run.ts` announces it. Before, nothing answers at its port, or another program. */
-const LAST_STEP = "beginning to listen";
 const READY_POLL_MILLISECONDS = 25;
 /**
  * Few, because looking for progress reads the state of every process; a standstill is reported one look late at most.
