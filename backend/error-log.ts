@@ -1,8 +1,6 @@
 /**
- * Which parts of an error may be logged.
- *
- * Messages of the system contain paths, paths contain the file names of callers, and JSON errors quote the input. So
- * for an error that is not the service's own, only its type, code, failed call and stack frames are logged.
+ * Which parts of an error may be logged. Messages of the system contain paths, paths contain the file names of callers,
+ * and JSON errors quote the input: of an error that is not the service's own, the message is not logged.
  */
 
 /** A failure of the machine or of the deployment. Its message contains no part of a request. */
@@ -33,7 +31,7 @@ export function describeError(error: unknown): LoggedError {
   };
 }
 
-/** The system's error code; empty if it is not a system error. Unlike a description, it does not format the stack. */
+/** The system's error code; empty if it is not a system error. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
@@ -47,9 +45,5 @@ function framesOf({ stack = "", message }: Error): string {
   const head = message === "" ? type : `${type}: ${message}`;
   const frames = stack.slice(head.length);
   if (!stack.startsWith(head) || !frames.startsWith("\n    at ")) return "";
-  const lines = frames.split("\n");
-  return lines
-    .map((line) => line.trim())
-    .join("\n")
-    .trim();
+  return frames.replaceAll(/\n\s*/g, "\n").trim();
 }

@@ -3,14 +3,9 @@
  * never holds all of it: it leaves as much as one request of another caller can need.
  */
 
-export interface ByteBudgetOptions {
-  readonly maxBytes: number;
-  readonly maxBytesPerRequest: number;
-}
-
 export interface Reservation {
   readonly bytes: number;
-  /** @returns whether there was room; if not, the reservation stays as it was. There is always room to shrink. */
+  /** @returns whether there was room; if not, the reservation stays as it was. */
   resize(bytes: number): boolean;
   /** Whether it is the caller's share that leaves no room for this, however much others hold. */
   isOverShare(bytes: number): boolean;
@@ -24,7 +19,7 @@ export class ByteBudget {
   readonly #bytesByCaller = new Map<string, number>();
   #reservedBytes = 0;
 
-  constructor({ maxBytes, maxBytesPerRequest }: ByteBudgetOptions) {
+  constructor({ maxBytes, maxBytesPerRequest }: Record<"maxBytes" | "maxBytesPerRequest", number>) {
     this.maxBytes = maxBytes;
     this.#maxBytesPerCaller = Math.max(maxBytesPerRequest, maxBytes - maxBytesPerRequest);
   }

@@ -1,24 +1,21 @@
 /**
  * Admission to the render slots: a cap, a bounded queue, a deadline, and a fair share for every caller.
  *
- * A free slot goes to the waiting caller that holds the fewest slots. Among equals, a caller that has recently used
- * clearly less slot time goes first; otherwise callers take turns. Each caller's requests are served in the order of
- * arrival. So no caller holds all slots while another waits, unless there is only one slot.
+ * A free slot goes to the waiting caller that holds the fewest slots; among equals, to one that has recently used
+ * clearly less slot time; otherwise in turn. A caller's own requests are served in the order of arrival.
  *
- * Turns alone do not help against very long renders: once they hold all slots, a short render waits until one of them
- * ends. So slow callers together leave one slot free. A caller is slow if another active caller has much shorter
- * renders. Slowness is relative, because every render takes long on a busy machine.
+ * Turns alone do not help against very long renders that hold all slots. So slow callers together leave one slot free.
+ * A caller is slow if another active caller has much shorter renders: on a busy machine, every render takes long.
  *
- * Nobody is refused while a slot is free: a request that would be refused is lent the slot that is kept free. A lent
- * slot is withdrawn as soon as a caller without a slot needs it, and only then is the request refused.
+ * Nobody is refused while a slot is free: a request that would be refused is lent the slot that is kept free. That is
+ * withdrawn as soon as a caller without a slot needs it, and only then is the request refused.
  */
 import type { CapacityCause } from "../../rules/causes.ts";
-import { CallerState } from "./caller-state.ts";
 
 export interface SteadyClock {
   /** Milliseconds since some fixed moment; never goes back. */
   now(): number;
-  /** Calls back after a time. @returns a function that cancels the call. */
+  /** @returns a function that cancels the call. */
   after(milliseconds: number, callback: () => void): () => void;
 }
 
@@ -41,28 +38,37 @@ export type SlotWork<Result> = (withdrawn: AbortSignal | null) => Promise<Result
 
 export type QueueCause = Extract<CapacityCause, "slots_busy" | "slot_kept_free" | "queue_full" | "time_budget">;
 
-export type Admission<Result> =
-  | { readonly kind: "done"; readonly result: Result; readonly waitedSeconds: number }
-  /** No slot before the deadline, no place in the queue, or only a lent slot that was withdrawn. */
-  | {
-      readonly kind: "full";
-      readonly cause: QueueCause;
-      readonly retryAfterSeconds: number;
-      readonly waitedSeconds: number;
-    }
-  | { readonly kind: "left" };
+interface Done<Result> {
+  readonly kind: "done";
+  readonly result: Result;
+  readonly waitedSeconds: number;
+}
+
+/** No slot before the deadline, no place in the queue, or only a lent slot that was withdrawn. */
+interface Full {
+  readonly kind: "full";
+  readonly cause: QueueCause;
+  readonly retryAfterSeconds: number;
+  readonly waitedSeconds: number;
+}
+
+interface Left {
+  readonly kind: "left";
+}
+
+export type Admission<Result> = Done<Result> | Full | Left;
 
 type Entry =
   | {
       readonly kind: "admitted";
       readonly withdrawn: AbortSignal | null;
-      readonly endRender: ReturnType<CallerState<Waiter>["admit"]>;
+      readonly endRender: ReturnType<CallerState["admit"]>;
     }
-  | { readonly kind: "full"; readonly cause: QueueCause }
-  | { readonly kind: "left" };
+  | Pick<Full, "kind" | "cause">
+  | Left;
 
 interface Waiter {
-  readonly state: CallerState<Waiter>;
+  readonly state: CallerState;
   readonly settle: (entry: Entry) => void;
 }
 
@@ -77,10 +83,14 @@ const CLEAR_USE_SECONDS = 1;
 /** Above this number, idle callers and the mean lengths of their renders are forgotten. */
 const MAX_KNOWN_CALLERS = 1000;
 const NEWEST_WEIGHT = 0.2;
+/** A render longer than its caller's mean weighs more: a few short ones cannot make up for long ones. */
+const LONGER_WEIGHT = 0.2;
+const SHORTER_WEIGHT = 0.05;
+const USE_HALF_LIFE_SECONDS = 30;
 
 export class RenderQueue {
   readonly #options: RenderQueueOptions;
-  readonly #callers = new Map<string, CallerState<Waiter>>();
+  readonly #callers = new Map<string, CallerState>();
   /** Withdraws the slot that was last lent. One is lent at a time, because slow callers leave only one free. */
   #loan: AbortController | null = null;
   #running = 0;
@@ -132,7 +142,7 @@ export class RenderQueue {
   }
 
   /** Runs `work` if a slot is free now. It counts for no caller. */
-  async runIfFree<Result>(work: () => Promise<Result>): Promise<Extract<Admission<Result>, { kind: "done" | "full" }>> {
+  async runIfFree<Result>(work: () => Promise<Result>): Promise<Done<Result> | Full> {
     if (this.#running >= this.#options.slots) {
       return { kind: "full", cause: "slots_busy", retryAfterSeconds: 1, waitedSeconds: 0 };
     }
@@ -147,10 +157,10 @@ export class RenderQueue {
 
   /**
    * The estimated wait of a caller's next request. Callers take turns, so each other caller is served before it at most
-   * as often as this caller has requests waiting. A slow caller waits only for slow callers, which leave one slot free.
-   * Never more than the queue deadline: by then, all that wait have been served or refused.
+   * as often as this caller has requests waiting. A slow caller waits only for slow callers. By the queue deadline, all
+   * that wait have been served or refused.
    */
-  #retryAfterSeconds(own: CallerState<Waiter>): number {
+  #retryAfterSeconds(own: CallerState): number {
     const time = this.#nowSeconds();
     const slow = this.#slowCallers(time);
     const isHeldBack = this.#isHeldBack(own, slow);
@@ -164,14 +174,11 @@ export class RenderQueue {
     return Math.max(1, Math.min(seconds, longest));
   }
 
-  #isHeldBack(state: CallerState<Waiter>, slow: ReadonlySet<CallerState<Waiter>>): boolean {
+  #isHeldBack(state: CallerState, slow: ReadonlySet<CallerState>): boolean {
     return this.#options.slots > 1 && slow.has(state);
   }
 
-  #enter(
-    { signal, deadlineMilliseconds = Number.POSITIVE_INFINITY }: Applicant,
-    state: CallerState<Waiter>,
-  ): Promise<Entry> {
+  #enter({ signal, deadlineMilliseconds = Number.POSITIVE_INFINITY }: Applicant, state: CallerState): Promise<Entry> {
     if (signal.aborted) return Promise.resolve({ kind: "left" });
     state.markActive(this.#nowSeconds());
     return new Promise((resolve) => {
@@ -200,7 +207,6 @@ export class RenderQueue {
     });
   }
 
-  /** Fills the free slots. If there is none for a caller that holds none, a lent one is withdrawn. */
   #admitWaiting(): void {
     while (this.#running < this.#options.slots) {
       const [waiter] = this.#nextCaller()?.waiting ?? [];
@@ -228,14 +234,13 @@ export class RenderQueue {
     this.#admit(waiter, this.#loan);
   }
 
-  /** The caller that gets the next slot: the first, by `comesBefore`, of those that may have one. */
-  #nextCaller(): CallerState<Waiter> | null {
+  #nextCaller(): CallerState | null {
     const time = this.#nowSeconds();
     const slow = this.#slowCallers(time);
     let slowRunning = 0;
     for (const state of slow) slowRunning += state.running - state.lent;
     const isLastKept = this.#options.slots > 1 && slowRunning >= this.#options.slots - 1;
-    let next: CallerState<Waiter> | null = null;
+    let next: CallerState | null = null;
     for (const state of this.#callers.values()) {
       if (state.waiting.size === 0) continue;
       // The length of a new caller's renders is unknown, so its first one may use the slot that is kept for short ones.
@@ -247,14 +252,12 @@ export class RenderQueue {
   }
 
   /** The callers with long renders, while another active caller has much shorter ones. */
-  #slowCallers(time: number): Set<CallerState<Waiter>> {
-    let quickest: CallerState<Waiter> | null = null;
+  #slowCallers(time: number): Set<CallerState> {
+    let shortest = Number.POSITIVE_INFINITY;
     for (const state of this.#callers.values()) {
-      if (!state.wasActiveWithin(KEEP_SLOT_SECONDS, time)) continue;
-      if (quickest === null || state.expectedSeconds(time) < quickest.expectedSeconds(time)) quickest = state;
+      if (state.wasActiveWithin(KEEP_SLOT_SECONDS, time)) shortest = Math.min(shortest, state.expectedSeconds(time));
     }
-    const slow = new Set<CallerState<Waiter>>();
-    const shortest = quickest?.expectedSeconds(time) ?? Number.POSITIVE_INFINITY;
+    const slow = new Set<CallerState>();
     // No active caller has finished a render, so there is nothing to compare with.
     if (shortest === Number.POSITIVE_INFINITY) return slow;
     for (const state of this.#callers.values()) {
@@ -275,26 +278,92 @@ export class RenderQueue {
     return this.#options.clock.now() / 1000;
   }
 
-  #stateOf(caller: string): CallerState<Waiter> {
+  #stateOf(caller: string): CallerState {
     const remembered = this.#callers.get(caller);
     if (remembered !== undefined) return remembered;
-    const state = new CallerState<Waiter>(this.#nowSeconds());
-    this.#callers.set(caller, state);
-    if (this.#callers.size > MAX_KNOWN_CALLERS) this.#forgetIdle(caller);
-    return state;
-  }
-
-  /** Forgets the idle caller that was first seen longest ago. */
-  #forgetIdle(newcomer: string): void {
-    for (const [caller, state] of this.#callers) {
-      if (!state.isIdle || caller === newcomer) continue;
-      this.#callers.delete(caller);
-      return;
+    if (this.#callers.size >= MAX_KNOWN_CALLERS) {
+      // The one that was first seen longest ago.
+      const [forgotten] = [...this.#callers].find(([, { isIdle }]) => isIdle) ?? [];
+      if (forgotten !== undefined) this.#callers.delete(forgotten);
     }
+    const state = new CallerState(this.#nowSeconds());
+    this.#callers.set(caller, state);
+    return state;
   }
 }
 
-function comesBefore(left: CallerState<Waiter>, right: CallerState<Waiter>, time: number): boolean {
+/** What is known of one caller: its requests, and how long its renders take. */
+export class CallerState {
+  readonly waiting = new Set<Waiter>();
+  latestTurn = 0;
+  /** When each running render was admitted. Objects, so that two renders admitted at the same instant are distinct. */
+  readonly #running = new Set<{ readonly admittedSeconds: number; readonly isLent: boolean }>();
+  /** Running mean of the length of its renders; infinite until one has ended. */
+  #meanSeconds = Number.POSITIVE_INFINITY;
+  /** Slot time of the renders that have ended, which decays: see `usedSeconds`. */
+  #used = { seconds: 0, atSeconds: 0 };
+  #lastSeenSeconds: number;
+
+  constructor(nowSeconds: number) {
+    this.#lastSeenSeconds = nowSeconds;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  get lent(): number {
+    let count = 0;
+    for (const { isLent } of this.#running) if (isLent) count++;
+    return count;
+  }
+
+  get isIdle(): boolean {
+    return this.#running.size === 0 && this.waiting.size === 0;
+  }
+
+  /** Whether the caller had a waiting request or a running render within the last `seconds`. */
+  wasActiveWithin(seconds: number, nowSeconds: number): boolean {
+    return !this.isIdle || nowSeconds - this.#lastSeenSeconds <= seconds;
+  }
+
+  /** The mean, or as long as its longest running render takes. @param unknownSeconds until a render has ended */
+  expectedSeconds(nowSeconds: number, unknownSeconds = Number.POSITIVE_INFINITY): number {
+    return Math.max(
+      this.#meanSeconds === Number.POSITIVE_INFINITY ? unknownSeconds : this.#meanSeconds,
+      ...[...this.#running].map(({ admittedSeconds }) => nowSeconds - admittedSeconds),
+    );
+  }
+
+  /** Recently used slot time. It decays by half every `USE_HALF_LIFE_SECONDS`. */
+  usedSeconds(nowSeconds: number): number {
+    return this.#used.seconds * 0.5 ** ((nowSeconds - this.#used.atSeconds) / USE_HALF_LIFE_SECONDS);
+  }
+
+  markActive(nowSeconds: number): void {
+    this.#lastSeenSeconds = nowSeconds;
+  }
+
+  /** @returns what counts the end, once. A render that was stopped does not make its caller quicker. */
+  admit(nowSeconds: number, isLent = false): (endSeconds: number, isStopped?: boolean) => void {
+    const render = { admittedSeconds: nowSeconds, isLent };
+    this.#running.add(render);
+    return (endSeconds, isStopped = false) => {
+      this.#running.delete(render);
+      if (!isStopped || endSeconds - nowSeconds > this.#meanSeconds) this.#count(endSeconds - nowSeconds);
+      this.#used = { seconds: this.usedSeconds(endSeconds) + endSeconds - nowSeconds, atSeconds: endSeconds };
+      this.markActive(endSeconds);
+    };
+  }
+
+  #count(seconds: number): void {
+    if (this.#meanSeconds === Number.POSITIVE_INFINITY) this.#meanSeconds = seconds;
+    const weight = seconds > this.#meanSeconds ? LONGER_WEIGHT : SHORTER_WEIGHT;
+    this.#meanSeconds += weight * (seconds - this.#meanSeconds);
+  }
+}
+
+function comesBefore(left: CallerState, right: CallerState, time: number): boolean {
   if (left.running !== right.running) return left.running < right.running;
   const usedMore = left.usedSeconds(time) - right.usedSeconds(time);
   if (Math.abs(usedMore) > CLEAR_USE_SECONDS) return usedMore < 0;

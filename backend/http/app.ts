@@ -27,7 +27,7 @@ const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
 /** Fastify would answer 415, for which there is no problem code. */
 const MALFORMED_MEDIA_TYPE = "FST_ERR_CTP_INVALID_MEDIA_TYPE";
 
-type BackendPath = (typeof BACKEND_ROUTES)[number]["path"];
+type Stage = "serving" | "stopping" | "draining";
 
 export interface RenderService {
   readonly app: FastifyInstance;
@@ -36,8 +36,8 @@ export interface RenderService {
   startDraining(): void;
   /** Whether no render request is being received, waiting, running or being answered. */
   isIdle(): boolean;
-  /** So that the first request for them need not wait. @throws SettingError for an unusable folder of them. */
-  findCapabilities(): Promise<void>;
+  /** @throws SettingError for an unusable folder of fonts or packages. */
+  findCapabilities(): Promise<unknown>;
   /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
   readonly workDirectoryLost: Promise<string>;
 }
@@ -68,14 +68,10 @@ export function buildRenderService(foundation: Foundation): RenderService {
       stage = "draining";
     },
     isIdle: () => route.underWay() === 0,
-    findCapabilities: async () => {
-      await capabilities.answer();
-    },
+    findCapabilities: () => capabilities.answer(),
     workDirectoryLost: workDirectoryWatch.lost,
   };
 }
-
-type Stage = "serving" | "stopping" | "draining";
 
 function addHooks(app: FastifyInstance, { settings, metrics, close }: ServiceParts, stage: () => Stage): void {
   app.addHook("onRequest", async (request, reply) => {
@@ -108,7 +104,7 @@ function handlersOf(
   { capabilities, machineWatch, metrics }: ServiceParts,
   load: () => BackendLoad,
   stage: () => Stage,
-): Readonly<Record<Exclude<BackendPath, "/v1/render">, RouteHandlerMethod>> {
+) {
   // With no token configured, every render would be refused.
   const canServe = settings.backendTokens.length > 0;
   return {
@@ -127,15 +123,13 @@ function handlersOf(
       reply.type(metrics.contentType);
       return metrics.text();
     },
-  };
+  } satisfies Readonly<Record<string, RouteHandlerMethod>>;
 }
 
-/** Fastify without routes. */
 function createApp(settings: BackendSettings): FastifyInstance {
   const pendingAnswers = new PendingAnswers();
   const app: FastifyInstance = Fastify({
     logger: { level: settings.logLevel, serializers: { err: describeError } },
-    // The render route writes one line per render, with more in it.
     logController: new LogController({ disableRequestLogging: true }),
     // The edge passes on the scheme and host of the client's request, for `instance`.
     trustProxy: true,

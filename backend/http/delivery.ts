@@ -6,17 +6,13 @@ import type { Delivery, DeliveryEnd } from "../observe/render-metrics.ts";
 import type { RenderedFile } from "../render/outcome.ts";
 import type { Spool } from "../render/spool.ts";
 
-export interface DeliveryDeadlines {
-  /** How long the client may go without reading. */
-  readonly silenceMilliseconds: number;
-  readonly totalMilliseconds: number;
-}
+type Deadlines = Readonly<Record<"silenceMilliseconds" | "totalMilliseconds", number>>;
 
 export class Deliveries {
-  readonly #deadlines: DeliveryDeadlines;
+  readonly #deadlines: Deadlines;
   #underWay = 0;
 
-  constructor(deadlines: DeliveryDeadlines) {
+  constructor(deadlines: Deadlines) {
     this.#deadlines = deadlines;
   }
 
@@ -24,7 +20,7 @@ export class Deliveries {
     return this.#underWay;
   }
 
-  /** Resolves when the last byte is sent or the delivery has failed. It closes the output. */
+  /** Resolves when the last byte is sent or the delivery has failed. Closes the output. */
   async deliver(
     reply: FastifyReply,
     { output, extension }: RenderedFile,

@@ -24,7 +24,6 @@ import {
   serviceUnavailable,
 } from "../../rules/problem.ts";
 
-/** Answers with a problem. `instance` is the URL that the client requested, as the edge passes it on. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, sent: Problem): FastifyReply {
   const instance = problemInstance(`${request.protocol}://${request.host}${request.url}`, request.id);
   if (sent.code === "render_queue_full") reply.header("Retry-After", sent.context.retry_after);
@@ -88,24 +87,18 @@ export async function answerMalformedHttp(socket: Socket, pendingAnswers: Pendin
 }
 
 export class PendingAnswers {
-  readonly #bySocket = new WeakMap<Socket, Map<IncomingMessage, Promise<void>>>();
+  readonly #bySocket = new WeakMap<Socket, Map<IncomingMessage, Promise<unknown>>>();
 
   watch(server: Server): void {
     server.on("request", (request, response) => {
-      const pending = this.#bySocket.get(request.socket) ?? new Map<IncomingMessage, Promise<void>>();
+      const pending = this.#bySocket.get(request.socket) ?? new Map<IncomingMessage, Promise<unknown>>();
       this.#bySocket.set(request.socket, pending);
-      const closed = new Promise<void>((resolve) => response.once("close", resolve));
-      pending.set(
-        request,
-        closed.then(() => void pending.delete(request)),
-      );
+      pending.set(request, new Promise((resolve) => response.once("close", resolve)));
+      response.once("close", () => pending.delete(request));
     });
   }
 
-  /**
-   * Resolves once every complete request on a connection is answered, or the connection is closed. An incomplete
-   * request gets no answer and is not waited for.
-   */
+  /** Resolves once every complete request on a connection is answered. An incomplete one gets no answer. */
   async of(socket: Socket): Promise<void> {
     const pending = [...(this.#bySocket.get(socket) ?? [])].filter(([request]) => request.complete);
     await Promise.all(pending.map(([, closed]) => closed));

@@ -11,7 +11,7 @@ import {
 } from "../../protocol/body-collector.ts";
 import { declaredSize, validateDeclaredSize } from "../../rules/declared-size.ts";
 import type { Limits } from "../../rules/limits.ts";
-import { type Problem, renderQueueFull } from "../../rules/problem.ts";
+import { renderQueueFull } from "../../rules/problem.ts";
 import { MAX_BODY_MILLISECONDS } from "../../rules/render-time.ts";
 import type { RequestHead } from "../../rules/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
@@ -53,7 +53,9 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
     const take = (chunk: Buffer) => {
       silence.refresh();
       const bytes = collector.capacityWith(chunk.length);
-      const problem = memory.resize(bytes) ? collector.add(chunk) : noMemory(memory.isOverShare(bytes));
+      const cause = memory.isOverShare(bytes) ? "body_memory_share" : "body_memory";
+      const isRoom = memory.resize(bytes);
+      const problem = isRoom ? collector.add(chunk) : renderQueueFull(cause, NO_MEMORY_RETRY_SECONDS);
       if (problem !== null) finish(refuse(problem));
     };
     message.on("data", take).on("end", end).on("close", abort).on("error", abort);
@@ -88,8 +90,4 @@ export async function drainBody(message: IncomingMessage): Promise<boolean> {
     message.resume();
   });
   return message.complete;
-}
-
-function noMemory(isOverShare: boolean): Problem {
-  return renderQueueFull(isOverShare ? "body_memory_share" : "body_memory", NO_MEMORY_RETRY_SECONDS);
 }

@@ -19,8 +19,8 @@ import { validateMediaType } from "../../rules/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
 import type { Delivery, RequestReport } from "../observe/render-metrics.ts";
 import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
-import { type PhaseRun, PhaseTimer, phaseSeconds } from "../render/phases.ts";
 import { render, type ValidRequest } from "../render/render.ts";
+import { type PhaseRun, PhaseTimer, phaseSeconds } from "../render/render-time.ts";
 import type { Deliveries } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { drainBody, readBody, requestHead } from "./read-body.ts";
@@ -35,7 +35,7 @@ export interface RenderRouteResources extends ServiceParts {
 
 export interface RenderRoute {
   readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
-  /** The number of requests that have begun and whose answers are not completely delivered. */
+  /** Requests that have begun and whose answers are not completely delivered. */
   underWay(): number;
 }
 
@@ -49,7 +49,7 @@ interface Sender {
 
 type Reception =
   | { readonly kind: "received"; readonly body: Uint8Array; readonly renderRequest: RenderRequest }
-  /** `requestBytes` is the size of the body, if all of it was read. */
+  /** `requestBytes` if all of the body was read. */
   | { readonly kind: "failed"; readonly outcome: RenderFailure; readonly requestBytes?: number };
 
 export function renderRoute(resources: RenderRouteResources): RenderRoute {
@@ -72,7 +72,7 @@ export function renderRoute(resources: RenderRouteResources): RenderRoute {
   return { handle, underWay: () => underWay };
 }
 
-/** The first two steps. Only this function holds the body: while the answer is delivered, its memory is free again. */
+/** Only this function holds the body: while the answer is delivered, its memory is free again. */
 async function receiveAndRender(
   resources: RenderRouteResources,
   request: FastifyRequest,
@@ -111,7 +111,6 @@ function fail(outcome: RenderFailure, body?: Uint8Array): Reception {
   return { kind: "failed", outcome, ...(body !== undefined && { requestBytes: body.length }) };
 }
 
-/** Step 1: unless the sender is refused, reads the body and validates it. No slot is taken yet. */
 async function receive(
   { settings, isDraining }: RenderRouteResources,
   request: FastifyRequest,
@@ -129,7 +128,6 @@ async function receive(
   return parsed.ok ? { kind: "received", body, renderRequest: parsed.request } : fail(refuse(parsed.problem), body);
 }
 
-/** Step 2: renders a valid request once it has a slot, or returns why it gets none. */
 async function renderInSlot(
   resources: RenderRouteResources,
   valid: ValidRequest,
@@ -154,7 +152,7 @@ async function renderInSlot(
   return { outcome: refuse(renderQueueFull(admission.cause, admission.retryAfterSeconds)), runs: [queued] };
 }
 
-/** Step 3: delivers the file, sends the problem, or closes the connection. @returns null if there was no file. */
+/** @returns null if there was no file to deliver */
 async function sendReply(
   request: FastifyRequest,
   reply: FastifyReply,

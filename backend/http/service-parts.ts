@@ -1,4 +1,4 @@
-/** What the backend is made of, below its HTTP application. */
+/** Puts together what the backend is made of, below its HTTP application. */
 import type { FastifyBaseLogger } from "fastify";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue, type SteadyClock } from "../admission/render-queue.ts";

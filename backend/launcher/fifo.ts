@@ -3,11 +3,7 @@ import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { errorCode } from "../error-log.ts";
 
-/**
- * A process that has waited has opened the FIFO, and most texts fit into one (64 KiB); but under full load a process is
- * taken while it starts. A try costs 0.1 ms, so the wait grows with the time that has passed: the text comes an eighth
- * later at most.
- */
+/** Under full load, a process is taken while it starts. A try costs 0.1 ms, so the pauses grow with the time passed. */
 const MIN_RETRY_MILLISECONDS = 1;
 const RETRY_PART_OF_WAIT = 1 / 8;
 
@@ -20,8 +16,8 @@ export interface FifoReader {
 /**
  * Writes a text into a FIFO. If that fails, the reader is killed. @returns whether all of it was written.
  *
- * No reader takes a part for the whole: the FIFO is closed only when all is written or the reader has ended. Opening
- * and writing do not block, so they are synchronous, which takes a fifth of the time of Node's thread pool.
+ * No reader takes a part for the whole: the FIFO is closed only when all is written or the reader has ended. The calls
+ * do not block, and take a fifth of the time of Node's thread pool.
  */
 export async function writeFifo(path: string, chunks: readonly Buffer[], reader: FifoReader): Promise<boolean> {
   let hasReaderEnded = false;

@@ -1,8 +1,4 @@
-/**
- * The launcher: starts and ends programs in resident shells, each of which runs one program at a time.
- *
- * A shell is kept when its program has ended, but no more of them than processes can render and wait ahead at once.
- */
+/** Starts and ends programs in resident shells, each of which runs one program at a time: docs/decisions/launcher.md. */
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";
@@ -13,9 +9,8 @@ import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { ProgramCommand, ProgramEnd } from "./program.ts";
 import { type Run, Shell, type ShellOptions } from "./shell.ts";
 
-/** A shell that takes longer than this to report the end of its program is stuck. */
+/** A shell that takes longer than this to report the end of its program, or to start, is stuck. */
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
-/** The same for its own start, in which it starts two programs and perhaps gets an empty network. */
 const START_TIMEOUT_MILLISECONDS = 20_000;
 /** A process that ends closes its output before its input. If the input stays open longer, something is left. */
 const INPUT_CLOSE_MILLISECONDS = 100;
@@ -31,13 +26,12 @@ export interface LauncherOptions {
   readonly emptyNetwork?: readonly string[];
 }
 
-/** A program from the call that starts it to its end, whether or not a shell has it. */
+/** None of its promises rejects. */
 export interface LaunchedProgram {
   /** Ends when no process is left that could write to it. Null if the program could not be started. */
   readonly output: Promise<Readable | null>;
   /** The process below which the program runs; null if it could not be started. */
   readonly ancestorPid: Promise<number | null>;
-  /** How it ended. Never rejects: if its shell ends first, it counts as failed. */
   readonly end: Promise<ProgramEnd>;
   /** Writes the whole of its standard input and closes it. @returns whether all of it was written. */
   write(chunks: readonly Buffer[]): Promise<boolean>;
@@ -56,7 +50,6 @@ export class Launcher {
   #isReplacing = false;
   #isClosed = false;
 
-  /** The work directory must exist. */
   constructor(settings: LauncherSettings, options: LauncherOptions = {}) {
     const { workDirectory, mkfifoPath } = settings;
     const { emptyNetwork = [], shellPath = "/bin/sh" } = options;
@@ -92,7 +85,6 @@ export class Launcher {
     };
   }
 
-  /** Ends everything that it has started. It cannot be used again. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#idle.length = 0;
@@ -157,7 +149,6 @@ export class Launcher {
 
   #keep(shell: Shell): void {
     if (!shell.isUsable) return;
-    // More have run at once only while programs were being ended, and shells replaced.
     if (this.#idle.length < this.#maxIdleShells) this.#idle.push(shell);
     else shell.close();
   }

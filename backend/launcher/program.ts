@@ -13,7 +13,6 @@ export interface ProgramCommand {
   readonly limitCommands: readonly string[];
 }
 
-/** The first descriptor after standard input, output and error. */
 export const INHERITED_DESCRIPTOR = 3;
 
 /** How a program ended. `diagnostics` is the beginning of its standard error, which is never logged or returned. */
@@ -35,13 +34,12 @@ export function startLine(command: ProgramCommand): string {
   return shellCommand("start", workingDirectory, preparation.join(" && "), file, ...command.arguments);
 }
 
-/** A text as one word, whatever it contains but NUL, which nothing in a command line can contain. */
+/** A text as one word. Nothing in a command line can contain NUL. */
 function quote(text: string): string {
   if (text.includes("\0")) throw new TypeError("a command line cannot contain NUL");
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A simple command. The first word may be a function of the shell. */
 export function shellCommand(...words: readonly string[]): string {
   return words.map(quote).join(" ");
 }
@@ -53,10 +51,7 @@ const MAX_REPORT_LENGTH = 64;
 const SIGNAL_STATUS_BASE = 128;
 const SIGNAL_NAMES = new Map(Object.entries(systemConstants.signals).map(([name, number]) => [number, name]));
 
-/**
- * What comes through the pipe of a shell: `started`, what the program writes to its standard error, and at last the
- * shell's report of its end. Anything else at the beginning says why the program was not started.
- */
+/** What comes through the pipe of a shell: `started`, the program's standard error, and the report of its end. */
 export class ShellReport {
   #head = "";
   #tail = "";
@@ -72,6 +67,7 @@ export class ShellReport {
     return this.#head.startsWith(STARTED);
   }
 
+  /** Anything but `started` at the beginning says why the program was not started. */
   get hasFailedToStart(): boolean {
     return !STARTED.startsWith(this.#head.slice(0, STARTED.length));
   }

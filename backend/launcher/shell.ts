@@ -1,8 +1,6 @@
 /**
- * One resident shell of the launcher, which runs `launcher.sh`, and in it one program at a time.
- *
- * A program is over when two things are known: its exit status, which the shell reports, and that its output has ended,
- * which the kernel reports when no process is left that holds it. Only then are its directory and the FIFOs free.
+ * One resident shell of the launcher, which runs `launcher.sh`, and in it one program at a time. A program is over when
+ * the shell has reported its exit status and its output has ended, because no process holds it any more.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -51,7 +49,7 @@ export class Shell {
     const [program = "", ...programArguments] = command;
     this.#input = join(workDirectory, `${fifoPath}.in`);
     this.#output = join(workDirectory, `${fifoPath}.out`);
-    // A process group of its own, so that its end reaches everything that it has started.
+    // Detached: the end of its process group reaches everything that it has started.
     this.#child = spawn(program, [...programArguments, "-s", fifoPath], {
       cwd: workDirectory,
       detached: true,
@@ -90,10 +88,7 @@ export class Shell {
     return this.#isUsable;
   }
 
-  /**
-   * Whether it can run a program, and nothing of the last one can read the input of the next one. The output has ended,
-   * and programs in a sandbox cannot open a FIFO of the launcher.
-   */
+  /** Whether it can run a program, and nothing of the last one can read the input of the next one. */
   isFree(): boolean {
     if (!this.#isUsable) return false;
     try {
@@ -145,7 +140,7 @@ export class Shell {
     this.#child.stdin?.write(`${commands}\n`);
   }
 
-  /** Called by the run at its end. @param isClean whether nothing is left of it. */
+  /** @param isClean whether nothing is left of the run */
   runEnded(isClean: boolean): void {
     this.#run = null;
     if (!isClean) this.close();
@@ -161,7 +156,6 @@ export class Shell {
   }
 }
 
-/** A FIFO whose descriptor keeps it from ending before it is written. */
 interface OpenFifo {
   readonly path: string;
   readonly descriptor: number;
@@ -175,6 +169,7 @@ export class Run {
   readonly #ended = Promise.withResolvers<ProgramEnd>();
   readonly end = this.#ended.promise;
   readonly #shell: Shell;
+  /** The descriptor keeps the FIFO from ending before it is written. */
   readonly #input: OpenFifo;
   #isInputOpen = true;
   readonly #directory: string;
@@ -231,7 +226,9 @@ export class Run {
   abandon(reason: string): void {
     this.#killStrays();
     setTimeout(() => this.#killStrays(), LATE_START_MILLISECONDS).unref();
-    this.#settle({ kind: "failed", reason });
+    // A process that keeps the output of a killed program open does not change how that ended.
+    const end = this.#reportedEnd;
+    this.#settle(end?.kind === "signalled" ? end : { kind: "failed", reason });
   }
 
   #removeLeftovers(): void {
@@ -253,11 +250,11 @@ export class Run {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#closeInput();
-    if (end.kind === "failed") this.output.destroy();
     // If the output was closed before its end, nothing shows whether a process still holds it. Of a program that was
-    // killed, something may write to standard error for another moment, which must not be taken for words of the next
-    // program. A shell that could not start one may have lost a stream on the way.
+    // killed, something may write to standard error for another moment. A shell that could not start one may have lost
+    // a stream on the way.
     this.#shell.runEnded(end.kind === "exited" && this.output.readableEnded);
+    this.output.destroy();
     this.#started.resolve(null);
     this.#ended.resolve(end);
   }
@@ -268,7 +265,7 @@ export class Run {
   }
 }
 
-/** A disk that has become read-only keeps a FIFO, which is in nobody's way: each shell has FIFOs of other names. */
+/** A disk that has become read-only keeps it, which is in nobody's way: each shell has FIFOs of other names. */
 function removeIfPossible(path: string): void {
   try {
     rmSync(path);

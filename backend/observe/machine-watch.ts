@@ -6,7 +6,7 @@ import type { UnavailableCause } from "../../rules/causes.ts";
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import { THREADS_PER_RENDER } from "../../typst/command-line.ts";
 import { nameOfProcess1, type ProcessLimits, type ProcessUse, zombiesOfProcess1 } from "../processes/process-limits.ts";
-import { isDiskFull } from "../work-directory/disk-space.ts";
+import { isDiskFull } from "../work-directory/watch.ts";
 
 /** A look reads a few files, and /proc once where this user's processes are limited. */
 const INTERVAL_MILLISECONDS = 5000;

@@ -35,7 +35,7 @@ import { type TraceParent, traceIdOf } from "../../protocol/trace-context.ts";
 import type { CauseField } from "../../rules/causes.ts";
 import type { OutputFormat } from "../../rules/output-options.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
-import type { PhaseRun } from "../render/phases.ts";
+import type { PhaseRun } from "../render/render-time.ts";
 
 const SERVICE_NAME = "document-rendering-backend";
 const TRACER_NAME = "document-rendering-service";

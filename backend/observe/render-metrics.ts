@@ -4,7 +4,7 @@ import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../prot
 import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
 import { OUTPUT_FORMATS, type OutputFormat } from "../../rules/output-options.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
-import { type PhaseRun, phaseSeconds } from "../render/phases.ts";
+import { type PhaseRun, phaseSeconds } from "../render/render-time.ts";
 import { type MetricSources, registerReadings } from "./scrape-readings.ts";
 
 /** Each name's series is kept until the backend ends: an edge that makes up names must not add them without limit. */

@@ -11,7 +11,7 @@ import { causeField } from "../../rules/causes.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
-import { phaseSeconds } from "../render/phases.ts";
+import { phaseSeconds } from "../render/render-time.ts";
 import type { OtlpTracing } from "./otlp-tracing.ts";
 import type { Delivery, RenderMetrics, RequestReport } from "./render-metrics.ts";
 

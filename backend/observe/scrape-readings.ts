@@ -4,7 +4,7 @@ import type { ByteBudget } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import type { SandboxMode } from "../sandbox/sandbox.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
-import { freeDiskBytes } from "../work-directory/disk-space.ts";
+import { freeDiskBytes } from "../work-directory/watch.ts";
 import type { MachineWatch } from "./machine-watch.ts";
 
 export interface MetricSources {

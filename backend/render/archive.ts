@@ -14,11 +14,11 @@ import { Zip, type ZipInputFile } from "fflate";
 import type { Output } from "../../rules/output-options.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { AppendResult } from "../typst/process.ts";
-import { listOutputFiles } from "../work-directory/output-files.ts";
+import { listOutputFiles } from "../work-directory/directory-tree.ts";
 import { noPageWritten, noTemporarySpace, outputOverLimit, type RenderOutcome, tooManyOutputFiles } from "./outcome.ts";
+import type { TimeLimit } from "./render-time.ts";
 import type { Spool } from "./spool.ts";
 import { escapeSvg, SvgEscaper } from "./svg-escaping.ts";
-import type { TimeLimit } from "./time-limit.ts";
 
 interface PageFile {
   readonly number: number;

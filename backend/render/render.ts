@@ -14,16 +14,15 @@ import type { BackendSettings } from "../settings.ts";
 import { DISCARD_OUTPUT, type OutputTaker, type TypstReport, type TypstTask } from "../typst/process.ts";
 import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
-import { isDiskFull } from "../work-directory/disk-space.ts";
-import { projectBytes, stringBytes } from "../work-directory/request-bytes.ts";
+import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
 import type { WorkDirectoryWatch } from "../work-directory/watch.ts";
+import { isDiskFull } from "../work-directory/watch.ts";
 import { archiveOutcome } from "./archive.ts";
 import { failureOfTypst, noPageWritten, noTemporarySpace, type RenderFailure, type RenderOutcome } from "./outcome.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
-import { type PhaseRun, PhaseTimer } from "./phases.ts";
+import { type PhaseRun, PhaseTimer, TimeLimit } from "./render-time.ts";
 import { Spool } from "./spool.ts";
 import { SvgEscaper } from "./svg-escaping.ts";
-import { TimeLimit } from "./time-limit.ts";
 
 export interface RenderResources {
   readonly settings: BackendSettings;

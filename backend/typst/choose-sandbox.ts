@@ -8,13 +8,14 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { SettingError } from "../../rules/settings.ts";
-import { compileArguments, proxyVariables } from "../../typst/command-line.ts";
+import { compileArguments, proxyVariables, UNCONFINED_ENVIRONMENT } from "../../typst/command-line.ts";
 import { AUTOMATIC_MODES } from "../../typst/sandbox-modes.mjs";
 import type { Launcher } from "../launcher/launcher.ts";
-import { openSandbox } from "../sandbox/open-sandbox.ts";
-import type { Sandbox } from "../sandbox/sandbox.ts";
+import { openBubblewrap } from "../sandbox/bubblewrap.ts";
+import { openLandlock } from "../sandbox/landlock.ts";
+import { preparePackageDirectory, type Sandbox, type SandboxMode } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { DISCARD_OUTPUT, TypstProcess } from "./process.ts";
@@ -50,6 +51,48 @@ async function chooseAutomatically(settings: BackendSettings, launcher: Launcher
     faults.push(fault);
   }
   throw new SettingError(faults.join(" "));
+}
+
+/**
+ * Writes what the sandbox needs into the work directory, which must be ready. The sandbox is not probed yet.
+ *
+ * @throws SettingError if this machine's processor or shell is not known well enough to confine a process.
+ */
+export function openSandbox(settings: BackendSettings, mode: SandboxMode, launcher: Launcher): Promise<Sandbox> {
+  switch (mode) {
+    case "bubblewrap":
+      return openBubblewrap(settings, launcher);
+    case "landlock":
+      return openLandlock(settings);
+    case "none":
+      return openUnconfined(settings);
+  }
+}
+
+/** For developers whose machines support no sandbox. Typst keeps to its root, but nothing contains a flaw in it. */
+async function openUnconfined(settings: BackendSettings): Promise<Sandbox> {
+  const packages = await preparePackageDirectory(settings);
+  return {
+    mode: "none",
+    launchers: [],
+    workFiles: packages.workFiles,
+    view: ({ root, outputDirectory }) => ({
+      root,
+      outputDirectory,
+      fontPaths: settings.fontPaths,
+      packagePath: packages.path,
+    }),
+    programCommand: (renderDirectory, typstArguments, variables = {}) => ({
+      typstName: basename(settings.typstPath),
+      file: settings.typstPath,
+      arguments: typstArguments,
+      environment: { ...UNCONFINED_ENVIRONMENT, ...variables },
+      workingDirectory: renderDirectory.root,
+      inheritedFile: null,
+      limitCommands: [],
+    }),
+    findObstacle: async () => "Does SERVICE_TYPST_BIN run, and can this user read it and its libraries?",
+  };
 }
 
 /** Why a sandbox cannot be used, in sentences for the operator; null if it can. */

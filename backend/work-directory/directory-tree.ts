@@ -1,8 +1,12 @@
 /**
- * Makes and removes the directories below one render directory, and removes a directory of files: a few on the main
- * thread, many on a separate thread.
+ * Makes and removes the directories below one render directory; lists and removes an output directory. Few directories
+ * or files are removed on the main thread, many on a separate thread.
+ *
+ * Typst makes a file per page, and one page over the limit at most. Machine code in its place can make hundreds of
+ * thousands in a second, so nothing here lists them all.
  */
 import { mkdirSync, rmdirSync } from "node:fs";
+import { opendir, rmdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { errorCode, ServiceFailure } from "../error-log.ts";
@@ -54,9 +58,40 @@ export async function removeDirectories(root: string, files: readonly string[]):
   }
 }
 
-/** Removes a directory and the files in it. @throws DirectoryError for the first one that cannot be removed. */
-export function removeManyFiles(directory: string): Promise<void> {
-  return onThread("remove-files", directory, [], NEVER);
+export interface OutputFiles {
+  readonly names: readonly string[];
+  /** Whether there are more than `names`, which `bytes` does not count. */
+  readonly areMore: boolean;
+  readonly bytes: number;
+}
+
+const MAX_WITHOUT_THREAD = 256;
+
+const NAMES_PER_READ = 512;
+
+/** Lists at most `maxFiles` files of a directory without subdirectories, and adds up their sizes. */
+export async function listOutputFiles(directory: string, maxFiles: number): Promise<OutputFiles> {
+  const names: string[] = [];
+  let areMore = false;
+  for await (const { name } of await opendir(directory, { bufferSize: NAMES_PER_READ })) {
+    // Leaving the loop closes the directory.
+    areMore = names.length === maxFiles;
+    if (areMore) break;
+    names.push(name);
+  }
+  const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size));
+  return { names, areMore, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+}
+
+export async function removeOutputFiles(directory: string): Promise<void> {
+  try {
+    const { names, areMore } = await listOutputFiles(directory, MAX_WITHOUT_THREAD);
+    if (areMore) return await onThread("remove-files", directory, [], NEVER);
+    await Promise.all(names.map((name) => unlink(join(directory, name))));
+    await rmdir(directory);
+  } catch (error) {
+    if (errorCode(error) !== "ENOENT") throw error;
+  }
 }
 
 let thread: Worker | null = null;

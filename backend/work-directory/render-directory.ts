@@ -7,14 +7,19 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
 import { link, mkdir, mkdtemp, rm, rmdir, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import type { StringSpan } from "../../rules/json/string.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
 import { quote } from "../../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../typst/file-layout.ts";
-import { DirectoryError, FEW_DIRECTORIES, makeDirectories, removeDirectories } from "./directory-tree.ts";
-import { removeOutputFiles } from "./output-files.ts";
-import { countNamedDirectories, directoriesOf } from "./paths.ts";
-import { EMPTY_DATA, fileBytes } from "./request-bytes.ts";
+import {
+  DirectoryError,
+  FEW_DIRECTORIES,
+  makeDirectories,
+  removeDirectories,
+  removeOutputFiles,
+} from "./directory-tree.ts";
+import { countNamedDirectories, directoriesOf, neededDirectoryBytes } from "./paths.ts";
 
 export interface FifoSource {
   /** Moves a FIFO into a directory. @returns its name; null if there is none. */
@@ -40,6 +45,8 @@ const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 const MAX_BYTES_AT_ONCE = 64 * 1024;
 /** A directory that held more files than this is not used again. */
 const MAX_FILES_TO_CLEAR = 16;
+/** The data of a request that brings none. */
+const EMPTY_DATA = Buffer.from("{}");
 
 export class RenderDirectory {
   #root: string;
@@ -216,4 +223,24 @@ function layoutProblem(error: unknown, file: RenderFile | undefined): Problem {
   if (!isLayoutError || file === undefined) throw error;
   const detail = `The file ${quote(file.key)} cannot be written beside the others.`;
   return problem("invalid_file_data", detail, { key: file.key });
+}
+
+/** The most that a render directory takes on disk. */
+export function projectBytes({ data, files }: RenderRequest): number {
+  const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
+  const filesBytes = files.reduce((sum, { size }) => sum + size, 0);
+  return dataBytes + filesBytes + neededDirectoryBytes(files.map(({ key }) => key));
+}
+
+function fileBytes(body: Uint8Array, { encoding, content }: RenderFile): Uint8Array {
+  const text = stringBytes(body, content);
+  return encoding === "text" ? text : Buffer.from(text.toString("latin1"), "base64");
+}
+
+/** The UTF-8 bytes of a JSON string. If it has no escapes, they are a view of the body. */
+export function stringBytes(body: Uint8Array, span: StringSpan): Buffer {
+  const bytes = Buffer.from(body.buffer, body.byteOffset + span.start, span.end - span.start);
+  if (!span.hasEscapes) return bytes;
+  const text: unknown = JSON.parse(`"${bytes.toString("utf8")}"`);
+  return Buffer.from(String(text), "utf8");
 }

@@ -1,10 +1,10 @@
 /**
- * Notices when the work directory, or something in it that renders need, has been removed or replaced: by a cleaner of
- * old files, by hand or by another backend. Nothing is repaired: the backend ends and is started again
- * (`start/run.ts`).
+ * Whether renders can use the work directory: nothing that they need in it has been removed or replaced, by a cleaner
+ * of old files, by hand or by another backend, and its file system has room. Nothing is repaired: the backend ends and
+ * is started again (`start/run.ts`).
  */
-import { type Stats, statSync } from "node:fs";
-import { stat } from "node:fs/promises";
+import { constants, type Stats, type StatsFs, statSync } from "node:fs";
+import { access, stat, statfs } from "node:fs/promises";
 import { basename } from "node:path";
 import { describeError, ServiceFailure } from "../error-log.ts";
 
@@ -72,4 +72,31 @@ async function mayStillBe(path: string, expected: string): Promise<boolean> {
 /** Different for any two files, even of one name: file systems reuse the inode number. */
 export function identityOf({ dev, ino, birthtimeMs }: Stats): string {
   return `${dev}:${ino}:${birthtimeMs}`;
+}
+
+/** With less, files of renders cannot be written: most take less, and a larger output is a file. */
+const FULL_DISK_BYTES = 1024 * 1024;
+/** The same for inodes. A render takes one for each of its files, directories and pages. */
+const FULL_DISK_INODES = 16;
+
+/** The free space in bytes; infinite on a file system without a size, such as ramfs or a tmpfs with `size=0`. */
+export async function freeDiskBytes(workDirectory: string): Promise<number> {
+  return freeBytesOf(await statfs(workDirectory));
+}
+
+function freeBytesOf({ blocks, bavail, bsize }: StatsFs): number {
+  return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
+}
+
+/** Whether nothing can be written there: the disk is full or read-only, or it has failed. */
+export async function isDiskFull(workDirectory: string): Promise<boolean> {
+  try {
+    await access(workDirectory, constants.W_OK);
+    const space = await statfs(workDirectory);
+    // Some file systems make inodes as they need them and count none.
+    const lacksInodes = space.files > 0 && space.ffree < FULL_DISK_INODES;
+    return lacksInodes || freeBytesOf(space) < FULL_DISK_BYTES;
+  } catch {
+    return true;
+  }
 }

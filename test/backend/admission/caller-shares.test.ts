@@ -1,6 +1,6 @@
 /** How slots and places in the queue are shared between callers: in the queue by itself, and over HTTP. */
 import { describe, expect, it } from "vitest";
-import { SLOW_RENDER_SECONDS } from "../../../backend/admission/render-queue.ts";
+import { CallerState, SLOW_RENDER_SECONDS } from "../../../backend/admission/render-queue.ts";
 import { RendersInVirtualTime, STOP_SECONDS } from "../../support/backend/renders-in-virtual-time.ts";
 
 const OPTIONS = { slots: 2, maxWaiting: 100, deadlineMilliseconds: 60_000 };
@@ -357,6 +357,20 @@ describe("Retry-After", () => {
     await ask(renders, "slow", "slow", "slow", "quick");
     expect(await toldTo("slow", renders)).toBe(30);
   });
+});
+
+it("the expected length of a caller's renders rises quickly, falls slowly, and not by what was stopped", () => {
+  const state = new CallerState(0);
+  state.admit(0, true)(0.1, true);
+  expect(state.expectedSeconds(1)).toBe(Number.POSITIVE_INFINITY);
+  state.admit(0)(1);
+  state.admit(1)(12);
+  expect(state.expectedSeconds(12)).toBeCloseTo(3);
+  state.admit(12)(13);
+  state.admit(13)(13, true);
+  expect(state.expectedSeconds(13)).toBeCloseTo(2.9);
+  state.admit(13, true)(26.9, true);
+  expect(state.expectedSeconds(27)).toBeCloseTo(5.1);
 });
 
 describe("places in the queue", () => {

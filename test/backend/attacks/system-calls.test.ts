@@ -14,7 +14,7 @@ import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
-import { removeOutputFiles } from "../../../backend/work-directory/output-files.ts";
+import { removeOutputFiles } from "../../../backend/work-directory/directory-tree.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { ATTEMPT_VARIABLES, LIMITED_CALLS, PROCESSORS, REFUSED_CALLS } from "../../support/backend/system-calls.ts";
 import { eachSandbox, MODES, openTestSandbox, SANDBOXES } from "../../support/backend/test-sandbox.ts";

@@ -209,7 +209,7 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
     const launched = launcher.start(shell("setsid sh -c 'echo $$; exec sleep 300' &\nwait"));
     const [line] = await once((await launched.output) ?? new EventEmitter(), "data");
     launched.kill();
-    expect(await launched.end).toMatchObject({ kind: "failed" });
+    expect(await launched.end).toMatchObject(KILLED);
     process.kill(Number(line));
   });
 

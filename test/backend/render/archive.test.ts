@@ -14,10 +14,10 @@ import {
   outputOverLimit,
   tooManyOutputFiles,
 } from "../../../backend/render/outcome.ts";
+import { TimeLimit } from "../../../backend/render/render-time.ts";
 import { Spool } from "../../../backend/render/spool.ts";
-import { TimeLimit } from "../../../backend/render/time-limit.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
-import { isDiskFull } from "../../../backend/work-directory/disk-space.ts";
+import { isDiskFull } from "../../../backend/work-directory/watch.ts";
 import { OUTPUT_SCHEMAS, type Output } from "../../../rules/output-options.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 

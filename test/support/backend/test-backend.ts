@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { afterAll, expect, inject, onTestFinished } from "vitest";
 import { buildRenderService, type RenderService } from "../../../backend/http/app.ts";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
-import { openSandbox } from "../../../backend/sandbox/open-sandbox.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
+import { openSandbox } from "../../../backend/typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "../readers/metrics-text.ts";
 import { BACKEND_TOKEN } from "../tokens.ts";
@@ -33,7 +33,7 @@ export interface TestBackend {
   announceStop(): void;
   startDraining(): void;
   isIdle(): boolean;
-  findCapabilities(): Promise<void>;
+  findCapabilities(): Promise<unknown>;
   /** Sends a render request as the edge does. */
   render(body: RenderBody, init?: RequestInit): Promise<Response>;
   /** The file of a render request that must succeed. */

@@ -1,9 +1,10 @@
-/** How long one render may go on: until its client goes away or its time is used up. */
+/** The time of one render: how long it may go on, and how long each of its phases took. */
 import type { TimeoutCause } from "../../rules/causes.ts";
 import type { Problem } from "../../rules/problem.ts";
 import type { BackendSettings } from "../settings.ts";
 import { CLIENT_GONE, MAX_FILL_SECONDS, type RenderFailure, refuse, timedOut } from "./outcome.ts";
 
+/** Until its client goes away or its time is used up. */
 export class TimeLimit {
   readonly clientGone: AbortSignal;
   readonly #settings: BackendSettings;
@@ -56,5 +57,40 @@ export class TimeLimit {
 
   failure(cause: TimeoutCause = "wall_clock"): RenderFailure {
     return this.clientGone.aborted ? CLIENT_GONE : timedOut(cause, this.#settings, this.grantedSeconds);
+  }
+}
+
+export type RequestPhase = "receive" | "queue" | "start" | "files" | "compile" | "archive" | "probe" | "delivery";
+
+/** One run of a phase. A phase may run again, for example when a process was lost or a second page is probed. */
+export interface PhaseRun {
+  readonly phase: RequestPhase;
+  /** By the clock of `performance.now`. */
+  readonly startMilliseconds: number;
+  readonly milliseconds: number;
+}
+
+export type PhaseSeconds = Readonly<Partial<Record<RequestPhase, number>>>;
+
+export function phaseSeconds(runs: readonly PhaseRun[]): PhaseSeconds {
+  const seconds: Partial<Record<RequestPhase, number>> = {};
+  for (const { phase, milliseconds } of runs) seconds[phase] = (seconds[phase] ?? 0) + milliseconds / 1000;
+  return seconds;
+}
+
+export class PhaseTimer {
+  readonly #runs: PhaseRun[] = [];
+
+  get runs(): readonly PhaseRun[] {
+    return this.#runs;
+  }
+
+  async time<Result>(phase: RequestPhase, work: () => Promise<Result>): Promise<Result> {
+    const started = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.#runs.push({ phase, startMilliseconds: started, milliseconds: performance.now() - started });
+    }
   }
 }

@@ -1,8 +1,8 @@
-/** How long a render may go on, and what it is answered when it may not. */
+/** How long a render may go on, what it is answered when it may not, and how long its phases took. */
 import { once } from "node:events";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { CLIENT_GONE, MAX_FILL_SECONDS } from "../../../backend/render/outcome.ts";
-import { TimeLimit } from "../../../backend/render/time-limit.ts";
+import { PhaseTimer, phaseSeconds, TimeLimit } from "../../../backend/render/render-time.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { problem } from "../../../rules/problem.ts";
 
@@ -83,4 +83,20 @@ it("ends when the client goes away, without a problem for anyone", () => {
   client.abort();
   expect(time.over.aborted).toBe(true);
   expect(time.failure()).toBe(CLIENT_GONE);
+});
+
+it("a phase is timed whether it succeeds or fails, and its runs add up to its seconds", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const timer = new PhaseTimer();
+  const start = performance.now();
+  expect(await timer.time("start", async () => vi.advanceTimersByTime(30) && "started")).toBe("started");
+  const failing = timer.time("compile", async () => {
+    vi.advanceTimersByTime(500);
+    throw new Error("failed");
+  });
+  await expect(failing).rejects.toThrow("failed");
+  await timer.time("compile", async () => vi.advanceTimersByTime(250));
+  expect(timer.runs[1]).toEqual({ phase: "compile", startMilliseconds: start + 30, milliseconds: 500 });
+  expect(phaseSeconds(timer.runs)).toEqual({ start: 0.03, compile: 0.75 });
 });
