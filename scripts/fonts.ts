@@ -1,13 +1,12 @@
-/**
- * `npm run fonts`: fetches sets of fonts for `SERVICE_FONT_PATHS` from Debian's packages (docs/packages-and-fonts.md).
- */
+/** `npm run fonts`: fetches sets of fonts for `SERVICE_FONT_PATHS` from Debian's packages (docs/packages-and-fonts.md). */
 import { Command } from "@commander-js/extra-typings";
 import { addFontSets, findFontProblems, readFontsLock, removeFontSets } from "./fonts/font-folder.ts";
-import { FONT_SET_GROUPS, FONT_SETS } from "./fonts/font-sets.ts";
+import { FONT_GROUP, FONT_SETS } from "./fonts/font-sets.ts";
 import { FONTS_FOLDER } from "./vendoring/folders.ts";
-import { reportVerification, runCommand, say } from "./vendoring/run-command.ts";
+import { reportVerification, runProgram, say } from "./vendoring/program.ts";
 
 const TO = ["--to <folder>", "the folder of fonts", FONTS_FOLDER] as const;
+const SETS = ["<sets...>", "such as noto"] as const;
 
 const program = new Command("fonts").description(
   "Fetches sets of fonts for SERVICE_FONT_PATHS from Debian's packages.",
@@ -16,7 +15,7 @@ const program = new Command("fonts").description(
 program
   .command("add")
   .description("Download sets of fonts, or replace them by what Debian has now.")
-  .argument("<sets...>", "such as noto")
+  .argument(...SETS)
   .option(...TO)
   .action(async (names, { to }) => {
     for (const name of await addFontSets(to, names)) say(`added ${name}`);
@@ -25,7 +24,7 @@ program
 program
   .command("remove")
   .description("Remove sets of fonts.")
-  .argument("<sets...>", "such as noto")
+  .argument(...SETS)
   .option(...TO)
   .action(async (names, { to }) => {
     for (const name of await removeFontSets(to, names)) say(`removed ${name}`);
@@ -41,7 +40,7 @@ program
       const versions = sets[name]?.packages.map((one) => `${one.name} ${one.version}`).join(", ");
       say(`${name}: ${description} (${versions ?? "not added"})`);
     }
-    for (const [name, members] of Object.entries(FONT_SET_GROUPS)) say(`${name}: ${members.join(", ")}`);
+    say(`${FONT_GROUP}: ${Object.keys(FONT_SETS).join(", ")}`);
   });
 
 program
@@ -50,4 +49,4 @@ program
   .option(...TO)
   .action(async ({ to }) => reportVerification(await findFontProblems(to), "Every set is as the lock file says."));
 
-await runCommand(program);
+await runProgram(program);

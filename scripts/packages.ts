@@ -5,9 +5,10 @@ import { type PackageSpec, parsePackageSpec } from "../rules/package-spec.ts";
 import { addPackages, type Change, findProblems, installPackages, removePackages } from "./packages/package-folder.ts";
 import { parseRegistry, TYPST_REGISTRY } from "./packages/registry.ts";
 import { PACKAGES_FOLDER } from "./vendoring/folders.ts";
-import { reportVerification, runCommand, say } from "./vendoring/run-command.ts";
+import { reportVerification, runProgram, say } from "./vendoring/program.ts";
 
 const TO = ["--to <folder>", "the folder of packages", PACKAGES_FOLDER] as const;
+const PACKAGES = ["<packages...>", "such as @preview/cetz:0.3.4", collectSpecs] as const;
 const REGISTRY = "the registry's address";
 
 const program = new Command("packages").description(
@@ -17,7 +18,7 @@ const program = new Command("packages").description(
 program
   .command("add")
   .description("Download packages and everything that they import.")
-  .argument("<packages...>", "such as @preview/cetz:0.3.4", collectSpecs)
+  .argument(...PACKAGES)
   .option(...TO)
   .option("--registry <url>", REGISTRY, parseRegistryOption, new URL(TYPST_REGISTRY))
   .option("--without <package>", "leave out a package that is only mentioned; may be repeated", collectSpecs, [])
@@ -26,7 +27,7 @@ program
 program
   .command("remove")
   .description("Remove packages, and those that only they needed.")
-  .argument("<packages...>", "such as @preview/cetz:0.3.4", collectSpecs)
+  .argument(...PACKAGES)
   .option(...TO)
   .action(async (specs, { to }) => report(await removePackages(to, specs)));
 
@@ -52,7 +53,7 @@ program
   .option(...TO)
   .action(async ({ to }) => reportVerification(await findProblems(to), "Every package is as the lock file says."));
 
-await runCommand(program);
+await runProgram(program);
 
 /** For repeated arguments and options. */
 function collectSpecs(text: string, previous: PackageSpec[] | undefined): PackageSpec[] {

@@ -14,7 +14,7 @@ import { TYPST_VERSION } from "../typst/typst-release.mjs";
 import { libraryObstacle } from "./set-up/libraries.mjs";
 import { ensurePackages, PROJECT_FOLDER, packagesAreCurrent } from "./set-up/packages.mjs";
 import { failOnProblems, SetUpError, say } from "./set-up/report.mjs";
-import { sandboxProblems } from "./set-up/sandbox.mjs";
+import { sandboxProblem } from "./set-up/sandbox.mjs";
 import { settingProblems } from "./set-up/settings.mjs";
 import { ensureCachedTypst, typstObstacle } from "./set-up/typst.mjs";
 
@@ -29,13 +29,20 @@ async function main() {
     const wanted = `the set-up needs Node ${OLDEST_NODE_MAJOR} or newer`;
     return fail(`This is Node ${node}, and ${wanted}: install one (https://nodejs.org) and run it again.`);
   }
+  // A signal aborts the current step, and every `finally` cleans up.
   const interruption = new AbortController();
-  const exitCode = endOnSignals(interruption);
+  let exitCode = 1;
+  for (const name of /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])) {
+    process.on(name, () => {
+      exitCode = 128 + constants.signals[name];
+      interruption.abort();
+    });
+  }
   try {
     await setUp(interruption.signal);
   } catch (error) {
     // After an interruption, the error of the step that was stopped means nothing.
-    if (interruption.signal.aborted) fail("Interrupted. Run it again to finish.", exitCode());
+    if (interruption.signal.aborted) fail("Interrupted. Run it again to finish.", exitCode);
     else fail(failureMessage(error));
   }
 }
@@ -50,7 +57,7 @@ async function setUp(signal) {
   failOnProblems([
     "error" in located && !needsTypst ? located.error : undefined,
     ...(hasLongStep ? await settingProblems(!needsPackages, signal) : []),
-    ...(await sandboxProblems(signal, hasLongStep)),
+    await sandboxProblem(signal, hasLongStep),
     needsPackages ? libraryObstacle() : undefined,
     needsTypst ? await typstObstacle(signal) : undefined,
   ]);
@@ -58,23 +65,6 @@ async function setUp(signal) {
   if (needsTypst && needsPackages) failOnProblems(await settingProblems(true, signal));
   const typst = "path" in located ? located.path : await ensureCachedTypst(signal);
   say(`ready (Typst ${TYPST_VERSION}: ${typst})`);
-}
-
-/**
- * A signal aborts the current step, and every `finally` cleans up.
- *
- * @param {AbortController} interruption
- * @returns {() => number} the exit code that tells a shell which signal ended the set-up
- */
-function endOnSignals(interruption) {
-  let exitCode = 1;
-  for (const name of /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])) {
-    process.on(name, () => {
-      exitCode = 128 + constants.signals[name];
-      interruption.abort();
-    });
-  }
-  return () => exitCode;
 }
 
 /** @param {unknown} error */

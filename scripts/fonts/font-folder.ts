@@ -6,21 +6,25 @@ import * as v from "valibot";
 import { folderDigest, sha256 } from "../pinned/content-digest.ts";
 import { downloadDebianPackages } from "../set-up/debian-packages.mjs";
 import { changeFolder, VendoringError } from "../vendoring/folder-change.ts";
-import { withFirstFonts } from "./font-collection.ts";
-import { FONT_SET_GROUPS, FONT_SETS, type FontSet } from "./font-sets.ts";
+import { FONT_GROUP, FONT_SETS, type FontSet } from "./font-sets.ts";
 
 export const FONTS_LOCK_NAME = "fonts-lock.json";
 
 const sha256Text = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
-const lockedSet = v.object({
-  packages: v.array(v.object({ name: v.string(), version: v.string(), sha256: sha256Text })),
-  /** Of what is on disk, as in the lock file of packages. */
-  content_sha256: sha256Text,
+const fontsLock = v.object({
+  lock_version: v.literal(1),
+  sets: v.record(
+    v.string(),
+    v.object({
+      packages: v.array(v.object({ name: v.string(), version: v.string(), sha256: sha256Text })),
+      /** Of what is on disk, as in the lock file of packages. */
+      content_sha256: sha256Text,
+    }),
+  ),
 });
-const fontsLock = v.object({ lock_version: v.literal(1), sets: v.record(v.string(), lockedSet) });
 
-type LockedSet = v.InferOutput<typeof lockedSet>;
 type FontsLock = v.InferOutput<typeof fontsLock>;
+type LockedSet = FontsLock["sets"][string];
 
 export interface FontSources {
   readonly sets: Readonly<Record<string, FontSet>>;
@@ -33,20 +37,9 @@ const DEBIAN: FontSources = {
   download: (folder, packages) => downloadDebianPackages(folder, packages, new AbortController().signal),
 };
 
-/** The sets that these names mean, each a set or a group of sets. @throws VendoringError if a name is neither. */
-export function expandSetNames(
-  names: readonly string[],
-  sets: Readonly<Record<string, FontSet>> = FONT_SETS,
-): string[] {
-  const expanded = expandGroups(names);
-  const unknown = expanded.find((name) => !Object.hasOwn(sets, name));
-  if (unknown === undefined) return [...new Set(expanded)];
-  const known = [...Object.keys(FONT_SET_GROUPS), ...Object.keys(sets)].join(", ");
-  throw new VendoringError(`There is no set ${unknown}. There are ${known}.`);
-}
-
-function expandGroups(names: readonly string[]): string[] {
-  return names.flatMap((name) => (Object.hasOwn(FONT_SET_GROUPS, name) ? (FONT_SET_GROUPS[name] ?? []) : [name]));
+/** One name stands for all sets. */
+function expandGroup(names: readonly string[]): string[] {
+  return [...new Set(names.flatMap((name) => (name === FONT_GROUP ? Object.keys(FONT_SETS) : name)))];
 }
 
 /**
@@ -55,28 +48,34 @@ function expandGroups(names: readonly string[]): string[] {
  * @throws VendoringError or SetUpError if one is not available. The folder is then as it was.
  */
 export async function addFontSets(folder: string, names: readonly string[], sources = DEBIAN): Promise<string[]> {
-  const wanted = expandSetNames(names, sources.sets);
-  return changeFolder(folder, async (prepared) => {
-    const sets = { ...(await readFontsLock(folder)).sets };
+  const wanted = expandGroup(names);
+  await changeFolder(folder, async (prepared) => {
+    const { sets } = await readFontsLock(folder);
     for (const name of wanted) {
-      const set = sources.sets[name];
-      if (set !== undefined) sets[name] = await prepareSet(join(prepared, name), name, set, sources);
+      const set = Object.hasOwn(sources.sets, name) ? sources.sets[name] : undefined;
+      if (set === undefined) {
+        const known = [FONT_GROUP, ...Object.keys(sources.sets)].join(", ");
+        throw new VendoringError(`There is no set ${name}. There are ${known}.`);
+      }
+      sets[name] = await prepareSet(join(prepared, name), set, sources.download);
     }
     const arriving = wanted.map((name) => ({ from: join(prepared, name), path: name }));
-    return { change: { leaving: wanted, arriving, lockFile: lockFileOf(sets) }, result: wanted };
+    return { leaving: wanted, arriving, lockFile: lockFileOf(sets) };
   });
+  return wanted;
 }
 
-/** @throws VendoringError if one of them is not there. */
+/** @throws VendoringError if one of them is not there */
 export async function removeFontSets(folder: string, names: readonly string[]): Promise<string[]> {
-  return changeFolder(folder, async () => {
+  const leaving = expandGroup(names);
+  await changeFolder(folder, async () => {
     const { sets } = await readFontsLock(folder);
-    const leaving = expandGroups(names);
     const missing = leaving.find((name) => !Object.hasOwn(sets, name));
     if (missing !== undefined) throw new VendoringError(`${missing} is not in ${FONTS_LOCK_NAME}.`);
-    const kept = Object.fromEntries(Object.entries(sets).filter(([name]) => !leaving.includes(name)));
-    return { change: { leaving, arriving: [], lockFile: lockFileOf(kept) }, result: leaving };
+    for (const name of leaving) delete sets[name];
+    return { leaving, arriving: [], lockFile: lockFileOf(sets) };
   });
+  return leaving;
 }
 
 /** How a folder differs from its lock file, in sentences. */
@@ -91,7 +90,7 @@ export async function findFontProblems(folder: string): Promise<string[]> {
   return problems;
 }
 
-/** The lock file of a folder, empty if there is none. @throws VendoringError if it cannot be read as one. */
+/** The lock file of a folder, empty if there is none. @throws VendoringError if it cannot be read as one */
 export async function readFontsLock(folder: string): Promise<FontsLock> {
   const path = join(folder, FONTS_LOCK_NAME);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -104,41 +103,50 @@ export async function readFontsLock(folder: string): Promise<FontsLock> {
   throw new VendoringError(`${path} is not a lock file: ${parsed.issues[0].message}`);
 }
 
-function lockFileOf(sets: Readonly<Record<string, LockedSet>>) {
+function lockFileOf(sets: FontsLock["sets"]) {
   const content: FontsLock = { lock_version: 1, sets: Object.fromEntries(Object.entries(sets).sort()) };
   return { name: FONTS_LOCK_NAME, content };
 }
 
 /** Downloads and unpacks the packages of a set, and takes its files and their licences. */
-async function prepareSet(target: string, name: string, set: FontSet, { download }: FontSources): Promise<LockedSet> {
+async function prepareSet(target: string, set: FontSet, download: FontSources["download"]): Promise<LockedSet> {
   // Beside the target, on the same disk; removed with the work folder.
-  const scratch = `${target}.scratch`;
-  const downloads = join(scratch, "downloads");
-  const root = join(scratch, "root");
+  const [downloads, root] = [`${target}.downloads`, `${target}.root`];
   for (const path of [target, downloads, root]) await mkdir(path, { recursive: true });
   const packages: LockedSet["packages"] = [];
   for (const archive of (await download(downloads, set.packages)).sort()) {
-    const packageName = await controlField(archive, "Package");
-    const version = await controlField(archive, "Version");
-    packages.push({ name: packageName, version, sha256: sha256(await readFile(archive)) });
+    const [name, version] = await Promise.all([controlField(archive, "Package"), controlField(archive, "Version")]);
+    packages.push({ name, version, sha256: sha256(await readFile(archive)) });
     await execa("dpkg-deb", ["--extract", archive, root]);
     // The licence of the fonts must be passed on with them.
-    await copyFile(join(root, "usr/share/doc", packageName, "copyright"), join(target, `${packageName}.copyright`));
+    await copyFile(join(root, "usr/share/doc", name, "copyright"), join(target, `${name}.copyright`));
   }
-  let count = 0;
-  for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || !set.files.test(entry.name)) continue;
-    count++;
-    const font = await readFile(join(entry.parentPath, entry.name));
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  const fonts = entries.filter((entry) => entry.isFile() && set.files.test(entry.name));
+  if (fonts.length === 0) throw new VendoringError(`${set.packages.join(" and ")} hold none of its fonts.`);
+  for (const { name, parentPath } of fonts) {
+    const font = await readFile(join(parentPath, name));
     const kept = set.keptOfCollection === null ? font : withFirstFonts(font, set.keptOfCollection);
-    await writeFile(join(target, basename(entry.name)), kept, { flag: "wx" });
+    await writeFile(join(target, basename(name)), kept, { flag: "wx" });
   }
-  if (count === 0) throw new VendoringError(`The packages of ${name} hold none of its fonts.`);
-  const digest = await folderDigest(target);
-  if (digest === null) throw new VendoringError(`The files of ${name} cannot be read.`);
-  return { packages, content_sha256: digest };
+  return { packages, content_sha256: (await folderDigest(target)) ?? "" };
 }
 
 async function controlField(archive: string, field: string): Promise<string> {
   return (await execa("dpkg-deb", ["--field", archive, field])).stdout.trim();
+}
+
+/**
+ * A collection (OpenType, section "Font Collections") with only its first fonts: its header lists where each begins, so
+ * that list is cut; the data stays, because the fonts share it. Anything else is returned as it is.
+ */
+export function withFirstFonts(font: Buffer, count: number): Buffer {
+  const [countAt, offsetsAt, offsetBytes] = [8, 12, 4];
+  const isCollection = font.length >= offsetsAt && font.toString("latin1", 0, 4) === "ttcf";
+  if (!isCollection || font.readUInt32BE(countAt) <= count) return font;
+  const shorter = Buffer.from(font);
+  shorter.writeUInt32BE(count, countAt);
+  // The list ends with what follows the last offset: nothing, or the place of a signature, which is no longer right.
+  shorter.fill(0, offsetsAt + offsetBytes * count, offsetsAt + offsetBytes * font.readUInt32BE(countAt));
+  return shorter;
 }

@@ -1,7 +1,6 @@
 /**
- * The sets of fonts that `npm run fonts` knows: packages of Debian, and which of their files are taken. Every font
- * costs each Typst process time, most of all one with many characters (docs/packages-and-fonts.md#what-fonts-cost), so
- * a set has what documents need and no more.
+ * The sets of fonts that `npm run fonts` knows. Every font costs each Typst process time, most of all one with many
+ * characters (docs/packages-and-fonts.md#what-fonts-cost), so a set has what documents need and no more.
  */
 
 export interface FontSet {
@@ -14,10 +13,7 @@ export interface FontSet {
   readonly keptOfCollection: number | null;
 }
 
-/**
- * Scripts that many people write today. The package has others, mainly for scholars: a request can bring its own fonts
- * for them.
- */
+/** Scripts that many people write today. A request can bring its own fonts for the others of the package. */
 const SCRIPTS =
   "Arabic|Armenian|Bengali|Devanagari|Ethiopic|Georgian|Gujarati|Gurmukhi|Hebrew|Kannada|Khmer|Lao|Malayalam|Myanmar|Oriya|Sinhala|Tamil|Telugu|Thai|Tibetan";
 
@@ -45,7 +41,5 @@ export const FONT_SETS: Readonly<Record<string, FontSet>> = {
   },
 };
 
-/** Names for several sets. */
-export const FONT_SET_GROUPS: Readonly<Record<string, readonly string[]>> = {
-  noto: ["noto-text", "noto-cjk", "noto-emoji"],
-};
+/** The name for all of them. */
+export const FONT_GROUP = "noto";

@@ -6,11 +6,11 @@ import { VendoringError } from "../vendoring/folder-change.ts";
 
 /** Several times what the largest packages of Typst Universe need, which bring fonts and WebAssembly. */
 export const ARCHIVE_LIMITS = {
-  /** Of the archive as it is downloaded. */
+  /** As it is downloaded. */
   maxArchiveBytes: 64 * 1024 ** 2,
   /** With headers and padding. */
   maxUnpackedBytes: 128 * 1024 ** 2,
-  /** Folders count as well. */
+  /** With folders. */
   maxFiles: 5000,
   /** Folders and the file's own name. */
   maxPathSegments: 16,
@@ -20,17 +20,10 @@ export type ArchiveLimits = Readonly<typeof ARCHIVE_LIMITS>;
 /** The files of a package by their paths, which are relative, with `/`. */
 export type PackageFiles = ReadonlyMap<string, Uint8Array>;
 
-const decompress = promisify(gunzip);
-
-/**
- * The files of an archive.
- *
- * @param title names the archive in errors.
- * @throws VendoringError if it is refused.
- */
+/** @param title names the archive in errors. @throws VendoringError if it is refused */
 export async function unpackArchive(title: string, archive: Uint8Array, limits: ArchiveLimits): Promise<PackageFiles> {
   const refuse = (reason: string) => new VendoringError(`${title} is refused: ${reason}.`);
-  const tar = await decompress(archive, { maxOutputLength: limits.maxUnpackedBytes }).catch(
+  const tar = await promisify(gunzip)(archive, { maxOutputLength: limits.maxUnpackedBytes }).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code === "ERR_BUFFER_TOO_LARGE") throw refuse(`it unpacks to over ${limits.maxUnpackedBytes} bytes`);
       throw refuse("it is not compressed with gzip, or is damaged");

@@ -12,7 +12,6 @@ import { downloadArchive } from "./registry.ts";
 
 /** One run downloads up to 100 packages: far more than any package imports. */
 export const DOWNLOAD_LIMITS = { ...ARCHIVE_LIMITS, maxPackages: 100 };
-type DownloadLimits = Readonly<typeof DOWNLOAD_LIMITS>;
 
 /** The only namespace that a registry has. Packages of others are the operator's own. */
 export const REGISTRY_NAMESPACE = "preview";
@@ -28,26 +27,20 @@ export interface DownloadOptions {
   readonly without: ReadonlySet<string>;
   /** The packages that are there already. */
   readonly present: ReadonlySet<string>;
-  readonly limits: DownloadLimits;
-}
-
-export interface Download {
-  readonly packages: readonly DownloadedPackage[];
-  /** What the packages import from namespaces that no registry has. */
-  readonly notInRegistry: readonly string[];
+  readonly limits: Readonly<typeof DOWNLOAD_LIMITS>;
 }
 
 /**
- * Downloads packages and what they import.
+ * Downloads packages and what they import; with them, what they import from namespaces that no registry has.
  *
  * @param folder gets each as NAMESPACE/NAME/VERSION.
- * @throws VendoringError if one of them is not available or is refused.
+ * @throws VendoringError if one of them is not available or is refused
  */
 export async function downloadWithImports(
   folder: string,
   wanted: readonly PackageSpec[],
   { registry, without, present, limits }: DownloadOptions,
-): Promise<Download> {
+) {
   const queue = new Map(wanted.map((spec) => [formatPackageSpec(spec), { spec, importer: null as string | null }]));
   const notInRegistry = new Set<string>();
   const packages: DownloadedPackage[] = [];
@@ -58,39 +51,31 @@ export async function downloadWithImports(
       throw new VendoringError(`More than ${limits.maxPackages} packages would be needed.`);
     }
     const { locked, imports } = await downloadPackage(folder, registry, spec, limits).catch((error: unknown) => {
-      throw importer === null ? error : withImporter(error, text, importer);
+      if (importer === null || !(error instanceof VendoringError)) throw error;
+      const advice = `${importer} imports it, or only mentions it: if so, leave it out with --without ${text}.`;
+      throw new VendoringError(`${error.message} ${advice}`);
     });
-    const needed = imports.filter((imported) => imported.namespace === REGISTRY_NAMESPACE);
-    for (const imported of imports) if (!needed.includes(imported)) notInRegistry.add(formatPackageSpec(imported));
-    const followed = needed.filter((imported) => !without.has(formatPackageSpec(imported))).sort(comparePackages);
-    for (const imported of followed) {
+    const followed: string[] = [];
+    for (const imported of imports.toSorted(comparePackages)) {
       const importedText = formatPackageSpec(imported);
-      if (!queue.has(importedText)) queue.set(importedText, { spec: imported, importer: text });
+      if (imported.namespace !== REGISTRY_NAMESPACE) notInRegistry.add(importedText);
+      else if (!without.has(importedText)) {
+        followed.push(importedText);
+        if (!queue.has(importedText)) queue.set(importedText, { spec: imported, importer: text });
+      }
     }
-    const isRequested = importer === null;
-    packages.push({ spec, locked: { requested: isRequested, ...locked, imports: followed.map(formatPackageSpec) } });
+    packages.push({ spec, locked: { requested: importer === null, ...locked, imports: followed } });
   }
   return { packages, notInRegistry: [...notInRegistry].sort() };
 }
 
-function withImporter(error: unknown, text: string, importer: string): unknown {
-  if (!(error instanceof VendoringError)) return error;
-  return new VendoringError(
-    `${error.message} ${importer} imports it, or only mentions it: if so, leave it out with --without ${text}.`,
-  );
-}
-
-/**
- * Downloads one package alone, and says what is locked of it and what it imports.
- *
- * @param folder gets it as NAMESPACE/NAME/VERSION.
- * @throws VendoringError if it is not available or is refused.
- */
+/** Downloads one package alone to the folder, and says what is locked of it and what it imports. */
 export async function downloadPackage(folder: string, registry: URL, spec: PackageSpec, limits: ArchiveLimits) {
   const text = formatPackageSpec(spec);
-  const archive = await downloadArchive(registry, spec, limits);
+  const archive = await downloadArchive(registry, spec, limits.maxArchiveBytes);
   const files = await unpackArchive(text, archive, limits);
-  const templatePath = readManifest(spec, files);
+  const manifest = readManifest(spec, files);
+  if ("refusal" in manifest) throw new VendoringError(`${text} is refused: ${manifest.refusal}.`);
   for (const [path, bytes] of files) {
     const target = join(packagePathIn(folder, spec), path);
     await mkdir(dirname(target), { recursive: true });
@@ -98,9 +83,8 @@ export async function downloadPackage(folder: string, registry: URL, spec: Packa
     await writeFile(target, bytes, { flag: "wx", mode: 0o644 });
   }
   const hashes = new Map([...files].map(([path, bytes]) => [path, sha256(bytes)]));
-  const imports = importedPackages(files, templatePath).filter((imported) => formatPackageSpec(imported) !== text);
   return {
     locked: { registry: registry.href, archive_sha256: sha256(archive), content_sha256: contentDigest(hashes) },
-    imports,
+    imports: importedPackages(files, manifest.templatePath).filter((imported) => formatPackageSpec(imported) !== text),
   };
 }

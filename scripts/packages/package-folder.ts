@@ -1,8 +1,7 @@
-/** Adds packages to a folder and removes them, and updates its lock file: completely or not at all. */
+/** Adds packages to a folder and removes them, and updates its lock file. */
 import { existsSync } from "node:fs";
 import {
   installedPackages,
-  type LockedPackage,
   PACKAGES_LOCK_NAME,
   type PackagesLock,
   packagePathIn,
@@ -19,46 +18,45 @@ import {
   REGISTRY_NAMESPACE,
 } from "./download.ts";
 
-const EMPTY_LOCK: PackagesLock = { lock_version: 1, packages: {} };
+type LockedPackages = PackagesLock["packages"];
 
-/** What a run has changed. */
-export interface Change {
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-  /** Packages that the added ones import from namespaces that no registry has. */
+/** What is to change: the packages of the new lock file, those to move into place, and those to take out before. */
+interface Plan {
+  readonly packages: LockedPackages;
+  readonly arriving: readonly DownloadedPackage[];
+  readonly leaving: readonly string[];
+  /** Packages that those which arrive import from namespaces that no registry has. */
   readonly notInRegistry: readonly string[];
 }
 
-export interface AddOptions {
-  readonly registry: URL;
-  readonly without: readonly PackageSpec[];
-  readonly limits?: typeof DOWNLOAD_LIMITS;
-}
+/** What a run has changed. */
+export type Change = Awaited<ReturnType<typeof changePackages>>;
 
 /**
  * Adds packages, and what they import, to a folder.
  *
  * @throws VendoringError if one is not available or is refused. The folder is then as it was.
  */
-export async function addPackages(
+export function addPackages(
   folder: string,
   specs: readonly PackageSpec[],
-  { registry, without, limits = DOWNLOAD_LIMITS }: AddOptions,
+  options: { registry: URL; without: readonly PackageSpec[]; limits?: typeof DOWNLOAD_LIMITS },
 ): Promise<Change> {
-  return changePackages(folder, async (prepared, lock) => {
-    const download = await downloadWithImports(prepared, specs, {
+  const { registry, without, limits = DOWNLOAD_LIMITS } = options;
+  return changePackages(folder, async (prepared, present) => {
+    const { packages: arriving, notInRegistry } = await downloadWithImports(prepared, specs, {
       registry,
       without: new Set(without.map(formatPackageSpec)),
-      present: new Set(Object.keys(lock.packages)),
+      present: new Set(Object.keys(present)),
       limits,
     });
-    const packages = { ...lock.packages };
-    for (const { spec, locked } of download.packages) packages[formatPackageSpec(spec)] = locked;
+    const packages = { ...present };
+    for (const { spec, locked } of arriving) packages[formatPackageSpec(spec)] = locked;
     for (const text of specs.map(formatPackageSpec)) {
-      const known = lock.packages[text];
+      const known = present[text];
       if (known !== undefined) packages[text] = { ...known, requested: true };
     }
-    return { packages, arriving: download.packages, leaving: [], notInRegistry: download.notInRegistry };
+    return { packages, arriving, leaving: [], notInRegistry };
   });
 }
 
@@ -67,18 +65,21 @@ export async function addPackages(
  *
  * @throws VendoringError if one is not there, or another package imports it. The folder is then as it was.
  */
-export async function removePackages(folder: string, specs: readonly PackageSpec[]): Promise<Change> {
-  return changePackages(folder, async (_prepared, lock) => {
+export function removePackages(folder: string, specs: readonly PackageSpec[]): Promise<Change> {
+  return changePackages(folder, async (_prepared, present) => {
     const texts = specs.map(formatPackageSpec);
-    const needed = neededPackages(lock, texts);
+    const isRequested = (text: string) => present[text]?.requested === true && !texts.includes(text);
+    const needed = new Set(Object.keys(present).filter(isRequested));
+    // A set yields what is added to it while it is read.
+    for (const text of needed) for (const imported of present[text]?.imports ?? []) needed.add(imported);
     for (const text of texts) {
-      if (lock.packages[text] === undefined) throw new VendoringError(`${text} is not in ${PACKAGES_LOCK_NAME}.`);
+      if (present[text] === undefined) throw new VendoringError(`${text} is not in ${PACKAGES_LOCK_NAME}.`);
       // An importer that is removed as well does not count: packages can import each other.
-      const importer = [...needed].find((other) => lock.packages[other]?.imports.includes(text));
+      const importer = [...needed].find((other) => present[other]?.imports.includes(text));
       if (importer !== undefined) throw new VendoringError(`${importer} imports ${text}: remove that first.`);
     }
-    const kept = Object.entries(lock.packages).filter(([text]) => needed.has(text));
-    const leaving = Object.keys(lock.packages).filter((text) => !needed.has(text));
+    const kept = Object.entries(present).filter(([text]) => needed.has(text));
+    const leaving = Object.keys(present).filter((text) => !needed.has(text));
     return { packages: Object.fromEntries(kept), arriving: [], leaving, notInRegistry: [] };
   });
 }
@@ -89,10 +90,10 @@ export async function removePackages(folder: string, specs: readonly PackageSpec
  * @param registry instead of those in the lock file, if not null.
  * @throws VendoringError if a package is not the one that was locked. The folder is then as it was.
  */
-export async function installPackages(folder: string, registry: URL | null): Promise<Change> {
-  return changePackages(folder, async (prepared, lock) => {
+export function installPackages(folder: string, registry: URL | null): Promise<Change> {
+  return changePackages(folder, async (prepared, packages) => {
     const arriving: DownloadedPackage[] = [];
-    for (const [text, locked] of Object.entries(lock.packages)) {
+    for (const [text, locked] of Object.entries(packages)) {
       const spec = specOf(text);
       if ((await folderDigest(packagePathIn(folder, spec))) === locked.content_sha256) continue;
       // What it imports is in the lock file, or was left out on purpose.
@@ -103,15 +104,11 @@ export async function installPackages(folder: string, registry: URL | null): Pro
       }
       arriving.push({ spec, locked });
     }
-    const leaving = arriving.map(({ spec }) => formatPackageSpec(spec));
-    return { packages: lock.packages, arriving, leaving, notInRegistry: [] };
+    return { packages, arriving, leaving: arriving.map(({ spec }) => formatPackageSpec(spec)), notInRegistry: [] };
   });
 }
 
-/**
- * How a folder differs from its lock file, in sentences. Packages in namespaces that no registry has are the operator's
- * own and need not be listed.
- */
+/** How a folder differs from its lock file, in sentences. The operator's own namespaces need not be listed. */
 export async function findProblems(folder: string): Promise<string[]> {
   const lock = await readPackagesLock(folder);
   if (lock === null) return [`${folder} has no ${PACKAGES_LOCK_NAME}.`];
@@ -133,66 +130,32 @@ export async function findProblems(folder: string): Promise<string[]> {
   return problems;
 }
 
-/** The packages that remain when some are no longer requested: the requested ones and all that they import. */
-function neededPackages(lock: PackagesLock, removed: readonly string[]): Set<string> {
-  const isRequested = ([text, { requested }]: [string, LockedPackage]) => requested && !removed.includes(text);
-  const needed = new Set(
-    Object.entries(lock.packages)
-      .filter(isRequested)
-      .map(([text]) => text),
-  );
-  // A set yields what is added to it while it is read.
-  for (const text of needed) for (const imported of lock.packages[text]?.imports ?? []) needed.add(imported);
-  return needed;
-}
-
-/** What is to change: the packages of the new lock file, those to move into place, and those to take out. */
-interface Plan {
-  readonly packages: Readonly<Record<string, LockedPackage>>;
-  /** Prepared in the folder that the plan gets. */
-  readonly arriving: readonly DownloadedPackage[];
-  /** Taken out before others arrive. */
-  readonly leaving: readonly string[];
-  readonly notInRegistry: readonly string[];
-}
-
 /** Plans a change of packages and carries it out. */
-function changePackages(
-  folder: string,
-  plan: (prepared: string, lock: PackagesLock) => Promise<Plan>,
-): Promise<Change> {
+function changePackages(folder: string, plan: (prepared: string, present: LockedPackages) => Promise<Plan>) {
   return changeFolder(folder, async (prepared) => {
-    const lock = (await readPackagesLock(folder)) ?? EMPTY_LOCK;
-    const { packages, arriving, leaving, notInRegistry } = await plan(prepared, lock);
-    const moves: { from: string; path: string }[] = [];
-    for (const { spec, locked } of arriving) {
-      const text = formatPackageSpec(spec);
-      const place = packagePathIn(folder, spec);
-      if (!leaving.includes(text) && existsSync(place)) {
-        // Left by a run that was killed before it could write the lock file: the same files may stay.
-        if ((await folderDigest(place)) === locked.content_sha256) continue;
-        throw new VendoringError(
-          `${place} exists, is not listed in ${PACKAGES_LOCK_NAME}, and differs from the downloaded package: remove it first.`,
-        );
-      }
-      moves.push({ from: packagePathIn(prepared, spec), path: packagePathIn("", spec) });
-    }
+    const { packages, arriving, leaving, notInRegistry } = await plan(
+      prepared,
+      (await readPackagesLock(folder))?.packages ?? {},
+    );
     const added = arriving.map(({ spec }) => formatPackageSpec(spec));
-    const removed = leaving.filter((text) => !added.includes(text));
+    const inTheWay = arriving
+      .filter((_package, index) => !leaving.includes(added[index] ?? ""))
+      .map(({ spec }) => packagePathIn(folder, spec))
+      .find((place) => existsSync(place));
+    if (inTheWay !== undefined) {
+      throw new VendoringError(`${inTheWay} exists and is not listed in ${PACKAGES_LOCK_NAME}: remove it first.`);
+    }
+    const sorted = Object.entries(packages).sort(([left], [right]) => comparePackages(specOf(left), specOf(right)));
+    const content: PackagesLock = { lock_version: 1, packages: Object.fromEntries(sorted) };
     return {
-      change: {
-        leaving: leaving.map((text) => packagePathIn("", specOf(text))),
-        arriving: moves,
-        lockFile: { name: PACKAGES_LOCK_NAME, content: sortedLock(packages) },
-      },
-      result: { added, removed, notInRegistry },
+      added,
+      removed: leaving.filter((text) => !added.includes(text)),
+      notInRegistry,
+      leaving: leaving.map((text) => packagePathIn("", specOf(text))),
+      arriving: arriving.map(({ spec }) => ({ from: packagePathIn(prepared, spec), path: packagePathIn("", spec) })),
+      lockFile: { name: PACKAGES_LOCK_NAME, content },
     };
   });
-}
-
-function sortedLock(packages: Plan["packages"]): PackagesLock {
-  const sorted = Object.entries(packages).sort(([left], [right]) => comparePackages(specOf(left), specOf(right)));
-  return { lock_version: 1, packages: Object.fromEntries(sorted) };
 }
 
 function specOf(text: string): PackageSpec {

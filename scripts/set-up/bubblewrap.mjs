@@ -23,27 +23,16 @@ export function canFetchBubblewrap() {
  * @throws {SetUpError} with the output of apt-get when it cannot download the package
  */
 export function ensureCachedBubblewrap(signal) {
-  return ensureCached(
-    {
-      title: PACKAGE,
-      prefix: PACKAGE,
-      target: cachedBubblewrapPath(),
-      problem: bubblewrapProblem,
-      make: (workFolder) => fetchBubblewrap(workFolder, signal),
-    },
-    signal,
-  );
-}
-
-/** @param {string} workFolder @param {AbortSignal} signal */
-async function fetchBubblewrap(workFolder, signal) {
-  say("fetching bubblewrap with apt-get, for this user alone");
-  const fetching = downloadDebianPackages(workFolder, [PACKAGE], signal);
-  const [archive = ""] = await withProgress((elapsed) => `bubblewrap: ${elapsed}`, fetching);
-  const root = path.join(workFolder, "root");
-  const unpacked = await runCommand("dpkg", ["-x", archive, root], { signal });
-  const binary = path.join(root, "usr", "bin", "bwrap");
-  const problem = unpacked.problem ?? (await bubblewrapProblem(binary));
-  if (problem !== undefined) throw new SetUpError(`the package does not work here: ${problem}`, unpacked.output);
-  return binary;
+  const make = async (/** @type {string} */ workFolder) => {
+    say("fetching bubblewrap with apt-get, for this user alone");
+    const fetching = downloadDebianPackages(workFolder, [PACKAGE], signal);
+    const [archive = ""] = await withProgress((elapsed) => `bubblewrap: ${elapsed}`, fetching);
+    const root = path.join(workFolder, "root");
+    const unpacked = await runCommand("dpkg", ["-x", archive, root], { signal });
+    const binary = path.join(root, "usr", "bin", "bwrap");
+    const problem = unpacked.problem ?? (await bubblewrapProblem(binary));
+    if (problem !== undefined) throw new SetUpError(`the package does not work here: ${problem}`, unpacked.output);
+    return binary;
+  };
+  return ensureCached({ name: PACKAGE, target: cachedBubblewrapPath(), problem: bubblewrapProblem, make }, signal);
 }

@@ -6,8 +6,7 @@ import { withLock } from "./lock.mjs";
 
 /**
  * @typedef {object} CachedProgram
- * @property {string} title
- * @property {string} prefix of its lock and its work folder in the cache
+ * @property {string} name
  * @property {string} target the path of its binary
  * @property {(file: string) => Promise<string | undefined>} problem why a binary cannot be used, if so
  * @property {(workFolder: string) => Promise<string>} make builds or downloads the binary and returns its path
@@ -20,11 +19,17 @@ import { withLock } from "./lock.mjs";
  * @param {AbortSignal} signal
  * @returns {Promise<string>} the path of the binary
  */
-export async function ensureCached({ title, prefix, target, problem, make }, signal) {
-  await withLock(path.join(cacheFolder(), `${prefix}.lock`), `to install ${title}`, signal, async () => {
+export async function ensureCached({ name, target, problem, make }, signal) {
+  const cache = cacheFolder();
+  await withLock(path.join(cache, `${name}.lock`), `to install ${name}`, signal, async () => {
     // The previous holder of the lock has probably installed it.
     if ((await problem(target)) === undefined) return;
-    const workFolder = await makeWorkFolder(prefix);
+    // Only the holder of the lock has a work folder: others were left by set-ups that were killed.
+    const prefix = `${name}.work-`;
+    for (const entry of await readdir(cache)) {
+      if (entry.startsWith(prefix)) await rm(path.join(cache, entry), { recursive: true, force: true });
+    }
+    const workFolder = await mkdtemp(path.join(cache, prefix));
     try {
       const binary = await make(workFolder);
       await mkdir(path.dirname(target), { recursive: true });
@@ -36,15 +41,4 @@ export async function ensureCached({ title, prefix, target, problem, make }, sig
     }
   });
   return target;
-}
-
-/** In the cache, so that it is on the file system of the target. @param {string} programPrefix */
-async function makeWorkFolder(programPrefix) {
-  const prefix = `${programPrefix}.work-`;
-  // A set-up that was killed leaves its folder behind. Only the holder of the lock has such a folder, so those that
-  // exist now are left over.
-  for (const name of await readdir(cacheFolder())) {
-    if (name.startsWith(prefix)) await rm(path.join(cacheFolder(), name), { recursive: true, force: true });
-  }
-  return mkdtemp(path.join(cacheFolder(), prefix));
 }

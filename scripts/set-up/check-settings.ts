@@ -1,7 +1,4 @@
-/**
- * Prints one line for each setting that is not valid. The set-up runs it before the steps that take minutes, so it must
- * not import any npm package.
- */
+/** Prints one line for each setting that is not valid. The set-up runs it before there are npm packages. */
 import { readBackendSettings } from "../../backend/settings.ts";
 import {
   EDGE_INTEGER_SETTINGS,

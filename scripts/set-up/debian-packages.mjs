@@ -28,15 +28,11 @@ const APT_OPTIONS = [
  * @throws {SetUpError} with the output of apt-get when it cannot download them
  */
 export async function downloadDebianPackages(workFolder, packages, signal) {
-  const options = { cwd: workFolder, signal, env: { ...process.env, LC_ALL: "C", DEBIAN_FRONTEND: "noninteractive" } };
-  /** @param {readonly string[]} settings @param {readonly string[]} command */
-  const aptGet = (settings, command) =>
-    runCommand(
-      "apt-get",
-      ["-q", ...[...APT_OPTIONS, ...settings].flatMap((setting) => ["-o", setting]), ...command],
-      options,
-    );
-
+  const env = { ...process.env, LC_ALL: "C", DEBIAN_FRONTEND: "noninteractive" };
+  const aptGet = (/** @type {readonly string[]} */ settings, /** @type {readonly string[]} */ command) => {
+    const options = [...APT_OPTIONS, ...settings].flatMap((setting) => ["-o", setting]);
+    return runCommand("apt-get", ["-q", ...options, ...command], { cwd: workFolder, signal, env });
+  };
   let outcome = await aptGet([], ["download", ...packages]);
   if (outcome.problem !== undefined) {
     // The package lists of the machine are missing, as in Debian's images, or outdated: download temporary ones.
@@ -44,7 +40,7 @@ export async function downloadDebianPackages(workFolder, packages, signal) {
     for (const folder of ["state/lists/partial", "cache/archives/partial"]) {
       await mkdir(path.join(workFolder, folder), { recursive: true });
     }
-    // The result of the update is ignored: one of several sources may be broken, and the download decides.
+    // One of several sources may be broken: the download decides.
     const update = await aptGet(own, ["update"]);
     outcome = await aptGet(own, ["download", ...packages]);
     if (outcome.problem !== undefined) {

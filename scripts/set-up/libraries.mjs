@@ -3,29 +3,19 @@
 /** Node 26 is linked with it and Node 20 is not, so the set-up may run on a machine without it. */
 const LIBRARY = "libatomic.so.1";
 
-/**
- * Asks the loader, because only it knows its search path. `dlopen` always fails: with another error when the library
- * has been found, since it is not a Node module.
- *
- * @returns {string | undefined} what to do when the library is missing
- */
+/** What to do when the library is missing, by the loader: only it knows its search path. */
 export function libraryObstacle() {
   if (process.platform !== "linux") return undefined;
   try {
     process.dlopen({ exports: {} }, LIBRARY);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return missingLibraryAdvice(message);
+    // It always fails: with another error when the library has been found, since that is not a Node module.
+    return missingLibraryAdvice(error instanceof Error ? error.message : String(error));
   }
   return undefined;
 }
 
-/**
- * Recognises the loader's error about a missing library.
- *
- * @param {string} text
- * @returns {string | undefined} what to do; undefined when the text is another error
- */
+/** What to do about the loader's error of a missing library; undefined if the text is another error. @param {string} text */
 export function missingLibraryAdvice(text) {
   const [, library] = /(?:^|[\s:])(lib[\w+.-]+\.so[\w.]*): cannot open shared object file/.exec(text) ?? [];
   if (library === undefined) return undefined;

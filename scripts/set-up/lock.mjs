@@ -11,17 +11,14 @@ const HEARTBEAT_MILLISECONDS = 5_000;
 const STALE_MILLISECONDS = 60_000;
 
 /**
- * Runs an action while holding the lock.
- *
- * Node has no lock that the system releases when a process dies. So the file names its holder, which touches it every
- * few seconds; the lock is stale when the holder is dead or has not touched it for `STALE_MILLISECONDS`.
+ * Runs an action while holding the lock. Node has no lock that the system releases when a process dies. So the file
+ * names its holder, which touches it every few seconds; it is stale when the holder is dead, or has not touched it.
  *
  * @template T
  * @param {string} file
  * @param {string} purpose
  * @param {AbortSignal} signal
  * @param {() => Promise<T>} action
- * @returns {Promise<T>} what the action returns
  */
 export async function withLock(file, purpose, signal, action) {
   await mkdir(path.dirname(file), { recursive: true });
@@ -51,27 +48,23 @@ async function waitForLock(file, claim, signal) {
 
 /** @param {string} file @param {string} claim */
 async function tryLock(file, claim) {
-  await breakStaleLock(file);
-  return writeFile(file, claim, { flag: "wx" }).then(
-    () => true,
-    (error) => {
-      if (error.code === "EEXIST") return false;
-      throw error;
-    },
-  );
-}
-
-/** @param {string} file */
-async function breakStaleLock(file) {
   const seen = await readText(file);
-  if (seen === undefined || !(await isStale(file, seen))) return;
-  // It is renamed before it is removed: when two processes find it stale, the slower one may rename the new lock of the
-  // faster one. It sees that in the content and puts the lock back.
-  const moved = `${file}.${randomUUID()}`;
-  await rename(file, moved).catch(() => {});
-  const taken = await readText(moved);
-  if (taken !== undefined && taken !== seen) await link(moved, file).catch(() => {});
-  await rm(moved, { force: true });
+  if (seen !== undefined && (await isStale(file, seen))) {
+    // Renamed before it is removed: of two that find it stale, the slower may take away the new lock of the faster. It
+    // sees that in the content, and puts the lock back.
+    const moved = `${file}.${randomUUID()}`;
+    await rename(file, moved).catch(() => {});
+    const taken = await readText(moved);
+    if (taken !== undefined && taken !== seen) await link(moved, file).catch(() => {});
+    await rm(moved, { force: true });
+  }
+  try {
+    await writeFile(file, claim, { flag: "wx" });
+    return true;
+  } catch (error) {
+    if (hasCode(error, "EEXIST")) return false;
+    throw error;
+  }
 }
 
 /** @param {string} file @param {string} claim */
@@ -79,7 +72,6 @@ async function isStale(file, claim) {
   const touched = await stat(file).catch(() => undefined);
   if (touched === undefined) return false;
   if (Date.now() - touched.mtimeMs > STALE_MILLISECONDS) return true;
-
   const [holder, host] = claim.split(" ");
   // The process ids of another host mean nothing here, and an empty file is still being written by its holder.
   if (host !== hostname()) return false;
@@ -87,12 +79,13 @@ async function isStale(file, claim) {
     process.kill(Number(holder), 0);
     return false;
   } catch (error) {
-    // EPERM means that the process exists and belongs to another user.
-    return error instanceof Error && "code" in error && error.code === "ESRCH";
+    // With EPERM, the process exists and belongs to another user.
+    return hasCode(error, "ESRCH");
   }
 }
 
+/** @param {unknown} error @param {string} code */
+const hasCode = (error, code) => error instanceof Error && "code" in error && error.code === code;
+
 /** @param {string} file */
-function readText(file) {
-  return readFile(file, "utf8").catch(() => undefined);
-}
+const readText = (file) => readFile(file, "utf8").catch(() => undefined);

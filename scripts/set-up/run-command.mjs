@@ -4,11 +4,7 @@ import { createInterface } from "node:readline";
 
 /** The time between SIGTERM and SIGKILL. cargo and npm usually end within a second. */
 const KILL_GRACE_MILLISECONDS = 3_000;
-
-/**
- * This many lines are kept of the beginning of the output (where npm reports what is wrong), and the same number of its
- * end (where compilers report errors and npm names its log).
- */
+/** Kept of the beginning of the output, where npm reports what is wrong, and of its end, where compilers do. */
 const EXCERPT_LINES = 20;
 
 /**
@@ -23,13 +19,11 @@ const EXCERPT_LINES = 20;
 /**
  * Runs a command. When the signal is aborted, it ends the command with its descendants and throws.
  *
- * The result is the problem, which is undefined on success, and the first and last lines of stdout and stderr in the
- * order of arrival.
- *
  * @param {string} file
  * @param {readonly string[]} args
  * @param {CommandOptions} options
- * @returns {Promise<{ problem: string | undefined, output: string[] }>}
+ * @returns {Promise<{ problem: string | undefined, output: string[] }>} the problem, undefined on success, and the
+ *   first and last lines of stdout and stderr in the order of arrival
  */
 export async function runCommand(file, args, { signal, cwd, env, onLine, isNoise }) {
   signal.throwIfAborted();
@@ -67,21 +61,19 @@ export async function runCommand(file, args, { signal, cwd, env, onLine, isNoise
 
 /** @param {import("node:child_process").ChildProcess} child */
 function endGroup(child) {
-  signalGroup(child.pid, "SIGTERM");
+  const send = (/** @type {NodeJS.Signals} */ name) => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, name);
+    } catch {
+      // It has ended already.
+    }
+  };
+  send("SIGTERM");
   const timer = setTimeout(() => {
-    signalGroup(child.pid, "SIGKILL");
+    send("SIGKILL");
     // A descendant that left the group may keep the pipes open, and "close" would wait for it.
     child.stdout?.destroy();
     child.stderr?.destroy();
   }, KILL_GRACE_MILLISECONDS);
   child.once("close", () => clearTimeout(timer));
-}
-
-/** @param {number | undefined} leader @param {NodeJS.Signals} name */
-function signalGroup(leader, name) {
-  try {
-    if (leader !== undefined) process.kill(-leader, name);
-  } catch {
-    // It has ended already.
-  }
 }

@@ -17,45 +17,34 @@ import { canFetchBubblewrap, ensureCachedBubblewrap } from "./bubblewrap.mjs";
 import { SetUpError } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 
-const DOCUMENTATION = "docs/operations.md#sandbox";
-
 /**
- * Everything that prevents renders from being sandboxed on this machine, as far as it can be found before installing
- * anything.
+ * What prevents renders from being sandboxed on this machine, as far as it can be found before installing anything.
  *
  * @param {AbortSignal} signal
  * @param {boolean} isTried whether to try the sandbox as well, which takes milliseconds: worth it before steps that
  *   take minutes
- * @returns {Promise<string[]>}
+ * @returns {Promise<string | undefined>}
  */
-export async function sandboxProblems(signal, isTried) {
+export async function sandboxProblem(signal, isTried) {
   const choice = parseSandboxChoice(process.env.SERVICE_SANDBOX);
-  if (choice === undefined) return [SANDBOX_ADVICE];
-  if (choice === "none") return [];
+  if (choice === undefined) return SANDBOX_ADVICE;
+  if (choice === "none") return undefined;
+  const modes = choice === "auto" ? AUTOMATIC_MODES : [choice];
   const { platform } = process;
   if (platform !== "linux") {
-    return [
-      `Renders are sandboxed by ${choice === "auto" ? AUTOMATIC_MODES.join(" or ") : choice}, which ${platform} does not have. To try the service on this machine without ` +
-        "a sandbox, run: SERVICE_SANDBOX=none npm start",
-    ];
+    return (
+      `Renders are sandboxed by ${modes.join(" or ")}, which ${platform} does not have. To try the service on this ` +
+      "machine without a sandbox, run: SERVICE_SANDBOX=none npm start"
+    );
   }
-  const problemOf = { bubblewrap: bubblewrapObstacle, landlock: landlockObstacle, auto: automaticObstacle }[choice];
-  const problem = await problemOf(signal, isTried);
-  return problem === undefined ? [] : [problem];
-}
-
-/**
- * Why neither sandbox works. At its start the backend tries both again and takes the first that works.
- *
- * @param {AbortSignal} signal @param {boolean} isTried @returns {Promise<string | undefined>}
- */
-async function automaticObstacle(signal, isTried) {
-  const bubblewrap = await bubblewrapObstacle(signal, isTried);
-  if (bubblewrap === undefined) return undefined;
-  const landlock = await landlockObstacle(signal, isTried);
-  return (
-    landlock && `${bubblewrap}. The other sandbox that SERVICE_SANDBOX=auto tries does not work either: ${landlock}`
-  );
+  const obstacles = [];
+  for (const mode of modes) {
+    const obstacle = await (mode === "landlock" ? landlockObstacle : bubblewrapObstacle)(signal, isTried);
+    // At its start the backend tries both again and takes the first that works.
+    if (obstacle === undefined) return undefined;
+    obstacles.push(obstacle);
+  }
+  return obstacles.join(". The other sandbox that SERVICE_SANDBOX=auto tries does not work either: ");
 }
 
 /** @param {AbortSignal} signal @param {boolean} isTried @returns {Promise<string | undefined>} */
@@ -78,22 +67,17 @@ async function bubblewrapObstacle(signal, isTried) {
   }
 }
 
-/**
- * Why bubblewrap cannot make a sandbox.
- *
- * @param {string} bubblewrap @param {AbortSignal} signal @returns {Promise<string | undefined>}
- */
+/** Why bubblewrap cannot make a sandbox. @param {string} bubblewrap @param {AbortSignal} signal */
 async function trialObstacle(bubblewrap, signal) {
   const { output } = await runCommand(bubblewrap, EMPTY_SANDBOX_ARGUMENTS, { signal });
   const complaint = output[output.length - 1] ?? "no output";
   if (hasMadeEmptySandbox(complaint)) return undefined;
-  return `bubblewrap cannot make a sandbox on this machine (${complaint}). What it needs: ${DOCUMENTATION}`;
+  return `bubblewrap cannot make a sandbox on this machine (${complaint}). What it needs: docs/operations.md#sandbox`;
 }
 
 /** @param {AbortSignal} signal @param {boolean} isTried @returns {Promise<string | undefined>} */
 async function landlockObstacle(signal, isTried) {
-  const named = process.env.SERVICE_SETPRIV_BIN;
-  const [setpriv] = named ? [named] : findOnPath("setpriv");
+  const setpriv = process.env.SERVICE_SETPRIV_BIN || findOnPath("setpriv")[0];
   const advice =
     `SERVICE_SANDBOX=landlock needs the setpriv of ${OLDEST_UTIL_LINUX} or newer (Debian 13), on PATH or named in ` +
     "SERVICE_SETPRIV_BIN, and a kernel with Landlock";

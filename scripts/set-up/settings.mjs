@@ -13,7 +13,6 @@ const { typescript } = /** @type {Readonly<Record<string, unknown>>} */ (/** @ty
  *
  * @param {boolean} hasPackages whether the npm packages, which bring such a Node, are installed
  * @param {AbortSignal} signal
- * @returns {Promise<string[]>}
  */
 export async function settingProblems(hasPackages, signal) {
   if (!typescript && !hasPackages) return [];

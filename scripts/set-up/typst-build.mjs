@@ -19,6 +19,7 @@ const ADVICE_FOR_COMPILER =
   process.platform === "darwin"
     ? "for the C compiler, run `xcode-select --install`"
     : "for the C compiler, run `sudo apt-get install -y build-essential` or your system's equivalent";
+const OTHER_WAY = `name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`;
 
 /** @param {string} workFolder @param {AbortSignal} signal @returns {Promise<string>} the path of the binary */
 export async function buildTypst(workFolder, signal) {
@@ -48,24 +49,21 @@ export async function buildTypst(workFolder, signal) {
   const problem = outcome.problem ?? (await typstProblem(binary));
   if (problem === undefined) return binary;
   throw new SetUpError(
-    `Building Typst ${TYPST_VERSION} failed: ${problem}. It needs Rust ${OLDEST_RUST_TEXT} or ` +
-      "newer (`rustup update stable`), a C compiler and the registry of Rust crates. Fix that and run the set-up again, or " +
-      `name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`,
+    `Building Typst ${TYPST_VERSION} failed: ${problem}. It needs Rust ${OLDEST_RUST_TEXT} or newer ` +
+      "(`rustup update stable`), a C compiler and the registry of Rust crates. Fix that and run the set-up again, or " +
+      OTHER_WAY,
     outcome.output,
   );
 }
 
 /**
  * The options of cargo with which Typst is linked with static libraries, as the official release is: finding and
- * relocating the shared ones takes 1.3 ms of each start. The outputs are the same bytes (2026-11-23: PDF, SVG and PNG
- * of the 3,745 documents of Typst's own test suite). The list is empty if this machine lacks one of these libraries,
- * which it may: some distributions package them separately.
+ * relocating the shared ones takes 1.3 ms of each start (2026-11-23, with the same outputs of Typst's 3,745 own test
+ * documents). Empty if this machine lacks one of the libraries, which some distributions package separately.
  *
- * The binary stays position-independent. Without that, a start takes another 1.1 ms less, but the addresses of its code
- * are the same in every render, which helps an attacker who has found a way to corrupt memory.
+ * The binary stays position-independent: fixed addresses would save another 1.1 ms and help an attacker.
  *
  * @param {string} cargo @param {NodeJS.ProcessEnv} env @param {string} workFolder @param {AbortSignal} signal
- * @returns {Promise<string[]>}
  */
 async function staticLinking(cargo, env, workFolder, signal) {
   if (process.platform !== "linux") return [];
@@ -86,78 +84,53 @@ async function staticLinking(cargo, env, workFolder, signal) {
  *   missing and how to install it
  */
 export async function findBuildTools(signal) {
-  const { cargo, rejected } = await findCargo(signal);
-  // It is run, because the `cc` of macOS may only print that the tools are missing.
-  const compiler = await runCommand("cc", ["--version"], { signal });
-  if (cargo !== undefined && compiler.problem === undefined) return { cargo };
-
-  const missing = [];
-  const advice = [];
-  if (cargo === undefined) {
-    missing.push(rejected[0] ?? "there is no Rust (`cargo`)");
-    advice.push(ADVICE_FOR_RUST);
-  }
-  if (compiler.problem !== undefined) {
-    missing.push("there is no C compiler (`cc`)");
-    advice.push(ADVICE_FOR_COMPILER);
-  }
-  return {
-    problem:
-      `${missing.join(" and ")}. To get what is missing: ${advice.join("; ")}. Then run the set-up again, or name a ` +
-      `Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`,
-  };
-}
-
-/** @param {AbortSignal} signal @returns {Promise<{ cargo: string | undefined, rejected: string[] }>} */
-async function findCargo(signal) {
   const { env } = process;
   // rustup adds its folder to PATH in the shell's start-up files, so a shell that was open before does not have it.
-  const rustupBin = path.join(env.HOME || homedir(), ".cargo", "bin");
-  const searchPath = [env.PATH ?? "", rustupBin].join(path.delimiter);
-  const rejected = [];
-  for (const cargo of findOnPath("cargo", { ...env, PATH: searchPath })) {
-    const problem = await cargoProblem(cargo, signal);
-    if (problem === undefined) return { cargo, rejected };
-    rejected.push(problem);
-  }
-  return { cargo: undefined, rejected };
+  const searchPath = [env.PATH ?? "", path.join(env.HOME || homedir(), ".cargo", "bin")].join(path.delimiter);
+  const candidates = findOnPath("cargo", { ...env, PATH: searchPath });
+  const problems = await Promise.all(candidates.map((cargo) => cargoProblem(cargo, signal)));
+  const cargo = candidates.find((_, index) => problems[index] === undefined);
+  // It is run, because the `cc` of macOS may only print that the tools are missing.
+  const hasCompiler = (await runCommand("cc", ["--version"], { signal })).problem === undefined;
+  if (cargo !== undefined && hasCompiler) return { cargo };
+  const missing = [
+    ...(cargo === undefined ? [[problems[0] ?? "there is no Rust (`cargo`)", ADVICE_FOR_RUST]] : []),
+    ...(hasCompiler ? [] : [["there is no C compiler (`cc`)", ADVICE_FOR_COMPILER]]),
+  ];
+  const what = missing.map(([problem]) => problem).join(" and ");
+  const advice = missing.map(([, each]) => each).join("; ");
+  return { problem: `${what}. To get what is missing: ${advice}. Then run the set-up again, or ${OTHER_WAY}` };
 }
 
-/** @param {string} cargo @param {AbortSignal} signal @returns {Promise<string | undefined>} */
+/** @param {string} cargo @param {AbortSignal} signal */
 async function cargoProblem(cargo, signal) {
   // Outside the project, because a rust-toolchain.toml would choose another Rust.
   const answer = await runCommand(cargo, ["--version"], { cwd: "/", env: await cargoEnvironment(cargo), signal });
-  if (answer.problem !== undefined) return `${cargo} does not run (${answer.output[0] ?? answer.problem})`;
-  const version = /^cargo (\d+)\.(\d+)/.exec(answer.output[0] ?? "");
-  const [major, minor] = [Number(version?.[1]), Number(version?.[2])];
+  const [line] = answer.output;
+  if (answer.problem !== undefined) return `${cargo} does not run (${line ?? answer.problem})`;
+  const [, major = 0, minor = 0] = (/^cargo (\d+)\.(\d+)/.exec(line ?? "") ?? []).map(Number);
   if (major > OLDEST_RUST.major || (major === OLDEST_RUST.major && minor >= OLDEST_RUST.minor)) return undefined;
-  return `${cargo} is older than Rust ${OLDEST_RUST_TEXT} (${answer.output[0] ?? "it prints no version"})`;
+  return `${cargo} is older than Rust ${OLDEST_RUST_TEXT} (${line ?? "it prints no version"})`;
 }
 
 /**
  * `cargo` may be rustup's proxy, which looks for toolchains in HOME. With another HOME (a container, a service account,
- * `sudo`) it finds none, so RUSTUP_HOME is set to the folder next to the proxy. CARGO_HOME stays, because cargo writes
- * to it.
+ * `sudo`) it finds none, so RUSTUP_HOME is set to the folder next to the proxy.
  *
  * @param {string} cargo
  */
 async function cargoEnvironment(cargo) {
   const { env } = process;
-  const cargoEnv = {
-    ...env,
-    CARGO_TERM_COLOR: "never",
-    // Only the progress bar shows the total number of steps. Without a terminal it needs these two settings.
-    CARGO_TERM_PROGRESS_WHEN: "always",
-    CARGO_TERM_PROGRESS_WIDTH: "80",
-  };
-  if (env.RUSTUP_HOME || existsSync(path.join(env.HOME || homedir(), ".rustup"))) return cargoEnv;
-
+  // Only the progress bar shows the total number of steps. Without a terminal it needs the last two.
+  const progress = { CARGO_TERM_COLOR: "never", CARGO_TERM_PROGRESS_WHEN: "always", CARGO_TERM_PROGRESS_WIDTH: "80" };
+  if (env.RUSTUP_HOME || existsSync(path.join(env.HOME || homedir(), ".rustup"))) return { ...env, ...progress };
   for (const proxy of [cargo, await realpath(cargo).catch(() => cargo)]) {
-    const bin = path.dirname(proxy);
-    const rustupHome = path.join(bin, "..", "..", ".rustup");
-    if (bin.endsWith("/.cargo/bin") && existsSync(rustupHome)) return { ...cargoEnv, RUSTUP_HOME: rustupHome };
+    const rustupHome = path.join(path.dirname(proxy), "..", "..", ".rustup");
+    if (path.dirname(proxy).endsWith("/.cargo/bin") && existsSync(rustupHome)) {
+      return { ...env, ...progress, RUSTUP_HOME: rustupHome };
+    }
   }
-  return cargoEnv;
+  return { ...env, ...progress };
 }
 
 /** Follows the progress of cargo by its output. */

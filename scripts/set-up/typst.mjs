@@ -10,24 +10,14 @@ const RELEASE = TYPST_RELEASES[`${process.platform}-${process.arch}`];
 
 /** @param {AbortSignal} signal @returns {Promise<string>} the path of the binary */
 export function ensureCachedTypst(signal) {
-  return ensureCached(
-    {
-      title: `Typst ${TYPST_VERSION}`,
-      prefix: `typst-${TYPST_VERSION}`,
-      target: cachedTypstPath(),
-      problem: typstProblem,
-      make: (workFolder) => makeTypst(workFolder, signal),
-    },
-    signal,
-  );
-}
-
-/** @param {string} workFolder @param {AbortSignal} signal */
-async function makeTypst(workFolder, signal) {
-  const fetched = await fetchRelease(RELEASE, workFolder, signal);
-  if ("binary" in fetched) return fetched.binary;
-  say(`Typst ${TYPST_VERSION}: ${fetched.reason}; it is being built instead`);
-  return buildTypst(workFolder, signal);
+  const name = `typst-${TYPST_VERSION}`;
+  const make = async (/** @type {string} */ workFolder) => {
+    const fetched = await fetchRelease(RELEASE, workFolder, signal);
+    if ("binary" in fetched) return fetched.binary;
+    say(`Typst ${TYPST_VERSION}: ${fetched.reason}; it is being built instead`);
+    return buildTypst(workFolder, signal);
+  };
+  return ensureCached({ name, target: cachedTypstPath(), problem: typstProblem, make }, signal);
 }
 
 /**

@@ -7,15 +7,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { beforeEach, describe, expect, it } from "vitest";
-import { withFirstFonts } from "../../scripts/fonts/font-collection.ts";
 import {
   addFontSets,
-  expandSetNames,
   FONTS_LOCK_NAME,
   type FontSources,
   findFontProblems,
   readFontsLock,
   removeFontSets,
+  withFirstFonts,
 } from "../../scripts/fonts/font-folder.ts";
 import { FONT_SETS } from "../../scripts/fonts/font-sets.ts";
 import { sha256 } from "../../scripts/pinned/content-digest.ts";
@@ -105,9 +104,11 @@ describe("add", () => {
   });
 
   it("refuses an unknown set", async () => {
-    await expect(addFontSets(folder, ["nothing"], sources)).rejects.toThrow("There is no set nothing");
-    await expect(addFontSets(folder, ["__proto__"], sources)).rejects.toThrow("There is no set __proto__");
-    expect(expandSetNames(["noto", "noto-cjk"])).toEqual(Object.keys(FONT_SETS));
+    for (const name of ["nothing", "__proto__", "noto"]) {
+      await expect(addFontSets(folder, [name], sources)).rejects.toThrow(
+        /There is no set (nothing|__proto__|noto-text)/,
+      );
+    }
   });
 });
 
@@ -126,26 +127,15 @@ it("verifying finds fonts that have changed or are missing, and only a set that 
   await expect(findFontProblems(folder)).rejects.toThrow("is not a lock file");
 });
 
-describe("a collection", () => {
-  it("keeps its first fonts, and stays as it is with no more of them", async () => {
-    const collection = collectionOf([
-      await liberation("Regular"),
-      await liberation("Bold"),
-      await liberation("Italic"),
-    ]);
-    expect(withFirstFonts(collection, 3)).toBe(collection);
-    const shorter = withFirstFonts(collection, 2);
-    expect(shorter.readUInt32BE(8)).toBe(2);
-    expect(shorter.subarray(12, 20).equals(collection.subarray(12, 20))).toBe(true);
-    expect(sha256(shorter.subarray(24))).toBe(sha256(collection.subarray(24)));
-  });
-
-  it.each([Buffer.alloc(0), Buffer.from("ttcf"), Buffer.from("OTTO\0\0\0\0\0\0\0\t")])(
-    "of fonts is refused if it is not one: %j",
-    (font) => {
-      expect(withFirstFonts(font, 1)).toBe(font);
-    },
-  );
+it("a collection keeps its first fonts, and what has no more of them, or is none, stays as it is", async () => {
+  const collection = collectionOf([await liberation("Regular"), await liberation("Bold"), await liberation("Italic")]);
+  const shorter = withFirstFonts(collection, 2);
+  expect(shorter.readUInt32BE(8)).toBe(2);
+  expect(shorter.subarray(12, 20).equals(collection.subarray(12, 20))).toBe(true);
+  expect(sha256(shorter.subarray(24))).toBe(sha256(collection.subarray(24)));
+  for (const font of [Buffer.alloc(0), Buffer.from("ttcf"), Buffer.from("OTTO\0\0\0\0\0\0\0\t"), collection]) {
+    expect(withFirstFonts(font, 3)).toBe(font);
+  }
 });
 
 it("the sets take the fonts that documents use, and not those of dead scripts", () => {

@@ -1,13 +1,9 @@
 /** Archives of packages: what is taken, and that hostile ones are refused before anything is written. */
-import { execFileSync } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { packTar, type TarEntry } from "modern-tar";
 import { describe, expect, it } from "vitest";
 import { ARCHIVE_LIMITS, unpackArchive } from "../../../scripts/packages/archive.ts";
 import { archiveOf, fileEntry } from "../../support/clients/package-registry.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const TAR_BLOCK_BYTES = 512;
 
@@ -25,52 +21,28 @@ async function archiveWithHeader(change: (header: Buffer) => void): Promise<Buff
   return gzipSync(tar);
 }
 
-describe("an archive is accepted", () => {
-  it("with its files, folders and long names", async () => {
-    const long = `${"folder/".repeat(14)}${"n".repeat(120)}.typ`;
-    const files = await unpackEntries([
-      { header: { name: "src/", size: 0, type: "directory" } },
-      fileEntry("src/lib.typ", "#let x = 1"),
-      fileEntry("empty.txt"),
-      fileEntry(long, "deep"),
-      fileEntry("Grüße.typ", "ü"),
-    ]);
-    expect([...files.keys()]).toEqual(["src/lib.typ", "empty.txt", long, "Grüße.typ"]);
-    expect(Buffer.from(files.get("src/lib.typ") ?? []).toString()).toBe("#let x = 1");
-    expect(files.get("empty.txt")).toHaveLength(0);
-  });
-
-  it("as tar(1) makes it, from the folder itself", async () => {
-    const folder = await makeTemporaryFolder("archive-test-");
-    await mkdir(join(folder, "src"));
-    await writeFile(join(folder, "src/lib.typ"), "text");
-    await writeFile(join(folder, `${"n".repeat(200)}.typ`), "long");
-    const archive = execFileSync("tar", ["-C", folder, "-cz", "."]);
-    expect([...(await unpack(archive)).keys()].sort()).toEqual([`${"n".repeat(200)}.typ`, "src/lib.typ"]);
-  });
+it("an archive is accepted with its files, folders and long names", async () => {
+  const long = `${"folder/".repeat(14)}${"n".repeat(120)}.typ`;
+  const files = await unpackEntries([
+    { header: { name: "src/", size: 0, type: "directory" } },
+    fileEntry("./src/lib.typ", "#let x = 1"),
+    fileEntry("empty.txt"),
+    fileEntry(long, "deep"),
+    fileEntry("Grüße.typ", "ü"),
+  ]);
+  expect([...files.keys()]).toEqual(["src/lib.typ", "empty.txt", long, "Grüße.typ"]);
+  expect(Buffer.from(files.get("src/lib.typ") ?? []).toString()).toBe("#let x = 1");
+  expect(files.get("empty.txt")).toHaveLength(0);
 });
+
+const LEADS_OUT = "../out.typ src/../../out.typ .. /etc/out.typ ./../out.typ src//lib.typ src/./lib.typ .//lib.typ";
 
 describe("an archive is refused", () => {
   it.each([
-    "../out.typ",
-    "src/../../out.typ",
-    "..",
-    "/etc/out.typ",
-    "./../out.typ",
-    "src//lib.typ",
-    "src/./lib.typ",
-    ".//lib.typ",
-  ])("with a name that leads out of the package, or is not plain: %j", async (name) => {
-    await expect(unpackEntries([fileEntry(name)])).rejects.toThrow("leads out of the package");
-  });
-
-  it.each(["a\\b.typ", "a\nb.typ", "a\u007fb.typ", "a\u0085b.typ"])("with the name %j", async (name) => {
-    await expect(unpackEntries([fileEntry(name)])).rejects.toThrow("control character");
-  });
-
-  it("with a name that is not UTF-8", async () => {
-    const archive = await archiveWithHeader((header) => header.set([0xff, 0xfe], 0));
-    await expect(unpack(archive)).rejects.toThrow("not UTF-8");
+    ...LEADS_OUT.split(" ").map((name) => [name, "leads out of the package"] as const),
+    ...["a\\b.typ", "a\nb.typ", "a\u007fb.typ", "a\u0085b.typ"].map((name) => [name, "control character"] as const),
+  ])("with the name %j: it %s", async (name, reason) => {
+    await expect(unpackEntries([fileEntry(name)])).rejects.toThrow(reason);
   });
 
   it.each(["symlink", "link", "character-device", "block-device", "fifo"] as const)("with a %s", async (type) => {
@@ -78,7 +50,7 @@ describe("an archive is refused", () => {
     await expect(unpackEntries([entry])).rejects.toThrow(`an entry of the type ${type}`);
   });
 
-  it("with a link whose name leads out by a PAX record", async () => {
+  it("with a name that leads out by a PAX record", async () => {
     const entry = { header: { name: "a", size: 1, type: "file" as const, pax: { path: "../a" } }, body: "x" };
     await expect(unpackEntries([entry])).rejects.toThrow("leads out of the package");
   });
@@ -87,24 +59,20 @@ describe("an archive is refused", () => {
     await expect(unpackEntries([fileEntry("a.typ"), fileEntry("./a.typ")])).rejects.toThrow("same name");
   });
 
-  it("that is not gzip, not tar, or cut off", async () => {
+  it.each<[what: string, change: (header: Buffer) => void, reason: string]>([
+    ["a name that is not UTF-8", (header) => header.set([0xff, 0xfe], 0), "not UTF-8"],
+    ["a size that lies", (header) => header.write("77777777777\0", 124, "latin1"), "damaged"],
+    ["a size in base 256 that lies", (header) => header.fill(0xff, 124, 136), "damaged"],
+  ])("with %s", async (_what, change, reason) => {
+    await expect(unpack(await archiveWithHeader(change))).rejects.toThrow(reason);
+  });
+
+  it("that is not gzip, not tar, cut off, or has a wrong checksum", async () => {
     await expect(unpack(Buffer.from("not gzip"))).rejects.toThrow("not compressed with gzip");
     await expect(unpack(gzipSync("x".repeat(2000)))).rejects.toThrow("not a tar archive");
-    const archive = await archiveOf([fileEntry("a.typ", "x".repeat(5000))]);
-    await expect(unpack(archive.subarray(0, archive.length - 20))).rejects.toThrow("damaged");
-    const tar = await packTar([fileEntry("a.typ", "x".repeat(5000))]);
+    const tar = Buffer.from(await packTar([fileEntry("a.typ", "x".repeat(5000))]));
+    await expect(unpack(gzipSync(tar).subarray(0, -20))).rejects.toThrow("damaged");
     await expect(unpack(gzipSync(tar.subarray(0, 1024)))).rejects.toThrow("damaged");
-  });
-
-  it("with a size that lies", async () => {
-    const octal = await archiveWithHeader((header) => header.write("77777777777\0", 124, "latin1"));
-    await expect(unpack(octal)).rejects.toThrow("damaged");
-    const binary = await archiveWithHeader((header) => header.set([0xff, ...new Array<number>(11).fill(0xff)], 124));
-    await expect(unpack(binary)).rejects.toThrow("damaged");
-  });
-
-  it("with a wrong checksum", async () => {
-    const tar = Buffer.from(await packTar([fileEntry("a.typ", "x")]));
     tar[0] = 0x62;
     await expect(unpack(gzipSync(tar))).rejects.toThrow("damaged");
   });
@@ -117,7 +85,6 @@ describe("the limits", () => {
     await expect(unpack(gzipSync(tar), { maxUnpackedBytes: tar.length - 1 })).rejects.toThrow("unpacks to over");
     const before = process.memoryUsage().arrayBuffers;
     const bomb = gzipSync(Buffer.alloc(200 * 1024 ** 2));
-    expect(bomb.length).toBeLessThan(1024 ** 2);
     await expect(unpack(bomb, { maxUnpackedBytes: 1024 ** 2 })).rejects.toThrow("unpacks to over");
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(250 * 1024 ** 2);
   });

@@ -1,9 +1,6 @@
-/**
- * Packages are added, removed, installed and verified: completely or not at all, with a lock file that says what is
- * there.
- */
+/** Packages are added, removed, installed and verified, with a lock file that says what is there. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
@@ -118,44 +115,28 @@ describe("add", () => {
     expect(await findProblems(folder)).toEqual([]);
   });
 
-  it("ignores comments, the template that a package brings, and files that are not Typst", async () => {
+  it("finds imports anywhere in the source, but not in comments, templates and other files", async () => {
     const text = "@preview/thesis:1.0.0";
-    const manifest = packageManifest(text, '[template]\npath = "template"\nentrypoint = "main.typ"\n');
-    registry.publish(
-      text,
-      await packageArchive(text, {
-        "typst.toml": manifest,
-        "lib.typ": `/// #import "@preview/a:1.0.0"\n  // "@preview/b:1.0.0"\n#let url = "https://x" // see`,
-        "template/main.typ": '#import "@preview/c:1.0.0"',
-        "README.md": '#import "@preview/d:1.0.0"',
-      }),
-    );
-    expect((await add(text)).added).toEqual([text]);
-  });
-
-  it("finds an import anywhere in the source, and reports other namespaces", async () => {
-    const text = "@preview/odd:1.0.0";
-    const source = `#let f() = {\n  let p = "${NUMBERS}"\n  import p: one }\n#import "@local/own:1.0.0"`;
-    registry.publish(text, await packageArchive(text, { "lib.typ": source }));
-    const change = await add(text);
-    expect(change.added).toContain(NUMBERS);
-    expect(change.notInRegistry).toEqual(["@local/own:1.0.0"]);
+    const source = `/// #import "@preview/a:1.0.0"\n  // "@preview/b:1.0.0"\n#let url = "https://x" // see
+#let f() = {\n  let p = "${NUMBERS}"\n  import p: one }\n#import "@local/own:1.0.0"`;
+    const files = {
+      "typst.toml": packageManifest(text, '[template]\npath = "template"\nentrypoint = "main.typ"\n'),
+      "lib.typ": source,
+      "template/main.typ": '#import "@preview/c:1.0.0"',
+      "README.md": '#import "@preview/d:1.0.0"',
+    };
+    registry.publish(text, await packageArchive(text, files));
+    const { added, notInRegistry } = await add(text);
+    expect({ added, notInRegistry }).toEqual({ added: [text, NUMBERS], notInRegistry: ["@local/own:1.0.0"] });
   });
 
   it("writes files without the right to execute them", async () => {
     const text = "@preview/tool:1.0.0";
     const run = fileEntry("run.sh", "#!/bin/sh\n");
-    registry.publish(
-      text,
-      await archiveOf([
-        fileEntry("typst.toml", packageManifest(text)),
-        fileEntry("lib.typ"),
-        { ...run, header: { ...run.header, mode: 0o4777 } },
-      ]),
-    );
+    const files = [fileEntry("typst.toml", packageManifest(text)), fileEntry("lib.typ")];
+    registry.publish(text, await archiveOf([...files, { ...run, header: { ...run.header, mode: 0o4777 } }]));
     await add(text);
-    const mode = execFileSync("stat", ["-c", "%a", join(folder, "preview/tool/1.0.0/run.sh")], { encoding: "utf8" });
-    expect(Number.parseInt(mode, 8) & 0o7111).toBe(0);
+    expect((await stat(join(folder, "preview/tool/1.0.0/run.sh"))).mode & 0o7111).toBe(0);
   });
 
   it.each([
@@ -174,7 +155,7 @@ describe("add", () => {
     const library: Readonly<Record<string, string>> = reason === "entrypoint" ? {} : { "lib.typ": "" };
     registry.publish(text, await packageArchive(text, { ...library, ...files }));
     await expect(add(text)).rejects.toThrow(reason);
-    await expect(readdir(folder)).rejects.toThrow("ENOENT");
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it.each(["0.15.1", "0.15", "0.9.0"])("takes a package that needs Typst %s", async (compiler) => {
@@ -207,45 +188,34 @@ describe("add", () => {
       };
       send();
     });
-    const options = { registry: registry.url, without: [] };
-    const limits = { ...DOWNLOAD_LIMITS, maxArchiveBytes: 1024 ** 2 };
-    await expect(addPackages(folder, [spec(CHART)], { ...options, limits })).rejects.toThrow("over 1048576 bytes");
+    const addWith = (limits: Partial<typeof DOWNLOAD_LIMITS>) =>
+      addPackages(folder, [spec(CHART)], {
+        registry: registry.url,
+        without: [],
+        limits: { ...DOWNLOAD_LIMITS, ...limits },
+      });
+    await expect(addWith({ maxArchiveBytes: 1024 ** 2 })).rejects.toThrow("more than 1048576 bytes");
     registry.publish(CHART, archives[CHART] ?? Buffer.alloc(0));
-    const two = { ...DOWNLOAD_LIMITS, maxPackages: 2 };
-    await expect(addPackages(folder, [spec(CHART)], { ...options, limits: two })).rejects.toThrow("More than 2");
-    const three = { ...DOWNLOAD_LIMITS, maxPackages: 3 };
-    expect((await addPackages(folder, [spec(CHART)], { ...options, limits: three })).added).toHaveLength(3);
+    await expect(addWith({ maxPackages: 2 })).rejects.toThrow("More than 2");
+    expect((await addWith({ maxPackages: 3 })).added).toHaveLength(3);
   });
 
   it("refuses redirects, other answers and registries without https", async () => {
     registry.publish(CHART, (response) => response.writeHead(302, { Location: "/x" }).end());
-    await expect(add(CHART)).rejects.toThrow("cannot be downloaded");
+    await expect(add(CHART)).rejects.toThrow("unexpected redirect");
     registry.publish(CHART, (response) => response.writeHead(500).end());
-    await expect(add(CHART)).rejects.toThrow("answered 500");
+    await expect(add(CHART)).rejects.toThrow("HTTP 500");
     for (const text of ["http://example.org", "ftp://example.org", "file:///tmp", "nonsense"]) {
       expect(() => parseRegistry(text)).toThrow("must be an https URL");
     }
     expect(parseRegistry("https://example.org/typst").href).toBe("https://example.org/typst");
   });
 
-  it("does not overwrite what is not in the lock file, but takes over what is the same", async () => {
+  it("does not overwrite what is not in the lock file", async () => {
     await add(LETTER);
-    await cp(folder, `${folder}-copy`, { recursive: true });
     await rm(join(folder, PACKAGES_LOCK_NAME));
-    expect((await add(LETTER)).added).toEqual([LETTER, NUMBERS]);
-    expect(await findProblems(folder)).toEqual([]);
-    await rm(join(folder, PACKAGES_LOCK_NAME));
-    await writeFile(join(folder, "preview/letter/2.0.1/lib.typ"), "mine");
-    await expect(add(LETTER)).rejects.toThrow("remove it first");
-    expect(await readFile(join(folder, "preview/letter/2.0.1/lib.typ"), "utf8")).toBe("mine");
-  });
-
-  it("undoes its moves when a later step fails", async () => {
-    // A file where the folder of a package must be made: the move into it fails.
-    await mkdir(join(folder, "preview"), { recursive: true });
-    await writeFile(join(folder, "preview/numbers"), "in the way");
     const before = await snapshot();
-    await expect(add(CHART)).rejects.toThrow();
+    await expect(add(LETTER)).rejects.toThrow("remove it first");
     expect(await snapshot()).toEqual(before);
   });
 
@@ -259,11 +229,11 @@ describe("add", () => {
 });
 
 describe("remove", () => {
-  it("removes a package with what nothing else needs, and leaves an empty folder after the last", async () => {
+  it("removes a package with what nothing else needs", async () => {
     await add(CHART, LETTER);
     expect((await remove(CHART)).removed).toEqual([AXES, CHART]);
     expect((await remove(LETTER)).removed).toEqual([LETTER, NUMBERS]);
-    expect(await readdir(folder)).toEqual([PACKAGES_LOCK_NAME]);
+    expect(Object.keys(await snapshot())).toEqual([join(folder, PACKAGES_LOCK_NAME), "folders"]);
   });
 
   it("refuses what another package imports, and what is not there", async () => {

@@ -25,8 +25,7 @@ export async function locatePromtool(): Promise<string> {
   if (found !== undefined) return found;
   const signal = AbortSignal.timeout(FETCH_TIMEOUT_MILLISECONDS);
   const program = {
-    title: "promtool",
-    prefix: "promtool",
+    name: "promtool",
     target: join(cacheFolder(), "promtool", "promtool"),
     problem: promtoolProblem,
     make: async (workFolder: string) => {

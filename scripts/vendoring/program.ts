@@ -7,19 +7,16 @@ import { VendoringError } from "./folder-change.ts";
 /** Errors whose message is for the operator. Any other is a bug. */
 const EXPECTED_ERRORS = [VendoringError, PackageFolderError, SetUpError];
 
-/** A disk that is full or read-only, a folder of somebody else, or two names that the file system takes for one. */
-const FILE_ERRORS = new Set("ENOSPC EDQUOT EROFS EACCES EPERM EEXIST ENOTDIR ENAMETOOLONG EIO".split(" "));
-
 /** Runs a program by the arguments of this process. An expected error ends it with one line and exit code 1. */
-export async function runCommand(program: Pick<Command, "parseAsync">): Promise<void> {
+export async function runProgram(program: Pick<Command, "parseAsync">): Promise<void> {
   try {
     await program.parseAsync();
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const { code = "" }: NodeJS.ErrnoException = error;
-    if (FILE_ERRORS.has(code)) process.stderr.write(`The files cannot be written: ${error.message}\n`);
-    else if (EXPECTED_ERRORS.some((kind) => error instanceof kind)) process.stderr.write(`${error.message}\n`);
-    else throw error;
+    // A disk that is full or read-only, a folder of somebody else, two names that the file system takes for one.
+    const isOfFiles = "syscall" in error;
+    if (!isOfFiles && !EXPECTED_ERRORS.some((kind) => error instanceof kind)) throw error;
+    process.stderr.write(`${isOfFiles ? "The files cannot be written: " : ""}${error.message}\n`);
     process.exitCode = 1;
   }
 }
