@@ -17,7 +17,7 @@ const PACKAGES_OF_E_INVOICE = ["fflate", "saxes"];
 const PACKAGES_OF_DATA_SCHEMA = ["@hyperjump/json-schema", "@hyperjump/browser"];
 
 /** The files of `edge/backends/` that talk to backends. The others decide. */
-const BACKEND_TRANSPORT = ["backend", "fetch-text", "look-up-service"];
+const BACKEND_TRANSPORT = ["backend", "look-up-service"];
 const DECIDING_ON_BACKENDS = {
   path: "^edge/backends/",
   pathNot: `^edge/backends/(${BACKEND_TRANSPORT.join("|")})\\.ts$`,

@@ -1,7 +1,7 @@
 /** The backend's settings: the one place where its environment is read, parsed and checked against ranges. */
 import { availableParallelism } from "node:os";
 import { parseTokens } from "../protocol/authentication.ts";
-import { MAX_SLOTS } from "../protocol/backend-load.ts";
+import { MAX_SLOTS } from "../protocol/headers.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
 import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";

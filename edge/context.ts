@@ -2,7 +2,7 @@
 import type { Context } from "hono";
 import { limitsFingerprint } from "../rules/limits.ts";
 import { SettingError } from "../rules/settings.ts";
-import { type Backend, openBackend } from "./backends/backend.ts";
+import { type Backend, openBackend, UnreportedCounts } from "./backends/backend.ts";
 import { BackendChoice } from "./backends/backend-choice.ts";
 import { BackendPool } from "./backends/backend-list.ts";
 import { lookUpService } from "./backends/look-up-service.ts";
@@ -16,9 +16,7 @@ import { shareMetrics } from "./gathered/metrics.ts";
 import type { SharedAnswer } from "./gathered/shared-answer.ts";
 import type { RequestRecord } from "./log/request-record.ts";
 import { writeLine } from "./log/request-record.ts";
-import { UnreportedCounts } from "./log/unreported-counts.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
-import type { TaggedJson } from "./tagged-json.ts";
 
 /** The Worker's bindings. Settings are strings; others are named by `SERVICE_BACKEND_URLS`. */
 export interface EdgeEnvironment {
@@ -54,7 +52,7 @@ interface Deployment {
   readonly metrics: SharedAnswer<string>;
   readonly commonCapabilities: CommonCapabilities;
   /** The document of `/v1/constraints`; null until it is first asked for. */
-  constraints: Promise<TaggedJson> | null;
+  constraints: object | null;
 }
 
 /** The bindings are one object for the life of an isolate, so its settings are read once. */

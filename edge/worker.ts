@@ -2,9 +2,8 @@
 import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { CAPABILITIES_PATH } from "../protocol/capabilities.ts";
-import { COMMON_HEADERS, REQUEST_ID_HEADER } from "../protocol/headers.ts";
+import { COMMON_HEADERS, REQUEST_ID_HEADER, SERVER_TIMING_HEADER } from "../protocol/headers.ts";
 import { EDGE_ROUTES, HELP_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../protocol/routes.ts";
-import { SERVER_TIMING_HEADER } from "../protocol/server-timing.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { type EdgeBindings, type EdgeContext, settingsOf } from "./context.ts";
 import { limitCallerRate, requireToken } from "./guards/caller.ts";
@@ -12,8 +11,7 @@ import { allowOtherOrigins, CORS_HEADERS_OF_304 } from "./guards/cross-origin.ts
 import { requireMetricsAccess, servedMethods } from "./guards/metrics-access.ts";
 import { requireServedHost, requireUrl } from "./guards/require-url.ts";
 import { RequestRecord } from "./log/request-record.ts";
-import { problemResponse } from "./problem-response.ts";
-import { discardBody } from "./requests/discard-body.ts";
+import { discardBody, problemResponse } from "./problem-response.ts";
 import { endRequest, logFailure } from "./requests/request-log.ts";
 import { answerCapabilities, answerConstraints, answerMetrics } from "./routes/documents.ts";
 import { answerStaticFile } from "./routes/pages.ts";

@@ -17,9 +17,6 @@ export const PROBE_CALLER = "edge-probe";
 /** From the edge to the backend: how many milliseconds the edge waits for the answer, once the body is sent. */
 export const TIME_BUDGET_HEADER = "X-Service-Patience-Milliseconds";
 
-/** From a backend to the edge, in each answer to a render: how busy the backend is. See `formatBackendLoad`. */
-export const LOAD_HEADER = "X-Service-Load";
-
 /**
  * From the edge to a backend, with any request: what the edge has counted since its last report, as `name=count` in the
  * form of a URL's query, by the names in `rules/causes.ts`. A backend that has counted it repeats the field in its
@@ -47,3 +44,63 @@ export const COMMON_HEADERS = { "X-Content-Type-Options": "nosniff" } as const;
 
 /** In responses that no cache may keep: problems and rendered files. */
 export const NOT_STORED_HEADERS = { "Cache-Control": "no-store" } as const;
+
+/** From a backend to the edge, in each answer to a render: how busy it is. The next render goes to the less busy of two. */
+export const LOAD_HEADER = "X-Service-Load";
+
+export interface BackendLoad {
+  readonly running: number;
+  /** Valid requests that wait for a slot. */
+  readonly waiting: number;
+  readonly slots: number;
+  /** Whether the backend is about to stop: it still renders, but the edge should send new requests elsewhere. */
+  readonly isDraining: boolean;
+}
+
+/** The most slots that a backend may have: one that claims more would get every render. */
+export const MAX_SLOTS = 256;
+
+const LOAD_FORM = /^running=([0-9]{1,9}),waiting=([0-9]{1,9}),slots=([0-9]{1,9})(,draining)?$/;
+
+export function formatBackendLoad({ running, waiting, slots, isDraining }: BackendLoad): string {
+  return `running=${running},waiting=${waiting},slots=${slots}${isDraining ? ",draining" : ""}`;
+}
+
+/** The load in a value of the header field; null if the field is absent, has another form or claims too many slots. */
+export function parseBackendLoad(value: string | null): BackendLoad | null {
+  const match = LOAD_FORM.exec(value ?? "");
+  if (match === null) return null;
+  const [, running, waiting, slots, draining] = match;
+  if (Number(slots) > MAX_SLOTS) return null;
+  return {
+    running: Number(running),
+    waiting: Number(waiting),
+    slots: Math.max(1, Number(slots)),
+    isDraining: draining !== undefined,
+  };
+}
+
+/** How long each phase of a request took (https://www.w3.org/TR/server-timing/): a backend's phases, then the edge's. */
+export const SERVER_TIMING_HEADER = "Server-Timing";
+
+/** More than the field with all phases needs. */
+const MAX_TIMING_LENGTH = 512;
+const TIMINGS = /^[a-z]+;dur=[0-9]+(?:\.[0-9])?(?:, [a-z]+;dur=[0-9]+(?:\.[0-9])?)*$/;
+
+/** @param milliseconds of each phase, in its order; null or undefined for one that was not reached. */
+export function serverTiming(milliseconds: Readonly<Record<string, number | null | undefined>>): string {
+  return Object.entries(milliseconds)
+    .flatMap(([phase, duration]) =>
+      typeof duration === "number" ? [`${phase};dur=${Math.max(0, Math.round(duration * 10) / 10)}`] : [],
+    )
+    .join(", ");
+}
+
+/** A field that another part of the service sent, or null if `serverTiming` cannot have made it. */
+export function parseServerTiming(text: string | null): string | null {
+  return text !== null && text.length <= MAX_TIMING_LENGTH && TIMINGS.test(text) ? text : null;
+}
+
+export function joinServerTimings(...timings: readonly (string | null)[]): string {
+  return timings.filter((timing) => timing !== null && timing !== "").join(", ");
+}

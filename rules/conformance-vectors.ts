@@ -9,8 +9,7 @@ import { MAX_KEYS } from "./limits.ts";
 import { PDF_STANDARDS, PDF_VERSIONS, PPI } from "./output-options.ts";
 import { PDF_A_VERSION } from "./output-rules.ts";
 import { PAGE_SELECTION } from "./page-selection.ts";
-import type { ProblemCode } from "./problem.ts";
-import type { OutputRuleId, SetRuleId } from "./rule-ids.ts";
+import type { OutputRuleId, ProblemCode, SetRuleId } from "./problem.ts";
 
 /** A set of keys and its verdict. `rule` is the id of the set rule that the keys break, if any. */
 export interface FilesVector {

@@ -13,8 +13,7 @@ import {
   parsePageSelection,
   splitSelections,
 } from "./page-selection.ts";
-import { type Problem, problem } from "./problem.ts";
-import type { OutputRuleId } from "./rule-ids.ts";
+import { type OutputRuleId, type Problem, problem } from "./problem.ts";
 
 /** Raise it whenever a rule or a field of `output` accepts or rejects something else. Rewording does not count. */
 export const OUTPUT_RULES_VERSION = 2;

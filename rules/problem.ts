@@ -15,7 +15,6 @@ import {
   type TimeoutCause,
   type UnavailableCause,
 } from "./causes.ts";
-import type { OutputRuleId, SetRuleId } from "./rule-ids.ts";
 
 /** Who has to act. Only `service` means that the service failed. */
 export const PROBLEM_ORIGINS = {
@@ -26,6 +25,24 @@ export const PROBLEM_ORIGINS = {
 } as const;
 
 export type ProblemOrigin = keyof typeof PROBLEM_ORIGINS;
+
+/** The ids of the published rules, which never change, because clients branch on them: those of `files-rules.ts`. */
+export type SetRuleId = "too_many_keys" | "case_collision" | "ancestor_collision";
+
+/** Those of `output-rules.ts`. */
+export type OutputRuleId =
+  | "page_selection_too_long"
+  | "page_selection_too_many_segments"
+  | "page_selection_malformed"
+  | "page_range_end_precedes_start"
+  | "duplicate_standards"
+  | "multiple_pdf_a_standards"
+  | "ua_1_with_pdf_a_4"
+  | "version_conflicts_with_standard"
+  | "ua_1_with_pdf_2_0"
+  | "pages_with_tagged_standard"
+  | "pages_requires_archive"
+  | "page_with_archive";
 
 /** One entry of `context.errors`. Branch on `type`; `msg` is prose. */
 export interface ValidationError {
@@ -250,6 +267,16 @@ export type Problem = {
     readonly cause?: Code extends CausedCode ? Cause<Code> : never;
   };
 }[ProblemCode];
+
+/** How a request ended, as it is logged and counted: `client_gone` if the client did not wait for its answer. */
+export type RequestOutcome = "ok" | "client_gone" | ProblemCode;
+
+/** An outcome, roughly. Only `service` means that the service failed. */
+export type OutcomeClass = "ok" | "client_gone" | ProblemOrigin;
+
+export function outcomeClass(outcome: RequestOutcome): OutcomeClass {
+  return outcome === "ok" || outcome === "client_gone" ? outcome : PROBLEMS[outcome].origin;
+}
 
 /** The media type of every error response (RFC 9457). */
 export const PROBLEM_MEDIA_TYPE = "application/problem+json";

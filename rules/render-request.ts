@@ -6,7 +6,7 @@
  * big is decoded or copied: the backend writes `source`, files and `data` directly from the spans.
  */
 import { type DataErrorType, type DataFindings, MAX_DATA_DEPTH, pathsAt, validateData } from "./data-rules.ts";
-import { isValidKey, KEY_RULES, validateFileSet } from "./files-rules.ts";
+import { isValidKey, KEY_RULES, SeenKeys, validateFileSet } from "./files-rules.ts";
 import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
 import { decodeJsonString, findName, type StringSpan } from "./json/string.ts";
@@ -16,7 +16,6 @@ import { readOutput } from "./output-reader.ts";
 import { validateOutput } from "./output-rules.ts";
 import { type Problem, problem } from "./problem.ts";
 import { quote, shortenPath } from "./quote.ts";
-import { SeenKeys } from "./seen-keys.ts";
 import { ValidationErrorList } from "./validation-errors.ts";
 
 export type Encoding = "text" | "base64";

@@ -2,11 +2,12 @@
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteHandlerMethod } from "fastify";
-import { type BackendLoad, formatBackendLoad } from "../../protocol/backend-load.ts";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import {
+  type BackendLoad,
   COMMON_HEADERS,
   EDGE_COUNTS_HEADER,
+  formatBackendLoad,
   LOAD_HEADER,
   REQUEST_ID_HEADER,
   REQUEST_ID_PATTERN,

@@ -2,16 +2,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { validateToken } from "../../protocol/authentication.ts";
-import { type BackendLoad, formatBackendLoad } from "../../protocol/backend-load.ts";
 import {
   BACKEND_TOKEN_HEADER,
+  type BackendLoad,
   CALLER_HEADER,
   CALLER_NAME_PATTERN,
+  formatBackendLoad,
   LOAD_HEADER,
   PROBE_CALLER,
+  SERVER_TIMING_HEADER,
+  serverTiming,
   TIME_BUDGET_HEADER,
 } from "../../protocol/headers.ts";
-import { SERVER_TIMING_HEADER, serverTiming } from "../../protocol/server-timing.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";

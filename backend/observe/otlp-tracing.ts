@@ -30,11 +30,10 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import project from "../../package.json" with { type: "json" };
-import { outcomeClass, type RequestOutcome } from "../../protocol/request-outcome.ts";
 import { type TraceParent, traceIdOf } from "../../protocol/trace-context.ts";
 import type { CauseField } from "../../rules/causes.ts";
 import type { OutputFormat } from "../../rules/output-options.ts";
-import { PROBLEMS } from "../../rules/problem.ts";
+import { outcomeClass, PROBLEMS, type RequestOutcome } from "../../rules/problem.ts";
 import type { PhaseRun } from "../render/render-time.ts";
 
 const SERVICE_NAME = "document-rendering-backend";

@@ -1,8 +1,8 @@
 /** What is counted of render requests: base units in the names, labels from closed or bounded sets. */
 import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
-import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../protocol/request-outcome.ts";
 import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
 import { OUTPUT_FORMATS, type OutputFormat } from "../../rules/output-options.ts";
+import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../rules/problem.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
 import { type PhaseRun, phaseSeconds } from "../render/render-time.ts";
 import { type MetricSources, registerReadings } from "./scrape-readings.ts";

@@ -5,11 +5,11 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { LIMITS_HEADER } from "../../protocol/headers.ts";
-import type { RequestOutcome } from "../../protocol/request-outcome.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../protocol/trace-context.ts";
 import { causeField } from "../../rules/causes.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
+import type { RequestOutcome } from "../../rules/problem.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
 import { phaseSeconds } from "../render/render-time.ts";
 import type { OtlpTracing } from "./otlp-tracing.ts";

@@ -1,6 +1,11 @@
 /** What a backend's answer gives: for the client, and as evidence of whether the backend works. */
-import { type BackendLoad, parseBackendLoad } from "../../protocol/backend-load.ts";
-import { LOAD_HEADER, PROBLEM_CAUSE_HEADER, PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";
+import {
+  type BackendLoad,
+  LOAD_HEADER,
+  PROBLEM_CAUSE_HEADER,
+  PROBLEM_CODE_HEADER,
+  parseBackendLoad,
+} from "../../protocol/headers.ts";
 import { fileExtensionOf } from "../../protocol/rendered-file.ts";
 import {
   type AttemptFailure,

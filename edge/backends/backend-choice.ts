@@ -9,7 +9,7 @@
  *
  * A target is a backend, or whatever stands for it. Clock and random numbers are passed in. Times are in milliseconds.
  */
-import type { BackendLoad } from "../../protocol/backend-load.ts";
+import type { BackendLoad } from "../../protocol/headers.ts";
 import type { AttemptResult } from "./backend-answer.ts";
 
 export const PROBE_TIMEOUT_MILLISECONDS = 5000;

@@ -1,5 +1,7 @@
-/** A backend that can be fetched from: a URL, a binding of the Worker or an instance of a container. */
+/** Fetches from backends: a URL, a binding of the Worker or an instance of a container. */
+import { BACKEND_TOKEN_HEADER, EDGE_COUNTS_HEADER } from "../../protocol/headers.ts";
 import { SettingError } from "../../rules/settings.ts";
+import { inTime } from "../clock.ts";
 import type { AccessToken, BackendAddress } from "./backend-address.ts";
 
 export interface Backend {
@@ -54,4 +56,84 @@ function isNamespace(binding: unknown): binding is DurableObjectNamespace {
 
 function missingBinding(binding: string, kind: string): SettingError {
   return new SettingError(`SERVICE_BACKEND_URLS names ${binding}, but the Worker has no such binding to ${kind}.`);
+}
+
+/**
+ * What an isolate has counted and not yet told a backend. Isolates come and go, and a scrape reaches one of many, so an
+ * edge has no metrics of its own: each request to a backend takes along what has been counted meanwhile.
+ */
+export class UnreportedCounts {
+  #counts = new Map<string, number>();
+
+  /** Names are those of `rules/causes.ts`, so there is a bounded number of them. */
+  add(name: string, count = 1): void {
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + count);
+  }
+
+  /** The backend, with a report in each request to it. Counts that it does not confirm are reported again. */
+  reportThrough({ name, fetch }: Backend, backendToken: string): Backend {
+    return {
+      name,
+      fetch: async (path, init) => {
+        if (this.#counts.size === 0) return fetch(path, init);
+        const counts = this.#counts;
+        this.#counts = new Map();
+        const report = new URLSearchParams([...counts].map(([cause, count]) => [cause, String(count)])).toString();
+        const headers = new Headers(init.headers);
+        headers.set(BACKEND_TOKEN_HEADER, backendToken);
+        headers.set(EDGE_COUNTS_HEADER, report);
+        let isCounted = false;
+        try {
+          const response = await fetch(path, { ...init, headers });
+          isCounted = response.headers.get(EDGE_COUNTS_HEADER) === report;
+          return response;
+        } finally {
+          if (!isCounted) for (const [name, count] of counts) this.add(name, count);
+        }
+      },
+    };
+  }
+}
+
+export interface FetchBounds {
+  readonly maxBytes: number;
+  readonly timeoutMilliseconds: number;
+}
+
+/** A small document, bounded in size and time; null without one. */
+export async function fetchText(
+  backend: Backend,
+  path: string,
+  { maxBytes, timeoutMilliseconds }: FetchBounds,
+): Promise<string | null> {
+  const deadline = Date.now() + timeoutMilliseconds;
+  try {
+    const signal = AbortSignal.timeout(timeoutMilliseconds);
+    const response = await backend.fetch(path, { signal, redirect: "manual" });
+    const text = response.body === null ? "" : await readText(response.body, maxBytes, deadline);
+    return response.ok ? text : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The text of a body; null if it is longer than `maxBytes` or late. In that case the rest is not read. */
+export async function readText(
+  body: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  deadline: number,
+): Promise<string | null> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let size = 0; ; ) {
+    const reading = await inTime(reader.read(), deadline - Date.now());
+    if (reading === "late") break;
+    if (reading.done) return text + decoder.decode();
+    size += reading.value.length;
+    if (size > maxBytes) break;
+    text += decoder.decode(reading.value, { stream: true });
+  }
+  await reader.cancel();
+  return null;
 }

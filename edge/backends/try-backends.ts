@@ -1,19 +1,19 @@
 /**
- * Tries a render on the backends, one after another, until one of them answers. The clock and whatever talks to a
- * backend are passed in, so that the simulation runs this code.
+ * Tries a render on the backends, one after another, until one of them answers, and probes those that may have failed.
+ * The clock and whatever talks to a backend are passed in, so that the simulation runs this code.
  */
-import type { BackendLoad } from "../../protocol/backend-load.ts";
+import type { BackendLoad } from "../../protocol/headers.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
-import type { HeldBody } from "../body/held-body.ts";
-import { type FailedAttempt, failedAttempt, type ResponseHead, readAnswer } from "./backend-answer.ts";
-import { type Attempt, hasFreeSlot } from "./backend-choice.ts";
+import type { HeldBody, TakenPart } from "../body/held-body.ts";
+import type { WallClock } from "../clock.ts";
+import { type FailedAttempt, failedAttempt, type ResponseHead, readAnswer, readProbeAnswer } from "./backend-answer.ts";
+import { type Attempt, type BackendChoice, hasFreeSlot, PROBE_TIMEOUT_MILLISECONDS } from "./backend-choice.ts";
 import type { RenderAnswer, RenderAttempts } from "./render-attempts.ts";
-import type { TakenPart } from "./send-body.ts";
-import { type Probing, probeDueBackends, watchBackend } from "./watch-backend.ts";
 
 /** How long an attempt is remembered after its deadline, to allow for delays in workerd. */
 export const ATTEMPT_SLACK_MILLISECONDS = 1000;
 const ASK_TIMEOUT_MILLISECONDS = 1000;
+const LOOK_INTERVAL_MILLISECONDS = 1000;
 
 export interface Sending {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -23,6 +23,15 @@ export interface Sending {
   readonly signal: AbortSignal;
   /** To be called when a connection to the backend has certainly taken this part of the body. */
   reportTaken(part: TakenPart): void;
+}
+
+export interface Probing<Target extends NonNullable<unknown>> {
+  readonly choice: BackendChoice<Target>;
+  readonly clock: WallClock;
+  /** Sends a small render. It rejects when the answer does not come in time. */
+  sendProbe(backend: Target, timeoutMilliseconds: number): Promise<ResponseHead>;
+  /** Reports to the operator that a backend was full, or did not answer. */
+  report(backend: Target, result: FailedAttempt): void;
 }
 
 export interface Forwarding<Target extends NonNullable<unknown>, Answer extends ResponseHead> extends Probing<Target> {
@@ -139,7 +148,10 @@ interface FollowedUpload {
   abort(): void;
 }
 
-/** Follows what a backend takes of a body. Its time for the answer begins when it has all of it. */
+/**
+ * Follows what a backend takes of a body, and abandons it when it is hopeless or its time is up. Its time for the answer
+ * begins when it has all of the body.
+ */
 function followUpload<Target extends NonNullable<unknown>>(
   forwarding: Forwarding<Target, ResponseHead>,
   attempt: Attempt<Target>,
@@ -150,15 +162,17 @@ function followUpload<Target extends NonNullable<unknown>>(
   let sentAt = Number.POSITIVE_INFINITY;
   let isSomeTaken = false;
   let isOver = false;
-  const watch = watchBackend({
-    clock,
-    deadline: beganAt + timeBudgetMilliseconds,
-    probe: () => forwarding.inBackground(probeDueBackends(forwarding)),
-    isHopeless: () => attempts.isHopeless({ backend, beganAt, sentAt, bodyBytes: bytes.length }, clock.now()),
-    abort,
-  });
+  const abortAt = (time: number) => clock.after(Math.max(0, time - clock.now()), abort);
+  let cancelDeadline = abortAt(beganAt + timeBudgetMilliseconds);
+  const look = () => {
+    if (attempts.isHopeless({ backend, beganAt, sentAt, bodyBytes: bytes.length }, clock.now())) return abort();
+    forwarding.inBackground(probeDueBackends(forwarding));
+    cancelLook = clock.after(LOOK_INTERVAL_MILLISECONDS, look);
+  };
+  let cancelLook = clock.after(LOOK_INTERVAL_MILLISECONDS, look);
   const waitUntil = (deadline: number) => {
-    watch.setDeadline(deadline);
+    cancelDeadline();
+    cancelDeadline = abortAt(deadline);
     attempt.expiresAt = deadline + ATTEMPT_SLACK_MILLISECONDS;
   };
   const reportTaken = (part: TakenPart) => {
@@ -179,7 +193,28 @@ function followUpload<Target extends NonNullable<unknown>>(
   };
   const stop = () => {
     isOver = true;
-    watch.stop();
+    cancelDeadline();
+    cancelLook();
   };
   return { reportTaken, failure, stop };
+}
+
+/**
+ * Sends the probes that are due, each a small render of the edge's own: a host without power or network sends nothing,
+ * not even a reset, and one that answers `/health` may never end a render (docs/decisions/probes-are-renders.md). The
+ * operator hears when one takes a backend out of use, not that it stays so.
+ */
+export async function probeDueBackends<Target extends NonNullable<unknown>>(probing: Probing<Target>): Promise<void> {
+  const { choice, clock, report, sendProbe } = probing;
+  const probes = choice.takeDue(clock.now()).map(async (probe) => {
+    const { backend } = probe;
+    const result = await sendProbe(backend, PROBE_TIMEOUT_MILLISECONDS)
+      .then(readProbeAnswer)
+      .catch((error: unknown) => failedAttempt("unreachable", error));
+    const wasOutOfUse = choice.isOutOfUse(backend);
+    choice.recordProbe(probe, clock.now(), result);
+    const isNews = !wasOutOfUse && choice.isOutOfUse(backend);
+    if (isNews && result.kind === "failed") report(backend, { ...result, reason: `probe: ${result.reason}` });
+  });
+  await Promise.all(probes);
 }

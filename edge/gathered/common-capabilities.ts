@@ -13,9 +13,7 @@ import {
   MAX_CAPABILITIES_BYTES,
   parseCapabilities,
 } from "../../protocol/capabilities.ts";
-import type { Backend } from "../backends/backend.ts";
-import { fetchText } from "../backends/fetch-text.ts";
-import { type TaggedJson, tagJson } from "../tagged-json.ts";
+import { type Backend, fetchText } from "../backends/backend.ts";
 import { type Gathered, SharedAnswer } from "./shared-answer.ts";
 
 const BOUNDS = { timeoutMilliseconds: 5000, maxBytes: MAX_CAPABILITIES_BYTES } as const;
@@ -34,7 +32,7 @@ interface KnownCapabilities {
 export class CommonCapabilities {
   readonly #pool: { readonly backends: readonly Backend[] };
   readonly #known = new Map<Backend, KnownCapabilities>();
-  readonly #answer: SharedAnswer<TaggedJson | null>;
+  readonly #answer: SharedAnswer<Capabilities | null>;
   #loggedDifferences = "";
 
   constructor(pool: { readonly backends: readonly Backend[] }) {
@@ -43,11 +41,11 @@ export class CommonCapabilities {
   }
 
   /** Null if no backend has answered lately. */
-  answer(clientGone: () => AbortSignal): Promise<TaggedJson | null> {
+  answer(clientGone: () => AbortSignal): Promise<Capabilities | null> {
     return this.#answer.get(clientGone);
   }
 
-  async #gather(): Promise<Gathered<TaggedJson | null>> {
+  async #gather(): Promise<Gathered<Capabilities | null>> {
     const { backends } = this.#pool;
     const answers = await Promise.all(backends.map((backend) => this.#ask(backend)));
     for (const backend of this.#known.keys()) if (!backends.includes(backend)) this.#known.delete(backend);
@@ -56,7 +54,7 @@ export class CommonCapabilities {
     this.#logDifferences(all);
     const [first, ...others] = all;
     return {
-      value: first === undefined ? null : await tagJson(commonCapabilities([first, ...others])),
+      value: first === undefined ? null : commonCapabilities([first, ...others]),
       keepMilliseconds: isComplete ? KEEP_MILLISECONDS : KEEP_INCOMPLETE_MILLISECONDS,
     };
   }

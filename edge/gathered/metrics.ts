@@ -1,6 +1,5 @@
 /** The metrics of all backends in one Prometheus exposition (text format 0.0.4), kept for some seconds. */
-import type { Backend } from "../backends/backend.ts";
-import { fetchText } from "../backends/fetch-text.ts";
+import { type Backend, fetchText } from "../backends/backend.ts";
 import { SharedAnswer } from "./shared-answer.ts";
 
 const SCRAPE_BOUNDS = {

@@ -2,12 +2,13 @@
  * What the edge records about one request: each part of the edge adds what it learns, and the record is written once,
  * as a log line. It holds no content of the request, no token, no query, and no path unless it is that of a route.
  */
-import type { RequestOutcome } from "../../protocol/request-outcome.ts";
+
+import { joinServerTimings, serverTiming } from "../../protocol/headers.ts";
 import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
-import { joinServerTimings, serverTiming } from "../../protocol/server-timing.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../../protocol/trace-context.ts";
 import type { AttemptFailure, Cause, CauseField } from "../../rules/causes.ts";
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
+import type { RequestOutcome } from "../../rules/problem.ts";
 import type { RequestLogging } from "../settings.ts";
 
 /** The phases of a render request at the edge, in their order. `origin` lasts until a backend's answer begins. */

@@ -1,11 +1,12 @@
 /** Forwards a validated render to the backends by HTTP. `try-backends.ts` decides which of them, when and how often. */
-import { type BackendLoad, parseBackendLoad } from "../../protocol/backend-load.ts";
 import {
   BACKEND_TOKEN_HEADER,
+  type BackendLoad,
   CALLER_HEADER,
   LIMITS_HEADER,
   LOAD_HEADER,
   PROBE_CALLER,
+  parseBackendLoad,
   REQUEST_ID_HEADER,
   TIME_BUDGET_HEADER,
 } from "../../protocol/headers.ts";
@@ -19,13 +20,11 @@ import {
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import type { Problem } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
-import type { Backend } from "../backends/backend.ts";
+import { type Backend, readText } from "../backends/backend.ts";
 import { type FailedAttempt, problemOfLength } from "../backends/backend-answer.ts";
-import { readText } from "../backends/fetch-text.ts";
 import { RenderAttempts } from "../backends/render-attempts.ts";
-import { sendBody } from "../backends/send-body.ts";
 import { type Sending, tryBackends } from "../backends/try-backends.ts";
-import type { HeldBody } from "../body/held-body.ts";
+import { type HeldBody, sendBody } from "../body/held-body.ts";
 import { WALL_CLOCK } from "../clock.ts";
 import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
 import { logFailure } from "./request-log.ts";

@@ -4,37 +4,52 @@ import { serviceUnavailable } from "../../rules/problem.ts";
 import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
 import { problemResponse } from "../problem-response.ts";
 import { loggedClientSignal } from "../requests/request-log.ts";
-import { tagJson } from "../tagged-json.ts";
 
-/** `GET /v1/constraints`: the document is built once per isolate, so a request costs next to nothing. */
-export async function answerConstraints(context: EdgeContext): Promise<Response> {
-  const deployment = deploymentOf(context);
-  deployment.constraints ??= tagJson(constraintsDocument(deployment.settings.limits));
-  const { body, etag } = await deployment.constraints;
+/** Half of a SHA-256 is enough to tell documents apart. */
+const TAG_HEX_DIGITS = 32;
+
+interface TaggedJson {
+  /** Bytes: a string would be encoded again for every request. */
+  readonly body: Uint8Array;
+  readonly etag: string;
+}
+
+const tagged = new WeakMap<object, TaggedJson>();
+
+/**
+ * Answers with a document that many requests share: encoded once, with a strong entity tag, which is the same in every
+ * isolate. hono's `etag` compares it with `If-None-Match` and answers 304.
+ */
+async function answerJson(document: object, cacheControl: string): Promise<Response> {
+  const { body, etag } = tagged.get(document) ?? (await tagJson(document));
   return new Response(body, {
-    headers: {
-      ETag: etag,
-      // Only callers with a token get it: a caller may keep it, a cache between may not.
-      "Cache-Control": "private, no-cache",
-      "Content-Type": "application/json",
-    },
+    headers: { ETag: etag, "Cache-Control": cacheControl, "Content-Type": "application/json" },
   });
+}
+
+async function tagJson(document: object): Promise<TaggedJson> {
+  const body = new TextEncoder().encode(JSON.stringify(document));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));
+  const known = { body, etag: `"${digest.toHex().slice(0, TAG_HEX_DIGITS)}"` };
+  tagged.set(document, known);
+  return known;
+}
+
+/** `GET /v1/constraints`. Only callers with a token get it: a caller may keep it, a cache between may not. */
+export function answerConstraints(context: EdgeContext): Promise<Response> {
+  const deployment = deploymentOf(context);
+  deployment.constraints ??= constraintsDocument(deployment.settings.limits);
+  return answerJson(deployment.constraints, "private, no-cache");
 }
 
 /** `GET /capabilities.json`: the fonts, packages and formats that every backend of the deployment has. */
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {
   await renewBackends(context);
-  const answer = await deploymentOf(context).commonCapabilities.answer(() => loggedClientSignal(context));
+  const document = await deploymentOf(context).commonCapabilities.answer(() => loggedClientSignal(context));
   // No backend has answered lately. An empty list would claim that there are no fonts.
-  if (answer === null) return problemResponse(context, serviceUnavailable("no_backend_answered"));
-  return new Response(answer.body, {
-    headers: {
-      ETag: answer.etag,
-      // Fonts and packages change only with a deployment, and every caller gets the same document.
-      "Cache-Control": "public, max-age=60",
-      "Content-Type": "application/json",
-    },
-  });
+  if (document === null) return problemResponse(context, serviceUnavailable("no_backend_answered"));
+  // Fonts and packages change only with a deployment, and every caller gets the same document.
+  return answerJson(document, "public, max-age=60");
 }
 
 /**

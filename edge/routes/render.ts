@@ -3,8 +3,8 @@
  * response.
  */
 import { BodyCollector, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
+import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/headers.ts";
 import { fileExtensionOf, fileHeaders } from "../../protocol/rendered-file.ts";
-import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/server-timing.ts";
 import { validateDeclaredSize } from "../../rules/declared-size.ts";
 import { renderQueueFull } from "../../rules/problem.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";

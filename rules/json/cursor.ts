@@ -7,10 +7,9 @@
  *
  * Strings are the bulk of a body, so they are read four bytes at a time through an `Int32Array` over the same memory.
  */
-import { type AlignedWords, alignedWords, specialBytes } from "./aligned-words.ts";
 import { isReadByTypst, MAX_SAFE_INTEGER_DIGITS } from "./number.ts";
 import { hexDigit, type StringSpan } from "./string.ts";
-import { passUtf8 } from "./utf8.ts";
+import { type AlignedWords, alignedWords, passUtf8, specialBytes } from "./utf8.ts";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;

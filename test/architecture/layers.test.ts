@@ -21,7 +21,7 @@ const TARGETS = [
   "clients/command-line/project/project.ts",
   "edge/worker.ts",
   "edge/requests/forward-render.ts",
-  "edge/backends/fetch-text.ts",
+  "edge/backends/backend.ts",
   "edge/context.ts",
   "edge/log/target.ts",
   "edge/clock.ts",
@@ -49,7 +49,7 @@ const INNER_FOLDERS = [
   ),
 ].map(
   ([room, folder, outermost]) =>
-    [`${room}/${folder}/fetch-text.ts`, `../${outermost}/target.ts`, `${folder}-imports-inwards`] as const,
+    [`${room}/${folder}/backend.ts`, `../${outermost}/target.ts`, `${folder}-imports-inwards`] as const,
 );
 
 /** Importing file, imported name, and the rule that must refuse it. */
@@ -76,7 +76,7 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["backend/http/with-cli.ts", "../../clients/command-line/project/project.ts", "nobody-imports-the-command"],
   ["edge/with-backend.ts", "../backend/settings.ts", "edge-without-backend"],
   ["edge/with-node.ts", "node:fs", "edge-without-node"],
-  ["edge/backends/with-transport.ts", "./fetch-text.ts", "choice-of-backends-does-no-io"],
+  ["edge/backends/with-transport.ts", "./backend.ts", "choice-of-backends-does-no-io"],
   ["edge/settings.ts", "./log/target.ts", "edge-settings-are-inside"],
   ["edge/body/with-settings.ts", "../settings.ts", "edge-backends-without-settings"],
   ["edge/log/with-context.ts", "../context.ts", "edge-context-is-outside"],

@@ -37,7 +37,7 @@ const ADDITIONS: Readonly<Record<string, Addition>> = {
     },
   },
   "An output rule": {
-    "rules/rule-ids.ts": { "export type OutputRuleId =": '\n  | "made_up"' },
+    "rules/problem.ts": { "export type OutputRuleId =": '\n  | "made_up"' },
     "rules/output-rules.ts": {
       "export const OUTPUT_RULES: readonly OutputRule[] = [": `
   rule("made_up", "pages", "It is made up.", () => false),

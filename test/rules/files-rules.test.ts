@@ -1,10 +1,10 @@
 /**
- * Sets of keys, compared with the slow validator, which compares each key with each other. Single keys:
- * conformance-vectors.test.ts.
+ * Sets of keys, compared with the slow validator, which compares each key with each other, and the keys seen so far.
+ * Single keys: conformance-vectors.test.ts.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isValidKey, validateFileSet } from "../../rules/files-rules.ts";
+import { isValidKey, SeenKeys, validateFileSet } from "../../rules/files-rules.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
 import { runs } from "../support/rules/runs.ts";
 import { validateFileSet as validateFileSetSlowly } from "../support/rules/slow-validator.ts";
@@ -59,4 +59,18 @@ describe("a set of keys", () => {
       rule: "ancestor_collision",
     });
   });
+});
+
+it("the keys seen are found again and no others, those from before there was a filter included", () => {
+  const seen = new SeenKeys();
+  seen.add("first");
+  const keys = Array.from({ length: 100 }, (_, index) => `lib/part-${index}.typ`);
+  for (const [index, key] of keys.entries()) {
+    expect(seen.has(key)).toBe(false);
+    seen.add(key);
+    // Each look-up counts, so these cross the point from which there is a filter.
+    expect([seen.has(key), seen.size]).toEqual([true, index + 2]);
+  }
+  expect(keys.every((key) => seen.has(key) && !seen.has(`${key}x`))).toBe(true);
+  expect(seen.has("first")).toBe(true);
 });

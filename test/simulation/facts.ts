@@ -2,7 +2,7 @@
  * What really happened in a simulation, as an observer of edges, backends and network would record it. The invariants
  * are checked against this, never against what the code under test assumes.
  */
-import type { BackendLoad } from "../../protocol/backend-load.ts";
+import type { BackendLoad } from "../../protocol/headers.ts";
 import type { PlannedRequest } from "./schedule.ts";
 
 /** One attempt at one backend. */

@@ -5,8 +5,9 @@
  * It behaves like TCP: while the network drops packets, messages wait and arrive later; a process that ends closes its
  * connections; a host that loses power closes nothing, and loses everything that it had.
  */
-import { sendBody } from "../../edge/backends/send-body.ts";
+
 import type { Sending } from "../../edge/backends/try-backends.ts";
+import { sendBody } from "../../edge/body/held-body.ts";
 import { MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { AttemptFacts, RequestFacts } from "./facts.ts";
 import type { ExchangeView, LinkView, ProcessView, SimulatedAnswer, WorldView } from "./parts.ts";

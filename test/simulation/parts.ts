@@ -8,7 +8,7 @@ import type { ResponseHead } from "../../edge/backends/backend-answer.ts";
 import type { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import type { BodyMemory } from "../../edge/body/body-memory.ts";
 import type { FairLimit } from "../../edge/body/fair-limit.ts";
-import type { BackendLoad } from "../../protocol/backend-load.ts";
+import type { BackendLoad } from "../../protocol/headers.ts";
 import type { CallerFacts, Disturbances, RequestFacts, Seen } from "./facts.ts";
 import type { Random } from "./random.ts";
 import type { LinkFaultKind, Schedule, SimulatedSettings } from "./schedule.ts";

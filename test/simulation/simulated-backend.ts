@@ -4,8 +4,7 @@
  */
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import { RenderQueue, type SteadyClock } from "../../backend/admission/render-queue.ts";
-import { type BackendLoad, formatBackendLoad } from "../../protocol/backend-load.ts";
-import { LOAD_HEADER, PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";
+import { type BackendLoad, formatBackendLoad, LOAD_HEADER, PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";
 import { FILE_MEDIA_TYPES } from "../../protocol/rendered-file.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { queueDeadlineMilliseconds, renderTimeoutWithin } from "../../rules/render-time.ts";

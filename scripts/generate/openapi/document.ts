@@ -6,8 +6,13 @@
  */
 import { toJsonSchemaDefs } from "@valibot/to-json-schema";
 import { CAPABILITIES_PATH } from "../../../protocol/capabilities.ts";
-import { API_TOKEN_HEADER, COMMON_HEADERS, REQUEST_ID_HEADER, REQUEST_ID_PATTERN } from "../../../protocol/headers.ts";
-import { SERVER_TIMING_HEADER } from "../../../protocol/server-timing.ts";
+import {
+  API_TOKEN_HEADER,
+  COMMON_HEADERS,
+  REQUEST_ID_HEADER,
+  REQUEST_ID_PATTERN,
+  SERVER_TIMING_HEADER,
+} from "../../../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
 import { capabilitiesExample, constraintsExample, type Example, problemExample, requestExamples } from "./examples.ts";
 import { REQUEST_SCHEMAS } from "./request-schemas.ts";

@@ -18,8 +18,8 @@ import {
   PROBLEMS,
   type ProblemCode,
   type ProblemContexts,
+  type SetRuleId,
 } from "../../../rules/problem.ts";
-import type { SetRuleId } from "../../../rules/rule-ids.ts";
 import { ERROR_TYPES, MAX_REPORTED_ERRORS } from "../../../rules/validation-errors.ts";
 
 type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { MAX_CALLERS_IN_METRICS } from "../../../backend/observe/render-metrics.ts";
-import { parseServerTiming } from "../../../protocol/server-timing.ts";
+import { parseServerTiming } from "../../../protocol/headers.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { sampleValue } from "../../support/readers/metrics-text.ts";

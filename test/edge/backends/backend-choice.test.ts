@@ -4,7 +4,7 @@
 import { describe, expect, it } from "vitest";
 import { type AttemptResult, failedAttempt } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
-import type { BackendLoad } from "../../../protocol/backend-load.ts";
+import type { BackendLoad } from "../../../protocol/headers.ts";
 
 const NONE: ReadonlySet<number> = new Set();
 const EXPIRY = 1_000_000;

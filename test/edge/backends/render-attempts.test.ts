@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type FailedAttempt, failedAttempt } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { RenderAttempts } from "../../../edge/backends/render-attempts.ts";
-import type { BackendLoad } from "../../../protocol/backend-load.ts";
+import type { BackendLoad } from "../../../protocol/headers.ts";
 import type { CapacityCause } from "../../../rules/causes.ts";
 import { renderQueueFull } from "../../../rules/problem.ts";
 

@@ -1,12 +1,12 @@
 /** The attempts of one render on backends that a test scripts, without any network. */
 import { describe, expect, it } from "vitest";
-import type { ResponseHead } from "../../../edge/backends/backend-answer.ts";
+import { type FailedAttempt, failedAttempt, type ResponseHead } from "../../../edge/backends/backend-answer.ts";
 import { type Attempt, BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../../edge/backends/render-attempts.ts";
-import { type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
-import { WALL_CLOCK, type WallClock } from "../../../edge/clock.ts";
+import { probeDueBackends, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
 import { headOf } from "../answer-head.ts";
+import { StillClock } from "../still-clock.ts";
 
 interface Answer extends ResponseHead {
   readonly content: string;
@@ -38,6 +38,7 @@ interface Outcome {
   /** The places of the backends that were probed. None answers. */
   readonly probed: readonly number[];
   readonly begun: readonly Attempt<number>[];
+  readonly clock: StillClock;
 }
 
 /** Asks the backends from the first to the last. */
@@ -58,22 +59,7 @@ async function forward(
       return one;
     }
   })(scripts.keys());
-  const deadline = Date.now() + timeBudgetMilliseconds;
-  const timers = new Set<() => void>();
-  const clock: WallClock = {
-    ...WALL_CLOCK,
-    after: (milliseconds, callback) => {
-      const cancel = WALL_CLOCK.after(milliseconds, () => {
-        timers.delete(cancel);
-        callback();
-      });
-      timers.add(cancel);
-      return () => {
-        timers.delete(cancel);
-        cancel();
-      };
-    },
-  };
+  const clock = new StillClock();
   const body = {
     get bytes() {
       const next = bodies.shift();
@@ -82,10 +68,11 @@ async function forward(
     withdraw: () => void events.push("withdraw"),
     offer: () => void events.push("offer"),
   };
-  const end = await tryBackends<number, Answer>({
+  let isOver = false;
+  const ending = tryBackends<number, Answer>({
     choice,
     // Of two backends that are equally good the first by place is taken.
-    attempts: new RenderAttempts(choice, deadline, 1, () => 0),
+    attempts: new RenderAttempts(choice, timeBudgetMilliseconds, 1, () => 0),
     clock,
     body,
     clientSignal,
@@ -104,9 +91,12 @@ async function forward(
     longestAnswerMilliseconds,
     discard: async ({ content }) => void events.push(`discard ${content}`),
     report: () => {},
+  }).finally(() => {
+    isOver = true;
   });
-  expect([choice.countUnderWay(Date.now()), timers.size]).toEqual([0, 0]);
-  return { end, events, choice, probed, begun };
+  while (!isOver) await clock.pass(100);
+  expect([choice.countUnderWay(clock.now()), clock.timers]).toEqual([0, 0]);
+  return { end: await ending, events, choice, probed, begun, clock };
 }
 
 it("returns the first final answer, and discards the others", async () => {
@@ -150,7 +140,7 @@ it.each(OTHERS)("probes a backend after %s, unless the request was to blame or t
 it("does not treat a backend that is about to stop as broken", async () => {
   const load = { "X-Service-Load": "running=0,waiting=0,slots=1,draining" };
   const { end, choice, probed } = await forward([problem("service_unavailable", load), file]);
-  expect([end.kind, probed, choice.choose(Date.now(), new Set(), () => 0)]).toEqual(["answered", [], 1]);
+  expect([end.kind, probed, choice.choose(0, new Set(), () => 0)]).toEqual(["answered", [], 1]);
 });
 
 it("passes on when a full backend has room", async () => {
@@ -178,16 +168,19 @@ describe("a backend that does not answer", () => {
     expect(probed).toEqual([0]);
   });
 
+  it("is probed after some seconds, and given up when the probe has failed", async () => {
+    const { end, clock, probed } = await forward([never, file]);
+    expect([end, probed[0], clock.now() < 10_000]).toMatchObject([FROM_FILE, 0, true]);
+  });
+
   it("is given up at the deadline of the request", async () => {
     expect((await forward([never, file], [], 200)).end).toMatchObject({ problem: { code: "service_unavailable" } });
   });
 });
 
 it("remembers an attempt for a second after its deadline, because a late answer may still arrive", async () => {
-  const { choice, begun } = await forward([file], [], 60_000, 200);
-  // From when the body was sent, some milliseconds after the beginning.
-  expect(begun.map(({ beganAt, expiresAt }) => expiresAt - beganAt >= 1200)).toEqual([true]);
-  expect(choice.countUnderWay(Date.now())).toBe(0);
+  const { begun } = await forward([file], [], 60_000, 200);
+  expect(begun.map(({ beganAt, expiresAt }) => Math.round(expiresAt - beganAt))).toEqual([1200]);
 });
 
 it("an attempt whose client leaves is aborted, and does not count against its backend", async () => {
@@ -227,4 +220,59 @@ it("does not offer the body while a backend gets it, even if the previous backen
   const { end, events } = await forward([early, next]);
   expect(end.kind).toBe("answered");
   expect(events).toEqual(["withdraw", "ask 1", "discard render_queue_full", "withdraw", "ask 2", "offer"]);
+});
+
+describe("a probe that is due", () => {
+  /** What becomes of a backend where a render has failed, and what is reported. */
+  async function probeOnce(end: () => Promise<ResponseHead>, milliseconds = 0) {
+    const choice = new BackendChoice(["a", "b"]);
+    const clock = new StillClock();
+    const reports: string[] = [];
+    choice.end(choice.begin("b", 0, 1000), 0, failedAttempt("lost", ""));
+    let sent = 0;
+    const probing = {
+      choice,
+      clock,
+      sendProbe: async () => {
+        sent++;
+        await clock.passTo(milliseconds);
+        return end();
+      },
+      report: (backend: string, { reason }: FailedAttempt) => reports.push(`${backend}: ${reason}`),
+    };
+    await probeDueBackends(probing);
+    await probeDueBackends(probing);
+    return { isOutOfUse: choice.isOutOfUse("b"), reports, sent };
+  }
+
+  it.each<ProblemCode | "file" | "foreign">(["file", "render_queue_full"])(
+    "shows by %s that the backend works",
+    async (content) => {
+      expect(await probeOnce(async () => headOf(content))).toEqual({ isOutOfUse: false, reports: [], sent: 1 });
+    },
+  );
+
+  it("shows that the backend works if it is about to stop", async () => {
+    const draining = headOf("service_unavailable", { "X-Service-Load": "running=0,waiting=0,slots=1,draining" });
+    expect((await probeOnce(async () => draining)).isOutOfUse).toBe(false);
+  });
+
+  it.each<ProblemCode | "file" | "foreign">([
+    "foreign",
+    "forbidden",
+    "service_unavailable",
+    "invalid_request",
+    "render_timeout",
+    "template_compile_failed",
+    "render_failed",
+  ])("shows by %s that it does not", async (content) => {
+    const { isOutOfUse, reports } = await probeOnce(async () => headOf(content));
+    expect([isOutOfUse, reports]).toEqual([true, [expect.stringMatching(/^b: probe: status [2-5]/)]]);
+  });
+
+  it("shows by no answer that the backend is broken", async () => {
+    const failing = () => Promise.reject(new Error("reset"));
+    // However long it takes, the pause before the next one comes after it.
+    expect(await probeOnce(failing, 5000)).toEqual({ isOutOfUse: true, reports: ["b: probe: Error: reset"], sent: 1 });
+  });
 });

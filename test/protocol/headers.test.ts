@@ -1,0 +1,108 @@
+/** The header fields in which a backend says how busy it is and how long it took: written, read and passed on. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  type BackendLoad,
+  formatBackendLoad,
+  joinServerTimings,
+  MAX_SLOTS,
+  parseBackendLoad,
+  parseServerTiming,
+  serverTiming,
+} from "../../protocol/headers.ts";
+import { runs } from "../support/rules/runs.ts";
+
+const LOAD: BackendLoad = { running: 1, waiting: 0, slots: 2, isDraining: false };
+
+it.each([
+  ["running=1,waiting=0,slots=2", LOAD],
+  ["running=1,waiting=0,slots=2,draining", { ...LOAD, isDraining: true }],
+])("%s is written and read", (text, load) => {
+  expect(formatBackendLoad(load)).toBe(text);
+  expect(parseBackendLoad(text)).toEqual(load);
+});
+
+it("a load stays the same when written and read", () => {
+  const count = fc.integer({ min: 0, max: 999_999_999 });
+  const slots = fc.integer({ min: 1, max: MAX_SLOTS });
+  const load = fc.record({ running: count, waiting: count, slots, isDraining: fc.boolean() });
+  fc.assert(
+    fc.property(load, (value) => {
+      expect(parseBackendLoad(formatBackendLoad(value))).toEqual(value);
+    }),
+  );
+});
+
+it("a backend without slots is read as one with a slot, because the edge divides by them", () => {
+  expect(parseBackendLoad("running=0,waiting=0,slots=0")?.slots).toBe(1);
+});
+
+it.each([
+  null,
+  "",
+  "running=1",
+  "running=1,waiting=0",
+  "waiting=0,running=1,slots=2",
+  "running=1, waiting=0, slots=2",
+  "running=-1,waiting=0,slots=2",
+  "running=1.5,waiting=0,slots=2",
+  "running=1e3,waiting=0,slots=2",
+  "running=1234567890,waiting=0,slots=2",
+  "running=1,waiting=0,slots=2,leaving",
+  "running=1,waiting=0,slots=2,draining,",
+  "Running=1,waiting=0,slots=2",
+  "running=0,waiting=0,slots=257",
+  "running=0,waiting=0,slots=999999999",
+])("%j tells nothing", (value) => {
+  expect(parseBackendLoad(value)).toBeNull();
+});
+
+it("a count of nine digits is the longest that is read", () => {
+  expect(parseBackendLoad("running=999999999,waiting=0,slots=2")?.running).toBe(999_999_999);
+});
+
+describe("Server-Timing", () => {
+  it("has the milliseconds of each phase that was reached, with one decimal at most", () => {
+    expect(serverTiming({ queue: 0, start: 1.04, files: undefined, compile: 1234.56, archive: null })).toBe(
+      "queue;dur=0, start;dur=1, compile;dur=1234.6",
+    );
+    expect(serverTiming({})).toBe("");
+  });
+
+  it("has no negative durations: a clock may be set back", () => {
+    expect(serverTiming({ receive: -3 })).toBe("receive;dur=0");
+  });
+
+  it("of a backend is passed on as this service writes it", () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.stringMatching(/^[a-z]{1,10}$/), fc.double({ min: 0, max: 1e9, noNaN: true }), {
+          minKeys: 1,
+          maxKeys: 8,
+        }),
+        (phases) => {
+          const timing = serverTiming(phases);
+          expect(parseServerTiming(timing)).toBe(timing);
+        },
+      ),
+      { numRuns: runs(1000) },
+    );
+  });
+
+  it.each([
+    null,
+    "",
+    "queue",
+    "queue;dur=-1",
+    "queue;dur=1.23",
+    'queue;desc="x"',
+    "queue;dur=1,start;dur=1",
+    "a;dur=1, ".repeat(80),
+  ])("of a backend is not passed on when it is %j", (text) => {
+    expect(parseServerTiming(text)).toBeNull();
+  });
+
+  it("joins the fields that are present", () => {
+    expect(joinServerTimings("receive;dur=1", null, "", "queue;dur=2")).toBe("receive;dur=1, queue;dur=2");
+  });
+});
