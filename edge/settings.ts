@@ -43,10 +43,7 @@ export type CorsOrigins = "*" | readonly string[];
 
 export interface EdgeSettings extends RenderTime {
   readonly apiTokens: readonly NamedToken[];
-  /**
-   * Authenticates the edge to the backend. Empty if the deployment has no token configured: every render is then
-   * answered 503.
-   */
+  /** The edge's own, for backends. Empty if none is configured: every render is then answered 503. */
   readonly backendToken: string;
   readonly backends: BackendSources;
   /** The name servers to ask for backends; empty for those of the machine. */
@@ -65,19 +62,12 @@ export interface EdgeSettings extends RenderTime {
 
 const REQUEST_LOGGINGS = ["object", "json", "none"] as const;
 
-/**
- * How each request is logged: as an object, whose fields Workers Logs indexes; as a line of JSON, for a workerd whose
- * output is read line by line; or not at all.
- */
+/** As an object, whose fields Workers Logs indexes; as JSON, where output is read by lines; or not at all. */
 export type RequestLogging = (typeof REQUEST_LOGGINGS)[number];
 
 const VISIBLE_ASCII = /^[!-~]+$/;
 
-/**
- * Reads the settings from the Worker's bindings: variables and secrets are strings, other bindings are skipped.
- *
- * @throws SettingError when a setting is not valid.
- */
+/** Of the Worker's bindings, those that are strings. @throws SettingError */
 export function readEdgeSettings(environment: Readonly<Record<string, unknown>>): EdgeSettings {
   const strings: Environment = Object.fromEntries(
     Object.entries(environment).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
@@ -126,11 +116,7 @@ export function readMetricsAccess({ SERVICE_METRICS_ACCESS, SERVICE_METRICS_TOKE
   }
 }
 
-/**
- * Only origins in the form that browsers send are valid, because any other would silently allow nothing.
- *
- * @throws SettingError when an entry is not such an origin, or `*` is not the only entry.
- */
+/** Only origins in the form that browsers send: any other would silently allow nothing. @throws SettingError */
 export function readCorsOrigins({ SERVICE_CORS_ORIGINS }: Environment): CorsOrigins {
   const entries = listEntries(SERVICE_CORS_ORIGINS);
   if (entries.length === 1 && entries[0] === "*") return "*";

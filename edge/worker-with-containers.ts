@@ -1,7 +1,4 @@
-/**
- * The entry point of the Worker if backends run on Cloudflare Containers. `worker.ts` is the one for all other
- * deployments, and loads in a workerd that does not know containers.
- */
+/** The entry point if backends run on Cloudflare Containers. `worker.ts` loads in a workerd that does not know them. */
 import app from "./worker.ts";
 
 export { BackendContainer } from "./containers/backend-container.ts";

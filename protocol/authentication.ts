@@ -19,10 +19,8 @@ export interface NamedToken {
 }
 
 /**
- * Tokens from a setting that holds `name:token` or tokens without a name, which are named by their position: `caller-1`
- * and so on. Several tokens may have one name, so that a caller's token can be replaced.
- *
- * @throws SettingError when a name or a token is not valid; it quotes neither.
+ * `name:token`, or tokens that are named by their position: `caller-1` and so on. Several may have one name, so that a
+ * caller's token can be replaced. @throws SettingError when a name or a token is not valid; it quotes neither
  */
 export function parseNamedTokens(setting: string, text: string | undefined): readonly NamedToken[] {
   return parseTokens(setting, text).map((entry, index) => {
@@ -50,10 +48,7 @@ export function authenticateCaller(
   return { ok: false, problem: invalidToken(values, API_TOKEN_HEADER) };
 }
 
-/**
- * @param place where the request must have the token, in words for its sender
- * @returns `service_unavailable` when none is configured: a service without tokens must not be open to everyone.
- */
+/** A service without tokens is not open but unavailable. @param place where the token belongs, for its sender */
 export function validateToken(
   candidate: string | null | undefined,
   tokens: readonly string[],
@@ -67,10 +62,7 @@ function invalidToken(tokens: readonly string[], place: string): Problem {
   return problem("forbidden", `A valid token is required in ${place}.`, {});
 }
 
-/**
- * The position, from 1, of the first token that equals the candidate; 0 when none does. The candidate is compared with
- * every token, so that the time does not depend on which one matches.
- */
+/** From 1; 0 if none equals the candidate, which is compared with every token, so that the time does not tell which. */
 function positionOf(candidate: string, tokens: readonly string[]): number {
   let position = 0;
   tokens.forEach((token, index) => {

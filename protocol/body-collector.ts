@@ -6,10 +6,7 @@ import { type Problem, problem } from "../rules/problem.ts";
 /** The first allocation, unless the body declares less. The memory doubles as needed. */
 const FIRST_CAPACITY_BYTES = 64 * 1024;
 
-/**
- * Memory is allocated as bytes arrive, never for a declared length in advance: a body that is announced and never sent
- * costs nothing.
- */
+/** Memory is allocated as bytes arrive, not as declared: a body that is announced and never sent costs nothing. */
 export class BodyCollector {
   readonly #head: DeclaredLength;
   readonly #limits: Limits;
@@ -64,9 +61,8 @@ export const BODY_SILENCE_MILLISECONDS = 10_000;
 export const NO_MEMORY_RETRY_SECONDS = 2;
 
 /**
- * How much of a refused body is discarded before its connection is closed: the largest that any deployment takes. A
- * connection that is closed while the client still writes is reset, and a simple client, which writes its whole body
- * before it reads, never sees the answer.
+ * How much of a refused body is discarded before its connection is closed: otherwise the connection is reset, and a
+ * client that writes its whole body before it reads never sees the answer.
  */
 export const MAX_DISCARDED_BYTES = LIMIT_SETTINGS.max_request_body_bytes.max;
 export const MAX_DISCARD_MILLISECONDS = 5000;

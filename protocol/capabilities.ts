@@ -1,8 +1,6 @@
 /**
- * What a deployment has installed, as `GET /capabilities.json` publishes it: fonts, packages, the version of Typst,
- * formats.
- *
- * Each backend knows its own. The edge publishes what all of them have, because any of them may render a request.
+ * What a deployment has installed, as `GET /capabilities.json` publishes it. Each backend knows its own; the edge
+ * publishes what all have, because any of them may render a request.
  */
 import * as v from "valibot";
 import { OUTPUT_FORMATS, PDF_STANDARDS, PDF_VERSIONS } from "../rules/output-options.ts";
@@ -117,10 +115,7 @@ export function commonCapabilities([first, ...others]: readonly [Capabilities, .
   };
 }
 
-/**
- * What some have and others lack, in words for the operator: `font Inter`, `@preview/cetz:0.3.4`, `typst 0.15.1`. A
- * font family differs if its variants do.
- */
+/** What some have and others lack, in words: `font Inter`, `@preview/cetz:0.3.4`, `typst 0.15.1`. Variants count. */
 export function capabilityDifferences(all: readonly Capabilities[]): string[] {
   const names = all.map((one) => new Set(namesOf(one)));
   const every = new Set(names.flatMap((known) => [...known]));

@@ -18,9 +18,8 @@ export const PROBE_CALLER = "edge-probe";
 export const TIME_BUDGET_HEADER = "X-Service-Patience-Milliseconds";
 
 /**
- * From the edge to a backend, with any request: what the edge has counted since its last report, as `name=count` in the
- * form of a URL's query, by the names in `rules/causes.ts`. A backend that has counted it repeats the field in its
- * answer.
+ * From the edge to a backend, with any request: what was counted since the last report, as a query's `name=count`, by
+ * the names in `rules/causes.ts`. A backend that has counted it repeats the field in its answer.
  */
 export const EDGE_COUNTS_HEADER = "X-Service-Edge-Counts";
 

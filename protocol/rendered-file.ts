@@ -1,7 +1,4 @@
-/**
- * Rendered files in HTTP: the media types that a backend sends and the edge passes on, the header fields of each, and
- * the name under which it is offered: the caller's suggestion, made safe.
- */
+/** Rendered files in HTTP: their media types, header fields and names, made safe of what the caller suggests. */
 import { create } from "content-disposition";
 import { NOT_STORED_HEADERS } from "./headers.ts";
 
@@ -40,8 +37,8 @@ const DEFAULT_STEM = "document";
 const MAX_NAME_BYTES = 150;
 
 /**
- * Removed from names: controls, format characters (such as bidirectional marks, but not the joiners that some scripts
- * need), separators of paths, lines and header parameters, quotes, and what file systems reject.
+ * Controls, format characters (bidirectional marks, but not the joiners of some scripts), separators of paths, lines
+ * and header parameters, quotes, and what file systems reject.
  */
 const UNSAFE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}/\\:;*?"'`<>|%]/gu;
 /** Removed from the end of names: some systems drop it, and it hides an extension before it. */
@@ -54,9 +51,7 @@ const RESERVED_STEM = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b
 const NOT_ASCII = /[^ -~]/gu;
 
 /**
- * The `Content-Disposition` of a rendered file (RFC 6266): an archive is `attachment`, anything else `inline`.
- *
- * A name beyond ASCII has a second form for old clients, with `_` for each character that they cannot read: the library
+ * RFC 6266. A name beyond ASCII has a second form for old clients, with `_` for what they cannot read: the library
  * would write `?`, which Windows does not allow in file names.
  */
 export function contentDisposition(suggestion: string | null, extension: FileExtension): string {

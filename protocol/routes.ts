@@ -1,6 +1,6 @@
 /**
  * Which path takes which method, at the edge and at a backend. Both register their routes from these lists, and answer
- * 405 and OPTIONS by them: a route that is listed has a handler, and one that is not listed cannot be served.
+ * 405 and OPTIONS by them.
  */
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { CAPABILITIES_PATH } from "./capabilities.ts";

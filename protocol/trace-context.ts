@@ -1,6 +1,6 @@
 /**
- * W3C Trace Context (https://www.w3.org/TR/trace-context/): which `traceparent` and `tracestate` are accepted, and the
- * trace of a request that has none. Anything malformed counts as absent, so it never reaches a log line or a backend.
+ * W3C Trace Context (https://www.w3.org/TR/trace-context/). Anything malformed counts as absent, so it never reaches a
+ * log line or a backend.
  */
 
 export const TRACEPARENT_HEADER = "traceparent";
@@ -43,10 +43,7 @@ export function formatTraceparent({ traceId, parentId, isSampled }: TraceParent)
   return `00-${traceId}-${parentId}-${isSampled ? "01" : "00"}`;
 }
 
-/**
- * The part of a `tracestate` that is passed on: as many members, from the left, as fit into `MAX_TRACESTATE_LENGTH`;
- * null if it is absent, empty or malformed.
- */
+/** As many members, from the left, as fit into `MAX_TRACESTATE_LENGTH`; null if it is absent, empty or malformed. */
 export function passableTracestate(text: string | null | undefined): string | null {
   // Far more than is passed on. A longer field is not even parsed.
   if (text === null || text === undefined || text.length > 16 * MAX_TRACESTATE_LENGTH) return null;
@@ -65,10 +62,7 @@ export function passableTracestate(text: string | null | undefined): string | nu
   return passed === "" ? null : passed;
 }
 
-/**
- * The trace id under which a request is logged: the caller's, or one made from the request id, a UUID. Edge and backend
- * make the same one without sending it, and the backend's span has no parent that seems to be missing.
- */
+/** The caller's, or made from the request id, a UUID: edge and backend make the same one without sending it. */
 export function traceIdOf(parent: TraceParent | null, requestId: string): string {
   return parent?.traceId ?? requestId.replaceAll("-", "");
 }

@@ -1,6 +1,6 @@
 /**
- * Why a render was answered 408, 429 or 503, and how an attempt of the edge on a backend failed: closed lists. Log
- * lines and metrics name the cause; `detail` says it in the words beside it.
+ * Why a render was answered 408, 429 or 503, and how an attempt on a backend failed: closed lists. Log lines and
+ * metrics name the cause; `detail` says it in the words beside it.
  */
 
 export const CAUSES = {

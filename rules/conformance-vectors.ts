@@ -1,8 +1,6 @@
 /**
- * Conformance vectors: inputs with their verdicts, for clients that implement the published rules themselves.
- *
- * The verdicts are written down, not computed, so that tests can compare the code with them. Every limit has a vector
- * at the limit and one past it.
+ * Inputs with their verdicts, for clients that implement the published rules. The verdicts are written down, so that
+ * tests can compare the code with them. Every limit has a vector at the limit and one past it.
  */
 import { KEY_RULES } from "./files-rules.ts";
 import { MAX_KEYS } from "./limits.ts";

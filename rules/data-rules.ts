@@ -1,8 +1,6 @@
 /**
- * Validates `data`: any JSON value that Typst can read and whose strings are within the limit.
- *
- * While the cursor reads the value, violations are recorded as offsets. Their paths are computed afterwards, in a
- * second pass over `data`, and only when there is something to report.
+ * Validates `data`: any JSON value that Typst can read and whose strings are within the limit. Violations are recorded
+ * as offsets; their paths are computed in a second pass, only when there is something to report.
  */
 import { JsonCursor, type ValueObserver } from "./json/cursor.ts";
 import { decodeJsonString, type StringSpan } from "./json/string.ts";
@@ -14,8 +12,7 @@ export const MAX_DATA_DEPTH = 127;
 
 /**
  * Typst, for its TOML support, reads an object as a date when this is its only key, which may be repeated, and the last
- * value is a string that is a date, a time or both. It would not reach the source as it was sent, so it is rejected.
- * Tested with Typst 0.15.1 by test/rules/json/typst-reads-json.test.ts.
+ * value is a date, a time or both (0.15.1: test/rules/json/typst-reads-json.test.ts). So it is rejected.
  */
 const RESERVED_KEY = "$__toml_private_datetime";
 
@@ -122,12 +119,7 @@ export function validateData(cursor: JsonCursor, maxStringBytes: number): DataFi
   return findings;
 }
 
-/**
- * The paths in `data` of the values or keys at the given offsets, which are in ascending order.
- *
- * A key is the last segment of its own path. String segments are decoded a little beyond the length to which a response
- * shortens them. A path ends at the latest at the first container that is nested too deep.
- */
+/** The paths in `data` of the values or keys at these ascending offsets. A key is the last segment of its own path. */
 export function pathsAt(body: Uint8Array, dataStart: number, offsets: readonly number[]): DataPath[] {
   const cursor = new JsonCursor(body);
   cursor.position = dataStart;

@@ -1,7 +1,4 @@
-/**
- * Validates the declared length of a body, before a byte of it is read. It is apart from the media type, whose parser
- * clients of the library would otherwise have to download too.
- */
+/** The declared length of a body. Apart from the media type, whose parser clients of the library would download too. */
 import type { Limits } from "./limits.ts";
 import { type Problem, problem } from "./problem.ts";
 

@@ -1,8 +1,6 @@
 /**
- * The rules for the keys of `files`: for each key, and for the whole set.
- *
- * `KEY_RULES` is the definition (docs/api.md#key-rules); `KEY_PATTERN` expresses it as one regular expression for
- * clients that prefer one. Only ASCII is allowed, so that case folding means the same on every file system.
+ * The rules for the keys of `files`: for each key, and for the whole set. `KEY_RULES` is the definition
+ * (docs/api.md#key-rules). Only ASCII is allowed, so that case folding means the same on every file system.
  */
 import { type Limits, MAX_KEYS } from "./limits.ts";
 import { type Problem, problem, type SetRuleId } from "./problem.ts";
@@ -75,10 +73,7 @@ export function isValidKey(key: string): boolean {
 const ALLOWED_CHARACTERS =
   "allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes between folders";
 
-/**
- * Why a key is not valid, in words that follow "a key": what its author most likely meant goes first. The key is not
- * quoted, because an invalid key must not appear in a problem's context.
- */
+/** In words that follow "a key": what its author most likely meant goes first. An invalid key is never quoted. */
 export function describeInvalidKey(key: string): string {
   if (key.length === 0) return "a key must not be empty";
   if (key.length > KEY_RULES.max_key_length) return `a key has at most ${KEY_RULES.max_key_length} characters`;
@@ -122,8 +117,8 @@ export const SET_RULES = [
 ] as const satisfies readonly { readonly id: SetRuleId; readonly error_code: string; readonly description: string }[];
 
 /**
- * The problem of the first set rule that is broken, or null. When only the deployment's limit is exceeded, it has no
- * `rule`, because no published rule is broken. @param keys valid keys: all of them, unless `count` is over a limit
+ * The problem of the first set rule that is broken, or null. It has no `rule` where only the deployment's limit is
+ * exceeded. @param keys valid keys: all of them, unless `count` is over a limit
  */
 export function validateFileSet(keys: readonly string[], count: number, limits: Limits): Problem | null {
   if (count > MAX_KEYS) return tooManyFiles(count, MAX_KEYS, "too_many_keys");
@@ -168,10 +163,7 @@ function isDirectoryOf(path: string, next: string | undefined): boolean {
 /** Replaces the slash in a folded path. */
 const SEPARATOR = 0;
 
-/**
- * A valid key in ASCII lower case, which is its full case folding, with NUL for each slash. Built code by code, because
- * `replaceAll` took ten times as long for 1024 keys of full depth.
- */
+/** A valid key in lower case, with NUL for each slash. `replaceAll` took ten times as long for 1024 long keys. */
 function foldPath(key: string): string {
   const codes = new Uint8Array(key.length);
   for (let at = 0; at < codes.length; at++) {
@@ -187,10 +179,9 @@ const FINGERPRINT_COUNT = 8192;
 const LOOKUPS_WITHOUT_FILTER = 32;
 
 /**
- * The keys of `files` that have been read, to find duplicates: a set behind a Bloom filter with one hash function.
- *
- * A body may hold millions of keys, and the filter answers for nearly all of them that they are new. Making it takes
- * longer than validating a small request, so the first keys do without.
+ * The keys read so far, to find duplicates: a set behind a Bloom filter with one hash function, which answers for
+ * nearly all of a million keys that they are new. The first keys do without: making it takes longer than a small
+ * request.
  */
 export class SeenKeys {
   readonly #keys = new Set<string>();

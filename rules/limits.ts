@@ -116,10 +116,7 @@ export function limitsFrom(configured: Readonly<Record<LimitName, number>>): Lim
   return { ...configured, effective_max_files: Math.min(MAX_KEYS, configured.max_inline_files) };
 }
 
-/**
- * The limits as one line of text, equal if and only if the limits are. The edge sends it with each request, so that a
- * backend with other limits can report the mismatch.
- */
+/** Equal if and only if the limits are. The edge sends it, so that a backend with other limits can report that. */
 export function limitsFingerprint(limits: Limits): string {
   return Object.entries(limits)
     .toSorted(([left], [right]) => (left < right ? -1 : 1))

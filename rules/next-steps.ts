@@ -1,7 +1,4 @@
-/**
- * What the operator can do about a 408, 429 or 503, and about an attempt that failed: one sentence for each cause and
- * failure, in log lines and in docs/monitoring.md.
- */
+/** What the operator can do about each cause and failure: one sentence, in log lines and in docs/monitoring.md. */
 import type { AttemptFailure, Cause } from "./causes.ts";
 
 export const NEXT_STEPS: Readonly<Record<Cause | AttemptFailure, string>> = {

@@ -23,10 +23,7 @@ const imageFields = {
   archive: v.optional(v.nullable(v.picklist(ARCHIVES)), null),
 };
 
-/**
- * The schema of each format. `readOutput` reports fields that are unknown or belong to another format, all of them at
- * once: valibot's strict objects stop at the first.
- */
+/** `readOutput` reports all unknown and misplaced fields at once: valibot's strict objects stop at the first. */
 export const OUTPUT_SCHEMAS = {
   pdf: v.object({
     format: v.optional(v.literal("pdf"), "pdf"),

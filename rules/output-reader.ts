@@ -1,9 +1,6 @@
 /**
- * Reads `output` from the cursor into bounded values, validates them by the schemas of `output-options.ts`, and reports
- * the issues as validation errors.
- *
- * The values are bounded by construction: a string is decoded only as far as a rule looks, a container in the wrong
- * place is read as an empty one, and at most one item more than allowed is read of `standards`.
+ * Reads `output` into values that are bounded by construction, and validates them by `output-options.ts`: a string is
+ * decoded only as far as a rule looks, and at most one item more than allowed is read of `standards`.
  */
 import * as v from "valibot";
 import type { JsonCursor } from "./json/cursor.ts";

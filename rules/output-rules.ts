@@ -1,8 +1,6 @@
 /**
- * The output rules: the combinations that `output` must not have, in the order in which they are checked.
- *
- * Each rule is one entry with its id, its description and its condition. The problem is `invalid_request`;
- * `context.rule` is the id of the first rule that the output breaks.
+ * The combinations that `output` must not have, in the order in which they are checked. The problem is
+ * `invalid_request`; `context.rule` is the id of the first rule that is broken.
  */
 import type { Limits } from "./limits.ts";
 import type { Output, OutputField, PdfOutput, PdfStandard, PdfVersion } from "./output-options.ts";
@@ -137,8 +135,8 @@ const SELECTION_RULES: ReadonlySet<OutputRuleId> = new Set([
 ]);
 
 /**
- * Validates an `output` by the output rules and by the number of pages that it selects. The number is checked first,
- * because no rule names it (docs/api.md#output-rules), unless the pages cannot be counted.
+ * The number of pages is checked before the rules, because no rule names it (docs/api.md#output-rules), unless the
+ * pages cannot be counted.
  */
 export function validateOutput(output: Output, limits: Limits): Problem | null {
   const broken = OUTPUT_RULES.find(({ isBrokenBy }) => isBrokenBy(output));

@@ -7,10 +7,7 @@ export const PAGE_SELECTION = {
   selection_pattern: "[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?",
   selection_pattern_flavour: "pcre",
   selection_pattern_matches_whole_selection: true,
-  /**
-   * The number of pages that an open range counts for before the render, against `max_output_files`: the real number is
-   * known only after layout.
-   */
+  /** Against `max_output_files`, before the render: the real number is known only after layout. */
   open_range_page_count: 1,
 } as const;
 

@@ -1,8 +1,6 @@
 /**
- * Problems (RFC 9457): the catalogue of every error that a client can get, and the type of an error as a value.
- *
- * A code is never reused, and its status never changes within an API version. A problem must not contain Typst
- * diagnostics, bodies or tokens.
+ * Problems (RFC 9457): every error that a client can get. A code is never reused, and its status never changes within
+ * an API version. A problem must not contain Typst diagnostics, bodies or tokens.
  */
 import {
   ATTEMPT_FAILURES,
@@ -51,9 +49,7 @@ export interface ValidationError {
   readonly type: string;
 }
 
-/**
- * The context members of a validation problem. `errors_total` is present only when `errors` does not list all errors.
- */
+/** `errors_total` is present only when `errors` does not list all errors. */
 export interface ValidationErrors {
   readonly errors: readonly ValidationError[];
   readonly errors_total?: number;

@@ -53,9 +53,7 @@ interface Verdict {
 }
 
 /**
- * Validates a render request as a deployment with these constraints will. If its rules have another version than this
- * library's, its conformance vectors decide whether the verdicts still hold there.
- *
+ * If the deployment's rules have another version, its conformance vectors decide whether the verdicts still hold there.
  * @param request the body as it will be sent: JSON text, its UTF-8 bytes, or a value to be serialised.
  * @param constraints the response of `GET /v1/constraints`, which `asConstraints` checks.
  */

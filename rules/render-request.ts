@@ -1,9 +1,7 @@
 /**
- * Validates a render request: from the bytes of a body to spans in it, or to a Problem.
- *
- * One pass over the body finds JSON errors, field errors, sizes and spans. The problem is then chosen in the order of
- * validation: JSON grammar, all field errors together, the set of files, sizes, the page count, output rules. Nothing
- * big is decoded or copied: the backend writes `source`, files and `data` directly from the spans.
+ * Validates a render request: from the bytes of a body to spans in it, or to a Problem. One pass finds JSON errors,
+ * field errors, sizes and spans; the problem is then chosen in the order of validation. Nothing big is decoded or
+ * copied: the backend writes `source`, files and `data` directly from the spans.
  */
 import { type DataErrorType, type DataFindings, MAX_DATA_DEPTH, pathsAt, validateData } from "./data-rules.ts";
 import { isValidKey, KEY_RULES, SeenKeys, validateFileSet } from "./files-rules.ts";

@@ -1,6 +1,6 @@
 /**
- * The time that a render may take, layer by layer. Edge and backend read the same settings, and refuse to start if a
- * layer would give up before the one below it, because then it would be unclear why a render failed.
+ * The time that a render may take, layer by layer. Edge and backend refuse to start if a layer would give up before the
+ * one below it, because then it would be unclear why a render failed.
  */
 import { type Environment, type IntegerSetting, readIntegerSettings, SettingError } from "./settings.ts";
 
@@ -71,10 +71,7 @@ export const MAX_UPLOAD_MILLISECONDS = MAX_BODY_MILLISECONDS + 5000;
 /** A slower link than this is not expected: 100 kB/s. */
 const MIN_BYTES_PER_MILLISECOND = 100;
 
-/**
- * How long a body may still be on its way when the edge has sent it: the systems and proxies in between buffer
- * megabytes, so the edge does not see how slow the link is.
- */
+/** What is in between buffers megabytes, so the edge does not see how slow the link is once it has sent a body. */
 export function longestTransitMilliseconds(bytes: number): number {
   return Math.min(MAX_BODY_MILLISECONDS, bytes / MIN_BYTES_PER_MILLISECOND);
 }

@@ -13,10 +13,8 @@ export interface RequestHead extends DeclaredLength {
 const UTF8 = /^utf-?8$/i;
 
 /**
- * Accepts `application/json` in UTF-8 (RFC 8259) without a coding. Parameters other than `charset` are ignored.
- *
- * The HTTP servers below edge and backend treat `Transfer-Encoding: gzip, chunked` like `chunked` alone (RFC 9112,
- * section 6.1).
+ * Accepts `application/json` in UTF-8 (RFC 8259) without a coding. HTTP servers treat `Transfer-Encoding: gzip,
+ * chunked` like `chunked` alone (RFC 9112, section 6.1).
  */
 export function validateMediaType({ contentType, contentEncoding, transferEncoding }: RequestHead): Problem | null {
   if (transferEncoding !== null && transferEncoding.trim().toLowerCase() !== "chunked") {

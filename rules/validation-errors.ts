@@ -1,8 +1,6 @@
 /**
- * The field errors of a request, collected over the whole body and reported together.
- *
- * Each kind of error has its problem code. The problem takes the code of the first kind that occurred, in this order:
- * field errors, an unsupported format, an invalid key, invalid file data.
+ * The field errors of a request, reported together. The problem takes the code of the first kind that occurred: field
+ * errors, an unsupported format, an invalid key, invalid file data.
  */
 import { describeInvalidKey } from "./files-rules.ts";
 import { type Problem, problem, type ValidationError, type ValidationErrors } from "./problem.ts";
@@ -79,10 +77,7 @@ export class ValidationErrorList {
     this.#add(["source"], "lone_surrogate", `source ${fault}`);
   }
 
-  /**
-   * Adds a file whose content is not valid for its encoding. An invalid key must not appear in the `loc`. `fault`
-   * follows "content" in a sentence.
-   */
+  /** An invalid key must not appear in the `loc`. `fault` follows "content" in a sentence. */
   addInvalidFile(key: string, isValidKey: boolean, type: "invalid_base64" | "lone_surrogate", fault: string): void {
     if (isValidKey) this.#firstInvalidFile ??= { key, fault };
     this.#add(isValidKey ? ["files", key, "content"] : ["files"], type, `content ${fault}`);

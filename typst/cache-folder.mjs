@@ -1,6 +1,6 @@
 /**
- * The service's folder in the user's cache: outside the checkout, so that a fresh clone does not build Typst again, and
- * in a place from which nothing removes old files. Runs before there are packages, on Node 14: node:* imports only.
+ * The service's folder in the user's cache, where a fresh clone finds what others have built. Runs before there are
+ * packages, on Node 14: node:* imports only.
  */
 import { homedir } from "node:os";
 import path from "node:path";

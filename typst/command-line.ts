@@ -9,10 +9,7 @@ import { countDistinctPages, type PageRange, parsePageSelection } from "../rules
 
 const STANDARD_STREAM = "-";
 
-/**
- * The project root as a folder of fonts. Not an absolute path, because Typst splits the value of `--font-path` at
- * colons: this is the working directory in every sandbox.
- */
+/** The working directory, in every sandbox. Not an absolute path: Typst splits `--font-path` at colons. */
 const PROJECT_ROOT = ".";
 
 /** Threads of one Typst process. Slots share out the cores, and memory for images grows with the threads. */
@@ -62,10 +59,7 @@ export function lowestPage(pages: string): number {
   return Math.min(...parsePageSelection(pages).map(({ first }) => first));
 }
 
-/**
- * Of several fonts of one family that fit equally well, Typst takes the first that it finds: its own, then the
- * operator's, then those of the request.
- */
+/** Of several fonts that fit equally well, Typst takes the first: its own, then the operator's, then the request's. */
 function withRequestFonts(paths: TypstPaths, { bringsFonts }: RenderCommand): TypstPaths {
   return bringsFonts ? { ...paths, fontPaths: [...paths.fontPaths, PROJECT_ROOT] } : paths;
 }
@@ -106,9 +100,8 @@ export function compileArguments(
 }
 
 /**
- * The arguments for the caller's pages, resolution and standards. Every user who sees the process in /proc can read its
- * command line, and Typst 0.15 takes these options in no other way, neither from its environment nor from a file. So
- * they are numbers and words from our own lists, and docs/operations.md says who can see them.
+ * Every user who sees the process in /proc can read these, and Typst 0.15 takes them in no other way. So they are
+ * numbers and words from our own lists, and docs/operations.md says who can see them.
  */
 function outputArguments(settings: CommandLineSettings, output: Output): string[] {
   if (output.format === "pdf") {
@@ -130,8 +123,8 @@ function outputArguments(settings: CommandLineSettings, output: Output): string[
 }
 
 /**
- * The selection with its open range closed, so that Typst writes at most one page over the limit: enough to see that
- * there are too many, and never thousands of files. Of several open ranges, the lowest contains the others.
+ * The open range is closed, so that Typst writes at most one page over the limit and never thousands of files. Of
+ * several open ranges, the lowest contains the others.
  */
 function boundedSelection(ranges: readonly PageRange[], maxPages: number): string {
   const openFirst = Math.min(...ranges.filter(({ last }) => last === null).map(({ first }) => first));
@@ -143,10 +136,7 @@ function boundedSelection(ranges: readonly PageRange[], maxPages: number): strin
   return parts.join(",");
 }
 
-/**
- * The whole environment of a render: variables such as TYPST_FONT_PATHS or SOURCE_DATE_EPOCH change what Typst does, so
- * none are inherited.
- */
+/** All of it: variables such as TYPST_FONT_PATHS or SOURCE_DATE_EPOCH change what Typst does, so none are inherited. */
 export const RENDER_ENVIRONMENT = { TZ: "UTC" } as const;
 
 /** The variables from which Typst's package downloader takes a proxy. */

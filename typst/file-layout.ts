@@ -1,9 +1,6 @@
 /**
- * The files in the project root of a render that are not the caller's own: its data, and names by which Typst finds its
- * fonts.
- *
- * Typst recognises fonts only by their file extensions, and 0.15.1 only if these are all lower case or all upper case
- * and something comes before them.
+ * The files in a project root that are not the caller's: its data, and second names for fonts, which Typst 0.15.1 knows
+ * by their extensions, all lower or all upper case, with something before them.
  */
 import { FONT_NAME } from "../rules/font-names.ts";
 

@@ -1,9 +1,6 @@
 /**
- * Which packages the files of a package import.
- *
- * Typst is not parsed. Every package in quotation marks counts, wherever it is, except in a line that is a comment, and
- * except in the template that the package brings. It is better to find too many than too few, because a missing package
- * is noticed only when a document is rendered. A name that is put together at run time is not found.
+ * Which packages the files of a package import: every one in quotation marks, except in lines of comments and in the
+ * template that the package brings. Too many is better than too few: a missing one is noticed only in a render.
  */
 import { formatPackageSpec, type PackageSpec, quotedPackageSpecs } from "../rules/package-spec.ts";
 

@@ -1,7 +1,6 @@
 /**
- * Finds Typst and bubblewrap where they already are on this machine: named by a setting, on PATH, or in the user's
- * cache, in this order. Runs before there are packages, on Node 14: an old Node must get as far as the error that
- * rejects it.
+ * Finds Typst and bubblewrap: named by a setting, on PATH, or in the user's cache, in this order. Runs before there are
+ * packages, on Node 14, so that an old Node gets as far as the error that rejects it.
  */
 import { realpath } from "node:fs/promises";
 import path from "node:path";
@@ -31,11 +30,7 @@ export function locateTypst(env = process.env) {
   return locateProgram({ ...names, cachedPath: cachedTypstPath(env), problem: typstProblem }, env);
 }
 
-/**
- * The path of Typst, for programs that cannot go on without it.
- * @returns {Promise<string>}
- * @throws {Error} with what to do if there is none
- */
+/** For programs that cannot go on without it. @returns {Promise<string>} its path */
 export async function requireTypst() {
   const typst = await locateTypst();
   if ("error" in typst) throw new Error(typst.error);
@@ -56,7 +51,7 @@ export function cachedBubblewrapPath(env = process.env) {
 }
 
 /**
- * Says why a file is not bubblewrap. A cache from another machine may contain one that does not run here.
+ * A cache from another machine may contain one that does not run here.
  * @param {string} file
  * @returns {Promise<string | undefined>} undefined when it is
  */
@@ -66,9 +61,7 @@ export function bubblewrapProblem(file, env = process.env) {
 
 /**
  * Every candidate is run, because a file name proves nothing.
- * @param {Program} program
- * @param {Environment} env
- * @returns {Promise<LocatedProgram | MissingProgram>}
+ * @param {Program} program @param {Environment} env @returns {Promise<LocatedProgram | MissingProgram>}
  */
 async function locateProgram(program, env) {
   const setting = env[program.setting];
@@ -85,9 +78,7 @@ async function locateProgram(program, env) {
 }
 
 /**
- * @param {Program} program
- * @param {string} setting
- * @param {Environment} env
+ * @param {Program} program @param {string} setting @param {Environment} env
  * @returns {Promise<LocatedProgram | MissingProgram>}
  */
 async function locateBySetting(program, setting, env) {

@@ -1,6 +1,6 @@
 /**
- * The text that Typst compiles: the caller's source under a prelude that binds the data. And the text with which a
- * process waits for its request.
+ * The text that Typst compiles: the caller's source under a prelude that binds the data; and the text with which a
+ * process waits for it.
  */
 import { DATA_FILE_NAME } from "./file-layout.ts";
 
@@ -34,14 +34,10 @@ export function sourceLines(source: Buffer): (line: number) => number {
 
 /**
  * The main text of a process that is started before its request: Typst evaluates it until it opens the FIFO, and reads
- * the program text from there. Only the included content is displayed, so the output is the same.
- *
- * Typst finds and loads fonts when it first needs one. The tiling makes it do so before it waits: it is laid out at
- * once, and dropped. For `= Hello`, fonts take more than half of the time from program text to PDF (measured
- * 2026-11-21).
- *
- * `eval` starts a new count of nested calls: with a plain `include`, a template would have one call fewer before Typst
- * rejects it. See docs/decisions/source-through-a-fifo.md.
+ * the program text from there (docs/decisions/source-through-a-fifo.md). Typst loads fonts when it first needs one,
+ * which is more than half of the time for `= Hello` (2026-11-21): the tiling, laid out at once and dropped, makes it do
+ * so before it waits. `eval` starts a new count of nested calls: with a plain `include`, a template would have one
+ * fewer.
  */
 export function waitingText(fifoName: string): string {
   return `#let _ = tiling[= a\nb];#eval("include \\"/${fifoName}\\"")`;

@@ -9,12 +9,7 @@ import path from "node:path";
 const ANSWER_TIMEOUT_MILLISECONDS = 10_000;
 const MAX_QUOTED_LENGTH = 80;
 
-/**
- * All executable files of that name on PATH, in the order of PATH.
- * @param {string} name
- * @param {Environment} env
- * @returns {string[]} absolute paths
- */
+/** In the order of PATH. @param {string} name @param {Environment} env @returns {string[]} absolute paths */
 export function findOnPath(name, env = process.env) {
   // A relative or empty entry depends on the current folder, from which no program should be run.
   const folders = (env.PATH ?? "").split(path.delimiter).filter((folder) => path.isAbsolute(folder));
@@ -32,10 +27,8 @@ export function isExecutableFile(file) {
 }
 
 /**
- * Says why a file is not the program whose `--version` begins with certain words.
- * @param {string} file
- * @param {string} words such as "typst 0.15.1"; whole words
- * @param {Environment} env of the program
+ * Says why a file is not the program whose `--version` begins with certain words, such as "typst 0.15.1".
+ * @param {string} file @param {string} words whole words @param {Environment} env of the program
  * @returns {Promise<string | undefined>} undefined when it is
  */
 export async function versionProblem(file, words, env) {

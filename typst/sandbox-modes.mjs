@@ -12,8 +12,7 @@ export const SANDBOX_ADVICE = `SERVICE_SANDBOX must be one of ${SANDBOX_CHOICES.
 
 /**
  * Only the explicit value `none` turns the sandbox off. A missing setting must never do so.
- * @param {string | undefined} setting
- * @returns {SandboxChoice | undefined} undefined if the setting names none
+ * @param {string | undefined} setting @returns {SandboxChoice | undefined} undefined if it names none
  */
 export function parseSandboxChoice(setting) {
   return SANDBOX_CHOICES.find((choice) => choice === (setting || "bubblewrap"));
@@ -30,17 +29,10 @@ export const NAMESPACE_ARGUMENTS = [
   ...["--uid", USER_ID, "--gid", USER_ID, "--hostname", "sandbox"],
 ];
 
-/**
- * Makes a sandbox without a program, with the namespaces of a render and the newest option that a render uses.
- *
- * @type {readonly string[]}
- */
+/** With the namespaces of a render and the newest option that a render uses. @type {readonly string[]} */
 export const EMPTY_SANDBOX_ARGUMENTS = [NETWORK_ARGUMENT, ...NAMESPACE_ARGUMENTS, "--clearenv", "--", "/none"];
 
-/**
- * Whether an empty sandbox could be made: only then does bubblewrap report that the program is missing.
- * @param {string} complaint its last line on standard error
- */
+/** Only then does bubblewrap report that the program is missing. @param {string} complaint its last line */
 export function hasMadeEmptySandbox(complaint) {
   return /execvp \/none\b/.test(complaint);
 }
@@ -51,10 +43,7 @@ export const OLDEST_UTIL_LINUX = "util-linux 2.41";
 /** The oldest kernel whose Landlock is sufficient. */
 export const OLDEST_LINUX = "Linux 5.19";
 
-/**
- * Arguments with which setpriv denies itself an unused operation and runs itself: it exits with 0 if Landlock works.
- * @param {string} setpriv its path
- */
+/** setpriv denies itself an unused operation and runs itself: exit code 0 if Landlock works. @param {string} setpriv */
 export function landlockTrialArguments(setpriv) {
   return ["--no-new-privs", "--landlock-access", "fs:make-block", setpriv, "--version"];
 }

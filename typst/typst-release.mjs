@@ -1,25 +1,15 @@
 /** Which Typst the service runs on, and its official releases. Runs before there are packages, on Node 14. */
 import { versionProblem } from "./programs.mjs";
 
-/**
- * The only version that will do: the rules were measured on it, and 0.14 and older take at most one PDF standard, so
- * that PDF/A together with ua-1 needs 0.15.
- */
+/** The only version that will do: the rules were measured on it, and older ones take at most one PDF standard. */
 export const TYPST_VERSION = "0.15.1";
 
 const RELEASE_FOLDER_URL = `https://github.com/typst/typst/releases/download/v${TYPST_VERSION}`;
 
-/**
- * @typedef {object} TypstRelease
- * @property {string} url
- * @property {string} folder the folder inside the archive that holds the binary
- * @property {string} sha256 of the archive, in lower-case hexadecimal
- */
+/** @typedef {{ url: string, folder: string, sha256: string }} TypstRelease with the folder in the archive */
 
 /**
- * The official releases, by Node's `platform-arch`. The checksums are pinned here because a checksum from the same
- * server as the archive proves nothing.
- *
+ * By Node's `platform-arch`. Pinned, because a checksum from the same server as the archive proves nothing.
  * @type {Readonly<Record<string, TypstRelease>>}
  */
 export const TYPST_RELEASES = Object.freeze({
@@ -47,20 +37,14 @@ function release(folder, sha256) {
 }
 
 /**
- * Says why a file is not the right Typst.
- * @param {string} file
- * @param {import("./programs.mjs").Environment} env of the program
- * @returns {Promise<string | undefined>} undefined when it is
+ * @param {string} file @param {import("./programs.mjs").Environment} env of the program
+ * @returns {Promise<string | undefined>} why it is not the right Typst; undefined when it is
  */
 export function typstProblem(file, env = process.env) {
   return versionProblem(file, `typst ${TYPST_VERSION}`, env);
 }
 
-/**
- * Says why a file is not a Typst of any version.
- * @param {string} file
- * @returns {Promise<string | undefined>} undefined when it is
- */
+/** @param {string} file @returns {Promise<string | undefined>} why it is no Typst at all; undefined when it is */
 export function anyTypstProblem(file) {
   return versionProblem(file, "typst", process.env);
 }

@@ -1,15 +1,10 @@
 /**
- * Parses `SERVICE_BACKEND_URLS` into the addresses of the backends, and the names by which DNS knows others.
- *
- * An entry is `[name=]` and one of
+ * Parses `SERVICE_BACKEND_URLS`. An entry is `[name=]`, which logs and metrics show instead of the address, and one of
  * - `https://backend.example:8788`: a URL;
  * - `binding:NAME`: a binding of the Worker, for example a VPC service;
  * - `binding:NAME@https://backend.example`: a URL that is fetched through a binding, for example an mTLS certificate;
  * - `container:NAME/3`: three instances of a container, by the binding of its class;
- * - `srv:_http._tcp.backend`: all backends that DNS names in the SRV records of this name, by `https` if it begins
- *   with `_https.`.
- *
- * Logs and metrics show the name and never the address.
+ * - `srv:_http._tcp.backend`: all backends that DNS names in these SRV records, by `https` if it begins with `_https.`.
  */
 import { CALLER_NAME_PATTERN } from "../../protocol/headers.ts";
 import { listEntries, SettingError } from "../../rules/settings.ts";
@@ -52,10 +47,7 @@ export interface AccessToken {
 
 type Unnamed<Address> = Address extends BackendAddress ? Omit<Address, "name"> : never;
 
-/**
- * In the order of the setting. Without a name, a backend is `backend-1`, `backend-2` and so on by its place; the
- * instances of a named container are `name-1`, `name-2` and so on. @throws SettingError
- */
+/** In the order of the setting. Unnamed ones are `backend-1` and so on by their place. @throws SettingError */
 export function parseBackendSources(text: string | undefined): BackendSources {
   const addresses: BackendAddress[] = [];
   const services: ServiceName[] = [];

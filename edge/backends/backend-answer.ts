@@ -101,10 +101,7 @@ export function readProbeAnswer(head: ResponseHead): AttemptResult {
   return { kind: "failed", failure: "unavailable", load: result.load, reason: reasonOf(head, content) };
 }
 
-/**
- * What an answer holds by its head: a rendered file, a problem of this service with the status that its code has, or
- * what no backend sends. Only the first two may reach a caller.
- */
+/** What an answer is by its head. Only a file, or a problem with the status of its code, may reach a caller. */
 function contentOf(head: ResponseHead): "file" | "foreign" | ProblemCode {
   const { status, headers } = head;
   const mediaType = headers.get("Content-Type");

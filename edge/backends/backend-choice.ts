@@ -1,13 +1,9 @@
 /**
  * Chooses the backend that gets the next render: the better of two random ones, according to what this isolate knows
- * about them (docs/decisions/two-random-choices.md). A request that a backend has refused because it was full goes to
- * the best of all.
+ * about them (docs/decisions/two-random-choices.md). If that was full, the render goes to the best of all.
  *
  * A render that fails may be the cause itself, so it only makes its backend suspect. A probe, which no caller controls,
- * decides whether the backend goes out of use and when it comes back (docs/decisions/probes-are-renders.md). If no
- * backend is in use, renders go to the others all the same.
- *
- * A target is a backend, or whatever stands for it. Clock and random numbers are passed in. Times are in milliseconds.
+ * decides whether a backend is out of use (docs/decisions/probes-are-renders.md). Times are in milliseconds.
  */
 import type { BackendLoad } from "../../protocol/headers.ts";
 import type { AttemptResult } from "./backend-answer.ts";
@@ -17,15 +13,9 @@ export const PROBE_TIMEOUT_MILLISECONDS = 5000;
 const SILENCE_MILLISECONDS = 3000;
 /** The shortest time between two probes of a backend, however many renders fail there. */
 const PROBE_GAP_MILLISECONDS = 250;
-/**
- * Another one is sent if a probe has had no result for this long. Its result may never come: workerd does not resume a
- * request whose client has disconnected.
- */
+/** Another one is sent then: workerd does not resume a request whose client has left, so the result may never come. */
 const UNANSWERED_PROBE_GAP_MILLISECONDS = 1000;
-/**
- * The pause after a probe that has failed. Each further one doubles it. One that is not there costs a refused
- * connection, and a new backend must not idle for long.
- */
+/** The pause after a failed probe, doubled for each further one. A new backend must not idle for long. */
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 3000;
 /** A backend that is about to stop is probed as often, because its successor may have its address. */

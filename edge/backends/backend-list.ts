@@ -1,7 +1,6 @@
 /**
- * Which backends there are: those that the settings list, and those that DNS names for each service. DNS is asked again
- * while requests come. An answer holds until the next; one without a usable backend changes nothing, because backends
- * that do not exist cost less than none. Clock and lookups are passed in. All times are in milliseconds.
+ * Which backends there are: those listed, and those that DNS names, which is asked again while requests come. An answer
+ * without a usable backend changes nothing: backends that do not exist cost less than none. Times are in milliseconds.
  */
 import type { WallClock } from "../clock.ts";
 import {

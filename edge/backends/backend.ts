@@ -59,8 +59,8 @@ function missingBinding(binding: string, kind: string): SettingError {
 }
 
 /**
- * What an isolate has counted and not yet told a backend. Isolates come and go, and a scrape reaches one of many, so an
- * edge has no metrics of its own: each request to a backend takes along what has been counted meanwhile.
+ * What an isolate has counted and not yet told a backend. A scrape reaches one isolate of many, so an edge has no
+ * metrics of its own: each request to a backend takes along what has been counted meanwhile.
  */
 export class UnreportedCounts {
   #counts = new Map<string, number>();

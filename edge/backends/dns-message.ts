@@ -1,9 +1,6 @@
 /**
- * The two messages of DNS (RFC 1035) that the edge exchanges: the question which backends serve a name, and its answer,
- * SRV records (RFC 2782) with the addresses of their hosts.
- *
- * The answer is input. Whatever breaks its form, or is not the answer to this question, makes the whole of it
- * worthless; a record that names no host that can be connected to is skipped. No I/O.
+ * The two messages of DNS (RFC 1035) that the edge exchanges: a question for the SRV records (RFC 2782) of a name, and
+ * its answer. Whatever breaks its form makes all of it worthless; a host that cannot be connected to is skipped.
  */
 
 const HEADER_BYTES = 12;

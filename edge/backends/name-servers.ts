@@ -1,7 +1,4 @@
-/**
- * Which name servers are asked for a name, and by which full names. The settings of the machine, `resolv.conf(5)`, are
- * those of its other programs; on Kubernetes the kubelet writes them. No I/O.
- */
+/** Which name servers are asked for a name, by which full names: as the machine's programs do (`resolv.conf(5)`). */
 import { listEntries, SettingError } from "../../rules/settings.ts";
 import { isDnsName } from "./dns-message.ts";
 

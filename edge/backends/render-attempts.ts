@@ -1,8 +1,6 @@
 /**
- * The attempts of one render: which backend is tried next, when to stop, and whether the client is told that the
- * service is busy or that it failed. docs/decisions/renders-are-repeated.md says why a render may be repeated.
- *
- * No clock and no I/O: times are passed in, in milliseconds.
+ * The attempts of one render: which backend is tried next, when to stop, and what the client is told. Why a render may
+ * be repeated: docs/decisions/renders-are-repeated.md. Times are passed in, in milliseconds.
  */
 import type { AttemptFailure, UnavailableCause } from "../../rules/causes.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
@@ -10,10 +8,7 @@ import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules
 import type { FailedAttempt } from "./backend-answer.ts";
 import type { BackendChoice } from "./backend-choice.ts";
 
-/**
- * How many attempts may cost something: the upload of the body, or a render. One that finds a backend full, or nobody
- * there, costs next to nothing and does not count the first time.
- */
+/** How many attempts may cost an upload or a render. The first that finds a backend full, or nobody there, does not. */
 const MAX_ATTEMPTS = 4;
 /** How much is sent in all, if there are more attempts than that: four of the largest bodies by default. */
 const MAX_BYTES_SENT = 80 * 1024 ** 2;
@@ -29,8 +24,8 @@ const MAX_LOST_BACKENDS = 2;
 /** Less is not worth an attempt: a backend takes at least a second for a render, and leaves one for its answer. */
 export const MIN_ATTEMPT_MILLISECONDS = 2000;
 /**
- * How long a request that has been sent may be under way to the backend, beside the time of its body. If the backend is
- * idle after that, it does not have it: it was started anew, or something between the two dropped it.
+ * How long a request may be on its way, beside its body. A backend that is idle after that does not have it: it was
+ * started anew, or something between the two dropped the request.
  */
 const MAX_TRANSIT_MILLISECONDS = 5000;
 

@@ -1,7 +1,4 @@
-/**
- * Tries a render on the backends, one after another, until one of them answers, and probes those that may have failed.
- * The clock and whatever talks to a backend are passed in, so that the simulation runs this code.
- */
+/** Tries a render on one backend after another, and probes those that may have failed. Clock and I/O are passed in. */
 import type { BackendLoad } from "../../protocol/headers.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { HeldBody, TakenPart } from "../body/held-body.ts";
@@ -148,10 +145,7 @@ interface FollowedUpload {
   abort(): void;
 }
 
-/**
- * Follows what a backend takes of a body, and abandons it when it is hopeless or its time is up. Its time for the answer
- * begins when it has all of the body.
- */
+/** Abandons a backend when it is hopeless or its time is up, which begins anew when it has all of the body. */
 function followUpload<Target extends NonNullable<unknown>>(
   forwarding: Forwarding<Target, ResponseHead>,
   attempt: Attempt<Target>,
@@ -200,9 +194,8 @@ function followUpload<Target extends NonNullable<unknown>>(
 }
 
 /**
- * Sends the probes that are due, each a small render of the edge's own: a host without power or network sends nothing,
- * not even a reset, and one that answers `/health` may never end a render (docs/decisions/probes-are-renders.md). The
- * operator hears when one takes a backend out of use, not that it stays so.
+ * Sends the probes that are due, each a small render: a host without power sends nothing, not even a reset, and one
+ * that answers `/health` may never end a render. The operator hears only when one takes a backend out of use.
  */
 export async function probeDueBackends<Target extends NonNullable<unknown>>(probing: Probing<Target>): Promise<void> {
   const { choice, clock, report, sendProbe } = probing;

@@ -1,15 +1,10 @@
 /**
- * The memory for bodies in one isolate, shared by the requests that it serves at the same time.
- *
- * An isolate has 128 MiB for everything, and exceeding it ends every request in it. So each request reserves memory as
- * its body arrives, before it allocates any, and waits when there is none.
+ * The memory for bodies in one isolate, which has 128 MiB for everything: exceeding that ends every request in it. So
+ * each request reserves memory before it allocates any, and waits when there is none.
  *
  * Two requests that each hold half of what they need must not deadlock: the oldest may always grow to the largest body,
  * and all others share the rest. The same rule divides the rest among the requests of one caller, so a caller with slow
- * uploads never holds the memory that the largest body of another caller needs.
- *
- * A body that a backend has received is kept only in case this backend fails: it is dropped as soon as another request
- * needs the memory.
+ * uploads never holds what the largest body of another needs.
  */
 import { WALL_CLOCK, type WallClock } from "../clock.ts";
 import { type Permit, releaseExpired } from "./fair-limit.ts";
@@ -24,10 +19,7 @@ const MIN_FRACTION_FOR_OTHERS_OF_CALLER = 1 / 16;
 const WAIT_LIMIT_MILLISECONDS = 5000;
 /** Requests poll with their own timers: in workerd, one request must not wake another. */
 const POLL_MILLISECONDS = 20;
-/**
- * Each poll costs the isolate some microseconds, so only this many requests of one caller poll that often. The others
- * poll rarely; if they were rejected at once, their clients would send them again at once.
- */
+/** Each poll costs microseconds, so the others poll rarely. If they were rejected, clients would just send again. */
 const MAX_FREQUENT_POLLERS_PER_CALLER = 16;
 const RARE_POLL_MILLISECONDS = 1000;
 

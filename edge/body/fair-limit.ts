@@ -1,8 +1,6 @@
 /**
- * A limit on how many things of one kind the requests of an isolate do at the same time, shared out by caller.
- *
- * A caller may hold as many as the others leave free. So one caller alone gets half of all, two get a third each, and
- * however many callers there are, one more still gets some ("dynamic thresholds", Choudhury and Hahne 1998).
+ * A limit on how many things of one kind an isolate does at once. A caller may hold as many as the others leave free:
+ * one alone gets half of all, two a third each ("dynamic thresholds", Choudhury and Hahne 1998).
  */
 import { WALL_CLOCK, type WallClock } from "../clock.ts";
 

@@ -42,8 +42,8 @@ export class HeldBody {
 /** No larger: it is known for each chunk that it was taken. */
 const CHUNK_BYTES = 256 * 1024;
 /**
- * A resolved write proves nothing by itself: workerd buffers this many writes before there is a connection, however
- * small they are (workerd 1.20261102, tested by test/service/edge/attempts.test.ts). What came before is in one.
+ * A resolved write proves nothing: workerd buffers this many before there is a connection, however small they are
+ * (1.20261102, tested by test/service/edge/attempts.test.ts). What came before is in a connection.
  */
 const BUFFERED_WRITES = 3;
 /** More than workerd buffers: 64 KiB and about 12 KiB behind it. */

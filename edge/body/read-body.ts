@@ -6,18 +6,12 @@ import { inTime, type WallClock } from "../clock.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { FairLimit } from "./fair-limit.ts";
 
-/**
- * How many bodies an isolate reads at the same time; one caller alone gets half of them. A request whose body does not
- * come takes 60 KB of memory, which is in no other budget.
- */
+/** Of one isolate; a caller alone gets half. A body that does not come takes 60 KB, which are in no other budget. */
 const MAX_UPLOADS = 1024;
 
 /** Most bodies fit into it. */
 const FIRST_READ_BYTES = 4 * 1024;
-/**
- * The most that one read returns. workerd's default reader returns chunks of 4 KiB, each of which needs a timer: with
- * it, a body of 1 MiB took five times as long.
- */
+/** workerd's default reader returns 4 KiB at once, each with a timer: a body of 1 MiB took five times as long. */
 const READ_BYTES = 64 * 1024;
 
 /** How much longer than its deadlines a request may keep what it holds, to allow for delays in workerd. */

@@ -1,12 +1,7 @@
 /**
- * A backend on Cloudflare Containers: the Durable Object that owns one container, starts the backend's image in it at
- * the first request, and passes requests on once the backend is ready.
- *
- * It uses `ctx.container` rather than the base class of `@cloudflare/containers`
- * (docs/decisions/container-by-itself.md).
- *
- * The backend can be reached only through this object, so the token between the two is made here, at every start. It is
- * in no configuration and needs no rotation.
+ * A backend on Cloudflare Containers: the Durable Object that starts the backend's image in its container at the first
+ * request and passes requests on, by `ctx.container` alone (docs/decisions/container-by-itself.md). Nobody else can
+ * reach the backend, so the token between the two is made here, at every start.
  */
 import { DurableObject } from "cloudflare:workers";
 import {
@@ -93,11 +88,9 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   }
 
   /**
-   * Only a caller's render starts a backend, because other routes can be called without a token. Until the backend is
-   * ready, this object answers for it: without metrics, and to a probe as one that works. So the edge does not treat a
-   * container that starts or sleeps as dead.
-   *
-   * @returns null if the request is for the backend itself.
+   * Only a caller's render starts a backend: other routes need no token. Until it is ready, this object answers for it,
+   * to a probe as one that works, so that the edge does not treat it as dead. Null if the request is for the backend
+   * itself.
    */
   #answerWhileStopped({ url, headers }: Request): Response | null {
     const isStarting = this.#starting !== null;

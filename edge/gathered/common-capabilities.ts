@@ -1,9 +1,6 @@
 /**
- * The capabilities that all backends have in common, gathered from them and kept for some time.
- *
- * A backend that does not answer is represented by its last document for up to an hour, because it may come back. After
- * that it is left out, as one is at once that is no longer listed. If the backends differ, a log line names what some
- * of them lack.
+ * The capabilities that all backends have in common. One that does not answer is represented by its last document for
+ * up to an hour; one that is no longer listed, not at all. If they differ, a log line names what some of them lack.
  */
 import {
   CAPABILITIES_PATH,

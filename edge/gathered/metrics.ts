@@ -45,14 +45,10 @@ interface Family {
 }
 
 /**
- * One exposition of the metrics of all backends, with `service_origin_up` for each that has ever answered. One that has
- * not may never have been there, and is told apart from one that fails.
- *
- * A metric family may appear only once, so the samples of all backends are collected under one HELP and TYPE, and each
- * gets the label `origin`. Where it has that label already, the backend is an edge itself: its own label becomes
- * `exported_origin`, as Prometheus names the labels of a target that conflict with its own.
- *
- * @param isPublic leaves out the samples that name callers.
+ * A metric family may appear only once, so the samples of all backends come under one HELP and TYPE, each with the
+ * label `origin`. If a backend is itself an edge, its own becomes `exported_origin`, as Prometheus names labels in
+ * conflict. One that has never answered may never have been there. @param isPublic leaves out the samples that name
+ * callers.
  */
 export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): string {
   const up: Family = {

@@ -1,6 +1,6 @@
 /**
- * An answer that is gathered from the backends once for all requests of an isolate, and kept for some time. The routes
- * that use it need no token, so a client must not be able to cause more work at the backends by sending more requests.
+ * An answer gathered from the backends once for all requests of an isolate. The routes that use it need no token, so
+ * more requests must not cause more work at the backends.
  */
 
 /** The shortest time between the starts of two gatherings, even if the first is aborted. */
@@ -27,10 +27,9 @@ export class SharedAnswer<Value> {
   }
 
   /**
-   * @param clientGone the signal that is aborted when the client disconnects: then another waiting request gathers
-   *   instead. It is asked for only if the request must wait: workerd keeps a request whose signal has been used, and
-   *   its answer, until the next garbage collection. A flood of requests for 57 KB took 1.5 GB in ten seconds, without
-   *   the signal 0.4 (2026-11-22, in workerd alone).
+   * @param clientGone gives the signal that the client has left: another waiting request then gathers. It is asked for
+   *   only if needed: workerd keeps a request whose signal was used until the next garbage collection. A flood of
+   *   requests for 57 KB took 1.5 GB in ten seconds, without the signal 0.4 (2026-11-22, in workerd alone).
    */
   async get(clientGone: () => AbortSignal): Promise<Value> {
     let signal: AbortSignal | null = null;

@@ -19,11 +19,9 @@ export const requireToken = createMiddleware<EdgeBindings>(async (context, next)
 const LIMITER_TIMEOUT_MILLISECONDS = 1000;
 
 /**
- * An optional rate limit per caller, by Cloudflare's rate-limit binding `CALLER_RATE_LIMITER`
- * (docs/operations.md#rate-limit). Without the binding it does nothing. To be used after `requireToken`.
- *
- * It stops one caller's flood before any body is read. The service does not depend on it, because slots, queue and
- * memory are shared out by caller in any case. So if the binding fails or hangs, requests pass.
+ * An optional rate limit per caller by Cloudflare's binding `CALLER_RATE_LIMITER` (docs/operations.md#rate-limit),
+ * after `requireToken`. Slots, queue and memory are shared out in any case, so if the binding fails or hangs, requests
+ * pass.
  */
 export const limitCallerRate = createMiddleware<EdgeBindings>(async (context, next) => {
   const limiter = context.env.CALLER_RATE_LIMITER;

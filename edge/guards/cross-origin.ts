@@ -1,9 +1,6 @@
 /**
- * Pages of other origins (CORS, the Fetch standard) may use the service only if `SERVICE_CORS_ORIGINS` names them. A
- * browser's credentials are never allowed: a page sends its token in a header, like every other client.
- *
- * hono's middleware decides and writes the header fields. It treats every OPTIONS request on any path as a preflight
- * request, so it gets only those that really are one, for a path that is served.
+ * Pages of other origins (CORS) may use the service only if `SERVICE_CORS_ORIGINS` names them, never with a browser's
+ * credentials. hono takes every OPTIONS for a preflight request, so it gets only real ones, for a path that is served.
  */
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";

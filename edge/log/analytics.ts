@@ -1,7 +1,4 @@
-/**
- * Counters that outlive isolates: one data point per request in an Analytics Engine dataset, if the Worker has a
- * binding to one. https://developers.cloudflare.com/analytics/analytics-engine/
- */
+/** Counters that outlive isolates: a data point per request in an Analytics Engine dataset, if there is one. */
 import { causeOf, type RequestLine } from "./request-record.ts";
 
 export const ANALYTICS_BINDING = "EDGE_ANALYTICS";
@@ -13,10 +10,7 @@ export interface AnalyticsDataset {
 /** A column. An unknown number is written as -1, an unknown text as "". */
 type Field<Value> = readonly [name: string, read: (line: RequestLine) => Value | undefined, meaning: string];
 
-/**
- * `blob1` and so on, in this order. Queries name columns by their number, so new ones come last and none is ever
- * removed.
- */
+/** `blob1` and so on. Queries name columns by their number, so new ones come last and none is ever removed. */
 export const ANALYTICS_BLOBS: readonly Field<string>[] = [
   ["route", ({ route }) => route, "path of the route, or `none`"],
   ["method", ({ method }) => method, "method of the request, or `other`"],
@@ -39,23 +33,16 @@ export const ANALYTICS_DOUBLES: readonly Field<number>[] = [
   ["total", ({ milliseconds }) => milliseconds.total, "milliseconds until the answer began"],
 ];
 
-/**
- * Cloudflare samples each index separately, so a caller with few requests is counted exactly even if another sends
- * many.
- */
+/** Cloudflare samples each index separately, so one caller with many requests does not blur another's count. */
 const indexOf = ({ caller, route }: RequestLine) => caller ?? route;
 
 /**
- * Once per isolate: a dataset that rejects one data point rejects all, and a line for each request would bury the log.
- * Not part of the `Deployment` in context.ts: requests are counted even while the settings are not valid, and then
- * there is none.
+ * Once per isolate: a dataset that rejects one data point rejects all. Not in the `Deployment`, which there is not
+ * while settings are not valid.
  */
 let hasFailed = false;
 
-/**
- * Writes the data point of a request, if there is a dataset. Never throws: a request must not fail because it is not
- * counted.
- */
+/** Never throws: a request must not fail because it is not counted. */
 export function writeAnalytics(dataset: unknown, line: RequestLine): void {
   if (!isDataset(dataset)) return;
   try {

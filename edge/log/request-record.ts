@@ -1,7 +1,4 @@
-/**
- * What the edge records about one request: each part of the edge adds what it learns, and the record is written once,
- * as a log line. It holds no content of the request, no token, no query, and no path unless it is that of a route.
- */
+/** What the edge records about a request, for one log line: no content, token or query, and no path but a route's. */
 
 import { joinServerTimings, serverTiming } from "../../protocol/headers.ts";
 import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
@@ -70,11 +67,7 @@ export class RequestRecord {
     return joinServerTimings(serverTiming(this.milliseconds), this.backendTiming);
   }
 
-  /**
-   * Marks the request as ended, which happens when it is answered or its client leaves.
-   *
-   * @returns whether this is the first call, so that the request is written only once.
-   */
+  /** Marks the request as ended: answered, or left by its client. @returns whether this is the first call. */
   end(): boolean {
     const isFirst = !this.#isEnded;
     this.#isEnded = true;

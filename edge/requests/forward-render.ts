@@ -134,10 +134,7 @@ function commonHeaders(
   };
 }
 
-/**
- * The caller's trace. Where the platform records spans, they belong to a separate trace, so this one is passed on
- * unchanged.
- */
+/** The caller's trace, unchanged: the platform's own spans belong to another one. */
 function traceHeaders(headers: Headers): Record<string, string> {
   const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
   if (parent === null) return {};

@@ -5,11 +5,7 @@ import { ANALYTICS_BINDING, writeAnalytics } from "../log/analytics.ts";
 import { type RequestLine, writeLine } from "../log/request-record.ts";
 import { parseLogRequests, type RequestLogging } from "../settings.ts";
 
-/**
- * Writes the log line, the data point and the span's attributes of a request, unless they have been written.
- *
- * @param response null if the client left before the answer.
- */
+/** Writes log line, data point and span of a request once. @param response null if the client left before it */
 export function endRequest(context: EdgeContext, response: Response | null): void {
   const { record, requestId } = context.var;
   const dataset = context.env[ANALYTICS_BINDING];
@@ -31,10 +27,7 @@ function tracedSpan(): Span | null {
   return span?.isTraced ? span : null;
 }
 
-/**
- * Named like the attributes of the backend's spans. The platform does not pass its trace on to other services, so
- * `render.trace_id` is how to find those.
- */
+/** Named like the backend's. The platform does not pass its trace on: `render.trace_id` leads to those spans. */
 function describeSpan(span: Span, line: RequestLine): void {
   span.setAttributes({
     "http.route": line.route,
@@ -59,10 +52,7 @@ function countForMetrics(context: EdgeContext): void {
   for (const name of names) deploymentOf(context).counts.add(name);
 }
 
-/**
- * The signal that is aborted when the client of a request disconnects. The request is then logged: the code after its
- * next `await` never runs.
- */
+/** Aborted when the client leaves. The request is then logged: the code after its next `await` never runs. */
 export function loggedClientSignal(context: EdgeContext): AbortSignal {
   const { signal } = context.req.raw;
   signal.addEventListener("abort", () => endRequest(context, null));

@@ -17,8 +17,8 @@ interface TaggedJson {
 const tagged = new WeakMap<object, TaggedJson>();
 
 /**
- * Answers with a document that many requests share: encoded once, with a strong entity tag, which is the same in every
- * isolate. hono's `etag` compares it with `If-None-Match` and answers 304.
+ * Answers with a document that many requests share: encoded once, with a strong entity tag, the same in every isolate,
+ * by which hono's `etag` answers 304.
  */
 async function answerJson(document: object, cacheControl: string): Promise<Response> {
   const { body, etag } = tagged.get(document) ?? (await tagJson(document));
@@ -52,10 +52,7 @@ export async function answerCapabilities(context: EdgeContext): Promise<Response
   return answerJson(document, "public, max-age=60");
 }
 
-/**
- * `GET /metrics`: the metrics of every backend in one exposition, distinguished by the label `origin`. A backend that
- * is down does not fail the scrape: it shows as `service_origin_up 0`.
- */
+/** `GET /metrics`. A backend that is down does not fail the scrape: it shows as `service_origin_up 0`. */
 export async function answerMetrics(context: EdgeContext): Promise<Response> {
   await renewBackends(context);
   const text = await deploymentOf(context).metrics.get(() => loggedClientSignal(context));

@@ -1,7 +1,6 @@
 /**
- * The pages for people, and the files that they are made of: `GET /`, the playground, and `GET /reference`, which shows
- * the interface description. All are static; each page has its own policy, by which it runs nothing and asks nothing
- * but what this deployment serves.
+ * The pages for people and the files that they are made of, all static. Each page has its own policy, by which it runs
+ * and asks nothing but what this deployment serves.
  */
 import { HELP_PAGES, helpPath, PLAYGROUND_FILES_PATH, PLAYGROUND_PATH, REFERENCE_PATH } from "../../protocol/routes.ts";
 import type { EdgeContext } from "../context.ts";

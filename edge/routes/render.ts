@@ -1,7 +1,4 @@
-/**
- * `POST /v1/render` at the edge: validates the request completely, forwards its bytes to a backend and returns the
- * response.
- */
+/** `POST /v1/render` at the edge: validates the request completely, and forwards its bytes to a backend. */
 import { BodyCollector, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/headers.ts";
 import { fileExtensionOf, fileHeaders } from "../../protocol/rendered-file.ts";
@@ -77,12 +74,7 @@ async function validateAndForward(
   return "code" in answer ? problemResponse(context, answer) : clientResponse(context, answer, filename);
 }
 
-/**
- * A backend's answer as the client gets it. Only its status and its bytes are the backend's: the edge itself decides
- * the header fields, the file name and how long the answer may be.
- *
- * @param suggestedName the file name that the request asks for, or null
- */
+/** Only status and bytes are the backend's: the edge decides header fields, file name and the longest length. */
 function clientResponse(context: EdgeContext, response: Response, suggestedName: string | null): Response {
   const { record } = context.var;
   record.backendTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));

@@ -1,7 +1,6 @@
 /**
- * The Worker of `assets-worker.ts` for Miniflare: reads its files from a folder, at the first request. In the
- * configuration that Miniflare writes, each further part copies all that is before it: with the files in it, that was
- * most of a start.
+ * `assets-worker.ts` for Miniflare, with its files read from a folder at the first request: Miniflare copies its
+ * configuration for each part, and with the files in it, that was most of a start.
  */
 import assetsWorker, { type AssetBindings, type AssetDescription } from "./assets-worker.ts";
 

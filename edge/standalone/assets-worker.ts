@@ -1,9 +1,7 @@
 /**
- * A Worker that serves the static files where there is no Cloudflare: for `npm start`, and bound to the edge as
- * `ASSETS` by `npm run build:edge`. It answers as Cloudflare does with `html_handling` and `not_found_handling` set to
- * `none`, and sends the compressed form of a file to anyone who accepts it.
- *
- * Each form of a file is a binding. workerd reads the files once, from the folder of its configuration.
+ * Serves the static files where there is no Cloudflare: for `npm start`, and bound to the edge as `ASSETS` by `npm run
+ * build:edge`. It answers as Cloudflare does with `html_handling` and `not_found_handling` set to `none`. Each form of
+ * a file is a binding, which workerd reads once.
  */
 
 export type AssetDescription = {

@@ -1,8 +1,6 @@
 /**
- * Base64 inside JSON strings (RFC 4648 section 4), validated in place.
- *
- * Padding is required, spaces and line breaks are not allowed, and unused bits before the padding must be zero. So of
- * all texts that decode to the same bytes, exactly one is accepted.
+ * Base64 inside JSON strings (RFC 4648 section 4), validated in place. Padding is required, unused bits must be zero:
+ * of all texts that decode to the same bytes, exactly one is accepted.
  */
 import { decodeJsonString, hexAt, type StringSpan } from "./string.ts";
 
@@ -41,10 +39,7 @@ export type Base64Mistake =
   | "padding"
   | "other";
 
-/**
- * How much of a text is looked at, from its start. A line of Base64 has 64 or 76 characters, and URL-safe Base64 of a
- * compressed file has one of its own characters in 32.
- */
+/** From its start. A line of Base64 has 64 or 76 characters; URL-safe Base64 has one of its own in 32. */
 const INSPECTED_CODE_UNITS = 1024;
 
 /** The likely mistake in a text that `base64DecodedSize` refuses. Only its start and its last character are read. */

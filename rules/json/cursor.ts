@@ -1,11 +1,8 @@
 /**
- * A cursor over the bytes of a JSON text (RFC 8259): grammar, string sizes and spans in one pass.
- *
- * No recursion, no copy, no decoded text. `utf8.ts` validates UTF-8; here a byte over 0x7f inside a string counts as
- * one byte, which gives the right size because the body is UTF-8. A malformed text is a state, not an exception:
- * `malformedAt` is set, every method returns "no more", and the callers' loops end by themselves.
- *
- * Strings are the bulk of a body, so they are read four bytes at a time through an `Int32Array` over the same memory.
+ * A cursor over the bytes of a JSON text (RFC 8259): grammar, string sizes and spans in one pass, without recursion,
+ * copy or decoded text. A malformed text is a state, not an exception: `malformedAt` is set, every method returns "no
+ * more", and the callers' loops end by themselves. Strings are the bulk of a body, so they are read four bytes at a
+ * time.
  */
 import { isReadByTypst, MAX_SAFE_INTEGER_DIGITS } from "./number.ts";
 import { hexDigit, type StringSpan } from "./string.ts";
@@ -296,11 +293,7 @@ export class JsonCursor {
     if (this.position < this.body.length) this.#fail(this.position);
   }
 
-  /**
-   * Skips the value at the cursor, whatever its kind and depth. Returns whether it is well-formed.
-   *
-   * @param observer is told of oversize strings, lone surrogates, huge numbers and deep nesting; null for none.
-   */
+  /** Skips the value at the cursor, whatever its kind and depth. Returns whether it is well-formed. */
   skipValue(observer: ValueObserver | null): boolean {
     const body = this.body;
     const length = body.length;

@@ -1,10 +1,9 @@
 /**
- * Finds JSON numbers that Typst's JSON reader rejects as out of range, in place: a number may be as long as the body.
+ * Finds JSON numbers that Typst rejects as out of range, in place: a number may be as long as the body.
  *
- * Typst 0.15.1 reads numbers with serde_json, which does not round correctly: it takes the first 19 or 20 significant
- * digits as written, as many as fit into 64 bits, rounds them to a double and multiplies that by a power of ten, itself
- * rounded. So near the largest double the spelling decides: 1.7976931348623157e308 is read, and the same value written
- * as 1.797693134862315700e308 is not. This code takes the same steps on the same digits.
+ * Typst 0.15.1 reads numbers by serde_json, which takes the first 19 or 20 significant digits, as many as fit into 64
+ * bits, rounds them to a double and multiplies that by a power of ten, itself rounded. So near the largest double the
+ * spelling decides: 1.7976931348623157e308 is read, 1.797693134862315700e308 is not. This code takes the same steps.
  */
 
 /** An integer of this many digits or fewer, without an exponent, is below the largest double. */

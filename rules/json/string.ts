@@ -1,9 +1,4 @@
-/**
- * JSON strings as spans of a body, and the decoding of their first characters.
- *
- * Large strings are never decoded here. Keys, enum values and names are decoded up to a length that the caller gives,
- * so the cost of a hostile name is limited.
- */
+/** JSON strings as spans of a body. Only keys, enum values and names are decoded, up to a length that is given. */
 
 /** A scanned JSON string in a body, without a copy of its bytes. */
 export interface StringSpan {
@@ -37,11 +32,7 @@ const SIMPLE_ESCAPES: ReadonlyMap<number, string> = new Map([
   [0x74, "\t"],
 ]);
 
-/**
- * Decodes a scanned JSON string. Lone surrogates are kept.
- *
- * @param maxCodeUnits the length at which to stop: the result has at most one UTF-16 unit more.
- */
+/** Lone surrogates are kept. @param maxCodeUnits at which to stop: the result has at most one UTF-16 unit more */
 export function decodeJsonString(body: Uint8Array, span: { start: number; end: number }, maxCodeUnits: number): string {
   let text = "";
   let offset = span.start;

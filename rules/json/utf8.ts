@@ -1,8 +1,7 @@
 /**
- * UTF-8 validation four bytes at a time (RFC 3629): no overlong forms, no encoded surrogates, nothing past U+10FFFF.
- *
- * No branch depends on the position or length of characters in a word, because in prose such branches are mispredicted
- * for every other word. The whole loop is in one function, because a call per word takes as long as the work itself.
+ * UTF-8 validation four bytes at a time (RFC 3629). No branch depends on the characters in a word: in prose such
+ * branches are mispredicted for every other word. One function, because a call per word takes as long as the work
+ * itself.
  */
 
 /** The memory of a body as 32-bit words, little-endian, as on every platform of Typst, Node and workerd. */
@@ -38,8 +37,7 @@ const HIGH_BITS = 0x80808080;
 const LETTERS = 0x61616161;
 
 /**
- * Skips the text of a JSON string up to the next quote, backslash or control character, or to the end of the body.
- *
+ * Skips text up to the next quote, backslash or control character, or to the end of the body.
  * @param from the offset of the first byte of a character.
  * @returns the offset of that byte; `~offset`, which is negative, if the text before it is not UTF-8.
  */

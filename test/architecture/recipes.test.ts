@@ -74,7 +74,7 @@ beforeAll(async () => {
 /** Makes this one addition to the copy. */
 async function add(addition: Addition): Promise<void> {
   for (const [file, after] of Object.entries(addition)) {
-    let text = await readFile(join(PROJECT, file), "utf8");
+    let text = await readFile(join(copy, file), "utf8");
     for (const [start, added] of Object.entries(after)) {
       expect(text).toContain(start);
       text = text.replace(start, start + added);
