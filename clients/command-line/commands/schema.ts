@@ -1,11 +1,8 @@
-/**
- * `schema`: drafts a `data.schema.json` from existing data.
- */
+/** `schema`: drafts a `data.schema.json` from existing data. */
 import { dirname, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import { draftSchema } from "../../data-schema/draft-schema.ts";
-import { utf8Text } from "../project/byte-order-mark.ts";
-import { readNamed } from "../project/folder.ts";
+import { readNamed, utf8Text } from "../project/folder.ts";
 import { JSON_LINES_NAME, validJson } from "../project/request.ts";
 import { printable, printableLine } from "../terminal.ts";
 

@@ -5,7 +5,7 @@
 import { CsvError, parse } from "csv-parse/sync";
 import { countInWords } from "../../typescript/size-in-words.ts";
 import { CommandError } from "../exit-codes.ts";
-import { utf8Text } from "../project/byte-order-mark.ts";
+import { utf8Text } from "../project/folder.ts";
 import { arrayItems } from "../project/json-text.ts";
 import { CSV_NAME, JSON_LINES_NAME } from "../project/request.ts";
 

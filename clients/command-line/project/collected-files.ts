@@ -1,10 +1,7 @@
-/**
- * Collects the files of a request, within the bounds of what any service accepts.
- */
+/** The files of a request, within the bounds of what any service accepts, and in words. */
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
-import { largestInWords, type Sized } from "./largest-files.ts";
 
 /** No request may carry this many files, so reading more would be in vain. */
 export const MAX_FILES = 5000;
@@ -55,4 +52,25 @@ export function tooManyFiles(): CommandError {
   return new CommandError(
     `The project has more than ${MAX_FILES} files. Select those that it needs with --files, or exclude others in .renderignore.`,
   );
+}
+
+export interface Sized {
+  readonly key: string;
+  readonly bytes: number;
+  /** The bytes that it takes in the body, if known. */
+  readonly sentBytes?: number;
+}
+
+const MAX_LISTED = 5;
+
+/** The largest files, one line each, below a line that says how many files there are. */
+export function largestInWords(files: readonly Sized[]): string[] {
+  const largest = files.toSorted((one, other) => other.bytes - one.bytes).slice(0, MAX_LISTED);
+  return [
+    files.length > MAX_LISTED ? `The ${MAX_LISTED} largest of its ${files.length} files:` : "Its files:",
+    ...largest.map(({ key, bytes, sentBytes = bytes }) => {
+      const sent = sentBytes === bytes ? "" : `, ${sizeInWords(sentBytes)} in the request`;
+      return `  ${key}: ${sizeInWords(bytes)}${sent}`;
+    }),
+  ];
 }

@@ -1,22 +1,16 @@
-/**
- * Validates the data of a project by the `data.schema.json` beside its source, before anything is sent or compiled.
- */
+/** Validates the data of a project by the `data.schema.json` beside its source, before anything is sent or compiled. */
 import { basename, join } from "node:path";
-import type { DataSchema, Judgement } from "../../data-schema/data-schema.ts";
+import type { DataSchema } from "../../data-schema/data-schema.ts";
 import { findingInWords, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
-import { utf8Text } from "./byte-order-mark.ts";
-import { isFile, readNamed, STANDARD_INPUT } from "./folder.ts";
+import { isFile, readNamed, STANDARD_INPUT, utf8Text } from "./folder.ts";
 import { type Project, shownPath } from "./project.ts";
 import type { DataText } from "./request.ts";
 import { OUT_OF_TIME, withinSeconds } from "./time-limit.ts";
 
-/**
- * Far longer than any reasonable data takes: a regular expression or reference that takes longer would probably never
- * end.
- */
+/** Far longer than any reasonable data takes: what takes longer would probably never end. */
 const MAX_JUDGE_SECONDS = 10;
 /** In addition, for each row of `--each`; an ordinary one takes far less than a millisecond. */
 const MAX_SECONDS_PER_ROW = 0.01;
@@ -39,16 +33,10 @@ type Located = SchemaFinding & { readonly file: string };
  * @throws CommandError with each mistake and its line, in the data or in the schema itself.
  */
 export async function requireValidData(project: Project, data: DataText | null, doing: string): Promise<void> {
-  const schema = await schemaOf(project);
-  if (schema === null) return;
-  const { findings, count } = judgeWithin(MAX_JUDGE_SECONDS, schema, data?.text ?? "{}", schemaName(project));
-  if (count === 0) return;
+  const row = { data: data?.text ?? "{}", line: 1, column: 1 };
   const file = data === null ? "(no data)" : dataName(project, data);
-  throw invalidData(
-    findings.map((finding) => ({ ...finding, file })),
-    count,
-    `Nothing was ${doing}: ${data === null ? "there is no data, which" : file} does not fit ${schemaName(project)}.`,
-  );
+  const what = data === null ? "there is no data, which does" : `${file} does`;
+  await requireValidRows(project, file, [row], () => `Nothing was ${doing}: ${what}`);
 }
 
 /** Like `requireValidData`, for each row of `--each`. */
@@ -58,23 +46,45 @@ export async function requireValidDocuments(
   documents: readonly DataRow[],
   doing: string,
 ): Promise<void> {
+  const file = shownName(each);
+  await requireValidRows(project, file, documents, (wrong) => {
+    return `Nothing was ${doing}: ${wrong} of ${documents.length} rows of ${file} do`;
+  });
+}
+
+/** @param begin makes the beginning of the last line, from the number of wrong rows */
+async function requireValidRows(
+  project: Project,
+  file: string,
+  rows: readonly DataRow[],
+  begin: (wrongRows: number) => string,
+): Promise<void> {
   const schema = await schemaOf(project);
   if (schema === null) return;
+  const name = schemaName(project);
   const found: Located[] = [];
   let total = 0;
   let wrongRows = 0;
-  const deadline = performance.now() / 1000 + MAX_JUDGE_SECONDS + MAX_SECONDS_PER_ROW * documents.length;
-  for (const document of documents) {
+  const deadline = performance.now() / 1000 + MAX_JUDGE_SECONDS + MAX_SECONDS_PER_ROW * rows.length;
+  for (const row of rows) {
     const left = Math.min(MAX_JUDGE_SECONDS, deadline - performance.now() / 1000);
-    const { findings, count } = judgeWithin(left, schema, document.data, schemaName(project));
-    total += count;
-    if (count > 0) wrongRows++;
-    found.push(...findings.map((finding) => locate(finding, shownName(each), document)));
-    if (found.length > MAX_FINDINGS) found.length = MAX_FINDINGS;
+    const judgement = left > 0 ? withinSeconds(left, () => schema.judge(row.data)) : OUT_OF_TIME;
+    if (judgement === OUT_OF_TIME) {
+      throw new CommandError(
+        `${name} took longer than ${MAX_JUDGE_SECONDS} seconds for the data: look for a pattern such as (a+)+$ or for references that branch.`,
+      );
+    }
+    total += judgement.count;
+    if (judgement.count > 0) wrongRows++;
+    const room = MAX_FINDINGS - found.length;
+    found.push(...judgement.findings.slice(0, room).map((finding) => locate(finding, file, row)));
   }
   if (total === 0) return;
-  const rows = `${wrongRows} of ${documents.length} rows of ${shownName(each)}`;
-  throw invalidData(found, total, `Nothing was ${doing}: ${rows} do not fit ${schemaName(project)}.`);
+  const findings = found.map(({ file: place, line, column, path, pointer, message }) => {
+    return { file: place, line, column, path, pointer, message };
+  });
+  const text = listFindings(found, total, `${begin(wrongRows)} not fit ${name}.`);
+  throw new CommandError(text, EXIT_CODES.request, { findings });
 }
 
 /** A finding in a row, with its place in the file; in CSV, with the place where the row begins. */
@@ -102,14 +112,6 @@ async function schemaOf({ root, sourceName }: Project): Promise<DataSchema | nul
   throw new CommandError(listFindings(findings, read.count, `${shown} is not a schema of JSON Schema 2020-12.`));
 }
 
-function judgeWithin(seconds: number, schema: DataSchema, data: string, name: string): Judgement {
-  const judgement = seconds > 0 ? withinSeconds(seconds, () => schema.judge(data)) : OUT_OF_TIME;
-  if (judgement !== OUT_OF_TIME) return judgement;
-  throw new CommandError(
-    `${name} took longer than ${MAX_JUDGE_SECONDS} seconds for the data: look for a pattern such as (a+)+$ or for references that branch.`,
-  );
-}
-
 function schemaName({ root, sourceName }: Project): string {
   return printableLine(shownPath(root, sourceName, SCHEMA_FILE));
 }
@@ -121,13 +123,6 @@ function dataName({ root, sourceName, dataPath }: Project, { name }: DataText): 
 
 function shownName(name: string): string {
   return name === STANDARD_INPUT ? "standard input" : printableLine(name);
-}
-
-function invalidData(findings: readonly Located[], count: number, summary: string): CommandError {
-  const members = findings.map(({ file, line, column, path, pointer, message }) => {
-    return { file, line, column, path, pointer, message };
-  });
-  return new CommandError(listFindings(findings, count, summary), EXIT_CODES.request, { findings: members });
 }
 
 function listFindings(findings: readonly Located[], count: number, summary: string): string {

@@ -4,27 +4,19 @@
  */
 import fs, { type Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { isAbsolute, join, posix, relative, sep } from "node:path";
-import { closestPath, didYouMean } from "../../data-schema/similar-name.ts";
+import { isAbsolute, join, relative, sep } from "node:path";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
 import { CollectedFiles, MAX_FILES, tooManyFiles } from "./collected-files.ts";
 import { leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
-import { nearbyFiles } from "./nearby-files.ts";
 
 /** The glob of a folder that is sent with all of its files. */
 export const WHOLE_FOLDER = "**";
 
 /** Files and folders that are looked at, before those are chosen that are sent. Ignored folders are not read. */
 const MAX_ENTRIES = 200_000;
-
-export interface FolderFiles {
-  readonly files: CollectedFiles;
-  /** The keys of files that `render` and `check` wrote, which are not sent. */
-  readonly written: ReadonlySet<string>;
-}
 
 export interface OwnFiles {
   /** They may match nothing. */
@@ -38,6 +30,7 @@ export interface OwnFiles {
  *
  * @param fromCaller the globs of `--files`, each of which must match. A file that is named exactly is always sent.
  * @param excluded absolute paths
+ * @returns them, and the keys of those that `render` and `check` wrote, which are not sent
  * @throws CommandError when there are too many files or bytes
  */
 export async function readFolderFiles(
@@ -45,7 +38,7 @@ export async function readFolderFiles(
   own: OwnFiles,
   fromCaller: readonly string[],
   excluded: ReadonlySet<string>,
-): Promise<FolderFiles> {
+): Promise<{ readonly files: CollectedFiles; readonly written: ReadonlySet<string> }> {
   const asked = fromCaller.map((pattern) => ({ pattern, glob: inside(root, pattern) }));
   const keys = await chooseKeys(root, own, asked);
   const memory = await WrittenFiles.load();
@@ -76,23 +69,15 @@ interface AskedFiles {
 /** The keys that globs match, in order. @throws CommandError when a pattern of the caller matches none */
 async function chooseKeys(root: string, own: OwnFiles, asked: readonly AskedFiles[]): Promise<string[]> {
   const ignored = await IgnoreRules.load(root);
-  const keys = new Set(await matchingKeys(root, ignored, own.globs, own.except));
+  const keys = new Set(await matchingKeys(root, ignored, own));
   for (const { pattern, glob } of asked) {
-    const matching = await matchingKeys(root, ignored, [glob], []);
+    const matching = await matchingKeys(root, ignored, { globs: [glob], except: [] });
     if (matching.length === 0) {
-      const meant = didYouMean(closestPath(glob, await nearbyPaths(root)));
-      throw new CommandError(
-        printableLine(`--files ${pattern} matches no file in ${root} that is not ignored.${meant}`),
-      );
+      throw new CommandError(printableLine(`--files ${pattern} matches no file in ${root} that is not ignored.`));
     }
     for (const key of matching) keys.add(key);
   }
   return [...keys].sort();
-}
-
-async function nearbyPaths(root: string): Promise<string[]> {
-  const files = await nearbyFiles(root);
-  return [...files, ...new Set(files.map((file) => posix.dirname(file)).filter((folder) => folder !== "."))];
 }
 
 /** A pattern relative to the root. @throws CommandError when it leads out of the root */
@@ -111,17 +96,30 @@ function inside(root: string, pattern: string): string {
  *
  * @throws CommandError when a folder that is sent with all of its files cannot be read
  */
-async function matchingKeys(
-  root: string,
-  ignored: IgnoreRules,
-  globs: readonly string[],
-  except: readonly string[],
-): Promise<string[]> {
+async function matchingKeys(root: string, ignored: IgnoreRules, { globs, except }: OwnFiles): Promise<string[]> {
   const { globby } = await import("globby");
-  const folders = new ReadFolders(root, ignored);
+  let failure: unknown = null;
+  let seen = 0;
+  /** A folder without what is ignored in it, so that ignored folders are not read at all. */
+  const readFolder = async (path: string): Promise<Dirent[]> => {
+    const entries = await readdir(path, { withFileTypes: true });
+    try {
+      seen += entries.length;
+      if (seen > MAX_ENTRIES) throw tooManyFiles();
+      const keys = entries.map((entry) => {
+        const key = relative(root, join(path, entry.name)).split(sep).join("/");
+        return entry.isDirectory() ? `${key}/` : key;
+      });
+      const kept = new Set(await ignored.keep(keys));
+      return entries.filter((_, index) => kept.has(keys[index] ?? ""));
+    } catch (error) {
+      failure ??= error;
+      throw error;
+    }
+  };
   const entries = await globby([...globs], {
     cwd: root,
-    fs: { ...fs, readdir: readdirBy((path) => folders.read(path)) },
+    fs: { ...fs, readdir: asCallbacks(readFolder) },
     ignore: ["**/node_modules/**", ...except],
     expandDirectories: true,
     // With it, globs would not match links to files.
@@ -136,57 +134,23 @@ async function matchingKeys(
       printableLine(`${relative(root, String(error.path)) || "."} cannot be read (${error.message}).`),
     );
   });
-  folders.throwIfFailed();
+  // What is wrong with the rules is said even where folders that cannot be read are passed over.
+  if (failure !== null) throw failure;
   const keys: string[] = [];
   for (const { path, dirent } of entries) {
     const isSent = dirent.isSymbolicLink()
       ? globs.includes(path) || (await leadsToFileBelow(root, join(root, path)))
       : dirent.isFile();
-    // A file that a glob names exactly is found without reading its folder.
-    if (isSent && !(await ignored.isIgnored(path))) keys.push(path);
+    if (isSent) keys.push(path);
   }
-  return keys;
-}
-
-/** Reads folders without what is ignored in them, so that ignored folders are not read at all. */
-class ReadFolders {
-  readonly #root: string;
-  readonly #ignored: IgnoreRules;
-  #entries = 0;
-  #failure: unknown = null;
-
-  constructor(root: string, ignored: IgnoreRules) {
-    this.#root = root;
-    this.#ignored = ignored;
-  }
-
-  /** What is wrong with the rules is said even where folders that cannot be read are passed over. */
-  throwIfFailed(): void {
-    if (this.#failure !== null) throw this.#failure;
-  }
-
-  async read(path: string): Promise<Dirent[]> {
-    const entries = await readdir(path, { withFileTypes: true });
-    const folder = relative(this.#root, path).split(sep).join("/");
-    const left: Dirent[] = [];
-    try {
-      this.#entries += entries.length;
-      if (this.#entries > MAX_ENTRIES) throw tooManyFiles();
-      for (const entry of entries) {
-        if (!(await this.#ignored.isEntryIgnored(folder, entry.name, entry.isDirectory()))) left.push(entry);
-      }
-    } catch (error) {
-      this.#failure ??= error;
-      throw error;
-    }
-    return left;
-  }
+  // A file that a glob names exactly is found without reading its folder.
+  return ignored.keep(keys);
 }
 
 type Done<Entry> = (error: NodeJS.ErrnoException | null, entries: Entry[]) => void;
 
-/** A function in the form of Node's `readdir` with callbacks. The library always asks for the types of entries. */
-function readdirBy(read: (path: string) => Promise<Dirent[]>) {
+/** In the form of Node's `readdir` with callbacks. The library always asks for the types of entries. */
+function asCallbacks(read: (path: string) => Promise<Dirent[]>) {
   function list(path: string, options: { readonly withFileTypes: true }, done: Done<Dirent>): void;
   function list(path: string, done: Done<string>): void;
   function list(path: string, _options: object, done?: Done<Dirent>): void {

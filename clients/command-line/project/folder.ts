@@ -3,6 +3,7 @@
  * file whose path is in the folder is read only if the file itself is there, too. If the caller names a file elsewhere,
  * that is the caller's choice.
  */
+import { isUtf8 } from "node:buffer";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
@@ -113,48 +114,22 @@ async function statOf(path: string) {
   return stat(path).catch(() => null);
 }
 
-/**
- * The names in the folders of a project, each folder read once, when something in it is asked for. A source may have a
- * hundred thousand strings, and the disk is asked for those alone that can be files.
- */
-export class FolderTree {
-  readonly #root: string;
-  readonly #names = new Map<string, Promise<ReadonlySet<string> | null>>();
+const UTF_8_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-  constructor(root: string) {
-    this.#root = root;
+/** Without the byte order mark that some editors put before a text. @throws CommandError when it is not UTF-8 */
+export function utf8Text(bytes: Buffer, name: string): string {
+  const beginning = bytes.toString("latin1", 0, 2);
+  if (beginning === "\xff\xfe" || beginning === "\xfe\xff") {
+    throw new CommandError(`${name} begins with the byte order mark of UTF-16: save it as UTF-8.`);
   }
-
-  /** Whether there may be a file of this key: its names are there, in any case and form of accents. */
-  async mayHave(key: string): Promise<boolean> {
-    let folder = "";
-    for (const name of key.split("/")) {
-      const names = await this.#namesIn(folder);
-      // A folder that cannot be listed may have files that can be read.
-      if (names === null) return true;
-      if (!names.has(foldedName(name))) return false;
-      folder = join(folder, name);
-    }
-    return true;
-  }
-
-  #namesIn(folder: string): Promise<ReadonlySet<string> | null> {
-    const known = this.#names.get(folder);
-    if (known !== undefined) return known;
-    const names = readdir(join(this.#root, folder)).then(
-      (found) => new Set(found.map(foldedName)),
-      (error: NodeJS.ErrnoException) => (isNoFolder(error) ? new Set<string>() : null),
-    );
-    this.#names.set(folder, names);
-    return names;
-  }
+  if (!isUtf8(bytes)) throw new CommandError(`${name} is not UTF-8: save it as UTF-8.`);
+  return (hasByteOrderMark(bytes) ? bytes.subarray(UTF_8_MARK.length) : bytes).toString("utf8");
 }
 
-function isNoFolder({ code }: NodeJS.ErrnoException): boolean {
-  return code === "ENOENT" || code === "ENOTDIR";
+export function byteOrderMarkNote(bytes: Buffer, name: string): string[] {
+  return hasByteOrderMark(bytes) ? [`${name} begins with a byte order mark, which is not sent.`] : [];
 }
 
-/** Equal for names that some file systems take for one. */
-function foldedName(name: string): string {
-  return name.normalize("NFC").toLowerCase();
+function hasByteOrderMark(bytes: Buffer): boolean {
+  return bytes.subarray(0, UTF_8_MARK.length).equals(UTF_8_MARK);
 }

@@ -1,8 +1,4 @@
-/**
- * Reads JSON text of the caller without changing it, so that numbers keep their digits, and reports mistakes with line
- * and column.
- */
-
+/** Reads JSON text of the caller without changing it, so that numbers keep their digits. */
 import { JsonCursor } from "../../../rules/json/cursor.ts";
 import { jsonErrorOffset } from "../../data-schema/json-error.ts";
 
@@ -38,11 +34,7 @@ export function arrayItems(text: string, maxItems: number): { readonly items: re
     items.push({ ...place, text: body.subarray(start, cursor.position).toString("utf8") });
   }
   if (items.length <= maxItems) cursor.expectEnd();
-  return mistakeOf(cursor, body) ?? { items };
-}
-
-function mistakeOf(cursor: JsonCursor, body: Buffer): Place | null {
-  if (!cursor.isMalformed) return null;
+  if (!cursor.isMalformed) return { items };
   return placeAfter({ line: 1, column: 1 }, body.subarray(0, cursor.malformedAt).toString("utf8"));
 }
 

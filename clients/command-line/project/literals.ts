@@ -1,17 +1,8 @@
 /**
- * Finds the files that a Typst source may read, as far as its text shows: every string literal is a candidate.
- *
- * Not only those in calls of `image` or `json`: templates wrap these (`logo("assets/logo.png")`) and keep names in
- * arrays. The caller sends the candidates that name a file of the project, so a literal that names none costs nothing.
+ * The files that a Typst source may read, as far as its text shows. Every string literal is a candidate, since templates
+ * wrap `image` or `json` (`logo("assets/logo.png")`) and keep names in arrays; one that names no file costs nothing.
  */
 import { withoutComments } from "../../typescript/typst-text.ts";
-
-/** A string literal that the source imports, or passes to a function that reads files. */
-export interface ReadLiteral {
-  readonly path: string;
-  /** Counted from one. */
-  readonly line: number;
-}
 
 /** Longer strings are text, not paths. */
 const MAX_PATH_LENGTH = 1024;
@@ -23,10 +14,8 @@ const READING =
   /(?:\b(?:import|include)\s+|\b(?:image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach(?!\s*\(\s*"[^"\n]*"\s*,\s*(?![\s)]|\.\.|[\w-]+\s*:)))\s*\(\s*)"((?:[^"\\\n]|\\.){1,1024})"(?!\s*\+)/g;
 
 /**
- * Every text between two double quotes of one line that could be a path, without duplicates; of very many, the first.
- *
- * In Typst's markup, a quote is an ordinary character, so only a parser could tell which one opens a string. Therefore
- * the text between any two neighbouring quotes is taken.
+ * Every text between two neighbouring double quotes of one line that could be a path; of very many, the first. Only a
+ * parser could tell which quote opens a string: in Typst's markup, it is an ordinary character.
  */
 export function stringLiterals(source: string): string[] {
   const found = new Set<string>();
@@ -40,16 +29,16 @@ export function stringLiterals(source: string): string[] {
   return [...found];
 }
 
-/** The literals in imports and in calls of functions that read files, without those that name packages. */
-export function readLiterals(source: string): ReadLiteral[] {
+/** The literals in imports and in calls of functions that read files, with their first lines; none of packages. */
+export function readLiterals(source: string): Map<string, number> {
   const text = withoutComments(source);
-  const found: ReadLiteral[] = [];
+  const found = new Map<string, number>();
   let line = 1;
   let lineEnd = text.indexOf("\n");
   for (const match of text.matchAll(READING)) {
     for (; lineEnd !== -1 && lineEnd < match.index; lineEnd = text.indexOf("\n", lineEnd + 1)) line++;
     const path = unescapeTypst(match[1] ?? "");
-    if (!path.startsWith("@")) found.push({ path, line });
+    if (!path.startsWith("@") && !found.has(path)) found.set(path, line);
   }
   return found;
 }

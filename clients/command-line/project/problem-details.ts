@@ -1,6 +1,4 @@
-/**
- * What the command can add to a problem: the sizes of the files, and better names for them.
- */
+/** What the command can add to a problem: the sizes of the files, and better names for them. */
 import { quote } from "../../../rules/quote.ts";
 import type { ServiceProblem } from "../../typescript/client.ts";
 import { suggestFileKeys } from "../../typescript/file-key-suggestion.ts";
@@ -12,7 +10,7 @@ const MAX_NAMED = 5;
 export function problemDetails(problem: ServiceProblem, sent: SentProject): string[] {
   const { project } = sent;
   const leftOut = problem.code === "template_compile_failed" ? leftOutDetails(project) : [];
-  return [...nameDetails(problem, project.files), ...sizeDetails(problem, sent), ...leftOut];
+  return [...nameDetails(problem, project), ...sizeDetails(problem, sent), ...leftOut];
 }
 
 /** A reminder of files that were left out as outputs, because a template may read them by a computed path. */
@@ -28,21 +26,13 @@ export function leftOutDetails({ leftOut }: Project): string[] {
 /** Further names are only counted. */
 const MAX_LISTED = 50;
 
-/** By the files of a project: with `--each`, all rows have the same. */
-const known = new WeakMap<readonly NamedFile[], ReadonlyMap<string, string>>();
-
-interface NamedFile {
-  readonly key: string;
-}
-
 /** All file names that the rules for keys reject, each with a better one. */
-function nameDetails(problem: ServiceProblem, files: readonly NamedFile[]): string[] {
+function nameDetails(problem: ServiceProblem, { files }: Project): string[] {
   const isOfNames =
     problem.code === "invalid_template_path" ||
     (problem.code === "invalid_file_data" && "rule" in problem.context && problem.context.rule !== "too_many_keys");
   if (!isOfNames) return [];
-  const names = known.get(files) ?? suggestFileKeys(files.map(({ key }) => key));
-  known.set(files, names);
+  const names = suggestFileKeys(files.map(({ key }) => key));
   const lines = [...names].slice(0, MAX_LISTED).map(([key, better]) => `${quote(key)}: rename it to ${better}`);
   return names.size > MAX_LISTED ? [...lines, `… and ${names.size - MAX_LISTED} more.`] : lines;
 }

@@ -1,9 +1,9 @@
 /**
- * Collects what a request carries from a folder: the source, the files that it reads, and those that the caller names.
- *
- * The folder of the source is the root of the project, both here and in the service, so a path in the source means the
- * same file in both places, and nothing outside that folder can be read: see folder.ts.
+ * What a request carries from a folder: the source, the files that it reads, and those that the caller names. The
+ * folder is the root of the project, here as in the service, and nothing outside of it can be read: see folder.ts.
  */
+import { statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { basename, dirname, extname, isAbsolute, join, posix, resolve } from "node:path";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { closestPath, didYouMean } from "../../data-schema/similar-name.ts";
@@ -12,18 +12,14 @@ import { countInWords } from "../../typescript/size-in-words.ts";
 import { findUnusableFiles } from "../../typescript/unusable-files.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
-import { byteOrderMarkNote } from "./byte-order-mark.ts";
 import type { CollectedFiles } from "./collected-files.ts";
-import { FolderTree, isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
+import { byteOrderMarkNote, isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
 import { readFolderFiles, WHOLE_FOLDER } from "./folder-files.ts";
 import { readLiterals, stringLiterals } from "./literals.ts";
-import { nearbyFiles } from "./nearby-files.ts";
 
 /** A source names fonts by their family, so no literal leads to their files: those in this folder are always sent. */
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
-/**
- * Files that belong to a template but not to its documents. They are sent only if the source or the caller names them.
- */
+/** What belongs to a template but not to its documents is sent only if the source or the caller names it. */
 const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
 /** At most this many files that Typst cannot use are named. */
 const MAX_UNUSABLE = 10;
@@ -50,10 +46,7 @@ export interface Project {
   readonly leftOut: readonly string[];
   /** What the caller should know about the files that are sent, one sentence each. */
   readonly notes: readonly string[];
-  /**
-   * Files that a source reads and that do not exist, one sentence each. Typst may never read them, so these are not
-   * errors.
-   */
+  /** Files that a source reads and that do not exist, one sentence each. Typst may never read them. */
   readonly warnings: readonly string[];
 }
 
@@ -67,8 +60,6 @@ export interface ProjectOptions {
 }
 
 /**
- * Collects a project.
- *
  * @param path a Typst source, or a folder: its `main.typ` with all of its files.
  * @throws CommandError when a named file does not exist or cannot be sent.
  */
@@ -129,41 +120,51 @@ async function noMainFile(folder: string): Promise<CommandError> {
   return new CommandError(printableLine(`${join(folder, SOURCE_PATH)} does not exist.${didYouMean(meant)}`));
 }
 
+interface MissingFile {
+  /** The beginning of the sentence about it. */
+  readonly what: string;
+  /** Null if it is above the root. */
+  readonly target: string | null;
+}
+
+interface OpenProject {
+  readonly root: string;
+  readonly sourceName: string;
+  readonly source: Buffer;
+  readonly files: CollectedFiles;
+}
+
 /** Adds the files that the source names, then the files that these name, and so on. @returns warnings */
-async function followLiterals(project: {
-  root: string;
-  sourceName: string;
-  source: Buffer;
-  files: CollectedFiles;
-}): Promise<string[]> {
-  const { root, sourceName, source, files } = project;
-  const missing: { readonly what: string; readonly target: string | null }[] = [];
-  const seen = new Set<string>();
-  const tree = new FolderTree(root);
-  const queue = [{ key: basename(sourceName), shownAs: sourceName, text: source.toString("utf8") }];
-  for (const [key, bytes] of files) if (isTypst(key)) queue.push(typstFile(root, sourceName, key, bytes));
-  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    const { key, shownAs, text } = next;
-    if (seen.has(key)) continue;
+async function followLiterals({ root, sourceName, source, files }: OpenProject): Promise<string[]> {
+  const sourceKey = basename(sourceName);
+  const missing: MissingFile[] = [];
+  const queue = [{ key: sourceKey, bytes: source }];
+  const seen = new Set([sourceKey]);
+  const follow = (key: string, bytes: Buffer) => {
+    if (!isTypst(key) || seen.has(key)) return;
     seen.add(key);
+    queue.push({ key, bytes });
+  };
+  for (const [key, bytes] of files) follow(key, bytes);
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    const { key } = next;
+    const text = next.bytes.toString("utf8");
     for (const literal of stringLiterals(text)) {
       const target = keyOf(literal, key);
-      if (target === null || target === basename(sourceName)) continue;
+      if (target === null || target === sourceKey) continue;
       let bytes = files.get(target);
       if (bytes === undefined) {
-        if (!(await tree.mayHave(target)) || !(await isFile(join(root, target)))) continue;
+        if (!isThere(join(root, target))) continue;
         bytes = await readNamed(join(root, target), target, root);
         files.add(target, bytes);
       }
-      if (isTypst(target)) queue.push(typstFile(root, sourceName, target, bytes));
+      follow(target, bytes);
     }
-    const named = new Set<string>();
-    for (const { path, line } of readLiterals(text)) {
-      // What is read again is as missing as the first time.
-      if (named.has(path)) continue;
-      named.add(path);
+    const shownAs = key === sourceKey ? sourceName : shownPath(root, sourceName, key);
+    // What is read again is as missing as the first time.
+    for (const [path, line] of readLiterals(text)) {
       const target = keyOf(path, key);
-      if (target === null || (!files.has(target) && target !== basename(sourceName))) {
+      if (target === null || (!files.has(target) && target !== sourceKey)) {
         missing.push({ what: `${shownAs}:${line} reads "${path}", which`, target });
       }
     }
@@ -171,13 +172,19 @@ async function followLiterals(project: {
   return inWords(missing, root);
 }
 
+/** A source may have a hundred thousand literals, for which a promise each would take long. */
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  } catch {
+    return false;
+  }
+}
+
 /** At most this many files that a source reads are reported as missing. */
 const MAX_MISSING = 20;
 
-async function inWords(
-  missing: readonly { readonly what: string; readonly target: string | null }[],
-  root: string,
-): Promise<string[]> {
+async function inWords(missing: readonly MissingFile[], root: string): Promise<string[]> {
   if (missing.length === 0) return [];
   const nearby = await nearbyFiles(root);
   const sentences = missing.slice(0, MAX_MISSING).map(({ what, target }) => {
@@ -188,8 +195,24 @@ async function inWords(
   return more > 0 ? [...sentences, `Of the files that the sources read, ${more} more do not exist.`] : sentences;
 }
 
-function typstFile(root: string, sourceName: string, key: string, bytes: Buffer) {
-  return { key, shownAs: shownPath(root, sourceName, key), text: bytes.toString("utf8") };
+/** A folder may be of any size. The first files found are enough for suggestions. */
+const MAX_NEARBY = 2000;
+
+/** The keys of files below a folder, the shallow ones first. Hidden files and node_modules are left out. */
+async function nearbyFiles(root: string): Promise<string[]> {
+  const files: string[] = [];
+  const folders = [""];
+  let seen = 0;
+  for (let folder = folders.shift(); folder !== undefined && seen < MAX_NEARBY; folder = folders.shift()) {
+    for (const entry of await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])) {
+      if (++seen > MAX_NEARBY) break;
+      if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+      const key = posix.join(folder, entry.name);
+      if (entry.isDirectory()) folders.push(key);
+      else files.push(key);
+    }
+  }
+  return files;
 }
 
 function isTypst(key: string): boolean {
@@ -198,9 +221,7 @@ function isTypst(key: string): boolean {
 
 /** The path of a file of the project as the caller would write it, based on that of the source. */
 export function shownPath(root: string, sourceName: string, key: string): string {
-  const folder = dirname(sourceName);
-  if (isAbsolute(sourceName)) return join(root, key);
-  return folder === "." ? key : join(folder, key);
+  return join(isAbsolute(sourceName) ? root : dirname(sourceName), key);
 }
 
 /**

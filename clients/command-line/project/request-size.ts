@@ -1,10 +1,8 @@
-/**
- * How large a request is, and what makes it large: for `--dry-run`, and for every problem about a size.
- */
+/** How large a request is, and what makes it large: for `--dry-run`, and for every problem about a size. */
 import type { ServiceProblem } from "../../typescript/client.ts";
 import { encodeRequest, type RenderRequest } from "../../typescript/render-request.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
-import { largestInWords, type Sized } from "./largest-files.ts";
+import { largestInWords, type Sized } from "./collected-files.ts";
 import type { Project } from "./project.ts";
 import type { DataText } from "./request.ts";
 
@@ -44,33 +42,24 @@ export function bodyBytes(request: RenderRequest): number {
 
 /** The size of a request that exceeds a limit on sizes, and its largest files; empty for other problems. */
 export function sizeDetails(problem: ServiceProblem, sent: SentProject): string[] {
-  const limit = limitOf(problem);
-  return limit === null ? [] : sizeInLines(sent, limit);
-}
-
-/** The size of a request, and its largest files. @param limit in words; empty if it is not known */
-export function sizeInLines(sent: SentProject, limit: string): string[] {
-  const allowed = limit === "" ? "" : `; the limit is ${limit}`;
-  return [`The request has ${inBytes(bodyBytes(sent.request))}${allowed}.`, ...largestInWords(sentFiles(sent))];
-}
-
-/**
- * The limit on the whole request in words; empty for another limit, which the problem itself names; null if there is
- * none.
- */
-function limitOf(problem: ServiceProblem): string | null {
   switch (problem.code) {
     case "request_too_large":
-      return inBytes(problem.context.limit);
+      return sizeInLines(sent, inBytes(problem.context.limit));
     case "template_source_too_large":
     case "template_file_too_large":
     case "string_too_large":
-      return "";
+      return sizeInLines(sent, "");
     case "invalid_file_data":
-      return "count" in problem.context ? "" : null;
+      return "count" in problem.context ? sizeInLines(sent, "") : [];
     default:
-      return null;
+      return [];
   }
+}
+
+/** @param limit on the whole request in words; empty for another limit, which the problem names */
+export function sizeInLines(sent: SentProject, limit: string): string[] {
+  const allowed = limit === "" ? "" : `; the limit is ${limit}`;
+  return [`The request has ${inBytes(bodyBytes(sent.request))}${allowed}.`, ...largestInWords(sentFiles(sent))];
 }
 
 export function inBytes(bytes: number): string {

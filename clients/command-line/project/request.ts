@@ -14,8 +14,7 @@ import {
 } from "../../typescript/render-request.ts";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
-import { byteOrderMarkNote, utf8Text } from "./byte-order-mark.ts";
-import { readInput } from "./folder.ts";
+import { byteOrderMarkNote, readInput, utf8Text } from "./folder.ts";
 import { jsonMistake } from "./json-text.ts";
 import { type Project, shownPath } from "./project.ts";
 

@@ -33,8 +33,9 @@ export async function completeFlags<Flags extends NamedFlags>(source: string, na
   const format = namedFormat(named);
   const isOfFormat = format === "zip" ? saved.format !== "pdf" : format === null || format === saved.format;
   const flags = isOfFormat ? savedFlags(saved, named) : {};
-  const words = Object.entries(flags).flatMap(([name, value]) => (name in named ? [] : inWords(name, value)));
-  if (!named.json && words.length > 0) say(printableLine(`Options from ${OPTIONS_PATH}: ${words.join(", ")}`));
+  const taken = Object.entries(flags).filter(([name]) => !(name in named));
+  const words = taken.map(([name, value]) => (value === true ? name : `${name} ${value}`)).join(", ");
+  if (!named.json && words !== "") say(printableLine(`Options from ${OPTIONS_PATH}: ${words}`));
   if (!named.json && !isOfFormat) say(`The options in ${OPTIONS_PATH} are for ${saved.format}: they are not used.`);
   return { ...flags, ...named };
 }
@@ -99,24 +100,4 @@ function savedFlags(output: Output, named: NamedFlags): OutputFlags {
 function ofEInvoice(standards: readonly PdfStandard[]): readonly PdfStandard[] {
   if (standards.some((standard) => standard.startsWith("a-3"))) return standards;
   return ["a-3b", ...standards.filter((standard) => standard === "ua-1")];
-}
-
-function inWords(name: string, value: unknown): string[] {
-  switch (name) {
-    case "standards":
-      return [String(value).replaceAll(",", ", ")];
-    case "pdfVersion":
-      return [`PDF ${value}`];
-    case "ppi":
-      return [`${value} ppi`];
-    case "archive":
-      return ["a ZIP of pages"];
-    case "page":
-    case "pages":
-      return [`${name} ${value}`];
-    case "filename":
-      return [`file name ${value}`];
-    default:
-      return [String(value)];
-  }
 }

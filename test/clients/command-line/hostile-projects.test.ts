@@ -24,13 +24,6 @@ async function inProject(files: Readonly<Record<string, string>>, args: readonly
 }
 
 describe("a command ends", () => {
-  it("where a rule of an ignore file has many wildcards", async () => {
-    const files = { "p/main.typ": "x", [`p/${"a".repeat(200)}`]: "x", "p/.gitignore": `${"*a".repeat(12)}*b` };
-    const { stdout, exitCode } = await inProject(files, ["render", "p", "--dry-run"]);
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain("a".repeat(200));
-  });
-
   it("where a source reads one file a hundred thousand times", async () => {
     const source = lines(100_000, () => '#read("a")');
     const { stdout, exitCode } = await inProject({ "a.typ": source, a: "" }, ["render", "a.typ", "--dry-run"]);
