@@ -1,7 +1,6 @@
 /**
- * The families by which Typst 0.15 knows the fonts of a file, from their tables of names, and whether they are bold.
- *
- * A file may be anything: nothing is read beyond its end, and no more tables and names than real fonts have.
+ * The families by which Typst 0.15 knows the fonts of a file, from their tables of names. A file may be anything:
+ * nothing is read beyond its end, and no more tables and names than real fonts have.
  */
 
 /** A collection of the whole of Noto CJK has 45. */
@@ -14,28 +13,19 @@ const MAX_NAMES = 4096;
 const MAX_NAME_BYTES = 1024;
 const COLLECTION = 0x74746366; // ttcf
 
-/** Semibold. */
-const MIN_BOLD_WEIGHT = 600;
-
 const NAME_FAMILY = 1;
 const NAME_POST_SCRIPT = 6;
 const PLATFORM = { unicode: 0, macintosh: 1, windows: 3 } as const;
 
-export interface FontFace {
-  readonly family: string;
-  /** Whether it looks bold, or may: a variable font, or one that Typst knows by a list. */
-  readonly mayBeBold: boolean;
-}
-
-/** The fonts in a file: several in a collection, none in what is not a font. */
-export function fontFaces(file: Uint8Array): FontFace[] {
+/** Several in a collection, none in what is not a font. */
+export function fontFamilies(file: Uint8Array): string[] {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const starts = read(() => {
     if (view.getUint32(0) !== COLLECTION) return [0];
     const count = Math.min(view.getUint32(8), MAX_FACES);
     return Array.from({ length: count }, (_, index) => view.getUint32(12 + 4 * index));
   });
-  return (starts ?? []).flatMap((start) => read(() => faceAt(file, view, start)) ?? []);
+  return (starts ?? []).flatMap((start) => read(() => familyAt(file, view, start)) ?? []);
 }
 
 /** @returns null if it goes beyond the end of the file */
@@ -48,7 +38,7 @@ function read<T>(action: () => T): T | null {
   }
 }
 
-function faceAt(file: Uint8Array, view: DataView, start: number): FontFace | null {
+function familyAt(file: Uint8Array, view: DataView, start: number): string | null {
   const tables = new Map<string, number>();
   for (let index = 0; index < Math.min(view.getUint16(start + 4), MAX_TABLES); index++) {
     const record = start + 12 + 16 * index;
@@ -57,31 +47,26 @@ function faceAt(file: Uint8Array, view: DataView, start: number): FontFace | nul
   const names = tables.get("name");
   // What Typst cannot do without.
   if (names === undefined || !["head", "hhea", "maxp"].every((tag) => tables.has(tag))) return null;
-  const find = nameFinder(file, view, names);
-  const exception = exceptionalFamily(find(NAME_POST_SCRIPT) ?? "");
-  if (exception !== null) return { family: exception, mayBeBold: true };
-  const family = find(NAME_FAMILY);
-  if (family === null) return null;
-  const style = tables.get("OS/2");
-  const weight = style === undefined ? 0 : view.getUint16(style + 4);
-  return { family: withoutStyles(family), mayBeBold: tables.has("fvar") || weight >= MIN_BOLD_WEIGHT };
+  const exception = exceptionalFamily(findName(file, names, NAME_POST_SCRIPT) ?? "");
+  if (exception !== null) return exception;
+  const family = findName(file, names, NAME_FAMILY);
+  return family === null ? null : withoutStyles(family);
 }
 
-/** Finds the text of a name in the table of names, as `FontInfo::from_ttf` of Typst does. */
-function nameFinder(file: Uint8Array, view: DataView, table: number): (name: number) => string | null {
+/** The text of a name in the table of names, as `FontInfo::from_ttf` of Typst finds it. */
+function findName(file: Uint8Array, table: number, name: number): string | null {
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const texts = table + view.getUint16(table + 4);
-  return (name) => {
-    for (let index = 0; index < Math.min(view.getUint16(table + 2), MAX_NAMES); index++) {
-      const record = table + 6 + 12 * index;
-      if (view.getUint16(record + 6) !== name) continue;
-      const at = texts + view.getUint16(record + 10);
-      const size = view.getUint16(record + 8);
-      const encoding = textEncoding(view.getUint16(record), view.getUint16(record + 2));
-      if (encoding === null) continue;
-      return size > MAX_NAME_BYTES ? null : new TextDecoder(encoding).decode(file.subarray(at, at + size));
-    }
-    return null;
-  };
+  for (let index = 0; index < Math.min(view.getUint16(table + 2), MAX_NAMES); index++) {
+    const record = table + 6 + 12 * index;
+    if (view.getUint16(record + 6) !== name) continue;
+    const at = texts + view.getUint16(record + 10);
+    const size = view.getUint16(record + 8);
+    const encoding = textEncoding(view.getUint16(record), view.getUint16(record + 2));
+    if (encoding === null) continue;
+    return size > MAX_NAME_BYTES ? null : new TextDecoder(encoding).decode(file.subarray(at, at + size));
+  }
+  return null;
 }
 
 function textEncoding(platform: number, encoding: number): string | null {

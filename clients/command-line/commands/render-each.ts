@@ -1,7 +1,6 @@
 /**
  * `render --each`: one template, a document for each row of data.
  */
-import type { WantedFonts } from "../../typescript/missing-fonts.ts";
 import type { OutputOptions } from "../../typescript/render-request.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { dataOf, type EachDocument, readDocuments } from "../each/documents.ts";
@@ -19,9 +18,8 @@ import { requestOf } from "../project/request.ts";
 import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
 import { say } from "../terminal.ts";
-import { checkCommand } from "./check-command.ts";
 import { showRequest } from "./dry-run.ts";
-import { DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
+import { checkCommand, DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
 
 export async function renderEach(source: string, flags: RenderFlags, signal: AbortSignal): Promise<ExitCode> {
   const { each, output: template } = flags;
@@ -57,7 +55,7 @@ interface PreparedDocuments {
   readonly project: Project;
   readonly documents: readonly EachDocument[];
   readonly output: OutputOptions;
-  readonly wanted: WantedFonts;
+  readonly wanted: readonly string[];
   readonly finish: FinishDocument | null;
 }
 
@@ -81,7 +79,7 @@ async function sendAll(
     }
     const fonts = await findMissingFonts(wanted, service.url, signal);
     if (flags.strict) requireFonts(fonts, service.url);
-    const notes = [...project.warnings, ...project.notes, ...fonts.notes];
+    const notes = [...project.warnings, ...project.notes];
     if (!flags.json) {
       for (const note of notes) progress.log(`note: ${note}`);
       for (const warning of fonts.warnings) progress.log(`warning: ${warning}`);

@@ -3,7 +3,6 @@ import { CAPABILITIES_PATH, MAX_CAPABILITIES_BYTES, parseCapabilities } from "..
 import {
   type DocumentParts,
   describeMissing,
-  describeMissingBold,
   findWantedFonts,
   missingFamilies,
 } from "../../typescript/missing-fonts.ts";
@@ -22,7 +21,5 @@ async function warningsOn(document: DocumentParts): Promise<string[]> {
   const text = response.ok ? await readText(response, MAX_CAPABILITIES_BYTES) : null;
   const capabilities = text === null ? null : parseCapabilities(text);
   if (capabilities === null) return [];
-  const wanted = findWantedFonts(document);
-  const { fonts } = capabilities;
-  return [...describeMissing(missingFamilies(wanted, fonts)), ...describeMissingBold(wanted, fonts)];
+  return describeMissing(missingFamilies(findWantedFonts(document), capabilities.fonts));
 }

@@ -89,16 +89,6 @@ describe("render", () => {
     expect(exitCode).toBe(0);
   });
 
-  it("and check note a bold font that the text needs and the project does not bring, --strict or not", async () => {
-    const font = withTables(await liberation("Regular"), { name: nameTable("Of The Project") });
-    const files = { "a.typ": '#set text(font: "Of The Project")\n= Title', "fonts/own.ttf": font };
-    for (const command of ["render", "check"]) {
-      const { stderr, exitCode } = await inProject(files, [command, "a.typ", "--strict"]);
-      expect(stderr).toContain('note: The request brings no bold font of the family "Of The Project": headings');
-      expect(exitCode).toBe(0);
-    }
-  });
-
   it("of --each warns before anything is sent", async () => {
     const files = { ...LACKING, "people.jsonl": '{"name": "Ada"}\n' };
     const args = ["render", "a.typ", "--each", "people.jsonl", "-o", "out/{#}.pdf"];
