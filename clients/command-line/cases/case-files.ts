@@ -50,10 +50,8 @@ export async function readCases({ root, sourceName }: Project): Promise<Template
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   const names = new Map<string, string | null>();
   for (const entry of entries) {
-    const name = entry.isDirectory() ? EXPECTED.exec(entry.name)?.[1] : undefined;
-    if (name !== undefined) names.set(name, null);
-  }
-  for (const entry of entries) {
+    const expected = entry.isDirectory() ? EXPECTED.exec(entry.name)?.[1] : undefined;
+    if (expected !== undefined && !names.has(expected)) names.set(expected, null);
     // The target of a link is checked when it is read.
     const name = entry.isFile() || entry.isSymbolicLink() ? DATA.exec(entry.name)?.[1] : undefined;
     if (name !== undefined) names.set(name, join(folder, entry.name));
@@ -96,40 +94,30 @@ export async function readPageOptions({ expectedFolder, root }: TemplateCase): P
   }
 }
 
-/**
- * Makes pages the expected ones.
- *
- * @returns how many files are new, changed or gone
- * @throws CommandError when their folder is a link, because its target is not part of the project
- */
+/** Makes pages the expected ones. @throws CommandError when their folder is a link: its target is not the project's */
 export async function writeExpected(
   { expectedFolder }: TemplateCase,
   pages: readonly Buffer[],
   options: PageOptions,
-): Promise<number> {
+): Promise<void> {
   for (const folder of [dirname(expectedFolder), expectedFolder]) {
     const found = await lstat(folder).catch(() => null);
-    if (found?.isSymbolicLink())
+    if (found?.isSymbolicLink()) {
       throw new CommandError(`${printableLine(folder)} is a link: nothing is written there.`);
+    }
   }
   await mkdir(expectedFolder, { recursive: true });
   const optionsPath = join(expectedFolder, OPTIONS_FILE);
   if (options.ppi === undefined && options.pages === undefined) await rm(optionsPath, { force: true });
   else await writeWhole(optionsPath, Buffer.from(`${JSON.stringify(options)}\n`));
-  let changes = 0;
   for (const [index, page] of pages.entries()) {
     const path = join(expectedFolder, `${index + 1}.png`);
     const present = await readFile(path).catch(() => null);
-    if (present?.equals(page)) continue;
-    await writeWhole(path, page);
-    changes++;
+    if (!present?.equals(page)) await writeWhole(path, page);
   }
   for (const number of await numbersIn(expectedFolder)) {
-    if (number <= pages.length) continue;
-    await rm(join(expectedFolder, `${number}.png`));
-    changes++;
+    if (number > pages.length) await rm(join(expectedFolder, `${number}.png`));
   }
-  return changes;
 }
 
 async function numbersIn(folder: string): Promise<number[]> {

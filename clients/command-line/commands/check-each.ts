@@ -7,11 +7,9 @@ import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import type { LocalSettings } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
 import { type LocalRender, renderLocally } from "../local/local-render.ts";
-import { memberHints } from "../local/member-hints.ts";
 import { askedOnce, type CheckedProject, compareWithService, type MissingInWords } from "../local/missing-here.ts";
 import { operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";
-import { fontsWantedBy } from "../missing-fonts.ts";
 import { outputOf } from "../output-options.ts";
 import { progressBar, startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
@@ -41,7 +39,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
   await requireValidDocuments(project, each, documents, "compiled");
   const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
-  const shared = { project, wanted: fontsWantedBy(project), capabilities: askedOnce(flags.url, signal) };
+  const shared = { project, capabilities: askedOnce(flags.url, signal) };
   const failures = new Map<string, EachDocument[]>();
   const notesOfRows = new Set<string>();
   const progress = startProgress(progressBar(0, documents.length));
@@ -56,7 +54,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
       const inWords = warnings.map((warning) => `${severity}: ${warning}`).join("\n");
       const failure = reasonOf(rendered, document, project);
       const reason = failure ?? (inWords === "" ? null : inWords);
-      if (flags.json) writeJson({ ...outcomeOf(rendered, document, notes), warnings, line: document.number });
+      if (flags.json) writeJson({ ...outcomeOf(rendered, notes), warnings, line: document.number });
       if (failure !== null || (flags.strict && warnings.length > 0)) failed++;
       if (reason !== null) {
         const same = failures.get(reason);
@@ -102,16 +100,14 @@ function reasonOf(rendered: LocalRender, document: EachDocument, project: Projec
     const { problem, request } = rendered;
     return problemInWords(problem, true, problemDetails(problem, { project, data: dataOf(document), request }));
   }
-  const { ok, text, reason, diagnostics } = rendered.compiled;
+  const { ok, text, reason } = rendered.compiled;
   if (ok) return null;
-  const hints = memberHints(diagnostics, dataOf(document)).map((hint) => `note: ${hint}`);
-  return [...(text === "" ? [] : [text]), ...(reason === null ? [] : [`error: ${reason}`]), ...hints].join("\n");
+  return [...(text === "" ? [] : [text]), ...(reason === null ? [] : [`error: ${reason}`])].join("\n");
 }
 
-function outcomeOf(rendered: LocalRender, document: EachDocument, missing: readonly string[]): object {
+function outcomeOf(rendered: LocalRender, notes: readonly string[]): object {
   if (rendered.kind === "refused") return problemOutcome(rendered.problem, true);
   const { ok, diagnostics, reason } = rendered.compiled;
-  const notes = [...memberHints(diagnostics, dataOf(document)), ...missing];
   return { outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes };
 }
 

@@ -1,6 +1,4 @@
-/**
- * `constraints`: prints the limits of the deployment, or with `--json` the whole constraints document.
- */
+/** `constraints`: prints the limits of the deployment, or with `--json` the whole constraints document. */
 import type { Command } from "@commander-js/extra-typings";
 import { LIMIT_SETTINGS, type LimitName } from "../../../rules/limits.ts";
 import { EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
@@ -37,18 +35,12 @@ export function addConstraintsCommand(program: Command, signal: AbortSignal): vo
         writeJson(constraints);
         return;
       }
-      const rows = Object.entries(constraints.limits).map(([name, value]) => [
-        name,
-        value.toLocaleString("en"),
-        isLimit(name) ? `${LIMIT_SETTINGS[name].unit}` : "",
-      ]);
-      const width = Math.max(...rows.map(([name = ""]) => name.length));
-      for (const [name = "", value = "", unit = ""] of rows) {
-        process.stdout.write(`${printableLine(name).padEnd(width)} ${value.padStart(14)} ${unit}\n`);
+      for (const [name, value] of Object.entries(constraints.limits)) {
+        const unit = isLimit(name) ? LIMIT_SETTINGS[name].unit : "";
+        process.stdout.write(`${printableLine(name).padEnd(32)} ${value.toLocaleString("en").padStart(14)} ${unit}\n`);
       }
-      process.stdout.write(
-        `\nrules ${constraints.rules_version}, output rules ${constraints.output_rules.output_rules_version}\n`,
-      );
+      const { rules_version, output_rules } = constraints;
+      process.stdout.write(`\nrules ${rules_version}, output rules ${output_rules.output_rules_version}\n`);
     });
 }
 

@@ -1,6 +1,4 @@
-/**
- * `render --dry-run`: shows what would be sent, and sends nothing.
- */
+/** `render --dry-run`: shows what would be sent, and sends nothing. */
 import { countInWords } from "../../typescript/size-in-words.ts";
 import { EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { bodyBytes, inBytes, type SentProject, sentFiles } from "../project/request-size.ts";
@@ -22,33 +20,29 @@ export async function showRequest(planned: PlannedRender, flags: RenderFlags): P
   const bytes = bodyBytes(request);
   const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
   if (flags.json) {
+    const listed = files.map(({ key, ...file }) => ({ path: key, ...file }));
+    const { output } = request;
+    const { leftOut } = project;
     writeJson({
       outcome: "planned",
       url,
-      files: files.map(({ part, key, encoding, bytes: size, sentBytes }) => ({
-        part,
-        path: key,
-        encoding,
-        bytes: size,
-        sentBytes,
-      })),
-      output: request.output,
+      files: listed,
+      output,
       bodyBytes: bytes,
       file: place,
       others,
-      leftOut: project.leftOut,
+      leftOut,
       notes,
     });
     return EXIT_CODES.success;
   }
-  const rows = files.map(({ part, key, encoding, bytes: size }) => [part, encoding, inBytes(size), key]);
-  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const width = (column: number) => widths[column] ?? 0;
+  const rows = files.map((file) => ({ ...file, size: inBytes(file.bytes) }));
+  const sizeWidth = Math.max(...rows.map(({ size }) => size.length));
   const lines = [
     `To ${url}`,
     ...rows.map(
-      ([part = "", encoding = "", size = "", key = ""]) =>
-        `  ${part.padEnd(width(0))}  ${encoding.padEnd(width(1))}  ${size.padStart(width(2))}  ${key}`,
+      ({ part, encoding, size, key }) =>
+        `  ${part.padEnd(6)}  ${encoding.padEnd(6)}  ${size.padStart(sizeWidth)}  ${key}`,
     ),
     `Body: ${inBytes(bytes)}`,
     `Output: ${JSON.stringify(request.output)}, to ${place}${others > 0 ? `, and ${countInWords(others, "more document")}` : ""}`,

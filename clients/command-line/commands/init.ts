@@ -1,10 +1,9 @@
-/**
- * `init`: a new folder with a template, data, and what is needed to render it.
- */
+/** `init`: a new folder with a template, data, and what is needed to render it. */
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
-import { DIALECT, SCHEMA_FILE } from "../../data-schema/schema-file.ts";
+import { draftSchema } from "../../data-schema/draft-schema.ts";
+import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { IGNORE_FILE } from "../project/ignore-rules.ts";
 import { commandToCopy, printableLine } from "../terminal.ts";
@@ -70,27 +69,6 @@ const PEOPLE = [
   person("cleo", "Cleo Lindqvist", "30 Station Road, Brant", "Your order of 5 March"),
 ];
 
-const text = { type: "string", minLength: 1 };
-const amount = {
-  type: "string",
-  pattern: "^-?[0-9]+\\.[0-9]{2}$",
-  description: "An amount with two digits after the point",
-};
-const objectOf = (properties: Readonly<Record<string, object>>) => {
-  return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
-};
-const SCHEMA = {
-  $schema: DIALECT,
-  ...objectOf({
-    id: { ...text, description: "The name of the letter's file" },
-    subject: text,
-    sender: objectOf({ name: text, address: text }),
-    recipient: objectOf({ name: text, address: text }),
-    paragraphs: { type: "array", items: text },
-    items: { type: "array", minItems: 1, items: objectOf({ name: text, price: amount }) },
-  }),
-};
-
 const readme = (folder: string) => `# ${basename(folder)}
 
 \`main.typ\` is the letter, \`data.json\` its content, and \`${SCHEMA_FILE}\` says what content a letter has: data that
@@ -120,22 +98,19 @@ export function addInitCommand(program: Command): void {
         "lib/letter.typ": LETTER,
         "assets/logo.svg": LOGO,
         "data.json": `${JSON.stringify(DATA, null, 2)}\n`,
-        [SCHEMA_FILE]: `${JSON.stringify(SCHEMA, null, 2)}\n`,
+        [SCHEMA_FILE]: `${JSON.stringify(draftSchema(PEOPLE), null, 2)}\n`,
         "people.jsonl": PEOPLE.map((someone) => `${JSON.stringify(someone)}\n`).join(""),
         "README.md": readme(root),
         ".gitignore": "*.pdf\nletters/\n",
         [IGNORE_FILE]: "# What is not sent to the service, in the syntax of .gitignore.\nREADME.md\n*.jsonl\n",
       };
-      for (const [name, content] of Object.entries(files)) {
-        try {
+      try {
+        for (const [name, content] of Object.entries(files)) {
           await mkdir(dirname(join(root, name)), { recursive: true });
           await writeFile(join(root, name), content, { flag: "wx" });
-        } catch (error) {
-          throw new CommandError(
-            `${printableLine(`${folder} could not be created (${String(error)})`)}.`,
-            EXIT_CODES.failure,
-          );
         }
+      } catch (error) {
+        throw new CommandError(printableLine(`${folder} could not be created (${String(error)}).`), EXIT_CODES.failure);
       }
       process.stdout.write(
         `${printableLine(folder)} is ready: ${Object.keys(files).join(", ")}\n\n  ${commandToCopy(["render", folder])}\n`,

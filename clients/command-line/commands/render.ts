@@ -2,8 +2,7 @@
  * `render`: sends a project to the service and writes the document that comes back.
  */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
-import type { WantedFonts } from "../../typescript/missing-fonts.ts";
-import type { RenderRequest } from "../../typescript/render-request.ts";
+import type { ServiceProblem } from "../../typescript/client.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import {
   documentFinisher,
@@ -12,36 +11,18 @@ import {
   PROFILE_OPTION,
   withEInvoiceOutput,
 } from "../e-invoice.ts";
-import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
+import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
-import { type FontFindings, findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.ts";
-import {
-  ARCHIVE_OPTION,
-  DATA_OPTION,
-  EACH_OPTION,
-  FILES_OPTION,
-  FORMAT_OPTION,
-  JSON_OPTION,
-  LINE_OPTION,
-  PAGE_OPTION,
-  PAGES_OPTION,
-  PDF_VERSION_OPTION,
-  PPI_OPTION,
-  STANDARDS_OPTION,
-  STRICT_OPTION,
-  TOKEN_FILE_OPTION,
-  URL_OPTION,
-  VERBOSE_OPTION,
-  wholeNumber,
-} from "../options.ts";
+import { findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.ts";
+import * as options from "../options.ts";
 import { writeNamedOutput, writeOutput, writeToStandardOutput } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { problemDetails } from "../project/problem-details.ts";
-import { collectProject, type Project, projectName } from "../project/project.ts";
-import { type DataText, readData, requestOf } from "../project/request.ts";
-import { sizeInLines } from "../project/request-size.ts";
+import { collectProject, projectName } from "../project/project.ts";
+import { readData, requestOf } from "../project/request.ts";
+import { type SentProject, sizeInLines } from "../project/request-size.ts";
 import { completeFlags } from "../project/saved-options.ts";
 import { problemOutcome, retryInWords, writeJson, writeProblem } from "../report.ts";
 import {
@@ -53,9 +34,8 @@ import {
   tooLargeForGateway,
 } from "../service.ts";
 import { printableLine, say } from "../terminal.ts";
-import { checkCommand } from "./check-command.ts";
 import { showRequest } from "./dry-run.ts";
-import { DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
+import { checkCommand, DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
 
 const MAX_TIMEOUT_SECONDS = 3600;
 
@@ -71,21 +51,25 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
       "-o, --output <file>",
       "where to write the document; - is standard output; by default a file named after the source",
     )
-    .addOption(DATA_OPTION)
-    .addOption(FILES_OPTION)
-    .addOption(FORMAT_OPTION)
-    .addOption(PAGES_OPTION)
-    .addOption(PAGE_OPTION)
-    .addOption(PPI_OPTION)
-    .addOption(ARCHIVE_OPTION)
-    .addOption(STANDARDS_OPTION)
-    .addOption(PDF_VERSION_OPTION)
+    .addOption(options.DATA_OPTION)
+    .addOption(options.FILES_OPTION)
+    .addOption(options.FORMAT_OPTION)
+    .addOption(options.PAGES_OPTION)
+    .addOption(options.PAGE_OPTION)
+    .addOption(options.PPI_OPTION)
+    .addOption(options.ARCHIVE_OPTION)
+    .addOption(options.STANDARDS_OPTION)
+    .addOption(options.PDF_VERSION_OPTION)
     .option("--filename <name>", "the file name that the service suggests for the download")
     .addOption(E_INVOICE_OPTION)
     .addOption(PROFILE_OPTION)
-    .addOption(EACH_OPTION)
-    .addOption(LINE_OPTION)
-    .option("--jobs <number>", `with --each: requests at the same time; by default ${DEFAULT_JOBS}`, wholeNumber(1, 64))
+    .addOption(options.EACH_OPTION)
+    .addOption(options.LINE_OPTION)
+    .option(
+      "--jobs <number>",
+      `with --each: requests at the same time; by default ${DEFAULT_JOBS}`,
+      options.wholeNumber(1, 64),
+    )
     .option("--overwrite", "with --each: render documents again that already exist")
     .option(
       "--timeout <seconds>",
@@ -93,11 +77,11 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
       readSeconds,
     )
     .option("--dry-run", "list what would be sent, and send nothing")
-    .addOption(VERBOSE_OPTION)
-    .addOption(STRICT_OPTION)
-    .addOption(URL_OPTION)
-    .addOption(TOKEN_FILE_OPTION)
-    .addOption(JSON_OPTION)
+    .addOption(options.VERBOSE_OPTION)
+    .addOption(options.STRICT_OPTION)
+    .addOption(options.URL_OPTION)
+    .addOption(options.TOKEN_FILE_OPTION)
+    .addOption(options.JSON_OPTION)
     .action(async (source, named) => {
       const flags = await completeFlags(source, named);
       if (flags.each === undefined) {
@@ -128,31 +112,24 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   await requireValidData(project, data, "sent");
   const wanted = fontsWantedBy(project);
   const prepared = { project, data, request, place, wanted, finish };
-  const { exitCode, isNotCompiled } = await interruptible(() => send(prepared, flags, signal));
-  if (isNotCompiled && flags.json !== true) say(`  To see the error: ${checkCommand(source, outputFlags)}`);
-  return exitCode;
+  const problem = await interruptible(() => send(prepared, flags, signal));
+  if (problem === null) return EXIT_CODES.success;
+  if (problem.code === "template_compile_failed" && !flags.json) {
+    say(`  To see the error: ${checkCommand(source, outputFlags)}`);
+  }
+  return exitCodeOf(problem);
 }
 
-interface PreparedRender {
-  readonly project: Project;
-  readonly data: DataText | null;
-  readonly request: RenderRequest;
+interface PreparedRender extends SentProject {
   readonly place: string;
-  readonly wanted: WantedFonts;
+  /** The font families that the project does not bring. */
+  readonly wanted: readonly string[];
   readonly finish: FinishDocument | null;
 }
 
-interface EndedRender {
-  readonly exitCode: ExitCode;
-  /** Whether Typst has refused the template. */
-  readonly isNotCompiled: boolean;
-}
-
-async function send(
-  { project, data, request, place, wanted, finish }: PreparedRender,
-  flags: RenderFlags,
-  signal: AbortSignal,
-): Promise<EndedRender> {
+/** Writes the document and reports. @returns the problem if there is none */
+async function send(prepared: PreparedRender, flags: RenderFlags, signal: AbortSignal): Promise<ServiceProblem | null> {
+  const { project, data, request, place, wanted, finish } = prepared;
   const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(Math.ceil(flags.timeout * 1000));
   const within = timeout === null ? signal : AbortSignal.any([signal, timeout]);
   const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
@@ -175,7 +152,7 @@ async function send(
       })
       .catch((error: unknown) => {
         if (!isTooLargeForGateway(error)) throw asCommandError(error, service.url);
-        throw tooLargeForGateway(service.url, sizeInLines({ project, data, request }, ""));
+        throw tooLargeForGateway(service.url, sizeInLines(prepared, ""));
       });
     if (result.ok) {
       progress.say(`Receiving ${place}`);
@@ -184,16 +161,24 @@ async function send(
       const bytes = await write().catch((error: unknown) => {
         throw asCommandError(error, service.url);
       });
+      const { warnings } = await asked;
       progress.stop();
-      reportRendered({ ...result, bytes, place, notes, fonts: await asked }, flags);
-      return { exitCode: EXIT_CODES.success, isNotCompiled: false };
+      if (flags.json) {
+        const { contentType, requestId } = result;
+        const outcome = { outcome: "rendered", file: place, bytes, contentType, requestId, warnings, notes } as const;
+        writeJson(outcome, reportStream(place));
+        return null;
+      }
+      for (const warning of warnings) say(`warning: ${warning}`);
+      if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(bytes)}`));
+      return null;
     }
     progress.stop();
     const { problem, checkedLocally } = result;
-    const details = [...problemDetails(problem, { project, data, request }), ...service.detailsOf(problem)];
+    const details = [...problemDetails(problem, prepared), ...service.detailsOf(problem)];
     if (flags.json) writeJson(problemOutcome(problem, checkedLocally, details), reportStream(place));
     else writeProblem(problem, checkedLocally, details);
-    return { exitCode: exitCodeOf(problem), isNotCompiled: problem.code === "template_compile_failed" };
+    return problem;
   } catch (error) {
     if (!timeout?.aborted || signal.aborted) throw error;
     const message = `The document did not arrive within ${flags.timeout} s (--timeout).${lastFailure}`;
@@ -201,28 +186,6 @@ async function send(
   } finally {
     progress.stop();
   }
-}
-
-interface Rendered {
-  readonly place: string;
-  readonly bytes: number;
-  readonly contentType: string;
-  readonly requestId: string | null;
-  readonly notes: readonly string[];
-  readonly fonts: FontFindings;
-}
-
-function reportRendered({ place, bytes, contentType, requestId, notes, fonts }: Rendered, flags: RenderFlags): void {
-  const { warnings } = fonts;
-  if (flags.json) {
-    const all = [...notes, ...fonts.notes];
-    const outcome = { outcome: "rendered", file: place, bytes, contentType, requestId, warnings, notes: all } as const;
-    writeJson(outcome, reportStream(place));
-    return;
-  }
-  for (const warning of warnings) say(`warning: ${warning}`);
-  for (const note of fonts.notes) say(`note: ${note}`);
-  if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(bytes)}`));
 }
 
 /** Standard output, unless the document itself goes there. */

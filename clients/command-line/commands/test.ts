@@ -5,13 +5,11 @@
 import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
-import { DEFAULT_LIMITS, LIMIT_SETTINGS } from "../../../rules/limits.ts";
+import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { PPI } from "../../../rules/output-options.ts";
-import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { cacheFolder } from "../../../typst/cache-folder.mjs";
 import { archiveEntries } from "../../typescript/archive-entries.ts";
 import { UnexpectedResponseError } from "../../typescript/client.ts";
-import { encodeRequest } from "../../typescript/render-request.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
 import {
   MIN_PPI,
@@ -25,19 +23,10 @@ import {
 import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
-import { compileLocally } from "../local/compile.ts";
+import { renderLocally } from "../local/local-render.ts";
 import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
 import { findTypstOfAnyVersion } from "../local/typst.ts";
-import {
-  FILES_OPTION,
-  FONT_PATH_OPTION,
-  JSON_OPTION,
-  PACKAGE_PATH_OPTION,
-  PAGES_OPTION,
-  TOKEN_FILE_OPTION,
-  TYPST_OPTION,
-  wholeNumber,
-} from "../options.ts";
+import * as options from "../options.ts";
 import { writeNamed } from "../output-file.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
@@ -74,21 +63,21 @@ export function addTestCommand(program: Command, signal: AbortSignal): void {
     .argument("<source...>", "Typst sources, or folders")
     .option("--update", "make the resulting pages the expected ones")
     .option("--url <url>", "render the cases by this service instead of on this machine")
-    .addOption(TOKEN_FILE_OPTION)
-    .addOption(FILES_OPTION)
-    .addOption(PAGES_OPTION)
+    .addOption(options.TOKEN_FILE_OPTION)
+    .addOption(options.FILES_OPTION)
+    .addOption(options.PAGES_OPTION)
     .option(
       "--ppi <number>",
       `resolution of the pages; by default that of the expected pages, or ${DEFAULT_PPI}`,
-      wholeNumber(MIN_PPI, PPI.max_ppi),
+      options.wholeNumber(MIN_PPI, PPI.max_ppi),
     )
-    .addOption(TYPST_OPTION)
-    .addOption(FONT_PATH_OPTION)
-    .addOption(PACKAGE_PATH_OPTION)
+    .addOption(options.TYPST_OPTION)
+    .addOption(options.FONT_PATH_OPTION)
+    .addOption(options.PACKAGE_PATH_OPTION)
     .option("--tolerance <share>", "how much the colour of a pixel may differ, from 0 to 1", tolerance, 0)
     .option("--report <file>", "write the HTML report; by default into the user's cache folder, if a case fails")
     .option("--junit <file>", "write the results as JUnit XML")
-    .addOption(JSON_OPTION)
+    .addOption(options.JSON_OPTION)
     .action(async (sources, flags) => {
       const results: CaseResult[] = [];
       for (const source of sources) results.push(...(await testTemplate(source, flags, signal)));
@@ -102,7 +91,7 @@ function tolerance(value: string): number {
 }
 
 /** Makes the pages of a case from its data, or throws a `CommandError` that says why there are none. */
-type Renderer = (data: DataText, options: PageOptions) => Promise<readonly Buffer[]>;
+type Renderer = (data: DataText, pageOptions: PageOptions) => Promise<readonly Buffer[]>;
 
 async function testTemplate(source: string, flags: TestFlags, signal: AbortSignal): Promise<CaseResult[]> {
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut: [], namesData: true });
@@ -128,14 +117,8 @@ async function testTemplate(source: string, flags: TestFlags, signal: AbortSigna
 async function runCase(one: TemplateCase, project: Project, render: Renderer, flags: TestFlags): Promise<CaseResult> {
   const started = performance.now();
   const ended = (failure: string | null, pages = 0, differences: CaseResult["differences"] = []): CaseResult => {
-    return {
-      template: project.sourceName,
-      name: one.name,
-      failure,
-      differences,
-      pages,
-      seconds: (performance.now() - started) / 1000,
-    };
+    const seconds = (performance.now() - started) / 1000;
+    return { template: project.sourceName, name: one.name, failure, differences, pages, seconds };
   };
   if (one.dataPath === null) return ended(`There are expected pages, but no ${one.name}.json.`);
   try {
@@ -143,10 +126,10 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
     if (data === null) throw new Error("a case has data");
     await requireValidData(project, data, "compiled");
     const present = await readPageOptions(one);
-    const options = { ppi: flags.ppi ?? present.ppi, pages: flags.pages ?? present.pages };
-    const pages = await render(data, options);
+    const pageOptions = { ppi: flags.ppi ?? present.ppi, pages: flags.pages ?? present.pages };
+    const pages = await render(data, pageOptions);
     if (flags.update) {
-      await writeExpected(one, pages, options);
+      await writeExpected(one, pages, pageOptions);
       return ended(null, pages.length);
     }
     const expected = await readExpected(one);
@@ -154,47 +137,40 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
     const { comparePages } = await import("../cases/compare-pages.ts");
     const differences = comparePages(expected, pages, flags.tolerance);
     const failure = differences.map(({ message }) => message).join("\n");
-    return ended(differences.length === 0 ? null : failure, pages.length, differences);
+    return ended(failure === "" ? null : failure, pages.length, differences);
   } catch (error) {
     // Without Typst or an answer of the service, the next case would fail in the same way.
-    const isOfTheCase = error instanceof CommandError && error.exitCode !== EXIT_CODES.unreachable;
-    if (!isOfTheCase) throw error;
-    return ended(error.message);
+    if (error instanceof CommandError && error.exitCode !== EXIT_CODES.unreachable) return ended(error.message);
+    throw error;
   }
 }
 
 async function localRenderer(project: Project, flags: TestFlags, signal: AbortSignal): Promise<Renderer> {
-  const typstPath = await findTypstOfAnyVersion(flags.typst);
-  const settings = { typstPath, limits: DEFAULT_LIMITS, ...operatorFolders(flags) };
-  return async (data, options) => {
-    const body = encodeRequest(requestOf(project, data, outputOf(options)));
-    const parsed = parseRenderRequest(body, DEFAULT_LIMITS);
-    if (!parsed.ok) throw new CommandError(parsed.problem.detail, EXIT_CODES.request);
-    const { output } = parsed.request;
-    const { ok, text, reason, pages } = await compileLocally({ project, data, output, local: settings }, signal);
+  const local = { typstPath: await findTypstOfAnyVersion(flags.typst), url: flags.url, ...operatorFolders(flags) };
+  return async (data, pageOptions) => {
+    const rendered = await renderLocally(project, data, { options: outputOf(pageOptions), local }, signal);
+    if (rendered.kind === "refused") throw new CommandError(rendered.problem.detail, EXIT_CODES.request);
+    const { ok, text, reason, pages } = rendered.compiled;
     if (ok) return pages;
-    throw new CommandError([text.trimEnd(), reason ?? ""].join("\n").trim(), EXIT_CODES.template);
+    throw new CommandError([text, reason ?? ""].join("\n").trim(), EXIT_CODES.template);
   };
 }
 
-function remoteRenderer(project: Project, service: Service, signal: AbortSignal): Renderer {
-  const render: Renderer = async (data, options) => {
-    try {
-      const result = await service.client.render(requestOf(project, data, outputOf(options)), { signal });
-      if (!result.ok) throw new CommandError(problemInWords(result.problem, result.checkedLocally), EXIT_CODES.request);
-      const bounds = { maxEntries: MAX_PAGES, maxBytes: result.maxBytes };
-      const entries = archiveEntries(await result.bytes(), bounds, () => true);
-      if (typeof entries === "string") {
-        throw new UnexpectedResponseError(`The response is no archive of pages: it is ${entries}.`, 200);
-      }
-      return entries
-        .toSorted((left, right) => (left.name < right.name ? -1 : 1))
-        .map(({ bytes }) => Buffer.from(bytes));
-    } catch (error) {
-      throw asCommandError(error, service.url);
+function remoteRenderer(project: Project, { client, url }: Service, signal: AbortSignal): Renderer {
+  const render: Renderer = async (data, pageOptions) => {
+    const result = await client.render(requestOf(project, data, outputOf(pageOptions)), { signal });
+    if (!result.ok) throw new CommandError(problemInWords(result.problem, result.checkedLocally), EXIT_CODES.request);
+    const bounds = { maxEntries: MAX_PAGES, maxBytes: result.maxBytes };
+    const entries = archiveEntries(await result.bytes(), bounds, () => true);
+    if (typeof entries === "string") {
+      throw new UnexpectedResponseError(`The response is no archive of pages: it is ${entries}.`, 200);
     }
+    return entries.toSorted((left, right) => (left.name < right.name ? -1 : 1)).map(({ bytes }) => Buffer.from(bytes));
   };
-  return (data, options) => interruptible(() => render(data, options));
+  return (data, pageOptions) =>
+    interruptible(() => render(data, pageOptions)).catch((error: unknown) => {
+      throw asCommandError(error, url);
+    });
 }
 
 function outputOf({ pages, ppi = DEFAULT_PPI }: PageOptions) {
@@ -207,22 +183,15 @@ async function report(sources: readonly string[], results: readonly CaseResult[]
   if (reportPath !== null) await writeNamed(reportPath, Buffer.from(htmlReport(results)));
   if (flags.junit !== undefined) await writeNamed(flags.junit, Buffer.from(junitReport(results)));
   for (const { template, name, failure, pages, differences } of results) {
+    const passed = failure === null;
     if (flags.json) {
       const found = differences.map(({ page, message }) => ({ page, message }));
-      writeJson({
-        outcome: "case",
-        template,
-        case: name,
-        passed: failure === null,
-        pages,
-        failure,
-        differences: found,
-      });
+      writeJson({ outcome: "case", template, case: name, passed, pages, failure, differences: found });
       continue;
     }
     const what = failure ?? `${countInWords(pages, "page")} ${flags.update ? "written" : "as expected"}`;
-    const mark = failure === null ? "ok  " : "FAIL";
-    say(`${mark} ${printableLine(`${template}: ${name}`)}: ${printable(what).replaceAll("\n", "\n     ")}`);
+    const line = `${passed ? "ok  " : "FAIL"} ${printableLine(`${template}: ${name}`)}`;
+    say(`${line}: ${printable(what).replaceAll("\n", "\n     ")}`);
   }
   if (flags.json) {
     writeJson({ outcome: "tested", cases: results.length, failed: failed.length, report: reportPath });

@@ -14,16 +14,14 @@ import {
   isArchive,
   lowestPage,
   pageProbeArguments,
-  type RenderCommand,
   renderArguments,
-  type TypstPaths,
   UNCONFINED_ENVIRONMENT,
 } from "../../../typst/command-line.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../../typst/file-layout.ts";
 import { programText } from "../../../typst/program-text.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
-import { type Project, shownPath } from "../project/project.ts";
+import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { printableLine } from "../terminal.ts";
 import { type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
@@ -64,30 +62,14 @@ export interface Compilation {
 
 /** @throws CommandError when Typst cannot be started */
 export function compileLocally(compilation: Compilation, signal: AbortSignal): Promise<Compiled> {
-  return interruptible(() => compileInFolder(compilation, signal));
-}
-
-async function compileInFolder({ project, data, output, local }: Compilation, signal: AbortSignal): Promise<Compiled> {
-  const work = await realpath(await mkdtemp(join(tmpdir(), "document-rendering-")).catch(refuseTemporaryFolder));
-  try {
-    const makeDirectory = async (name: string) => {
-      await mkdir(join(work, name));
-      return join(work, name);
-    };
-    const root = await makeDirectory("root");
-    await layOut(project, data, root).catch(refuseTemporaryFolder);
-    const paths = {
-      root,
-      outputDirectory: isArchive(output) ? await makeDirectory("output") : null,
-      fontPaths: local.fontPaths,
-      // Without one, Typst would use the user's own packages.
-      packagePath: local.packagePath ?? (await makeDirectory("packages")),
-    };
-    const run = new LocalRun({ project, output, local, paths, signal });
-    return await run.compile();
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+  return interruptible(async () => {
+    const work = await realpath(await mkdtemp(join(tmpdir(), "document-rendering-")).catch(refuseTemporaryFolder));
+    try {
+      return await compileIn(work, compilation, signal);
+    } finally {
+      await rm(work, { recursive: true, force: true });
+    }
+  });
 }
 
 /** In words where a copy of the project is made, because the error of a full disk names no place. */
@@ -97,6 +79,44 @@ function refuseTemporaryFolder(error: unknown): never {
     printableLine(`The folder for temporary files, ${tmpdir()}, cannot be used (${why}). TMPDIR can name another one.`),
     EXIT_CODES.failure,
   );
+}
+
+async function compileIn(work: string, compilation: Compilation, signal: AbortSignal): Promise<Compiled> {
+  const { project, data, output, local } = compilation;
+  const makeFolder = async (name: string) => {
+    await mkdir(join(work, name));
+    return join(work, name);
+  };
+  const root = await makeFolder("root");
+  await layOut(project, data, root).catch(refuseTemporaryFolder);
+  const outputDirectory = isArchive(output) ? await makeFolder("output") : null;
+  // Without one, Typst would use the user's own packages.
+  const packagePath = local.packagePath ?? (await makeFolder("packages"));
+  const paths = { root, outputDirectory, fontPaths: local.fontPaths, packagePath };
+  const settings = { creationTimestampSeconds: null, limits: local.limits };
+  const command = { output, bringsFonts: project.files.some(({ key }) => isFont(key)) };
+
+  const ended = await runTypst(compilation, root, renderArguments(settings, paths, command), signal);
+  const text = rewriteDiagnostics(Buffer.from(ended.stderr).toString("utf8"), project, root).trimEnd();
+  const diagnostics = parseDiagnostics(text);
+  const failed = (reason: string | null): Compiled => ({ ok: false, text, diagnostics, reason, pages: [] });
+  const { max_output_bytes, max_output_files } = local.limits;
+  if (ended.isMaxBuffer) return failed(`The output has more than ${max_output_bytes} bytes.`);
+  if (ended.timedOut) return failed(`Typst took longer than ${RENDER_TIMEOUT_SECONDS} seconds.`);
+  if (ended.signal !== undefined) return failed(`Typst was killed by the signal ${ended.signal}.`);
+  if (ended.exitCode !== 0) return failed(null);
+
+  // If a selection matches no page, Typst succeeds, but the service reports an error.
+  if (output.format === "pdf" && output.pages !== null) {
+    const probe = pageProbeArguments(settings, paths, command, lowestPage(output.pages));
+    const { exitCode, stdout } = await runTypst(compilation, root, probe, signal);
+    if (exitCode === 0 && stdout.length === 0) return failed(`The document has none of the pages ${output.pages}.`);
+  }
+  const pages = outputDirectory === null ? [Buffer.from(ended.stdout)] : await readPages(outputDirectory);
+  if (pages.length > max_output_files) return failed(`The document has more than ${max_output_files} pages.`);
+  if (pages.length === 0) return failed("The document has none of the selected pages.");
+  if (output.format !== "pdf" && pages[0]?.length === 0) return failed(`The document has no page ${output.page ?? 1}.`);
+  return { ok: true, text, diagnostics, reason: null, pages };
 }
 
 async function layOut(project: Project, data: DataText | null, root: string): Promise<void> {
@@ -110,100 +130,35 @@ async function layOut(project: Project, data: DataText | null, root: string): Pr
   }
 }
 
+async function runTypst(
+  { project, local }: Compilation,
+  root: string,
+  typstArguments: readonly string[],
+  signal: AbortSignal,
+) {
+  const { execa } = await import("execa");
+  const ended = await execa(local.typstPath, typstArguments, {
+    cwd: root,
+    env: UNCONFINED_ENVIRONMENT,
+    extendEnv: false,
+    input: Buffer.concat(programText(project.source)),
+    encoding: "buffer",
+    maxBuffer: { stdout: local.limits.max_output_bytes + 1, stderr: MAX_DIAGNOSTICS_BYTES },
+    stripFinalNewline: false,
+    timeout: RENDER_TIMEOUT_SECONDS * 1000,
+    killSignal: "SIGKILL",
+    cancelSignal: signal,
+    reject: false,
+  });
+  signal.throwIfAborted();
+  if (ended.exitCode === undefined && ended.signal === undefined && !ended.timedOut) {
+    throw new CommandError(`Typst could not be started: ${ended.shortMessage ?? ""}`);
+  }
+  return ended;
+}
+
 /** The pages of an archive in order: Typst names each file by its number. */
-async function archivedPages({ outputDirectory }: TypstPaths): Promise<Buffer[]> {
-  if (outputDirectory === null) return [];
-  const names = (await readdir(outputDirectory)).sort((left, right) => Number(left) - Number(right));
-  return Promise.all(names.map((name) => readFile(join(outputDirectory, name))));
-}
-
-interface RunParts extends Omit<Compilation, "data"> {
-  readonly paths: TypstPaths;
-  readonly signal: AbortSignal;
-}
-
-class LocalRun {
-  readonly #parts: RunParts;
-
-  constructor(parts: RunParts) {
-    this.#parts = parts;
-  }
-
-  async compile(): Promise<Compiled> {
-    const { output, paths } = this.#parts;
-    const settings = this.#commandLineSettings();
-    const ended = await this.#start(renderArguments(settings, paths, this.#command()));
-    const text = this.#rewritten(ended.stderr);
-    const diagnostics = parseDiagnostics(text);
-    const failed = (reason: string | null): Compiled => ({ ok: false, text, diagnostics, reason, pages: [] });
-    const { max_output_bytes, max_output_files } = settings.limits;
-    if (ended.isMaxBuffer) return failed(`The output has more than ${max_output_bytes} bytes.`);
-    if (ended.timedOut) return failed(`Typst took longer than ${RENDER_TIMEOUT_SECONDS} seconds.`);
-    if (ended.signal !== undefined) return failed(`Typst was killed by the signal ${ended.signal}.`);
-    if (ended.exitCode !== 0) return failed(null);
-    const missing = await this.#missingPages(ended.stdout);
-    if (missing !== null) return failed(missing);
-    const pages = isArchive(output) ? await archivedPages(paths) : [Buffer.from(ended.stdout)];
-    if (pages.length > max_output_files) return failed(`The document has more than ${max_output_files} pages.`);
-    if (pages.length === 0) return failed("The document has none of the selected pages.");
-    return { ok: true, text, diagnostics, reason: null, pages };
-  }
-
-  /** If a selection matches no page, Typst succeeds, but the service reports an error. */
-  async #missingPages(stdout: Uint8Array): Promise<string | null> {
-    const { output, paths } = this.#parts;
-    if (output.format !== "pdf") {
-      const isEmpty = !isArchive(output) && stdout.length === 0;
-      return isEmpty ? `The document has no page ${output.page ?? 1}.` : null;
-    }
-    if (output.pages === null) return null;
-    const page = lowestPage(output.pages);
-    const probe = await this.#start(pageProbeArguments(this.#commandLineSettings(), paths, this.#command(), page));
-    return probe.exitCode === 0 && probe.stdout.length === 0
-      ? `The document has none of the pages ${output.pages}.`
-      : null;
-  }
-
-  #commandLineSettings() {
-    return { creationTimestampSeconds: null, limits: this.#parts.local.limits };
-  }
-
-  #command(): RenderCommand {
-    const { output, project } = this.#parts;
-    return { output, bringsFonts: project.files.some(({ key }) => isFont(key)) };
-  }
-
-  async #start(typstArguments: readonly string[]) {
-    const { project, paths, local, signal } = this.#parts;
-    const { execa } = await import("execa");
-    const ended = await execa(local.typstPath, typstArguments, {
-      cwd: paths.root,
-      env: UNCONFINED_ENVIRONMENT,
-      extendEnv: false,
-      input: Buffer.concat(programText(project.source)),
-      encoding: "buffer",
-      maxBuffer: { stdout: local.limits.max_output_bytes + 1, stderr: MAX_DIAGNOSTICS_BYTES },
-      stripFinalNewline: false,
-      timeout: RENDER_TIMEOUT_SECONDS * 1000,
-      killSignal: "SIGKILL",
-      cancelSignal: signal,
-      reject: false,
-    });
-    signal.throwIfAborted();
-    if (ended.exitCode === undefined && ended.signal === undefined && !ended.timedOut) {
-      throw new CommandError(`Typst could not be started: ${ended.shortMessage ?? ""}`);
-    }
-    return ended;
-  }
-
-  #rewritten(stderr: Uint8Array): string {
-    const { project, paths } = this.#parts;
-    return rewriteDiagnostics(Buffer.from(stderr).toString("utf8"), {
-      source: project.source,
-      sourceName: project.sourceName,
-      compiledIn: paths.root,
-      root: project.root,
-      shownPath: (key) => shownPath(project.root, project.sourceName, key),
-    }).trimEnd();
-  }
+async function readPages(folder: string): Promise<Buffer[]> {
+  const names = (await readdir(folder)).sort((left, right) => Number(left) - Number(right));
+  return Promise.all(names.map((name) => readFile(join(folder, name))));
 }

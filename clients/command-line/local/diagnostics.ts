@@ -4,6 +4,7 @@
  */
 import { styleText } from "node:util";
 import { sourceLines } from "../../../typst/program-text.ts";
+import { type Project, shownPath } from "../project/project.ts";
 
 export interface Diagnostic {
   readonly severity: "error" | "warning";
@@ -17,18 +18,6 @@ export interface Diagnostic {
   readonly hints: readonly string[];
 }
 
-export interface DiagnosticSource {
-  /** The caller's source, which Typst has read from its standard input. */
-  readonly source: Buffer;
-  readonly sourceName: string;
-  /** The folder in which it was compiled. */
-  readonly compiledIn: string;
-  /** The caller's folder. */
-  readonly root: string;
-  /** A file of the project as the caller names it. */
-  shownPath(key: string): string;
-}
-
 /** What Typst calls its standard input. */
 const STANDARD_INPUT = "<stdin>";
 const PLACE = /^(\s*┌─ )(.+):(\d+):(\d+)$/;
@@ -37,57 +26,46 @@ const CALL = /^(\s*while .* at )(.+):(\d+):(\d+)$/;
 const MAX_PLACE_LENGTH = 10_000;
 const GUTTER = /^(\s*)(\d+)( │.*)$/;
 
-/** Rewrites the text of Typst's standard error line by line. Lines that it does not recognise stay unchanged. */
-export function rewriteDiagnostics(text: string, from: DiagnosticSource): string {
-  const sourceLine = sourceLines(from.source);
+function matchPlace(pattern: RegExp, line: string): RegExpExecArray | null {
+  return line.length > MAX_PLACE_LENGTH ? null : pattern.exec(line);
+}
+
+/** @param compiledIn the folder that Typst has seen */
+export function rewriteDiagnostics(text: string, project: Project, compiledIn: string): string {
+  const { root, sourceName } = project;
+  const sourceLine = sourceLines(project.source);
   let isInSource = false;
-  const rewritePlace = (file: string, line: string): [string, string] => {
-    if (file !== STANDARD_INPUT) return [file.startsWith("@") ? file : from.shownPath(file), line];
-    return [from.sourceName, String(sourceLine(Number(line)))];
-  };
   return text
     .split("\n")
     .map((line) => {
-      const place = line.length > MAX_PLACE_LENGTH ? null : (PLACE.exec(line) ?? CALL.exec(line));
-      if (place !== null) {
-        const [, before = "", file = "", number = "", column = ""] = place;
-        if (PLACE.test(line)) isInSource = file === STANDARD_INPUT;
-        return `${before}${rewritePlace(file, number).join(":")}:${column}`;
+      const place = matchPlace(PLACE, line);
+      if (place !== null) isInSource = place[2] === STANDARD_INPUT;
+      const [, before = "", file, number = "", column = ""] = place ?? matchPlace(CALL, line) ?? [];
+      if (file === STANDARD_INPUT) return `${before}${sourceName}:${sourceLine(Number(number))}:${column}`;
+      if (file !== undefined) {
+        return `${before}${file.startsWith("@") ? file : shownPath(root, sourceName, file)}:${number}:${column}`;
       }
-      const gutter = isInSource ? GUTTER.exec(line) : null;
-      if (gutter !== null) {
-        const [, before = "", number = "", rest = ""] = gutter;
-        return `${before}${String(sourceLine(Number(number))).padStart(number.length)}${rest}`;
-      }
-      return line.replaceAll(from.compiledIn, from.root);
+      const [, indent = "", shown, rest = ""] = (isInSource && GUTTER.exec(line)) || [];
+      if (shown !== undefined) return `${indent}${String(sourceLine(Number(shown))).padStart(shown.length)}${rest}`;
+      return line.replaceAll(compiledIn, root);
     })
     .join("\n");
 }
 
 export function parseDiagnostics(text: string): Diagnostic[] {
-  const found: (Omit<Diagnostic, "file" | "line" | "column" | "hints"> & {
-    file: string | null;
-    line: number | null;
-    column: number | null;
-    hints: string[];
-  })[] = [];
+  const found: Diagnostic[] = [];
   for (const line of text.split("\n")) {
-    const head = /^(error|warning): (.*)$/.exec(line);
-    if (head !== null) {
-      const severity = head[1] === "error" ? "error" : "warning";
-      found.push({ severity, message: head[2] ?? "", file: null, line: null, column: null, hints: [] });
-      continue;
+    const [, severity, message = ""] = /^(error|warning): (.*)$/.exec(line) ?? [];
+    if (severity === "error" || severity === "warning") {
+      found.push({ severity, message, file: null, line: null, column: null, hints: [] });
     }
     const last = found.at(-1);
     if (last === undefined) continue;
-    const place = line.length > MAX_PLACE_LENGTH ? null : PLACE.exec(line);
-    if (place !== null && last.file === null) {
-      last.file = place[2] ?? null;
-      last.line = Number(place[3]);
-      last.column = Number(place[4]);
-    }
-    const hint = /^\s*= hint: (.*)$/.exec(line);
-    if (hint !== null) last.hints.push(hint[1] ?? "");
+    const [, , file, number, column] = (last.file === null && matchPlace(PLACE, line)) || [];
+    const [, hint] = /^\s*= hint: (.*)$/.exec(line) ?? [];
+    if (file !== undefined) {
+      found[found.length - 1] = { ...last, file, line: Number(number), column: Number(column) };
+    } else if (hint !== undefined) found[found.length - 1] = { ...last, hints: [...last.hints, hint] };
   }
   return found;
 }
@@ -95,12 +73,7 @@ export function parseDiagnostics(text: string): Diagnostic[] {
 export function colouredDiagnostics(text: string, stream: NodeJS.WriteStream): string {
   const colour = (format: Parameters<typeof styleText>[0], part: string) => styleText(format, part, { stream });
   return text
-    .split("\n")
-    .map((line) =>
-      line
-        .replace(/^error:/, (word) => colour(["bold", "red"], word))
-        .replace(/^warning:/, (word) => colour(["bold", "yellow"], word))
-        .replace(/^\s*(?:\d+ )?│|^\s*┌─/, (gutter) => colour("blue", gutter)),
-    )
-    .join("\n");
+    .replace(/^error:/gm, (word) => colour(["bold", "red"], word))
+    .replace(/^warning:/gm, (word) => colour(["bold", "yellow"], word))
+    .replace(/^[ \t]*(?:\d+ )?│|^[ \t]*┌─/gm, (gutter) => colour("blue", gutter));
 }

@@ -1,7 +1,4 @@
-/**
- * Does on this machine what the service would do with a request: checks it by the rules, then runs Typst. Nothing is
- * sent.
- */
+/** Does on this machine what the service would do with a request: checks it by the rules, then runs Typst. */
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, type Limits, publishedLimits } from "../../../rules/limits.ts";
 import type { Output } from "../../../rules/output-options.ts";
@@ -25,14 +22,20 @@ export interface LocalOptions {
   readonly local: Omit<LocalSettings, "limits"> & { readonly url: string | undefined };
 }
 
-/** @throws CommandError when Typst cannot be started */
+/**
+ * By the constraints that the service last published, or the defaults: it works without a network.
+ *
+ * @throws CommandError when Typst cannot be started
+ */
 export async function renderLocally(
   project: Project,
   data: DataText | null,
   { options, local }: LocalOptions,
   signal: AbortSignal,
 ): Promise<LocalRender> {
-  const constraints = await knownConstraints(local.url);
+  const stored = await constraintsFile((await locateService({ url: local.url })).url).load();
+  const constraints = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
+  if (constraints === null) throw new Error("the rules publish no constraints");
   const request = requestOf(project, data, options);
   const body = encodeRequest(request);
   const check = checkLocally(body, constraints);
@@ -41,18 +44,6 @@ export async function renderLocally(
   const parsed = parseRenderRequest(body, limits);
   if (!parsed.ok) throw new Error("a request that was accepted is not valid");
   const { output } = parsed.request;
-  return {
-    kind: "compiled",
-    compiled: await compileLocally({ project, data, output, local: { ...local, limits } }, signal),
-    output,
-    limits,
-  };
-}
-
-/** The constraints that were last fetched, or the defaults. No request is sent: `check` works without a network. */
-async function knownConstraints(url: string | undefined) {
-  const stored = await constraintsFile((await locateService({ url })).url).load();
-  const known = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
-  if (known === null) throw new Error("the rules publish no constraints");
-  return known;
+  const compiled = await compileLocally({ project, data, output, local: { ...local, limits } }, signal);
+  return { kind: "compiled", compiled, output, limits };
 }

@@ -1,6 +1,4 @@
-/**
- * The fonts and packages that the operator of the service has installed, if this machine has the same folders.
- */
+/** The fonts and packages that the operator of the service has installed, if this machine has the same folders. */
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,44 +12,38 @@ export interface OperatorFlags {
 
 /**
  * The folders that the options name, else those of `SERVICE_FONT_PATHS` and `SERVICE_PACKAGE_PATH`, else those of a
- * checkout, which `npm start` uses by default.
+ * checkout, which `npm start` uses by default. `packagePath` is null if there is none.
  *
- * @throws CommandError for a folder that does not exist
+ * @throws CommandError for a folder that does not exist: Typst takes it for an empty one, and sets other fonts
  */
 export function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
   const { SERVICE_FONT_PATHS, SERVICE_PACKAGE_PATH } = process.env;
-  const fonts = fontPath ?? SERVICE_FONT_PATHS?.split(":").filter((folder) => folder !== "");
-  for (const folder of fonts ?? []) refuseIfMissing(fontPath ? "--font-path" : "SERVICE_FONT_PATHS", folder);
-  const packages = packagePath ?? SERVICE_PACKAGE_PATH ?? folderOfCheckout("vendor/packages", "packages-lock.json");
-  if (packages) refuseIfMissing(packagePath ? "--package-path" : "SERVICE_PACKAGE_PATH", packages);
+  const fonts =
+    fontPath ??
+    SERVICE_FONT_PATHS?.split(":").filter((folder) => folder !== "") ??
+    folderOfCheckout("vendor/fonts", "fonts-lock.json");
+  const [packages] =
+    packagePath !== undefined || SERVICE_PACKAGE_PATH !== undefined
+      ? [packagePath ?? SERVICE_PACKAGE_PATH ?? ""].filter((folder) => folder !== "")
+      : folderOfCheckout("vendor/packages", "packages-lock.json");
+  const existing = (origin: string, folder: string): string => {
+    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return resolve(folder);
+    throw new CommandError(printableLine(`${origin}: ${folder} is not a folder.`));
+  };
   return {
-    fontPaths: (fonts ?? [folderOfCheckout("vendor/fonts", "fonts-lock.json")])
-      .filter((folder) => folder !== null)
-      .map((folder) => resolve(folder)),
-    /** Null if there is none. */
-    packagePath: packages ? resolve(packages) : null,
+    fontPaths: fonts.map((folder) => existing(fontPath ? "--font-path" : "SERVICE_FONT_PATHS", folder)),
+    packagePath:
+      packages === undefined ? null : existing(packagePath ? "--package-path" : "SERVICE_PACKAGE_PATH", packages),
   };
 }
 
-/**
- * Typst takes a folder that is missing for an empty one: the pages would be set in other fonts, and nobody would be
- * told.
- */
-function refuseIfMissing(origin: string, folder: string): void {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
-  throw new CommandError(printableLine(`${origin}: ${folder} is not a folder.`));
-}
-
-/**
- * A folder of the checkout that contains the working directory or this program; null if neither is in a checkout that
- * has it.
- */
-function folderOfCheckout(name: string, lockName: string): string | null {
+/** A folder of the checkout around the working directory, or else around this program; none without one. */
+function folderOfCheckout(name: string, lockName: string): string[] {
   for (const start of [process.cwd(), dirname(fileURLToPath(import.meta.url))]) {
     for (let folder = start; ; folder = dirname(folder)) {
-      if (existsSync(join(folder, name, lockName))) return join(folder, name);
+      if (existsSync(join(folder, name, lockName))) return [join(folder, name)];
       if (folder === dirname(folder)) break;
     }
   }
-  return null;
+  return [];
 }

@@ -40,7 +40,7 @@ describe("a draft that was saved with PDF/A-2b and PDF/UA-1", () => {
       const folder = await savedFolder(ACCESSIBLE);
       if (args.includes("--each")) await writeFile(join(folder, "draft/data.json"), '[{"a": 1}]');
       const { stderr, exitCode } = await runCommand(folder, args);
-      expect(stderr).toContain("Options from .playground.json: pdf, a-2b, ua-1\n");
+      expect(stderr).toContain("Options from .playground.json: format pdf, standards a-2b,ua-1\n");
       expect(stderr).toContain("PDF/UA-1 error: missing alt text");
       expect(exitCode).toBe(4);
     },
@@ -50,7 +50,7 @@ describe("a draft that was saved with PDF/A-2b and PDF/UA-1", () => {
     const folder = await savedFolder(ACCESSIBLE);
     const service = await startScriptedService(sendPdf);
     const { stderr } = await runCommand(folder, ["render", "draft"], { env: { SERVICE_URL: service.url } });
-    expect(stderr).toContain("Options from .playground.json: pdf, a-2b, ua-1\n");
+    expect(stderr).toContain("Options from .playground.json: format pdf, standards a-2b,ua-1\n");
     expect(service.bodies).toMatchObject([{ output: { format: "pdf", standards: ["a-2b", "ua-1"] } }]);
     const { stdout } = await runCommand(folder, ["render", "draft", "--dry-run"]);
     expect(stdout).toContain('Output: {"format":"pdf","standards":["a-2b","ua-1"]}');
@@ -101,7 +101,7 @@ describe("a file of options", () => {
 
   it("may have members that this version does not know", async () => {
     const { stderr, exitCode } = await withOptions('{"standards": ["ua-1"], "__proto__": {}, "paper": "a4"}');
-    expect(stderr).toContain("Options from .playground.json: pdf, ua-1\n");
+    expect(stderr).toContain("Options from .playground.json: format pdf, standards ua-1\n");
     expect(exitCode).toBe(4);
   });
 
