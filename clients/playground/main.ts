@@ -97,9 +97,9 @@ function showTexts(): void {
 async function updateLimits(): Promise<void> {
   const used = readToken();
   if (used === "" || !navigator.onLine) return;
-  const outcome = await fetchLimits(used);
+  const limits = await fetchLimits(used);
   // Another token may have been entered meanwhile.
   if (readToken() !== used) return;
-  token.show(outcome.kind === "forbidden" ? "rejected" : "set");
-  if (outcome.kind === "limits") check.limits = outcome.limits;
+  token.show(limits === "forbidden" ? "rejected" : "set");
+  if (limits !== null && limits !== "forbidden") check.limits = limits;
 }

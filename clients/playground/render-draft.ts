@@ -12,8 +12,8 @@ import { readStored, writeStored } from "./page/browser-storage.ts";
 import { byId } from "./page/elements.ts";
 import { type ApiToken, readToken } from "./render/api-token.ts";
 import { explainCompileFailure } from "./render/compile-failure.ts";
-import { type RenderCause, RenderSession, type SettledOutcome } from "./render/render-session.ts";
-import type { Progress, RenderedDocument } from "./render/service-call.ts";
+import { type Progress, type RenderCause, RenderSession, type SettledOutcome } from "./render/render-session.ts";
+import type { RenderedDocument } from "./render/service-call.ts";
 import type { ResultView } from "./result/result-view.ts";
 
 /** Whether typing renders, in the browser's local storage. */
@@ -33,7 +33,7 @@ export class DraftRenderer {
   readonly #button = byId("render", HTMLButtonElement);
   /** The cause of a render that waits until the data has been judged by its schema. */
   #awaited: RenderCause | null = null;
-  #lastRendered: Draft | null = null;
+  /** What the page shows is about this outcome; null once another draft has taken the place of the rendered one. */
   #lastOutcome: SettledOutcome | null = null;
 
   constructor(parts: DraftRendererParts) {
@@ -58,7 +58,13 @@ export class DraftRenderer {
       event.preventDefault();
       this.render();
     });
-    this.#connectRenderWhileTyping();
+    const box = byId("render-while-typing", HTMLInputElement);
+    box.checked = readStored("local", RENDERS_WHILE_TYPING_KEY) === "on";
+    this.#session.rendersWhileTyping = box.checked;
+    box.addEventListener("change", () => {
+      writeStored("local", RENDERS_WHILE_TYPING_KEY, box.checked ? "on" : "off");
+      this.#session.rendersWhileTyping = box.checked;
+    });
   }
 
   render(): void {
@@ -78,15 +84,13 @@ export class DraftRenderer {
     const verdict = check.run();
     const isAsked = cause === "asked";
     if (!verdict.ok) {
-      if (!isAsked) return null;
       const { problem, findings } = verdict;
-      result.showProblem({
-        ...nameProblem(problem ?? { code: "invalid_request", detail: "The data is not JSON.", context: {} }),
-        findings,
-        compileFailure: null,
-      });
       const [first] = findings;
-      if (first !== undefined) check.goTo(first);
+      if (isAsked) {
+        const named = nameProblem(problem ?? { code: "invalid_request", detail: "The data is not JSON.", context: {} });
+        result.showProblem({ ...named, findings, compileFailure: null });
+        if (first !== undefined) check.goTo(first);
+      }
       return null;
     }
     if (readToken() === "") {
@@ -110,84 +114,65 @@ export class DraftRenderer {
   }
 
   #showOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number): void {
-    const { store, compilerCheck, result } = this.#parts;
+    const { store, check, compilerCheck, result } = this.#parts;
     this.#lastOutcome = outcome;
     switch (outcome.kind) {
       case "document":
         void result.showDocument(nameDocument(outcome.document, draft), describeKind(draft.output), elapsedSeconds);
         compilerCheck.accept(draft);
-        this.#parts.check.run();
-        void this.#warnOfFonts(draft);
+        check.run();
+        void this.#warnOfFonts(outcome, draft);
         if (draft !== store.draft) result.markOutdated();
         break;
       case "problem":
-        // A late warning would be about the last good file.
-        this.#lastRendered = null;
-        this.#showProblem(outcome.problem, draft);
+        this.#showProblem(outcome, outcome.problem, draft);
         break;
       case "cancelled":
         result.showMessage("Cancelled", "The page no longer waits for this render.");
         this.#button.focus();
         break;
       case "unreachable":
-        if (outcome.reason === "offline") {
-          result.showMessage("You are offline", "The page renders again when the connection is back.");
-        } else {
+        if (navigator.onLine) {
           result.showMessage("The service cannot be reached", "Check the connection, then render again.");
+        } else {
+          result.showMessage("You are offline", "The page renders again when the connection is back.");
         }
         break;
-      case "unexpected":
-        result.showMessage(
-          "Something else answered",
-          `${outcome.message} Ask the operator what is in front of the service.`,
-        );
+      case "unexpected": {
+        const advice = "Ask the operator what is in front of the service.";
+        result.showMessage("Something else answered", `${outcome.message} ${advice}`);
         break;
+      }
       case "not sent":
         result.showMessage("Not rendered", "The page no longer waits for the service.");
     }
   }
 
-  #showProblem(problem: ServiceProblem, draft: Draft): void {
+  #showProblem(outcome: SettledOutcome, problem: ServiceProblem, draft: Draft): void {
     const { check, token, result } = this.#parts;
-    const keys = draft.files.map(({ key }) => key);
-    const findings = findingsOf(problem, keys);
+    const findings = findingsOf(
+      problem,
+      draft.files.map(({ key }) => key),
+    );
     if (findings.length > 0) check.mark(findings);
     if (problem.code === "forbidden") token.show("rejected");
-    const isCompileFailure = problem.code === "template_compile_failed";
-    result.showProblem({
-      ...problem,
-      findings,
-      compileFailure: isCompileFailure ? explainCompileFailure(draft) : null,
-    });
-    if (isCompileFailure) void this.#findMistake(problem, draft);
+    const compileFailure = problem.code === "template_compile_failed" ? explainCompileFailure(draft) : null;
+    result.showProblem({ ...problem, findings, compileFailure });
+    if (compileFailure !== null) void this.#findMistake(outcome, problem, draft);
   }
 
   /** The service does not say why a document cannot be compiled. The page's own compiler may know. */
-  async #findMistake(problem: ServiceProblem, draft: Draft): Promise<void> {
-    const outcome = this.#lastOutcome;
+  async #findMistake(outcome: SettledOutcome, problem: ServiceProblem, draft: Draft): Promise<void> {
     const { check, compilerCheck, result } = this.#parts;
     const findings = await compilerCheck.check(draft);
-    // Meanwhile another draft may have been rendered, or have taken the place of this one.
     if (findings.length === 0 || this.#lastOutcome !== outcome) return;
     check.run();
     result.showProblem({ ...problem, findings, compileFailure: { ...explainCompileFailure(draft), causes: [] } });
   }
 
-  async #warnOfFonts(draft: Draft): Promise<void> {
-    this.#lastRendered = draft;
+  async #warnOfFonts(outcome: SettledOutcome, draft: Draft): Promise<void> {
     const warnings = await fontWarnings(draft);
-    // Another draft may have been rendered meanwhile.
-    if (this.#lastRendered === draft) this.#parts.result.showWarnings(warnings);
-  }
-
-  #connectRenderWhileTyping(): void {
-    const box = byId("render-while-typing", HTMLInputElement);
-    box.checked = readStored("local", RENDERS_WHILE_TYPING_KEY) === "on";
-    this.#session.rendersWhileTyping = box.checked;
-    box.addEventListener("change", () => {
-      writeStored("local", RENDERS_WHILE_TYPING_KEY, box.checked ? "on" : "off");
-      this.#session.rendersWhileTyping = box.checked;
-    });
+    if (this.#lastOutcome === outcome) this.#parts.result.showWarnings(warnings);
   }
 }
 

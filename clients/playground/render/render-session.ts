@@ -1,180 +1,159 @@
 /**
  * Decides when the page renders: when the user asks for it, or after a pause in typing. At most one request is under
- * way, the latest draft is rendered last, and no request is sent before the time that the service has named.
+ * way, the latest draft is rendered last, and no request is sent before the time that a busy service has named.
  */
-import { waitOfProblem } from "../../typescript/retry.ts";
+import { type RetryPolicy, retryPolicy, waitBeforeRetry, waitOfProblem } from "../../typescript/retry.ts";
 import type { Draft } from "../drafts/draft.ts";
-import { callRender, type Progress, type RenderOutcome, unreachableReason, type WaitReason } from "./service-call.ts";
+import { callRender, type RenderOutcome } from "./service-call.ts";
 
 /** `asked`: the user asked for it. `typing`: the draft has changed. */
 export type RenderCause = "asked" | "typing";
+
+/** Why a request is not sent immediately. */
+export type WaitReason = "busy" | "unreachable";
+
+export type Progress =
+  | { readonly phase: "rendering" }
+  /** `untilMilliseconds` is the time of the next attempt, by the clock of `performance.now()`. */
+  | { readonly phase: "waiting"; readonly reason: WaitReason; readonly untilMilliseconds: number }
+  | { readonly phase: "receiving"; readonly receivedBytes: number; readonly totalBytes: number | null };
 
 export interface RenderPage {
   draft(): Draft;
   /** The draft to render, and the token; null if nothing can be sent: to a user who asked, the page says why. */
   prepare(cause: RenderCause): { readonly draft: Draft; readonly token: string } | null;
-  /** A render begins, or the page waits before one. */
   onProgress(progress: Progress): void;
   onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number): void;
 }
 
-export type SettledOutcome =
-  | Exclude<RenderOutcome, { readonly kind: "unreachable" }>
-  /** No automatic attempt follows. */
-  | { readonly kind: "unreachable"; readonly reason: "unreachable" | "offline" }
-  /** The page has stopped waiting, and sends nothing: typing no longer renders, or the draft has a problem. */
-  | { readonly kind: "not sent" };
+/** `not sent`: the page has stopped waiting, because typing no longer renders or the draft has a problem. */
+export type SettledOutcome = RenderOutcome | { readonly kind: "not sent" };
 
 /** While typing, the page renders after a pause of this length. */
 const TYPING_PAUSE_MILLISECONDS = 600;
-/** If typing renders, the page tries an unreachable service again after this time. */
-const UNREACHABLE_PAUSE_MILLISECONDS = 10_000;
-
-interface Run {
-  readonly draft: Draft;
-  readonly controller: AbortController;
-  /** Between two attempts: no request is under way. */
-  isWaiting: boolean;
-}
+const ASKED_POLICY = retryPolicy();
+/** If typing renders, the page goes on until it succeeds. */
+const TYPING_POLICY: RetryPolicy = { maxAttempts: Number.POSITIVE_INFINITY, maxTotalSeconds: Number.POSITIVE_INFINITY };
 
 export class RenderSession {
   readonly #page: RenderPage;
   #rendersWhileTyping = false;
-  #run: Run | null = null;
+  #underWay: { readonly draft: Draft; readonly controller: AbortController } | null = null;
   /** The render that has been requested while another was under way. */
   #next: RenderCause | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether the page shows that it waits for the next attempt. */
+  #isWaiting = false;
   /** No request is sent before this time, by the clock of `performance.now()`. */
   #notBeforeMilliseconds = 0;
-  #lastDraft: Draft | null = null;
-  /** Whether the page shows that it waits. */
-  #showsWait = false;
-  /** Whether the last render failed because there was no connection. */
-  #waitsForConnection = false;
+  #attempt = 1;
+  /** When the first attempt was due. */
+  #requestedMilliseconds = 0;
+  #lastRendered: Draft | null = null;
+  #isUnreachable = false;
 
   constructor(page: RenderPage) {
     this.#page = page;
     addEventListener("online", () => {
-      if (this.#waitsForConnection && this.#run === null) this.request("typing");
+      if (this.#isUnreachable) this.request("typing");
     });
   }
 
   set rendersWhileTyping(value: boolean) {
     this.#rendersWhileTyping = value;
     if (value) this.draftChanged();
-    else if (this.#run === null) this.#stopWaiting();
+    else if (this.#underWay === null) this.#stopWaiting();
   }
 
   draftChanged(): void {
-    if (!this.#rendersWhileTyping) return;
-    this.#schedule("typing", TYPING_PAUSE_MILLISECONDS);
+    if (this.#rendersWhileTyping) this.#schedule(() => this.request("typing"), TYPING_PAUSE_MILLISECONDS);
   }
 
   /** Renders now, or as soon as the render that is under way has ended. */
   request(cause: RenderCause): void {
-    this.#clearTimer();
-    const run = this.#run;
-    if (run === null) {
-      const pause = this.#notBeforeMilliseconds - performance.now();
-      if (pause > 0) this.#wait(cause, "busy", this.#notBeforeMilliseconds);
-      else void this.#start(cause);
-      return;
+    if (this.#underWay === null) {
+      this.#attempt = 1;
+      this.#requestedMilliseconds = performance.now();
+      this.#begin(cause);
+    } else if (this.#underWay.draft !== this.#page.draft()) {
+      this.#next = this.#next === "asked" ? "asked" : cause;
     }
-    if (!run.isWaiting && run.draft === this.#page.draft()) return;
-    this.#next = this.#next === "asked" ? "asked" : cause;
-    // The draft that it waits to send is outdated.
-    if (run.isWaiting) run.controller.abort(SUPERSEDED);
   }
 
   cancel(): void {
     this.#next = null;
-    this.#clearTimer();
-    this.#showsWait = false;
-    if (this.#run !== null) this.#run.controller.abort();
+    this.#isWaiting = false;
+    clearTimeout(this.#timer);
+    if (this.#underWay !== null) this.#underWay.controller.abort();
     else this.#page.onOutcome({ kind: "cancelled" }, this.#page.draft(), 0);
   }
 
-  async #start(cause: RenderCause): Promise<void> {
+  #begin(cause: RenderCause): void {
+    clearTimeout(this.#timer);
+    if (this.#notBeforeMilliseconds > performance.now()) this.#wait(cause, "busy", this.#notBeforeMilliseconds);
+    else void this.#send(cause);
+  }
+
+  async #send(cause: RenderCause): Promise<void> {
     const prepared = this.#page.prepare(cause);
-    if (prepared === null) {
+    if (prepared === null || (cause === "typing" && prepared.draft === this.#lastRendered)) {
       this.#stopWaiting();
       return;
     }
     const { draft, token } = prepared;
-    if (cause === "typing" && draft === this.#lastDraft) {
-      this.#stopWaiting();
-      return;
-    }
-    this.#lastDraft = draft;
-    this.#showsWait = false;
-    this.#waitsForConnection = false;
-    if (!navigator.onLine) {
-      this.#unreachable(draft, 0);
-      return;
-    }
-    const run: Run = { draft, controller: new AbortController(), isWaiting: false };
-    this.#run = run;
+    const controller = new AbortController();
+    this.#isWaiting = false;
+    this.#underWay = { draft, controller };
     const started = performance.now();
     this.#page.onProgress({ phase: "rendering" });
-    const outcome = await callRender(draft, token, run.controller.signal, (progress) => {
-      run.isWaiting = progress.phase === "waiting";
-      if (progress.phase === "waiting" && progress.reason === "busy") {
-        this.#notBeforeMilliseconds = progress.untilMilliseconds;
-      }
-      this.#page.onProgress(progress);
-      if (run.isWaiting && this.#next !== null) run.controller.abort(SUPERSEDED);
-    });
-    this.#run = null;
+    const outcome: RenderOutcome = navigator.onLine
+      ? await callRender(draft, token, controller.signal, (receivedBytes, totalBytes) =>
+          this.#page.onProgress({ phase: "receiving", receivedBytes, totalBytes }),
+        )
+      : { kind: "unreachable" };
+    this.#underWay = null;
     const next = this.#next;
     this.#next = null;
-    if (outcome.kind === "document" || outcome.kind === "problem") this.#notBeforeMilliseconds = 0;
-    const waitSeconds = outcome.kind === "problem" ? waitOfProblem(outcome.problem) : null;
-    if (waitSeconds !== null) this.#notBeforeMilliseconds = performance.now() + waitSeconds * 1000;
     const elapsedSeconds = (performance.now() - started) / 1000;
-    if (run.controller.signal.reason === SUPERSEDED) {
-      this.#showsWait = true;
-    } else {
-      if (outcome.kind === "unreachable") this.#unreachable(draft, elapsedSeconds);
-      else this.#page.onOutcome(outcome, draft, elapsedSeconds);
-    }
+    if (this.#waitsAfter(outcome, next ?? cause)) return;
+    if (outcome.kind === "document" || outcome.kind === "problem") this.#lastRendered = draft;
+    this.#page.onOutcome(outcome, draft, elapsedSeconds);
     if (next !== null) this.request(next);
-    else if (outcome.kind === "cancelled") this.#stopWaiting();
   }
 
-  /** If typing renders, the page tries again by itself. */
-  #unreachable(draft: Draft, elapsedSeconds: number): void {
-    this.#lastDraft = null;
-    const reason = unreachableReason();
-    this.#waitsForConnection = true;
-    this.#page.onOutcome({ kind: "unreachable", reason }, draft, elapsedSeconds);
-    if (!this.#rendersWhileTyping || reason === "offline") return;
-    this.#wait("typing", reason, performance.now() + UNREACHABLE_PAUSE_MILLISECONDS);
+  /** Waits for another attempt, if the outcome allows one. */
+  #waitsAfter(outcome: RenderOutcome, cause: RenderCause): boolean {
+    const isBusy = outcome.kind === "problem" && outcome.problem.origin === "capacity";
+    this.#isUnreachable = outcome.kind === "unreachable";
+    this.#lastRendered = null;
+    if (!isBusy && !(this.#isUnreachable && navigator.onLine)) return false;
+    const retryAfterSeconds = isBusy ? waitOfProblem(outcome.problem) : null;
+    const policy = this.#rendersWhileTyping ? TYPING_POLICY : ASKED_POLICY;
+    const elapsedSeconds = (performance.now() - this.#requestedMilliseconds) / 1000;
+    const failed = { attempt: this.#attempt++, elapsedSeconds, retryAfterSeconds };
+    const waitSeconds = waitBeforeRetry(policy, failed, Math.random());
+    const untilMilliseconds = performance.now() + (waitSeconds ?? retryAfterSeconds ?? 0) * 1000;
+    if (isBusy) this.#notBeforeMilliseconds = untilMilliseconds;
+    if (waitSeconds === null) return false;
+    this.#wait(cause, isBusy ? "busy" : "unreachable", untilMilliseconds);
+    return true;
   }
 
-  /** Renders at a later time, and shows the wait. */
   #wait(cause: RenderCause, reason: WaitReason, untilMilliseconds: number): void {
-    this.#showsWait = true;
+    this.#isWaiting = true;
     this.#page.onProgress({ phase: "waiting", reason, untilMilliseconds });
-    this.#schedule(cause, untilMilliseconds - performance.now());
+    this.#schedule(() => this.#begin(cause), untilMilliseconds - performance.now());
   }
 
   #stopWaiting(): void {
-    this.#clearTimer();
-    if (!this.#showsWait) return;
-    this.#showsWait = false;
+    clearTimeout(this.#timer);
+    if (!this.#isWaiting) return;
+    this.#isWaiting = false;
     this.#page.onOutcome({ kind: "not sent" }, this.#page.draft(), 0);
   }
 
-  #schedule(cause: RenderCause, pauseMilliseconds: number): void {
-    this.#clearTimer();
-    this.#timer = setTimeout(() => this.request(cause), pauseMilliseconds);
-  }
-
-  #clearTimer(): void {
+  #schedule(action: () => void, pauseMilliseconds: number): void {
     clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#timer = setTimeout(action, pauseMilliseconds);
   }
 }
-
-/** The reason for ending a run that waits to send an outdated draft. */
-const SUPERSEDED = new DOMException("A newer draft is to be rendered.", "AbortError");

@@ -8,15 +8,6 @@ import {
 } from "../../typescript/client.ts";
 import { type Draft, requestBytes } from "../drafts/draft.ts";
 
-/** Why a request is not sent immediately. */
-export type WaitReason = "busy" | "unreachable" | "offline";
-
-export type Progress =
-  | { readonly phase: "rendering" }
-  /** `untilMilliseconds` is the time of the next attempt, by the clock of `performance.now()`. */
-  | { readonly phase: "waiting"; readonly reason: WaitReason; readonly untilMilliseconds: number }
-  | { readonly phase: "receiving"; readonly receivedBytes: number; readonly totalBytes: number | null };
-
 export interface RenderedDocument {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly mediaType: string;
@@ -33,33 +24,23 @@ export type RenderOutcome =
   /** Something other than the service has answered. */
   | { readonly kind: "unexpected"; readonly message: string };
 
-/** Renders a valid draft. Failures of the network and an aborted `signal` are outcomes, and never reject. */
+/** Sends a valid draft once. Failures of the network and an aborted `signal` are outcomes, and never reject. */
 export async function callRender(
   draft: Draft,
   token: string,
   signal: AbortSignal,
-  onProgress: (progress: Progress) => void,
+  onReceived: (receivedBytes: number, totalBytes: number | null) => void,
 ): Promise<RenderOutcome> {
   try {
-    const keeper = keeperOf(token);
-    keeper.body = requestBytes(draft);
-    const result = await keeper.client.render(
-      { source: draft.source },
-      {
-        signal,
-        onRetry: ({ waitSeconds, reason }) => {
-          const untilMilliseconds = performance.now() + waitSeconds * 1000;
-          onProgress({ phase: "waiting", reason: waitReason(reason), untilMilliseconds });
-        },
-      },
-    );
+    body = requestBytes(draft);
+    const result = await clientOf(token).render({ source: draft.source }, { signal });
     if (!result.ok) return { kind: "problem", problem: result.problem };
     const chunks: Uint8Array<ArrayBuffer>[] = [];
     let receivedBytes = 0;
     for await (const chunk of result.body) {
       chunks.push(chunk);
       receivedBytes += chunk.length;
-      onProgress({ phase: "receiving", receivedBytes, totalBytes: result.sizeBytes });
+      onReceived(receivedBytes, result.sizeBytes);
     }
     const bytes = await new Blob(chunks).bytes();
     const { contentType: mediaType, filename: fileName, maxBytes } = result;
@@ -72,61 +53,32 @@ export async function callRender(
   }
 }
 
-/** Why the page waits after an attempt has failed. */
-function waitReason(failure: ServiceProblem | ServiceUnreachableError): WaitReason {
-  if (!(failure instanceof ServiceUnreachableError)) return "busy";
-  return unreachableReason();
-}
-
-/** `offline` if this machine itself has no connection. */
-export function unreachableReason(): "unreachable" | "offline" {
-  return navigator.onLine ? "unreachable" : "offline";
-}
-
-/** How a deployment answers a token: with its limits, with a rejection of the token, or with nothing usable. */
-export type LimitsOutcome =
-  | { readonly kind: "limits"; readonly limits: Limits }
-  | { readonly kind: "forbidden" }
-  | { readonly kind: "unknown" };
-
-export async function fetchLimits(token: string): Promise<LimitsOutcome> {
+/** The limits of the deployment; null if it does not say them. */
+export async function fetchLimits(token: string): Promise<Limits | "forbidden" | null> {
   try {
-    const result = await keeperOf(token).client.constraints();
-    if (result.ok) return { kind: "limits", limits: publishedLimits(result.constraints.limits) };
-    return { kind: result.problem.code === "forbidden" ? "forbidden" : "unknown" };
+    const result = await clientOf(token).constraints();
+    if (result.ok) return publishedLimits(result.constraints.limits);
+    return result.problem.code === "forbidden" ? "forbidden" : null;
   } catch (error) {
-    if (isNetworkError(error)) return { kind: "unknown" };
+    if (error instanceof ServiceUnreachableError || error instanceof UnexpectedResponseError) return null;
     throw error;
   }
 }
 
-interface ClientKeeper {
-  readonly token: string;
-  /** Knows the limit on outputs from the constraints. It does not validate: the page has. */
-  readonly client: ServiceClient;
-  /** Sent instead of the client's own encoding: megabytes are not encoded again for each render. */
-  body: Uint8Array<ArrayBuffer> | undefined;
-}
+let current: { readonly token: string; readonly client: ServiceClient } | undefined;
+/** Sent instead of the client's own encoding: megabytes are not encoded again for each render. */
+let body: Uint8Array<ArrayBuffer> | null = null;
 
-let kept: ClientKeeper | undefined;
-
-/** The client of the tab's token. At most one of its renders is under way. */
-function keeperOf(token: string): ClientKeeper {
-  if (kept?.token === token) return kept;
-  const keeper: ClientKeeper = {
+/** The client of the tab's token, which knows the limit on outputs. The page itself validates, and tries again. */
+function clientOf(token: string): ServiceClient {
+  if (current?.token === token) return current.client;
+  const client = new ServiceClient({
+    url: location.origin,
     token,
-    client: new ServiceClient({
-      url: location.origin,
-      token,
-      checkBeforeSending: false,
-      fetch: (input, init) => fetch(input, init?.method === "POST" ? { ...init, body: keeper.body ?? null } : init),
-    }),
-    body: undefined,
-  };
-  kept = keeper;
-  return keeper;
-}
-
-function isNetworkError(error: unknown): boolean {
-  return error instanceof ServiceUnreachableError || error instanceof UnexpectedResponseError;
+    checkBeforeSending: false,
+    retry: false,
+    fetch: (input, init) => fetch(input, init?.method === "POST" ? { ...init, body } : init),
+  });
+  current = { token, client };
+  return client;
 }

@@ -26,30 +26,20 @@ export class DocumentView {
   /** Returns a summary such as "3 pages", which may be empty; null if another file has replaced this one meanwhile. */
   async show({ bytes, mediaType, fileName, maxBytes }: RenderedDocument): Promise<string | null> {
     const count = ++this.#count;
-    if (mediaType === "application/pdf") return this.#showPdf(bytes);
+    if (mediaType === "application/pdf") return this.#showPdf(bytes, count);
     const bounds = { maxEntries: MAX_ARCHIVED_PAGES, maxBytes };
     const isArchive = mediaType === "application/zip";
     const entries = isArchive ? await unpackArchive({ archive: bytes, bounds, of: "pages" }) : null;
     if (count !== this.#count) return null;
-    const before = this.#urls;
-    this.#urls = [];
-    this.#pdf?.close();
-    this.#pdf = null;
-    const shown =
-      entries === null
-        ? {
-            content: make("div", { class: "pictures" }, makeSheet(this.#url(bytes, mediaType), fileName)),
-            summary: "",
-          }
-        : this.#archive(entries);
-    this.#host.replaceChildren(shown.content);
+    const before = this.#urls.splice(0);
+    const content = entries === null ? [makeSheet(this.#url(bytes, mediaType), fileName)] : this.#archive(entries);
+    this.#replace(make("div", { class: "pictures" }, ...content));
     for (const url of before) URL.revokeObjectURL(url);
-    return shown.summary;
+    return Array.isArray(entries) ? `${entries.length} files` : "";
   }
 
-  async #showPdf(bytes: Uint8Array): Promise<string | null> {
-    const count = this.#count;
-    if (this.#pdf === null) this.#host.replaceChildren(make("p", { class: "phase" }, "Opening the PDF"));
+  async #showPdf(bytes: Uint8Array, count: number): Promise<string | null> {
+    if (this.#pdf === null) this.#host.replaceChildren(makePhase("Opening the PDF"));
     try {
       const { viewer, port } = await loadPdfViewer();
       if (count !== this.#count) return null;
@@ -62,23 +52,21 @@ export class DocumentView {
       return pageCount === null ? null : `${pageCount} page${pageCount === 1 ? "" : "s"}`;
     } catch {
       if (count !== this.#count) return null;
-      this.#pdf?.close();
-      this.#pdf = null;
-      this.#host.replaceChildren(
-        make("p", { class: "phase" }, "This browser cannot show the PDF here. Download it instead."),
-      );
+      this.#replace(makePhase("This browser cannot show the PDF here. Download it instead."));
       return "";
     }
   }
 
+  #replace(content: HTMLElement): void {
+    this.#pdf?.close();
+    this.#pdf = null;
+    this.#host.replaceChildren(content);
+  }
+
   /** The entries of an archive as a list, with one of them shown. */
-  #archive(entries: readonly ArchiveEntry[] | ArchiveFault): {
-    readonly content: HTMLElement;
-    readonly summary: string;
-  } {
+  #archive(entries: readonly ArchiveEntry[] | ArchiveFault): HTMLElement[] {
     if (typeof entries === "string") {
-      const text = `The archive cannot be opened here: it is ${entries}. Download it instead.`;
-      return { content: make("p", { class: "phase" }, text), summary: "" };
+      return [makePhase(`The archive cannot be opened here: it is ${entries}. Download it instead.`)];
     }
     const preview = make("div");
     const items = entries.map(({ name, bytes: content }) => {
@@ -88,11 +76,11 @@ export class DocumentView {
         preview.replaceChildren(makeSheet(url, name));
       });
       const link = make("a", { href: url, download: name, "aria-label": `Download ${name}` }, "Download");
-      return make("li", {}, open, make("span", { class: "file-size" }, sizeInWords(content.length)), link);
+      return make("li", {}, open, make("span", { class: "file-size notice" }, sizeInWords(content.length)), link);
     });
-    const list = make("ul", { class: "entries" }, ...items);
+    const list = make("ul", { class: "entries list" }, ...items);
     list.querySelector("button")?.click();
-    return { content: make("div", { class: "pictures" }, list, preview), summary: `${entries.length} files` };
+    return [list, preview];
   }
 
   #url(bytes: Uint8Array<ArrayBuffer>, type: string): string {
@@ -106,18 +94,17 @@ function makeSheet(url: string, name: string): HTMLElement {
   return make("figure", { class: "sheet" }, make("img", { src: url, alt: `The rendered file ${name}` }));
 }
 
-interface PdfParts {
-  readonly viewer: typeof import("./pdf-viewer.ts");
-  readonly port: Worker;
+function makePhase(text: string): HTMLElement {
+  return make("p", { class: "phase muted" }, text);
 }
 
 const PDF_VIEWER_ADDRESS = "/playground/pdf-viewer.js";
-let pdfParts: Promise<PdfParts> | undefined;
+let pdfParts: Promise<{ readonly viewer: typeof import("./pdf-viewer.ts"); readonly port: Worker }> | undefined;
 /** Browsers remember that a module could not be loaded, so the next attempt uses another URL. */
 let pdfFailures = 0;
 
 /** Loads pdf.js's viewer and worker once, at the same time: each takes seconds on a slow line. */
-export async function loadPdfViewer(): Promise<PdfParts> {
+export async function loadPdfViewer() {
   const address = pdfFailures === 0 ? PDF_VIEWER_ADDRESS : `${PDF_VIEWER_ADDRESS}?${pdfFailures}`;
   pdfParts ??= Promise.all([import(address), startWorker()]).then(([viewer, port]) => ({ viewer, port }));
   try {
@@ -131,9 +118,9 @@ export async function loadPdfViewer(): Promise<PdfParts> {
 
 /** The worker says when it is ready. */
 function startWorker(): Promise<Worker> {
-  return new Promise((resolve, reject) => {
-    const worker = new Worker("/playground/pdf-worker.js", { type: "module" });
-    worker.addEventListener("message", () => resolve(worker), { once: true });
-    worker.addEventListener("error", () => reject(new Error("the worker of pdf.js cannot be loaded")), { once: true });
-  });
+  const { promise, resolve, reject } = Promise.withResolvers<Worker>();
+  const worker = new Worker("/playground/pdf-worker.js", { type: "module" });
+  worker.addEventListener("message", () => resolve(worker), { once: true });
+  worker.addEventListener("error", () => reject(new Error("the worker of pdf.js cannot be loaded")), { once: true });
+  return promise;
 }

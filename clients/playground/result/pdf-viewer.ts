@@ -46,7 +46,7 @@ export class PdfView {
     this.#worker = PDFWorker.create({ port });
     const toolbar = make(
       "div",
-      { class: "pdf-toolbar", role: "toolbar", "aria-label": "PDF" },
+      { class: "pdf-toolbar row bar muted medium", role: "toolbar", "aria-label": "PDF" },
       make("span", {}, "Page"),
       this.#pageInput,
       this.#pageCount,
@@ -54,7 +54,7 @@ export class PdfView {
       this.#zoom,
       makeButton("+", { class: "button", "aria-label": "Zoom in" }, () => this.#shown?.viewer.increaseScale()),
     );
-    this.element = make("div", { class: "pdf" }, toolbar, this.#frame);
+    this.element = make("div", { class: "pdf stack" }, toolbar, this.#frame);
     this.#pageInput.addEventListener("change", () => {
       const viewer = this.#shown?.viewer;
       if (viewer === undefined) return;

@@ -44,7 +44,7 @@ export function makeProblemView(problem: ShownProblem, onFinding: (finding: Find
 
 function makeAdvice(code: string): HTMLElement[] {
   const advice = code === "forbidden" ? TOKEN_ADVICE : (adviceFor(code) ?? UNKNOWN_ADVICE);
-  return [make("h4", {}, "What to do"), make("p", {}, advice)];
+  return [make("h4", { class: "label" }, "What to do"), make("p", {}, advice)];
 }
 
 function makeCompileAdvice({ folder, command, causes }: CompileFailure): HTMLElement[] {
@@ -60,10 +60,10 @@ function makeCompileAdvice({ folder, command, causes }: CompileFailure): HTMLEle
     ...(causes.length === 0
       ? []
       : [
-          make("h4", {}, "Usual causes, the likeliest first"),
+          make("h4", { class: "label" }, "Usual causes, the likeliest first"),
           make("ul", {}, ...causes.map((cause) => make("li", {}, cause))),
         ]),
-    make("h4", {}, "To see the line on your machine"),
+    make("h4", { class: "label" }, "To see the line on your machine"),
     make(
       "p",
       {},
@@ -71,7 +71,7 @@ function makeCompileAdvice({ folder, command, causes }: CompileFailure): HTMLEle
       save,
       ` as a ZIP, unpack it into a folder ${folder}, and run:`,
     ),
-    make("p", { class: "command" }, text, copy),
+    make("p", { class: "command row" }, text, copy),
   ];
 }
 

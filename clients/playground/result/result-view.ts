@@ -5,7 +5,8 @@
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import type { Finding } from "../checks/findings.ts";
 import { byId, make, makeButton, saveFile } from "../page/elements.ts";
-import type { Progress, RenderedDocument, WaitReason } from "../render/service-call.ts";
+import type { Progress, WaitReason } from "../render/render-session.ts";
+import type { RenderedDocument } from "../render/service-call.ts";
 import { DocumentView } from "./document-view.ts";
 import { makeProblemView, type ShownProblem } from "./problem-view.ts";
 
@@ -16,7 +17,6 @@ const PROGRESS_DELAY_MILLISECONDS = 400;
 const WAIT_REASONS: Readonly<Record<WaitReason, string>> = {
   busy: "The service is busy",
   unreachable: "The service cannot be reached",
-  offline: "You are offline",
 };
 
 export class ResultView {
@@ -56,7 +56,7 @@ export class ResultView {
 
   /** Shows a message instead of a problem or progress. */
   showMessage(title: string, text: string): void {
-    this.#showState(make("div", { class: "empty" }, make("h3", {}, title), make("p", {}, text)));
+    this.#showState(make("div", { class: "empty muted" }, make("h3", {}, title), make("p", {}, text)));
     if (this.#document.isEmpty) this.#summary.textContent = title;
     this.#announce(`${title}. ${text}`);
   }
@@ -118,9 +118,9 @@ export class ResultView {
     if (!hasDocument) this.#summary.textContent = "Rendering";
     const started = performance.now();
     const bar = make("progress", { "aria-label": "Rendering" });
-    const label = make("p", { class: "phase" });
+    const label = make("p", { class: "phase muted" });
     const cancel = makeButton("Cancel", { class: "button", id: "cancel" }, onCancel);
-    const element = make("div", { class: "empty is-busy" }, bar, label, cancel);
+    const element = make("div", { class: "empty muted is-busy" }, bar, label, cancel);
     let current: Progress = { phase: "rendering" };
     const update = () => {
       label.textContent = describe(current, started);
