@@ -16,7 +16,7 @@ import { schemaCompletions } from "./editor/schema-completions.ts";
 import { typstLanguage } from "./editor/typst-language.ts";
 import { FileTabs } from "./files/file-tabs.ts";
 import { FilesPanel } from "./files/files-panel.ts";
-import { COPY_NOTICE, DraftOpener } from "./open-drafts.ts";
+import { COPY_NOTICE, connectDraftBar } from "./open-drafts.ts";
 import { OutputPanel } from "./output/output-panel.ts";
 import { byId } from "./page/elements.ts";
 import { Notice } from "./page/notice.ts";
@@ -57,14 +57,13 @@ const data = new CodeEditor(byId("data-editor", HTMLElement), {
   onChange: (text) => store.edit({ data: text }),
 });
 const fileTabs = new FileTabs(store, tabs, byId("editor-card", HTMLElement));
-const opener = new DraftOpener(store, keeper, tabs, notice);
 const files = new FilesPanel({
   store,
+  tabs,
   limits: () => check.limits,
   onOpen: (file) => fileTabs.open(file),
-  onProject: (read) => opener.openProject(read),
+  onProject: connectDraftBar(store, keeper, tabs, notice),
 });
-opener.connectArchivePicker(files);
 const output = new OutputPanel(store);
 
 store.onChange((change) => {

@@ -1,22 +1,22 @@
 /** Renders the draft: what is checked before, what the page shows meanwhile, and what becomes of each outcome. */
 import { PROBLEMS } from "../../rules/problem.ts";
+import type { DocumentParts } from "../typescript/missing-fonts.ts";
 import type { ServiceProblem } from "../typescript/service-problem.ts";
 import type { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { findingsOf, type ProblemReport } from "./checks/findings.ts";
-import { fontWarnings } from "./checks/font-warnings.ts";
 import type { RequestCheck } from "./checks/request-check.ts";
 import { type Draft, draftFileStem } from "./drafts/draft.ts";
 import type { DraftStore } from "./drafts/draft-store.ts";
 import { describeKind } from "./output/output-words.ts";
+import { askWorker } from "./page/ask-worker.ts";
 import { readStored, writeStored } from "./page/browser-storage.ts";
 import { byId } from "./page/elements.ts";
 import { type ApiToken, readToken } from "./render/api-token.ts";
 import { explainCompileFailure } from "./render/compile-failure.ts";
-import { type Progress, type RenderCause, RenderSession, type SettledOutcome } from "./render/render-session.ts";
+import { type RenderCause, RenderSession, type SettledOutcome, type Wait } from "./render/render-session.ts";
 import type { RenderedDocument } from "./render/service-call.ts";
 import type { ResultView } from "./result/result-view.ts";
 
-/** Whether typing renders, in the browser's local storage. */
 const RENDERS_WHILE_TYPING_KEY = "render-while-typing";
 
 export interface DraftRendererParts {
@@ -41,7 +41,7 @@ export class DraftRenderer {
     this.#session = new RenderSession({
       draft: () => parts.store.draft,
       prepare: (cause) => this.#prepare(cause),
-      onProgress: (progress) => this.#showProgress(progress),
+      onProgress: (wait) => this.#showProgress(wait),
       onOutcome: (outcome, draft, elapsedSeconds) => this.#showOutcome(outcome, draft, elapsedSeconds),
     });
     parts.store.onChange((change) => {
@@ -99,15 +99,15 @@ export class DraftRenderer {
     }
     if (check.waitsForSchema) {
       this.#awaited = this.#awaited === "asked" ? "asked" : cause;
-      if (isAsked) this.#showProgress({ phase: "rendering" });
+      if (isAsked) this.#showProgress(null);
       return null;
     }
     if (isAsked) result.scrollIntoView();
     return { draft: store.draft, token: readToken() };
   }
 
-  #showProgress(progress: Progress): void {
-    this.#parts.result.showProgress(progress, () => {
+  #showProgress(wait: Wait | null): void {
+    this.#parts.result.showProgress(wait, () => {
       this.#awaited = null;
       this.#session.cancel();
     });
@@ -171,12 +171,13 @@ export class DraftRenderer {
   }
 
   async #warnOfFonts(outcome: SettledOutcome, draft: Draft): Promise<void> {
-    const warnings = await fontWarnings(draft);
+    const files = draft.files.map(({ key, content }) => ({ key, bytes: content.bytes() }));
+    const parts: DocumentParts = { source: draft.source, files };
+    const warnings = await askWorker<readonly string[]>("/playground/missing-fonts.js", parts, []);
     if (this.#lastOutcome === outcome) this.#parts.result.showWarnings(warnings);
   }
 }
 
-/** A problem that was found before anything was sent. */
 function nameProblem({ code, detail }: ProblemReport) {
   const title = Object.entries(PROBLEMS).find(([each]) => each === code)?.[1].title ?? code;
   return { code, detail, title, requestId: null };

@@ -7,7 +7,7 @@ import { OUTPUT_RULES } from "../../../rules/output-rules.ts";
 import type { Problem, ValidationError } from "../../../rules/problem.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { jsonErrorOffset as offsetOfError } from "../../data-schema/json-error.ts";
-import { type Draft, type DraftFile, FileContent, requestBody, requestBytes } from "../drafts/draft.ts";
+import { type Draft, type DraftFile, FileContent, listSentFiles, requestBytes } from "../drafts/draft.ts";
 
 /** A range of a text, in UTF-16 code units. The default length is 1. */
 export interface TextPlace {
@@ -15,7 +15,6 @@ export interface TextPlace {
   readonly length?: number;
 }
 
-/** Where a message belongs. */
 export type Place =
   | ({ readonly field: "source" } & TextPlace)
   /** `path` leads to a value. */
@@ -31,7 +30,6 @@ export interface Finding {
   readonly isWarning?: boolean;
 }
 
-/** The parts of a problem that this module reads, whether it was found here or answered by the service. */
 export interface ProblemReport {
   readonly code: string;
   readonly detail: string;
@@ -40,42 +38,43 @@ export interface ProblemReport {
 
 export type Verdict =
   | { readonly ok: true }
+  /** `problem` is null if `data` is not JSON: then there is no request yet. */
   | { readonly ok: false; readonly problem: ProblemReport | null; readonly findings: readonly Finding[] };
 
-/**
- * Validates a draft as the service will. `problem` is null if `data` is not JSON, because then there is no request yet.
- *
- * It runs while people type, so the contents of files, which may have megabytes, are validated separately, and each
- * only once.
- */
+/** Validates a draft as the service will, at each pause in typing: contents of files separately, and each only once. */
 export function validateDraft(draft: Draft, limits: Limits): Verdict {
   const malformedAt = jsonErrorOffset(draft.data);
   const files = draft.files.map((file) => ({ ...file, content: NO_CONTENT }));
-  const body = encode(requestBody({ ...draft, files, ...(malformedAt !== null && { data: "" }) }));
-  const parsed = parseRenderRequest(body, limits);
-  const problems = [
-    ...(parsed.ok ? [] : [parsed.problem]),
-    ...draft.files.flatMap((file) => contentProblem(file, limits) ?? []),
-  ];
-  if (problems.length === 0) problems.push(...sizeProblem(body.length, draft, limits));
+  const body = requestBytes({ ...draft, files, ...(malformedAt !== null && { data: "" }) });
+  const problems = [...problemsOf(body, limits), ...draft.files.flatMap((file) => contentProblem(file, limits) ?? [])];
+  const size = listSentFiles(draft).reduce(
+    (sum, { content }) => sum + content.json.length - NO_CONTENT.json.length,
+    body.length,
+  );
+  if (problems.length === 0 && size > limits.max_request_body_bytes) {
+    problems.push(requestTooLarge({ contentLength: String(size) }, limits));
+  }
   if (malformedAt === null && problems.length === 0) return { ok: true };
   const keys = draft.files.map(({ key }) => key);
   const findings = problems.flatMap((problem) => findingsOf(problem, keys));
-  // The service names only the first problem. A problem in the options is shown besides one in the template, data or
-  // files.
-  if (!findings.some(({ place }) => isOutputField(place.field))) findings.push(...outputFindings(draft, limits));
+  // The service names only the first problem; here, one in the options is shown besides.
+  if (!findings.some(({ place }) => isOutputField(place.field))) {
+    const alone = requestBytes({ source: "x", data: "", files: [], output: draft.output });
+    findings.push(...problemsOf(alone, limits).flatMap((problem) => findingsOf(problem, [])));
+  }
   if (malformedAt === null) return { ok: false, problem: problems[0] ?? null, findings };
   const message = `Not valid JSON: ${placeOf(draft.data, malformedAt)}`;
-  return {
-    ok: false,
-    problem: null,
-    findings: [{ place: { field: "data", offset: malformedAt }, message }, ...findings],
-  };
+  const malformed: Finding = { place: { field: "data", offset: malformedAt }, message };
+  return { ok: false, problem: null, findings: [malformed, ...findings] };
 }
 
-const NO_CONTENT: FileContent = new FileContent("");
+const NO_CONTENT = new FileContent("");
 
-/** What is wrong with a content, and the limits and the key with which it was validated. */
+function problemsOf(body: Uint8Array, limits: Limits): Problem[] {
+  const parsed = parseRenderRequest(body, limits);
+  return parsed.ok ? [] : [parsed.problem];
+}
+
 interface ContentVerdict {
   readonly key: string;
   readonly limits: Limits;
@@ -90,28 +89,9 @@ function contentProblem(file: DraftFile, limits: Limits): Problem | null {
   const known = contentVerdicts.get(file.content);
   if (known?.key === key && known.limits === limits) return known.problem;
   const draft: Draft = { source: "x", data: "", files: [{ ...file, key }], output: { format: "pdf", members: {} } };
-  const parsed = parseRenderRequest(requestBytes(draft), { ...limits, effective_max_files: 1 });
-  const problem = parsed.ok ? null : parsed.problem;
+  const [problem = null] = problemsOf(requestBytes(draft), { ...limits, effective_max_files: 1 });
   contentVerdicts.set(file.content, { key, limits, problem });
   return problem;
-}
-
-/** @param bytesWithoutContents the size of the body with empty files */
-function sizeProblem(bytesWithoutContents: number, { files }: Draft, limits: Limits): Problem[] {
-  // The escapes in texts make the body longer, but by how much is known only when the request is sent.
-  const contents = files.map(({ content }) => (content.encoding === "text" ? content.size : content.encoded.length));
-  const size = contents.reduce((sum, each) => sum + each, bytesWithoutContents);
-  return size > limits.max_request_body_bytes ? [requestTooLarge({ contentLength: String(size) }, limits)] : [];
-}
-
-function encode(body: string): Uint8Array {
-  return new TextEncoder().encode(body);
-}
-
-function outputFindings({ output }: Draft, limits: Limits): Finding[] {
-  const body = requestBody({ source: "x", data: "", files: [], output });
-  const parsed = parseRenderRequest(encode(body), limits);
-  return parsed.ok ? [] : findingsOf(parsed.problem, []);
 }
 
 function isOutputField(field: string): boolean {

@@ -15,7 +15,6 @@ async function answer(document: DocumentParts): Promise<void> {
   postMessage(await warningsOn(document).catch(() => []));
 }
 
-/** One sentence for each finding; empty if the deployment does not say what it has. */
 async function warningsOn(document: DocumentParts): Promise<string[]> {
   const response = await fetch(CAPABILITIES_PATH);
   const text = response.ok ? await readText(response, MAX_CAPABILITIES_BYTES) : null;

@@ -40,7 +40,6 @@ export class RequestCheck {
     return this.#limits;
   }
 
-  /** The limits of the deployment, once they are known. */
   set limits(limits: Limits) {
     this.#limits = limits;
     this.run();
@@ -67,7 +66,6 @@ export class RequestCheck {
     return further;
   }
 
-  /** Moves the focus to the field of a finding, and the cursor to its place. */
   goTo(finding: Finding): void {
     goToFinding(this.#fields, finding);
   }

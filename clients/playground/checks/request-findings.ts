@@ -9,7 +9,6 @@ import { byId, make, makeButton } from "../page/elements.ts";
 import type { Tabs } from "../page/tabs.ts";
 import type { Finding, TextPlace } from "./findings.ts";
 
-/** The fields of the request in the page. */
 export interface RequestFields {
   readonly tabs: Tabs;
   readonly source: CodeEditor;
@@ -21,10 +20,8 @@ export interface RequestFields {
 
 /** The fields that have a tab from the beginning. */
 const TABS = ["source", "data", "files"] as const;
-/** Under an editor there is room for so many messages. */
 const MAX_MESSAGES = 3;
 
-/** Replaces all that is shown at the fields. */
 export function markFindings(fields: RequestFields, findings: readonly Finding[]): void {
   const sorted = findings.toSorted((left, right) => Number(left.isWarning ?? false) - Number(right.isWarning ?? false));
   for (const name of TABS) showCount(name, sorted.filter(({ place }) => place.field === name).length);

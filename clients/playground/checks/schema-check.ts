@@ -9,19 +9,10 @@ import { TimedWorker } from "./timed-worker.ts";
 const MAX_JUDGE_MILLISECONDS = 5_000;
 
 const FITS: SchemaVerdict = { of: "data", findings: [] };
+const SLOW = "took too long for the data: look for a pattern such as (a+)+$ or for references that branch";
 const TOOK_TOO_LONG: SchemaVerdict = {
   of: "schema",
-  findings: [
-    {
-      path: "",
-      pointer: "",
-      offset: 0,
-      length: 1,
-      line: 1,
-      column: 1,
-      message: "took too long for the data: look for a pattern such as (a+)+$ or for references that branch",
-    },
-  ],
+  findings: [{ path: "", pointer: "", offset: 0, length: 1, line: 1, column: 1, message: SLOW }],
 };
 
 /** The schema of a draft; null if it has none. */
@@ -49,18 +40,18 @@ export function withSchemaVerdict(verdict: Verdict, judged: SchemaVerdict | null
 }
 
 export class SchemaCheck {
-  readonly #worker: TimedWorker<JudgeRequest, SchemaVerdict>;
+  readonly #worker = new TimedWorker<JudgeRequest, SchemaVerdict>(
+    "/playground/schema-worker.js",
+    MAX_JUDGE_MILLISECONDS,
+  );
+  readonly #onVerdict: () => void;
   #asked: JudgeRequest = { schema: "", data: "" };
-  /** The verdict on the draft that was judged last; null while it is being judged. */
+  /** The verdict on what was asked last; null while it is being judged. */
   #verdict: SchemaVerdict | null = FITS;
 
   /** @param onVerdict is called when a verdict arrives that `verdictOn` could not return yet */
   constructor(onVerdict: () => void) {
-    this.#worker = new TimedWorker("/playground/schema-worker.js", MAX_JUDGE_MILLISECONDS, (answer) => {
-      // Without its worker, the request is sent without a verdict by the schema.
-      this.#verdict = answer === "not loaded" ? FITS : answer === "too slow" ? TOOK_TOO_LONG : answer;
-      onVerdict();
-    });
+    this.#onVerdict = onVerdict;
   }
 
   /** The verdict on a draft; null while its data is being judged. */
@@ -68,12 +59,19 @@ export class SchemaCheck {
     const schema = schemaOf(draft);
     if (schema === null) return FITS;
     const data = draft.data.trim() === "" ? "{}" : draft.data;
-    if (schema === this.#asked.schema && data === this.#asked.data) return this.#verdict;
+    if (schema !== this.#asked.schema || data !== this.#asked.data) void this.#judge({ schema, data });
+    return this.#verdict;
+  }
+
+  async #judge(asked: JudgeRequest): Promise<void> {
     // A worker that is still busy with the previous data would delay this verdict, too.
     if (this.#verdict === null && this.#worker.isReady) this.#worker.end();
-    this.#asked = { schema, data };
+    this.#asked = asked;
     this.#verdict = null;
-    this.#worker.ask(this.#asked);
-    return null;
+    const answer = await this.#worker.ask(asked);
+    if (answer === "too slow") this.#verdict = TOOK_TOO_LONG;
+    // Without its worker, the request is sent without a verdict by the schema.
+    else this.#verdict = answer === "not loaded" ? FITS : answer;
+    this.#onVerdict();
   }
 }

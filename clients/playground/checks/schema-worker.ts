@@ -8,7 +8,6 @@ export interface JudgeRequest {
   readonly data: string;
 }
 
-/** Mistakes in the data, or in the schema itself. */
 export interface SchemaVerdict {
   readonly of: "data" | "schema";
   readonly findings: readonly SchemaFinding[];

@@ -19,31 +19,35 @@ export function answerQuestions<Question, Answer>(
   void loaded.then(() => say("ready"));
 }
 
+type Outcome<Answer> = Answer | "too slow" | "not loaded";
+
 /** In the page: the worker starts with the first question, and only the last question is answered. */
 export class TimedWorker<Question, Answer> {
   readonly #path: string;
   readonly #maxMilliseconds: number;
-  readonly #onAnswer: (answer: Answer | "too slow" | "not loaded") => void;
   #worker: Worker | null = null;
   #isReady = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastId = 0;
+  #answer: (outcome: Outcome<Answer>) => void = () => {};
 
-  constructor(path: string, maxMilliseconds: number, onAnswer: (answer: Answer | "too slow" | "not loaded") => void) {
+  constructor(path: string, maxMilliseconds: number) {
     this.#path = path;
     this.#maxMilliseconds = maxMilliseconds;
-    this.#onAnswer = onAnswer;
   }
 
   get isReady(): boolean {
     return this.#isReady;
   }
 
-  ask(question: Question): void {
+  ask(question: Question): Promise<Outcome<Answer>> {
+    const { promise, resolve } = Promise.withResolvers<Outcome<Answer>>();
+    this.#answer = resolve;
     this.#lastId++;
     this.#worker ??= this.#start();
     this.#worker.postMessage({ id: this.#lastId, question } satisfies Asked<Question>);
     if (this.#isReady) this.#startTimer();
+    return promise;
   }
 
   /** Ends the worker. The next question starts another. */
@@ -62,7 +66,7 @@ export class TimedWorker<Question, Answer> {
         this.#startTimer();
       } else if (data.id === this.#lastId) {
         clearTimeout(this.#timer);
-        this.#onAnswer(data.answer);
+        this.#answer(data.answer);
       }
     });
     worker.addEventListener("error", () => this.#giveUp("not loaded"));
@@ -76,6 +80,6 @@ export class TimedWorker<Question, Answer> {
 
   #giveUp(why: "too slow" | "not loaded"): void {
     this.end();
-    this.#onAnswer(why);
+    this.#answer(why);
   }
 }

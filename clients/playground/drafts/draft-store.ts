@@ -1,6 +1,4 @@
-/**
- * The single place that holds the draft of the page. The panels edit the draft here, and are notified of its changes.
- */
+/** The single place that holds the draft of the page. The panels edit it here, and are notified of its changes. */
 import type { Draft } from "./draft.ts";
 
 /** `edit`: the user changed a part of the draft. `replace`: another draft has taken its place. */
@@ -30,18 +28,16 @@ export class DraftStore {
   }
 
   edit(changed: Partial<Draft>): void {
-    this.#draft = { ...this.#draft, ...changed };
-    this.#isEdited = true;
-    this.#tell("edit");
+    this.#set({ ...this.#draft, ...changed }, true, "edit");
   }
 
   replace(draft: Draft, { isEdited }: { readonly isEdited: boolean }): void {
-    this.#draft = draft;
-    this.#isEdited = isEdited;
-    this.#tell("replace");
+    this.#set(draft, isEdited, "replace");
   }
 
-  #tell(change: DraftChange): void {
+  #set(draft: Draft, isEdited: boolean, change: DraftChange): void {
+    this.#draft = draft;
+    this.#isEdited = isEdited;
     for (const listener of this.#listeners) listener(change);
   }
 }

@@ -1,8 +1,4 @@
-/**
- * A draft: the template, the data, the files and the output options, from which the request is made. Drafts and their
- * parts are immutable: an edit makes new ones, so that parts that have not changed are not encoded, validated or stored
- * again.
- */
+/** A draft, from which the request is made. Its parts are immutable: what has not changed is not encoded again. */
 import type { OutputField, OutputFormat } from "../../../rules/output-options.ts";
 import type { Encoding } from "../../../rules/render-request.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
@@ -12,7 +8,6 @@ import { joinBytes } from "../../typescript/join-bytes.ts";
 /** The content of a file: a string if it can be edited as text, otherwise bytes. */
 export class FileContent {
   readonly value: string | Uint8Array<ArrayBuffer>;
-  #encoded: string | undefined;
   #json: Uint8Array | undefined;
   #size: number | undefined;
 
@@ -34,29 +29,23 @@ export class FileContent {
     return typeof this.value === "string" ? "text" : "base64";
   }
 
-  /** The content as in a request: text, or Base64. */
-  get encoded(): string {
-    this.#encoded ??= typeof this.value === "string" ? this.value : this.value.toBase64();
-    return this.#encoded;
-  }
-
+  /** The entry in `files` of a request, in UTF-8. */
   get json(): Uint8Array {
-    this.#json ??= new TextEncoder().encode(entryJson(this));
+    const { value, encoding } = this;
+    this.#json ??= encode(JSON.stringify({ encoding, content: typeof value === "string" ? value : value.toBase64() }));
     return this.#json;
   }
 
-  /** In bytes, after decoding. */
   get size(): number {
     this.#size ??= this.bytes().length;
     return this.#size;
   }
 
   bytes(): Uint8Array<ArrayBuffer> {
-    return typeof this.value === "string" ? new TextEncoder().encode(this.value) : this.value;
+    return typeof this.value === "string" ? encode(this.value) : this.value;
   }
 }
 
-/** An entry of `files`. */
 export interface DraftFile {
   /** Stays the same when the file is renamed or edited. */
   readonly id: number;
@@ -85,49 +74,35 @@ export function draftFile(key: string, content: FileContent): DraftFile {
 }
 
 /**
- * The body of the request as text, so that `data` reaches the service exactly as typed and no number is rounded. `data`
- * must be a single JSON value, or it could close the object into which it is put.
+ * The body of the request in UTF-8. `data` is sent exactly as typed, so that no number is rounded; it must be a single
+ * JSON value, or it could close the object into which it is put.
  */
-export function requestBody(draft: Draft): string {
+export function requestBytes(draft: Draft): Uint8Array<ArrayBuffer> {
   const { source, data, output } = draft;
-  const members = [`"source":${JSON.stringify(source)}`];
+  const parts: Uint8Array[] = [encode(`{"source":${JSON.stringify(source)}`)];
   const sent = listSentFiles(draft);
-  if (sent.length > 0) {
-    members.push(
-      `"files":{${sent.map(({ key, content }) => `${JSON.stringify(key)}:${entryJson(content)}`).join(",")}}`,
-    );
+  for (const [index, { key, content }] of sent.entries()) {
+    parts.push(encode(`${index === 0 ? ',"files":{' : ","}${JSON.stringify(key)}:`), content.json);
   }
-  if (data.trim() !== "") members.push(`"data":${data.trim()}`);
-  members.push(`"output":${outputJson(output)}`);
-  return `{${members.join(",")}}`;
+  if (sent.length > 0) parts.push(encode("}"));
+  if (data.trim() !== "") parts.push(encode(`,"data":${data.trim()}`));
+  parts.push(encode(`,"output":${outputJson(output)}}`));
+  return joinBytes(parts);
 }
 
-/**
- * The files that are sent. As in the command line, the schema of the data is one of them only if the template names it.
- */
+export function requestBody(draft: Draft): string {
+  return new TextDecoder().decode(requestBytes(draft));
+}
+
+/** As in the command line, the schema of the data is sent only if the template names it. */
 export function listSentFiles({ source, files }: Draft): readonly DraftFile[] {
   return source.includes(SCHEMA_FILE) ? files : files.filter(({ key }) => key !== SCHEMA_FILE);
 }
 
-/**
- * The body in UTF-8. The files are encoded only once: they may have megabytes, and rendering goes on while people type.
- */
-export function requestBytes(draft: Draft): Uint8Array<ArrayBuffer> {
-  const encoder = new TextEncoder();
-  const rest = requestBody({ ...draft, files: [] });
-  const parts: Uint8Array[] = [encoder.encode('{"files":{')];
-  for (const [index, { key, content }] of listSentFiles(draft).entries()) {
-    parts.push(encoder.encode(`${index === 0 ? "" : ","}${JSON.stringify(key)}:`), content.json);
-  }
-  parts.push(encoder.encode(`},${rest.slice(1)}`));
-  return joinBytes(parts);
+function encode(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text);
 }
 
-function entryJson({ encoding, encoded }: FileContent): string {
-  return `{"encoding":"${encoding}","content":${JSON.stringify(encoded)}}`;
-}
-
-/** `output` as a JSON text. */
 export function outputJson({ format, members }: DraftOutput): string {
   const options = Object.entries({ format: JSON.stringify(format), ...members });
   return `{${options.map(([name, value]) => `"${name}":${value}`).join(",")}}`;
@@ -140,10 +115,7 @@ export function draftTitle({ source }: Pick<Draft, "source">): string {
   return title.slice(0, MAX_TITLE_CODE_UNITS) || "Empty template";
 }
 
-/**
- * What the files made from a draft are called, without an extension: its own file name, or the words of its first
- * heading. The name needs no quotes in a shell.
- */
+/** The draft's own file name, without an extension, or the words of its first heading. It needs no quotes in a shell. */
 export function draftFileStem({ source, output }: Draft): string {
   const fileName = output.members.filename;
   const named = fileName === undefined ? "" : String(JSON.parse(fileName)).replace(/\.(?:pdf|png|svg|zip)$/i, "");

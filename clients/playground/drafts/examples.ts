@@ -6,15 +6,11 @@ import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { type Draft, type DraftOutput, draftFile, FileContent } from "./draft.ts";
 
-/** The content of an example's file. The title is in the bundle of the page. */
 export interface ExampleEntry {
-  /** The body of the request. */
   readonly body: string;
-  /** The text of its `data.schema.json`. */
   readonly schema: string;
 }
 
-/** @throws when it cannot be fetched */
 export async function fetchExample(name: string): Promise<ExampleEntry> {
   const answer = await fetch(examplePath(name));
   if (!answer.ok) throw new Error(`the example answered ${answer.status}`);

@@ -1,14 +1,11 @@
 /** The kept drafts, in IndexedDB. Contents of files are separate records: a key press does not write megabytes. */
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
-import { type Draft, type DraftOutput, draftFile, draftTitle, FileContent } from "./draft.ts";
+import { type Draft, draftFile, draftTitle, FileContent } from "./draft.ts";
 
-interface DraftRecord {
+interface DraftRecord extends Omit<Draft, "files"> {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly savedAt: number;
-  readonly source: string;
-  readonly data: string;
-  readonly output: DraftOutput;
   readonly files: readonly { readonly key: string; readonly contentId: number }[];
 }
 
@@ -25,20 +22,22 @@ export interface KeptDraft {
   readonly savedAt: number;
 }
 
-/** If there are more, the oldest are deleted. */
 export const MAX_KEPT_DRAFTS = 20;
+
+const STORES = ["drafts", "contents"] as const;
 
 export class KeptDrafts {
   readonly #database: IDBPDatabase<Schema>;
-  /** The contents that are already in the database, by draft. */
-  readonly #contentIds = new Map<string, Map<FileContent, number>>();
-  #lastContentId = 0;
+  /** The contents that the database has of the draft that was read or saved last. */
+  #stored: { readonly id: string; readonly contents: ReadonlyMap<FileContent, number> } = {
+    id: "",
+    contents: new Map(),
+  };
 
   constructor(database: IDBPDatabase<Schema>) {
     this.#database = database;
   }
 
-  /** @throws when the browser keeps nothing for this page */
   static async open(): Promise<KeptDrafts> {
     const database = await openDB<Schema>("playground", 1, {
       upgrade: (opened) => {
@@ -62,62 +61,54 @@ export class KeptDrafts {
       }));
   }
 
-  /** Null if there is none with this id. */
   async read(id: string): Promise<Draft | null> {
-    const transaction = this.#database.transaction(["drafts", "contents"]);
+    const transaction = this.#database.transaction(STORES);
     const record = await transaction.objectStore("drafts").get(id);
     if (record === undefined) return null;
-    const stored = new Map<FileContent, number>();
+    const contents = new Map<FileContent, number>();
     const files = await Promise.all(
       record.files.map(async ({ key, contentId }) => {
-        const value = await transaction.objectStore("contents").get([id, contentId]);
-        const content = new FileContent(value ?? "");
-        stored.set(content, contentId);
-        this.#lastContentId = Math.max(this.#lastContentId, contentId);
+        const content = new FileContent((await transaction.objectStore("contents").get([id, contentId])) ?? "");
+        contents.set(content, contentId);
         return draftFile(key, content);
       }),
     );
-    this.#contentIds.set(id, stored);
+    this.#stored = { id, contents };
     const { source, data, output } = record;
     return { source, data, files, output };
   }
 
-  /**
-   * All writes are requested before the first `await`: a page that is being closed may get no further.
-   *
-   * @throws when there is no room
-   */
-  async save(id: string, draft: Draft): Promise<void> {
-    const transaction = this.#database.transaction(["drafts", "contents"], "readwrite");
-    const before = this.#contentIds.get(id) ?? new Map<FileContent, number>();
-    const stored = new Map<FileContent, number>();
-    const writes: Promise<unknown>[] = [];
-    const contents = transaction.objectStore("contents");
-    for (const { content } of draft.files) {
-      const known = before.get(content);
-      if (known === undefined) {
-        this.#lastContentId++;
-        writes.push(contents.put(content.value, [id, this.#lastContentId]));
-      }
-      stored.set(content, known ?? this.#lastContentId);
+  /** Requests all writes before the first `await`: a page that is being closed may get no further. */
+  async save(id: string, { files, ...rest }: Draft): Promise<void> {
+    const transaction = this.#database.transaction(STORES, "readwrite");
+    const store = transaction.objectStore("contents");
+    const before: ReadonlyMap<FileContent, number> = this.#stored.id === id ? this.#stored.contents : new Map();
+    const writes: Promise<unknown>[] = before.size === 0 ? [store.delete(allContents(id))] : [];
+    const contents = new Map(files.map(({ content }) => [content, before.get(content) ?? Math.random()]));
+    for (const [content, contentId] of contents) {
+      if (!before.has(content)) writes.push(store.put(content.value, [id, contentId]));
     }
-    for (const [content, contentId] of before) if (!stored.has(content)) writes.push(contents.delete([id, contentId]));
-    const files = draft.files.map(({ key, content }) => ({ key, contentId: stored.get(content) ?? 0 }));
-    const { source, data, output } = draft;
-    writes.push(transaction.objectStore("drafts").put({ id, savedAt: Date.now(), source, data, output, files }));
+    for (const [content, contentId] of before) {
+      if (!contents.has(content)) writes.push(store.delete([id, contentId]));
+    }
+    const keys = files.map(({ key, content }) => ({ key, contentId: contents.get(content) ?? 0 }));
+    writes.push(transaction.objectStore("drafts").put({ ...rest, id, savedAt: Date.now(), files: keys }));
     // This does not wait for the results, which a page that is being closed never gets.
     transaction.commit();
     await Promise.all([...writes, transaction.done]);
-    this.#contentIds.set(id, stored);
+    this.#stored = { id, contents };
   }
 
   async delete(id: string): Promise<void> {
-    const transaction = this.#database.transaction(["drafts", "contents"], "readwrite");
+    const transaction = this.#database.transaction(STORES, "readwrite");
     await Promise.all([
       transaction.objectStore("drafts").delete(id),
-      transaction.objectStore("contents").delete(IDBKeyRange.bound([id], [id, []])),
+      transaction.objectStore("contents").delete(allContents(id)),
       transaction.done,
     ]);
-    this.#contentIds.delete(id);
   }
+}
+
+function allContents(id: string): IDBKeyRange {
+  return IDBKeyRange.bound([id], [id, []]);
 }

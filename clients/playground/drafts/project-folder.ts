@@ -1,25 +1,18 @@
-/**
- * A draft as the folder that the command line renders: `main.typ`, `data.json`, the output options in a hidden file, and
- * the other files at their paths.
- */
+/** A draft as the folder that the command line renders, with the output options in a hidden file. */
 import { DATA_PATH, OPTIONS_PATH, readSavedOptions, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { type Draft, draftFile, FileContent, outputJson } from "./draft.ts";
 import { draftOutput } from "./examples.ts";
 
 export interface FolderFile {
-  /** Relative to the folder, with `/`. */
   readonly path: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
 export { DATA_PATH, SOURCE_PATH };
 
-/**
- * Hidden files and installed packages, which the command line leaves out too, and files that desktops leave in folders.
- */
+/** What the command line leaves out too, and what desktops leave in folders. */
 const LEFT_OUT = /(?:^|\/)(?:\.[^/]*|node_modules|__MACOSX|Thumbs\.db|desktop\.ini)(?:\/|$)/i;
 
-/** Whether a file of a folder belongs to its project. */
 export function belongsToProject(path: string): boolean {
   return path === OPTIONS_PATH || !LEFT_OUT.test(path);
 }
@@ -50,7 +43,6 @@ export function draftOfFolder(folder: readonly FolderFile[]): Draft | null {
     // If the data is not JSON, the editor shows it with the mistake marked.
     data: (linesAt(folder, DATA_PATH) ?? "").replace(/^\ufeff/, ""),
     files: files.map(({ path, bytes }) => draftFile(path, FileContent.ofBytes(bytes))),
-    // PDF if there are none.
     output: draftOutput(readSavedOptions(textAt(folder, OPTIONS_PATH) ?? "") ?? {}),
   };
 }

@@ -1,13 +1,12 @@
 /** The editors: CodeMirror in a shadow root, where it adopts style sheets: the page's policy forbids `<style>`. */
 import type { CompletionSource } from "@codemirror/autocomplete";
 import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
-import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { EditorState, type Extension } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { make } from "../page/elements.ts";
 import type { TextRange } from "./data-range.ts";
 import { editingExtensions } from "./editing-extensions.ts";
 
-/** A message at a range of the text, or about all of it. */
 export interface EditorMark {
   readonly message: string;
   readonly range: TextRange | null;
@@ -15,7 +14,6 @@ export interface EditorMark {
 }
 
 export interface CodeEditorOptions {
-  /** The editor's name for screen readers. */
   readonly label: string;
   readonly language: Extension;
   readonly completions?: readonly CompletionSource[];
@@ -24,30 +22,37 @@ export interface CodeEditorOptions {
 }
 
 export class CodeEditor {
-  readonly #options: CodeEditorOptions;
   readonly #view: EditorView;
+  readonly #extensions: Extension;
   /** A description must be in the same tree as the element that it describes. */
   readonly #description = make("p", { id: "description", hidden: "" });
-  readonly #attributes = new Compartment();
-  readonly #language = new Compartment();
-  #label: string;
-  #currentLanguage: Extension;
   #hasError = false;
   #lineEnd: "\n" | "\r\n" = "\n";
 
-  constructor(host: HTMLElement, options: CodeEditorOptions) {
-    this.#options = options;
-    this.#label = options.label;
-    this.#currentLanguage = options.language;
+  constructor(host: HTMLElement, { label, language, completions = [], onChange }: CodeEditorOptions) {
+    this.#extensions = [
+      editingExtensions(completions),
+      language,
+      EditorView.contentAttributes.of(() => ({
+        "aria-label": label,
+        "aria-describedby": "description",
+        "aria-invalid": String(this.#hasError),
+        tabindex: "0",
+        autocapitalize: "off",
+        spellcheck: "false",
+      })),
+      EditorView.updateListener.of(({ docChanged }) => {
+        if (docChanged) onChange(this.text);
+      }),
+    ];
     const root = host.attachShadow({ mode: "open", delegatesFocus: true });
     const frame = make("div", { class: "frame" });
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(":host { display: block; } .frame { height: 100%; }");
     root.adoptedStyleSheets = [sheet];
     root.append(frame, this.#description);
-    this.#view = new EditorView({ root, parent: frame, state: this.#stateOf("") });
-    // The search panel reads its fields only when a key is released, so it misses text pasted by mouse or from an input
-    // method.
+    this.#view = new EditorView({ root, parent: frame, extensions: this.#extensions });
+    // The search panel reads its fields only when a key is released: it would miss text pasted by mouse.
     root.addEventListener("input", ({ target }) => {
       if (target instanceof Element && target.closest(".cm-search") !== null) target.dispatchEvent(new Event("change"));
     });
@@ -69,14 +74,13 @@ export class CodeEditor {
     // CodeMirror itself has only one kind of line end.
     this.#lineEnd = text.includes("\r\n") && !/(?<!\r)\n/.test(text) ? "\r\n" : "\n";
     // A new state, so that "undo" does not lead into the previous document.
-    this.#view.setState(this.#stateOf(text));
+    this.#view.setState(EditorState.create({ doc: text, extensions: this.#extensions }));
   }
 
   focus(): void {
     this.#view.focus();
   }
 
-  /** Moves the cursor and the focus to an offset. */
   goTo(offset: number): void {
     const anchor = Math.min(offset, this.#view.state.doc.length);
     this.#view.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
@@ -90,51 +94,12 @@ export class CodeEditor {
     const diagnostics = marks.flatMap(({ message, range, isWarning }): Diagnostic[] =>
       range === null ? [] : [{ ...clampRange(range, length), severity: isWarning ? "warning" : "error", message }],
     );
-    const hasError = marks.some(({ isWarning }) => !isWarning);
-    const isSame = hasError === this.#hasError;
-    this.#hasError = hasError;
-    this.#view.dispatch(
-      setDiagnostics(this.#view.state, diagnostics),
-      isSame ? {} : { effects: this.#attributes.reconfigure(this.#contentAttributes()) },
-    );
-  }
-
-  /** Changes the editor's name for screen readers, and its language. */
-  describe(label: string, language: Extension): void {
-    this.#label = label;
-    this.#currentLanguage = language;
-    this.#view.dispatch({
-      effects: [this.#attributes.reconfigure(this.#contentAttributes()), this.#language.reconfigure(language)],
-    });
+    this.#hasError = marks.some(({ isWarning }) => !isWarning);
+    this.#view.dispatch(setDiagnostics(this.#view.state, diagnostics));
   }
 
   destroy(): void {
     this.#view.destroy();
-  }
-
-  #stateOf(doc: string): EditorState {
-    return EditorState.create({
-      doc,
-      extensions: [
-        editingExtensions(this.#options.completions ?? []),
-        this.#language.of(this.#currentLanguage),
-        this.#attributes.of(this.#contentAttributes()),
-        EditorView.updateListener.of(({ docChanged }) => {
-          if (docChanged) this.#options.onChange(this.text);
-        }),
-      ],
-    });
-  }
-
-  #contentAttributes(): Extension {
-    return EditorView.contentAttributes.of({
-      "aria-label": this.#label,
-      "aria-describedby": "description",
-      "aria-invalid": String(this.#hasError),
-      tabindex: "0",
-      autocapitalize: "off",
-      spellcheck: "false",
-    });
   }
 }
 

@@ -2,11 +2,11 @@
 import type { Completion, CompletionContext, CompletionResult, CompletionSource } from "@codemirror/autocomplete";
 import type { Draft } from "../drafts/draft.ts";
 
+const NAME = String.raw`[\p{L}_][\p{L}\p{N}_-]*`;
+const MEMBERS = String.raw`(?:\.${NAME}(?:\([^()\n]*\))?)*`;
 /** A chain of members that ends at the cursor: `data.items.first().na`. */
-const CHAIN =
-  /(?<![\w.-])([\p{L}_][\p{L}\p{N}_-]*)((?:\.[\p{L}_][\p{L}\p{N}_-]*(?:\([^()\n]*\))?)*)\.([\p{L}\p{N}_-]*)$/u;
-const IDENTIFIER = /^[\p{L}_][\p{L}\p{N}_-]*$/u;
-/** Methods that return an element of an array. */
+const CHAIN = new RegExp(String.raw`(?<![\w.-])(${NAME})(${MEMBERS})\.([\p{L}\p{N}_-]*)$`, "u");
+const IDENTIFIER = new RegExp(`^${NAME}$`, "u");
 const ELEMENT_METHODS = new Set(["at", "first", "last", "find"]);
 /** Arrays can be long, but most have elements of the same form. */
 const MAX_ELEMENTS = 100;
@@ -20,35 +20,24 @@ export function completionsFor(draft: () => Draft, ownKey: () => string): readon
 }
 
 /** Names of members of `data`, and of variables that a loop or a closure takes from it. */
-function completeMember(context: CompletionContext, { data }: Pick<Draft, "data">): CompletionResult | null {
-  const { text: line, from } = context.state.doc.lineAt(context.pos);
-  const before = line.slice(Math.max(0, context.pos - from - MAX_CHAIN_CODE_UNITS), context.pos - from);
-  const [, root, chain = "", typed = ""] = CHAIN.exec(before) ?? [];
+function completeMember({ state, pos }: CompletionContext, { data }: Draft): CompletionResult | null {
+  const line = state.sliceDoc(Math.max(state.doc.lineAt(pos).from, pos - MAX_CHAIN_CODE_UNITS), pos);
+  const [, root, chain = "", typed = ""] = CHAIN.exec(line) ?? [];
   if (root === undefined) return null;
-  const path =
-    root === "data"
-      ? chain
-      : pathOfVariable(
-          context.state.sliceDoc(Math.max(0, context.pos - MAX_SCANNED_CODE_UNITS), context.pos),
-          root,
-          chain,
-        );
-  if (path === null) return null;
-  const options = membersAt(parseData(data), path);
-  return options.length === 0 ? null : { from: context.pos - typed.length, options, validFor: /^[\p{L}\p{N}_-]*$/u };
+  const scanned = state.sliceDoc(Math.max(0, pos - MAX_SCANNED_CODE_UNITS), pos);
+  const path = root === "data" ? chain : pathOfVariable(scanned, root, chain);
+  const options = path === null ? [] : membersAt(parseData(data), path);
+  return options.length === 0 ? null : { from: pos - typed.length, options, validFor: /^[\p{L}\p{N}_-]*$/u };
 }
 
 /** The last `for x in data.items` or `data.items.map(x => …)` before the cursor, as a path to the elements. */
 function pathOfVariable(before: string, name: string, chain: string): string | null {
-  const escaped = name.replace(/[^\p{L}\p{N}_]/gu, "\\$&");
-  const members = "data((?:\\.[\\p{L}_][\\p{L}\\p{N}_-]*(?:\\([^()\\n]*\\))?)*?)";
-  const loop = new RegExp(`\\bfor\\s+${escaped}\\s+in\\s+${members}(?![\\p{L}\\p{N}_.(-])`, "gu");
-  const closure = new RegExp(
-    `\\b${members}\\.(?:map|filter|find|any|all|sorted|each)\\(\\s*\\(?${escaped}\\)?\\s*=>`,
-    "gu",
-  );
-  const last = [...before.matchAll(loop), ...before.matchAll(closure)].toSorted((a, b) => a.index - b.index).at(-1);
-  return last === undefined ? null : `${last[1] ?? ""}.first()${chain}`;
+  const variable = RegExp.escape(name);
+  const loop = `\\bfor\\s+${variable}\\s+in\\s+data(?<looped>${MEMBERS}?)(?![\\p{L}\\p{N}_.(-])`;
+  const closure = `\\bdata(?<mapped>${MEMBERS}?)\\.(?:map|filter|find|any|all|sorted|each)\\(\\s*\\(?${variable}\\)?\\s*=>`;
+  const { looped, mapped } = [...before.matchAll(new RegExp(`${loop}|${closure}`, "gu"))].at(-1)?.groups ?? {};
+  const members = looped ?? mapped;
+  return members === undefined ? null : `${members}.first()${chain}`;
 }
 
 function membersAt(data: unknown, path: string): Completion[] {
@@ -97,13 +86,8 @@ function parseData(text: string): unknown {
   return last.value;
 }
 
-function completeFile(
-  context: CompletionContext,
-  { files }: Pick<Draft, "files">,
-  ownKey: string,
-): CompletionResult | null {
-  const { text: line, from } = context.state.doc.lineAt(context.pos);
-  const before = line.slice(0, context.pos - from);
+function completeFile({ state, pos }: CompletionContext, { files }: Draft, ownKey: string): CompletionResult | null {
+  const before = state.sliceDoc(state.doc.lineAt(pos).from, pos);
   const quotes = [...before.matchAll(/(?<!\\)"/g)];
   const opening = quotes.at(-1);
   if (opening === undefined || quotes.length % 2 === 0) return null;
@@ -112,11 +96,8 @@ function completeFile(
   if (/[\s,;]/.test(typed)) return null;
   const options = files
     .filter(({ key }) => key !== ownKey)
-    .map(
-      ({ key }): Completion => ({ label: typed.startsWith("/") ? `/${key}` : relativePath(ownKey, key), type: "file" }),
-    );
-  if (options.length === 0) return null;
-  return { from: context.pos - typed.length, options, validFor: /^[^"\s,;]*$/ };
+    .map(({ key }) => ({ label: typed.startsWith("/") ? `/${key}` : relativePath(ownKey, key), type: "file" }));
+  return options.length === 0 ? null : { from: pos - typed.length, options, validFor: /^[^"\s,;]*$/ };
 }
 
 /** The path of one file as another one names it: relative to the folder of the other. */

@@ -6,89 +6,62 @@ export interface JsonPlace {
   readonly isName: boolean;
   /** Where the name or value begins; the position itself if there is none yet. */
   readonly from: number;
-  /** The names of the object's other members, without the one at the position. */
+  /** The names of the object's members before the position. */
   readonly names: ReadonlySet<string>;
 }
 
 interface Container {
   readonly isObject: boolean;
   readonly names: Set<string>;
-  /** The name of the member that is being read. */
-  key: string | null;
-  index: number;
+  /** The name or the index of the member that is being read. */
+  segment: string | number;
 }
 
 /** A longer string ends as if it were not closed: the data is not completed then. */
-const TOKEN = /"(?:[^"\\\n]+|\\.){0,10000}"?|[[\]{}:,]|[^\s"[\]{}:,]+/g;
-/** In UTF-16 code units. The whole text is read at each completion, and nobody writes a longer one by hand. */
+const TOKEN = /"(?:[^"\\\n]+|\\.?){0,10000}"?|[[\]{}:,]|[^\s"[\]{}:,]+/g;
+/** In UTF-16 code units. All before the position is read at each completion, and nobody writes that much by hand. */
 const MAX_LENGTH = 256 * 1024;
 
 /** The place at a position; null if nothing may be written there, or if the text is too long. */
 export function placeInJson(text: string, position: number): JsonPlace | null {
   if (text.length > MAX_LENGTH) return null;
   const stack: Container[] = [];
-  let place: JsonPlace | null | undefined;
-  let inside: Container | undefined;
-  let depth = 0;
   let last = "";
-  for (const match of text.matchAll(TOKEN)) {
-    const [token] = match;
-    const end = match.index + token.length;
-    const isPunctuation = /^[[\]{}:,]$/.test(token);
-    const isClosed = token.length > 1 && token.startsWith('"') && token.endsWith('"');
-    if (place === undefined && (isClosed ? end > position : end >= position) && !(isPunctuation && end === position)) {
-      const from = !isPunctuation && match.index < position ? match.index : position;
-      inside = stack.at(-1);
-      depth = stack.length;
-      place = placeAt(stack, last, from);
-      // The object may have further names up to its end.
-      if (inside === undefined || place === null) return place;
-      if (from !== position) {
-        last = token;
-        continue;
-      }
-    }
+  for (const { 0: token, index } of text.slice(0, position).matchAll(TOKEN)) {
+    const isComplete = /^(?:[[\]{}:,]|".*")$/s.test(token);
+    if (!isComplete && index + token.length === position) return placeAt(stack, last, index);
     read(stack, token, last);
     last = token;
-    if (place !== undefined && inside !== undefined && stack.length < depth) break;
   }
-  return place === undefined ? placeAt(stack, last, position) : place;
+  return placeAt(stack, last, position);
 }
 
 function placeAt(stack: readonly Container[], last: string, from: number): JsonPlace | null {
   const inside = stack.at(-1);
   if (inside === undefined) return last === "" ? { path: [], isName: false, from, names: new Set() } : null;
-  const outer = stack.slice(0, -1).map(segmentOf);
-  const isName = inside.isObject && (last === "{" || last === ",");
-  if (isName) return { path: outer, isName, from, names: inside.names };
+  const path = stack.map(({ segment }) => segment);
+  if (isNameNext(inside, last)) return { path: path.slice(0, -1), isName: true, from, names: inside.names };
   const mayBegin = inside.isObject ? last === ":" : last === "[" || last === ",";
-  return mayBegin ? { path: [...outer, segmentOf(inside)], isName, from, names: inside.names } : null;
+  return mayBegin ? { path, isName: false, from, names: inside.names } : null;
 }
 
 function read(stack: Container[], token: string, last: string): void {
   const inside = stack.at(-1);
-  switch (token) {
-    case "{":
-    case "[":
-      stack.push({ isObject: token === "{", names: new Set(), key: null, index: 0 });
-      break;
-    case "}":
-    case "]":
-      stack.pop();
-      break;
-    case ",":
-      if (inside !== undefined) inside.index++;
-      break;
-    default:
-      if (inside?.isObject && (last === "{" || last === ",")) {
-        inside.key = nameOf(token);
-        inside.names.add(inside.key);
-      }
+  if (token === "{" || token === "[") {
+    const isObject = token === "{";
+    stack.push({ isObject, names: new Set(), segment: isObject ? "" : 0 });
+  } else if (token === "}" || token === "]") {
+    stack.pop();
+  } else if (token === "," && typeof inside?.segment === "number") {
+    inside.segment++;
+  } else if (inside !== undefined && token !== "," && isNameNext(inside, last)) {
+    inside.segment = nameOf(token);
+    inside.names.add(inside.segment);
   }
 }
 
-function segmentOf({ isObject, key, index }: Container): string | number {
-  return isObject ? (key ?? "") : index;
+function isNameNext({ isObject }: Container, last: string): boolean {
+  return isObject && (last === "{" || last === ",");
 }
 
 function nameOf(token: string): string {

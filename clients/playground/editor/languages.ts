@@ -22,7 +22,6 @@ const LANGUAGES: Readonly<Record<string, Extension>> = {
   toml: StreamLanguage.define(toml),
 };
 
-/** The language of a file: plain text if its extension is not known. */
 export function languageFor(key: string): Extension {
   const extension = key.slice(key.lastIndexOf(".") + 1).toLowerCase();
   return Object.hasOwn(LANGUAGES, extension) ? (LANGUAGES[extension] ?? []) : [];

@@ -12,7 +12,6 @@ import { placeInJson } from "./json-place.ts";
 /** Text for which the list of completions stays valid. */
 const WORD = /^"?[^"\\\s:,[\]{}]*"?$/;
 
-/** @param schema the text of the schema; null if there is none */
 export function schemaCompletions(schema: () => string | null): CompletionSource {
   return ({ state, pos, explicit }) => {
     const value = parseSchema(schema());

@@ -1,26 +1,21 @@
 /** Files from this machine, chosen or dropped, singly or in folders. */
 import type { Limits } from "../../../rules/limits.ts";
 import { belongsToProject, DATA_PATH, type FolderFile, SOURCE_PATH } from "../drafts/project-folder.ts";
-import { folderOfEntries } from "./folder-archive.ts";
-import { unpackArchive } from "./unpack-archive.ts";
+import { folderOfEntries, unpackArchive } from "./folder-archive.ts";
 
-/** A file with the path that it had in a chosen or dropped folder. */
 export interface NamedFile {
   readonly path: string;
   readonly file: File;
 }
 
-/** The files that the user has added in one go. */
 export interface AddedFiles {
   /** Whether they are the contents of one folder, rather than single files. */
   readonly isFolder: boolean;
   readonly files: readonly NamedFile[];
 }
 
-/** Nested folders are read down to this depth. */
 const MAX_FOLDER_DEPTH = 16;
 
-/** The files of a file input. */
 export function listChosenFiles(files: Iterable<File>): AddedFiles {
   const chosen = [...files];
   return {
@@ -78,13 +73,10 @@ function removeRoot(path: string): string {
 export interface ReadFiles {
   readonly isFolder: boolean;
   readonly files: readonly FolderFile[];
-  /** One sentence per file that was not read. */
   readonly skipped: readonly string[];
 }
 
-/**
- * Reads the added files. A file over the limit is not read. A single archive stands for the folder that it contains.
- */
+/** Reads added files within the limits. A single archive stands for the folder that it contains. */
 export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits): Promise<ReadFiles> {
   const [first] = files;
   if (files.length === 1 && first !== undefined && /\.zip$/i.test(first.path)) return readArchive(first, limits);

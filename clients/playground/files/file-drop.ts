@@ -1,10 +1,7 @@
 /** Takes files that are dropped on the page: anywhere, because the browser would open one that misses a zone. */
 import { type AddedFiles, listDroppedFiles } from "./dropped-files.ts";
 
-/**
- * @param maxFiles the most that a drop may hold at the moment
- * @param onDrop gets the files; null if they cannot be read
- */
+/** @param onDrop gets the files; null if they cannot be read */
 export function connectFileDrop(maxFiles: () => number, onDrop: (added: AddedFiles | null) => void): void {
   addEventListener("dragover", (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;

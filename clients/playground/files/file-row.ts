@@ -19,12 +19,10 @@ export class FileRow {
   readonly #input = make("input", { type: "text", autocomplete: "off", spellcheck: "false" });
   readonly #open: HTMLButtonElement;
   readonly #remove: HTMLButtonElement;
-  readonly #kind = make("span", { class: "file-kind" });
-  readonly #size = make("span", { class: "file-size" });
+  readonly #kind = make("span", { class: "notice" });
+  readonly #size = make("span", { class: "file-size notice" });
   readonly #message = make("p", { class: "message" });
   readonly #rename: (key: string) => void;
-  /** The file that the row shows, compared at each key press. */
-  #shown: DraftFile | null = null;
 
   constructor({ rename, open, remove }: FileRowActions) {
     this.#rename = rename;
@@ -38,23 +36,16 @@ export class FileRow {
     this.#input.focus();
   }
 
-  show(file: DraftFile, index: number): void {
-    const { key, content } = file;
+  show({ key, content }: DraftFile, index: number): void {
     const id = `file-${index}`;
-    if (this.#shown === file && this.#input.id === id) return;
-    this.#shown = file;
-    if (this.#input.id !== id) {
-      this.#input.id = id;
-      this.#message.id = `${id}-message`;
-      this.#input.setAttribute("aria-label", `Path of file ${index + 1}`);
-      this.#input.setAttribute("aria-describedby", this.#message.id);
-    }
-    if (this.element.dataset.key !== key) {
-      this.element.dataset.key = key;
-      this.#input.title = key;
-      this.#open.setAttribute("aria-label", `Open ${key}`);
-      this.#remove.setAttribute("aria-label", `Remove ${key}`);
-    }
+    this.#input.id = id;
+    this.#message.id = `${id}-message`;
+    this.#input.setAttribute("aria-label", `Path of file ${index + 1}`);
+    this.#input.setAttribute("aria-describedby", this.#message.id);
+    this.#input.title = key;
+    this.#open.setAttribute("aria-label", `Open ${key}`);
+    this.#remove.setAttribute("aria-label", `Remove ${key}`);
+    // Otherwise, the cursor would move to the end.
     if (this.#input.value !== key) this.#input.value = key;
     this.#kind.textContent = content.encoding === "text" ? "text" : "binary";
     this.#size.textContent = sizeInWords(content.size);

@@ -20,10 +20,9 @@ const IMAGE_TYPES: Readonly<Record<string, string>> = {
 interface OpenFile {
   readonly tab: HTMLElement;
   readonly panel: HTMLElement;
-  readonly title: HTMLElement;
-  readonly editor: CodeEditor | null;
-  readonly picture: HTMLImageElement | null;
   shown: DraftFile;
+  editor: CodeEditor | null;
+  picture: HTMLImageElement | null;
 }
 
 /** Follows the store: a renamed file keeps its tab, a removed one loses it. */
@@ -34,18 +33,20 @@ export class FileTabs {
   readonly #opened = new Map<number, OpenFile>();
   #marks: ReadonlyMap<string, readonly EditorMark[]> = new Map();
 
-  /** @param host receives the panels */
   constructor(store: DraftStore, tabs: Tabs, host: HTMLElement) {
     this.#store = store;
     this.#tabs = tabs;
     this.#host = host;
-    store.onChange((change) => {
-      if (change === "replace") for (const id of [...this.#opened.keys()]) this.#close(id);
-      for (const [id, file] of this.#opened) {
+    store.onChange(() => {
+      for (const [id, opened] of [...this.#opened]) {
         const current = store.draft.files.find((each) => each.id === id);
-        if (current === file.shown) continue;
         if (current === undefined) this.#close(id);
-        else follow(file, current);
+        else if (current.key !== opened.shown.key) this.#show(opened, current);
+        else if (current !== opened.shown) {
+          // Its own editor has changed it.
+          opened.shown = current;
+          if (opened.picture !== null) drawPicture(opened.picture, current);
+        }
       }
     });
   }
@@ -72,33 +73,41 @@ export class FileTabs {
   }
 
   #add(file: DraftFile): OpenFile {
-    const { id, key } = file;
-    const panelId = `open-file-${id}`;
-    const tabId = `${panelId}-tab`;
-    const tab = make("button", { type: "button", role: "tab", id: tabId, "aria-controls": panelId }, key);
-    const title = make("span", { class: "file-path" }, key);
-    const close = () => this.#close(id);
-    const closeButton = makeButton("Close", { class: "link-button", "aria-label": `Close ${key}` }, close);
-    const panel = make(
-      "div",
-      { class: "panel open-file", id: panelId, role: "tabpanel", "aria-labelledby": tabId },
-      make("p", { class: "file-bar" }, title, closeButton),
-    );
+    const id = `open-file-${file.id}`;
+    const tabId = `${id}-tab`;
+    const tab = make("button", { type: "button", class: "muted medium", role: "tab", id: tabId, "aria-controls": id });
+    const panel = make("div", { class: "panel open-file stack", id, role: "tabpanel", "aria-labelledby": tabId });
+    const opened: OpenFile = { tab, panel, shown: file, editor: null, picture: null };
     this.#host.append(panel);
-    const picture = showPicture(panel, file);
-    const editor = this.#showText(panel, file);
-    if (editor === null && picture === null) {
-      panel.append(make("p", { class: "notice" }, describeBinary(file)));
-    }
-    const opened: OpenFile = { tab, panel, title, editor, picture, shown: file };
-    this.#opened.set(id, opened);
-    this.#tabs.add(tab, close);
+    this.#opened.set(file.id, opened);
+    this.#show(opened, file);
+    this.#tabs.add(tab, () => this.#close(file.id));
     return opened;
   }
 
-  /** Null if the file is not text. */
-  #showText(panel: HTMLElement, { id, key, content: { value } }: DraftFile): CodeEditor | null {
-    if (typeof value !== "string") return null;
+  #show(opened: OpenFile, file: DraftFile): void {
+    release(opened);
+    const { id, key, content } = file;
+    const closeLabel = { class: "link-button", "aria-label": `Close ${key}` };
+    const bar = make(
+      "p",
+      { class: "file-bar notice" },
+      make("span", { class: "file-path one-line" }, key),
+      makeButton("Close", closeLabel, () => this.#close(id)),
+    );
+    opened.shown = file;
+    opened.tab.textContent = key;
+    opened.panel.replaceChildren(bar);
+    if (imageType(key) !== undefined) {
+      opened.picture = make("img", { alt: `The file ${key}`, class: "file-picture" });
+      drawPicture(opened.picture, file);
+      opened.panel.append(opened.picture);
+    }
+    if (typeof content.value === "string") opened.editor = this.#makeEditor(opened, content.value);
+    else if (opened.picture === null) opened.panel.append(make("p", { class: "notice" }, describeBinary(file)));
+  }
+
+  #makeEditor({ panel, shown: { id, key } }: OpenFile, text: string): CodeEditor {
     const host = make("div", { class: "editor" });
     panel.append(host);
     const editor = new CodeEditor(host, {
@@ -106,11 +115,11 @@ export class FileTabs {
       language: languageFor(key),
       completions: completionsFor(
         () => this.#store.draft,
-        () => this.#opened.get(id)?.shown.key ?? key,
+        () => key,
       ),
-      onChange: (text) => this.#edit(id, text),
+      onChange: (changed) => this.#edit(id, changed),
     });
-    editor.replace(value);
+    editor.replace(text);
     editor.mark(this.#marks.get(key) ?? []);
     return editor;
   }
@@ -127,42 +136,26 @@ export class FileTabs {
     if (file === undefined) return;
     this.#opened.delete(id);
     this.#tabs.remove(file.tab);
-    file.editor?.destroy();
-    if (file.picture !== null) URL.revokeObjectURL(file.picture.src);
+    release(file);
     file.panel.remove();
   }
 }
 
-/** What a file is that is neither text nor a picture. */
+function release(file: OpenFile): void {
+  file.editor?.destroy();
+  if (file.picture !== null) URL.revokeObjectURL(file.picture.src);
+  file.editor = null;
+  file.picture = null;
+}
+
+function drawPicture(picture: HTMLImageElement, { key, content }: DraftFile): void {
+  URL.revokeObjectURL(picture.src);
+  picture.src = URL.createObjectURL(new Blob([content.bytes()], { type: imageType(key) ?? "" }));
+}
+
 function describeBinary({ key, content }: DraftFile): string {
   const [unusable] = findUnusableFiles([{ key, bytes: content.bytes() }]);
   return `This file ${unusable?.message ?? "is not text, so it cannot be edited here."}`;
-}
-
-/** Null if the file is not an image that browsers show. */
-function showPicture(panel: HTMLElement, { key, content }: DraftFile): HTMLImageElement | null {
-  const type = imageType(key);
-  if (type === undefined) return null;
-  const picture = make("img", { alt: `The file ${key}`, class: "file-picture" });
-  picture.src = URL.createObjectURL(new Blob([content.bytes()], { type }));
-  panel.append(picture);
-  return picture;
-}
-
-function follow(file: OpenFile, current: DraftFile): void {
-  if (current.key !== file.shown.key) {
-    file.tab.textContent = current.key;
-    file.title.textContent = current.key;
-    file.panel.querySelector("button")?.setAttribute("aria-label", `Close ${current.key}`);
-    file.editor?.describe(`File ${current.key}`, languageFor(current.key));
-  }
-  const { value } = current.content;
-  if (typeof value === "string" && file.editor !== null && file.editor.text !== value) file.editor.replace(value);
-  if (file.picture !== null && current.content !== file.shown.content) {
-    URL.revokeObjectURL(file.picture.src);
-    file.picture.src = URL.createObjectURL(new Blob([current.content.bytes()], { type: imageType(current.key) ?? "" }));
-  }
-  file.shown = current;
 }
 
 function imageType(key: string): string | undefined {

@@ -6,6 +6,7 @@ import type { DraftStore } from "../drafts/draft-store.ts";
 import { draftOfFolder, type FolderFile } from "../drafts/project-folder.ts";
 import { byId } from "../page/elements.ts";
 import { Notice } from "../page/notice.ts";
+import type { Tabs } from "../page/tabs.ts";
 import { type AddedFiles, listChosenFiles, type ReadFiles, readFiles } from "./dropped-files.ts";
 import { connectFileDrop } from "./file-drop.ts";
 import { type FileMark, FileRow } from "./file-row.ts";
@@ -14,17 +15,17 @@ export type { FileMark };
 
 export interface FilesPanelOptions {
   readonly store: DraftStore;
-  /** The limits on what may be added now. */
+  readonly tabs: Tabs;
   readonly limits: () => Limits;
   readonly onOpen: (file: DraftFile) => void;
   /** Takes over a folder with a `main.typ`, or single files with one. */
   readonly onProject: (read: ReadFiles) => void;
 }
 
-/** The buttons that open a picker, each with its input. */
 const PICKERS = [
   ["files-add", "files-input"],
   ["folder-add", "folder-input"],
+  ["archive-open", "archive-input"],
 ] as const;
 
 export class FilesPanel {
@@ -34,6 +35,7 @@ export class FilesPanel {
   readonly #notice = new Notice(byId("files-notice", HTMLElement));
   readonly #addButton = byId("files-add", HTMLButtonElement);
   readonly #rows = new Map<number, FileRow>();
+  #shown: readonly DraftFile[] | null = null;
 
   constructor(options: FilesPanelOptions) {
     this.#options = options;
@@ -42,7 +44,8 @@ export class FilesPanel {
       const picker = byId(input, HTMLInputElement);
       byId(button, HTMLButtonElement).addEventListener("click", () => picker.click());
       picker.addEventListener("change", () => {
-        void this.add(listChosenFiles(picker.files ?? []));
+        options.tabs.show("files-panel");
+        void this.#add(listChosenFiles(picker.files ?? []));
         picker.value = "";
       });
     }
@@ -51,7 +54,7 @@ export class FilesPanel {
       () => options.limits().effective_max_files + 4,
       (added) => {
         if (added === null) this.#notice.say("The dropped items cannot be read.");
-        else void this.add(added);
+        else void this.#add(added);
       },
     );
     this.#store.onChange((change) => {
@@ -62,7 +65,7 @@ export class FilesPanel {
   }
 
   /** Adds files that were chosen or dropped. A folder with a template becomes the project. */
-  async add(added: AddedFiles): Promise<void> {
+  async #add(added: AddedFiles): Promise<void> {
     if (added.files.length === 0) return;
     const read = await readFiles(added, this.#options.limits());
     if (draftOfFolder(read.files) !== null) {
@@ -70,12 +73,12 @@ export class FilesPanel {
       return;
     }
     const count = read.files.length;
-    const before = this.#store.draft.files;
-    const files = mergeFiles(before, read.files);
-    if (count > 0) this.#store.edit({ files });
-    const summary = count === 0 ? [] : [`${count} file${count === 1 ? "" : "s"} added.`];
-    const undo = count === 0 ? undefined : () => this.#undo(before, files);
-    this.#notice.say([...summary, ...read.skipped].join(" "), undo);
+    if (count === 0) {
+      this.#notice.say(read.skipped.join(" "));
+      return;
+    }
+    const summary = `${count} file${count === 1 ? "" : "s"} added.`;
+    this.#replace(mergeFiles(this.#store.draft.files, read.files), [summary, ...read.skipped].join(" "));
   }
 
   /** Shows messages at the rows of files. The key `null` is for a message about all files. */
@@ -96,18 +99,19 @@ export class FilesPanel {
 
   #show(): void {
     const { files } = this.#store.draft;
-    const ids = new Set(files.map(({ id }) => id));
-    for (const [id, { element }] of this.#rows) {
-      if (ids.has(id)) continue;
-      element.remove();
+    if (files === this.#shown) return;
+    this.#shown = files;
+    for (const id of this.#rows.keys()) {
+      if (files.some((file) => file.id === id)) continue;
+      this.#rows.get(id)?.element.remove();
       this.#rows.delete(id);
     }
     for (const [index, file] of files.entries()) {
       const row = this.#rows.get(file.id) ?? this.#makeRow(file.id);
       this.#rows.set(file.id, row);
-      const { element } = row;
+      const before = this.#list.children[index] ?? null;
       // An element that is moved loses the focus.
-      if (this.#list.children[index] !== element) this.#list.insertBefore(element, this.#list.children[index] ?? null);
+      if (before !== row.element) this.#list.insertBefore(row.element, before);
       row.show(file, index);
     }
     byId("files-count", HTMLElement).textContent = files.length === 0 ? "" : String(files.length);
@@ -131,20 +135,23 @@ export class FilesPanel {
     const before = this.#store.draft.files;
     const index = before.findIndex((file) => file.id === id);
     const files = before.filter((file) => file.id !== id);
-    this.#store.edit({ files });
-    this.#notice.say(`${before[index]?.key ?? ""} removed.`, () => this.#undo(before, files));
+    this.#replace(files, `${before[index]?.key ?? ""} removed.`);
     const next = files[Math.min(index, files.length - 1)];
     ((next && this.#rows.get(next.id)) ?? this.#addButton).focus();
   }
 
-  /** Undoes one addition or removal. Later changes to other files stay. */
-  #undo(before: readonly DraftFile[], after: readonly DraftFile[]): void {
-    const { files } = this.#store.draft;
-    const current = new Map(files.map((file) => [file.id, file]));
-    const kept = new Set(after.map(({ id }) => id));
-    const restored = before.flatMap((file) => current.get(file.id) ?? (kept.has(file.id) ? [] : file));
-    const known = new Set([...before, ...after].map(({ id }) => id));
-    this.#store.edit({ files: [...restored, ...files.filter(({ id }) => !known.has(id))] });
+  /** Shows other files, and says so. An undo leaves later changes to further files as they are. */
+  #replace(after: readonly DraftFile[], said: string): void {
+    const before = this.#store.draft.files;
+    this.#store.edit({ files: after });
+    this.#notice.say(said, () => {
+      const { files } = this.#store.draft;
+      const current = new Map(files.map((file) => [file.id, file]));
+      const kept = new Set(after.map(({ id }) => id));
+      const restored = before.flatMap((file) => current.get(file.id) ?? (kept.has(file.id) ? [] : file));
+      const known = new Set([...before, ...after].map(({ id }) => id));
+      this.#store.edit({ files: [...restored, ...files.filter(({ id }) => !known.has(id))] });
+    });
   }
 
   #addEmptyFile(): void {

@@ -1,7 +1,15 @@
 /** Folders as ZIP archives. An archive may come from anybody, so its content is bounded while it is unpacked. */
 import { type Zippable, zipSync } from "fflate";
-import type { ArchiveEntry, ArchiveFault } from "../../typescript/archive-entries.ts";
+import type { ArchiveBounds, ArchiveEntry, ArchiveFault } from "../../typescript/archive-entries.ts";
 import { belongsToProject, type FolderFile, SOURCE_PATH } from "../drafts/project-folder.ts";
+import { askWorker } from "../page/ask-worker.ts";
+
+export interface UnpackRequest {
+  readonly archive: Uint8Array;
+  readonly bounds: ArchiveBounds;
+  /** Of a folder, only the files that belong to a project are unpacked. */
+  readonly of: "folder" | "pages";
+}
 
 export interface FolderBounds {
   readonly maxFiles: number;
@@ -16,6 +24,10 @@ export function archiveOf(folder: readonly FolderFile[]): Uint8Array<ArrayBuffer
   const entries: Zippable = {};
   for (const { path, bytes } of folder) entries[path] = bytes;
   return zipSync(entries, { mtime: MODIFIED, level: 6 });
+}
+
+export function unpackArchive(request: UnpackRequest): Promise<ArchiveEntry[] | ArchiveFault> {
+  return askWorker<ArchiveEntry[] | ArchiveFault>("/playground/archive-worker.js", request, "broken");
 }
 
 export function isFileOfFolder(name: string): boolean {

@@ -13,7 +13,6 @@ import { standardInWords } from "./output-words.ts";
 
 /** A JSON number as people type it. Anything else is sent as a string, which the rules reject. */
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
-/** The options that are texts, each in a text field. */
 const TEXT_FIELDS = ["filename", "pages", "page", "ppi"] as const;
 
 export class OutputForm {
@@ -46,7 +45,6 @@ export class OutputForm {
     const { format } = this;
     const { filename, pages, page, ppi } = this.#texts;
     const standards = [this.#profile.value, this.#accessible.checked ? "ua-1" : ""].filter((each) => each !== "");
-    // In the order in which they are sent.
     const members = {
       filename: jsonOfText(filename),
       version: jsonOfText(this.#version),
@@ -74,7 +72,6 @@ export class OutputForm {
   }
 }
 
-/** Null if the field is empty. */
 function jsonOfText({ value }: HTMLInputElement | HTMLSelectElement): string | null {
   return value.trim() === "" ? null : JSON.stringify(value.trim());
 }

@@ -6,7 +6,6 @@ import { byId } from "../page/elements.ts";
 import { OutputForm } from "./output-form.ts";
 import { describeOptions } from "./output-words.ts";
 
-/** Whether the options are folded, in the browser's local storage. */
 const FOLDED_KEY = "output-options";
 /** On a lower screen they are folded until somebody wants them: the editor needs the height. */
 const ROOMY_SCREEN = "(min-width: 60rem) and (min-height: 50rem)";
@@ -66,7 +65,6 @@ export class OutputPanel {
   }
 }
 
-/** Opens what a field is folded into. */
 function unfold(element: HTMLElement): void {
   for (let fold = element.closest("details"); fold !== null; fold = fold.parentElement?.closest("details") ?? null) {
     fold.open = true;

@@ -22,7 +22,6 @@ export function describeOptions(output: DraftOutput): string[] {
   ];
 }
 
-/** "a-2b" becomes "PDF/A-2b". */
 export function standardInWords(standard: string): string {
   return standard.startsWith("ua-") ? `PDF/UA-${standard.slice(3)}` : `PDF/A-${standard.slice(2)}`;
 }

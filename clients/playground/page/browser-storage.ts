@@ -13,7 +13,6 @@ export function readStored(kind: StorageKind, key: string): string | null {
   }
 }
 
-/** @param text null removes it */
 export function writeStored(kind: StorageKind, key: string, text: string | null): void {
   try {
     if (text === null) storageOf(kind).removeItem(key);

@@ -1,6 +1,5 @@
 /** Finds elements of the page by their ids, and makes new ones. Text is never parsed as HTML. */
 
-/** The element of `index.html` with this id. A missing one is a bug in the page. */
 export function byId<Type extends HTMLElement>(id: string, type: abstract new () => Type): Type {
   const element = document.getElementById(id);
   if (element instanceof type) return element;

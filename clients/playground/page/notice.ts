@@ -8,7 +8,6 @@ export class Notice {
     this.#element = element;
   }
 
-  /** @param undo the action of the button; without it, there is no button */
   say(text: string, undo?: () => void): void {
     this.#element.replaceChildren(text);
     if (undo === undefined) return;

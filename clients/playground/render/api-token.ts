@@ -7,7 +7,6 @@ const STORAGE_KEY = "api-token";
 /** `npm start` prints a link with the token in the fragment, which browsers never send. */
 const FRAGMENT = /^#token=(.+)$/;
 
-/** The token in the page's header, and its dialog. */
 export interface ApiToken {
   open(): void;
   show(state?: TokenState): void;
@@ -15,7 +14,6 @@ export interface ApiToken {
 
 export type TokenState = "not set" | "set" | "rejected";
 
-/** @param onChange called when the token has changed */
 export function connectToken(onChange: () => void): ApiToken {
   const dialog = byId("token-dialog", HTMLDialogElement);
   const input = byId("token-input", HTMLInputElement);

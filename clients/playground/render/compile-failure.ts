@@ -7,7 +7,6 @@ import { listCompileFailureCauses } from "../../typescript/compile-failure-cause
 import { type Draft, draftFileStem, outputJson } from "../drafts/draft.ts";
 
 export interface CompileFailure {
-  /** The name of the draft's folder. */
   readonly folder: string;
   /** Compiles that folder on the reader's machine as the service does, and shows Typst's messages. */
   readonly command: string;

@@ -6,10 +6,8 @@ import { byId, saveFile } from "../page/elements.ts";
 
 /** No line of a JSON text can equal it. */
 const END_MARK = "END_OF_REQUEST";
-/** Longer bodies are sent from a file. */
 const MAX_INLINE_BODY_CODE_UNITS = 8_000;
 
-/** The name of that file. */
 const BODY_FILE_NAME = "request.json";
 
 /** @param prepare returns the draft; or null, after the page has shown why it is not valid */

@@ -9,27 +9,26 @@ import { callRender, type RenderOutcome } from "./service-call.ts";
 /** `asked`: the user asked for it. `typing`: the draft has changed. */
 export type RenderCause = "asked" | "typing";
 
-/** Why a request is not sent immediately. */
 export type WaitReason = "busy" | "unreachable";
 
-export type Progress =
-  | { readonly phase: "rendering" }
-  /** `untilMilliseconds` is the time of the next attempt, by the clock of `performance.now()`. */
-  | { readonly phase: "waiting"; readonly reason: WaitReason; readonly untilMilliseconds: number }
-  | { readonly phase: "receiving"; readonly receivedBytes: number; readonly totalBytes: number | null };
+/** Until when the page waits before the next attempt, by the clock of `performance.now()`. */
+export interface Wait {
+  readonly reason: WaitReason;
+  readonly untilMilliseconds: number;
+}
 
 export interface RenderPage {
   draft(): Draft;
   /** The draft to render, and the token; null if nothing can be sent: to a user who asked, the page says why. */
   prepare(cause: RenderCause): { readonly draft: Draft; readonly token: string } | null;
-  onProgress(progress: Progress): void;
+  /** A render begins; or the page waits before one. */
+  onProgress(wait: Wait | null): void;
   onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number): void;
 }
 
 /** `not sent`: the page has stopped waiting, because typing no longer renders or the draft has a problem. */
 export type SettledOutcome = RenderOutcome | { readonly kind: "not sent" };
 
-/** While typing, the page renders after a pause of this length. */
 const TYPING_PAUSE_MILLISECONDS = 600;
 const ASKED_POLICY = retryPolicy();
 /** If typing renders, the page goes on until it succeeds. */
@@ -105,11 +104,9 @@ export class RenderSession {
     this.#isWaiting = false;
     this.#underWay = { draft, controller };
     const started = performance.now();
-    this.#page.onProgress({ phase: "rendering" });
+    this.#page.onProgress(null);
     const outcome: RenderOutcome = navigator.onLine
-      ? await callRender(draft, token, controller.signal, (receivedBytes, totalBytes) =>
-          this.#page.onProgress({ phase: "receiving", receivedBytes, totalBytes }),
-        )
+      ? await callRender(draft, token, controller.signal)
       : { kind: "unreachable" };
     this.#underWay = null;
     const next = this.#next;
@@ -141,7 +138,7 @@ export class RenderSession {
 
   #wait(cause: RenderCause, reason: WaitReason, untilMilliseconds: number): void {
     this.#isWaiting = true;
-    this.#page.onProgress({ phase: "waiting", reason, untilMilliseconds });
+    this.#page.onProgress({ reason, untilMilliseconds });
     this.#schedule(() => this.#begin(cause), untilMilliseconds - performance.now());
   }
 

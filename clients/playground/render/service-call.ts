@@ -25,26 +25,13 @@ export type RenderOutcome =
   | { readonly kind: "unexpected"; readonly message: string };
 
 /** Sends a valid draft once. Failures of the network and an aborted `signal` are outcomes, and never reject. */
-export async function callRender(
-  draft: Draft,
-  token: string,
-  signal: AbortSignal,
-  onReceived: (receivedBytes: number, totalBytes: number | null) => void,
-): Promise<RenderOutcome> {
+export async function callRender(draft: Draft, token: string, signal: AbortSignal): Promise<RenderOutcome> {
   try {
     body = requestBytes(draft);
     const result = await clientOf(token).render({ source: draft.source }, { signal });
     if (!result.ok) return { kind: "problem", problem: result.problem };
-    const chunks: Uint8Array<ArrayBuffer>[] = [];
-    let receivedBytes = 0;
-    for await (const chunk of result.body) {
-      chunks.push(chunk);
-      receivedBytes += chunk.length;
-      onReceived(receivedBytes, result.sizeBytes);
-    }
-    const bytes = await new Blob(chunks).bytes();
     const { contentType: mediaType, filename: fileName, maxBytes } = result;
-    return { kind: "document", document: { bytes, mediaType, fileName, maxBytes } };
+    return { kind: "document", document: { bytes: await result.bytes(), mediaType, fileName, maxBytes } };
   } catch (error) {
     if (signal.aborted) return { kind: "cancelled" };
     if (error instanceof UnexpectedResponseError) return { kind: "unexpected", message: error.message };

@@ -2,19 +2,17 @@
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import type { ArchiveEntry, ArchiveFault } from "../../typescript/archive-entries.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
-import { unpackArchive } from "../files/unpack-archive.ts";
+import { unpackArchive } from "../files/folder-archive.ts";
 import { byId, make, makeButton } from "../page/elements.ts";
 import type { RenderedDocument } from "../render/service-call.ts";
 import type { PdfView } from "./pdf-viewer.ts";
 
-/** The most that any deployment puts into an archive. */
 const MAX_ARCHIVED_PAGES = LIMIT_SETTINGS.max_output_files.max;
 
 export class DocumentView {
   readonly #host = byId("result-document", HTMLElement);
   /** The viewer is kept from one PDF to the next, with its position and zoom. */
   #pdf: PdfView | null = null;
-  /** Object URLs of the shown file, to be freed with it. */
   #urls: string[] = [];
   /** Counts the files, so that a file that is read slowly does not replace a newer one. */
   #count = 0;
@@ -63,7 +61,6 @@ export class DocumentView {
     this.#host.replaceChildren(content);
   }
 
-  /** The entries of an archive as a list, with one of them shown. */
   #archive(entries: readonly ArchiveEntry[] | ArchiveFault): HTMLElement[] {
     if (typeof entries === "string") {
       return [makePhase(`The archive cannot be opened here: it is ${entries}. Download it instead.`)];
@@ -116,7 +113,6 @@ export async function loadPdfViewer() {
   }
 }
 
-/** The worker says when it is ready. */
 function startWorker(): Promise<Worker> {
   const { promise, resolve, reject } = Promise.withResolvers<Worker>();
   const worker = new Worker("/playground/pdf-worker.js", { type: "module" });

@@ -13,7 +13,6 @@ const ZOOMS = [
   ...["0.5", "0.75", "1", "1.25", "1.5", "2", "3", "4"].map((scale) => [scale, `${Number(scale) * 100} %`] as const),
 ] as const;
 
-/** A PDF that is shown, or about to be shown. */
 interface ShownPdf {
   readonly container: HTMLDivElement;
   readonly viewer: PDFViewer;
@@ -21,17 +20,11 @@ interface ShownPdf {
   readonly stop: AbortController;
 }
 
-/** Shows one PDF after the other, each at the position and zoom of the previous one. */
 export class PdfView {
   readonly element: HTMLElement;
   readonly #worker: PDFWorker;
   readonly #frame = make("div", { class: "pdf-frame" });
-  readonly #pageInput = make("input", {
-    type: "text",
-    inputmode: "numeric",
-    "aria-label": "Page",
-    autocomplete: "off",
-  });
+  readonly #page = make("input", { type: "text", inputmode: "numeric", "aria-label": "Page", autocomplete: "off" });
   readonly #pageCount = make("span", { class: "pdf-page-count" });
   readonly #zoom = make(
     "select",
@@ -40,6 +33,7 @@ export class PdfView {
   );
   #shown: ShownPdf | null = null;
   #loading: ShownPdf | null = null;
+  #task: PDFDocumentLoadingTask | null = null;
 
   /** @param port the worker of pdf.js, which all PDFs share */
   constructor(port: Worker) {
@@ -48,19 +42,19 @@ export class PdfView {
       "div",
       { class: "pdf-toolbar row bar muted medium", role: "toolbar", "aria-label": "PDF" },
       make("span", {}, "Page"),
-      this.#pageInput,
+      this.#page,
       this.#pageCount,
       makeButton("−", { class: "button", "aria-label": "Zoom out" }, () => this.#shown?.viewer.decreaseScale()),
       this.#zoom,
       makeButton("+", { class: "button", "aria-label": "Zoom in" }, () => this.#shown?.viewer.increaseScale()),
     );
     this.element = make("div", { class: "pdf stack" }, toolbar, this.#frame);
-    this.#pageInput.addEventListener("change", () => {
+    this.#page.addEventListener("change", () => {
       const viewer = this.#shown?.viewer;
       if (viewer === undefined) return;
-      const number = Number(this.#pageInput.value);
+      const number = Number(this.#page.value);
       if (Number.isInteger(number) && number >= 1 && number <= viewer.pagesCount) viewer.currentPageNumber = number;
-      this.#pageInput.value = String(viewer.currentPageNumber);
+      this.#page.value = String(viewer.currentPageNumber);
     });
     this.#zoom.addEventListener("change", () => {
       if (this.#shown !== null) this.#shown.viewer.currentScaleValue = this.#zoom.value;
@@ -68,15 +62,12 @@ export class PdfView {
   }
 
   /**
-   * Shows a PDF as soon as the page in view is drawn; until then, the previous one stays.
-   *
-   * @returns the number of pages, or null if another PDF has been requested meanwhile
-   * @throws when pdf.js cannot read it
+   * Shows a PDF as soon as the page in view is drawn, at the position and zoom of the previous one, which stays until
+   * then. Returns the number of pages, or null if another PDF has been requested meanwhile.
    */
   async show(bytes: Uint8Array): Promise<number | null> {
     await styles;
-    // pdf.js takes over the buffer. Its WebAssembly modules decode JPEG 2000 and ICC profiles; the page's policy
-    // forbids them.
+    // pdf.js takes over the buffer. The page's policy forbids its WebAssembly, for JPEG 2000 and ICC profiles.
     const task = getDocument({
       data: bytes.slice(),
       worker: this.#worker,
@@ -84,28 +75,31 @@ export class PdfView {
       useWorkerFetch: false,
       enableXfa: false,
     });
-    const { pdf, isAsked } = await this.#load(task);
-    if (!isAsked || pdf === null) return null;
-    const place = this.#place();
+    this.#task = task;
+    this.#endLoading();
+    const pdf = await task.promise.catch((error: unknown) => {
+      if (this.#task === task) throw error;
+      return null;
+    });
+    if (pdf === null || this.#task !== task) {
+      await task.destroy();
+      return null;
+    }
     const shown = this.#makeViewer(task);
     this.#loading = shown;
     const { viewer, container, stop } = shown;
-    const drawn = new Promise<boolean>((resolve) => {
-      viewer.eventBus.on("pagerendered", () => resolve(true), { once: true, signal: stop.signal });
-      stop.signal.addEventListener("abort", () => resolve(false));
-    });
-    viewer.eventBus.on(
-      "pagesinit",
-      () => {
-        viewer.currentScaleValue = place.zoom;
-        container.scrollTop = place.scrollTop;
-        container.scrollLeft = place.scrollLeft;
-      },
-      { signal: stop.signal },
-    );
+    const drawn = Promise.withResolvers<boolean>();
+    viewer.eventBus.on("pagerendered", () => drawn.resolve(true), { once: true, signal: stop.signal });
+    stop.signal.addEventListener("abort", () => drawn.resolve(false));
+    const { zoom, scrollTop, scrollLeft } = this.#place();
+    const restorePlace = () => {
+      viewer.currentScaleValue = zoom;
+      container.scrollTo(scrollLeft, scrollTop);
+    };
+    viewer.eventBus.on("pagesinit", restorePlace, { signal: stop.signal });
     viewer.setDocument(pdf);
     viewer.linkService.setDocument(pdf);
-    if (!(await drawn)) return null;
+    if (!(await drawn.promise)) return null;
     this.#loading = null;
     if (this.#shown !== null) end(this.#shown);
     this.#shown = shown;
@@ -115,29 +109,16 @@ export class PdfView {
   }
 
   close(): void {
-    for (const each of [this.#shown, this.#loading]) if (each !== null) end(each);
-    this.#shown = null;
-    this.#loading = null;
     this.#task = null;
+    this.#endLoading();
+    if (this.#shown !== null) end(this.#shown);
+    this.#shown = null;
     this.element.remove();
   }
 
-  /** The PDF that was requested last. */
-  #task: PDFDocumentLoadingTask | null = null;
-
-  async #load(task: PDFDocumentLoadingTask) {
-    this.#task = task;
+  #endLoading(): void {
     if (this.#loading !== null) end(this.#loading);
     this.#loading = null;
-    try {
-      const pdf = await task.promise;
-      const isAsked = this.#task === task;
-      if (!isAsked) await task.destroy();
-      return { pdf, isAsked };
-    } catch (error) {
-      if (this.#task === task) throw error;
-      return { pdf: null, isAsked: false };
-    }
   }
 
   #makeViewer(task: PDFDocumentLoadingTask): ShownPdf {
@@ -174,22 +155,19 @@ export class PdfView {
   }
 
   #follow({ viewer, stop: { signal } }: ShownPdf): void {
+    const other = make("option");
     const showZoom = () => {
+      other.remove();
       const value = viewer.currentScaleValue;
-      const known = [...this.#zoom.options].find((option) => option.value === value);
-      const other = this.#zoom.querySelector<HTMLOptionElement>("[data-other]");
-      if (known !== undefined && known !== other) {
-        other?.remove();
-      } else {
-        const option = other ?? make("option", { "data-other": "" });
-        option.value = value;
-        option.textContent = `${Math.round(viewer.currentScale * 100)} %`;
-        this.#zoom.append(option);
-      }
+      this.#zoom.value = value;
+      if (this.#zoom.value === value) return;
+      other.value = value;
+      other.textContent = `${Math.round(viewer.currentScale * 100)} %`;
+      this.#zoom.append(other);
       this.#zoom.value = value;
     };
     const showPage = () => {
-      this.#pageInput.value = String(viewer.currentPageNumber);
+      this.#page.value = String(viewer.currentPageNumber);
       this.#pageCount.textContent = `of ${viewer.pagesCount}`;
     };
     viewer.eventBus.on("pagechanging", showPage, { signal });
@@ -201,7 +179,10 @@ export class PdfView {
       viewer.update();
     });
     observer.observe(this.#frame);
-    signal.addEventListener("abort", () => observer.disconnect());
+    signal.addEventListener("abort", () => {
+      observer.disconnect();
+      other.remove();
+    });
     showPage();
     showZoom();
   }
@@ -218,10 +199,10 @@ function end({ container, task, stop }: ShownPdf): void {
 
 /** The style sheet of the components. Without it, pages have no size. */
 function loadStyles(): Promise<void> {
-  return new Promise((resolve) => {
-    const link = make("link", { rel: "stylesheet", href: "/playground/pdf-viewer.css" });
-    link.addEventListener("load", () => resolve());
-    link.addEventListener("error", () => resolve());
-    document.head.append(link);
-  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const link = make("link", { rel: "stylesheet", href: "/playground/pdf-viewer.css" });
+  link.addEventListener("load", () => resolve());
+  link.addEventListener("error", () => resolve());
+  document.head.append(link);
+  return promise;
 }

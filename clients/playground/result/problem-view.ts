@@ -5,31 +5,25 @@ import { connectCopyButton } from "../page/copy-button.ts";
 import { byId, make, makeButton } from "../page/elements.ts";
 import type { CompileFailure } from "../render/compile-failure.ts";
 
-/** A problem to show. If it was found before sending, it has no request id. */
 export interface ShownProblem {
   readonly code: string;
   readonly title: string;
   readonly detail: string;
+  /** Null if it was found before sending. */
   readonly requestId: string | null;
   readonly findings: readonly Finding[];
-  /** If Typst could not make the document: how to see why. */
   readonly compileFailure: CompileFailure | null;
 }
 
 const TOKEN_ADVICE = "Set the API token of this deployment (“API token”, at the top) and render again.";
 const UNKNOWN_ADVICE = "See the interface reference for this code.";
 
-/** @param onFinding called when the user wants to go to the field of a finding */
 export function makeProblemView(problem: ShownProblem, onFinding: (finding: Finding) => void): HTMLElement {
   const { code, title, detail, requestId, findings, compileFailure } = problem;
-  const fields = findings.map((finding) =>
-    make(
-      "li",
-      {},
-      makeButton(labelOf(finding), { class: "link-button" }, () => onFinding(finding)),
-      ` ${finding.message === detail ? "" : finding.message}`,
-    ),
-  );
+  const fields = findings.map((finding) => {
+    const button = makeButton(labelOf(finding), { class: "link-button" }, () => onFinding(finding));
+    return make("li", {}, button, ` ${finding.message === detail ? "" : finding.message}`);
+  });
   const facts = [`Code ${code}`, ...(requestId === null ? [] : [`request ${requestId}`])];
   return make(
     "div",
@@ -56,21 +50,15 @@ function makeCompileAdvice({ folder, command, causes }: CompileFailure): HTMLEle
     () => getSelection()?.selectAllChildren(text),
   );
   const save = makeButton("Save the draft", { class: "link-button" }, () => byId("archive-save", HTMLElement).click());
+  const why = "The service never returns the compiler's messages; the command line of this project shows them. ";
+  const listed = [
+    make("h4", { class: "label" }, "Usual causes, the likeliest first"),
+    make("ul", {}, ...causes.map((cause) => make("li", {}, cause))),
+  ];
   return [
-    ...(causes.length === 0
-      ? []
-      : [
-          make("h4", { class: "label" }, "Usual causes, the likeliest first"),
-          make("ul", {}, ...causes.map((cause) => make("li", {}, cause))),
-        ]),
+    ...(causes.length === 0 ? [] : listed),
     make("h4", { class: "label" }, "To see the line on your machine"),
-    make(
-      "p",
-      {},
-      "The service never returns the compiler's messages; the command line of this project shows them. ",
-      save,
-      ` as a ZIP, unpack it into a folder ${folder}, and run:`,
-    ),
+    make("p", {}, why, save, ` as a ZIP, unpack it into a folder ${folder}, and run:`),
     make("p", { class: "command row" }, text, copy),
   ];
 }

@@ -1,11 +1,8 @@
-/**
- * The result side of the page: the state of the render or its problem, above the last rendered file. That file stays
- * until the next one arrives, and is marked as outdated once the draft has changed.
- */
+/** The result side of the page: the state of the render or its problem, above the last rendered file. */
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import type { Finding } from "../checks/findings.ts";
 import { byId, make, makeButton, saveFile } from "../page/elements.ts";
-import type { Progress, WaitReason } from "../render/render-session.ts";
+import type { Wait, WaitReason } from "../render/render-session.ts";
 import type { RenderedDocument } from "../render/service-call.ts";
 import { DocumentView } from "./document-view.ts";
 import { makeProblemView, type ShownProblem } from "./problem-view.ts";
@@ -29,16 +26,14 @@ export class ResultView {
   readonly #status = byId("status", HTMLElement);
   readonly #document = new DocumentView();
   readonly #onFinding: (finding: Finding) => void;
-  #progress: { readonly show: (progress: Progress) => void; readonly end: () => void } | null = null;
+  #progress: { readonly show: (wait: Wait | null) => void; readonly end: () => void } | null = null;
 
-  /** @param onFinding called when the user wants to go to the field of a finding */
   constructor(onFinding: (finding: Finding) => void) {
     this.#onFinding = onFinding;
     // The keyboard can scroll only an element that can have the focus.
     byId("result-content", HTMLElement).tabIndex = 0;
   }
 
-  /** On a phone the result is below the request. */
   scrollIntoView(): void {
     if (matchMedia("(max-width: 60rem)").matches) this.#section.scrollIntoView();
   }
@@ -47,24 +42,21 @@ export class ResultView {
     this.showMessage("Nothing rendered yet", "Choose an example or write a template, then press Render.");
   }
 
-  /** Takes away the problem of a draft that has been replaced. */
   forgetProblem(): void {
     if (this.#state.querySelector(".problem") === null) return;
     if (this.#document.isEmpty) this.showNothing();
     else this.#showState();
   }
 
-  /** Shows a message instead of a problem or progress. */
   showMessage(title: string, text: string): void {
     this.#showState(make("div", { class: "empty muted" }, make("h3", {}, title), make("p", {}, text)));
     if (this.#document.isEmpty) this.#summary.textContent = title;
     this.#announce(`${title}. ${text}`);
   }
 
-  /** Shows the progress of a render, or how long it waits. */
-  showProgress(progress: Progress, onCancel: () => void): void {
+  showProgress(wait: Wait | null, onCancel: () => void): void {
     this.#progress ??= this.#startProgress(onCancel);
-    this.#progress.show(progress);
+    this.#progress.show(wait);
   }
 
   /** Shows what the author should know about a file that was rendered, one sentence each. */
@@ -93,7 +85,6 @@ export class ResultView {
     this.#announce(`Finished: ${this.#summary.textContent}`);
   }
 
-  /** Shows a problem, what to do about it, and the fields to change. */
   showProblem(problem: ShownProblem): void {
     this.#showState(makeProblemView(problem, this.#onFinding));
     if (this.#document.isEmpty) this.#summary.textContent = "Not rendered";
@@ -103,7 +94,6 @@ export class ResultView {
     this.#announce(`Not rendered: ${problem.title}. ${problem.detail}`);
   }
 
-  /** Marks the shown file, if there is one, as no longer the result of the draft. */
   markOutdated(): void {
     if (!this.#document.isEmpty) this.#showOutdated(true);
   }
@@ -117,11 +107,15 @@ export class ResultView {
     const hasDocument = !this.#document.isEmpty;
     if (!hasDocument) this.#summary.textContent = "Rendering";
     const started = performance.now();
-    const bar = make("progress", { "aria-label": "Rendering" });
     const label = make("p", { class: "phase muted" });
-    const cancel = makeButton("Cancel", { class: "button", id: "cancel" }, onCancel);
-    const element = make("div", { class: "empty muted is-busy" }, bar, label, cancel);
-    let current: Progress = { phase: "rendering" };
+    const element = make(
+      "div",
+      { class: "empty muted is-busy" },
+      make("progress", { "aria-label": "Rendering" }),
+      label,
+      makeButton("Cancel", { class: "button", id: "cancel" }, onCancel),
+    );
+    let current: Wait | null = null;
     const update = () => {
       label.textContent = describe(current, started);
     };
@@ -133,19 +127,13 @@ export class ResultView {
     const updates = setInterval(update, PROGRESS_UPDATE_MILLISECONDS);
     const appearance = setTimeout(appear, hasDocument ? PROGRESS_DELAY_MILLISECONDS : 0);
     return {
-      show: (progress: Progress) => {
-        const isNewWait = progress.phase === "waiting" && current.phase !== "waiting";
-        current = progress;
-        if (progress.phase === "receiving" && progress.totalBytes) {
-          bar.max = progress.totalBytes;
-          bar.value = progress.receivedBytes;
-        } else {
-          bar.removeAttribute("value");
-        }
+      show: (wait: Wait | null) => {
+        const isNewWait = wait !== null && current === null;
+        current = wait;
         update();
         if (!isNewWait) return;
         appear();
-        this.#announce(`${WAIT_REASONS[progress.reason]}. The page tries again by itself.`);
+        this.#announce(`${WAIT_REASONS[wait.reason]}. The page tries again by itself.`);
       },
       end: () => {
         clearInterval(updates);
@@ -165,15 +153,9 @@ export class ResultView {
   }
 }
 
-function describe(progress: Progress, startedMilliseconds: number): string {
-  switch (progress.phase) {
-    case "rendering":
-      return `Rendering · ${((performance.now() - startedMilliseconds) / 1000).toFixed(1)} s`;
-    case "waiting": {
-      const seconds = Math.max(0, Math.ceil((progress.untilMilliseconds - performance.now()) / 1000));
-      return `${WAIT_REASONS[progress.reason]}: next attempt in ${seconds} s`;
-    }
-    case "receiving":
-      return `Receiving ${sizeInWords(progress.receivedBytes)}`;
-  }
+function describe(wait: Wait | null, startedMilliseconds: number): string {
+  const now = performance.now();
+  if (wait === null) return `Rendering · ${((now - startedMilliseconds) / 1000).toFixed(1)} s`;
+  const seconds = Math.max(0, Math.ceil((wait.untilMilliseconds - now) / 1000));
+  return `${WAIT_REASONS[wait.reason]}: next attempt in ${seconds} s`;
 }

@@ -3,9 +3,9 @@ import {
   type Compilation,
   type CompilerProject,
   offsetsOf,
+  type Place,
   type PlacedDiagnostic,
   placeOf,
-  splitLines,
   textOf,
 } from "./project-text.ts";
 
@@ -24,7 +24,6 @@ const ALTERNATIVE_TEXTS = [
   "",
 ].join("\n");
 
-/** @param compile compiles the project with rules in front of its template */
 export function accessibilityFindings(
   project: CompilerProject,
   { outline }: Compilation,
@@ -39,9 +38,7 @@ export function accessibilityFindings(
   ];
 }
 
-type Place = Pick<PlacedDiagnostic, "key" | "range">;
-
-const START: Place = { key: null, range: { from: { line: 0, column: 0 }, to: { line: 0, column: 0 } } };
+const START: Place = { key: null, from: { line: 0, column: 0 }, to: { line: 0, column: 0 } };
 const NO_TITLE = 'PDF/UA-1 requires a title: #set document(title: "…").';
 const NO_ALT = 'PDF/UA-1 requires an alternative text: alt: "…" says what is to be seen.';
 
@@ -54,9 +51,8 @@ function headingFindings(
   const found = headings[index];
   if (found === undefined) return [];
   const before = headings[index - 1]?.level;
-  const message = `PDF/UA-1 requires headings without a gap: “${found.text}” has level ${found.level}, ${
-    before === undefined ? "and is the first" : `after one of level ${before}`
-  }.`;
+  const where = before === undefined ? "and is the first" : `after one of level ${before}`;
+  const message = `PDF/UA-1 requires headings without a gap: “${found.text}” has level ${found.level}, ${where}.`;
   // The compiler stops at the first heading of a level.
   const isFirst = headings.findIndex(({ level }) => level === found.level) === index;
   const rule = `#show heading.where(level: ${found.level}): it => { assert(false, message: "${STOP}"); it }\n`;
@@ -81,8 +77,8 @@ const UNREAD = /\b(?:measure|hide|artifact)[([]/;
 
 /** Whether an element may be in a margin or background, which are not read out: guessed from the text. */
 function mayBeUnread(project: CompilerProject, place: Place): boolean {
-  const text = splitLines(textOf(project, place.key)).join("\n");
-  const statement = statementBefore(text, offsetsOf(text, place.range).from);
+  const text = textOf(project, place.key);
+  const statement = statementBefore(text, offsetsOf(text, place).from);
   if (UNREAD.test(statement)) return true;
   const keys = [null, ...project.files.map(({ key }) => key).filter((key) => key.endsWith(".typ"))];
   if (!keys.some((key) => MARGINAL.test(textOf(project, key)))) return false;

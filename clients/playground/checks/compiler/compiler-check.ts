@@ -12,26 +12,16 @@ const MAX_COMPILE_MILLISECONDS = 15_000;
 /** What is half typed is no mistake. */
 const TYPING_PAUSE_MILLISECONDS = 700;
 
-type Listener = (findings: readonly Finding[]) => void;
-
-interface Question {
-  readonly draft: Draft;
-  readonly listeners: Listener[];
-}
-
 export class CompilerCheck implements FindingSource {
-  #typing: ReturnType<typeof setTimeout> | undefined;
   readonly #worker = new TimedWorker<CompilerProject, CompilerAnswer>(
     "/playground/compiler-worker.js",
     MAX_COMPILE_MILLISECONDS,
-    (answer) => this.#settle(answer),
   );
-  /** What the worker is compiling. */
-  #asked: Question | null = null;
-  /** What it compiles next. Only the latest draft is of interest. */
-  #next: Question | null = null;
+  #typing: ReturnType<typeof setTimeout> | undefined;
+  /** The draft that was asked for last. Only this one is of interest. */
+  #wanted: Draft | null = null;
+  #compiling: Promise<void> | null = null;
   #answered: { readonly draft: Draft; readonly findings: readonly Finding[] } | null = null;
-
   /** What the service has rendered: whatever is found here, it is right. */
   #accepted: Draft | null = null;
 
@@ -44,7 +34,6 @@ export class CompilerCheck implements FindingSource {
     });
   }
 
-  /** Forgets what was found in a draft, because the service has rendered it. */
   accept(draft: Draft): void {
     this.#accepted = draft;
   }
@@ -55,43 +44,20 @@ export class CompilerCheck implements FindingSource {
   }
 
   /** What is wrong with a draft; empty if the compiler finds nothing, does not end, or cannot be loaded. */
-  check(draft: Draft): Promise<readonly Finding[]> {
-    const { promise, resolve } = Promise.withResolvers<readonly Finding[]>();
-    if (this.#answered?.draft === draft) resolve(this.#answered.findings);
-    else this.#ask(draft, resolve);
-    return promise;
-  }
-
-  #ask(draft: Draft, listener: Listener): void {
-    const same = [this.#asked, this.#next].find((question) => question?.draft === draft);
-    if (same) {
-      same.listeners.push(listener);
-      return;
+  async check(draft: Draft): Promise<readonly Finding[]> {
+    this.#wanted = draft;
+    while (this.#wanted === draft && this.#answered?.draft !== draft) {
+      this.#compiling ??= this.#compile(draft);
+      await this.#compiling;
     }
-    this.#next?.listeners.forEach((superseded) => {
-      superseded([]);
-    });
-    this.#next = { draft, listeners: [listener] };
-    this.#sendNext();
+    return this.findingsOn(draft);
   }
 
-  #sendNext(): void {
-    if (this.#asked !== null || this.#next === null) return;
-    this.#asked = this.#next;
-    this.#next = null;
-    this.#worker.ask(projectOf(this.#asked.draft));
-  }
-
-  #settle(answer: CompilerAnswer | "too slow" | "not loaded"): void {
-    const findings = typeof answer === "string" ? [] : answer.findings.map(toFinding);
+  async #compile(draft: Draft): Promise<void> {
+    const answer = await this.#worker.ask(projectOf(draft));
+    this.#compiling = null;
+    this.#answered = { draft, findings: typeof answer === "string" ? [] : answer.findings.map(toFinding) };
     if (typeof answer !== "string" && answer.isSpent) this.#worker.end();
-    const question = this.#asked;
-    this.#asked = null;
-    if (question !== null) {
-      this.#answered = { draft: question.draft, findings };
-      for (const listener of question.listeners) listener(findings);
-    }
-    this.#sendNext();
   }
 }
 

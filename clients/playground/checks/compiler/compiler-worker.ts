@@ -30,7 +30,6 @@ async function fetchCompiler(): Promise<WebAssembly.Module> {
   return WebAssembly.compileStreaming(new Response(bytes, { headers: { "Content-Type": "application/wasm" } }));
 }
 
-/** A font; none if it is not served. */
 async function fetchFont(name: string): Promise<readonly Uint8Array[]> {
   const response = await fetch(`${FILES}/${name}`);
   return response.ok ? [new Uint8Array(await response.arrayBuffer())] : [];

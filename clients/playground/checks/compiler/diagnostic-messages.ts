@@ -6,7 +6,6 @@ const UNKNOWABLE = /^(?:no font could be found|package not found|failed to load 
 const NO_FILE = /^failed to load file/;
 /** A template's own message, as of `panic`, may have any length. */
 const MAX_MESSAGE_LENGTH = 500;
-/** How the compiler writes the root of the project. */
 const PROJECT_ROOT = /@ws\/p0:0\.0\.0\//g;
 
 /** A sentence for a diagnostic `at` a text of a file (null: the template); null if it may be none. */
@@ -38,7 +37,6 @@ function describeMissingFile(
   return `The project has no file “${folder === "" ? path : sought}”.${didYouMean(suggested)}`;
 }
 
-/** A path without `.`, `..` and empty parts. */
 function resolvePath(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/")) {

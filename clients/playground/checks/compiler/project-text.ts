@@ -4,15 +4,12 @@ export interface CompilerProject {
   /** JSON. */
   readonly data: string;
   readonly files: readonly { readonly key: string; readonly bytes: Uint8Array }[];
-  /** The standards that the output is to follow, such as `ua-1`. */
   readonly standards: readonly string[];
 }
 
-/** A mistake in a text of the project. */
 export interface CompilerFinding {
   /** The key of the file; null for the template. */
   readonly key: string | null;
-  /** Counts from one. */
   readonly line: number;
   /** Offsets in UTF-16 code units, where each line end is one. */
   readonly from: number;
@@ -20,63 +17,20 @@ export interface CompilerFinding {
   readonly message: string;
 }
 
-/** Lines and columns count from zero, columns in code points, as the compiler's WebAssembly reports them. */
-export interface TextRange {
-  readonly from: { readonly line: number; readonly column: number };
-  readonly to: { readonly line: number; readonly column: number };
+/** Counts from zero, columns in code points, as the compiler's WebAssembly does. */
+interface Position {
+  readonly line: number;
+  readonly column: number;
 }
 
-/** Offsets in UTF-16 code units, in a text whose line ends are one character each, as in the editor. */
-export interface OffsetRange {
-  readonly from: number;
-  readonly to: number;
+export interface Place {
+  /** The key of the file; null for the template. */
+  readonly key: string | null;
+  readonly from: Position;
+  readonly to: Position;
 }
 
-/** No key can be this name. */
-export const MAIN_PATH = "/~template";
-/** As `typst/program-text.ts` binds the data; the file can have no name that a key could be. */
-export const DATA_PATH = "/:data.json";
-const PRELUDE = `#let data = json("${DATA_PATH}")\n#let request = data\n`;
-
-/** CR LF counts as one line end, as in the editor. Typst's others are one character each. */
-const LINE_END = /[\n\v\f\r\u0085\u2028\u2029]/;
-
-/** The range that a diagnostic names, such as `0:5-0:10`; null if it is none. */
-function parseRange(range: string): TextRange | null {
-  const [, ...parts] = /^(\d+):(\d+)-(\d+):(\d+)$/.exec(range) ?? [];
-  const [line, column, endLine, endColumn] = parts.map(Number);
-  if (line === undefined || column === undefined || endLine === undefined || endColumn === undefined) return null;
-  return { from: { line, column }, to: { line: endLine, column: endColumn } };
-}
-
-/** Where a range of the text is. A range beyond the text ends with the text. */
-export function offsetsOf(text: string, { from, to }: TextRange): OffsetRange {
-  const lines = splitLines(text);
-  const offsetOf = ({ line, column }: TextRange["from"]) => {
-    const before = lines.slice(0, line).reduce((sum, each) => sum + each.length + 1, 0);
-    return before + [...(lines[line] ?? "")].slice(0, column).join("").length;
-  };
-  return { from: offsetOf(from), to: offsetOf(to) };
-}
-
-/** The text with line ends of one character, as offsets count it. */
-export function splitLines(text: string): readonly string[] {
-  return text.replaceAll("\r\n", "\n").split(LINE_END);
-}
-
-/** The main text of a compilation, and how many lines it has above the template. */
-export interface ProgramText {
-  readonly text: string;
-  readonly linesAbove: number;
-}
-
-/** The template under the prelude and `rules`: lines of Typst that end with a line feed. */
-export function programText(source: string, rules = ""): ProgramText {
-  const head = PRELUDE + rules;
-  // A `#!` line would have to stay the first one. As a comment of the same length it may be anywhere.
-  const body = source.replace(/^\ufeff/, "").replace(/^#!/, "//");
-  return { text: head + body, linesAbove: head.split("\n").length - 1 };
-}
+export type PlacedDiagnostic = Place & { readonly message: string };
 
 /** A diagnostic as the package gives it in its structured form. */
 export interface CompilerDiagnostic {
@@ -95,42 +49,54 @@ export interface Compilation {
     readonly title: string;
     readonly headings: readonly { readonly level: number; readonly text: string }[];
   };
-  /** The lines of the main text that are above the template. */
   readonly linesAbove: number;
 }
 
-/** A diagnostic with its place in a text of the project. */
-export interface PlacedDiagnostic {
-  /** The key of the file; null for the template. */
-  readonly key: string | null;
-  readonly range: TextRange;
-  readonly message: string;
+/** No key can be this name. */
+export const MAIN_PATH = "/~template";
+/** As `typst/program-text.ts` binds the data; the file can have no name that a key could be. */
+export const DATA_PATH = "/:data.json";
+const PRELUDE = `#let data = json("${DATA_PATH}")\n#let request = data\n`;
+
+/** The line ends of Typst; CR LF has become one of them. */
+const LINE_END = /[\n\v\f\r\u0085\u2028\u2029]/;
+
+/** The template under the prelude and `rules`, lines of Typst; and how many lines are above it. */
+export function programText(source: string, rules: string): { readonly text: string; readonly linesAbove: number } {
+  const head = PRELUDE + rules;
+  // A `#!` line would have to stay the first one. As a comment of the same length it may be anywhere.
+  const body = source.replace(/^\ufeff/, "").replace(/^#!/, "//");
+  return { text: head + body, linesAbove: head.split("\n").length - 1 };
 }
 
 /** Where a diagnostic is; null if it is in no text of the user's. */
-export function placeOf(
-  { package: spec, path, range }: CompilerDiagnostic,
-  linesAbove: number,
-): Pick<PlacedDiagnostic, "key" | "range"> | null {
-  const place = parseRange(range);
-  if (place === null || spec !== "") return null;
+export function placeOf({ package: spec, path, range }: CompilerDiagnostic, linesAbove: number): Place | null {
+  const [, ...parts] = /^(\d+):(\d+)-(\d+):(\d+)$/.exec(range) ?? [];
+  const [line = Number.NaN, column = 0, endLine = 0, endColumn = 0] = parts.map(Number);
   // The page itself checks the data, which are no file of the project.
-  if (path === DATA_PATH) return null;
-  if (path !== MAIN_PATH) return { key: path.replace(/^\//, ""), range: place };
-  if (place.from.line < linesAbove) return null;
-  const shifted = ({ line, column }: TextRange["from"]) => ({ line: line - linesAbove, column });
-  return { key: null, range: { from: shifted(place.from), to: shifted(place.to) } };
+  if (Number.isNaN(line) || spec !== "" || path === DATA_PATH) return null;
+  const above = path === MAIN_PATH ? linesAbove : 0;
+  if (line < above) return null;
+  return {
+    key: path === MAIN_PATH ? null : path.replace(/^\//, ""),
+    from: { line: line - above, column },
+    to: { line: endLine - above, column: endColumn },
+  };
 }
 
-export function textIn(project: CompilerProject, { key, range }: Pick<PlacedDiagnostic, "key" | "range">): string {
-  const text = textOf(project, key).replaceAll("\r\n", "\n");
-  const { from, to } = offsetsOf(text, range);
-  return text.slice(from, to);
+/** The offsets of a place in its text, as `textOf` returns it. A range beyond the text ends with the text. */
+export function offsetsOf(text: string, { from, to }: Place): { readonly from: number; readonly to: number } {
+  const lines = text.split("\n");
+  const offsetOf = ({ line, column }: Position) => {
+    const before = lines.slice(0, line).reduce((sum, each) => sum + each.length + 1, 0);
+    return before + [...(lines[line] ?? "")].slice(0, column).join("").length;
+  };
+  return { from: offsetOf(from), to: offsetOf(to) };
 }
 
-/** The text of a file, or of the template; empty if it is none. */
+/** The text of a file, or of the template, with line ends as in the editor, one character each; empty if it is none. */
 export function textOf({ source, files }: CompilerProject, key: string | null): string {
-  if (key === null) return source;
   const file = files.find((each) => each.key === key);
-  return file === undefined ? "" : new TextDecoder().decode(file.bytes);
+  const text = key === null ? source : file === undefined ? "" : new TextDecoder().decode(file.bytes);
+  return text.replaceAll("\r\n", "\n").split(LINE_END).join("\n");
 }

@@ -1,9 +1,6 @@
 /**
- * Typst as WebAssembly: what the compiler says of a project, with its place. The service returns no diagnostics; these
- * are about the user's own text, and never leave the browser.
- *
- * The package follows Typst 0.15.0, the service runs 0.15.1. What the page cannot know is no finding: packages, which
- * the deployment may have, and fonts, which may be missing only here.
+ * Typst as WebAssembly: what the compiler says of a project, with its place. The package follows Typst 0.15.0, the
+ * service runs 0.15.1. What the page cannot know is no finding: packages, and fonts that may be missing only here.
  */
 import {
   initSync,
@@ -24,14 +21,11 @@ import {
   MAIN_PATH,
   offsetsOf,
   type PlacedDiagnostic,
-  type ProgramText,
   placeOf,
   programText,
-  textIn,
   textOf,
 } from "./project-text.ts";
 
-/** Of the template's diagnostics, the first are enough to go on. */
 const MAX_FINDINGS = 20;
 
 const PAGED = 0;
@@ -48,21 +42,16 @@ export class ProjectCompiler {
     this.#fonts = fonts;
   }
 
-  /** @param fonts Typst's own, as files */
   static async open(module: WebAssembly.Module, fonts: readonly Uint8Array[]): Promise<ProjectCompiler> {
     const { memory } = initSync({ module });
     const builder = new TypstCompilerBuilder();
     const nothing = () => undefined;
-    const noFile = () => {
+    const isFile = () => false;
+    const realPath = (path: string) => path;
+    const readFile = () => {
       throw new Error("not in the project");
     };
-    await builder.set_access_model(
-      {},
-      nothing,
-      () => false,
-      (path: string) => path,
-      noFile,
-    );
+    await builder.set_access_model({}, nothing, isFile, realPath, readFile);
     await builder.set_package_registry({}, nothing);
     return new ProjectCompiler(await builder.build(), memory, fonts);
   }
@@ -72,24 +61,21 @@ export class ProjectCompiler {
     return this.#memory.buffer.byteLength;
   }
 
-  /** What is wrong with a project, as far as the compiler and the rules of its standard can tell. */
   async findings(project: CompilerProject): Promise<readonly CompilerFinding[]> {
     await this.#load(project);
-    const compiled = this.#compile(programText(project.source));
-    const placed = placeDiagnostics(compiled, project);
-    const found = placed.length > 0 ? placed : this.#findingsOfStandards(project, compiled);
-    return found.slice(0, MAX_FINDINGS).map(({ key, range, message }) => {
-      const text = textOf(project, key);
-      return { key, line: range.from.line + 1, ...offsetsOf(text, range), message };
+    const compile = (rules: string) => this.#compile(project.source, rules);
+    const compiled = compile("");
+    const found =
+      hasErrors(compiled.diagnostics) || !project.standards.includes("ua-1")
+        ? placeDiagnostics(compiled, project)
+        : accessibilityFindings(project, compiled, compile);
+    return found.slice(0, MAX_FINDINGS).map((placed) => {
+      const { key, from, message } = placed;
+      return { key, line: from.line + 1, ...offsetsOf(textOf(project, key), placed), message };
     });
   }
 
-  #findingsOfStandards(project: CompilerProject, compiled: Compilation): readonly PlacedDiagnostic[] {
-    if (hasErrors(compiled.diagnostics) || !project.standards.includes("ua-1")) return [];
-    return accessibilityFindings(project, compiled, (rules) => this.#compile(programText(project.source, rules)));
-  }
-
-  async #load({ source: _, data, files }: CompilerProject): Promise<void> {
+  async #load({ data, files }: CompilerProject): Promise<void> {
     this.#compiler.reset_shadow();
     this.#compiler.map_shadow(DATA_PATH, new TextEncoder().encode(data));
     const resolver = new TypstFontResolverBuilder();
@@ -101,7 +87,8 @@ export class ProjectCompiler {
     this.#compiler.set_fonts(await resolver.build());
   }
 
-  #compile({ text, linesAbove }: ProgramText): Compilation {
+  #compile(source: string, rules: string): Compilation {
+    const { text, linesAbove } = programText(source, rules);
     this.#compiler.add_source(MAIN_PATH, text);
     const world = this.#compiler.snapshot(undefined, MAIN_PATH, undefined);
     const { diagnostics = [] }: { diagnostics?: readonly CompilerDiagnostic[] } = world.compile(PAGED, STRUCTURED);
@@ -121,7 +108,6 @@ const NO_OUTLINE = { title: "", headings: [] };
 
 const HEADINGS = v.array(v.object({ level: v.number(), body: v.unknown() }));
 
-/** The headings that a query has found, as JSON. */
 function parseHeadings(json: string): Compilation["outline"]["headings"] {
   const parsed = v.safeParse(HEADINGS, JSON.parse(json));
   return parsed.success ? parsed.output.map(({ level, body }) => ({ level, text: textOfContent(body) })) : [];
@@ -153,7 +139,9 @@ function placeDiagnostics(
     .flatMap((diagnostic) => {
       const place = placeOf(diagnostic, linesAbove);
       if (place === null) return [];
-      const at = { key: place.key, text: textIn(project, place) };
+      const text = textOf(project, place.key);
+      const { from, to } = offsetsOf(text, place);
+      const at = { key: place.key, text: text.slice(from, to) };
       const message = describeDiagnostic(diagnostic.message, at, project.files);
       return message === null ? [] : [{ ...place, message }];
     });

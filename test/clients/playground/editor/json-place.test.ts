@@ -32,9 +32,9 @@ it.each([
   expect(placeOf(marked)).toEqual(place);
 });
 
-it("finds the names of the object before and after the cursor, without the one that is being written", () => {
-  const text = '{"a": {"x": 1}, "", "b": [{"y": 2}], "c": 3}';
-  expect(placeInJson(text, text.indexOf('""') + 1)?.names).toEqual(new Set(["a", "b", "c"]));
+it("finds the names of the object before the cursor, without the one that is being written", () => {
+  const text = '{"a": {"x": 1}, "b": [{"y": 2}], "c", "d": 3}';
+  expect(placeInJson(text, text.indexOf('"c') + 2)?.names).toEqual(new Set(["a", "b"]));
 });
 
 it("reads any text that people write in one pass, and no longer one", () => {
