@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
 import { cellOf } from "../../bench/report.ts";
 import { ANSWER_FAULTS } from "../../clients/command-line/doctor/answers.ts";
-import { CHECK_GROUPS } from "../../clients/command-line/doctor/checks.ts";
+import { CHECK_GROUPS } from "../../clients/command-line/doctor/runner.ts";
 import { adviceFor } from "../../clients/typescript/problem-advice.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/log/analytics.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
@@ -195,7 +195,7 @@ function codedRows(meanings: Readonly<Record<string, string>>): string[][] {
 function doctorFaults(): string[][] {
   const rows = new Map<string, { ids: string[]; cells: string[] }>();
   for (const { id, faults } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
-    for (const [name, { severity, cause, advice }] of Object.entries(faults)) {
+    for (const [name, { severity, cause, advice }] of Object.entries(faults ?? {})) {
       const cells = [code(name), cause, advice];
       const row = rows.get(cells.join()) ?? { ids: [], cells: [markOf(severity), ...cells] };
       row.ids.push(code(id));

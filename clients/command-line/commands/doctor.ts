@@ -3,7 +3,7 @@
  * (docs/doctor.md).
  */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
-import type { ExaminationTarget, NamedUrl } from "../doctor/examination.ts";
+import type { ExaminationTarget, NamedUrl } from "../doctor/check.ts";
 import { isHealthy, reportForPrograms, startTable, summaryInWords } from "../doctor/report.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";

@@ -1,15 +1,11 @@
 /**
- * The type of a fault, and the texts that several checks share.
- *
- * Cause and advice are constants, so that docs/doctor.md lists all of them and programs can branch on ids. What was
- * seen is the only text that depends on the deployment.
+ * The type of a fault, and the texts that several checks share. Cause and advice are constants, which docs/doctor.md
+ * lists; what was seen is the only text that depends on the deployment.
  */
 export interface Fault {
   /** Only a `failure` makes the command fail. */
   readonly severity: "failure" | "warning";
-  /** The likely cause, in one sentence. */
   readonly cause: string;
-  /** What to do about it, in one sentence. */
   readonly advice: string;
 }
 
@@ -25,8 +21,7 @@ const faultOf =
 export const failure = faultOf("failure");
 export const warning = faultOf("warning");
 
-// What an operator does in each kind of deployment: wrangler, compose, systemd, Kubernetes. From outside, the kind
-// cannot be seen, so the advice names all of them.
+// From outside, the kind of deployment cannot be seen, so the advice names all: wrangler, compose, systemd, Kubernetes.
 export const EDGE_LOG =
   "wrangler tail, docker compose logs edge-1 edge-2, journalctl -u 'document-rendering-edge@*', kubectl logs";
 export const BACKEND_LOG = "docker compose logs, journalctl -u 'document-rendering-backend@*', kubectl logs";
@@ -34,12 +29,6 @@ export const EDGE_SECRETS = "wrangler secret put, .env of compose, edge.env of s
 export const EDGE_SETTINGS = "wrangler.toml, compose.yaml, edge.env of systemd, the ConfigMap on Kubernetes";
 
 export const SAME_VERSION = "Deploy the version of this checkout, or use the doctor of that version.";
-export const MIXED_RELEASES =
-  "The backends run different releases, so documents differ. → Finish the deployment: one release on all.";
 export const HIGHER_BODY_LIMIT =
   "Raise its limit above max_request_body_bytes of the deployment (nginx: client_max_body_size 21m).";
 export const OTHER_RELEASE = warning`The release differs from that of this program. → ${SAME_VERSION}`;
-export const DISK_FULL = failure`The disk of the work directory is full or read-only, so renders fail.
-  → Free some space there, or set SERVICE_WORK_DIRECTORY: DiskIsShort in docs/monitoring.md.`;
-export const PROCESS_LIMIT = failure`It has nearly as many processes as its container or its user may have, so renders fail.
-  → Read its log, which names the cause: ProcessesAreShort in docs/monitoring.md.`;

@@ -1,76 +1,120 @@
-/**
- * Requests that must be rejected, and what the rejection may say.
- */
-import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
-import { sizeInWords } from "../../typescript/size-in-words.ts";
-import { faultIn, outcomeOf } from "./answers.ts";
-import { check, found, group, ok, skipped } from "./check.ts";
-import { known } from "./examination.ts";
-import { failure, warning } from "./faults.ts";
-import { whyNotSent } from "./renders.ts";
+/** One refusal by each layer, and what the header fields of all answers of the edge say. */
+import {
+  BACKEND_TOKEN_HEADER,
+  CALLER_HEADER,
+  LIMITS_HEADER,
+  REQUEST_ID_HEADER,
+  REQUEST_ID_PATTERN,
+} from "../../../protocol/headers.ts";
+import type { ProblemCode } from "../../../rules/problem.ts";
+import { outcomeOf } from "./answers.ts";
+import { type CheckGroup, check, type Examination, found, knownConstraints, ok, skipped } from "./check.ts";
+import { failure } from "./faults.ts";
+import type { SeenAnswer } from "./server.ts";
 
-/** A word in the template that does not compile. Typst's message quotes it, and must not be returned. */
+/** Typst's message would quote it, and must not be returned. */
 const MARK = "mark-of-the-doctor";
-/** No larger body is sent. */
-const MAX_SENT_BYTES = 2 * 1024 * 1024;
+export const BROKEN_RENDER = { source: `#panic("${MARK}")` };
+export const INVALID_RENDER = { source: "x", files: { "../x": { encoding: "text", content: "" } } };
+/** No larger template is sent. */
+const MAX_SOURCE_BYTES = 2 * 1024 * 1024;
 
-const NOT_ENFORCED = failure`The limit that is published is not the one that is enforced.
-  → Deploy the edge again, and set the same SERVICE_MAX_ variables for edge and backends.`;
+const REJECTION_FAULTS = {
+  accepted: failure`What must be rejected is rendered: another version, a cache or a mock answers.
+    → Deploy one version everywhere, with the same SERVICE_MAX_ variables for edge and backends.`,
+  "diagnostics-leak": failure`The response contains text of Typst or of the template: another version, or a proxy.
+    → Deploy an unchanged release of edge and backends.`,
+};
 
-export const REJECTIONS = group("Rejections", "token", [
-  check("compile-error", "a template that panics gets 422, not Typst's message", {
-    faults: {
-      "diagnostics-leak": failure`The response contains text of Typst or of the template: another version, or a proxy.
-        → Deploy an unchanged release of edge and backends.`,
-      compiled: failure`Something other than Typst answers renders. → Look for a cache or a mock in front of it.`,
-    },
-    outcomes: { 200: "compiled" },
+interface Rejection {
+  readonly code: ProblemCode;
+  readonly needs?: readonly string[];
+  /** Null if there is none to send. */
+  readonly requestFor: (examination: Examination) => object | null;
+}
+
+function rejectionCheck(id: string, title: string, { code, requestFor, ...row }: Rejection) {
+  return check(id, title, {
+    ...row,
+    faults: REJECTION_FAULTS,
+    outcomes: { 200: "accepted" },
     async run(edge, examination) {
-      const request = { source: `#panic("${MARK}")` };
-      const obstacle = whyNotSent(examination, request);
-      if (obstacle !== null) return skipped(obstacle);
+      const request = requestFor(examination);
+      if (request === null) return skipped("the limit of this deployment is too large to try");
       const exchange = await edge.render(request);
-      if (exchange.kind === "no-answer" || outcomeOf(exchange) !== "template_compile_failed") return exchange;
-      const text = exchange.body.toString("utf8");
-      const isLeak = text.includes(MARK) || /panicked|┌─|\.typ\b/.test(text);
-      return isLeak ? found("diagnostics-leak", "it contains Typst's message") : ok("422 template_compile_failed");
+      if (exchange.kind === "no-answer" || outcomeOf(exchange) !== code) return exchange;
+      const isLeak = new RegExp(`${MARK}|panicked|┌─|\\.typ\\b`).test(exchange.problem?.detail ?? "");
+      return isLeak ? found("diagnostics-leak", "it contains Typst's message") : ok(`${exchange.status} ${code}`);
     },
-  }),
-  check("over-limit", "a template one byte over its limit gets 413", {
-    faults: { "not-enforced": NOT_ENFORCED },
-    outcomes: { 200: "not-enforced" },
-    async run(edge, { constraints }) {
-      const { max_template_source_bytes: limit = MAX_SENT_BYTES } = known(constraints).limits;
-      if (limit >= MAX_SENT_BYTES) return skipped(`its limit is over ${sizeInWords(MAX_SENT_BYTES)}`);
-      const exchange = await edge.render({ source: "x".repeat(limit + 1) });
-      return outcomeOf(exchange) === "template_source_too_large"
-        ? ok(`413 one byte above ${sizeInWords(limit)}`)
-        : exchange;
-    },
-  }),
-  check("over-declared", "a Content-Length over the limit gets 413, body unsent", {
-    faults: {
-      "not-enforced": NOT_ENFORCED,
-      "waits-for-body": warning`A proxy in front reads the whole body before it passes the request on.
-        → Switch off request buffering there (nginx: proxy_request_buffering off), or bound it by its own limit.`,
-    },
-    outcomes: { 200: "not-enforced", "timed-out": "waits-for-body" },
-    async run(edge, { constraints }) {
-      // A deployment that publishes none is taken to have the default.
-      const { max_request_body_bytes: limit = DEFAULT_LIMITS.max_request_body_bytes } = known(constraints).limits;
-      const exchange = await edge.render({}, edge.credentials, limit + 1);
-      if (exchange.kind === "no-answer" || exchange.status !== 413) return exchange;
-      // A gateway in front may have its own limit, and then answers 413 itself.
-      return ok(exchange.problem === null ? "413 from a gateway in front" : "413 request_too_large");
-    },
-  }),
-  check("unknown-path", "an unknown path gets a 404 problem (RFC 9457)", {
-    needs: ["health"],
-    faults: { "not-routed": warning`Only some paths reach the service. → Route all paths below the base URL to it.` },
-    async run(edge) {
-      const exchange = await edge.get("v1/nothing-of-the-doctor");
-      if (outcomeOf(exchange) === "not_found") return ok("404 not_found");
-      return exchange.kind === "answer" ? found("not-routed", faultIn(exchange).seen) : exchange;
-    },
-  }),
-]);
+  });
+}
+
+export const REJECTIONS: CheckGroup = {
+  name: "Rejections",
+  needs: ["token"],
+  checks: [
+    rejectionCheck("invalid-request", "a file outside the folder gets 400", {
+      code: "invalid_template_path",
+      requestFor: () => INVALID_RENDER,
+    }),
+    rejectionCheck("over-limit", "a template one byte over its limit gets 413", {
+      code: "template_source_too_large",
+      requestFor(examination) {
+        const { max_template_source_bytes: limit = MAX_SOURCE_BYTES } = knownConstraints(examination).limits;
+        return limit < MAX_SOURCE_BYTES ? { source: "x".repeat(limit + 1) } : null;
+      },
+    }),
+    rejectionCheck("compile-error", "a template that panics gets 422, not Typst's message", {
+      code: "template_compile_failed",
+      needs: ["render-pdf"],
+      requestFor: () => BROKEN_RENDER,
+    }),
+  ],
+};
+
+/** For each fault of the header fields, the answers that show it. */
+const WRONG_FIELDS = {
+  internal: ({ headers }) => [BACKEND_TOKEN_HEADER, LIMITS_HEADER, CALLER_HEADER].some((name) => headers.has(name)),
+  unsafe({ headers }) {
+    const policy = headers.get("Content-Security-Policy") ?? "";
+    const isSafe = policy.includes("default-src 'none'") && /\bsandbox\b/.test(policy);
+    const isSvg = headers.get("Content-Type") === "image/svg+xml";
+    return headers.get("X-Content-Type-Options") !== "nosniff" || (isSvg && !isSafe);
+  },
+  stored({ headers, problem, request, status }) {
+    const isConcerned = problem !== null || (request.startsWith("POST ") && status === 200);
+    return isConcerned && !/\bno-store\b/.test(headers.get("Cache-Control") ?? "");
+  },
+  "request-id"({ headers, problem }, all) {
+    const id = headers.get(REQUEST_ID_HEADER) ?? "";
+    const isRepeated = all.filter((other) => other.headers.get(REQUEST_ID_HEADER) === id).length > 1;
+    return !REQUEST_ID_PATTERN.test(id) || (problem?.requestId ?? id) !== id || isRepeated;
+  },
+} as const satisfies Record<string, (answer: SeenAnswer, all: readonly SeenAnswer[]) => boolean>;
+
+export const RESPONSE_HEADERS: CheckGroup = {
+  name: "Header fields",
+  needs: ["health"],
+  checks: [
+    check("header-fields", "all answers have the service's header fields", {
+      faults: {
+        internal: failure`Header fields between edge and backend reach callers: a proxy adds them, or this is a backend.
+          → Find out what answers at this URL, and remove the fields there.`,
+        unsafe: failure`A proxy in front removes X-Content-Type-Options, or the Content-Security-Policy of an SVG.
+          → Let it pass on both: an SVG may hold scripts.`,
+        stored: failure`A proxy changes Cache-Control: no-store, and a cache may mix up callers.
+          → Exclude /v1/ from caches (Cloudflare: a bypass rule).`,
+        "request-id": failure`A proxy removes or replaces X-Request-Id, the key to the logs, or a cache answers.
+          → Let it pass on the field as the service sends it, and cache neither /v1/ nor /health.`,
+      },
+      run({ answers }) {
+        for (const fault of ["internal", "unsafe", "stored", "request-id"] as const) {
+          const wrong = answers.filter((answer) => WRONG_FIELDS[fault](answer, answers));
+          const seen = `${wrong.length} of ${answers.length} answers, such as to ${wrong[0]?.request}`;
+          if (wrong.length > 0) return found(fault, seen);
+        }
+        return ok(`${answers.length} answers`);
+      },
+    }),
+  ],
+};

@@ -1,28 +1,24 @@
-/**
- * A render in each format, whose bytes are inspected, one that needs data and files, and a large one.
- */
+/** A render in each format, whose bytes are inspected, a large one, and how long a small one takes. */
 import { FILE_MEDIA_TYPES } from "../../../protocol/rendered-file.ts";
 import { checkRequest } from "../../../rules/published-rules.ts";
+import { archiveEntries } from "../../typescript/archive-entries.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
-import { isOk, outcomeOf } from "./answers.ts";
-import { check, found, group, ok, skipped } from "./check.ts";
-import { type Examination, known } from "./examination.ts";
-import { EDGE_LOG, failure, HIGHER_BODY_LIMIT } from "./faults.ts";
-import { type Expected, wrongIn, wrongInArchive } from "./rendered-bytes.ts";
+import { isOk } from "./answers.ts";
+import { type CheckGroup, check, found, knownConstraints, ok, skipped } from "./check.ts";
+import { EDGE_LOG, failure, HIGHER_BODY_LIMIT, warning } from "./faults.ts";
 
-const [WIDTH, HEIGHT] = [120, 80];
-const SMALL_PAGE = { widthPoints: WIDTH, heightPoints: HEIGHT };
-const pagesOf = (texts: readonly string[]) => `#set document(title: "Doctor")
-#set page(width: ${WIDTH}pt, height: ${HEIGHT}pt, margin: 4pt)
+const pagesOf = (...texts: readonly string[]) => `#set document(title: "Doctor")
+#set page(width: 120pt, height: 80pt, margin: 4pt)
 ${texts.join("\n#pagebreak()\n")}`;
-const ONE_PAGE = pagesOf(["Doctor"]);
-const TWO_PAGES = pagesOf(["One", "Two"]);
-
+/** The smallest render, for latency and for the comparison of origins. */
+export const SMALL_RENDER = { source: pagesOf("Doctor"), output: { format: "pdf" } };
 /** More than many proxies accept by default (1 MiB), in strings short enough for every deployment. */
 const LARGE_DATA = Array.from({ length: 40 }, () => "x".repeat(32 * 1024));
-
-/** The smallest render, for latencies and for the comparison of origins. */
-export const SMALL_RENDER = { source: ONE_PAGE, output: { format: "pdf" } };
+const SIZED_BY_DATA =
+  '#set page(width: data.width * 1pt, height: (int(read("lib/height.txt")) + read("lib/bytes.bin", encoding: none).len()) * 1pt, margin: 0pt)';
+const SIZED_BY_LARGE_DATA = "#set page(width: data.len() * 1pt, height: (data.last().len() / 1024) * 1pt, margin: 0pt)";
+/** Above this, people notice. */
+const SLOW_MILLISECONDS = 5000;
 
 const RENDER_FAULTS = {
   "render-failed": failure`Typst was killed on a backend: the host is out of memory, or the sandbox stops a system call.
@@ -31,107 +27,133 @@ const RENDER_FAULTS = {
     → Look at load, processor limits and service_render_phase_seconds of the backends.`,
   "does-not-compile": failure`A correct template does not compile: Typst has another version, or far too little memory.
     → Compare service_backend_info with the version that is needed, and SERVICE_RENDER_MEMORY_BYTES.`,
-  "wrong-type": failure`The response has the wrong media type: a proxy changes it, or answers itself.
-    → Switch off whatever changes responses below /v1/ (image conversion, minification).`,
   "wrong-bytes": failure`The file is not what was asked for: a proxy changes it, or a backend has another Typst.
-    → Compare the bytes with those of a backend asked directly (--origin).`,
+    → Switch off whatever changes responses below /v1/ (image conversion, minification).`,
+  "no-backend": failure`No origin accepts a render: origins-up says why, unless /metrics is closed to the doctor.
+    → If it is, look for "a backend did not answer" in the edge's log: ${EDGE_LOG}.`,
+  "behind-limit": failure`A proxy in front of the backends limits bodies, nginx to 1 MiB. → ${HIGHER_BODY_LIMIT}`,
 };
 
-const NO_BACKEND = failure`No origin accepts a render: origins-up says why, unless /metrics is closed to the doctor.
-  → If it is, look for "a backend did not answer" in the edge's log: ${EDGE_LOG}.`;
-const BEHIND_LIMIT = failure`A proxy in front of the backends limits bodies, nginx to 1 MiB. → ${HIGHER_BODY_LIMIT}`;
-
-export const RENDERS = group("Renders", "token", [
-  renderCheck("render-pdf", "a PDF of two pages", {
-    request: { source: TWO_PAGES, output: { format: "pdf" } },
-    expected: { type: "pdf", ...SMALL_PAGE, pages: 2 },
-  }),
-  renderCheck("render-pdf-a", "a PDF/A-2b, according to its metadata", {
-    request: { source: ONE_PAGE, output: { format: "pdf", standards: ["a-2b"] } },
-    expected: { type: "pdf", ...SMALL_PAGE, pdfAPart: 2 },
-  }),
-  renderCheck("render-png", "a PNG", {
-    request: { source: ONE_PAGE, output: { format: "png", ppi: 72 } },
-    expected: { type: "png", ...SMALL_PAGE },
-  }),
-  renderCheck("render-svg", "an SVG", {
-    request: { source: ONE_PAGE, output: { format: "svg" } },
-    expected: { type: "svg", ...SMALL_PAGE },
-  }),
-  renderCheck("render-zip-png", "a ZIP of two PNG", {
-    request: { source: TWO_PAGES, output: { format: "png", ppi: 72, archive: "zip", pages: "1-2" } },
-    expected: { type: "png", ...SMALL_PAGE, pages: 2 },
-    isArchive: true,
-  }),
-  renderCheck("render-zip-svg", "a ZIP of two SVG", {
-    request: { source: TWO_PAGES, output: { format: "svg", archive: "zip", pages: "1-2" } },
-    expected: { type: "svg", ...SMALL_PAGE, pages: 2 },
-    isArchive: true,
-  }),
-  renderCheck("render-data-files", "a page sized by data, a text file and a Base64 file", {
-    request: {
-      source:
-        '#set page(width: data.width * 1pt, height: (int(read("lib/height.txt")) + read("lib/bytes.bin", encoding: none).len()) * 1pt, margin: 0pt)',
-      files: {
-        "lib/height.txt": { encoding: "text", content: "40" },
-        "lib/bytes.bin": { encoding: "base64", content: "AP+AAf8=" },
-      },
-      data: { width: 33 },
-      output: { format: "png", ppi: 72 },
-    },
-    expected: { type: "png", widthPoints: 33, heightPoints: 45 },
-  }),
-  renderCheck("render-large", "a request of 1.3 MiB", {
-    request: {
-      source: "#set page(width: data.len() * 1pt, height: (data.last().len() / 1024) * 1pt, margin: 0pt)",
-      data: LARGE_DATA,
-      output: { format: "png", ppi: 72 },
-    },
-    expected: { type: "png", widthPoints: 40, heightPoints: 32 },
-    needs: ["token", "render-pdf"],
-    isLarge: true,
-  }),
-]);
-
-interface RenderCase {
-  readonly request: object;
-  readonly expected: Expected;
-  readonly needs?: readonly string[];
-  readonly isArchive?: boolean;
-  readonly isLarge?: boolean;
+/** How a file begins and ends, and what it contains, each read as Latin-1. */
+interface Form {
+  readonly start: string;
+  readonly end: string;
+  readonly contains: readonly string[];
 }
 
-function renderCheck(id: string, title: string, { request, expected, isArchive, isLarge, ...row }: RenderCase) {
+const PDF: Form = { start: "%PDF-", end: "%%EOF", contains: ["/MediaBox[0 0 120 80]", "/Count 2", "<pdfaid:part>2<"] };
+const SVG: Form = { start: "<svg ", end: "</svg>", contains: ['viewBox="0 0 120 80"'] };
+/** Rendered at 72 ppi, so a pixel is a point. */
+const png = (width: number, height: number): Form => ({
+  start: "\x89PNG\r\n\x1a\n",
+  end: "IEND\xaeB`\x82",
+  contains: [`IHDR${[width, height].map((pixels) => `\0\0\0${String.fromCharCode(pixels)}`).join("")}`],
+});
+
+interface RenderCase {
+  readonly source: string;
+  readonly files?: object;
+  readonly data?: unknown;
+  readonly output: object;
+  readonly type: keyof typeof FILE_MEDIA_TYPES;
+  /** Of the file, or of each in the archive. */
+  readonly form: Form;
+}
+
+function renderCheck(id: string, title: string, { type, form, ...request }: RenderCase) {
   return check(id, title, {
-    ...row,
-    faults: { ...RENDER_FAULTS, "no-backend": NO_BACKEND, "behind-limit": BEHIND_LIMIT },
+    needs: [id === "render-pdf" ? "token" : "render-pdf"],
+    faults: RENDER_FAULTS,
     outcomes: {
-      service_unavailable: isLarge ? "behind-limit" : "no-backend",
+      service_unavailable: id === "render-large" ? "behind-limit" : "no-backend",
       render_failed: "render-failed",
       render_timeout: "render-timeout",
       template_compile_failed: "does-not-compile",
     },
     async run(edge, examination) {
-      const obstacle = whyNotSent(examination, request);
-      if (obstacle !== null) return skipped(obstacle);
+      const judged = checkRequest(request, knownConstraints(examination));
+      if (judged.verdict === "refused") return skipped(`over a limit of this deployment (${judged.problem.code})`);
       const exchange = await edge.render(request);
-      if (!isLarge) examination.isWithoutOrigin = outcomeOf(exchange) === "service_unavailable";
       if (!isOk(exchange)) return exchange;
-      const { body, headers, milliseconds } = exchange;
-      const wantedType = FILE_MEDIA_TYPES[isArchive === true ? "zip" : expected.type];
-      const type = headers.get("Content-Type");
-      if (type !== wantedType) return found("wrong-type", `${type}, not ${wantedType}`);
-      const wrong = isArchive ? wrongInArchive(body, expected) : wrongIn(body, expected);
+      const { body, milliseconds } = exchange;
+      const sent = exchange.headers.get("Content-Type");
+      if (sent !== FILE_MEDIA_TYPES[type]) return found("wrong-bytes", `${sent}, not ${FILE_MEDIA_TYPES[type]}`);
+      const wrong = type === "zip" ? wrongInArchive(body, form) : wrongInFile(body, form);
       if (wrong !== null) return found("wrong-bytes", wrong);
       return ok(`${sizeInWords(body.length)} after ${milliseconds} ms`, { milliseconds, bytes: body.length });
     },
   });
 }
 
-/** Why a render should not be sent to the edge; null if it may be. */
-export function whyNotSent({ edge, isWithoutOrigin, constraints }: Examination, request: object): string | null {
-  if (edge.hasRenderTimedOut) return "renders are not answered";
-  if (isWithoutOrigin) return "no origin renders";
-  const check = checkRequest(request, known(constraints));
-  return check.verdict === "refused" ? `over a limit of this deployment (${check.problem.code})` : null;
+function wrongInArchive(bytes: Buffer, form: Form): string | null {
+  const entries = archiveEntries(bytes, { maxEntries: 100, maxBytes: 1024 * 1024 }, () => true);
+  if (typeof entries === "string" || entries.length !== 2) return "it is not a ZIP of two files";
+  return entries.map((entry) => wrongInFile(entry.bytes, form)).find((wrong) => wrong !== null) ?? null;
 }
+
+function wrongInFile(bytes: Uint8Array, { start, end, contains }: Form): string | null {
+  const text = Buffer.from(bytes).toString("latin1").trim();
+  if (!text.startsWith(start)) return "it begins like a file of another type";
+  if (!text.endsWith(end)) return "it is cut off";
+  return contains.every((part) => text.includes(part)) ? null : "its pages are not those that were asked for";
+}
+
+export const RENDERS: CheckGroup = {
+  name: "Renders",
+  needs: ["render-pdf"],
+  checks: [
+    renderCheck("render-pdf", "a PDF/A-2b of two pages", {
+      source: pagesOf("One", "Two"),
+      output: { format: "pdf", standards: ["a-2b"] },
+      type: "pdf",
+      form: PDF,
+    }),
+    renderCheck("render-png", "a PNG sized by data, a text file and a Base64 file", {
+      source: SIZED_BY_DATA,
+      files: {
+        "lib/height.txt": { encoding: "text", content: "40" },
+        "lib/bytes.bin": { encoding: "base64", content: "AP+AAf8=" },
+      },
+      data: { width: 33 },
+      output: { format: "png", ppi: 72 },
+      type: "png",
+      form: png(33, 45),
+    }),
+    renderCheck("render-svg", "an SVG", {
+      source: pagesOf("Doctor"),
+      output: { format: "svg" },
+      type: "svg",
+      form: SVG,
+    }),
+    renderCheck("render-zip-png", "a ZIP of two PNG", {
+      source: pagesOf("One", "Two"),
+      output: { format: "png", ppi: 72, archive: "zip", pages: "1-2" },
+      type: "zip",
+      form: png(120, 80),
+    }),
+    renderCheck("render-large", "a request of 1.3 MiB", {
+      source: SIZED_BY_LARGE_DATA,
+      data: LARGE_DATA,
+      output: { format: "png", ppi: 72 },
+      type: "png",
+      form: png(40, 32),
+    }),
+    check("latency", "how long a small render takes", {
+      faults: {
+        slow: warning`A page of one word takes over five seconds: the way, the queue or the hosts are slow.
+          → Look which phase is long, at load and disk of the backends, and at SERVICE_WARM_RENDERS.`,
+      },
+      async run(edge) {
+        const health = await edge.get("health");
+        const render = await edge.render(SMALL_RENDER);
+        if (!isOk(health) || !isOk(render)) return skipped("not every request was answered");
+        const [healthMilliseconds, renderMilliseconds] = [health.milliseconds, render.milliseconds];
+        const phases = (render.headers.get("Server-Timing") ?? "").matchAll(/([\w-]+)[^,]*?;\s*dur="?([\d.]+)/g);
+        const parts = Array.from(phases, ([, name, duration]) => `, ${name} ${duration} ms`);
+        const seen = `${renderMilliseconds} ms: network and edge ${healthMilliseconds} ms${parts.join("")}`;
+        const fault = renderMilliseconds > SLOW_MILLISECONDS ? "slow" : null;
+        return found(fault, seen, { healthMilliseconds, renderMilliseconds });
+      },
+    }),
+  ],
+};

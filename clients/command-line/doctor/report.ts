@@ -1,6 +1,4 @@
-/**
- * The report of the doctor: lines for people as the checks are made, and one object for programs at the end.
- */
+/** The report of the doctor: lines for people as the checks are made, and one object for programs at the end. */
 import { styleText } from "node:util";
 import { printableLine } from "../terminal.ts";
 import type { CheckResult, ExaminationReport } from "./runner.ts";
@@ -36,9 +34,8 @@ export function startTable(isQuiet: boolean): (result: CheckResult) => void {
 
 export function summaryInWords({ checks, requests, seconds }: ExaminationReport): string {
   const { ok, warning, failure, skipped } = countByStatus(checks);
-  const [warnings, failures] = [warning === 1 ? "warning" : "warnings", failure === 1 ? "failure" : "failures"];
   const time = `${requests} requests in ${seconds.toFixed(1)} s`;
-  return `${ok} passed, ${warning} ${warnings}, ${failure} ${failures}, ${skipped} skipped; ${time}`;
+  return `${ok} passed, ${warning} warned, ${failure} failed, ${skipped} skipped; ${time}`;
 }
 
 /** What `--json` prints. Its members are described in docs/doctor.md; further ones may be added. */

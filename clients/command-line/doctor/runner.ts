@@ -1,25 +1,50 @@
-/**
- * Runs all checks of a deployment, one after the other, and reports each as soon as it is done.
- */
+/** Runs all checks of a deployment, one after the other, and reports each as soon as it is done. */
+import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../../protocol/headers.ts";
+import { findTypst } from "../local/typst.ts";
 import { printable } from "../terminal.ts";
-import { Allowance } from "./allowance.ts";
 import { ANSWER_FAULTS, faultIn, outcomeOf } from "./answers.ts";
-import { type Check, type Finding, type Measured, skipped } from "./check.ts";
-import { CHECK_GROUPS } from "./checks.ts";
-import { Examination, type ExaminationTarget } from "./examination.ts";
+import {
+  type Check,
+  type CheckGroup,
+  check,
+  type Examination,
+  type ExaminationTarget,
+  type Finding,
+  type Measured,
+  ok,
+  skipped,
+} from "./check.ts";
 import type { Fault } from "./faults.ts";
+import { METRICS } from "./metrics.ts";
 import { ORIGINS } from "./origins.ts";
-import type { Server } from "./server.ts";
+import { REJECTIONS, RESPONSE_HEADERS } from "./rejections.ts";
+import { RENDERS } from "./renders.ts";
+import { RULES } from "./rules.ts";
+import { type Bounds, Server } from "./server.ts";
+import { SERVICE } from "./service.ts";
 
-/** An examination usually sends some forty requests, most of them for latencies, vectors and metrics. */
-const MAX_REQUESTS = 60;
-const MAX_REQUESTS_PER_ORIGIN = 25;
+/** A healthy deployment gets some 25. */
+const MAX_REQUESTS = 40;
+const MAX_REQUESTS_PER_ORIGIN = 15;
 /** Bounds a whole examination, however many requests it may send. */
 const TOTAL_MILLISECONDS = 300_000;
-/** The edge keeps its metrics for five seconds. */
-const METRICS_AGE_MILLISECONDS = 5500;
 /** Longer texts from the deployment are cut. */
 const MAX_SEEN_LENGTH = 300;
+
+const MACHINE: CheckGroup = {
+  name: "This machine",
+  needs: [],
+  checks: [
+    check("local-typst", "Typst for the command `check`", {
+      run: (_edge, { target }) => findTypst(target.typst).then(ok, () => skipped("none found")),
+    }),
+  ],
+};
+
+/** In the order in which they are made. docs/doctor.md lists them from here. */
+export const CHECK_GROUPS: readonly CheckGroup[] = [
+  ...[SERVICE, RULES, RENDERS, REJECTIONS, RESPONSE_HEADERS, METRICS, ORIGINS, MACHINE],
+];
 
 export interface CheckResult {
   readonly id: string;
@@ -47,8 +72,6 @@ export interface ExaminationOptions {
   readonly requestMilliseconds: number;
   readonly signal: AbortSignal;
   readonly onResult?: (result: CheckResult) => void;
-  /** Only for tests, with an edge that does not cache its metrics. */
-  readonly metricsAgeMilliseconds?: number;
 }
 
 export function maxRequests(target: ExaminationTarget): number {
@@ -58,36 +81,37 @@ export function maxRequests(target: ExaminationTarget): number {
 /** @throws the reason of the signal when it is aborted */
 export async function examine(
   target: ExaminationTarget,
-  { requestMilliseconds, signal, onResult, metricsAgeMilliseconds = METRICS_AGE_MILLISECONDS }: ExaminationOptions,
+  { requestMilliseconds, signal, onResult }: ExaminationOptions,
 ): Promise<ExaminationReport> {
   const startedAt = performance.now();
-  const bounds = { maxRequests: maxRequests(target), totalMilliseconds: TOTAL_MILLISECONDS };
-  const allowance = new Allowance({ ...bounds, requestMilliseconds, signal });
-  const examination = new Examination(target, allowance, metricsAgeMilliseconds);
+  const bounds: Bounds = {
+    requestMilliseconds,
+    end: AbortSignal.timeout(TOTAL_MILLISECONDS),
+    interruption: signal,
+    requestsLeft: maxRequests(target),
+  };
+  const edge = new Server(null, target.url, { [API_TOKEN_HEADER]: target.token }, bounds);
+  const credentials = { [BACKEND_TOKEN_HEADER]: target.backendToken, [CALLER_HEADER]: "doctor" };
+  const origins = target.origins.map(({ name, url }) => new Server(name, url, credentials, bounds));
+  const examination: Examination = { target, edge, constraints: null };
   const results: CheckResult[] = [];
-  try {
-    for (const group of CHECK_GROUPS) {
-      for (const server of group === ORIGINS ? examination.origins : [examination.edge]) {
-        for (const check of group.checks) {
-          signal.throwIfAborted();
-          const missing = check.needs.find((id) => !isPassed(id, server.name, results));
-          const finding = missing === undefined ? await check.run(server, examination) : skipped(`needs ${missing}`);
-          const result = resultOf({ group: group.name, check, server, finding }, target);
-          results.push(result);
-          onResult?.(result);
-        }
+  for (const group of CHECK_GROUPS) {
+    for (const server of group === ORIGINS ? origins : [edge]) {
+      for (const check of group.checks) {
+        signal.throwIfAborted();
+        const missing = (check.needs ?? group.needs).find((id) => !isPassed(id, server.name, results));
+        const finding = missing === undefined ? await check.run(server, examination) : skipped(`needs ${missing}`);
+        const result = resultOf({ check, group: group.name, origin: server.name, finding }, target);
+        results.push(result);
+        onResult?.(result);
       }
     }
-  } finally {
-    examination.close();
   }
-  return { checks: results, requests: allowance.requests, seconds: (performance.now() - startedAt) / 1000 };
+  const requests = maxRequests(target) - bounds.requestsLeft;
+  return { checks: results, requests, seconds: (performance.now() - startedAt) / 1000 };
 }
 
-/**
- * Whether a check of the edge or of this origin passed, so that those that need it can run. One of its own warnings
- * counts as passed.
- */
+/** Whether a check of the edge or of this origin passed. One of its own warnings counts as passed. */
 function isPassed(id: string, origin: string | null, results: readonly CheckResult[]): boolean {
   const result = results.find((earlier) => earlier.id === id && (earlier.origin ?? origin) === origin);
   if (result === undefined) return false;
@@ -96,14 +120,14 @@ function isPassed(id: string, origin: string | null, results: readonly CheckResu
 }
 
 interface MadeCheck {
-  readonly group: string;
   readonly check: Check;
-  readonly server: Server;
+  readonly group: string;
+  readonly origin: string | null;
   readonly finding: Finding;
 }
 
-function resultOf({ group, check, server, finding }: MadeCheck, target: ExaminationTarget): CheckResult {
-  const { id, title, faults, outcomes } = check;
+function resultOf({ check, group, origin, finding }: MadeCheck, target: ExaminationTarget): CheckResult {
+  const { id, title, faults, outcomes = {} } = check;
   const isExchange = finding.kind === "answer" || finding.kind === "no-answer";
   const { seen, measured, ...found } = isExchange ? { ...faultIn(finding), measured: {} } : finding;
   const fault = (isExchange ? outcomes[outcomeOf(finding)] : undefined) ?? found.fault;
@@ -112,7 +136,7 @@ function resultOf({ group, check, server, finding }: MadeCheck, target: Examinat
   if (details === undefined) throw new Error(`${id} has found ${fault}, which is not one of its faults`);
   const status = details?.severity ?? (finding.kind === "skipped" ? "skipped" : "ok");
   const { cause = null, advice = null } = details ?? {};
-  return { id, group, title, status, seen: shown(seen, target), fault, cause, advice, origin: server.name, measured };
+  return { id, group, title, status, seen: shown(seen, target), fault, cause, advice, origin, measured };
 }
 
 /** On one line, without secrets: a server may echo them, for example in the target of a redirect. */

@@ -1,21 +1,31 @@
 /**
- * A server that the doctor asks: the edge, or a backend directly. It sends one request at a time, each within a time
- * limit, and reads at most a bounded part of each answer.
+ * A server that the doctor asks: the edge, or a backend directly. Each request has a connection of its own and a time
+ * limit, and at most a bounded part of each answer is read.
  *
- * Not `fetch`: the doctor must send a head without its body, see every header field, and tell a refused port from a bad
- * certificate. Redirects are never followed, because the token would go along.
+ * Not `fetch`: the doctor sees every header field and the certificate. Redirects are never followed, because the token
+ * would go along.
  */
 import { once } from "node:events";
-import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, request as requestByHttp } from "node:http";
-import { Agent as HttpsAgent, request as requestByHttps } from "node:https";
+import { type IncomingMessage, request as requestByHttp } from "node:http";
+import { request as requestByHttps } from "node:https";
+import { TLSSocket } from "node:tls";
 import { PROBLEM_MEDIA_TYPE } from "../../../rules/problem.ts";
 import { asServiceProblem } from "../../typescript/service-problem.ts";
 import { mediaType, parseJson } from "../../typescript/transport.ts";
-import { type Allowance, codeOf } from "./allowance.ts";
-import { type Answer, type AnswerFault, type Exchange, type NoAnswer, outcomeOf } from "./answers.ts";
+import type { Answer, AnswerFault, Exchange, NoAnswer } from "./answers.ts";
 
-/** More than any answer that the doctor asks for: the largest is the interface description, about 100 KiB. */
+/** As much as the largest document of a deployment may have: its capabilities. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+const DAY_MILLISECONDS = 24 * 60 * 60 * 1000;
+
+/** What all requests of one examination share. */
+export interface Bounds {
+  readonly requestMilliseconds: number;
+  /** Aborted when the time of the whole examination is over. */
+  readonly end: AbortSignal;
+  readonly interruption: AbortSignal;
+  requestsLeft: number;
+}
 
 type HeaderFields = Readonly<Record<string, string>>;
 
@@ -25,8 +35,6 @@ interface ServerRequest {
   readonly path: string;
   readonly headers: HeaderFields;
   readonly body?: string;
-  /** Sends only the head, with this `Content-Length`. */
-  readonly declaredBytes?: number | undefined;
 }
 
 /** An answer whose body is not kept. */
@@ -39,20 +47,15 @@ export class Server {
   readonly url: URL;
   /** The header fields that authenticate this program to the server. */
   readonly credentials: HeaderFields;
-  /** All answers so far, except a gateway's own 413. The allowance bounds their number. */
+  /** All answers so far, except a gateway's own 413, whose header fields say nothing about the service. */
   readonly answers: SeenAnswer[] = [];
-  /** If set, further renders would only wait in vain. */
-  hasRenderTimedOut = false;
-  readonly #allowance: Allowance;
-  readonly #agent: HttpAgent;
+  readonly #bounds: Bounds;
 
-  constructor(name: string | null, url: URL, credentials: HeaderFields, allowance: Allowance) {
+  constructor(name: string | null, url: URL, credentials: HeaderFields, bounds: Bounds) {
     this.name = name;
     this.url = url;
     this.credentials = credentials;
-    this.#allowance = allowance;
-    const options = { keepAlive: true, maxSockets: 1 };
-    this.#agent = url.protocol === "https:" ? new HttpsAgent(options) : new HttpAgent(options);
+    this.#bounds = bounds;
   }
 
   /** Asks for a path, without credentials unless they are given. */
@@ -60,87 +63,87 @@ export class Server {
     return this.#send({ method: "GET", path, headers });
   }
 
-  /** Sends a render request, or only its head if a length is declared. */
-  async render(body: object, credentials = this.credentials, declaredBytes?: number): Promise<Exchange> {
+  render(body: object, credentials = this.credentials): Promise<Exchange> {
     const headers = { "Content-Type": "application/json", ...credentials };
-    const request = { method: "POST", path: "v1/render", headers, body: JSON.stringify(body), declaredBytes } as const;
-    const exchange = await this.#send(request);
-    if (declaredBytes === undefined && outcomeOf(exchange) === "timed-out") this.hasRenderTimedOut = true;
-    return exchange;
+    return this.#send({ method: "POST", path: "v1/render", headers, body: JSON.stringify(body) });
   }
 
-  close(): void {
-    this.#agent.destroy();
-  }
-
+  /** @throws the reason of the interruption */
   async #send(request: ServerRequest): Promise<Exchange> {
-    while (this.#allowance.takeRequest()) {
-      const attempt = await this.#allowance.attempt((signal) => this.#exchange(request, signal));
-      if (!attempt.isDone) return connectionFault(attempt.code);
-      const exchange = attempt.value;
-      // The next attempt is made on a new connection.
-      if (exchange === "stale") continue;
-      // A 413 without a problem is a gateway's own, because of its limit: its header fields say nothing about the
-      // service.
+    const { end, interruption, requestMilliseconds } = this.#bounds;
+    interruption.throwIfAborted();
+    if (end.aborted || this.#bounds.requestsLeft === 0) return noAnswer("out-of-bounds", "nothing more is sent");
+    this.#bounds.requestsLeft--;
+    const timeout = AbortSignal.any([AbortSignal.timeout(requestMilliseconds), end]);
+    try {
+      const exchange = await this.#exchange(request, AbortSignal.any([timeout, interruption]));
       if (exchange.kind === "answer" && (exchange.status !== 413 || exchange.problem !== null)) {
         const { body, ...seen } = exchange;
         this.answers.push(seen);
       }
       return exchange;
+    } catch (error) {
+      interruption.throwIfAborted();
+      return timeout.aborted ? noAnswer("timed-out", "no complete response in time") : connectionFault(error);
     }
-    return noAnswer("out-of-bounds", "the doctor's own requests or time are used up");
   }
 
-  /** @returns `stale` if the connection had been kept from an earlier request and broke */
-  async #exchange(
-    { method, path, headers, body, declaredBytes }: ServerRequest,
-    signal: AbortSignal,
-  ): Promise<Exchange | "stale"> {
-    const options: RequestOptions = {
-      method,
-      // A connection with half a request on it is of no use afterwards.
-      agent: declaredBytes === undefined ? this.#agent : false,
-      signal,
-      // Otherwise a proxy might compress the answer, and its bytes are compared.
-      headers: { "Accept-Encoding": "identity", "User-Agent": "document-rendering-doctor", ...headers },
-    };
+  async #exchange({ method, path, headers, body }: ServerRequest, signal: AbortSignal): Promise<Exchange> {
     const url = new URL(path, this.url);
     const startedAt = performance.now();
-    const request = url.protocol === "https:" ? requestByHttps(url, options) : requestByHttp(url, options);
+    const request = (url.protocol === "https:" ? requestByHttps : requestByHttp)(url, {
+      method,
+      agent: false,
+      signal,
+      // Otherwise a proxy might compress the answer, whose bytes are examined.
+      headers: { "Accept-Encoding": "identity", "User-Agent": "document-rendering-doctor", ...headers },
+    });
     // Errors after the answer has begun also reach the loop that reads it.
     request.on("error", () => {});
-    if (declaredBytes === undefined) request.end(body);
-    else request.setHeader("Content-Length", declaredBytes).flushHeaders();
-    try {
-      const [response]: IncomingMessage[] = await once(request, "response");
-      if (response === undefined) throw new Error("the response event has no response");
-      const receivedAt = Date.now();
-      const bytes = await bytesOf(response);
-      const { statusCode: status = 0 } = response;
-      if (bytes === null) return noAnswer("endless", `status ${status}, and more than ${MAX_ANSWER_BYTES} bytes`);
-      const milliseconds = Math.round(performance.now() - startedAt);
-      const received = headersOf(response);
-      const isProblem = status >= 400 && mediaType(received) === PROBLEM_MEDIA_TYPE;
-      const problem = isProblem ? asServiceProblem(parseJson(bytes.toString("utf8"))) : null;
-      const asked = { request: `${method} /${path}`, url };
-      return { kind: "answer", ...asked, status, headers: received, body: bytes, problem, milliseconds, receivedAt };
-    } catch (error) {
-      if (request.reusedSocket && /^(?:ECONNRESET|EPIPE)$/.test(codeOf(error))) return "stale";
-      throw error;
-    } finally {
-      if (declaredBytes !== undefined) request.destroy();
-    }
+    request.end(body);
+    const [response]: IncomingMessage[] = await once(request, "response");
+    if (response === undefined) throw new Error("the response event has no response");
+    const { statusCode: status = 0, socket } = response;
+    const certificate = socket instanceof TLSSocket ? datesOf(socket) : null;
+    const address = socket.remoteAddress ?? url.hostname;
+    const bytes = await bytesOf(response);
+    if (bytes === null) return noAnswer("not-the-service", `status ${status}, and over ${MAX_ANSWER_BYTES} bytes`);
+    const milliseconds = Math.round(performance.now() - startedAt);
+    const received = headersOf(response);
+    const isProblem = status >= 400 && mediaType(received) === PROBLEM_MEDIA_TYPE;
+    const problem = isProblem ? asServiceProblem(parseJson(bytes.toString("utf8"))) : null;
+    const answer = { status, headers: received, body: bytes, problem, milliseconds, address, certificate };
+    return { kind: "answer", request: `${method} /${path}`, ...answer };
   }
 }
 
-function connectionFault(code: string): NoAnswer {
-  if (code === "ETIMEDOUT") return noAnswer("timed-out", "no complete response in time");
-  // Node's parser reports HPE_… for everything that is not HTTP.
-  if (code.startsWith("HPE_")) return noAnswer("not-http", `bytes that are not HTTP (${code})`);
-  if (/^(?:ERR_TLS|ERR_SSL|EPROTO|CERT_|DEPTH_|SELF_|UNABLE_)/.test(code)) return noAnswer("tls-failed", code);
-  // `Headers` throws it for header fields that are not valid, such as one with a control character.
-  if (code === "TypeError") return noAnswer("not-http", "header fields that are not valid");
-  return noAnswer("connection-failed", code);
+function datesOf(socket: TLSSocket): Answer["certificate"] {
+  const { valid_from, valid_to } = socket.getPeerCertificate();
+  const [startsAt, endsAt] = [Date.parse(valid_from), Date.parse(valid_to)];
+  return {
+    daysLeft: Math.floor((endsAt - Date.now()) / DAY_MILLISECONDS),
+    lifeDays: (endsAt - startsAt) / DAY_MILLISECONDS,
+  };
+}
+
+/** By the codes of Node and OpenSSL; the first that matches counts. */
+const CONNECTION_ERRORS: readonly (readonly [code: RegExp, fault: AnswerFault])[] = [
+  [/^EAI_AGAIN$/, "no-resolver"],
+  [/^(?:ENOTFOUND|EAI_)/, "unknown-name"],
+  [/^ECONNREFUSED$/, "refused"],
+  [/^(?:ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)$/, "unreachable"],
+  [/^ETIMEDOUT$/, "timed-out"],
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, "expired"],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, "wrong-name"],
+  [/^(?:CERT_|DEPTH_|SELF_|UNABLE_)/, "unknown-issuer"],
+  // Node's parser reports HPE_… for what is not HTTP, and `Headers` throws a TypeError for fields that are not valid.
+  [/^(?:ERR_TLS|ERR_SSL|EPROTO|HPE_|TypeError$)/, "wrong-protocol"],
+];
+
+function connectionFault(error: unknown): NoAnswer {
+  const name = error instanceof Error ? error.name : String(error);
+  const code = error instanceof Error && "code" in error ? String(error.code) : name;
+  return noAnswer(CONNECTION_ERRORS.find(([pattern]) => pattern.test(code))?.[1] ?? "connection-failed", code);
 }
 
 /** The body of a response; null if it is too long. */
