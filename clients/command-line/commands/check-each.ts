@@ -2,7 +2,7 @@
  * `check --each`: compiles the template with each row of data on this machine, and shows Typst's diagnostics of those
  * that fail.
  */
-import { dataOf, type EachDocument, readDocuments } from "../each/documents.ts";
+import { dataOf, type EachDocument, readEachProject } from "../each/documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import type { LocalSettings } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
@@ -13,9 +13,8 @@ import { findTypst } from "../local/typst.ts";
 import { outputOf } from "../output-options.ts";
 import { progressBar, startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
-import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
 import { problemDetails } from "../project/problem-details.ts";
-import { collectProject, type Project } from "../project/project.ts";
+import type { Project } from "../project/project.ts";
 import { problemInWords, problemOutcome, writeJson } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 import type { CheckFlags } from "./flags.ts";
@@ -28,15 +27,12 @@ const MAX_NOTES = 20;
 export async function checkEach(source: string, flags: CheckFlags, signal: AbortSignal): Promise<ExitCode> {
   const { each } = flags;
   if (each === undefined) throw new Error("--each is missing");
-  if (flags.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
   if (flags.watch || flags.open) {
     throw new CommandError("--watch and --open show one document: use --data, not --each.");
   }
   const output = outputOf(flags);
-  // The pattern only validates the names of the documents; a check needs none.
-  const documents = await readDocuments(each, await projectFolder(source), flags.output ?? "{#}", flags.line);
-  const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
-  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
+  // A check needs no file names: a pattern is only validated.
+  const { project, documents } = await readEachProject({ ...flags, source, each, template: flags.output ?? "{#}" });
   await requireValidDocuments(project, each, documents, "compiled");
   const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
   const shared = { project, capabilities: askedOnce(flags.url, signal) };

@@ -3,8 +3,7 @@
  */
 import type { OutputOptions } from "../../typescript/render-request.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
-import { dataOf, type EachDocument, readDocuments } from "../each/documents.ts";
-import { requireOwnFolders } from "../each/output-folders.ts";
+import { dataOf, type EachDocument, readEachProject, requireOwnFolders } from "../each/documents.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
@@ -12,8 +11,8 @@ import { findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
-import { projectFolder, STANDARD_INPUT } from "../project/folder.ts";
-import { collectProject, type Project } from "../project/project.ts";
+import { STANDARD_INPUT } from "../project/folder.ts";
+import type { Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
 import { problemOutcome, writeJson, writeProblem } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
@@ -24,15 +23,13 @@ import { checkCommand, DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
 export async function renderEach(source: string, flags: RenderFlags, signal: AbortSignal): Promise<ExitCode> {
   const { each, output: template } = flags;
   if (each === undefined) throw new Error("--each is missing");
-  if (flags.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
   if (template === undefined || template === STANDARD_OUTPUT) {
     throw new CommandError("--each needs a pattern for file names: --output 'letters/{name}.pdf'.");
   }
   const output = outputOf(withEInvoiceOutput(flags));
   const finish = await documentFinisher(flags);
-  const documents = await readDocuments(each, await projectFolder(source), template, flags.line);
-  const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
-  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData: true });
+  const read = await readEachProject({ ...flags, source, each, template });
+  const { project, documents } = read;
   const first = documents[0];
   if (flags.dryRun && first !== undefined) {
     const data = dataOf(first);
@@ -40,11 +37,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     return showRequest({ project, data, request, place: first.path, others: documents.length - 1 }, flags);
   }
   await requireValidDocuments(project, each, documents, "sent");
-  await requireOwnFolders(
-    template,
-    documents.map(({ path }) => path),
-    project.root,
-  );
+  await requireOwnFolders(template, read);
   const wanted = fontsWantedBy(project);
   return interruptible(() =>
     sendAll({ project, documents, output, wanted, finish }, { ...flags, source, each, output: template }, signal),

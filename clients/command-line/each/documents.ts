@@ -1,13 +1,12 @@
 /**
- * The documents of a `render --each`: a row of data for each, and a file name from it.
- *
- * All rows are validated before the first is sent. A name is made from data that may come from anywhere, so a value
- * fills exactly one part of a path: it can lead to no other folder, and no two rows write one file.
+ * The documents of `--each`: a row of data for each, and a file name from it. A name is made from data that may come
+ * from anywhere, so a value fills exactly one part of a path, no two rows write one file, and no link leads elsewhere.
  */
-import { resolve } from "node:path";
-import { similarName } from "../../data-schema/similar-name.ts";
+import { realpath } from "node:fs/promises";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { CommandError } from "../exit-codes.ts";
-import { readInput } from "../project/folder.ts";
+import { projectFolder, readInput, STANDARD_INPUT } from "../project/folder.ts";
+import { collectProject, type Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { printableLine } from "../terminal.ts";
 import { type Row, readRows } from "./rows.ts";
@@ -17,95 +16,91 @@ export interface EachDocument extends Row {
   readonly path: string;
 }
 
-const MAX_REPORTED_ROWS = 20;
-/** File systems allow 255 bytes. The name has further parts, and the temporary name is longer still. */
-const MAX_VALUE_BYTES = 150;
-const PLACEHOLDER = /\{([^{}]*)\}/g;
-/** The number of the row: `#`, or with zeros in front `#:03`. */
-const NUMBER = /^#(?::0([1-9]))?$/;
-/** Members at a greater depth are not suggested, and at most `MAX_SUGGESTED_MEMBERS` are. */
-const MAX_SUGGESTED_DEPTH = 4;
-const MAX_SUGGESTED_MEMBERS = 500;
-/** Separators, characters that Windows forbids in names, and invisible ones. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that no name may have.
-const UNSAFE = /[/\\<>:"|?*\u0000-\u001f\u007f-\u009f\p{Bidi_Control}]/u;
-const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
+export interface EachProject {
+  readonly project: Project;
+  readonly documents: readonly EachDocument[];
+}
 
-/**
- * Reads the rows of a file, or of standard input for `-`.
- *
- * @param folder of the project
- * @param template such as `letters/{name}.pdf`; `{address.city}` goes deeper, `{#}` is the number of the row,
- *   `{#:03}` with zeros.
- * @param line the number of the only row to read; undefined for all
- * @throws CommandError that names every row which has no safe file name of its own.
- */
-export async function readDocuments(
-  file: string,
-  folder: string,
-  template: string,
-  line: number | undefined,
-): Promise<EachDocument[]> {
-  const { bytes, shown } = await readInput(file, file, folder);
-  const all = readRows(bytes, shown);
-  const rows = line === undefined ? all : [rowOfLine(all, line)];
-  const names = placeholders(template);
-  const documents: EachDocument[] = [];
-  const mistakes: string[] = [];
-  const missing = new Map<string, number>();
-  const earlierRows = new Map<string, Row>();
-  for (const row of rows) {
-    const value = parseRow(row.data);
-    const mistake =
-      value === undefined
-        ? `the ${row.place.replace(/ .*/, "")} is not JSON`
-        : rowMistake(value, names, mistakes.length < MAX_REPORTED_ROWS);
-    if (mistake !== null) {
-      mistakes.push(`${row.where}: ${mistake}`);
-      for (const name of names) {
-        if (value !== undefined && textOf(value, row, name) === null) missing.set(name, (missing.get(name) ?? 0) + 1);
-      }
-      continue;
-    }
-    const path = template.replace(PLACEHOLDER, (_, name: string) => textOf(value, row, name) ?? "");
-    // Some file systems ignore case and the form of accents.
-    const identity = resolve(path).normalize("NFC").toLowerCase();
-    const earlier = earlierRows.get(identity);
-    if (earlier !== undefined) mistakes.push(`${row.where}: ${path} is already the file of ${earlier.place}`);
-    else earlierRows.set(identity, row);
-    documents.push({ ...row, path });
-  }
-  const first = rows[0];
-  const neverThere = [...missing].find(([, count]) => count === rows.length)?.[0];
-  if (first !== undefined && neverThere !== undefined) throw noSuchMember(shown, neverThere, parseRow(first.data));
-  if (rows.length > 1 && names.length === 0) throw nameForAll(template, parseRow(first?.data ?? ""));
-  if (mistakes.length > 0) throw new CommandError(listMistakes(mistakes));
-  return documents;
+interface EachSource {
+  readonly source: string;
+  /** The file of the rows. */
+  readonly each: string;
+  /** The pattern of the file names. */
+  readonly template: string;
+  /** The only row to read; undefined for all. */
+  readonly line?: number | undefined;
+  readonly data?: string | undefined;
+  readonly files?: readonly string[] | undefined;
+}
+
+/** @throws CommandError that names every row which has no safe file name of its own */
+export async function readEachProject({ source, each, template, ...options }: EachSource): Promise<EachProject> {
+  if (options.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
+  const { bytes, shown } = await readInput(each, each, await projectFolder(source));
+  const documents = nameDocuments(chooseRows(readRows(bytes, shown), options.line), shown, template);
+  const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
+  const project = await collectProject(source, { patterns: options.files ?? [], leaveOut, namesData: true });
+  return { project, documents };
 }
 
 export function dataOf({ data, place }: EachDocument): DataText {
   return { text: data, name: place, notes: [] };
 }
 
-/** The row of `--line`. @throws CommandError when there is none */
-function rowOfLine(rows: readonly Row[], line: number): Row {
-  const found = rows.find(({ number }) => number === line);
-  if (found !== undefined) return found;
+function chooseRows(rows: readonly Row[], line: number | undefined): readonly Row[] {
+  const found = line === undefined ? rows : rows.filter(({ number }) => number === line);
+  if (found.length > 0) return found;
   const numbers = rows.map(({ number }) => number);
   throw new CommandError(`--line ${line}: there is no data for it, only from ${numbers[0]} to ${numbers.at(-1)}.`);
 }
 
-function placeholders(template: string): string[] {
-  const names = [...template.matchAll(PLACEHOLDER)].map(([, name = ""]) => name);
-  for (const name of names) {
-    if (name.trim() === "") throw new CommandError(`--output: {${name}} names nothing: write {name} or {#}.`);
-    if (name.startsWith("#") && !NUMBER.test(name)) {
-      throw new CommandError(`--output: {${printableLine(name)}} must be {#}, or with zeros in front {#:03}.`);
-    }
+const MAX_REPORTED_ROWS = 20;
+/** `{name}`, `{address.city}`; `{#}` is the number of the row, `{#:03}` with zeros. */
+const PLACEHOLDER = /\{([^{}]*)\}/g;
+const NUMBER = /^#(?::0([1-9]))?$/;
+
+function nameDocuments(rows: readonly Row[], file: string, template: string): EachDocument[] {
+  for (const [shown, name = ""] of template.matchAll(PLACEHOLDER)) {
+    if (name.trim() !== "" && (!name.startsWith("#") || NUMBER.test(name))) continue;
+    throw new CommandError(`--output: ${printableLine(shown)} must be a {name}, {#}, or with zeros in front {#:03}.`);
   }
-  return names;
+  const mistakes: string[] = [];
+  const placesOfPaths = new Map<string, string>();
+  const documents = rows.map((row) => {
+    const value = parseRow(row.data);
+    const wrong = value === undefined ? ["it is not JSON"] : [];
+    const path = template.replace(PLACEHOLDER, (_, name: string) => {
+      const text = textOf(value, row, name);
+      const mistake = text === null ? `there is no text or number for {${name}}` : unsafeName(text, name);
+      if (mistake !== null) wrong.push(mistake);
+      return text ?? "";
+    });
+    // Some file systems ignore case and the form of accents.
+    const identity = resolve(path).normalize("NFC").toLowerCase();
+    const earlier = placesOfPaths.get(identity);
+    if (earlier !== undefined) wrong.push(`${path} is already the file of ${earlier}`);
+    if (wrong[0] === undefined) placesOfPaths.set(identity, row.place);
+    else mistakes.push(printableLine(`${file}, ${row.place}: ${wrong[0]}`));
+    return { ...row, path };
+  });
+  if (mistakes.length === 0) return documents;
+  const more = mistakes.length - MAX_REPORTED_ROWS;
+  const shown = [...mistakes.slice(0, MAX_REPORTED_ROWS), ...(more > 0 ? [`… and ${more} more.`] : [])];
+  throw new CommandError(["Nothing was done:", ...shown].join("\n"));
 }
 
+function textOf(value: unknown, row: Row, name: string): string | null {
+  const number = NUMBER.exec(name);
+  if (number !== null) return String(row.number).padStart(Number(number[1] ?? 0), "0");
+  let found = value;
+  for (const member of name.split(".")) {
+    if (typeof found !== "object" || found === null || !Object.hasOwn(found, member)) return null;
+    found = Object.getOwnPropertyDescriptor(found, member)?.value;
+  }
+  return typeof found === "string" || typeof found === "number" ? String(found) : null;
+}
+
+/** Undefined if it is not JSON. */
 function parseRow(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -114,89 +109,52 @@ function parseRow(text: string): unknown {
   }
 }
 
-/** @param isShown whether somebody reads it, so that what was meant is worth looking for */
-function rowMistake(value: unknown, names: readonly string[], isShown: boolean): string | null {
-  for (const name of names) {
-    if (NUMBER.test(name)) continue;
-    const text = memberOf(value, name.split("."));
-    if (text === null) {
-      const closest = isShown ? similarName(name, memberNames(value)) : null;
-      return `there is no text or number for {${name}}${closest === null ? "" : `; did you mean {${closest}}?`}`;
-    }
-    const mistake = unsafeName(text, name);
-    if (mistake !== null) return mistake;
-  }
-  return null;
-}
-
-function textOf(value: unknown, row: Row, name: string): string | null {
-  const number = NUMBER.exec(name);
-  if (number === null) return memberOf(value, name.split("."));
-  return String(row.number).padStart(Number(number[1] ?? 0), "0");
-}
-
-function memberOf(value: unknown, path: readonly string[]): string | null {
-  let found = value;
-  for (const name of path) {
-    if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return null;
-    found = Object.getOwnPropertyDescriptor(found, name)?.value;
-  }
-  return typeof found === "string" || typeof found === "number" ? String(found) : null;
-}
-
-function memberNames(value: unknown, prefix = "", depth = 1): string[] {
-  if (typeof value !== "object" || value === null || depth > MAX_SUGGESTED_DEPTH) return [];
-  return Object.entries(value)
-    .slice(0, MAX_SUGGESTED_MEMBERS)
-    .flatMap(([name, member]: [string, unknown]) =>
-      typeof member === "object" ? memberNames(member, `${prefix}${name}.`, depth + 1) : [`${prefix}${name}`],
-    )
-    .slice(0, MAX_SUGGESTED_MEMBERS);
-}
-
-function noSuchMember(file: string, name: string, value: unknown): CommandError {
-  const members = memberNames(value);
-  const closest = similarName(name, members);
-  const sentence = `--output: no document of ${file} has a text or number for {${name}}.`;
-  return new CommandError(
-    printableLine(
-      closest === null ? `${sentence}${suggestMembers(members)}` : `${sentence} Did you mean {${closest}}?`,
-    ),
-  );
-}
-
-function nameForAll(template: string, value: unknown): CommandError {
-  const sentence = `--output: every document would be ${template}. Put {#} or a member of the data into it.`;
-  return new CommandError(printableLine(`${sentence}${suggestMembers(memberNames(value))}`));
-}
-
-function suggestMembers(members: readonly string[]): string {
-  return members.length === 0
-    ? ""
-    : ` There is ${members
-        .slice(0, 8)
-        .map((name) => `{${name}}`)
-        .join(", ")}.`;
-}
+/** File systems allow 255 bytes. The name has further parts, and the temporary name is longer still. */
+const MAX_VALUE_BYTES = 150;
+/** Separators, characters that Windows forbids in names, and invisible ones. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that no name may have.
+const UNSAFE = /[/\\<>:"|?*\u0000-\u001f\u007f-\u009f\p{Bidi_Control}]/u;
+const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
 
 /** Why a value cannot be in a file name; null if it can. The value itself is quoted as JSON. */
 function unsafeName(value: string, name: string): string | null {
-  const shown = JSON.stringify(value.slice(0, 80));
+  const shown = `{${name}} is ${JSON.stringify(value.slice(0, 80))}`;
   if (value.trim() === "") return `{${name}} is empty`;
-  if (UNSAFE.test(value)) return `{${name}} is ${shown}, which contains a character that is not allowed in file names`;
-  if (/^[.\s]|[.\s]$/.test(value))
-    return `{${name}} is ${shown}: a file name must not begin or end with a dot or a space`;
-  if (RESERVED_ON_WINDOWS.test(value)) return `{${name}} is ${shown}, which is reserved on Windows`;
-  if (!value.isWellFormed()) return `{${name}} is ${shown}, which is not Unicode`;
+  if (UNSAFE.test(value) || !value.isWellFormed())
+    return `${shown}: it has a character that is not allowed in file names`;
+  if (/^[.\s]|[.\s]$/.test(value)) return `${shown}: a file name must not begin or end with a dot or a space`;
+  if (RESERVED_ON_WINDOWS.test(value)) return `${shown}, which is reserved on Windows`;
   if (Buffer.byteLength(value) > MAX_VALUE_BYTES) return `{${name}} is longer than ${MAX_VALUE_BYTES} bytes`;
   return null;
 }
 
-function listMistakes(mistakes: readonly string[]): string {
-  const more = mistakes.length - MAX_REPORTED_ROWS;
-  return [
-    "Nothing was sent:",
-    ...mistakes.slice(0, MAX_REPORTED_ROWS).map(printableLine),
-    ...(more > 0 ? [`… and ${more} more.`] : []),
-  ].join("\n");
+/**
+ * The project may come from anybody, and the rows decide names of folders: the caller's own folder ends where the first
+ * placeholder begins.
+ *
+ * @throws CommandError when a link leads the documents out of the project, or out of the folder that the caller named
+ */
+export async function requireOwnFolders(template: string, { project, documents }: EachProject): Promise<void> {
+  const { root } = project;
+  const named = resolve(dirname(`${template.split("{", 1)[0]}x`));
+  const realNamed = await realPlace(named);
+  const isOut = isWithin(root, named) && !isWithin(await realPlace(root), realNamed);
+  let leading = isOut ? named : null;
+  for (const folder of new Set(documents.map(({ path }) => dirname(resolve(path))))) {
+    if (isWithin(named, folder) && !isWithin(realNamed, await realPlace(folder))) leading ??= folder;
+  }
+  if (leading === null) return;
+  const words = `--output: ${leading} is a link, or is below one, to another folder: nothing was sent.`;
+  throw new CommandError(printableLine(words));
+}
+
+/** The path without links, as far as it exists. */
+async function realPlace(path: string): Promise<string> {
+  const real = await realpath(path).catch(() => null);
+  if (real !== null || dirname(path) === path) return real ?? path;
+  return join(await realPlace(dirname(path)), basename(path));
+}
+
+function isWithin(folder: string, path: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
 }
