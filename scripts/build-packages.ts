@@ -18,7 +18,7 @@ await mkdir(TARGET, { recursive: true });
 const built = ["client", "cli", "e-invoice"].map((part) => ({ part, folder: join(TARGET, part) }));
 await Promise.all(
   built.map(async ({ part, folder }) => {
-    await execa(process.execPath, [`scripts/build-${part}.ts`, folder], { cwd: ROOT });
+    await execa(process.execPath, ["scripts/build-package.ts", part, folder], { cwd: ROOT });
     if (repositoryUrl) await addRepository(join(folder, "package.json"), repositoryUrl);
   }),
 );

@@ -1,9 +1,4 @@
-/**
- * `npm start`: runs the whole service on this machine, until Ctrl-C.
- *
- * When the service cannot run, it prints the cause as one line on standard error and exits with 1.
- */
-import type { ChildProcess } from "node:child_process";
+/** `npm start`: runs the whole service on this machine, until Ctrl-C. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { enableCompileCache } from "node:module";
@@ -16,8 +11,6 @@ import { locateTypst } from "../typst/program-location.mjs";
 import {
   isPortFree,
   LOOPBACK,
-  type LocalBackend,
-  type LocalEdge,
   ServiceStartError,
   STOP_SIGNALS,
   startBackend,
@@ -64,7 +57,9 @@ async function run(): Promise<void> {
     process.stdout.write(welcome(service.edge.url.origin, (await localToken()) ?? ""));
     // On "close", because its last output has been passed on by then.
     const ended = await Promise.race([stopped, once(service.backend.process, "close")]);
-    if (ended !== "signal") throw new ServiceStartError(`The backend has exited (${endOf(service.backend.process)}).`);
+    const { exitCode, signalCode } = service.backend.process;
+    if (ended !== "signal")
+      throw new ServiceStartError(`The backend has exited (${signalCode ?? `exit code ${exitCode}`}).`);
   } finally {
     await service.edge.stop();
     await service.backend.stop();
@@ -77,19 +72,11 @@ async function expectFree(port: number, setting: string): Promise<void> {
   throw new ServiceStartError(`Port ${port} of ${LOOPBACK} is in use. ${advice}`);
 }
 
-interface StartOptions {
-  readonly typstPath: string;
-  readonly tokens: string;
-  readonly edgePort: number;
-  readonly backendPort: number;
-  readonly workDirectory: string;
-}
-
 /** Starts edge and backend in parallel, because each takes a second. When one cannot start, the other is stopped. */
 async function startBoth(
   settings: Readonly<Record<string, string>>,
-  { typstPath, tokens, edgePort, backendPort, workDirectory }: StartOptions,
-): Promise<{ readonly edge: LocalEdge; readonly backend: LocalBackend }> {
+  own: { typstPath: string; tokens: string; edgePort: number; backendPort: number; workDirectory: string },
+) {
   const backendToken = randomBytes(32).toString("base64url");
   const starts = [
     startEdge(
@@ -97,11 +84,11 @@ async function startBoth(
         SERVICE_LOG_REQUESTS: "none",
         ...settings,
         SERVICE_HOSTS: [...LOOPBACK_NAMES, settings.SERVICE_HOSTS ?? ""].join(" "),
-        SERVICE_API_TOKENS: tokens,
+        SERVICE_API_TOKENS: own.tokens,
         SERVICE_BACKEND_TOKEN: backendToken,
-        SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${backendPort}`,
+        SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${own.backendPort}`,
       },
-      edgePort,
+      own.edgePort,
     ),
     startBackend(
       {
@@ -111,11 +98,11 @@ async function startBoth(
         // The backend does not need the tokens that only the edge compares.
         SERVICE_API_TOKENS: "",
         SERVICE_METRICS_TOKENS: "",
-        SERVICE_TYPST_BIN: typstPath,
+        SERVICE_TYPST_BIN: own.typstPath,
         SERVICE_BACKEND_TOKENS: backendToken,
-        SERVICE_WORK_DIRECTORY: workDirectory,
+        SERVICE_WORK_DIRECTORY: own.workDirectory,
       },
-      backendPort,
+      own.backendPort,
       (text) => process.stderr.write(text),
     ),
   ] as const;
@@ -128,15 +115,8 @@ async function startBoth(
   }
 }
 
-function endOf({ exitCode, signalCode }: ChildProcess): string {
-  return signalCode ?? `exit code ${exitCode}`;
-}
-
 /** The service's own settings from the environment: the same names at the edge and in the backend. */
 function serviceSettings(): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) =>
-      name.startsWith("SERVICE_") && value !== undefined ? [[name, value]] : [],
-    ),
-  );
+  const entries = Object.entries(process.env).map(([name, value = ""]) => [name, value] as const);
+  return Object.fromEntries(entries.filter(([name]) => name.startsWith("SERVICE_")));
 }

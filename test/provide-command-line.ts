@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import type { TestProject } from "vitest/node";
 
-const BUILD = fileURLToPath(new URL("../scripts/build-cli.ts", import.meta.url));
+const BUILD = fileURLToPath(new URL("../scripts/build-package.ts", import.meta.url));
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -19,7 +19,7 @@ declare module "vitest" {
 
 export default async function provideCommandLine(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), "command-line-"));
-  await execa(process.execPath, [BUILD, folder]);
+  await execa(process.execPath, [BUILD, "cli", folder]);
   project.provide("commandLinePath", join(folder, "main.js"));
   return () => rm(folder, { recursive: true });
 }

@@ -86,7 +86,7 @@ export async function documentFinisher({ eInvoice: format, profile }: EInvoiceFl
 
 async function loadPackage(): Promise<typeof import("../e-invoice/e-invoice.ts")> {
   try {
-    // In the built command, this is the name of the package (scripts/build-cli.ts).
+    // In the built command, this is the name of the package (scripts/build-package.ts).
     return await import("../e-invoice/e-invoice.ts");
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")) throw error;

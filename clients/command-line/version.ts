@@ -3,7 +3,7 @@
  */
 import { readFileSync } from "node:fs";
 
-/** Inserted by scripts/build-cli.ts; undefined in a checkout. */
+/** Inserted by scripts/build-package.ts; undefined in a checkout. */
 declare const PACKAGE_VERSION: string | undefined;
 
 export const VERSION: string = typeof PACKAGE_VERSION === "string" ? PACKAGE_VERSION : versionOfCheckout();

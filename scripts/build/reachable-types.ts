@@ -2,15 +2,11 @@
 import { execFileSync } from "node:child_process";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { PROJECT } from "./package-folder.ts";
 
-/**
- * Writes the types of a folder's `tsconfig.build.json` to `types/` of a package, without those that no entry point
- * imports.
- */
-export async function writeReachableTypes(folder: string, target: URL, entryPoints: readonly string[]): Promise<void> {
+/** Writes the types of a folder's `tsconfig.build.json` to `types/` of a package, without what no entry point imports. */
+export async function writeReachableTypes(folder: URL, target: URL, entryPoints: readonly string[]): Promise<void> {
   const types = new URL("types/", target);
-  const project = fileURLToPath(new URL(`${folder}/tsconfig.build.json`, PROJECT));
+  const project = `${fileURLToPath(folder)}/tsconfig.build.json`;
   execFileSync("tsc", ["-p", project, "--outDir", fileURLToPath(types)], { stdio: "inherit" });
   const reachable = new Set(entryPoints.map((path) => new URL(path, types).href));
   for (const href of reachable) {

@@ -1,11 +1,9 @@
 /**
  * The program of the image `all-in-one`: runs the edge in workerd and one backend until it is told to stop, or until
- * one of them ends. It keeps nothing: without SERVICE_API_TOKENS it makes a token for this run.
- *
- * On its own port, which only the container reaches, it answers 200 if a render through the edge works: for
- * HEALTHCHECK.
+ * one of them ends. It keeps nothing: without SERVICE_API_TOKENS it makes a token for this run. On a port that only the
+ * container reaches, it answers 200 if a render through the edge works: for HEALTHCHECK.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -40,7 +38,7 @@ async function run(): Promise<0 | 1> {
   const token = parseNamedTokens("SERVICE_API_TOKENS", apiTokens)[0]?.token ?? "";
   const url = `http://${LOOPBACK}:${edgePort}`;
   const backendToken = randomToken();
-  const backend = start("backend", process.execPath, ["backend/main.ts"], ".", {
+  const backend = start("backend", [process.execPath, "backend/main.ts"], ".", {
     SERVICE_LOG_LEVEL: "warn",
     ...process.env,
     // Only the edge compares these.
@@ -50,19 +48,14 @@ async function run(): Promise<0 | 1> {
     SERVICE_HOST: LOOPBACK,
     SERVICE_PORT: String(BACKEND_PORT),
   });
-  const edge = start(
-    "edge",
-    "./workerd",
-    ["serve", "config.capnp", "--socket-addr", `http=*:${edgePort}`],
-    "dist/edge",
-    {
-      SERVICE_LOG_REQUESTS: "none",
-      ...process.env,
-      SERVICE_API_TOKENS: apiTokens,
-      SERVICE_BACKEND_TOKEN: backendToken,
-      SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${BACKEND_PORT}`,
-    },
-  );
+  const serve = ["./workerd", "serve", "config.capnp", "--socket-addr", `http=*:${edgePort}`] as const;
+  const edge = start("edge", serve, "dist/edge", {
+    SERVICE_LOG_REQUESTS: "none",
+    ...process.env,
+    SERVICE_API_TOKENS: apiTokens,
+    SERVICE_BACKEND_TOKEN: backendToken,
+    SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${BACKEND_PORT}`,
+  });
   const ended = Promise.race([stopped, edge.ended, backend.ended]);
   let hasEnded = false;
   void ended.then(() => {
@@ -87,13 +80,13 @@ async function run(): Promise<0 | 1> {
   return 1;
 }
 
-interface Part {
-  readonly child: ChildProcess;
-  /** Says how it ended. */
-  readonly ended: Promise<string>;
-}
-
-function start(name: string, program: string, options: readonly string[], cwd: string, env: NodeJS.ProcessEnv): Part {
+/** @returns the process, and how it ended in a sentence. */
+function start(
+  name: string,
+  [program, ...options]: readonly [string, ...string[]],
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+) {
   const child = spawn(program, options, { cwd, env, stdio: ["ignore", "inherit", "inherit"] });
   const ended = once(child, "exit").then(([exitCode, signal]) => `The ${name} has exited (${signal ?? exitCode}).`);
   return { child, ended };

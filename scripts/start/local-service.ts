@@ -1,7 +1,4 @@
-/**
- * The whole service on this machine: the backend in its own process, and the Worker in workerd. `npm start` and the
- * end-to-end tests run both in the same way.
- */
+/** The whole service on this machine, for `npm start` and the tests: the backend in its own process, the Worker in workerd. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
@@ -12,31 +9,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { processIds, readProc } from "../../backend/processes/proc.ts";
 import { LAST_STEP } from "../../backend/start/last-step.ts";
 import { locateBubblewrap } from "../../typst/program-location.mjs";
-import {
-  LOOPBACK,
-  type LocalWorker,
-  onlyWorker,
-  type RateLimitBinding,
-  startConfiguredWorkers,
-} from "./local-worker.ts";
+import { LOOPBACK, type LocalWorker, onlyWorker, startConfiguredWorkers } from "./local-worker.ts";
 
 export { LOOPBACK, STOP_SIGNALS, startConfiguredWorkers, startWorkerFile } from "./local-worker.ts";
 
 const BACKEND_PROGRAM = fileURLToPath(new URL("../../backend/main.ts", import.meta.url));
 const READY_POLL_MILLISECONDS = 25;
-/**
- * Few, because looking for progress reads the state of every process; a standstill is reported one look late at most.
- */
-const LOOKS_PER_STANDSTILL = 12;
-/**
- * From, and up to but not including. Linux gives away ports from 32768, browsers and `fetch` refuse some below 20000.
- */
+/** Linux gives away ports from 32768 on; browsers and `fetch` refuse some below 20000. */
 const FREE_PORTS = [20_000, 32_768] as const;
 const MAX_PORT_TRIES = 100;
-/** How long a start may show no progress. A busy machine may take minutes, but not without using its processor. */
+/** How long one step of a start may take. A busy machine may take minutes for all of them. */
 const STANDSTILL_MILLISECONDS = 120_000;
 
 /** A part of the service cannot start or has ended. The message is for the operator. */
@@ -53,9 +37,8 @@ export interface LocalBackend {
 }
 
 /**
- * Starts the backend and waits until it is ready. From this process's environment it inherits only PATH and the cache
- * of compiled code. If `environment` names no work directory, the backend gets a temporary one, which is removed with
- * it.
+ * Starts the backend and waits until it is ready. It inherits only PATH and the cache of compiled code. If `environment`
+ * names no work directory, the backend gets a temporary one, which is removed with it.
  *
  * @param onErrorText called with the backend's standard error, once it is ready
  * @param standstillMilliseconds for tests
@@ -112,27 +95,22 @@ export async function startBackend(
   }
 }
 
-/** Waits as long as the backend advances from step to step, or the backend or its programs use the processor. */
+/** Waits as long as the backend advances from step to step. */
 async function waitUntilReady(backend: LocalBackend, standstillMilliseconds: number): Promise<void> {
   let step = "loading";
+  let since = performance.now();
   backend.process.on("message", (message) => {
     step = String(message);
+    since = performance.now();
   });
-  const lookMilliseconds = standstillMilliseconds / LOOKS_PER_STANDSTILL;
-  let [seen, looksInVain, nextLook] = ["", 0, performance.now() + lookMilliseconds];
-  while (looksInVain < LOOKS_PER_STANDSTILL) {
+  while (performance.now() - since < standstillMilliseconds) {
     if (!isRunning(backend.process)) throw new ServiceStartError(backend.errorText() || "The backend has exited.");
     if (step === LAST_STEP && (await isReady(backend))) return;
     await delay(READY_POLL_MILLISECONDS);
-    if (performance.now() < nextLook) continue;
-    const progress = `${step} ${processorTicks(backend.process.pid)}`;
-    looksInVain = progress === seen ? looksInVain + 1 : 0;
-    [seen, nextLook] = [progress, performance.now() + lookMilliseconds];
   }
   // It may no longer react to anything else.
   backend.process.kill("SIGKILL");
-  const seconds = standstillMilliseconds / 1000;
-  const standstill = `The backend did not start: no progress for ${seconds} s while ${step}.`;
+  const standstill = `The backend did not start: no progress for ${standstillMilliseconds / 1000} s while ${step}.`;
   throw new ServiceStartError([standstill, backend.errorText()].join("\n").trim());
 }
 
@@ -141,26 +119,6 @@ function isReady(backend: LocalBackend): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   );
-}
-
-/** The processor time of a process and of all that it has started, in ticks; 0 on systems without /proc. */
-function processorTicks(pid: number | undefined): number {
-  const stats = new Map(
-    processIds().map((id) => {
-      const text = readProc(`${id}/stat`);
-      return [
-        id,
-        text
-          .slice(text.lastIndexOf(")") + 2)
-          .split(" ")
-          .map(Number),
-      ] as const;
-    }),
-  );
-  const isOurs = (id: number | undefined, depth = 0): boolean =>
-    id === pid || (id !== undefined && depth < stats.size && stats.has(id) && isOurs(stats.get(id)?.[1], depth + 1));
-  const ticks = [...stats].flatMap(([id, fields]) => (isOurs(id) ? fields.slice(11, 15) : []));
-  return ticks.reduce((sum, count) => sum + count, 0);
 }
 
 function isRunning(child: ChildProcess): boolean {
@@ -173,7 +131,7 @@ export type LocalEdge = LocalWorker;
 export async function startEdge(
   bindings: Readonly<Record<string, string>>,
   port: number,
-  rateLimits: readonly RateLimitBinding[] = [],
+  rateLimits?: Parameters<typeof startConfiguredWorkers>[2],
 ): Promise<LocalEdge> {
   return onlyWorker(await startConfiguredWorkers([bindings], port, rateLimits));
 }
@@ -192,9 +150,7 @@ export async function isPortFree(port: number): Promise<boolean> {
   }
 }
 
-/**
- * A port that was free a moment ago. It is below those that the kernel gives away, so no connection takes it meanwhile.
- */
+/** A port that was free a moment ago, and that the kernel gives to no connection meanwhile. */
 export async function takeFreePort(): Promise<number> {
   for (let tries = 0; tries < MAX_PORT_TRIES; tries++) {
     const port = randomInt(...FREE_PORTS);

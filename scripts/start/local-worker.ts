@@ -1,9 +1,7 @@
 /**
- * Workers on this machine: bundled by esbuild and run in workerd by Miniflare, as `wrangler dev` does.
- *
- * Clients connect to workerd directly. The proxies of `wrangler dev` cost 6 ms per request, read bodies that the Worker
- * would reject, and hide disconnects of clients from it; and wrangler writes a log file with the secrets. Miniflare
- * passes the configuration, secrets included, to workerd through a pipe, so they are on no disk and on no command line.
+ * Workers on this machine: bundled by esbuild and run in workerd by Miniflare, as `wrangler dev` does, but without its
+ * proxies: they cost 6 ms per request, read bodies that the Worker would reject, and hide disconnects of clients.
+ * Miniflare passes the configuration, secrets included, through a pipe, so they are on no disk and on no command line.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -55,9 +53,7 @@ const WRANGLER_CONFIG = v.strictObject({
   env: v.record(v.string(), v.unknown()),
 });
 
-/** A rate-limit binding, as `wrangler.toml` describes it. */
-export type RateLimitBinding = Awaited<ReturnType<typeof wranglerConfig>>["ratelimits"][number];
-
+type WranglerConfig = v.InferOutput<typeof WRANGLER_CONFIG>;
 type Bindings = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 
 export interface LocalWorker {
@@ -66,10 +62,7 @@ export interface LocalWorker {
 }
 
 /** Instances of one Worker in one workerd, each with bindings and its own isolate. */
-export interface LocalWorkers {
-  readonly urls: readonly URL[];
-  stop(): Promise<void>;
-}
+type LocalWorkers = Awaited<ReturnType<typeof startInWorkerd>>;
 
 /**
  * Starts the Worker of `wrangler.toml` once for each of the bindings, which are added to its own and override them.
@@ -79,7 +72,7 @@ export interface LocalWorkers {
 export async function startConfiguredWorkers(
   bindings: readonly Readonly<Record<string, string>>[],
   port: number,
-  rateLimits: readonly RateLimitBinding[] = [],
+  rateLimits: WranglerConfig["ratelimits"] = [],
 ): Promise<LocalWorkers> {
   const { main, vars, assets, ratelimits } = await wranglerConfig();
   // What `build.command` does for wrangler.
@@ -89,28 +82,16 @@ export async function startConfiguredWorkers(
     bindings: bindings.map((own) => ({ ...vars, ...own })),
     rateLimits: [...ratelimits, ...rateLimits],
     assets,
-    durableObjects: { classes: {}, folder: "" },
   });
 }
 
-/** The Durable Objects of a Worker. */
-interface DurableObjects {
-  /** The class of each binding. */
-  readonly classes: Readonly<Record<string, string>>;
-  /** The folder in which they keep their storage. */
-  readonly folder: string;
-}
-
-/**
- * Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for tests and benchmarks.
- */
+/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for tests and benchmarks. */
 export async function startWorkerFile(
   entrypoint: string,
   bindings: Bindings = {},
-  durableObjects: DurableObjects = { classes: {}, folder: "" },
+  durableObjects?: WorkerOptions["durableObjects"],
 ): Promise<LocalWorker> {
-  const options = { port: 0, bindings: [bindings], rateLimits: [], assets: null, durableObjects };
-  return onlyWorker(await startInWorkerd(entrypoint, options));
+  return onlyWorker(await startInWorkerd(entrypoint, { bindings: [bindings], durableObjects }));
 }
 
 /** The Worker of a workerd that runs one. */
@@ -124,31 +105,27 @@ export async function wranglerConfig() {
   return v.parse(WRANGLER_CONFIG, parseToml(await readFile(new URL("wrangler.toml", PROJECT), "utf8")));
 }
 
-type AssetsConfig = Awaited<ReturnType<typeof wranglerConfig>>["assets"];
-
 interface WorkerOptions {
   /** Of the loopback interface; 0 takes a free one. */
-  readonly port: number;
+  readonly port?: number;
   readonly bindings: readonly Bindings[];
-  readonly rateLimits: readonly RateLimitBinding[];
-  /** Null for a Worker without static files. */
-  readonly assets: AssetsConfig | null;
-  readonly durableObjects: DurableObjects;
+  readonly rateLimits?: WranglerConfig["ratelimits"];
+  readonly assets?: WranglerConfig["assets"];
+  /** The class of each binding, and the folder in which they keep their storage. */
+  readonly durableObjects?: { readonly classes: Readonly<Record<string, string>>; readonly folder: string } | undefined;
 }
 
 async function startInWorkerd(
   main: string,
-  { port, bindings, rateLimits, assets, durableObjects: { classes, folder } }: WorkerOptions,
-): Promise<LocalWorkers> {
+  { port = 0, bindings, rateLimits = [], assets, durableObjects }: WorkerOptions,
+) {
   const [config, script, { Miniflare, convertV4MiniflareOptions }] = await Promise.all([
     wranglerConfig(),
     bundle(main),
     import("miniflare"),
   ]);
-  const compatibility = {
-    compatibilityDate: config.compatibility_date,
-    compatibilityFlags: config.compatibility_flags,
-  };
+  const { compatibility_date: compatibilityDate, compatibility_flags: compatibilityFlags } = config;
+  const compatibility = { compatibilityDate, compatibilityFlags };
   const temporaryFolder = await mkdtemp(join(tmpdir(), "document-rendering-edge-"));
   const ownHandlers = new Map(STOP_SIGNALS.map((signal) => [signal, process.listeners(signal)]));
   const miniflare = new Miniflare(
@@ -157,7 +134,7 @@ async function startInWorkerd(
       // Otherwise Miniflare fetches a sample of Cloudflare's request metadata from the network.
       cf: false,
       resourceTmpPath: temporaryFolder,
-      ...(folder !== "" && { resourcePersistencePath: folder }),
+      ...(durableObjects !== undefined && { resourcePersistencePath: durableObjects.folder }),
       workers: [
         ...bindings.map((own, index) => ({
           name: workerName(index),
@@ -171,14 +148,17 @@ async function startInWorkerd(
           ),
           cacheAPI: false,
           durableObjects: Object.fromEntries(
-            Object.entries(classes).map(([binding, className]) => [binding, { className, useSQLite: true }]),
+            Object.entries(durableObjects?.classes ?? {}).map(([binding, className]) => [
+              binding,
+              { className, useSQLite: true },
+            ]),
           ),
           // A socket of the Worker itself: Miniflare's default one runs every request through another Worker.
           unsafeDirectSockets: [{ host: LOOPBACK, port }],
-          ...(assets !== null && { serviceBindings: { [assets.binding]: ASSETS_WORKER_NAME } }),
+          ...(assets !== undefined && { serviceBindings: { [assets.binding]: ASSETS_WORKER_NAME } }),
         })),
         // In a separate Worker, because Miniflare would put its router in front of the main one.
-        ...(assets === null ? [] : [{ ...(await assetsWorker(assets)), ...compatibility }]),
+        ...(assets === undefined ? [] : [{ ...(await assetsWorker(assets)), ...compatibility }]),
       ],
     }),
   );
@@ -203,7 +183,7 @@ async function startInWorkerd(
 }
 
 /** The Worker that serves the static files where there is no Cloudflare, as the two `none` above require. */
-async function assetsWorker({ directory }: AssetsConfig) {
+async function assetsWorker({ directory }: WranglerConfig["assets"]) {
   const folder = fileURLToPath(new URL(directory, PROJECT));
   const { descriptions, bindings } = await describeAssets(folder);
   return {

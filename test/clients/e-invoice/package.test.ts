@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
 it("has no dependencies, and contains the licences of everything in it", async () => {
   const folder = join(await makeTemporaryFolder("package-"), "e-invoice");
-  await execa("node", ["scripts/build-e-invoice.ts", folder], { cwd: ROOT, preferLocal: true });
+  await execa("node", ["scripts/build-package.ts", "e-invoice", folder], { cwd: ROOT, preferLocal: true });
   const text = (name: string) => readFile(join(folder, name), "utf8");
   const manifest = JSON.parse(await text("package.json"));
   expect(manifest).toMatchObject({ license: "MIT" });

@@ -1,0 +1,139 @@
+/**
+ * `npm run build:client`, `build:cli` and `build:e-invoice`: build a package of plain JavaScript without dependencies to
+ * `dist/<name>`, or to the folder that a second argument names. `npm pack ./dist/<name>` makes a file that any project
+ * can install. What a package imports is bundled, so that it installs offline; some imports need a newer Node than it.
+ */
+import { cp, readFile, rm, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { type BuildOptions, build } from "esbuild";
+import { WITHOUT_UNUSED_FORMATS } from "./assets/bundle-validator.ts";
+import { licencesOfPackages } from "./build/licences-of-packages.ts";
+import { writeReachableTypes } from "./build/reachable-types.ts";
+
+const PROJECT = new URL("../", import.meta.url);
+
+interface Package {
+  /** The workspace. */
+  readonly folder: string;
+  /** The page of `docs/` that is its README. */
+  readonly page: string;
+  /** The file with the licences of what is bundled. */
+  readonly licences: string;
+  /** By the paths of its exports: their declarations in `types/`, and their files. */
+  readonly exports?: Readonly<Record<string, readonly [types: string, code: string]>>;
+  readonly more?: object;
+  readonly bundle: (manifest: {
+    readonly version: string;
+    readonly engines: { readonly node: string };
+  }) => BuildOptions;
+}
+
+/** The oldest Node of a manifest as esbuild names it, such as `node22.12.0`. */
+const nodeTarget = ({ engines }: Parameters<Package["bundle"]>[0]) => `node${engines.node.replace(">=", "")}`;
+
+const PACKAGES: Readonly<Record<string, Package>> = {
+  client: {
+    folder: "clients/typescript",
+    page: "client.md",
+    licences: "THIRD-PARTY-LICENSES.txt",
+    exports: {
+      ".": ["clients/typescript/client.d.ts", "client.js"],
+      "./rules": ["rules/published-rules.d.ts", "rules.js"],
+    },
+    bundle: () => ({
+      entryPoints: { client: "clients/typescript/client.ts", rules: "rules/published-rules.ts" },
+      // The rules are a separate chunk, which the client loads when it needs them.
+      splitting: true,
+      chunkNames: "chunk-[hash]",
+      platform: "neutral",
+      target: "es2022",
+    }),
+  },
+  // The entry point is separate, so that an old Node can parse it and say that it is too old; each command is loaded
+  // when it is used.
+  cli: {
+    folder: "clients/command-line",
+    page: "command-line.md",
+    licences: "LICENSES-OF-PACKAGES.txt",
+    more: { bin: { "document-rendering": "./main.js" } },
+    bundle: (manifest) => ({
+      entryPoints: { main: "clients/command-line/start.mjs" },
+      chunkNames: "[name]-[hash]",
+      splitting: true,
+      // Names are kept, so that the stack of a reported error is readable.
+      minifySyntax: true,
+      minifyWhitespace: true,
+      platform: "node",
+      target: nodeTarget(manifest),
+      define: { PACKAGE_VERSION: JSON.stringify(manifest.version) },
+      // Some of the packages are CommonJS and require modules of Node, but nothing else.
+      banner: { js: "const require = process.getBuiltinModule;" },
+      plugins: [
+        WITHOUT_UNUSED_FORMATS,
+        {
+          // A package of its own, which only `render --e-invoice` asks for: it is larger than the command.
+          name: "e-invoice-apart",
+          setup: ({ onResolve }) => {
+            const apart = { path: "document-rendering-e-invoice", external: true };
+            onResolve({ filter: /\/e-invoice\/e-invoice\.ts$/ }, () => apart);
+          },
+        },
+      ],
+    }),
+  },
+  "e-invoice": {
+    folder: "clients/e-invoice",
+    page: "e-invoices.md",
+    licences: "THIRD-PARTY-LICENSES.txt",
+    exports: { ".": ["e-invoice.d.ts", "e-invoice.js"] },
+    bundle: (manifest) => ({
+      entryPoints: { "e-invoice": "clients/e-invoice/e-invoice.ts" },
+      minifySyntax: true,
+      minifyWhitespace: true,
+      charset: "utf8",
+      platform: "node",
+      target: nodeTarget(manifest),
+    }),
+  },
+};
+
+const [name = "", target] = process.argv.slice(2);
+const chosen = PACKAGES[name];
+if (chosen === undefined) throw new Error(`there is no package ${name}; there are ${Object.keys(PACKAGES).join(", ")}`);
+await buildPackage(chosen, resolve(target ?? fileURLToPath(new URL(`dist/${name}`, PROJECT))));
+process.stdout.write(`dist/${name} is ready\n`);
+
+async function buildPackage({ folder, page, licences, exports, more, bundle }: Package, path: string): Promise<void> {
+  const into = pathToFileURL(`${path}/`);
+  await rm(into, { recursive: true, force: true });
+  // What is bundled is for development.
+  const {
+    private: _private,
+    devDependencies: _bundled,
+    exports: _sources,
+    ...manifest
+  } = JSON.parse(await readFile(new URL(`${folder}/package.json`, PROJECT), "utf8"));
+  const declarations = Object.values(exports ?? {}).map(([types]) => types);
+  if (exports !== undefined) await writeReachableTypes(new URL(folder, PROJECT), into, declarations);
+  const { metafile } = await build({
+    absWorkingDir: fileURLToPath(PROJECT),
+    outdir: path,
+    bundle: true,
+    format: "esm",
+    metafile: true,
+    logLevel: "warning",
+    ...bundle(manifest),
+  });
+  // The package `open` looks for this program beside itself, because not every Linux machine has one.
+  if (name === "cli") await cp(new URL("node_modules/open/xdg-open", PROJECT), new URL("xdg-open", into));
+  const published = Object.entries(exports ?? {}).map(([entry, [types, code]]) => [
+    entry,
+    { types: `./types/${types}`, default: `./${code}` },
+  ]);
+  const all = exports && { exports: { ...Object.fromEntries(published), "./package.json": "./package.json" } };
+  await writeFile(new URL(licences, into), await licencesOfPackages(Object.keys(metafile?.inputs ?? {})));
+  await cp(new URL("LICENSE", PROJECT), new URL("LICENSE", into));
+  await cp(new URL(`docs/${page}`, PROJECT), new URL("README.md", into));
+  await writeFile(new URL("package.json", into), `${JSON.stringify({ ...manifest, ...more, ...all }, null, 2)}\n`);
+}
