@@ -1,25 +1,15 @@
 /**
- * `npm run bench:capacity`: what documents cost, for those who plan hosts: processor time and memory of a letter, an
- * invoice, a report of 50 pages and a PNG. Starts edge and backend and writes docs/deploy/capacity.md. It needs the
- * superuser.
- *
- * It measures no durations, so other work on the machine changes its figures little.
+ * `npm run bench:capacity`: processor time and memory of a letter, an invoice, a report of 50 pages and a PNG, for those
+ * who plan hosts. Writes docs/deploy/capacity.md. It needs the superuser. It measures no durations, so other work on the
+ * machine changes its figures little.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { writeEdge } from "../scripts/build/edge-configuration.ts";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
-import { LOOPBACK, startBackend, takeFreePort } from "../scripts/start/local-service.ts";
-import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
-import { requireTypst } from "../typst/program-location.mjs";
+import { type CountedService, startCountedService } from "./counted-service.ts";
 import { keepBusy, median } from "./figures.ts";
-import { ask, closeConnections } from "./http-client.ts";
-import { countProcessorTime } from "./peers/processor-time.ts";
-import { residentMebibytes } from "./peers/resident-memory.ts";
+import { closeConnections } from "./http-client.ts";
 import { describeMachine, markdown, type Table } from "./report.ts";
 
 const PAGE = new URL("../docs/deploy/capacity.md", import.meta.url);
@@ -42,137 +32,55 @@ const REPORT = `#set page(paper: "a4", numbering: "1")
   #table(columns: 4, ..range(32).map(cell => str(cell * chapter)))
 ]`;
 
-const progress = (line: string) => process.stderr.write(`${line}\n`);
-
-interface Document {
-  readonly name: string;
-  readonly body: string;
-}
-
-async function makeDocuments(): Promise<Document[]> {
+async function makeDocuments(): Promise<readonly (readonly [name: string, body: string])[]> {
   const invoice = await exampleRequest("invoice");
   const png = JSON.stringify({ ...JSON.parse(invoice), output: { format: "png", page: 1 } });
   return [
-    {
-      name: "letter, PDF/A-2a and PDF/UA-1 (`examples/accessible-letter`)",
-      body: await exampleRequest("accessible-letter"),
-    },
-    { name: "invoice (`examples/invoice`)", body: invoice },
-    { name: "report of 50 pages", body: JSON.stringify({ source: REPORT }) },
-    { name: "PNG, 144 ppi, of the invoice's first page", body: png },
+    ["letter, PDF/A-2a and PDF/UA-1 (`examples/accessible-letter`)", await exampleRequest("accessible-letter")],
+    ["invoice (`examples/invoice`)", invoice],
+    ["report of 50 pages", JSON.stringify({ source: REPORT })],
+    ["PNG, 144 ppi, of the invoice's first page", png],
   ];
 }
 
-interface Service {
-  /** Renders one document. */
-  render(body: string): Promise<void>;
-  /** Processor time so far. */
-  milliseconds(): Promise<Record<"edge" | "backend" | "typst", number>>;
-  /** Sum and count of the peaks of Typst's resident memory. */
-  peaks(): Promise<readonly [bytes: number, count: number]>;
-  memory(): Promise<Record<"edge" | "backend", number>>;
-  stop(): Promise<void>;
-}
-
-async function startService(folder: string): Promise<Service> {
-  const counted = { edge: countProcessorTime("edge"), backend: countProcessorTime("backend") };
-  const settings = {
-    SERVICE_TYPST_BIN: await requireTypst(),
-    SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
-    SERVICE_LOG_LEVEL: "error",
-  };
-  const port = await takeFreePort();
-  const backend = await counted.backend.whileStarting(() => startBackend(settings, port));
-  await writeEdge(folder);
-  const address = `${LOOPBACK}:${await takeFreePort()}`;
-  const edge = await counted.edge.whileStarting(async () =>
-    spawn(join(folder, "workerd"), ["serve", "config.capnp", "--socket-addr", `http=${address}`], {
-      cwd: folder,
-      stdio: ["ignore", "ignore", "inherit"],
-      env: {
-        SERVICE_API_TOKENS: API_TOKEN,
-        SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
-        SERVICE_BACKEND_URLS: backend.url.origin,
-        SERVICE_LOG_REQUESTS: "none",
-      },
-    }),
-  );
-  const url = new URL(`http://${address}/v1/render`);
-  while ((await fetch(new URL("/health", url)).catch(() => null))?.status !== 200) await delay(100);
-  const metric = async (name: string) => {
-    const text = await (await fetch(new URL("/metrics", backend.url))).text();
-    const values = text.split("\n").filter((line) => new RegExp(`^${name}[{ ]`).test(line));
-    return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
-  };
-  const headers = { "Content-Type": "application/json", "X-Service-Api-Token": API_TOKEN };
-  return {
-    render: (body) => ask(url, "POST", headers, body),
-    milliseconds: async () => {
-      const own = (await metric("process_cpu_seconds_total")) * 1000;
-      return { edge: counted.edge.milliseconds(), backend: own, typst: counted.backend.milliseconds() - own };
-    },
-    peaks: async () => {
-      const name = "service_render_peak_memory_bytes";
-      return [await metric(`${name}_sum`), await metric(`${name}_count`)];
-    },
-    memory: async () => ({
-      edge: await residentMebibytes([edge.pid ?? 0]),
-      backend: await residentMebibytes([backend.process.pid ?? 0]),
-    }),
-    stop: async () => {
-      const ended = once(edge, "exit");
-      edge.kill("SIGTERM");
-      await Promise.all([ended, backend.stop()]);
-      for (const group of Object.values(counted)) await group.remove();
-    },
-  };
-}
-
 /** Processor time of one document, in milliseconds. */
-async function measureRound(service: Service, body: string) {
+async function measureRound(service: CountedService, body: string) {
   const before = await service.milliseconds();
-  const { milliseconds } = await keepBusy(SLOTS, ROUND_SECONDS, () => service.render(body));
+  const documents = await keepBusy(SLOTS, ROUND_SECONDS, () => service.render(body));
   const after = await service.milliseconds();
-  const spent = (part: keyof typeof before) => (after[part] - before[part]) / milliseconds.length;
+  const spent = (part: keyof typeof before) => (after[part] - before[part]) / documents;
   const [edge, backend, typst] = [spent("edge"), spent("backend"), spent("typst")];
   return { edge, backend, typst, sum: edge + backend + typst };
 }
 
-async function rowOf(service: Service, { name, body }: Document): Promise<Table["rows"][number]> {
-  progress(`${name} …`);
+async function rowOf(service: CountedService, name: string, body: string): Promise<Table["rows"][number]> {
+  process.stderr.write(`${name} …\n`);
   await keepBusy(SLOTS, WARM_UP_SECONDS, () => service.render(body));
-  const [bytesBefore, peaksBefore] = await service.peaks();
+  const peaks = async () => {
+    const metric = "service_render_peak_memory_bytes";
+    return { bytes: await service.metric(`${metric}_sum`), count: await service.metric(`${metric}_count`) };
+  };
+  const before = await peaks();
   const rounds: Awaited<ReturnType<typeof measureRound>>[] = [];
   for (let round = 0; round < ROUNDS; round++) rounds.push(await measureRound(service, body));
-  const [bytes, peaks] = await service.peaks();
+  const after = await peaks();
   const medianOf = (part: keyof (typeof rounds)[number]) => median(rounds.map((round) => round[part]));
   const sum = medianOf("sum");
   const sums = rounds.map((round) => round.sum);
   const spread = (Math.max(...sums) - Math.min(...sums)) / sum;
-  const mebibytes = (bytes - bytesBefore) / (peaks - peaksBefore) / 1024 ** 2;
+  const mebibytes = (after.bytes - before.bytes) / (after.count - before.count) / 1024 ** 2;
   return {
     name,
     cells: [sum, medianOf("typst"), medianOf("backend"), medianOf("edge"), 60_000 / sum, mebibytes, 100 * spread],
   };
 }
 
-/** The memory of edge and backend in the middle of a load. */
-async function memoryUnderLoad(service: Service, body: string): Promise<Record<"edge" | "backend", number>> {
-  const load = keepBusy(SLOTS, ROUND_SECONDS, () => service.render(body));
-  await delay((ROUND_SECONDS * 1000) / 2);
-  const memory = await service.memory();
-  await load;
-  return memory;
-}
-
 async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "bench-capacity-"));
-  const service = await startService(folder);
+  const service = await startCountedService(folder);
   try {
-    const documents = await makeDocuments();
     const rows: Table["rows"] = [];
-    for (const document of documents) rows.push(await rowOf(service, document));
-    const memory = await memoryUnderLoad(service, documents[1]?.body ?? "");
+    for (const [name, body] of await makeDocuments()) rows.push(await rowOf(service, name, body));
     const table: Table = {
       subject: "Document",
       columns: [
@@ -186,9 +94,9 @@ async function main(): Promise<void> {
       ],
       rows,
     };
-    const text = `Made by \`npm run bench:capacity\` on ${describeMachine()}, with a load average of ${loadavg()[0]?.toFixed(0)}: medians of ${ROUNDS} rounds.
-${SLOTS} slots, bubblewrap, processes started ahead, no log lines. Under the load of the invoice the
-edge had ${memory.edge.toFixed(0)} MiB, the backend with all its processes ${memory.backend.toFixed(0)} MiB.
+    const load = loadavg()[0]?.toFixed(0);
+    const text = `Made by \`npm run bench:capacity\` on ${describeMachine()}, with a load average of ${load}: medians of ${ROUNDS} rounds.
+${SLOTS} slots, bubblewrap, processes started ahead, no log lines.
 
 ${markdown(table)}
 `;

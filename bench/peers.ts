@@ -1,200 +1,277 @@
 /**
- * `npm run bench:peers`: compares this service with other ways to make a PDF by program. Each makes `= Hello` and the
- * invoice of `examples/`, for 1 and for 20 clients. Programs that this machine does not have are left out. Writes
- * bench/peers.md. It needs the superuser, who may count the processor time of programs.
- *
- * All programs run the whole time and take turns: only one of them gets requests at a time.
+ * `npm run bench:peers`: the processor time of this service beside other ways to make a PDF by program, for `= Hello` and
+ * the invoice of `examples/`. Programs that this machine does not have are left out. Writes bench/peers.md. It needs the
+ * superuser, who may count the processor time of programs. All programs run the whole time and take turns.
  */
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { copyFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
-import { STOP_SIGNALS } from "../scripts/start/local-service.ts";
-import { type Load, quantile } from "./figures.ts";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { execa } from "execa";
+import { writeExampleProject } from "../scripts/examples/example-project.ts";
+import { exampleRequest } from "../scripts/examples/example-request.ts";
+import { launchChromium, locateChromium } from "../test/browser/chromium.ts";
+import { locateBubblewrap, requireTypst } from "../typst/program-location.mjs";
+import { startCountedService } from "./counted-service.ts";
+import { median } from "./figures.ts";
 import { closeConnections } from "./http-client.ts";
-import { DOCUMENT_NAMES, type DocumentName, PEER_KINDS, type Peer, type PeerKind } from "./peers/peers.ts";
-import { countProcessorTime, type ProcessorTime } from "./peers/processor-time.ts";
-import { residentMebibytes } from "./peers/resident-memory.ts";
+import { countProcessorTime } from "./processor-time.ts";
 import { describeMachine, markdown, publish, type Table } from "./report.ts";
 
-const CLIENTS = [1, 20] as const;
-const MAX_ROUNDS = 3;
+const ROUNDS = 5;
 const ROUND_SECONDS = 2;
-/** For each document and number of clients. An engine that compiles as it runs gets faster for half a minute in all. */
-const WARM_UP_SECONDS = 8;
-/** On a slow machine there are fewer rounds, because a round lasts until every client has its answer. */
-const MAX_SECONDS = 600;
+/** For each document. An engine that compiles as it runs gets faster for half a minute in all. */
+const WARM_UP_SECONDS = 15;
+/** How many documents are asked for at a time. */
+const BATCH = 10;
 
-const TITLES: Readonly<Record<DocumentName, string>> = { hello: "`= Hello`", invoice: "The invoice of `examples/`" };
+const DOCUMENTS = ["hello", "invoice"] as const;
+type DocumentName = (typeof DOCUMENTS)[number];
 
-const progress = (line: string) => process.stderr.write(`${line}\n`);
+/** The number of the example's invoice. Each request has a different one, so that no peer can reuse an answer. */
+const EXAMPLE_NUMBER = "TH-2026-0417";
+const PLACEHOLDER = "REQUEST_NUMBER";
+let nextNumber = 10_000;
+
+const PYTHON_PACKAGES = ["typst==0.15.2", "weasyprint==70.0"];
+const INSTALL_TIMEOUT_MILLISECONDS = 300_000;
+
+const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+interface Peer {
+  /** Makes `BATCH` documents, one after the other, with the numbers from `first` in their texts. */
+  render(document: DocumentName, first: number): Promise<unknown>;
+  /** Processor time so far. */
+  milliseconds(): number | Promise<number>;
+  stop(): Promise<void>;
+}
+
+interface PeerKind {
+  readonly name: string;
+  readonly sandbox: string;
+  readonly pdfUa: string;
+  /** Starts the peer, which may write to its own folder. */
+  readonly start: (folder: string) => Promise<Peer>;
+}
+
+const PEERS: readonly PeerKind[] = [
+  { name: "this service", sandbox: "yes", pdfUa: "checked", start: startService },
+  { name: "`typst compile`", sandbox: "no", pdfUa: "checked", start: startCommandLine },
+  { name: "Typst in process (typst-py)", sandbox: "no", pdfUa: "checked", start: startTypstInProcess },
+  { name: "WeasyPrint", sandbox: "no", pdfUa: "not checked", start: startWeasyPrint },
+  { name: "headless Chromium", sandbox: "no", pdfUa: "no", start: startChromium },
+];
+
+async function startService(folder: string): Promise<Peer> {
+  const service = await startCountedService(folder);
+  const invoice = await exampleRequest("invoice");
+  const bodyOf = {
+    hello: (number: string) => JSON.stringify({ source: `= Hello ${number}` }),
+    invoice: (number: string) => invoice.replaceAll(EXAMPLE_NUMBER, number),
+  };
+  return {
+    render: async (document, first) => {
+      for (let index = 0; index < BATCH; index++) await service.render(bodyOf[document](String(first + index)));
+    },
+    milliseconds: async () => Object.values(await service.milliseconds()).reduce((sum, part) => sum + part, 0),
+    stop: service.stop,
+  };
+}
+
+/** Starts a program that reads lines such as `invoice 10000 10`, and writes an empty one when it has rendered these. */
+async function startProgram(name: string, program: string, args: readonly string[]): Promise<Peer> {
+  const time = countProcessorTime(name);
+  const child = await time.whileStarting(async () => spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] }));
+  const ended = once(child, "exit");
+  return {
+    render: (document, first) => {
+      child.stdin.write(`${document} ${first} ${BATCH}\n`);
+      const failed = ended.then(() => Promise.reject(new Error(`${name} has ended`)));
+      return Promise.race([once(child.stdout, "data"), failed]);
+    },
+    milliseconds: time.milliseconds,
+    stop: async () => {
+      child.stdin.end();
+      await ended;
+      await time.remove();
+    },
+  };
+}
+
+/** Its documents have no numbers: each process is new. */
+async function startCommandLine(folder: string): Promise<Peer> {
+  for (const document of DOCUMENTS) await mkdir(join(folder, document), { recursive: true });
+  await writeFile(join(folder, "hello", "main.typ"), "= Hello 10000");
+  await writeExampleProject("invoice", join(folder, "invoice"));
+  const script = `while read -r document _ count; do
+    for index in $(seq "$count"); do
+      "$0" compile --ignore-system-fonts --jobs 1 "$1/$document/main.typ" "$1/out.pdf" || exit 1
+    done
+    echo
+  done`;
+  return startProgram("command-line", "bash", ["-c", script, await requireTypst(), folder]);
+}
+
+/** The documents are templates that get their data from the program that compiles them. */
+async function startTypstInProcess(folder: string): Promise<Peer> {
+  const data = "#let data = json(bytes(sys.inputs.data))\n";
+  await writeExampleProject("invoice", folder);
+  await rm(join(folder, "main.typ"));
+  const { source, data: invoice } = JSON.parse(await exampleRequest("invoice"));
+  await writeFile(join(folder, "invoice.typ"), data + source);
+  await writeFile(join(folder, "invoice.json"), JSON.stringify(invoice).replaceAll(EXAMPLE_NUMBER, PLACEHOLDER));
+  await writeFile(join(folder, "hello.typ"), `${data}= Hello #data`);
+  await writeFile(join(folder, "hello.json"), JSON.stringify(PLACEHOLDER));
+  return startProgram("typst-py", await pythonEnvironment(folder), [pathOf("peers/renderer.py"), "typst", folder]);
+}
+
+async function startWeasyPrint(folder: string): Promise<Peer> {
+  await writePages(folder);
+  const python = await pythonEnvironment(folder);
+  return startProgram("weasyprint", python, [pathOf("peers/renderer.py"), "weasyprint", folder]);
+}
+
+/** The Python of a virtual environment with the packages, beside the folders of the peers. */
+async function pythonEnvironment(folder: string): Promise<string> {
+  const place = join(folder, "..", "python");
+  const options = { stdin: "ignore", timeout: INSTALL_TIMEOUT_MILLISECONDS } as const;
+  await execa("python3", ["-m", "venv", place], options);
+  const python = join(place, "bin", "python");
+  await execa(python, ["-m", "pip", "install", "--quiet", "--only-binary=:all:", ...PYTHON_PACKAGES], options);
+  return python;
+}
+
+/** The same documents in HTML, in the same font. */
+async function writePages(folder: string): Promise<void> {
+  const invoice = await readFile(pathOf("peers/invoice.html"), "utf8");
+  const fonts = invoice.match(/@font-face .*/g)?.join("");
+  const head = `<title>Hello</title><style>${fonts} body { font-family: Liberation, sans-serif; }</style>`;
+  await writeFile(join(folder, "invoice.html"), invoice);
+  await writeFile(join(folder, "hello.html"), `<!doctype html>${head}<h1>Hello ${PLACEHOLDER}</h1>`);
+  for (const file of ["LiberationSans-Regular.ttf", "LiberationSans-Bold.ttf"]) {
+    await copyFile(pathOf(`../node_modules/pdfjs-dist/standard_fonts/${file}`), join(folder, file));
+  }
+  await cp(pathOf("../examples/invoice/assets"), join(folder, "assets"), { recursive: true });
+}
+
+/** Each document is a new page, which is closed afterwards. There is no HTTP: playwright drives Chromium. */
+async function startChromium(folder: string): Promise<Peer> {
+  const bubblewrap = await locateBubblewrap();
+  if ("error" in bubblewrap) throw new Error(bubblewrap.error);
+  await writePages(folder);
+  const executable = await locateChromium();
+  const time = countProcessorTime("chromium");
+  const { browser, stop } = await time.whileStarting(() => launchChromium(executable, bubblewrap.path));
+  const file = join(folder, "page.html");
+  return {
+    render: async (document, first) => {
+      const text = await readFile(join(folder, `${document}.html`), "utf8");
+      for (let index = 0; index < BATCH; index++) {
+        await writeFile(file, text.replaceAll(PLACEHOLDER, String(first + index)));
+        const page = await browser.newPage();
+        await page.goto(pathToFileURL(file).href);
+        await page.pdf({ preferCSSPageSize: true, printBackground: true, tagged: true });
+        await page.close();
+      }
+    },
+    milliseconds: time.milliseconds,
+    stop: async () => {
+      await stop();
+      await time.remove();
+    },
+  };
+}
+
+/** Processor time of one document, in milliseconds. */
+async function measure(peer: Peer, document: DocumentName, seconds: number): Promise<number> {
+  const end = performance.now() + seconds * 1000;
+  const before = await peer.milliseconds();
+  let count = 0;
+  for (; performance.now() < end; count += BATCH) {
+    await peer.render(document, nextNumber);
+    nextNumber += BATCH;
+  }
+  return ((await peer.milliseconds()) - before) / count;
+}
 
 interface Measured {
   readonly kind: PeerKind;
   readonly peer: Peer;
-  readonly processorTime: ProcessorTime;
-  /** By document and number of clients. */
-  readonly loads: Map<string, (Load & { readonly processorMilliseconds: number })[]>;
-  mebibytes: number;
+  readonly times: Record<DocumentName, number[]>;
 }
 
-async function startPeers(folder: string, peers: Measured[]): Promise<string[]> {
-  const missing: string[] = [];
-  for (const [index, kind] of PEER_KINDS.entries()) {
+async function startPeers(folder: string): Promise<Measured[]> {
+  const peers: Measured[] = [];
+  for (const [index, kind] of PEERS.entries()) {
     const own = join(folder, String(index));
     await mkdir(own);
-    progress(`starting ${kind.name} …`);
-    const processorTime = countProcessorTime(`peer-${index}`);
+    process.stderr.write(`starting ${kind.name} …\n`);
     try {
-      const peer = await processorTime.whileStarting(() => kind.start(own));
-      peers.push({ kind, peer, processorTime, loads: new Map(), mebibytes: 0 });
+      peers.push({ kind, peer: await kind.start(own), times: { hello: [], invoice: [] } });
     } catch (error) {
-      progress(`${kind.name}: ${error instanceof Error ? error.message : error}`);
-      missing.push(kind.name);
-      await processorTime.remove();
+      process.stderr.write(`${kind.name}: ${error instanceof Error ? error.message : error}\n`);
     }
   }
-  return missing;
-}
-
-/** Makes as many rounds as time allows, at least one. */
-async function measureInTurn(peers: readonly Measured[], interrupted: AbortSignal): Promise<number> {
-  for (let round = -1; ; round++) {
-    if (round === MAX_ROUNDS) return round;
-    const started = performance.now();
-    progress(round < 0 ? "warming up …" : `round ${round + 1} of ${MAX_ROUNDS} …`);
-    for (const document of DOCUMENT_NAMES) {
-      for (const clients of CLIENTS) {
-        for (const measured of peers) {
-          interrupted.throwIfAborted();
-          await measure(measured, document, clients, round);
-        }
-      }
-    }
-    const now = performance.now();
-    if (round >= 0 && now + (now - started) > MAX_SECONDS * 1000) return round + 1;
-  }
-}
-
-async function measure(measured: Measured, document: DocumentName, clients: number, round: number): Promise<void> {
-  const { peer, processorTime, loads } = measured;
-  const seconds = round < 0 ? WARM_UP_SECONDS : ROUND_SECONDS;
-  const memory = delay((seconds * 1000) / 2).then(() => residentMebibytes(peer.processIds()));
-  const before = processorTime.milliseconds();
-  const render = () => peer.load(document, clients, seconds);
-  // A peer without a process of its own starts one for each document, and this process is no client of it.
-  const load = await (peer.processIds().length > 0 ? render() : processorTime.whileStarting(render));
-  const processorMilliseconds = processorTime.milliseconds() - before;
-  measured.mebibytes = Math.max(measured.mebibytes, await memory);
-  if (round < 0) return;
-  const key = keyOf(document, clients);
-  loads.set(key, [...(loads.get(key) ?? []), { ...load, processorMilliseconds }]);
-}
-
-const keyOf = (document: DocumentName, clients: number) => `${document}, ${clients}`;
-
-function tableOf(peers: readonly Measured[], document: DocumentName): Table {
-  return {
-    subject: TITLES[document],
-    columns: [
-      { title: "processor time, ms", digits: 1 },
-      ...CLIENTS.flatMap((clients) => [
-        { title: `per second, ${clients === 1 ? "1 client" : `${clients} clients`}`, digits: 1 },
-        { title: "p50, ms", digits: 1 },
-        { title: "p99, ms", digits: 1 },
-      ]),
-    ],
-    rows: peers.map(({ kind, loads }) => {
-      const byClients = CLIENTS.map((clients) => loads.get(keyOf(document, clients)) ?? []);
-      return { name: kind.name, cells: [processorMilliseconds(byClients.flat()), ...byClients.flatMap(figuresOf)] };
-    }),
-  };
-}
-
-/** Of one document. */
-function processorMilliseconds(loads: readonly (Load & { readonly processorMilliseconds: number })[]): number {
-  const count = loads.reduce((sum, { milliseconds }) => sum + milliseconds.length, 0);
-  return loads.reduce((sum, load) => sum + load.processorMilliseconds, 0) / count;
-}
-
-function figuresOf(loads: readonly Load[]): number[] {
-  const milliseconds = loads.flatMap((load) => load.milliseconds);
-  const seconds = loads.reduce((sum, load) => sum + load.seconds, 0);
-  return [milliseconds.length / seconds, quantile(milliseconds, 0.5), quantile(milliseconds, 0.99)];
+  return peers;
 }
 
 async function main(): Promise<void> {
-  const interrupted = new AbortController();
-  for (const signal of STOP_SIGNALS) process.once(signal, () => interrupted.abort());
   const [loadAtStart = 0] = loadavg();
   const folder = await mkdtemp(join(tmpdir(), "bench-peers-"));
   const peers: Measured[] = [];
   try {
-    const missing = await startPeers(folder, peers);
-    const rounds = await measureInTurn(peers, interrupted.signal);
-    const tables = DOCUMENT_NAMES.map((document) => tableOf(peers, document));
-    const facts: Table = {
-      subject: "",
-      columns: [{ title: "memory, MiB", digits: 0 }, { title: "sandbox" }, { title: "PDF/UA-1" }],
-      rows: peers.map(({ kind, mebibytes }) => ({ name: kind.name, cells: [mebibytes, kind.sandbox, kind.pdfUa] })),
-    };
-    await publish("peers", pageOf({ tables, facts, missing, rounds, loadAtStart }));
+    peers.push(...(await startPeers(folder)));
+    for (let round = -1; round < ROUNDS; round++) {
+      process.stderr.write(round < 0 ? "warming up …\n" : `round ${round + 1} of ${ROUNDS} …\n`);
+      for (const { peer, times } of peers) {
+        for (const document of DOCUMENTS) {
+          const milliseconds = await measure(peer, document, round < 0 ? WARM_UP_SECONDS : ROUND_SECONDS);
+          if (round >= 0) times[document].push(milliseconds);
+        }
+      }
+    }
+    await publish("peers", pageOf(peers, loadAtStart));
   } finally {
     closeConnections();
     await Promise.allSettled(peers.map(({ peer }) => peer.stop()));
-    for (const { processorTime } of peers) await processorTime.remove();
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
-interface PageContent {
-  readonly tables: readonly Table[];
-  readonly facts: Table;
-  /** The names of the peers that did not start. */
-  readonly missing: readonly string[];
-  readonly rounds: number;
-  readonly loadAtStart: number;
-}
-
-function pageOf({ tables, facts, missing, rounds, loadAtStart }: PageContent): string {
-  const notes = [
-    ...(missing.length > 0 ? [`Not available on this machine: ${missing.join(", ")}.`] : []),
-    ...(loadAtStart > availableParallelism() / 2
-      ? [
-          `**The machine was busy with other work** (load average ${loadAtStart.toFixed(0)}). Compare the processor time, which depends on that far less. Rates
-and times say only where one program is several times as fast as another.`,
-        ]
-      : []),
-  ];
+function pageOf(peers: readonly Measured[], loadAtStart: number): string {
+  const table: Table = {
+    subject: "Processor time of a document",
+    columns: [
+      { title: "`= Hello`, ms", digits: 1 },
+      { title: "the invoice of `examples/`, ms", digits: 1 },
+      { title: "sandbox" },
+      { title: "PDF/UA-1" },
+    ],
+    rows: peers.map(({ kind: { name, sandbox, pdfUa }, times }) => {
+      return { name, cells: [median(times.hello), median(times.invoice), sandbox, pdfUa] };
+    }),
+  };
   return `# Beside other ways to make a PDF
 
-Made by \`npm run bench:peers\` on ${describeMachine()}. Clients and programs share the machine.
-${notes.map((note) => `${note}\n`).join("")}
-Each client sends its next request as soon as it has its answer. Rounds of ${ROUND_SECONDS} seconds or more in turn, ${rounds} after a warm-up; the
-quantiles are those of all rounds together. With few documents, the p99 is the slowest. Processor time is that of one document, of all processes
-of a program together, without that of the clients.
+Made by \`npm run bench:peers\` on ${describeMachine()}, with a load average of ${loadAtStart.toFixed(0)} on
+${availableParallelism()} cores. Each program makes one document after the other, in ${ROUNDS} rounds by turns after a warm-up; the figures are medians. Processor
+time is that of all processes of a program. It depends on other work of the machine far less than durations do.
 
-${tables.map(markdown).join("\n\n")}
+${markdown(table)}
 
-Memory is the largest proportional set size of all processes of a program, under load. The column PDF/UA-1 says whether the program can
-write it, and whether it then checks the document as far as programs can.
-
-${markdown(facts)}
-
-## What is compared
+The column PDF/UA-1 says whether the program can write it, and whether it then checks the document as far as programs can.
 
 - Every request has a different number in its text, so no program can reuse an earlier document. All PDFs are tagged.
 - **This service** is edge and backend with default settings and without log lines. It compiles source of untrusted callers: each
   request brings source, files and data, is validated twice, and gets its own process in a sandbox.
-- **\`typst compile\`** reads the project from disk, without system fonts and with one thread. A shell starts as many at a time as
-  there are clients: no queue, no limits, no HTTP.
+- **\`typst compile\`** reads the project from disk, without system fonts and with one thread: no queue, no limits, no HTTP.
 - **Typst in process** keeps source, files, fonts and whatever Typst memoizes, and gets only data. That is the fastest way to
-  use Typst for templates that you write yourself.
+  use Typst for templates that you write yourself. It has no HTTP either, nor has WeasyPrint.
 - **WeasyPrint and Chromium** get the same finished HTML with inlined numbers, where Typst computes the sums. Their fonts are read
-  from disk. Chromium makes a new page for each document and is driven directly, without HTTP; its own sandbox is off, as
-  playwright starts it.
-- The Python servers have as many processes as the machine has cores, Chromium renders as many pages at a time, and this service
-  as many documents. The Python servers get a new connection for each request. The HTML invoice has the text and layout of the Typst one, on one page, in a different font.
+  from disk. Chromium makes a new page for each document and is driven directly; its own sandbox is off, as playwright starts it.
+  The HTML invoice has the text of the Typst one, on one page, in a similar layout and a different font.
 `;
 }
 

@@ -1,7 +1,4 @@
-/**
- * The report of every benchmark: a Markdown page with tables. The checked-in page is the only record of a run: `git diff`
- * shows what has changed.
- */
+/** The report of every benchmark: a Markdown page with tables, whose `git diff` shows what has changed. */
 import { readFile, writeFile } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 
@@ -57,27 +54,18 @@ export function cellOf(page: string, row: string, column: string): string | null
 export function describeMachine(): string {
   const processors = cpus();
   const memoryGibibytes = Math.round(totalmem() / 1024 ** 3);
-  const processor = processors[0]?.model ?? "unknown processor";
-  return `${processors.length} × ${processor}, ${memoryGibibytes} GiB, ${process.platform}, Node ${process.versions.node}, ${new Date().toISOString().slice(0, 10)}`;
+  const processor = `${processors.length} × ${processors[0]?.model ?? "unknown processor"}`;
+  const day = new Date().toISOString().slice(0, 10);
+  return `${processor}, ${memoryGibibytes} GiB, ${process.platform}, Node ${process.versions.node}, ${day}`;
 }
 
-/** A section of a page, from its heading to the next one of its level. */
-const sectionOf = (heading: string, page: string) => {
-  const start = `\n${page}`.indexOf(`\n${heading}\n`);
-  const end = page.indexOf("\n## ", start + heading.length);
-  return start === -1 ? "" : page.slice(start, end === -1 ? undefined : end + 1);
-};
-
-/** Replaces the page of a benchmark, or its section of one. `text` is either, and ends with a line break. */
+/** Replaces the page of a benchmark, or the section of it that begins with the same heading of the second level. */
 export async function publish(page: string, text: string): Promise<void> {
   process.stdout.write(text);
   const file = new URL(`${page}.md`, import.meta.url);
-  const whole = await readFile(file, "utf8").catch(() => "");
-  const [heading = ""] = text.split("\n", 1);
-  const earlier = heading.startsWith("## ") ? sectionOf(heading, whole) : whole;
-  const isLast = whole.endsWith(earlier);
-  await writeFile(
-    file,
-    earlier === "" ? `${whole}\n${text}`.trimStart() : whole.replace(earlier, () => (isLast ? text : `${text}\n`)),
-  );
+  if (!text.startsWith("## ")) return writeFile(file, text);
+  const sections = (await readFile(file, "utf8")).split(/^(?=## )/m);
+  const [heading] = text.split("\n", 1);
+  const changed = sections.map((section) => (section.startsWith(`${heading}\n`) ? `${text}\n` : section));
+  await writeFile(file, `${changed.join("").trimEnd()}\n`);
 }

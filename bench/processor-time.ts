@@ -1,16 +1,16 @@
 /**
- * The processor time that programs take with everything that they start, also where a process is left to init, as
- * bubblewrap does. It depends far less than durations on what else the machine does. A control group counts it, of
- * version 1 or 2, so this needs the superuser.
+ * The processor time of programs and everything that they start, even where a process is left to init, as bubblewrap
+ * does. A control group counts it, of version 1 or 2, so this needs the superuser.
  */
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { rmdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** How often it is tried to remove a group whose last processes are just ending: for half a minute. */
-const MAX_REMOVALS = 300;
 const VERSION_1 = "/sys/fs/cgroup/cpuacct";
 const ROOT = existsSync(VERSION_1) ? VERSION_1 : "/sys/fs/cgroup";
+/** How often it is tried to remove a group whose last processes are just ending: for half a minute. */
+const MAX_REMOVALS = 300;
 
 export interface ProcessorTime {
   /** Starts programs that are counted. This process itself is counted until they have started. */
@@ -39,20 +39,15 @@ export function countProcessorTime(name: string): ProcessorTime {
       ROOT === VERSION_1
         ? Number(readFileSync(join(folder, "cpuacct.usage"), "utf8")) / 1e6
         : Number(/^usage_usec (\d+)$/m.exec(readFileSync(join(folder, "cpu.stat"), "utf8"))?.[1]) / 1e3,
-    remove: () => removeGroup(folder),
+    remove: async () => {
+      for (let removals = 1; ; removals++) {
+        const error = await rmdir(folder).catch((failure: unknown) => failure);
+        if (error === undefined) return;
+        if (removals === MAX_REMOVALS) throw error;
+        await delay(100);
+      }
+    },
   };
-}
-
-async function removeGroup(folder: string): Promise<void> {
-  for (let removals = 1; ; removals++) {
-    try {
-      rmdirSync(folder);
-      return;
-    } catch (error) {
-      if (removals === MAX_REMOVALS) throw error;
-      await delay(100);
-    }
-  }
 }
 
 /** The path of the group that this process is in. */

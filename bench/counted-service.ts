@@ -1,0 +1,71 @@
+/** The whole service on this machine, as it is deployed, with its processor time. It needs the superuser. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { writeEdge } from "../scripts/build/edge-configuration.ts";
+import { LOOPBACK, startBackend, takeFreePort } from "../scripts/start/local-service.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
+import { requireTypst } from "../typst/program-location.mjs";
+import { post } from "./http-client.ts";
+import { countProcessorTime } from "./processor-time.ts";
+
+export interface CountedService {
+  /** Renders one document. */
+  render(body: string): Promise<void>;
+  /** Processor time so far. */
+  milliseconds(): Promise<Record<"edge" | "backend" | "typst", number>>;
+  /** The sum of the values of a metric of the backend. */
+  metric(name: string): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** @param folder for the edge */
+export async function startCountedService(folder: string): Promise<CountedService> {
+  const counted = { edge: countProcessorTime("edge"), backend: countProcessorTime("backend") };
+  const settings = {
+    SERVICE_TYPST_BIN: await requireTypst(),
+    SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
+    SERVICE_LOG_LEVEL: "error",
+  };
+  const port = await takeFreePort();
+  const backend = await counted.backend.whileStarting(() => startBackend(settings, port));
+  await mkdir(folder, { recursive: true });
+  await writeEdge(folder);
+  const address = `${LOOPBACK}:${await takeFreePort()}`;
+  const edge = await counted.edge.whileStarting(async () =>
+    spawn(join(folder, "workerd"), ["serve", "config.capnp", "--socket-addr", `http=${address}`], {
+      cwd: folder,
+      stdio: ["ignore", "ignore", "inherit"],
+      env: {
+        SERVICE_API_TOKENS: API_TOKEN,
+        SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+        SERVICE_BACKEND_URLS: backend.url.origin,
+        SERVICE_LOG_REQUESTS: "none",
+      },
+    }),
+  );
+  const url = new URL(`http://${address}/v1/render`);
+  while ((await fetch(new URL("/health", url)).catch(() => null))?.status !== 200) await delay(100);
+  const metric = async (name: string) => {
+    const text = await (await fetch(new URL("/metrics", backend.url))).text();
+    const values = text.split("\n").filter((line) => new RegExp(`^${name}[{ ]`).test(line));
+    return values.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  };
+  const headers = { "Content-Type": "application/json", "X-Service-Api-Token": API_TOKEN };
+  return {
+    render: (body) => post(url, headers, body),
+    milliseconds: async () => {
+      const own = (await metric("process_cpu_seconds_total")) * 1000;
+      return { edge: counted.edge.milliseconds(), backend: own, typst: counted.backend.milliseconds() - own };
+    },
+    metric,
+    stop: async () => {
+      const ended = once(edge, "exit");
+      edge.kill("SIGTERM");
+      await Promise.all([ended, backend.stop()]);
+      for (const group of Object.values(counted)) await group.remove();
+    },
+  };
+}
