@@ -1,10 +1,8 @@
 /**
- * Validates data by the JSON Schema (2020-12) beside a template, with the same messages in the command line and in the
- * playground. Nothing is fetched, and no code is generated from the schema.
+ * Validates data by the JSON Schema (2020-12) beside a template. Nothing is fetched, and no code is generated from it.
  *
- * A schema can make the validator run for a very long time: a regular expression that backtracks, or references that
- * branch. `judge` is synchronous, so its caller has to be able to stop it: the command line by a time limit, the page
- * by ending its worker.
+ * A schema can make the validator run for a very long time, by a regular expression that backtracks or references that
+ * branch. `judge` is synchronous, so its caller has to be able to stop it.
  */
 import { removeUriSchemePlugin } from "@hyperjump/browser";
 import {
@@ -49,15 +47,18 @@ let metaSchema: Promise<CompiledSchema> | undefined;
 let schemasRead = 0;
 
 export async function readSchema(text: string): Promise<{ readonly schema: DataSchema } | Judgement> {
-  const offset = jsonErrorOffset(text);
-  if (offset !== null) return { findings: [findingAtOffset(text, offset, "is not JSON")], count: 1 };
   metaSchema ??= getSchema(DIALECT).then(compile);
   const compiledMetaSchema = await metaSchema;
   try {
-    return await readJson(text, compiledMetaSchema);
+    return notJson(text) ?? (await readJson(text, compiledMetaSchema));
   } catch (error) {
     return unjudged(error, text);
   }
+}
+
+function notJson(text: string): Judgement | null {
+  const offset = jsonErrorOffset(text);
+  return offset === null ? null : { findings: [findingAtOffset(text, offset, "is not JSON")], count: 1 };
 }
 
 async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
@@ -80,10 +81,7 @@ async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
   }
 }
 
-/**
- * Decodes escaped letters in a reference, such as `#/$defs/Stra%C3%9Fe`: the validator misreads the escapes, but not
- * the letters.
- */
+/** Decodes escaped letters in a reference, such as `#/$defs/Stra%C3%9Fe`: the validator misreads the escapes. */
 function asValidatorReads(name: string, value: unknown): unknown {
   if (typeof value !== "string" || (name !== "$ref" && name !== "$dynamicRef")) return value;
   try {
@@ -96,11 +94,8 @@ function asValidatorReads(name: string, value: unknown): unknown {
 
 function judge(compiled: CompiledSchema, subject: Subject): Judgement {
   const { text } = subject;
-  const offset = jsonErrorOffset(text);
-  if (offset !== null) return { findings: [findingAtOffset(text, offset, "is not JSON")], count: 1 };
   try {
-    const root = Instance.fromJson(text);
-    return judgement(mistakesIn(root, compiled, subject), text);
+    return notJson(text) ?? judgement(mistakesIn(Instance.fromJson(text), compiled, subject), text);
   } catch (error) {
     return unjudged(error, text);
   }
@@ -110,10 +105,11 @@ function judge(compiled: CompiledSchema, subject: Subject): Judgement {
 function mistakesIn(root: Instance.JsonNode, compiled: CompiledSchema, subject: Subject): Mistake[] {
   const collector = new FailureCollector();
   if (interpret(compiled, root, { plugins: [collector] }).valid) return [];
-  const mistakes = mistakesOf(collector.failures, subject);
-  return mistakes.length > 0
-    ? mistakes
-    : [{ node: root, message: "does not fit the schema, which allows nothing here" }];
+  const [first = { node: root, message: "does not fit the schema, which allows nothing here" }, ...others] = mistakesOf(
+    collector.failures,
+    subject,
+  );
+  return [first, ...others];
 }
 
 function judgement(mistakes: readonly Mistake[], text: string): Judgement {
@@ -122,10 +118,8 @@ function judgement(mistakes: readonly Mistake[], text: string): Judgement {
 }
 
 function unjudged(error: unknown, text: string): Judgement {
-  const reason =
-    error instanceof RangeError
-      ? "it is nested too deeply, or the schema refers to itself without end"
-      : String(error instanceof Error ? error.message : error);
+  const endless = "it is nested too deeply, or the schema refers to itself without end";
+  const reason = error instanceof RangeError ? endless : error instanceof Error ? error.message : String(error);
   return { findings: [findingAtOffset(text, 0, `cannot be validated: ${reason}`)], count: 1 };
 }
 
@@ -153,20 +147,12 @@ function placeOf(text: string, offset: number) {
 
 /** The path from the root to a value; to the member if the node is a member's name. */
 function segmentsOf(node: Instance.JsonNode): (string | number)[] {
-  const segments: (string | number)[] = [];
-  for (let at = node; at.parent !== undefined; ) {
-    const { parent } = at;
-    if (parent.type === "property") {
-      const [name] = parent.children;
-      segments.push(name === undefined ? "" : Instance.value<string>(name));
-      if (parent.parent === undefined) break;
-      at = parent.parent;
-    } else {
-      segments.push(parent.children.indexOf(at));
-      at = parent;
-    }
-  }
-  return segments.reverse();
+  const { parent } = node;
+  if (parent === undefined) return [];
+  if (parent.type !== "property") return [...segmentsOf(parent), parent.children.indexOf(node)];
+  const [name] = parent.children;
+  const above = parent.parent === undefined ? [] : segmentsOf(parent.parent);
+  return [...above, name === undefined ? "" : Instance.value<string>(name)];
 }
 
 function pathInWords(segments: readonly (string | number)[]): string {

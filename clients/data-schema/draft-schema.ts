@@ -14,12 +14,7 @@ interface Draft {
 const FORMATS: readonly (readonly [format: string, isOfIt: (text: string) => boolean])[] = [
   ["date", isDay],
   ["date-time", (text) => isDay(text.slice(0, 10)) && TIME.test(text.slice(10))],
-  ["uuid", (text) => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)],
-  ["email", (text) => /^[\w+-]+(?:\.[\w+-]+)*@[a-z\d]+(?:-+[a-z\d]+)*(?:\.[a-z\d]+(?:-+[a-z\d]+)*)+$/i.test(text)],
-  ["uri", (text) => URI.test(text)],
 ];
-const URI_PART = "(?:[\\w.~!$&'()*+,;=:@/?-]|%[\\da-f]{2})*";
-const URI = new RegExp(`^https?://[\\w.-]+(?::\\d+)?(?:[/?]${URI_PART})?(?:#${URI_PART})?$`, "i");
 const TIME = /^T(?:[01]\d|2[0-3])(?::[0-5]\d){2}(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /**

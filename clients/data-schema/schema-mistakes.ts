@@ -3,7 +3,6 @@
  * how the validator treats other schemas.
  */
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
-import { nodesOf } from "./json-nodes.ts";
 import { DIALECT } from "./schema-file.ts";
 import { unescapeSegment } from "./schema-value.ts";
 import type { Mistake } from "./sentences.ts";
@@ -12,23 +11,10 @@ type JsonNode = Instance.JsonNode;
 
 /** The base URI of a schema without `$id`. */
 const BASE = "https://data.invalid/";
-
-/** Keywords with one subschema, several, and one for each name. */
-const SUBSCHEMA = new Set([
-  "additionalProperties",
-  "contains",
-  "contentSchema",
-  "else",
-  "if",
-  "items",
-  "not",
-  "propertyNames",
-  "then",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-]);
-const LISTS = new Set(["allOf", "anyOf", "oneOf", "prefixItems"]);
-const MAPS = new Set(["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"]);
+/** Their values are data, which may look like a schema. */
+const DATA_KEYWORDS = /^(?:const|default|enum|examples)$/;
+/** The members of their values have names of the author's. */
+const MAPS = /^(?:properties|patternProperties|dependentSchemas|\$defs|definitions)$/;
 
 interface Subschema {
   readonly node: JsonNode;
@@ -36,25 +22,16 @@ interface Subschema {
   readonly base: string;
 }
 
-/** All schemas within a schema, itself included, without recursion. */
+/** All schemas within a schema, itself included, and the objects around them. Without recursion. */
 function* schemasOf(root: JsonNode): Generator<Subschema> {
   const open: Subschema[] = [{ node: root, base: BASE }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { node } = next;
-    if (node.type !== "object") continue;
-    const id = memberOf(node, "$id");
-    const base = id?.type === "string" ? resolveUri(Instance.value<string>(id), next.base) : next.base;
-    yield { node, base };
-    for (const [name, value] of Instance.entries(node)) {
-      const keyword = Instance.value<string>(name);
-      const inner = MAPS.has(keyword)
-        ? [...Instance.values(value)]
-        : LISTS.has(keyword)
-          ? [...Instance.iter(value)]
-          : [];
-      if (SUBSCHEMA.has(keyword)) inner.push(value);
-      open.push(...inner.map((child) => ({ node: child, base })));
-    }
+    const id = textOf(node, "$id");
+    const base = id === null ? next.base : resolveUri(id, next.base);
+    if (node.type === "object") yield { node, base };
+    const isData = DATA_KEYWORDS.test(nameOf(node)) && !MAPS.test(nameOf(node.parent?.parent));
+    if (!isData) open.push(...node.children.map((child) => ({ node: child, base })));
   }
 }
 
@@ -62,7 +39,9 @@ export function mistakesInSchema(root: JsonNode): Mistake[] {
   const mistakes: Mistake[] = [];
   const schemas = [...schemasOf(root)];
   const documents = new Set([DIALECT, ...schemas.map(({ base }) => base)]);
-  const anchors = new Set([...nodesOf(root)].flatMap(anchorsOf));
+  const anchors = new Set(
+    schemas.flatMap(({ node }) => ["$anchor", "$dynamicAnchor"].map((name) => textOf(node, name))),
+  );
   for (const { node, base } of schemas) {
     for (const [name, value] of Instance.entries(node)) {
       const message = mistakeOf(Instance.value<string>(name), value, { root, base, documents, anchors });
@@ -77,24 +56,16 @@ interface Surroundings {
   readonly base: string;
   /** The URIs of all schema documents that can be referred to. */
   readonly documents: ReadonlySet<string>;
-  readonly anchors: ReadonlySet<string>;
+  readonly anchors: ReadonlySet<string | null>;
 }
 
 function mistakeOf(keyword: string, value: JsonNode, around: Surroundings): string | null {
-  switch (keyword) {
-    case "$schema": {
-      const dialect = Instance.value<unknown>(value);
-      if (value.type !== "string" || String(dialect).replace(/#$/, "") === DIALECT) return null;
-      return `must be "${DIALECT}": other versions of JSON Schema are not supported`;
-    }
-    case "$vocabulary":
-      return "is not supported: it is only for defining versions of JSON Schema";
-    case "$ref":
-    case "$dynamicRef":
-      return value.type === "string" ? referenceMistake(Instance.value<string>(value), around) : null;
-    default:
-      return null;
-  }
+  if (keyword === "$vocabulary") return "is not supported: it is only for defining versions of JSON Schema";
+  if (value.type !== "string") return null;
+  const text = Instance.value<string>(value);
+  if (keyword === "$ref" || keyword === "$dynamicRef") return referenceMistake(text, around);
+  if (keyword !== "$schema" || text.replace(/#$/, "") === DIALECT) return null;
+  return `must be "${DIALECT}": other versions of JSON Schema are not supported`;
 }
 
 function referenceMistake(reference: string, { root, base, documents, anchors }: Surroundings): string | null {
@@ -109,28 +80,24 @@ function referenceMistake(reference: string, { root, base, documents, anchors }:
   return isMissing && base === BASE ? `leads to ${shown}, which does not exist in the schema` : null;
 }
 
-/** The names by which references can reach a schema. */
-function anchorsOf(node: JsonNode): string[] {
-  if (node.type !== "object") return [];
-  return ["$anchor", "$dynamicAnchor"].flatMap((keyword) => {
-    const anchor = memberOf(node, keyword);
-    return anchor?.type === "string" ? [Instance.value<string>(anchor)] : [];
-  });
-}
-
 /** A URI without its fragment. */
 function resolveUri(reference: string, base: string): string {
   const [document = ""] = reference.split("#");
-  try {
-    return document === "" ? base : new URL(document, base).href;
-  } catch {
-    return document;
-  }
+  if (document === "") return base;
+  return URL.canParse(document, base) ? new URL(document, base).href : document;
 }
 
-function memberOf(node: JsonNode, wanted: string): JsonNode | null {
-  for (const [name, value] of Instance.entries(node)) if (Instance.value(name) === wanted) return value;
-  return null;
+/** The text of a member of an object. */
+function textOf(node: JsonNode, wanted: string): string | null {
+  if (node.type !== "object") return null;
+  const value = Instance.step(wanted, node);
+  return value?.type === "string" ? Instance.value<string>(value) : null;
+}
+
+/** The name of a member; empty for anything else. */
+function nameOf(node: JsonNode | undefined): string {
+  const [name] = node?.type === "property" ? node.children : [];
+  return name === undefined ? "" : Instance.value<string>(name);
 }
 
 function nodeAt(root: JsonNode, pointer: string): JsonNode | null {

@@ -3,10 +3,7 @@
 /** Longer names are not compared: the time grows with the product of the lengths. */
 const MAX_NAME_LENGTH = 100;
 
-/**
- * The closest known name, or null if none is close. Up to three typing mistakes are close, and so is another style of
- * name.
- */
+/** The closest known name, or null. Up to three typing mistakes are close, and so is another style of name. */
 export function similarName(name: string, candidates: Iterable<string>): string | null {
   if (name.length > MAX_NAME_LENGTH) return null;
   const wanted = plain(name);
@@ -51,20 +48,12 @@ function distanceOf(from: string, to: string): number {
   return last[to.length] ?? 0;
 }
 
-/**
- * The path (with `/`) that is most like a wrong one; null if none is. A file of the same name in another folder comes
- * first.
- */
+/** The path that is most like a wrong one, or null. A file of the same name in another folder comes first. */
 export function closestPath(wrong: string, paths: readonly string[]): string | null {
-  const name = nameOf(wrong).toLowerCase();
-  const moved = paths.find((path) => nameOf(path).toLowerCase() === name);
-  return moved ?? similarName(wrong, paths) ?? pathOfName(nameOf(wrong), paths);
-}
-
-function pathOfName(wrong: string, paths: readonly string[]): string | null {
-  const names = paths.map((path) => nameOf(path));
-  const found = similarName(wrong, names);
-  return found === null ? null : (paths[names.indexOf(found)] ?? null);
+  const names = paths.map(nameOf);
+  const pathOf = (name: string | null) => (name === null ? null : (paths[names.indexOf(name)] ?? null));
+  const moved = names.find((name) => name.toLowerCase() === nameOf(wrong).toLowerCase()) ?? null;
+  return pathOf(moved) ?? similarName(wrong, paths) ?? pathOf(similarName(nameOf(wrong), names));
 }
 
 /** The part after the last `/`. */

@@ -129,22 +129,20 @@ it("reads a schema that begins with a byte order mark, and says how to save one 
 describe("schema", () => {
   it("claims a format only for strings that have it", async () => {
     const folder = await makeTemporaryFolder("command-");
-    const strings = {
-      date: ["2024-02-29", "2026-02-30"],
-      "date-time": ["2026-01-31T23:59:59.5+02:00", "2026-01-31T24:00:00Z"],
-      email: ["ada.b+c@mail.example.com", "ada.@example.com"],
-      uri: ["https://example.com:8080/a?b=%20#c", "http://[x"],
+    const data = {
+      day: "2024-02-29",
+      noDay: "2026-02-30",
+      time: "2026-01-31T23:59:59.5+02:00",
+      noTime: "2026-01-31T24:00:00Z",
     };
-    for (const [format, [right, wrong]] of Object.entries(strings)) {
-      await writeProject(folder, { "a.jsonl": `\ufeff${JSON.stringify(right)}\n`, "b.json": JSON.stringify(wrong) });
-      const draft = async (file: string) => JSON.parse((await runCommand(folder, ["schema", file])).stdout);
-      expect(await draft("a.jsonl")).toMatchObject({ type: "string", format });
-      expect(await draft("b.json")).not.toHaveProperty("format");
-      const read = await readSchema(JSON.stringify({ format }));
-      expect("schema" in read && [right, wrong].map((text) => read.schema.judge(JSON.stringify(text)).count)).toEqual([
-        0, 1,
-      ]);
-    }
+    await writeProject(folder, { "a.json": `\ufeff${JSON.stringify(data)}` });
+    const { properties } = JSON.parse((await runCommand(folder, ["schema", "a.json"])).stdout);
+    expect(properties).toEqual({
+      day: { type: "string", format: "date" },
+      noDay: { type: "string" },
+      time: { type: "string", format: "date-time" },
+      noTime: { type: "string" },
+    });
   });
 
   it("drafts one that all of the given data fits, and requires the members that all of it has", async () => {

@@ -75,12 +75,10 @@ const TABLE: readonly (readonly [
     'must be a URL with its scheme, such as https://example.com/, not the string "a.example"'],
   ["too few items", { minItems: 1 }, "[1]", "[]", "", "must have at least 1 item, not 0"],
   ["too many items", { maxItems: 1 }, "[1]", "[1,2]", "", "must have at most 1 item, not 2"],
-  ["an item that is there twice", { uniqueItems: true }, '[{"a":1,"b":2},3]', '[{"a":1,"b":2},{"b":2,"a":1.0}]', '[1] {"b":2',
-    "is the same as item 0: all items must differ"],
+  ["an item that is there twice", { uniqueItems: true }, '[{"a":1,"b":2},3]', '[{"a":1,"b":2},{"b":2,"a":1.0}]', "",
+    "must not have an item twice"],
   ["a mistake in an array of arrays", { items: { items: { type: "number" } } }, "[[1],[2]]", '[[1],[2,"3"]]', '[1][1] "3"',
     'must be a number, not the string "3": leave out the quotes'],
-  ["a member that another one needs", { dependentRequired: { bic: ["iban"] } }, '{"bic":1,"iban":2}', '{"bic":1}', "",
-    '"iban" is missing: it is required because "bic" is present'],
   ["a mistake in the form that the data names", PAYMENT, '{"kind":"card","number":"1"}', '{"kind":"card","number":1}', ".number 1}",
     "must be a string, not the number 1: put it in quotes"],
   ["a form that there is not", PAYMENT, '{"kind":"transfer","iban":"1"}', '{"kind":"cash"}', '.kind "cash"',
@@ -92,10 +90,10 @@ const TABLE: readonly (readonly [
     '"b" is missing'],
   ["an item beyond the last one", { prefixItems: [{}, {}], items: false }, "[1,2]", "[1,2,3]", "[2] 3",
     "is one too many: at most 2 items may be here"],
-  ["an array without what it must contain", { contains: { const: 1 } }, "[1]", "[2]", "",
-    'must have at least 1 of the items that "contains" describes'],
+  ["what a keyword without a sentence asks for", { contains: { const: 1 } }, "[1]", "[2]", "",
+    'does not fit "contains" in the schema'],
   ["a name that is not allowed", { propertyNames: { pattern: "^[a-z]+$" } }, '{"ab":1}', '{"AB":1}', '.AB "AB"',
-    'has a name that is not allowed: the name must match the pattern ^[a-z]+$, not the string "AB"'],
+    'must match the pattern ^[a-z]+$, not the string "AB"'],
 ];
 
 export const DATA_MISTAKES: readonly DataMistake[] = TABLE.map(([what, schema, right, wrong, place, message]) => {
