@@ -70,35 +70,15 @@ class RequestFile(TypedDict):
     content: str
 
 
-class PdfOutput(TypedDict, total=False):
-    format: Literal["pdf"]
+class Output(TypedDict, total=False):
+    format: Literal["pdf", "png", "svg"]
     filename: Optional[str]
     version: Optional[Literal["1.4", "1.5", "1.6", "1.7", "2.0"]]
     standards: Sequence[str]
-    pages: Optional[str]
-
-
-class _ImageOutput(TypedDict, total=False):
-    filename: Optional[str]
     page: Optional[int]
     pages: Optional[str]
     archive: Optional[Literal["zip"]]
-
-
-class _PngFormat(TypedDict):
-    format: Literal["png"]
-
-
-class _SvgFormat(TypedDict):
-    format: Literal["svg"]
-
-
-class PngOutput(_PngFormat, _ImageOutput, total=False):
     ppi: int
-
-
-class SvgOutput(_SvgFormat, _ImageOutput, total=False):
-    pass
 
 
 class _Source(TypedDict):
@@ -110,7 +90,7 @@ class RenderRequest(_Source, total=False):
 
     files: Mapping[str, RequestFile]
     data: Any
-    output: Union[PdfOutput, PngOutput, SvgOutput]
+    output: Output
 
 
 Body = Union[RenderRequest, Mapping[str, Any], bytes]
@@ -150,7 +130,7 @@ class Problem:
     instance: Optional[str] = None
     """The URL of the request with its request id. None for a problem that was found before sending."""
     request_id: Optional[str] = None
-    """The id by which the operator finds the request in the logs. None for a problem that was found before sending."""
+    """The id by which the operator finds the request in the logs, if it was sent."""
 
 
 @dataclass(frozen=True)
@@ -187,17 +167,9 @@ class Check:
 
 
 UnreachableReason = Literal[
-    "refused",
-    "name_not_found",
-    "no_route",
-    "certificate",
-    "wrong_protocol",
-    "timed_out",
-    "connection_broken",
-    "gateway",
-    "unknown",
-]
-"""Why no answer came."""
+    "refused", "name_not_found", "no_route", "certificate", "wrong_protocol",
+    "timed_out", "connection_broken", "gateway", "unknown"
+]  # fmt: skip
 
 
 class ServiceUnreachableError(Exception):
@@ -207,24 +179,18 @@ class ServiceUnreachableError(Exception):
     """
 
     attempts = 1
-    """How often the request was sent."""
     elapsed_seconds = 0.0
     """From the first attempt to the end of the last one, waits included."""
     _retry_after: Optional[float] = None
 
     def __init__(self, sentence: str, url: str, reason: UnreachableReason, status: Optional[int] = None) -> None:
+        """`url`: of the service, without a path. `status`: that of a gateway, for the reason `gateway`."""
         super().__init__(sentence, url, reason, status)
-        self.url = url
-        """The URL of the service, without a path."""
-        self.reason = reason
-        self.status = status
-        """The status with which a gateway answered, for the reason `gateway`."""
+        self.url, self.reason, self.status = url, reason, status
 
     def __str__(self) -> str:
-        sentence = str(self.args[0])
-        if self.attempts == 1:
-            return sentence
-        return f"{sentence} Tried {self.attempts} times in {self.elapsed_seconds:.1f} s."
+        tries = f" Tried {self.attempts} times in {self.elapsed_seconds:.1f} s." if self.attempts > 1 else ""
+        return f"{self.args[0]}{tries}"
 
 
 class UnexpectedResponseError(Exception):
@@ -253,6 +219,7 @@ _MAX_SEGMENT_CODE_POINTS = 80
 _MAX_DATA_DEPTH = 127
 _MAX_OUTPUT_NUMBER_LENGTH = 1024
 _DATE_KEY = "$__toml_private_datetime"
+_EMPTY = text_file("")
 
 _TITLES: dict[str, tuple[int, str, str]] = {
     "invalid_request": (400, "request", "Invalid request"),
@@ -265,7 +232,7 @@ _TITLES: dict[str, tuple[int, str, str]] = {
     "string_too_large": (413, "request", "String too large"),
     "page_selection_too_large": (413, "request", "Page selection too large"),
 }
-"""Status, origin and title of each code that validation can find."""
+"""Status, origin and title of each code that validation can find. Where a request has several, the first one counts."""
 
 _OUTPUT_FIELDS: dict[str, tuple[str, ...]] = {
     "pdf": ("filename", "version", "standards", "pages"),
@@ -277,18 +244,18 @@ _ALL_OUTPUT_FIELDS = {"format"}.union(*_OUTPUT_FIELDS.values())
 _Loc = list[Union[str, int]]
 
 
+@dataclass
 class _Number:
     """A JSON number, as written in the text."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    text: str
 
 
+@dataclass
 class _Object:
     """The members of a JSON object in their original order, duplicates included."""
 
-    def __init__(self, members: list[tuple[str, Any]]) -> None:
-        self.members = members
+    members: list[tuple[str, Any]]
 
     def __contains__(self, name: str) -> bool:
         return any(name == member for member, _ in self.members)
@@ -304,13 +271,8 @@ def check_request(request: Body, constraints: Mapping[str, Any]) -> Optional[Pro
     if len(body) > limit:
         return _problem("request_too_large", "The body is too large.", limit=limit, declared_size=len(body))
     try:
-        root = json.loads(
-            body.decode("utf-8"),
-            parse_int=_Number,
-            parse_float=_Number,
-            parse_constant=_reject_constant,
-            object_pairs_hook=_Object,
-        )
+        numbers = {"parse_int": _Number, "parse_float": _Number, "parse_constant": _reject_constant}
+        root = json.loads(body.decode("utf-8"), object_pairs_hook=_Object, **numbers)
     except ValueError:
         return _problem("invalid_request", "The body is not JSON.")
     except RecursionError:
@@ -323,16 +285,10 @@ def run_vectors(constraints: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The published conformance vectors on which this version disagrees. Empty if it agrees with all."""
     # Vectors test the rules, so they hold in every deployment, whatever its limits.
     unlimited = {**constraints, "limits": {"effective_max_files": constraints["max_keys"]}}
-    vectors = [
-        (vector, {"source": "x", "files": {key: text_file("") for key in vector["keys"]}})
-        for vector in constraints["conformance_vectors"]
-    ]
-    vectors += [
-        (vector, {"source": "x", "output": vector["output"]})
-        for vector in constraints["output_rules"]["conformance_vectors"]
-    ]
     disagreements: list[Mapping[str, Any]] = []
-    for vector, request in vectors:
+    for vector in [*constraints["conformance_vectors"], *constraints["output_rules"]["conformance_vectors"]]:
+        files = dict.fromkeys(vector.get("keys", ()), _EMPTY)
+        request = {"source": "x", "files": files, "output": vector.get("output", {"format": "pdf"})}
         problem = check_request(request, unlimited)
         found = (None, None) if problem is None else (problem.code, problem.context.get("rule"))
         if found != (vector.get("code"), vector.get("rule")) or vector["accepted"] != (problem is None):
@@ -361,12 +317,11 @@ class _Validator:
     def __init__(self, constraints: Mapping[str, Any]) -> None:
         self._constraints = constraints
         self._output_rules = constraints["output_rules"]
+        self._key_character = re.compile(constraints["segment_character_class"])
         self._errors: list[dict[str, Any]] = []
         self._codes: list[str] = []
-        self._has_invalid_data = False
         self._invalid_file: Optional[str] = None
         self._oversize: Optional[Problem] = None
-        self._key_character = re.compile(constraints["segment_character_class"])
 
     def validate(self, root: Any) -> Optional[Problem]:
         source = ""
@@ -375,18 +330,18 @@ class _Validator:
         output: Optional[dict[str, Any]] = {"format": "pdf", "standards": []}
         if not isinstance(root, _Object):
             self._add([], "wrong_type")
-        else:
-            for name, value in self._read_fields(root, [], ("source", "files", "data", "output")):
-                if name == "source":
-                    source = self._read_source(value)
-                elif name == "files":
-                    files, file_count = self._read_files(value)
-                elif name == "data":
-                    self._read_data(value, [], 0)
-                else:
-                    output = self._read_output(value)
-            if "source" not in root:
-                self._add(["source"], "missing")
+            return self._shape_problem()
+        for name, value in self._read_fields(root, [], ("source", "files", "data", "output")):
+            if name == "source":
+                source = self._read_source(value)
+            elif name == "files":
+                files, file_count = self._read_files(value)
+            elif name == "data":
+                self._read_data(value, [], 0)
+            else:
+                output = self._read_output(value)
+        if "source" not in root:
+            self._add(["source"], "missing")
         if self._errors or output is None:
             return self._shape_problem()
         return (
@@ -400,11 +355,9 @@ class _Validator:
     def _add(self, loc: _Loc, type_: str, code: str = "invalid_request") -> None:
         self._errors.append({"loc": _shortened(loc), "msg": type_.replace("_", " "), "type": type_})
         self._codes.append(code)
-        self._has_invalid_data |= code == "invalid_file_data"
 
     def _shape_problem(self) -> Problem:
-        ranks = ("invalid_request", "unsupported_format", "invalid_template_path", "invalid_file_data")
-        code = min(self._codes, key=ranks.index)
+        code = min(self._codes, key=list(_TITLES).index)
         context: dict[str, Any] = {"errors": self._errors[:_MAX_REPORTED_ERRORS]}
         if len(self._errors) > _MAX_REPORTED_ERRORS:
             context["errors_total"] = len(self._errors)
@@ -436,26 +389,26 @@ class _Validator:
         source = self._read_string(value, ["source"])
         if source == "":
             self._add(["source"], "too_short")
-        if source is not None and not _is_unicode(source):
+        elif source is not None and not _is_unicode(source):
             self._add(["source"], "lone_surrogate", "invalid_file_data")
         return source or ""
 
     def _read_files(self, value: Any) -> tuple[list[tuple[str, int]], int]:
         """The keys and sizes of the valid files, and the number of all files."""
         valid: list[tuple[str, int]] = []
-        count = 0
+        seen: set[str] = set()
         if not isinstance(value, _Object):
             self._add(["files"], "wrong_type")
-            return valid, count
-        seen = set()
+            return valid, 0
+        count = 0
         for key, entry in value.members:
             is_valid = self._is_valid_key(key)
+            if is_valid and key in seen:
+                self._add(["files", key], "duplicate_field")
+                continue
             if not is_valid:
                 # An invalid key must not appear in the context.
                 self._add(["files"], "invalid_key", "invalid_template_path")
-            elif key in seen:
-                self._add(["files", key], "duplicate_field")
-                continue
             seen.add(key)
             count += 1
             size = self._read_file(key, ["files", key] if is_valid else ["files"], entry)
@@ -483,15 +436,13 @@ class _Validator:
                 self._add([*loc, name], "missing")
         if encoding is None or content is None:
             return None
-        if encoding == "base64":
-            size = _base64_size(content)
-        else:
-            size = _byte_size(content) if _is_unicode(content) else None
+        is_text = encoding == "text"
+        size = _text_size(content) if is_text else _base64_size(content)
         if size is None:
             is_valid_key = len(loc) == 2
-            type_ = "lone_surrogate" if encoding == "text" else "invalid_base64"
-            if is_valid_key and not self._has_invalid_data:
+            if is_valid_key and "invalid_file_data" not in self._codes:
                 self._invalid_file = key
+            type_ = "lone_surrogate" if is_text else "invalid_base64"
             self._add([*loc, "content"] if is_valid_key else loc, type_, "invalid_file_data")
         return size
 
@@ -499,14 +450,12 @@ class _Validator:
         rules = self._constraints
         if not rules["min_key_length"] <= len(key) <= rules["max_key_length"]:
             return False
-        for segment in key.split("/"):
-            if not rules["min_segment_length"] <= len(segment) <= rules["max_segment_length"]:
-                return False
-            if not all(self._key_character.fullmatch(character) for character in segment):
-                return False
-            if rules["segments_may_not_be_only_dots"] and set(segment) == {"."}:
-                return False
-        return True
+        return all(
+            rules["min_segment_length"] <= len(segment) <= rules["max_segment_length"]
+            and all(self._key_character.fullmatch(character) for character in segment)
+            and not (rules["segments_may_not_be_only_dots"] and set(segment) == {"."})
+            for segment in key.split("/")
+        )
 
     def _read_data(self, value: Any, path: _Loc, depth: int) -> None:
         """Visits `data` in the order of its text. The content of a container that is too deep is not visited."""
@@ -515,20 +464,18 @@ class _Validator:
         elif isinstance(value, _Number):
             if not _is_read_by_typst(value.text):
                 self._add(["data", *path], "number_out_of_range")
-        elif isinstance(value, (list, _Object)):
-            if depth == _MAX_DATA_DEPTH:
-                self._add(["data", *path], "nesting_too_deep")
-            elif isinstance(value, list):
-                for index, item in enumerate(value):
-                    self._read_data(item, [*path, index], depth + 1)
-            else:
-                last = len(value.members) - 1
-                is_date = _is_date_for_typst(value.members)
-                for index, (key, member) in enumerate(value.members):
-                    self._read_data_string(key, [*path, key], "key")
-                    if is_date and index == last:
-                        self._add(["data", *path, key], "reserved_key")
-                    self._read_data(member, [*path, key], depth + 1)
+        elif isinstance(value, (list, _Object)) and depth == _MAX_DATA_DEPTH:
+            self._add(["data", *path], "nesting_too_deep")
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                self._read_data(item, [*path, index], depth + 1)
+        elif isinstance(value, _Object):
+            last = len(value.members) - 1 if _is_date_for_typst(value.members) else None
+            for index, (key, member) in enumerate(value.members):
+                self._read_data_string(key, [*path, key], "key")
+                if index == last:
+                    self._add(["data", *path, key], "reserved_key")
+                self._read_data(member, [*path, key], depth + 1)
 
     def _read_data_string(self, text: str, path: _Loc, subject: str) -> None:
         if not _is_unicode(text):
@@ -537,14 +484,8 @@ class _Validator:
         # No character takes more than four bytes, so most strings need not be encoded to be measured.
         size = _byte_size(text) if 4 * len(text) > limit else 0
         if size > limit and self._oversize is None:
-            self._oversize = _problem(
-                "string_too_large",
-                "A string in data is too large.",
-                path=_shortened(path),
-                subject=subject,
-                size=size,
-                limit=limit,
-            )
+            context = {"path": _shortened(path), "subject": subject, "size": size, "limit": limit}
+            self._oversize = _problem("string_too_large", "A string in data is too large.", **context)
 
     # Output
 
@@ -554,38 +495,29 @@ class _Validator:
             return None
         known = dict(self._read_fields(value, ["output"], _ALL_OUTPUT_FIELDS))
         format_ = known.pop("format", "pdf")
-        if not isinstance(format_, str):
-            self._add(["output", "format"], "wrong_type")
-            return None
-        if format_ not in self._output_rules["formats"]:
-            self._add(["output", "format"], "unsupported_format", "unsupported_format")
+        if not isinstance(format_, str) or format_ not in self._output_rules["formats"]:
+            code = "unsupported_format" if isinstance(format_, str) else "invalid_request"
+            self._add(["output", "format"], "wrong_type" if code == "invalid_request" else code, code)
             return None
         fields = _OUTPUT_FIELDS.get(format_, ())
         for name in known:
             if name not in fields:
                 self._add(["output", name], "unknown_field")
-        output: dict[str, Any] = {"format": format_, "standards": []}
-        for name in fields:
-            if name in known:
-                output[name] = self._read_output_field(name, known[name])
-        return output
+        read = {name: self._read_output_field(name, known[name]) for name in fields if name in known}
+        return {"format": format_, "standards": [], **read}
 
     def _read_output_field(self, name: str, value: Any) -> Any:
         loc: _Loc = ["output", name]
         pdf, image = self._output_rules["pdf"], self._output_rules["image"]
-        if name == "ppi":
-            return self._read_integer(value, loc, image["png"]["min_ppi"], image["png"]["max_ppi"])
+        ranges = {"ppi": (image["png"]["min_ppi"], image["png"]["max_ppi"]), "page": (image["min_page"], math.inf)}
+        choices = {"version": pdf["versions"], "archive": image["archives"]}
         if name == "standards":
             return self._read_standards(value, loc)
-        if value is None:
+        if value is None and name != "ppi":
             return None
-        if name == "page":
-            return self._read_integer(value, loc, image["min_page"], math.inf)
-        if name == "version":
-            return self._read_choice(value, loc, pdf["versions"])
-        if name == "archive":
-            return self._read_choice(value, loc, image["archives"])
-        return self._read_string(value, loc)
+        if name in ranges:
+            return self._read_integer(value, loc, *ranges[name])
+        return self._read_choice(value, loc, choices[name]) if name in choices else self._read_string(value, loc)
 
     def _read_integer(self, value: Any, loc: _Loc, minimum: float, maximum: float) -> Optional[float]:
         if not isinstance(value, _Number):
@@ -604,12 +536,9 @@ class _Validator:
 
     def _read_standards(self, value: Any, loc: _Loc) -> list[Optional[str]]:
         pdf = self._output_rules["pdf"]
-        if not isinstance(value, list):
-            self._add(loc, "wrong_type")
-        elif len(value) > pdf["max_standards"]:
-            self._add(loc, "too_long")
-        else:
+        if isinstance(value, list) and len(value) <= pdf["max_standards"]:
             return [self._read_choice(item, [*loc, index], pdf["standards"]) for index, item in enumerate(value)]
+        self._add(loc, "too_long" if isinstance(value, list) else "wrong_type")
         return []
 
     # Limits and rules of several fields
@@ -623,16 +552,12 @@ class _Validator:
             return _problem("invalid_file_data", "Too many files.", count=count, limit=limit)
         # Valid keys are ASCII.
         folded = [key.lower() for key in keys]
-        seen = set()
-        for key, name in zip(keys, folded):
-            if name in seen:
-                return _problem("invalid_file_data", f"{key!r} collides.", key=key, rule="case_collision")
-            seen.add(name)
         directories = {name[:end] for name in folded for end in range(len(name)) if name[end] == "/"}
-        for key, name in zip(keys, folded):
-            if name in directories:
-                detail = f"{key!r} is a directory, too."
-                return _problem("invalid_file_data", detail, key=key, rule="ancestor_collision")
+        repeated = (key for index, key in enumerate(keys) if folded[index] in folded[:index])
+        ancestors = (key for key, name in zip(keys, folded) if name in directories)
+        for rule, colliding in (("case_collision", repeated), ("ancestor_collision", ancestors)):
+            for key in colliding:
+                return _problem("invalid_file_data", f"{key!r} collides with another key.", key=key, rule=rule)
         return None
 
     def _check_sizes(self, source: str, files: list[tuple[str, int]]) -> Optional[Problem]:
@@ -650,13 +575,12 @@ class _Validator:
         rule = None if pages is None else self._broken_selection_rule(pages)
         # Pages can be counted only in a well-formed selection. The limit on their number precedes the other rules.
         if rule is None and pages is not None and output.get("archive") is not None:
-            count, limit = self._count_pages(pages), _limit(self._constraints, "max_output_files")
+            count, limit = _count_pages(pages), _limit(self._constraints, "max_output_files")
             if count > limit:
                 return _problem("page_selection_too_large", "Too many pages.", count=count, limit=limit)
-        found = ("pages", rule) if rule is not None else self._broken_rule(output)
-        if found is None:
+        name, rule = ("pages", rule) if rule is not None else self._broken_rule(output)
+        if rule is None:
             return None
-        name, rule = found
         description = next((known["description"] for known in self._output_rules["rules"] if known["id"] == rule), rule)
         error = {"loc": ["output", name], "msg": description, "type": rule}
         return _problem("invalid_request", description, errors=[error], rule=rule)
@@ -670,45 +594,39 @@ class _Validator:
             return "page_selection_too_many_segments"
         if not all(re.fullmatch(rules["selection_pattern"], selection) for selection in selections):
             return "page_selection_malformed"
-        if any(last < first for first, last in map(_range, selections)):
-            return "page_range_end_precedes_start"
-        return None
+        return "page_range_end_precedes_start" if any(last < first for first, last in map(_range, selections)) else None
 
-    def _broken_rule(self, output: dict[str, Any]) -> Optional[tuple[str, str]]:
+    def _broken_rule(self, output: dict[str, Any]) -> tuple[str, Optional[str]]:
         """The field and the id of the first broken rule, except for rules on the text of `pages`."""
         pdf = self._output_rules["pdf"]
-        standards = output["standards"]
-        version, pages = output.get("version"), output.get("pages")
-        profiles = [standard for standard in standards if standard in pdf["pdf_a_version"]]
+        standards, version = output["standards"], output.get("version")
+        has = {name: output.get(name) is not None for name in ("version", "page", "pages", "archive")}
+        profiles = [name for name in standards if name in pdf["pdf_a_version"]]
         has_ua_1 = "ua-1" in standards
         is_image = output["format"] in self._output_rules["image"]["formats"]
+        is_tagged = any(name in pdf["tagged_standards"] for name in standards)
+        is_pdf_a_4 = any(name in pdf["pdf_a_4_standards"] for name in profiles)
+        conflicts = has["version"] and any(pdf["pdf_a_version"][name] != version for name in profiles)
         rules = (
             ("standards", "duplicate_standards", len(set(standards)) < len(standards)),
             ("standards", "multiple_pdf_a_standards", len(profiles) > 1),
-            ("standards", "ua_1_with_pdf_a_4", has_ua_1 and any(name in pdf["pdf_a_4_standards"] for name in profiles)),
-            (
-                "version",
-                "version_conflicts_with_standard",
-                version is not None and any(pdf["pdf_a_version"][name] != version for name in profiles),
-            ),
+            ("standards", "ua_1_with_pdf_a_4", has_ua_1 and is_pdf_a_4),
+            ("version", "version_conflicts_with_standard", conflicts),
             ("version", "ua_1_with_pdf_2_0", has_ua_1 and version == "2.0"),
-            (
-                "pages",
-                "pages_with_tagged_standard",
-                pages is not None and any(name in pdf["tagged_standards"] for name in standards),
-            ),
-            ("pages", "pages_requires_archive", is_image and pages is not None and output.get("archive") is None),
-            ("page", "page_with_archive", output.get("page") is not None and output.get("archive") is not None),
+            ("pages", "pages_with_tagged_standard", has["pages"] and is_tagged),
+            ("pages", "pages_requires_archive", is_image and has["pages"] and not has["archive"]),
+            ("page", "page_with_archive", has["page"] and has["archive"]),
         )
-        return next(((name, rule) for name, rule, is_broken in rules if is_broken), None)
+        return next(((name, rule) for name, rule, is_broken in rules if is_broken), ("", None))
 
-    def _count_pages(self, pages: str) -> int:
-        """How many pages are selected, each counted once."""
-        count, counted_to = 0, 0
-        for first, last in sorted(map(_range, pages.split(","))):
-            count += max(0, last - max(first - 1, counted_to))
-            counted_to = max(counted_to, last)
-        return count
+
+def _count_pages(pages: str) -> int:
+    """How many pages are selected, each counted once."""
+    count, counted_to = 0, 0
+    for first, last in sorted(map(_range, pages.split(","))):
+        count += max(0, last - max(first - 1, counted_to))
+        counted_to = max(counted_to, last)
+    return count
 
 
 def _range(selection: str) -> tuple[int, int]:
@@ -719,15 +637,15 @@ def _range(selection: str) -> tuple[int, int]:
 
 def _is_unicode(text: str) -> bool:
     """Whether a text has no lone surrogates."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    return re.search("[\\ud800-\\udfff]", text) is None
 
 
 def _byte_size(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _text_size(text: str) -> Optional[int]:
+    return _byte_size(text) if _is_unicode(text) else None
 
 
 def _base64_size(content: str) -> Optional[int]:
@@ -741,13 +659,12 @@ def _base64_size(content: str) -> Optional[int]:
 
 def _shortened(path: _Loc) -> _Loc:
     """A path as the service sends it: lone surrogates are escaped, then each segment is cut to 80 characters."""
-    return [segment if isinstance(segment, int) else _shortened_segment(segment) for segment in path]
-
-
-def _shortened_segment(segment: str) -> str:
-    escaped = re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match.group()):x}", segment)
-    is_short = len(escaped) <= _MAX_SEGMENT_CODE_POINTS
-    return escaped if is_short else escaped[: _MAX_SEGMENT_CODE_POINTS - 1] + "…"
+    escaped = [
+        segment if isinstance(segment, int) else re.sub("[\\ud800-\\udfff]", lambda it: f"\\u{ord(it[0]):x}", segment)
+        for segment in path
+    ]
+    limit = _MAX_SEGMENT_CODE_POINTS
+    return [part if isinstance(part, int) or len(part) <= limit else part[: limit - 1] + "…" for part in escaped]
 
 
 def _is_read_by_typst(number: str) -> bool:
@@ -776,10 +693,7 @@ def _is_date_for_typst(members: list[tuple[str, Any]]) -> bool:
     if not members or any(key != _DATE_KEY for key, _ in members) or not isinstance(members[-1][1], str):
         return False
     clock = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-    match = re.fullmatch(
-        rf"{clock}|[+-]?([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:T{clock}Z?)?",
-        members[-1][1],
-    )
+    match = re.fullmatch(rf"{clock}|[+-]?([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:T{clock}Z?)?", members[-1][1])
     if match is None:
         return False
     if match.group(1) is None:
@@ -797,22 +711,20 @@ _FILE_TYPES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "application/zip": ("zip", (b"PK\x03\x04", b"PK\x05\x06")),
 }
 """The extension of each type of file, and how a file of it may begin."""
+# The most that any deployment can set as `max_output_bytes`: the bound where the constraints are not known.
 _MAX_OUTPUT_BYTES = 512 * 1024 * 1024
-"""The most that any deployment can set as `max_output_bytes`: the bound where the constraints are not known."""
-_PROBLEM_MEDIA_TYPE = "application/problem+json"
-_CONSTRAINTS_AGE_SECONDS = 300
+# At most this much is read of what is no rendered file: of constraints and problems, for example.
 _MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
-"""At most this much is read of what is no rendered file: of constraints and problems, for example."""
 _READ_BYTES = 64 * 1024
-"""How much is read at a time."""
+_CONSTRAINTS_AGE_SECONDS = 300
+# The service asks for a minute at most. Whatever asks for more than this is not waited for longer.
 _MAX_RETRY_AFTER_SECONDS = 300.0
-"""The service asks for a minute at most. Whatever asks for more than this is not waited for longer."""
-_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, re.error)
-"""What Python raises for a document that does not have the expected form."""
-_GATEWAY_STATUSES = frozenset((429, 502, 503, 504))
-"""With these statuses, a proxy in front of the service says that it could not pass the request on."""
 _FIRST_BACKOFF_SECONDS = 0.5
 _MAX_BACKOFF_SECONDS = 8.0
+# What Python raises for a document that does not have the expected form.
+_MALFORMED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, re.error)
+# With these statuses, a proxy in front of the service says that it could not pass the request on.
+_GATEWAY_STATUSES = frozenset((429, 502, 503, 504))
 
 
 class _EveryAnswer(urllib.request.HTTPErrorProcessor):
@@ -854,7 +766,7 @@ class _Constraints:
             document = json.loads(response.content)
             # This also shows that the document has every member that validation needs.
             disagreements = run_vectors(document)
-            if not all(_is_count(limit) for limit in document["limits"].values()):
+            if not all(isinstance(limit, int) for limit in document["limits"].values()):
                 raise ValueError("a limit is not an integer")
         except _MALFORMED as cause:
             raise UnexpectedResponseError("The response has no constraints.", response.status) from cause
@@ -879,9 +791,7 @@ class ServiceClient:
         silence_timeout_seconds: float = 120,
         check_before_sending: bool = True,
     ) -> None:
-        """
-        A request is sent again if the service cannot be reached, and after `Retry-After` if no slot is free. If each
-        attempt fails at once, the five attempts of the default take 7.5 to 15 seconds.
+        """A request is sent again if the service cannot be reached, and after `Retry-After` if no slot is free.
 
         `max_attempts`: how often a request is sent at most, the first time included; with 1, it is never repeated.
         `max_total_seconds`: no attempt begins later than this after the first.
@@ -965,7 +875,7 @@ class ServiceClient:
                 return answer
             is_retryable = isinstance(answer, ServiceUnreachableError) or answer.origin == "capacity"
             elapsed_seconds = time.monotonic() - start
-            wait_seconds = self._wait_before_retry(attempt, elapsed_seconds, _retry_after(answer))
+            wait_seconds = self._wait_before_retry(attempt, elapsed_seconds, answer)
             if not is_retryable or wait_seconds is None:
                 break
             if on_retry is not None:
@@ -976,13 +886,15 @@ class ServiceClient:
             raise answer
         return answer
 
-    def _wait_before_retry(self, attempt: int, elapsed: float, retry_after: Optional[float]) -> Optional[float]:
+    def _wait_before_retry(self, attempt: int, elapsed: float, answer: Any) -> Optional[float]:
         """How long to wait before the next attempt, at least `Retry-After`; None to give up."""
         if attempt >= self._max_attempts:
             return None
+        asked = answer.context.get("retry_after") if isinstance(answer, Problem) else answer._retry_after
         backoff = min(_MAX_BACKOFF_SECONDS, _FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1))
+        least = backoff if asked is None else min(max(asked, 0.0), _MAX_RETRY_AFTER_SECONDS)
         # The random part keeps callers who were rejected at the same time from coming back at the same time.
-        wait = (backoff if retry_after is None else retry_after) + random.random() * backoff
+        wait: float = least + random.random() * backoff
         return None if elapsed + wait > self._max_total_seconds else wait
 
     def _send(self, path: str, body: Optional[bytes] = None, etag: Optional[str] = None) -> _Answer:
@@ -1005,15 +917,17 @@ class ServiceClient:
         status = response.status
         if status == 304:
             return response
-        if response.media_type == _PROBLEM_MEDIA_TYPE:
+        if response.media_type == "application/problem+json":
             problem = _as_problem(response.content)
-            if problem is None:
-                raise UnexpectedResponseError("The response is a problem from another service.", status)
-            return problem
+            if problem is not None:
+                return problem
+            raise UnexpectedResponseError("The response is a problem from another service.", status)
         if status in _GATEWAY_STATUSES:
             sentence = f"A gateway in front of the service at {self._origin} answered {status}."
             error = ServiceUnreachableError(sentence, self._origin, "gateway", status)
-            error._retry_after = _seconds(response.headers.get("Retry-After"))
+            # Its other form, a date, is ignored.
+            seconds = re.fullmatch("[0-9]{1,300}", response.headers.get("Retry-After") or "")
+            error._retry_after = float(seconds[0]) if seconds else None
             return error
         if 300 <= status < 400:
             raise UnexpectedResponseError("The URL redirects: use the URL that it redirects to.", status)
@@ -1068,31 +982,28 @@ _REASONS: tuple[tuple[tuple[type[Exception], ...], UnreachableReason, str], ...]
     ((ssl.SSLError, http.client.BadStatusLine), "wrong_protocol", "it does not speak the protocol of the URL"),
     ((Exception,), "unknown", "no answer came, or the connection broke"),
 )
-
-
 _NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN}
 
 
 def _unreachable(url: str, cause: Exception) -> ServiceUnreachableError:
     """`cause` is what `urllib` has raised."""
-    reason = getattr(cause, "reason", None)
-    inner = reason if isinstance(cause, urllib.error.URLError) and isinstance(reason, Exception) else cause
+    inner = getattr(cause, "reason", None) if isinstance(cause, urllib.error.URLError) else cause
+    if not isinstance(inner, Exception):
+        inner = cause
     _, reason, words = next(known for known in _REASONS if isinstance(inner, known[0]))
     if isinstance(inner, OSError) and inner.errno in _NO_ROUTE:
         reason, words = "no_route", "there is no route to it"
     detail = _system_words(inner)
-    sentence = f"{url} cannot be reached: {words} ({detail})." if detail else f"{url} cannot be reached: {words}."
-    error = ServiceUnreachableError(sentence, url, reason)
+    error = ServiceUnreachableError(f"{url} cannot be reached: {words}{detail and f' ({detail})'}.", url, reason)
     error.__cause__ = cause
     return error
 
 
 def _system_words(error: Exception) -> str:
     """What the system says about an error, in a word where it has one."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return error.verify_message
-    if isinstance(error, ssl.SSLError):
-        return error.reason or ""
+    for type_, member in ((ssl.SSLCertVerificationError, "verify_message"), (ssl.SSLError, "reason")):
+        if isinstance(error, type_):
+            return getattr(error, member) or ""
     if isinstance(error, socket.gaierror):
         return error.strerror or ""
     return errno.errorcode.get(error.errno or 0, "") if isinstance(error, OSError) else ""
@@ -1102,12 +1013,8 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _is_number(value: Any) -> bool:
-    return _is_count(value) or (isinstance(value, float) and math.isfinite(value))
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_path(value: Any) -> bool:
@@ -1115,27 +1022,19 @@ def _is_path(value: Any) -> bool:
 
 
 def _is_error(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and _is_path(value.get("loc"))
-        and _is_text(value.get("msg"))
-        and _is_text(value.get("type"))
-    )
+    return isinstance(value, dict) and _is_path(value.get("loc")) and all(_is_text(value.get(k)) for k in ("msg", "type"))
 
 
+def _are_errors(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_error, value))
+
+
+_NUMBERS = ("errors_total", "count", "limit", "size", "declared_size", "timeout_secs", "retry_after")
 _CONTEXT_MEMBERS: dict[str, Callable[[Any], bool]] = {
-    "errors": lambda value: isinstance(value, list) and all(map(_is_error, value)),
-    "errors_total": _is_number,
-    "rule": _is_text,
-    "key": _is_text,
-    "count": _is_number,
-    "limit": _is_number,
-    "size": _is_number,
+    "errors": _are_errors,
     "path": _is_path,
-    "subject": lambda value: value in ("key", "value"),
-    "declared_size": _is_number,
-    "timeout_secs": _is_number,
-    "retry_after": _is_number,
+    **dict.fromkeys(("rule", "key", "subject"), _is_text),
+    **dict.fromkeys(_NUMBERS, _is_number),
 }
 """The type of each member of a context, which is the same in all problems."""
 
@@ -1158,32 +1057,22 @@ _REQUIRED_MEMBERS: dict[str, tuple[str, ...]] = {
 def _as_problem(content: bytes) -> Optional[Problem]:
     try:
         document = json.loads(content)
-        code, origin, status = document["code"], document["origin"], document["status"]
-        title, detail, instance = document["title"], document["detail"], document["instance"]
-        context = document["context"]
+        texts = [document[name] for name in ("code", "origin", "title", "detail", "instance")]
+        status, context = document["status"], document["context"]
     except _MALFORMED:
         return None
-    strings = (code, origin, title, detail, instance)
-    if not all(map(_is_text, strings)) or not _is_number(status) or not isinstance(context, dict):
-        return None
-    if origin not in ("request", "template", "capacity", "service"):
-        return None
-    if not all(name in context for name in _REQUIRED_MEMBERS.get(code, ())):
-        return None
-    if not all(is_valid(context[name]) for name, is_valid in _CONTEXT_MEMBERS.items() if name in context):
+    code, origin, title, detail, instance = texts
+    is_problem = (
+        all(map(_is_text, texts))
+        and origin in ("request", "template", "capacity", "service")
+        and _is_number(status)
+        and isinstance(context, dict)
+        and all(name in context for name in _REQUIRED_MEMBERS.get(code, ()))
+        and all(is_valid(context[name]) for name, is_valid in _CONTEXT_MEMBERS.items() if name in context)
+    )
+    if not is_problem:
         return None
     return Problem(code, origin, status, title, detail, context, instance, instance.partition("#")[2] or None)
-
-
-def _retry_after(answer: Union[Problem, ServiceUnreachableError]) -> Optional[float]:
-    """How long an answer asks to wait, bounded; None if it does not say."""
-    seconds = answer.context.get("retry_after") if isinstance(answer, Problem) else answer._retry_after
-    return None if seconds is None else min(max(seconds, 0.0), _MAX_RETRY_AFTER_SECONDS)
-
-
-def _seconds(text: Optional[str]) -> Optional[float]:
-    """The seconds of a `Retry-After` field. Its other form, a date, is ignored."""
-    return float(text) if text is not None and re.fullmatch("[0-9]{1,300}", text) else None
 
 
 def _file_name(disposition: Optional[str]) -> Optional[str]:

@@ -62,7 +62,7 @@ describe.skipIf(!hasPython())("the Python client", () => {
       ["requests with bytes changed, added or taken out", mutatedBody],
     ])("on %s", async (_what, arbitrary) => {
       const BODIES_PER_LIMITS = 250;
-      for (const limits of fc.sample(lowLimits, runs(20))) {
+      for (const limits of fc.sample(lowLimits, runs(8))) {
         await publish(limits);
         const bodies = fc.sample(arbitrary, BODIES_PER_LIMITS);
         const encoded = bodies.map((body) => Buffer.from(body).toString("base64"));
