@@ -17,8 +17,6 @@ export interface Attachment {
 
 /** Far more than an invoice with its annexes needs. */
 const MAX_XML_BYTES = 16 * 1024 ** 2;
-/** At most this many attachments are read, and at most this many nodes of the tree of their names. */
-const MAX_ATTACHMENTS = 1000;
 /** What ZUGFeRD 1 and 2.0 called the attachment. */
 const OLD_NAME = /^zugferd-invoice\.xml$/i;
 const LISTED_NAMES = 5;
@@ -40,8 +38,8 @@ export function findAttachment(pdf: PdfFile, format: EInvoiceFormat): Outcome<At
     ok: true,
     value: {
       name,
-      relationship: nameIn(pdf.resolve(dictionary.get("AFRelationship"))),
-      mediaType: nameIn(pdf.resolve(stream.dictionary.get("Subtype"))),
+      relationship: nameIn(dictionary.get("AFRelationship")),
+      mediaType: nameIn(stream.dictionary.get("Subtype")),
       isAssociated: associated.some((entry) => entry instanceof PdfReference && entry.number === reference?.number),
       content: stream.data,
     },
@@ -65,30 +63,24 @@ function withoutAttachment(files: readonly AttachedFile[], wanted: string): stri
 
 function attachedFiles(pdf: PdfFile): AttachedFile[] {
   const files: AttachedFile[] = [];
-  const nodes: (PdfValue | undefined)[] = [pdf.dictionary(pdf.catalog.get("Names"))?.get("EmbeddedFiles")];
-  // The list grows while it is read. If the tree leads back to itself, the limit stops it.
-  for (const node of nodes) {
-    const dictionary = pdf.dictionary(node);
-    const names = pdf.array(dictionary?.get("Names")) ?? [];
-    for (let index = 1; index < names.length && files.length < MAX_ATTACHMENTS; index += 2) {
-      const entry = names[index];
-      const file = pdf.dictionary(entry);
-      const name = file === null ? null : (textIn(pdf.resolve(file.get("UF"))) ?? textIn(pdf.resolve(file.get("F"))));
-      if (file === null || name === null) continue;
-      files.push({ name, dictionary: file, reference: entry instanceof PdfReference ? entry : null });
-    }
-    const kids = pdf.array(dictionary?.get("Kids")) ?? [];
-    nodes.push(...kids.slice(0, Math.max(0, MAX_ATTACHMENTS - nodes.length)));
+  const tree = pdf.dictionary(pdf.dictionary(pdf.catalog.get("Names"))?.get("EmbeddedFiles"));
+  const names = pdf.array(tree?.get("Names")) ?? [];
+  for (let index = 1; index < names.length; index += 2) {
+    const entry = names[index];
+    const file = pdf.dictionary(entry);
+    const name = textIn(file?.get("UF")) ?? textIn(file?.get("F"));
+    if (file === null || name === null) continue;
+    files.push({ name, dictionary: file, reference: entry instanceof PdfReference ? entry : null });
   }
   return files;
 }
 
-function nameIn(value: PdfValue): string | null {
+function nameIn(value: PdfValue | undefined): string | null {
   return value instanceof PdfName ? value.name : null;
 }
 
 /** Reads a text string: UTF-16 or UTF-8 with a byte order mark, or else ASCII, which is enough to compare names. */
-function textIn(value: PdfValue): string | null {
+function textIn(value: PdfValue | undefined): string | null {
   if (!(value instanceof PdfString)) return null;
   const bytes = Uint8Array.from(value.bytes, (character) => character.charCodeAt(0));
   if (value.bytes.startsWith("\xfe\xff")) return new TextDecoder("utf-16be").decode(bytes);

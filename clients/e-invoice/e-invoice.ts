@@ -60,6 +60,12 @@ async function finish(
   pdf: Uint8Array,
   { format, profile: wanted }: FinishOptions,
 ): Promise<FinishedEInvoice> {
+  if (file.trailer.has("Prev"))
+    return refused(
+      "finished-before",
+      "PDF",
+      "The PDF has been changed since Typst wrote it: it may be finished already.",
+    );
   const reference = file.catalog.get("Metadata");
   const stream = file.stream(reference, MAX_METADATA_BYTES);
   const metadata = stream === null ? null : readMetadata(stream.data);
@@ -68,9 +74,6 @@ async function finish(
     const claim = metadata?.pdfA == null ? "claims no PDF/A" : `is PDF/A-${metadata.pdfA.toLowerCase()}`;
     return refused("pdf-a-3", "metadata", `The PDF ${claim}. Render it with the standard a-3b, a-3u or a-3a.`);
   }
-  if (metadata.isFinished)
-    return refused("finished-before", "metadata", "The PDF already has the metadata of an e-invoice.");
-
   const attachment = findAttachment(file, format);
   if (!attachment.ok) return attachment;
   const { name, content } = attachment.value;
@@ -87,7 +90,7 @@ async function finish(
   const { dictionary } = stream;
   return {
     ok: true,
-    pdf: file.withChangedStream({ reference, dictionary, data }, [first, new PdfString(instanceId)]),
+    pdf: file.withChangedStream(reference, { dictionary, data }, [first, new PdfString(instanceId)]),
     profile: profile.name,
   };
 }

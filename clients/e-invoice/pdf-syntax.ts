@@ -1,4 +1,4 @@
-/** The objects of a PDF (ISO 32000-1, 7.2 and 7.3): read from bytes, and written again. */
+/** The objects of a PDF (ISO 32000-1, 7.3) as Typst writes them: read from text with one character per byte, and written. */
 
 export type PdfValue = null | boolean | number | PdfName | PdfString | PdfReference | PdfArray | PdfDictionary;
 export type PdfArray = readonly PdfValue[];
@@ -19,197 +19,118 @@ export class PdfString {
   }
 }
 
+/** Of generation 0. */
 export class PdfReference {
   readonly number: number;
-  readonly generation: number;
-  constructor(number: number, generation: number) {
+  constructor(number: number) {
     this.number = number;
-    this.generation = generation;
   }
 }
 
-/** A file that breaks the syntax of PDF, or uses a part of it that this reader does not support. */
+/** A file that breaks the syntax of PDF, or uses a part of it that Typst does not write. */
 export class PdfSyntaxError extends Error {}
 
 /** Far deeper than the files of any program nest. */
 const MAX_DEPTH = 64;
-/** Far longer than the strings that are read here: file names and identifiers. The contents of pages are never read. */
-const MAX_TOKEN_BYTES = 1_000_000;
 
-const WHITE_SPACE = new Set([0x00, 0x09, 0x0a, 0x0c, 0x0d, 0x20]);
-const DELIMITERS = new Set([..."()<>[]{}/%"].map((character) => character.charCodeAt(0)));
+/** Each character can be matched in few ways, so that a text that is no object is refused after one pass. */
+const TOKENS = {
+  name: /\/([^\s()<>[\]{}/%]*)/y,
+  hexString: /<([0-9A-Fa-f]*)>/y,
+  reference: /(\d{1,10}) 0 R\b/y,
+  number: /[+-]?(?:\d+(?:\.\d*)?|\.\d+)/y,
+  word: /(?:true|false|null)\b/y,
+} satisfies { readonly [token: string]: RegExp };
+const WORDS: ReadonlyMap<string | undefined, PdfValue> = new Map([
+  ["true", true],
+  ["false", false],
+  ["null", null],
+]);
+const STRING_PART = /([^\\()]+)|\\([0-7]{3})|\\(.)|([()])/sy;
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" };
 
 export class PdfCursor {
-  readonly #bytes: Uint8Array;
-  offset: number;
+  readonly #text: string;
+  offset = 0;
 
-  constructor(bytes: Uint8Array, offset: number) {
-    if (offset < 0 || offset >= bytes.length) throw new PdfSyntaxError("An offset points outside the file.");
-    this.#bytes = bytes;
-    this.offset = offset;
+  constructor(text: string) {
+    this.#text = text;
   }
 
+  /** Skips white space and, if it follows, a word. */
   take(word: string): boolean {
-    this.skipSpace();
-    for (let index = 0; index < word.length; index++) {
-      if (this.#bytes[this.offset + index] !== word.charCodeAt(index)) return false;
-    }
+    this.#match(/\s*/y);
+    if (!this.#text.startsWith(word, this.offset)) return false;
     this.offset += word.length;
     return true;
-  }
-
-  expect(word: string): void {
-    if (!this.take(word)) throw new PdfSyntaxError(`"${word}" is missing at byte ${this.offset}.`);
-  }
-
-  integer(): number {
-    const value = this.#number();
-    if (value === null || !Number.isSafeInteger(value) || value < 0) {
-      throw new PdfSyntaxError(`A whole number is missing at byte ${this.offset}.`);
-    }
-    return value;
-  }
-
-  skipSpace(): void {
-    for (;;) {
-      const byte = this.#bytes[this.offset];
-      if (byte === 0x25) while (![0x0a, 0x0d, undefined].includes(this.#bytes[this.offset])) this.offset++;
-      else if (byte !== undefined && WHITE_SPACE.has(byte)) this.offset++;
-      else return;
-    }
   }
 
   value(depth = 0): PdfValue {
     if (depth > MAX_DEPTH) throw new PdfSyntaxError("Objects are nested too deeply.");
     if (this.take("<<")) return this.#dictionary(depth);
-    if (this.take("[")) return this.#array(depth);
-    if (this.take("/")) return new PdfName(this.#name());
+    if (this.take("[")) return this.#itemsUntil("]", depth);
     if (this.take("(")) return new PdfString(this.#literalString());
-    if (this.take("<")) return new PdfString(this.#hexString());
-    for (const [word, value] of [
-      ["null", null],
-      ["true", true],
-      ["false", false],
-    ] as const) {
-      if (this.take(word)) return value;
-    }
-    const number = this.#number();
-    if (number === null) throw new PdfSyntaxError(`There is no object at byte ${this.offset}.`);
-    return this.#reference(number) ?? number;
+    const name = this.#match(TOKENS.name)?.[1];
+    if (name !== undefined) return new PdfName(name.replaceAll(/#([0-9A-Fa-f]{2})/g, (_, code) => characterOf(code)));
+    const digits = this.#match(TOKENS.hexString)?.[1];
+    if (digits !== undefined)
+      return new PdfString(digits.replaceAll(/..?/g, (code) => characterOf(code.padEnd(2, "0"))));
+    const reference = this.#match(TOKENS.reference)?.[1];
+    if (reference !== undefined) return new PdfReference(Number(reference));
+    const number = this.#match(TOKENS.number)?.[0];
+    if (number !== undefined) return Number(number);
+    const value = WORDS.get(this.#match(TOKENS.word)?.[0]);
+    if (value === undefined) throw new PdfSyntaxError("There is no object where one should be.");
+    return value;
   }
 
   #dictionary(depth: number): PdfDictionary {
     const entries = new Map<string, PdfValue>();
-    while (!this.take(">>")) {
-      this.expect("/");
-      const key = this.#name();
-      if (entries.has(key)) throw new PdfSyntaxError(`A dictionary has /${key} twice.`);
-      entries.set(key, this.value(depth + 1));
+    const items = this.#itemsUntil(">>", depth);
+    for (let index = 0; index < items.length; index += 2) {
+      const [key, value] = items.slice(index, index + 2);
+      if (!(key instanceof PdfName) || value === undefined)
+        throw new PdfSyntaxError("A dictionary lacks a key or value.");
+      if (entries.has(key.name)) throw new PdfSyntaxError(`A dictionary has /${key.name} twice.`);
+      entries.set(key.name, value);
     }
     return entries;
   }
 
-  #array(depth: number): PdfArray {
+  #itemsUntil(end: string, depth: number): PdfArray {
     const items: PdfValue[] = [];
-    while (!this.take("]")) items.push(this.value(depth + 1));
+    while (!this.take(end)) items.push(this.value(depth + 1));
     return items;
-  }
-
-  /** Reads a reference such as `12 0 R`. Only its third word distinguishes it from a number. */
-  #reference(number: number): PdfReference | null {
-    const after = this.offset;
-    if (Number.isSafeInteger(number) && number > 0) {
-      this.skipSpace();
-      const generation = this.#number();
-      if (generation !== null && Number.isSafeInteger(generation) && generation >= 0 && this.take("R")) {
-        return new PdfReference(number, generation);
-      }
-    }
-    this.offset = after;
-    return null;
-  }
-
-  #number(): number | null {
-    this.skipSpace();
-    const start = this.offset;
-    const text = this.#while(
-      (byte) => (byte >= 0x30 && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x2e,
-    );
-    // Each digit can be matched in one way only, so a text that is no number is refused after one pass.
-    if (/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)$/.test(text)) return Number(text);
-    this.offset = start;
-    return null;
-  }
-
-  #name(): string {
-    const text = this.#while((byte) => !WHITE_SPACE.has(byte) && !DELIMITERS.has(byte));
-    return text.replaceAll(/#([0-9A-Fa-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
-  }
-
-  #hexString(): string {
-    const digits = this.#while((byte) => byte !== 0x3e).replaceAll(/\s/g, "");
-    this.expect(">");
-    if (!/^[0-9A-Fa-f]*$/.test(digits)) throw new PdfSyntaxError("A string has a digit that is not hexadecimal.");
-    return (digits.length % 2 === 0 ? digits : `${digits}0`).replaceAll(/../g, (code) =>
-      String.fromCharCode(Number.parseInt(code, 16)),
-    );
   }
 
   #literalString(): string {
     let text = "";
     for (let depth = 1; depth > 0; ) {
-      const character = this.#next();
-      if (character === "\\") {
-        text += this.#escaped();
-        continue;
-      }
-      if (character === "(") depth++;
-      if (character === ")") depth--;
-      if (depth > 0) text += character;
-      if (text.length > MAX_TOKEN_BYTES) throw new PdfSyntaxError("A string is too long.");
+      const part = this.#match(STRING_PART);
+      if (part === null) throw new PdfSyntaxError("The file ends inside a string.");
+      const [whole, , octal, escaped, parenthesis] = part;
+      if (parenthesis !== undefined) depth += parenthesis === "(" ? 1 : -1;
+      if (octal !== undefined) text += String.fromCharCode(Number.parseInt(octal, 8) & 0xff);
+      else if (escaped !== undefined) text += ESCAPES[escaped] ?? escaped;
+      else if (depth > 0) text += whole;
     }
     return text;
   }
 
-  #escaped(): string {
-    const character = this.#next();
-    if (character === "\r") {
-      if (this.#bytes[this.offset] === 0x0a) this.offset++;
-      return "";
-    }
-    if (character === "\n") return "";
-    if (character < "0" || character > "7") return ESCAPES[character] ?? character;
-    let digits = character;
-    while (digits.length < 3 && /^[0-7]$/.test(this.#peek())) digits += this.#next();
-    return String.fromCharCode(Number.parseInt(digits, 8) & 0xff);
-  }
-
-  #peek(): string {
-    const byte = this.#bytes[this.offset];
-    return byte === undefined ? "" : String.fromCharCode(byte);
-  }
-
-  #next(): string {
-    const character = this.#peek();
-    if (character === "") throw new PdfSyntaxError("The file ends inside a string.");
-    this.offset++;
-    return character;
-  }
-
-  #while(accepts: (byte: number) => boolean): string {
-    const start = this.offset;
-    let byte = this.#bytes[this.offset];
-    while (byte !== undefined && accepts(byte)) byte = this.#bytes[++this.offset];
-    if (this.offset - start > MAX_TOKEN_BYTES) throw new PdfSyntaxError("A word is too long.");
-    return Array.from(this.#bytes.subarray(start, this.offset), (code) => String.fromCharCode(code)).join("");
+  #match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.offset;
+    const match = pattern.exec(this.#text);
+    if (match !== null) this.offset = pattern.lastIndex;
+    return match;
   }
 }
+
+const characterOf = (code: string) => String.fromCharCode(Number.parseInt(code, 16));
 
 export function writeValue(value: PdfValue): string {
   if (value instanceof PdfName) return `/${value.name.replaceAll(/[^!-~]|[#()<>[\]{}/%]/g, escapeInName)}`;
   if (value instanceof PdfString) return `<${value.bytes.replaceAll(/./gs, writeHexadecimal)}>`;
-  if (value instanceof PdfReference) return `${value.number} ${value.generation} R`;
+  if (value instanceof PdfReference) return `${value.number} 0 R`;
   if (value instanceof Map)
     return `<<${[...value].map(([key, entry]) => `${writeValue(new PdfName(key))} ${writeValue(entry)}`).join("")}>>`;
   if (Array.isArray(value)) return `[${value.map(writeValue).join(" ")}]`;

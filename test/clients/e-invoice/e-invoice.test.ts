@@ -7,7 +7,7 @@ import { type FinishOptions, finishEInvoice } from "../../../clients/e-invoice/e
 import { readProfile } from "../../../clients/e-invoice/invoice-xml.ts";
 import { readMetadata } from "../../../clients/e-invoice/metadata.ts";
 import { PdfFile } from "../../../clients/e-invoice/pdf-file.ts";
-import { PdfCursor, PdfReference } from "../../../clients/e-invoice/pdf-syntax.ts";
+import { PdfReference } from "../../../clients/e-invoice/pdf-syntax.ts";
 import { exampleRequest } from "../../../scripts/examples/example-request.ts";
 import { Random } from "../../pdf/random.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
@@ -118,16 +118,15 @@ describe("a hostile file", () => {
     ["a table outside of the file", "%PDF-1.7\nstartxref\n9999\n%%EOF"],
   ])("is refused: %s", async (_, text) => expect(await rulesOf(Buffer.from(text))).toEqual(["pdf-structure"]));
 
-  it("is refused if it is cut off, encrypted, or refers in a circle", async () => {
+  it("is refused if it is cut off, encrypted, or has no catalog", async () => {
     expect(await rulesOf(pdf.subarray(0, pdf.length - 200))).toEqual(["pdf-structure"]);
     expect(await rulesOf(edited("/Info", "/Encrypt"))).toEqual(["pdf-structure"]);
-    const { 1: start = "" } = /startxref\s+(\d+)/.exec(Buffer.from(pdf).toString("latin1")) ?? [];
-    expect(await rulesOf(edited("/Info 104 0 R", `/Prev ${start}`))).toEqual(["pdf-structure"]);
+    expect(await rulesOf(edited("/Root 106 0 R", "/Root 999 0 R"))).toEqual(["pdf-structure"]);
   });
 
   it("never ends in an exception, whatever bytes are changed", async () => {
     const random = new Random(1);
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < 150; round++) {
       const bytes = Uint8Array.from(pdf);
       // Half of them in the last part, which has the table and the trailer.
       const first = round % 2 === 0 ? 0 : bytes.length - 3000;
@@ -137,25 +136,26 @@ describe("a hostile file", () => {
   });
 
   /** A file with one object. */
-  const withObject = (object: string, table = "0 2\n0000000000 65535 f \n0000000000 00000 n \n") =>
-    Buffer.from(
-      `%PDF-1.7\n${object}\nxref\n${table.replace("0000000000 00000", "0000000009 00000")}trailer\n<</Root 1 0 R>>\nstartxref\n${10 + object.length}\n%%EOF\n`,
+  const withObject = (object: string) =>
+    new PdfFile(
+      Buffer.from(
+        `%PDF-1.7\n${object}\nxref\n1 1\n0000000009 00000 n \ntrailer\n<</Root 1 0 R>>\nstartxref\n${10 + object.length}\n%%EOF\n`,
+      ),
     );
 
-  it("is refused if an object is too large, or large ones are read too often", () => {
-    const ofSize = (bytes: number) => new PdfFile(withObject(`1 0 obj<<${" ".repeat(bytes - 11)}>>`));
-    const MEBIBYTE = 1024 ** 2;
-    expect(() => ofSize(MEBIBYTE).catalog).not.toThrow();
-    expect(() => ofSize(MEBIBYTE + 1).catalog).toThrow(`missing at byte ${MEBIBYTE + 8}`);
-    // Seven bytes come before the value.
-    const file = ofSize(MEBIBYTE / 2 + 7);
-    for (let time = 0; time < 64; time++) file.resolve(new PdfReference(1, 0));
+  it("is refused if an object is too large, or objects are read too often", () => {
+    const ofSize = (bytes: number) => withObject(`1 0 obj<<${" ".repeat(bytes - 11)}>>`);
+    expect(() => ofSize(32_768).catalog).not.toThrow();
+    expect(() => ofSize(32_769).catalog).toThrow("no object");
+    const file = ofSize(100);
+    for (let time = 0; time < 1000; time++) file.resolve(new PdfReference(1));
     expect(() => file.catalog).toThrow("too often");
   });
 
-  it("is refused if it has too many objects", () => {
-    expect(() => new PdfFile(withObject("", "0 1000000\n"))).toThrow("A whole number is missing");
-    expect(() => new PdfFile(withObject("", "0 1000001\n"))).toThrow("more than 1000000 objects");
+  it("is refused if its objects are nested too deeply", () => {
+    const nested = (depth: number) => withObject(`1 0 obj<</A ${"[".repeat(depth)}${"]".repeat(depth)}>>`);
+    expect(() => nested(64).catalog).not.toThrow();
+    expect(() => nested(65).catalog).toThrow("too deeply");
   });
 
   it.each([
@@ -179,12 +179,6 @@ describe("a hostile file", () => {
       );
     expect(nested(100)).toMatchObject({ pdfA: null });
     expect(nested(100_000)).toBeNull();
-  });
-
-  it("is refused after one pass over a number that is none", () => {
-    // In steps that grow with its square, this would take days.
-    const cursor = new PdfCursor(Buffer.from(`${"1".repeat(999_999)}+`), 0);
-    expect(() => cursor.value()).toThrow("There is no object at byte 0.");
   });
 
   it("is not quoted at length", () => {
