@@ -44,9 +44,7 @@ describe("open routes", () => {
   });
 
   it("serve a static document under another spelling of its path too", async () => {
-    const answer = await send("/output-rules%2Ejson");
-    expect(answer.status).toBe(200);
-    expect(await answer.json()).toHaveProperty("output_rules_version");
+    expect(await (await send("/output-rules%2Ejson")).json()).toHaveProperty("output_rules_version");
   });
 
   it("report a backend that is not there in /metrics and do not fail", async () => {
@@ -146,24 +144,16 @@ describe("GET /v1/constraints", () => {
     expect(etag).toMatch(/^"[0-9a-f]+"$/);
     for (const condition of [etag, `"other", ${etag}`, `W/${etag}`, "*"]) {
       const headers = { ...WITH_TOKEN.headers, "If-None-Match": condition };
-      const answer = await send("/v1/constraints", { headers });
-      expect([condition, answer.status, await answer.text()]).toEqual([condition, 304, ""]);
-    }
-    const other = await send("/v1/constraints", { headers: { ...WITH_TOKEN.headers, "If-None-Match": '"other"' } });
-    expect(other.status).toBe(200);
-  });
-
-  it("answers 304 with the headers that caches need, but not without a token", async () => {
-    const etag = (await send("/v1/constraints", WITH_TOKEN)).headers.get("ETag") ?? "";
-    for (const method of ["GET", "HEAD"]) {
-      const headers = { ...WITH_TOKEN.headers, "If-None-Match": `"a, b", ${etag}` };
-      const answer = await send("/v1/constraints", { method, headers });
-      expect(answer.status).toBe(304);
-      expect(answer.headers.get("ETag")).toBe(etag);
-      expect(answer.headers.get("Cache-Control")).toBe("private, no-cache");
-      expect(answer.headers.get("Content-Type")).toBeNull();
+      for (const method of ["GET", "HEAD"]) {
+        const answer = await send("/v1/constraints", { method, headers });
+        expect([condition, answer.status, await answer.text()]).toEqual([condition, 304, ""]);
+        expect(answer.headers.get("ETag")).toBe(etag);
+        expect(answer.headers.get("Cache-Control")).toBe("private, no-cache");
+      }
     }
     await expectProblem(await send("/v1/constraints", { headers: { "If-None-Match": etag } }), "forbidden");
+    const other = await send("/v1/constraints", { headers: { ...WITH_TOKEN.headers, "If-None-Match": '"other"' } });
+    expect(other.status).toBe(200);
   });
 });
 
@@ -199,10 +189,5 @@ describe("unknown paths and methods", () => {
     const request = new Request(`${BASE_URL}/v1/render`, { method: "OPTIONS", body });
     expect((await app.fetch(request, env)).status).toBe(204);
     expect(isRead()).toBe(false);
-  });
-
-  it("answer HEAD like GET, without a body", async () => {
-    const answer = await send("/health", { method: "HEAD" });
-    expect([answer.status, await answer.text()]).toEqual([200, ""]);
   });
 });

@@ -1,7 +1,6 @@
 /** What several backends have in common, and how they differ. */
 import { describe, expect, it } from "vitest";
 import {
-  type Capabilities,
   capabilitiesOf,
   capabilityDifferences,
   commonCapabilities,
@@ -47,15 +46,6 @@ describe("what is common", () => {
 
   it("names every version of Typst, because any may render", () => {
     expect(commonCapabilities([OTHER, ONE, OTHER]).typst_versions).toEqual(["0.15.1", "0.15.2"]);
-  });
-
-  it("is everything if there is only one backend", () => {
-    expect(commonCapabilities([ONE])).toEqual(ONE);
-  });
-
-  it("leaves out a format that an older backend does not have", () => {
-    const older: Capabilities = { ...ONE, formats: ["pdf"], pdf_standards: [] };
-    expect(commonCapabilities([ONE, older])).toMatchObject({ formats: ["pdf"], pdf_standards: [] });
   });
 });
 

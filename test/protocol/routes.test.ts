@@ -26,9 +26,4 @@ describe("the methods of a path", () => {
       expect(allowedMethods([...EDGE_ROUTES, ...STATIC_ROUTES], path)).toBeNull();
     },
   );
-
-  it("are those of no other part of the service", () => {
-    expect(allowedMethods(EDGE_ROUTES, "/ready")).toBeNull();
-    expect(allowedMethods(BACKEND_ROUTES, "/v1/constraints")).toBeNull();
-  });
 });

@@ -6,7 +6,7 @@
 import { describe, expect, it } from "vitest";
 import { constraintsDocument, ERROR_CODES_DOCUMENT, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
-import { methodNotAllowed, notFound, problem, problemDocument, serviceUnavailable } from "../../rules/problem.ts";
+import { problem, problemDocument } from "../../rules/problem.ts";
 import { CONTRACT } from "../support/contract.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
 import { KEY_RULES, OUTPUT_RULES as RULES } from "../support/rules/published-rules-client.ts";
@@ -61,11 +61,6 @@ describe("the constraints document", () => {
     expect(new Set(output_rules.rules.map(({ error_code }) => error_code))).toEqual(new Set(["invalid_request"]));
   });
 
-  it("governs every format by exactly one of pdf and image", () => {
-    const { formats, pdf, image } = constraintsDocument(DEFAULT_LIMITS).output_rules;
-    expect([...pdf.formats, ...image.formats].toSorted()).toEqual([...formats].toSorted());
-  });
-
   it("answers no member differently for other limits but limits", () => {
     const { limits: _low, ...rules } = constraintsDocument(limitsWith({ max_inline_files: 1, max_output_files: 2 }));
     const { limits: _default, ...defaultRules } = constraintsDocument(DEFAULT_LIMITS);
@@ -108,16 +103,6 @@ describe("error-codes.json", () => {
       expect(new Set(texts).size).toBe(Object.keys(CONTRACT).length);
       expect(texts).not.toContain("");
     }
-  });
-});
-
-describe("a problem of a route", () => {
-  it.each([
-    [notFound(), "not_found", /path/],
-    [methodNotAllowed("GET, HEAD"), "method_not_allowed", /GET, HEAD/],
-    [serviceUnavailable("draining"), "service_unavailable", /cannot take/],
-  ])("has its code and no context: %j", (found, code, detail) => {
-    expect(found).toMatchObject({ code, detail: expect.stringMatching(detail), context: {} });
   });
 });
 

@@ -34,12 +34,6 @@ describe("a checked request", () => {
     expect(checkRequest(request, fetched())).toEqual(expected);
   });
 
-  it("may be text, bytes or a value", () => {
-    for (const request of ['{"source":"x"}', bodyOf({ source: "x" }), { source: "x" }]) {
-      expect(checkRequest(request, fetched())).toEqual({ verdict: "accepted" });
-    }
-  });
-
   it("may be bytes of another realm, such as those of a test in jsdom", () => {
     const bytes = bodyOf({ source: "x" });
     const foreign: unknown = runInNewContext("Uint8Array.from(bytes)", { bytes });
@@ -87,11 +81,6 @@ describe("a deployment of another version, with other limits", () => {
       problem: { code: "invalid_file_data", context: { rule: "too_many_keys" } },
     });
   });
-
-  it("may have limits that the library does not know: they are not checked", () => {
-    const constraints = fetched({ limits: { ...PUBLISHED.limits, max_words: 1 } });
-    expect(checkRequest({ source: "two words" }, constraints)).toEqual({ verdict: "accepted" });
-  });
 });
 
 describe("a deployment with other rules", () => {
@@ -123,14 +112,6 @@ describe("the vectors of a deployment with other output rules", () => {
     fetched({ output_rules: { ...rules, output_rules_version: version, conformance_vectors: vectors } });
   const rejected = { output: { pages: "2-1" }, accepted: false, code: "invalid_request" };
   const rule = "page_range_end_precedes_start";
-
-  it("are run if only that version differs", () => {
-    const constraints = withVectors(99, { output: { colour: 1 }, accepted: true });
-    expect(checkRequest({ source: "x" }, constraints)).toMatchObject({
-      verdict: "unknown",
-      disagreements: [{ input: { colour: 1 }, found: { accepted: false, code: "invalid_request", rule: null } }],
-    });
-  });
 
   it("are not run if both versions are known", () => {
     const constraints = withVectors(rules.output_rules_version, { output: { colour: 1 }, accepted: true });

@@ -42,11 +42,6 @@ describe("a whole-number setting", () => {
     expect(() => read(text)).toThrow(SettingError);
     expect(() => read(text)).toThrow(/^SERVICE_COUNT .*1 to 1000/);
   });
-
-  it("is read for every entry of the table", () => {
-    const table = { a: { ...TABLE.count, setting: "A" }, b: { ...TABLE.count, setting: "B" } };
-    expect(readIntegerSettings(table, { B: "9" })).toEqual({ a: 7, b: 9 });
-  });
 });
 
 describe("the limits", () => {

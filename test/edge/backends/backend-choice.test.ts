@@ -81,13 +81,6 @@ describe("of two backends", () => {
     expect(choose(choice, 5000)).toBe(1);
   });
 
-  it("renders from before a report are not added to the load that it reports", () => {
-    const choice = new BackendChoice([0, 1]);
-    for (const end of [1, 2, 3]) attempt(choice, 0, end, answered({ running: 1 }));
-    attempt(choice, 1, 3, answered({ running: 2 }));
-    expect(choose(choice, 4)).toBe(0);
-  });
-
   it("one at which a render has failed is chosen only when the other is excluded, until a probe is answered", () => {
     const choice = new BackendChoice([0, 1]);
     attempt(choice, 0, 0, FAILED);
@@ -114,20 +107,6 @@ describe("of two backends", () => {
     expect(choose(choice, 30_000)).toBe(0);
   });
 
-  it("one that drained is equal to the other again once its answers no longer say that it drains", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, answered({ isDraining: true }));
-    attempt(choice, 0, 10, answered({}));
-    expect(choose(choice, 20)).toBe(0);
-  });
-
-  it("one that drains and is suspect is no better than one that is only suspect", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 1, 0, answered({ isDraining: true }));
-    for (const backend of [0, 1]) attempt(choice, backend, 0, FAILED);
-    expect(choose(choice, 1)).toBe(0);
-  });
-
   it("one that drains is better than one that is suspect, and that is better than one that is out of use", () => {
     const choice = new BackendChoice([0, 1, 2]);
     attempt(choice, 0, 0, answered({ isDraining: true }));
@@ -150,22 +129,6 @@ describe("a caller's renders do not take a backend out of use", () => {
     expect(choice.hasInUse(1, new Set([0]))).toBe(true);
   });
 
-  it("however many fail", () => {
-    const choice = new BackendChoice([0, 1]);
-    for (let now = 0; now < 100; now++) attempt(choice, 0, now, FAILED);
-    expect(choice.isOutOfUse(0)).toBe(false);
-  });
-
-  it("nor make its pauses longer", () => {
-    const choice = new BackendChoice([0, 1]);
-    for (let now = 0; now < 100_000; now += 1000) {
-      attempt(choice, 0, now, FAILED);
-      probe(choice, now, answered());
-    }
-    lose(choice, 0, 200_000);
-    expect([dueBackends(choice, 200_999), dueBackends(choice, 201_000)]).toEqual([[], [0]]);
-  });
-
   it("nor have it probed more than four times a second", () => {
     const choice = new BackendChoice([0, 1]);
     let probes = 0;
@@ -178,10 +141,6 @@ describe("a caller's renders do not take a backend out of use", () => {
     }
     expect(probes).toBe(4);
   });
-});
-
-it("rejects a backend that it was not made for", () => {
-  expect(() => new BackendChoice([0, 1]).begin(2, 0, EXPIRY)).toThrow(RangeError);
 });
 
 describe("when backends come and go", () => {
@@ -358,13 +317,6 @@ describe("a probe", () => {
     expect([choice.isOutOfUse(0), choice.hasInUse(1000, new Set([1]))]).toEqual([false, false]);
     probe(choice, 1250, answered());
     expect(choice.hasInUse(1250, new Set([1]))).toBe(true);
-  });
-
-  it("is not due for a backend that has answered since", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, FAILED);
-    attempt(choice, 0, 10, answered());
-    expect(choice.takeDue(10_000)).toEqual([]);
   });
 
   it("is not due if there is only one backend", () => {

@@ -185,21 +185,6 @@ describe("memory on offer", () => {
     expect(await growth(reserve(memory, "e"), 23)).toBe("waits");
     expect(kept.map(({ bytes }) => bytes)).toEqual([23, 23, 23, 23]);
   });
-
-  it("is not taken twice, nor after its release", async () => {
-    const memory = memoryFor(100, 30);
-    let count = 0;
-    const [first, second] = [reserve(memory, "a"), reserve(memory, "b")];
-    expect(await growth(first, 30)).toBe(true);
-    first.offer(() => count++);
-    first.reclaim();
-    first.reclaim();
-    expect(await growth(second, 30)).toBe(true);
-    second.offer(() => count++);
-    second.release();
-    second.reclaim();
-    expect([count, memory.reservedBytes]).toEqual([1, 0]);
-  });
 });
 
 describe("a body that is held while backends are tried", () => {
@@ -222,14 +207,6 @@ describe("a body that is held while backends are tried", () => {
     expect([body.bytes, free.mock.calls.length, memory.reservedBytes]).toEqual([BYTES, 0, 30]);
     reservation.reclaim();
     expect([body.bytes, free.mock.calls.length, memory.reservedBytes]).toEqual([null, 1, 0]);
-  });
-
-  it("can no longer be taken once the offer is withdrawn", async () => {
-    const { reservation, body, free } = await hold();
-    body.offer();
-    body.withdraw();
-    reservation.reclaim();
-    expect([body.bytes, free.mock.calls.length, reservation.bytes]).toEqual([BYTES, 0, 30]);
   });
 
   it("is freed once, with its memory, when it is released", async () => {

@@ -77,12 +77,13 @@ interface Stage {
   deploy(environment?: Readonly<Record<string, unknown>>): BackendContainer;
 }
 
-function onStage(play: (stage: Stage) => Promise<void>): () => Promise<void> {
-  return () =>
+function itOnStage(name: string, play: (stage: Stage) => Promise<void>): void {
+  it(name, () =>
     runInDurableObject(env.TEST_OBJECTS.get(env.TEST_OBJECTS.newUniqueId()), (_object, state) => {
       const container = new StandInContainer();
       return play({ container, deploy: (environment = {}) => new BackendContainer(state, environment, container) });
-    });
+    }),
+  );
 }
 
 const render = (object: BackendContainer, headers: Readonly<Record<string, string>> = {}, signal?: AbortSignal) =>
@@ -104,9 +105,9 @@ afterEach(() => {
 });
 
 describe("while no container runs", () => {
-  it(
+  itOnStage(
     "metrics, readiness and probes are answered without one, as by a backend that works and is not used",
-    onStage(async ({ container, deploy }) => {
+    async ({ container, deploy }) => {
       const object = deploy();
       const metrics = await get(object, "/metrics");
       expect([metrics.status, await metrics.text()]).toEqual([200, ""]);
@@ -115,12 +116,12 @@ describe("while no container runs", () => {
       const probed = await probe(object);
       expect([probed.status, probed.headers.get("Content-Type")]).toEqual([200, "application/pdf"]);
       expect([container.starts, container.paths]).toEqual([[], []]);
-    }),
+    },
   );
 
-  it(
+  itOnStage(
     "a caller's render starts one with the edge's settings, and gets there with its token",
-    onStage(async ({ container, deploy }) => {
+    async ({ container, deploy }) => {
       const environment = { SERVICE_MAX_OUTPUT_FILES: "7", SERVICE_API_TOKENS: "secret", LIMIT: 1 };
       const object = deploy({ ...environment, BACKEND_SETTINGS: { SERVICE_MAX_CONCURRENT_RENDERS: "1", BAD: 2 } });
       let body = "";
@@ -145,14 +146,14 @@ describe("while no container runs", () => {
       expect((await get(object, "/metrics")).status).toBe(200);
       await render(object);
       expect(container.paths.slice(2)).toEqual(["/metrics", "/v1/render?a=b"]);
-    }),
+    },
   );
 });
 
 describe("while a container starts", () => {
-  it(
+  itOnStage(
     "all renders wait for one start, and probes are answered as by a full backend",
-    onStage(async ({ container, deploy }) => {
+    async ({ container, deploy }) => {
       const object = deploy();
       const { promise, resolve } = Promise.withResolvers<Response>();
       container.answer = (request) => (request.url.endsWith("/ready") ? promise : new Response("rendered"));
@@ -165,12 +166,12 @@ describe("while a container starts", () => {
       resolve(new Response());
       for (const answer of await Promise.all(renders)) expect(await answer.text()).toBe("rendered");
       expect([container.starts.length, container.paths.length]).toEqual([1, 3]);
-    }),
+    },
   );
 
-  it(
+  itOnStage(
     "it is asked every 100 ms, each time for at most two seconds, whether it is ready",
-    onStage(async ({ container, deploy }) => {
+    async ({ container, deploy }) => {
       hastenWaits();
       const timeout = vi.spyOn(AbortSignal, "timeout").mockImplementation(() => AbortSignal.abort());
       const answers: Answer[] = [
@@ -184,12 +185,12 @@ describe("while a container starts", () => {
       expect(await (await render(deploy())).text()).toBe("rendered");
       expect(Date.now() - beganAt).toBe(200);
       expect(timeout.mock.calls).toEqual([[2000], [2000], [2000]]);
-    }),
+    },
   );
 
-  it(
+  itOnStage(
     "the time that the start takes is taken from the time budget of the render",
-    onStage(async ({ container, deploy }) => {
+    async ({ container, deploy }) => {
       hastenWaits();
       let left = 0;
       container.answer = () => new Response(null, { status: left-- > 0 ? 503 : 200 });
@@ -204,12 +205,12 @@ describe("while a container starts", () => {
       expect(budget()).toBe("0");
       await render(object);
       expect(budget()).toBeNull();
-    }),
+    },
   );
 
-  it(
+  itOnStage(
     "it is given up after thirty seconds, and the next render may find it ready",
-    onStage(async ({ container, deploy }) => {
+    async ({ container, deploy }) => {
       hastenWaits();
       const object = deploy();
       container.answer = () => new Response(null, { status: 503 });
@@ -219,46 +220,40 @@ describe("while a container starts", () => {
       container.answer = READY;
       expect((await render(object)).status).toBe(200);
       expect(container.starts).toHaveLength(1);
-    }),
+    },
   );
 
-  it(
-    "it is given up as soon as it has ended",
-    onStage(async ({ container, deploy }) => {
-      container.answer = async () => {
-        await container.end(new Error("exit code 1"));
-        throw new Error("connection refused");
-      };
-      await expect(render(deploy())).rejects.toThrow("the container ended before it was ready");
-      expect(container.paths).toEqual(["/ready"]);
-    }),
-  );
+  itOnStage("it is given up as soon as it has ended", async ({ container, deploy }) => {
+    container.answer = async () => {
+      await container.end(new Error("exit code 1"));
+      throw new Error("connection refused");
+    };
+    await expect(render(deploy())).rejects.toThrow("the container ended before it was ready");
+    expect(container.paths).toEqual(["/ready"]);
+  });
 });
 
 describe("a container that has been ready", () => {
-  it(
-    "is started again with another token after it has ended",
-    onStage(async ({ container, deploy }) => {
-      const [log, error] = [vi.spyOn(console, "log"), vi.spyOn(console, "error")];
-      const object = deploy();
-      await render(object);
-      const { token } = container;
-      await container.end();
-      expect(log.mock.calls).toEqual([[{ message: "container ended" }]]);
-      expect(await (await get(object, "/metrics")).text()).toBe("");
-      await render(object);
-      expect(container.starts).toHaveLength(2);
-      expect(container.token).not.toBe(token);
-      await container.end(new Error("exit code 137"));
-      expect(error.mock.calls).toEqual([[{ message: "container failed", error: "Error: exit code 137" }]]);
-      await render(object);
-      expect(container.starts).toHaveLength(3);
-    }),
-  );
+  itOnStage("is started again with another token after it has ended", async ({ container, deploy }) => {
+    const [log, error] = [vi.spyOn(console, "log"), vi.spyOn(console, "error")];
+    const object = deploy();
+    await render(object);
+    const { token } = container;
+    await container.end();
+    expect(log.mock.calls).toEqual([[{ message: "container ended" }]]);
+    expect(await (await get(object, "/metrics")).text()).toBe("");
+    await render(object);
+    expect(container.starts).toHaveLength(2);
+    expect(container.token).not.toBe(token);
+    await container.end(new Error("exit code 137"));
+    expect(error.mock.calls).toEqual([[{ message: "container failed", error: "Error: exit code 137" }]]);
+    await render(object);
+    expect(container.starts).toHaveLength(3);
+  });
 
-  it(
+  itOnStage(
     "is asked whether it is ready after a request that failed, unless its client has left",
-    onStage(async ({ container, deploy }) => {
+    async ({ container, deploy }) => {
       const object = deploy();
       await render(object);
       const client = new AbortController();
@@ -275,24 +270,21 @@ describe("a container that has been ready", () => {
       await render(object);
       expect(container.paths.slice(2)).toEqual(["/v1/render?a=b", "/v1/render?a=b", "/ready", "/v1/render?a=b"]);
       expect(container.starts).toHaveLength(1);
-    }),
+    },
   );
 });
 
 describe("at a new deployment", () => {
-  it(
-    "a container with the same settings goes on with its token",
-    onStage(async ({ container, deploy }) => {
-      await render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7" }));
-      await render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7", SERVICE_API_TOKENS: "another" }));
-      expect([container.starts.length, container.signals]).toEqual([1, []]);
-      expect(container.requests.at(-1)?.headers.get("X-Service-Backend-Token")).toBe(container.token);
-    }),
-  );
+  itOnStage("a container with the same settings goes on with its token", async ({ container, deploy }) => {
+    await render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7" }));
+    await render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7", SERVICE_API_TOKENS: "another" }));
+    expect([container.starts.length, container.signals]).toEqual([1, []]);
+    expect(container.requests.at(-1)?.headers.get("X-Service-Backend-Token")).toBe(container.token);
+  });
 
-  it(
+  itOnStage(
     "a container with other settings ends before one with the new ones is started",
-    onStage(async ({ container, deploy }) => {
+    async ({ container, deploy }) => {
       await render(deploy());
       const rendering = render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7" }));
       await vi.waitFor(() => expect(container.signals).toEqual([15]));
@@ -301,26 +293,22 @@ describe("at a new deployment", () => {
       await rendering;
       expect(container.starts.at(-1)?.env).toMatchObject({ SERVICE_MAX_OUTPUT_FILES: "7" });
       expect([container.starts.length, container.signals]).toEqual([2, [15]]);
-    }),
+    },
   );
 
-  it(
+  itOnStage(
     "a container with other settings that does not end in time is not waited for",
-    onStage(async ({ container, deploy }) => {
+    async ({ container, deploy }) => {
       await render(deploy());
       hastenWaits();
       const beganAt = Date.now();
       await expect(render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7" }))).rejects.toThrow("has not ended yet");
       expect([Date.now() - beganAt, container.starts.length]).toEqual([30_000, 1]);
-    }),
+    },
   );
 });
 
-it(
-  "the class says what the configuration lacks if it has no container",
-  onStage(() =>
-    runInDurableObject(env.TEST_OBJECTS.get(env.TEST_OBJECTS.newUniqueId()), (_object, state) => {
-      expect(() => new BackendContainer(state, {})).toThrow("[[containers]]");
-    }),
-  ),
-);
+it("the class says what the configuration lacks if it has no container", () =>
+  runInDurableObject(env.TEST_OBJECTS.get(env.TEST_OBJECTS.newUniqueId()), (_object, state) => {
+    expect(() => new BackendContainer(state, {})).toThrow("[[containers]]");
+  }));

@@ -38,11 +38,6 @@ describe("a caller", () => {
     expect(await statuses(MORE_THAN_TWO_PERIODS - LIMIT, "a2")).toContain(429);
   });
 
-  it("that is over its rate does not slow down another", async () => {
-    expect(await statuses(MORE_THAN_TWO_PERIODS, "b1")).toContain(429);
-    expect(await statuses(1, "c1")).toEqual([400]);
-  });
-
   it("that is over its rate learns when to try again", async () => {
     const settings = { ...binding(async () => ({ success: false })), SERVICE_RATE_LIMIT_PERIOD_SECONDS: "60" };
     const answer = await render("a1", settings);
@@ -72,12 +67,6 @@ describe("a caller", () => {
 });
 
 describe("no request is refused because of a binding that", () => {
-  it("is not there", async () => {
-    expect(await statuses(MORE_THAN_TWO_PERIODS, "a1", { ...LIMITED, CALLER_RATE_LIMITER: undefined })).not.toContain(
-      429,
-    );
-  });
-
   it.each<[string, RateLimit["limit"]]>([
     ["rejects", () => Promise.reject(new Error("broken"))],
     [

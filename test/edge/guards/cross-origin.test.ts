@@ -71,16 +71,11 @@ describe("an origin of the list", () => {
   it.each(ANSWERS)("may read every answer: %i to %s %s", async (status, method, path, headers) => {
     const answer = await send(path, { method, headers });
     expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([status, ORIGIN]);
-    expect(list(answer, "Access-Control-Expose-Headers")).toContain("ETag");
+    expect(list(answer, "Access-Control-Expose-Headers")).toEqual(
+      expect.arrayContaining("X-Request-Id Retry-After Content-Disposition ETag Server-Timing Allow".split(" ")),
+    );
     expect(list(answer, "Vary")).toContain("Origin");
     expect(answer.headers.get("Access-Control-Allow-Credentials")).toBeNull();
-  });
-
-  it("may read the header fields that a client needs", async () => {
-    const exposed = list(await send("/health"), "Access-Control-Expose-Headers");
-    for (const name of ["X-Request-Id", "Retry-After", "Content-Disposition", "ETag", "Server-Timing", "Allow"]) {
-      expect(exposed).toContain(name);
-    }
   });
 
   it.each([
@@ -124,12 +119,6 @@ describe("another origin", () => {
         expect(list(answer, "Vary")).toContain("Origin");
       }
     }
-  });
-
-  it("that is not named gets the usual answer, with what caches need to know", async () => {
-    const answer = await send("/health", { origin: null });
-    expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([200, null]);
-    expect(list(answer, "Vary")).toContain("Origin");
   });
 
   it("is allowed by an asterisk for every caller, so that caches need not distinguish", async () => {

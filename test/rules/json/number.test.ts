@@ -88,7 +88,7 @@ describe("a number", () => {
       fc.property(fc.oneof(anyNumber, numberText, borderNumberText), (text) => {
         expect(isRead(text)).toBe(isReadByTypstSlowly(text));
       }),
-      { numRuns: runs(30_000) },
+      { numRuns: runs(10_000) },
     );
   });
 
