@@ -1,6 +1,5 @@
 /**
- * Which parts of an error may be logged. Messages of the system contain paths, paths contain the file names of callers,
- * and JSON errors quote the input: of an error that is not the service's own, the message is not logged.
+ * Which parts of an error may be logged: messages of others than the service's own contain paths, or quote the input.
  */
 
 /** A failure of the machine or of the deployment. Its message contains no part of a request. */
@@ -36,10 +35,7 @@ export function errorCode(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/**
- * Without the message, whose lines could look like stack frames. A stack keeps the message that its error was made
- * with: if that is not the one to cut off, there is no stack.
- */
+/** Without the message: a stack keeps the one that its error was made with, and if that differs, there is no stack. */
 function framesOf({ stack = "", message }: Error): string {
   const type = stack.slice(0, stack.search(/[:\n]/));
   const head = message === "" ? type : `${type}: ${message}`;

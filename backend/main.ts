@@ -1,7 +1,5 @@
 /**
- * The backend as a program. Stop signals are handled before the rest of it is loaded, which takes half a second: in a
- * container without an init it is process 1, for which Linux drops a signal that it does not handle. A backend told to
- * stop while it starts would then take renders until it is killed, and lose them.
+ * The backend as a program. It handles stop signals at once, because Linux drops those that process 1 does not handle.
  */
 import type { StopSignal } from "./start/run.ts";
 

@@ -12,7 +12,7 @@ import { defaultWorkDirectory, MAX_DIRECTORY_BYTES } from "./work-directory/path
 /** What a stopping backend adds to the time in which its requests may wait and render. */
 const GRACE_MARGIN_SECONDS = 5;
 
-/** Other than the limits that clients see. `defaultText` is documented where a default depends on the machine. */
+/** `defaultText` is documented where a default depends on the machine. */
 export const BACKEND_INTEGER_SETTINGS = {
   port: {
     setting: "SERVICE_PORT",
@@ -193,7 +193,7 @@ export function readBackendSettings(environment: Environment): BackendSettings {
   });
 }
 
-/** Some settings have to hold what the limits allow, whatever their own range is. */
+/** Whatever its own range is, a setting has to hold what the limits allow. */
 function expectAtLeast(least: number, value: number, { setting }: { readonly setting: string }, content: string): void {
   if (value >= least) return;
   throw new SettingError(
@@ -201,7 +201,7 @@ function expectAtLeast(least: number, value: number, { setting }: { readonly set
   );
 }
 
-/** The temporary space that one render can need: the files of its request, its pages, and their archive. */
+/** For the files of a request, its pages, and their archive. */
 export function maxTempBytesPerRender({
   max_request_body_bytes,
   max_output_bytes,
@@ -232,10 +232,7 @@ function readLogLevel(level: string | undefined): string {
   throw new SettingError(`SERVICE_LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}.`);
 }
 
-/**
- * Reads OpenTelemetry's own variables (https://opentelemetry.io/docs/specs/otel/protocol/exporter/): the endpoint for
- * traces is used as it is; to the endpoint for all signals, the path for traces is appended.
- */
+/** The endpoint for traces is used as it is; to that for all signals, the path for traces is appended. */
 function readTracesUrl(environment: Environment): URL | null {
   const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = environment;
   const endpoint = own || shared;

@@ -1,7 +1,4 @@
-/**
- * A budget in bytes that requests share: memory for bodies, memory for outputs, temporary space on disk. One caller
- * never holds all of it: it leaves as much as one request of another caller can need.
- */
+/** A budget of bytes, of which one caller always leaves as much as one request of another can need. */
 
 export interface Reservation {
   readonly bytes: number;
@@ -9,7 +6,6 @@ export interface Reservation {
   resize(bytes: number): boolean;
   /** Whether it is the caller's share that leaves no room for this, however much others hold. */
   isOverShare(bytes: number): boolean;
-  /** Gives everything back. The reservation cannot grow again. May be called more than once. */
   release(): void;
 }
 

@@ -2,13 +2,8 @@
  * Admission to the render slots: a cap, a bounded queue, a deadline, and a fair share for every caller.
  *
  * A free slot goes to the waiting caller that holds the fewest slots; among equals, to one that has recently used
- * clearly less slot time; otherwise in turn. A caller's own requests are served in the order of arrival.
- *
- * Turns alone do not help against very long renders that hold all slots. So slow callers together leave one slot free.
- * A caller is slow if another active caller has much shorter renders: on a busy machine, every render takes long.
- *
- * Nobody is refused while a slot is free: a request that would be refused is lent the slot that is kept free. That is
- * withdrawn as soon as a caller without a slot needs it, and only then is the request refused.
+ * clearly less slot time; otherwise in turn. While an active caller has much shorter renders than others, these slow
+ * callers leave one slot free. A request that would be refused is lent it, until a caller without a slot needs it.
  */
 import type { CapacityCause } from "../../rules/causes.ts";
 
@@ -29,7 +24,6 @@ export interface RenderQueueOptions {
 export interface Applicant {
   readonly caller: string;
   readonly signal: AbortSignal;
-  /** The longest that it waits, if that is less than the queue's own deadline. */
   readonly deadlineMilliseconds?: number;
 }
 
@@ -114,7 +108,6 @@ export class RenderQueue {
     return this.#callers.size;
   }
 
-  /** Runs `work` once the applicant has a slot. Rethrows what `work` throws, after freeing the slot. */
   async run<Result>(applicant: Applicant, work: SlotWork<Result>): Promise<Admission<Result>> {
     const state = this.#stateOf(applicant.caller);
     const arrived = this.#nowSeconds();
@@ -156,9 +149,8 @@ export class RenderQueue {
   }
 
   /**
-   * The estimated wait of a caller's next request. Callers take turns, so each other caller is served before it at most
-   * as often as this caller has requests waiting. A slow caller waits only for slow callers. By the queue deadline, all
-   * that wait have been served or refused.
+   * The estimated wait of a caller's next request. Each other caller is served before it at most as often as this one
+   * has requests waiting, and a slow caller waits only for slow ones. By the queue deadline, all have been served.
    */
   #retryAfterSeconds(own: CallerState): number {
     const time = this.#nowSeconds();
@@ -216,7 +208,6 @@ export class RenderQueue {
     if (this.#loan !== null && this.#nextCaller()?.running === 0) this.#loan.abort();
   }
 
-  /** A slot counts as taken from here on, so that no other request gets it before the work begins. */
   #admit({ state, settle }: Waiter, loan: AbortController | null): void {
     this.#running++;
     state.latestTurn = ++this.#turns;
@@ -251,7 +242,6 @@ export class RenderQueue {
     return next;
   }
 
-  /** The callers with long renders, while another active caller has much shorter ones. */
   #slowCallers(time: number): Set<CallerState> {
     let shortest = Number.POSITIVE_INFINITY;
     for (const state of this.#callers.values()) {
@@ -300,7 +290,6 @@ export class CallerState {
   readonly #running = new Set<{ readonly admittedSeconds: number; readonly isLent: boolean }>();
   /** Running mean of the length of its renders; infinite until one has ended. */
   #meanSeconds = Number.POSITIVE_INFINITY;
-  /** Slot time of the renders that have ended, which decays: see `usedSeconds`. */
   #used = { seconds: 0, atSeconds: 0 };
   #lastSeenSeconds: number;
 
@@ -322,7 +311,6 @@ export class CallerState {
     return this.#running.size === 0 && this.waiting.size === 0;
   }
 
-  /** Whether the caller had a waiting request or a running render within the last `seconds`. */
   wasActiveWithin(seconds: number, nowSeconds: number): boolean {
     return !this.isIdle || nowSeconds - this.#lastSeenSeconds <= seconds;
   }
@@ -335,7 +323,6 @@ export class CallerState {
     );
   }
 
-  /** Recently used slot time. It decays by half every `USE_HALF_LIFE_SECONDS`. */
   usedSeconds(nowSeconds: number): number {
     return this.#used.seconds * 0.5 ** ((nowSeconds - this.#used.atSeconds) / USE_HALF_LIFE_SECONDS);
   }

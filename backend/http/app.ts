@@ -15,6 +15,7 @@ import {
 import { BACKEND_ROUTES } from "../../protocol/routes.ts";
 import { traceIdOf } from "../../protocol/trace-context.ts";
 import { notFound, serviceUnavailable } from "../../rules/problem.ts";
+import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { describeError, errorCode } from "../error-log.ts";
 import { traceParentOf } from "../observe/request-observer.ts";
 import type { BackendSettings } from "../settings.ts";
@@ -35,7 +36,6 @@ export interface RenderService {
   /** From now on, `/ready` answers 503, and the edge is told to send new renders elsewhere. They are still accepted. */
   announceStop(): void;
   startDraining(): void;
-  /** Whether no render request is being received, waiting, running or being answered. */
   isIdle(): boolean;
   /** @throws SettingError for an unusable folder of fonts or packages. */
   findCapabilities(): Promise<unknown>;
@@ -101,7 +101,7 @@ function addErrorHandlers(app: FastifyInstance, route: RenderRoute): void {
 }
 
 function handlersOf(
-  { settings, sandbox, typstVersion }: Foundation,
+  { settings, sandbox }: Foundation,
   { capabilities, machineWatch, metrics }: ServiceParts,
   load: () => BackendLoad,
   stage: () => Stage,
@@ -113,9 +113,8 @@ function handlersOf(
       const { body, digest } = await capabilities.answer();
       return reply.headers({ "Content-Type": "application/json", ETag: `"${digest}"` }).send(body);
     },
-    "/health": () => ({ status: "ok", typst: typstVersion, sandbox: sandbox.mode }),
+    "/health": () => ({ status: "ok", typst: TYPST_VERSION, sandbox: sandbox.mode }),
     "/ready": async (request, reply) => {
-      // For an edge that asks before it sends a large body.
       reply.header(LOAD_HEADER, formatBackendLoad(load()));
       const obstacle = !canServe ? "no_tokens" : stage() !== "serving" ? "draining" : await machineWatch.shortage();
       return obstacle === null ? { status: "ready" } : sendProblem(request, reply, serviceUnavailable(obstacle));
@@ -156,7 +155,6 @@ function createApp(settings: BackendSettings): FastifyInstance {
   return app;
 }
 
-/** The edge's request id, or a new one if the edge sends none or a malformed one. */
 function takeRequestId(given: string | string[] | undefined): string {
   const id = String(given);
   return REQUEST_ID_PATTERN.test(id) ? id : randomUUID();

@@ -20,7 +20,6 @@ export class Deliveries {
     return this.#underWay;
   }
 
-  /** Resolves when the last byte is sent or the delivery has failed. Closes the output. */
   async deliver(
     reply: FastifyReply,
     { output, extension }: RenderedFile,

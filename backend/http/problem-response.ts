@@ -63,8 +63,7 @@ export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): Fa
 const LINGER_MILLISECONDS = 1000;
 
 /**
- * The answer to bytes that are not valid HTTP, and to requests that are not complete in time. It follows all other
- * answers of its connection, and closes that, because the start of the next request cannot be found.
+ * For bytes that are not HTTP or come late. The start of a next request cannot be found, so the connection is closed.
  */
 export async function answerMalformedHttp(socket: Socket, pendingAnswers: PendingAnswers): Promise<void> {
   await pendingAnswers.of(socket);

@@ -62,13 +62,9 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
   });
 }
 
-/**
- * Reads and drops the rest of the body of a refused request: many clients write the whole body before they read the
- * answer, and would only see a closed connection. @returns whether the connection can be used again.
- */
+/** Many clients write the whole body before they read a refusal. @returns whether the connection can be used again */
 export async function drainBody(message: IncomingMessage): Promise<boolean> {
   if (message.complete || message.destroyed) return message.complete;
-  // Too large to be worth draining.
   if ((declaredSize(requestHead(message)) ?? 0) > MAX_DISCARDED_BYTES) return false;
   await new Promise<void>((resolve) => {
     let drainedBytes = 0;

@@ -43,7 +43,6 @@ export interface RenderRoute {
 
 interface Sender {
   readonly caller: string;
-  /** Why the request is refused if it does not come from the edge. */
   readonly forbidden: Problem | null;
   /** How long the edge will still wait for the answer; infinite if it does not say. */
   readonly timeBudgetMilliseconds: number;
@@ -51,7 +50,6 @@ interface Sender {
 
 type Reception =
   | { readonly kind: "received"; readonly body: Uint8Array; readonly renderRequest: RenderRequest }
-  /** `requestBytes` if all of the body was read. */
   | { readonly kind: "failed"; readonly outcome: RenderFailure; readonly requestBytes?: number };
 
 export function renderRoute(resources: RenderRouteResources): RenderRoute {

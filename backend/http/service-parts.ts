@@ -22,7 +22,6 @@ import { Deliveries } from "./delivery.ts";
 /** What is found out before the backend is put together. The work directory must be ready, and the sandbox probed. */
 export interface Foundation {
   readonly settings: BackendSettings;
-  readonly typstVersion: string;
   readonly sandbox: Sandbox;
   readonly launcher: Launcher;
   readonly tracing: OtlpTracing | null;
@@ -39,7 +38,7 @@ export const STEADY_CLOCK: SteadyClock = {
 export type ServiceParts = ReturnType<typeof openParts>;
 
 export function openParts(foundation: Foundation, log: FastifyBaseLogger) {
-  const { settings, typstVersion, sandbox, launcher, tracing } = foundation;
+  const { settings, sandbox, launcher, tracing } = foundation;
   const { workDirectory, limits, maxConcurrentRenders: slots } = settings;
   const queue = new RenderQueue({
     slots,
@@ -49,7 +48,7 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger) {
   });
   const supervisor = new TypstSupervisor(settings, sandbox, launcher);
   const warmPool = new WarmPool(supervisor, settings.warmRenders, slots, () => queue.running);
-  const capabilities = new InstalledCapabilities({ settings, typstVersion, sandbox, supervisor });
+  const capabilities = new InstalledCapabilities({ settings, sandbox, supervisor });
   const budgets = openBudgets(settings);
   const deliveries = new Deliveries({
     silenceMilliseconds: settings.deliverySilenceSeconds * 1000,
@@ -67,7 +66,7 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger) {
   });
   const metrics = new RenderMetrics({
     ...budgets,
-    ...{ queue, warmPool, deliveries, slots, workDirectory, machineWatch, typstVersion, capabilities },
+    ...{ queue, warmPool, deliveries, slots, workDirectory, machineWatch, capabilities },
     lostSpans: () => tracing?.lostSpans ?? 0,
     sandboxMode: sandbox.mode,
   });

@@ -14,17 +14,14 @@ export interface FifoReader {
 }
 
 /**
- * Writes a text into a FIFO. If that fails, the reader is killed. @returns whether all of it was written.
- *
- * No reader takes a part for the whole: the FIFO is closed only when all is written or the reader has ended. The calls
- * do not block, and take a fifth of the time of Node's thread pool.
+ * Writes the whole text, or kills the reader, so that none takes a part for the whole. The calls do not block, and take
+ * a fifth of the time of Node's thread pool. @returns whether all of it was written.
  */
 export async function writeFifo(path: string, chunks: readonly Buffer[], reader: FifoReader): Promise<boolean> {
   let hasReaderEnded = false;
   void reader.end.then(() => {
     hasReaderEnded = true;
   });
-  /** Tries until it succeeds; null if the reader ends first. */
   const retry = async <Result>(attempt: () => Result, retriedCode: string): Promise<Result | null> => {
     const started = performance.now();
     while (!hasReaderEnded) {

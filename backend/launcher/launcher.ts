@@ -44,7 +44,6 @@ export class Launcher {
   readonly hasEmptyNetworks: boolean;
   readonly #maxIdleShells: number;
   readonly #shells = new Set<Shell>();
-  /** The most recently used shell is the last one. */
   readonly #idle: Shell[] = [];
   #shellsMade = 0;
   #isReplacing = false;
@@ -135,13 +134,11 @@ export class Launcher {
     return shell;
   }
 
-  /** Opens a shell in place of one that has ended with its program, so that the next program need not wait for one. */
   async #replaceShell(): Promise<void> {
     // The end is reported first: to start a program, a large backend stops for milliseconds.
     await nextTurn();
     if (this.#isReplacing || this.#idle.length > 0) return;
     this.#isReplacing = true;
-    // If it fails, the next program tries again.
     const shell = await this.#openShell().catch(() => null);
     this.#isReplacing = false;
     if (shell !== null) this.#keep(shell);

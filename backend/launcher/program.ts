@@ -9,7 +9,6 @@ export interface ProgramCommand {
   readonly workingDirectory: string;
   /** A file that the program finds open for reading as `INHERITED_DESCRIPTOR`; null if there is none. */
   readonly inheritedFile: string | null;
-  /** Shell commands that limit the process before the program runs in it; empty if the program is not limited. */
   readonly limitCommands: readonly string[];
 }
 
@@ -45,7 +44,6 @@ export function shellCommand(...words: readonly string[]): string {
 }
 
 const STARTED = "started\n";
-/** Enough to see how a program ended. The rest of its diagnostics is dropped. */
 const MAX_DIAGNOSTICS_LENGTH = 4096;
 const MAX_REPORT_LENGTH = 64;
 const SIGNAL_STATUS_BASE = 128;
@@ -72,7 +70,6 @@ export class ShellReport {
     return !STARTED.startsWith(this.#head.slice(0, STARTED.length));
   }
 
-  /** How the program ended; null until that is reported under `word`. */
   endUnder(word: string): ProgramEnd | null {
     // Of a sandbox that was killed, something may go on writing for a moment.
     const [before = "", report = ""] = this.#tail.split(`${word} `);

@@ -1,7 +1,4 @@
-/**
- * One resident shell of the launcher, which runs `launcher.sh`, and in it one program at a time. A program is over when
- * the shell has reported its exit status and its output has ended, because no process holds it any more.
- */
+/** One resident shell of the launcher, which runs `launcher.sh`, and in it one program at a time. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, openSync, readFileSync, rmSync } from "node:fs";
@@ -21,7 +18,6 @@ const LEFTOVER_MILLISECONDS = 100;
 const LATE_START_MILLISECONDS = 1000;
 
 export interface ShellOptions {
-  /** The path of the shell, or of a program that replaces itself with it, and arguments. */
   readonly command: readonly string[];
   readonly workDirectory: string;
   /** The path of its FIFOs in the work directory, without their suffixes. Nothing exists there yet. */
@@ -37,7 +33,6 @@ export class Shell {
   readonly #input: string;
   readonly #output: string;
   readonly #ready = Promise.withResolvers<void>();
-  /** Resolves when programs can be run, or never will be. */
   readonly ready = this.#ready.promise;
   readonly ended: Promise<void>;
   #run: Run | null = null;
@@ -95,7 +90,6 @@ export class Shell {
       closeSync(openSync(this.#input, constants.O_WRONLY | constants.O_NONBLOCK));
       return false;
     } catch (error) {
-      // Nobody has it open for reading.
       return errorCode(error) === "ENXIO";
     }
   }
@@ -119,7 +113,6 @@ export class Shell {
     }
   }
 
-  /** Lets the shell end by itself, and its program with it. */
   close(): void {
     this.#isUsable = false;
     this.#child.stdin?.end();
@@ -164,7 +157,6 @@ interface OpenFifo {
 export class Run {
   readonly output: Socket;
   readonly #started = Promise.withResolvers<number | null>();
-  /** Resolves with the process of its shell once it has started; with null if it never does. */
   readonly ancestorPid = this.#started.promise;
   readonly #ended = Promise.withResolvers<ProgramEnd>();
   readonly end = this.#ended.promise;
@@ -174,7 +166,6 @@ export class Run {
   #isInputOpen = true;
   readonly #directory: string;
   readonly #report = new ShellReport();
-  /** The word of the report on its end; null until that is asked for. */
   #word: string | null = null;
   #reportedEnd: ProgramEnd | null = null;
   #isOver = false;
@@ -185,7 +176,6 @@ export class Run {
     this.output = output;
     this.#input = input;
     this.#directory = directory;
-    // The reader of the output gets the error.
     output.on("error", () => {});
     output.on("end", () => this.finish());
     output.on("close", () => this.#settleIfOver());
@@ -200,7 +190,6 @@ export class Run {
     return isWritten;
   }
 
-  /** Kills the program if it still runs, and has its end reported. */
   finish(): void {
     if (this.#isOver || this.#word !== null) return;
     this.#word = randomUUID();

@@ -1,18 +1,14 @@
-/**
- * Whether the machine has room for a render: free processes, and free space in the work directory. `/ready` asks; it
- * also looks by itself, so that the log says when room runs out and why.
- */
+/** Whether the machine has free processes and space for a render: for `/ready`, and by itself for the log. */
 import type { UnavailableCause } from "../../rules/causes.ts";
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import { THREADS_PER_RENDER } from "../../typst/command-line.ts";
 import { nameOfProcess1, type ProcessLimits, type ProcessUse, zombiesOfProcess1 } from "../processes/process-limits.ts";
 import { isDiskFull } from "../work-directory/watch.ts";
 
-/** A look reads a few files, and /proc once where this user's processes are limited. */
 const INTERVAL_MILLISECONDS = 5000;
 /** Of one render: its shell, the two processes of bubblewrap, Typst and a thread that reads its input. */
 const PROCESSES_PER_RENDER = 5;
-/** Renders that start until whoever asks `/ready` has stopped sending them, and those that are started ahead. */
+/** Those that start until whoever asks `/ready` has stopped sending them, and those that are started ahead. */
 const RENDERS_AHEAD = 4;
 
 export type Shortage = Extract<UnavailableCause, "disk_full" | "process_limit">;
@@ -31,7 +27,7 @@ export class MachineWatch {
   /** Null when it is known whether process 1 waits for others. */
   #firstZombies: readonly number[] | null = zombiesOfProcess1();
 
-  /** Begins to watch. The probe of the sandbox should have run: it leaves zombies if process 1 lets them be. */
+  /** The probe of the sandbox should have run: it leaves zombies if process 1 lets them be. */
   constructor(options: MachineWatchOptions) {
     this.#options = options;
     this.#timer = setInterval(() => {
@@ -40,7 +36,7 @@ export class MachineWatch {
     }, INTERVAL_MILLISECONDS).unref();
   }
 
-  /** What the next render would lack; null if nothing. Questions at the same time share one look. */
+  /** What the next render would lack. Questions at the same time share one look. */
   shortage(): Promise<Shortage | null> {
     this.#look ??= this.#findShortage().finally(() => {
       this.#look = null;

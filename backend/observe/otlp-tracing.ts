@@ -1,6 +1,5 @@
 /**
- * Spans by the OpenTelemetry SDK: one per request, with a child for each run of a phase, made when the request has
- * ended. They are exported in the background: a slow or dead collector loses spans and does no other harm.
+ * Spans by the OpenTelemetry SDK, one per request with a child for each run of a phase. A dead collector loses spans.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -36,9 +35,6 @@ import type { OutputFormat } from "../../rules/output-options.ts";
 import { outcomeClass, PROBLEMS, type RequestOutcome } from "../../rules/problem.ts";
 import type { PhaseRun } from "../render/render-time.ts";
 
-const SERVICE_NAME = "document-rendering-backend";
-const TRACER_NAME = "document-rendering-service";
-
 /** Spans that are queued or being exported, some 4 MB. Beyond that, new spans are dropped. */
 const MAX_PENDING_SPANS = 4096;
 const MAX_BATCH_SPANS = 512;
@@ -46,12 +42,9 @@ const EXPORT_INTERVAL_MILLISECONDS = 5000;
 /** Shorter than a stopping backend waits for its connections to close. */
 const SHUTDOWN_MILLISECONDS = 1000;
 
-const EXPORTED = 0;
-
-/** What the spans of a finished request say. Nothing of its content is here. */
+/** Nothing of the request's content is here. */
 export interface TracedRequest extends CauseField {
   readonly requestId: string;
-  /** Of the client's request, as the edge passes it on. */
   readonly scheme: "http" | "https";
   readonly parent: TraceParent | null;
   readonly caller: string;
@@ -59,7 +52,7 @@ export interface TracedRequest extends CauseField {
   readonly outcome: RequestOutcome;
   readonly requestBytes: number | undefined;
   readonly outputBytes: number | undefined;
-  /** By the clock of `performance.now`. */
+  /** By `performance.now()`. */
   readonly startMilliseconds: number;
   readonly endMilliseconds: number;
   readonly runs: readonly PhaseRun[];
@@ -80,7 +73,8 @@ export class OtlpTracing {
       export: (spans, onResult) =>
         exporter.export(spans, (result) => {
           this.#pendingSpans -= spans.length;
-          const hasFailed = result.code !== EXPORTED;
+          // ExportResultCode.SUCCESS
+          const hasFailed = result.code !== 0;
           if (hasFailed) this.#lostSpans += spans.length;
           // Not the error: its message may quote the collector's answer.
           if (hasFailed && !this.#isFailing) report(`Traces cannot be sent to ${url.host}: their spans are dropped.`);
@@ -101,14 +95,13 @@ export class OtlpTracing {
       idGenerator: this.#traceIds,
       spanProcessors: [processor],
     });
-    this.#tracer = this.#provider.getTracer(TRACER_NAME);
+    this.#tracer = this.#provider.getTracer("document-rendering-service");
   }
 
   get lostSpans(): number {
     return this.#lostSpans;
   }
 
-  /** Makes the spans of a request and queues them. Never waits and never throws. */
   record(request: TracedRequest): void {
     const { parent, requestId, runs } = request;
     this.#traceIds.next = traceIdOf(parent, requestId);
@@ -121,7 +114,6 @@ export class OtlpTracing {
       },
       parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remoteContext(parent)),
     );
-    // The caller has decided not to sample this trace.
     if (!root.isRecording()) return;
     const count = 1 + runs.length;
     if (this.#pendingSpans + count > MAX_PENDING_SPANS) {
@@ -139,11 +131,9 @@ export class OtlpTracing {
     root.end(epochMilliseconds(request.endMilliseconds));
   }
 
-  /** Exports what is queued. It gives up after a bounded time. */
   async shutdown(): Promise<void> {
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, SHUTDOWN_MILLISECONDS);
-    // A failed export is counted and reported above.
     await Promise.race([this.#provider.shutdown().catch(() => {}), late]);
     clearTimeout(timer);
   }
@@ -151,7 +141,6 @@ export class OtlpTracing {
 
 class RequestTraceIds implements IdGenerator {
   readonly #random = new RandomIdGenerator();
-  /** The trace id of the next span without a parent. */
   next = "";
 
   generateTraceId(): string {
@@ -167,7 +156,7 @@ function resourceOfProcess() {
   return defaultResource()
     .merge(
       resourceFromAttributes({
-        "service.name": SERVICE_NAME,
+        "service.name": "document-rendering-backend",
         "service.version": project.version,
         "service.instance.id": randomUUID(),
       }),

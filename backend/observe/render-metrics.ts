@@ -54,7 +54,6 @@ const REFUSAL_CODES = ["render_queue_full", "service_unavailable"] as const;
 const PROCESS_METRICS = new Registry();
 collectDefaultMetrics({ register: PROCESS_METRICS });
 
-/** How a request was answered: what its render gave, and what was measured on the way to it. */
 export interface RequestReport {
   readonly outcome: RenderOutcome;
   /** `none` if the request was refused before its format was known. */
@@ -77,7 +76,6 @@ export interface Delivery {
 interface AnsweredRequest extends Pick<RequestReport, "format"> {
   readonly caller: string;
   readonly outcome: RequestOutcome;
-  /** Null if there was no file to deliver. */
   readonly delivery: Delivery | null;
   readonly seconds: number;
 }
@@ -163,7 +161,7 @@ export class RenderMetrics {
     return this.#registry.contentType;
   }
 
-  /** The metrics as text. Concurrent scrapes share one text, which takes 2 ms to make. */
+  /** Concurrent scrapes share one text, which takes 2 ms to make. */
   text(): Promise<string> {
     this.#scrape ??= Promise.all([PROCESS_METRICS, this.#registry].map((registry) => registry.metrics()))
       .then((texts) => texts.join("\n"))
@@ -173,7 +171,6 @@ export class RenderMetrics {
     return this.#scrape;
   }
 
-  /** To be called before the output is delivered, because delivery may take minutes. */
   countRender({ outcome, format, runs, peakMemoryBytes }: RequestReport): void {
     for (const [phase, seconds] of Object.entries(phaseSeconds(runs))) this.#phaseSeconds.observe({ phase }, seconds);
     if (peakMemoryBytes) this.#peakMemoryBytes.observe({ format }, peakMemoryBytes);

@@ -1,7 +1,4 @@
-/**
- * What the operator learns of a render request when it is received, rendered and delivered: its metrics, its log line
- * and its trace. None of that is content of the request.
- */
+/** What the operator learns of a request when it is received, rendered and delivered: metrics, a log line, a trace. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { LIMITS_HEADER } from "../../protocol/headers.ts";
@@ -34,9 +31,9 @@ export class RequestObserver {
     this.#tracing = tracing;
   }
 
-  /** If the edge has other limits, the two would judge the same request differently. */
   received(request: FastifyRequest, caller: string, isFromEdge: boolean): ReceivedRequest {
     const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()] ?? this.#limitsFingerprint;
+    // The two would judge the same request differently.
     if (edgeLimits !== this.#limitsFingerprint) {
       this.#metrics.countLimitsMismatch();
       request.log.warn({ limits: this.#limitsFingerprint }, "the edge has other limits than this backend");
@@ -44,7 +41,6 @@ export class RequestObserver {
     return { request, caller, isFromEdge, startMilliseconds: performance.now() };
   }
 
-  /** The answer is about to be sent, which may take minutes. */
   rendered(report: RequestReport): void {
     this.#metrics.countRender(report);
   }
@@ -77,13 +73,11 @@ export class RequestObserver {
   }
 }
 
-/** One word for what the client got. @param delivery null if there was no file to deliver. */
 function requestOutcome(outcome: RenderOutcome, delivery: Delivery | null): RequestOutcome {
   if (outcome.kind === "refused") return outcome.problem.code;
   return delivery?.end === "delivered" ? "ok" : "client_gone";
 }
 
-/** The trace that a request belongs to; null if it names none, or not in a valid form. */
 export function traceParentOf(headers: IncomingHttpHeaders): TraceParent | null {
   const text = headers[TRACEPARENT_HEADER];
   return parseTraceparent(typeof text === "string" ? text : null);

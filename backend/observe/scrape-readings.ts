@@ -1,5 +1,6 @@
 /** The metrics that are read from their sources at each scrape, and those that never change. */
 import { Counter, Gauge, type Registry } from "prom-client";
+import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import type { ByteBudget } from "../admission/byte-budget.ts";
 import type { RenderQueue } from "../admission/render-queue.ts";
 import type { SandboxMode } from "../sandbox/sandbox.ts";
@@ -19,7 +20,6 @@ export interface MetricSources {
   readonly machineWatch: MachineWatch;
   readonly lostSpans: () => number;
   readonly sandboxMode: SandboxMode;
-  readonly typstVersion: string;
   readonly capabilities: { readonly digest: string | null };
 }
 
@@ -56,7 +56,7 @@ export function registerReadings(registry: Registry, sources: MetricSources): vo
     help: "Always 1; the labels name the version of Typst and the sandbox.",
     labelNames: ["typst_version", "sandbox"],
     registers,
-  }).set({ typst_version: sources.typstVersion, sandbox: sources.sandboxMode }, 1);
+  }).set({ typst_version: TYPST_VERSION, sandbox: sources.sandboxMode }, 1);
   new Gauge({
     name: "service_capabilities_info",
     help: "1 once fonts and packages are known; backends with the same digest have the same fonts, packages and formats.",

@@ -1,7 +1,6 @@
 /** Other processes: reading /proc, and killing. */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** All process ids; none on systems without /proc. */
 export function processIds(): number[] {
   try {
     return readdirSync("/proc")
@@ -21,7 +20,7 @@ export function readProc(path: string): string {
   }
 }
 
-/** Kills a process, or a group by its negative number. Does nothing if it has ended or belongs to another user. */
+/** Kills a process, or a group by its negative number, unless it has ended or belongs to another user. */
 export function killIfThere(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
@@ -31,11 +30,8 @@ export function killIfThere(pid: number): void {
 }
 
 /**
- * Kills processes whose parent has ended: a sandbox that was killed while it was built, the program of a shell that
- * died, what a backend that crashed has left. Processes of other users are left alone.
- *
- * bubblewrap's inner process ends with it, except just after the start: if bubblewrap is killed then, the inner process
- * waits forever (seen 2026-11-22). Its command line names its render directory.
+ * Kills what a shell that died or a backend that crashed has left, and half-built sandboxes: if bubblewrap is killed
+ * just after its start, its inner process waits forever (seen 2026-11-22). Their command lines name their directory.
  */
 export function killStrayProcesses(isStray: (argument: string) => boolean): void {
   for (const pid of processIds()) {

@@ -1,7 +1,4 @@
-/**
- * How many processes and threads this backend may still start, by the limits of its control groups, where a container's
- * limit is, and that of its user.
- */
+/** How many processes and threads this backend may still start, by the limits of its control groups and of its user. */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { processIds, readProc } from "./proc.ts";
@@ -55,7 +52,7 @@ export function controlGroups(membership: string, mounts: string): readonly stri
   });
 }
 
-/** The processes of this user that have ended and for which process 1, whose children they are now, has not waited. */
+/** The processes of this user that have ended and for which process 1, now their parent, has not waited. */
 export function zombiesOfProcess1(): readonly number[] {
   const user = process.getuid?.();
   return processIds().filter((pid) => {
@@ -80,7 +77,6 @@ function ownLimit(): number {
   return soft === "" ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-/** The threads of all processes of this user that can be seen: those in other containers are not. */
 function countOwnTasks(): number {
   const user = process.getuid?.();
   let count = 0;
@@ -92,7 +88,6 @@ function countOwnTasks(): number {
   return count;
 }
 
-/** Null if it has ended, or is hidden from this user. */
 function statOf(pid: number) {
   try {
     return statSync(`/proc/${pid}/task`);

@@ -1,9 +1,9 @@
 /**
  * The pages that Typst has written as files: checked against the limits, then packed into a ZIP, page by page, so that
- * only one small page or a few chunks of a large one are in memory at any time.
+ * only one small page or a few chunks of a large one are in memory.
  *
- * zlib compresses, on its thread pool. fflate only writes the container: its own compression starts a thread for each
- * large page, all at once, and compresses small ones on the event loop (64 SVG pages of 700 KB took 17 to 43 s).
+ * zlib compresses, on its thread pool. fflate only writes the container: its own compression blocks the event loop or
+ * starts a thread for each large page, all at once (64 SVG pages of 700 KB took 17 to 43 s).
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
@@ -25,15 +25,12 @@ interface PageFile {
   readonly path: string;
 }
 
-/** ZIP entries must have a time. With a fixed one, equal pages make equal archives. ZIP times are local. */
+/** With a fixed time, equal pages make equal archives. ZIP times are local. */
 const MODIFIED = new Date(1980, 0, 1);
 const MIN_DIGITS = 2;
 /** The method number of DEFLATE in APPNOTE.TXT, section 4.4.5. */
 const DEFLATE_METHOD = 8;
-/**
- * PNG is compressed already: level 0 only wraps its bytes. It is still a DEFLATE entry: the sizes of a streamed entry
- * follow its bytes, which some readers accept for compressed entries only.
- */
+/** Level 0 only wraps. Some readers accept sizes that follow the bytes of an entry only if its method is DEFLATE. */
 const DEFLATE_LEVELS = { png: 0, svg: 6 } as const;
 /** A smaller page is read and compressed in one call each: two streams cost more than its compression. */
 const READ_BYTES = 256 * 1024;
@@ -47,7 +44,6 @@ interface PackOptions {
   readonly extension: keyof typeof DEFLATE_LEVELS;
   /** For all pages together, before compression. Escaping makes an SVG larger than Typst wrote it. */
   readonly maxPageBytes: number;
-  /** Aborted when the render is over; packing then stops. */
   readonly signal: AbortSignal;
 }
 
@@ -55,7 +51,6 @@ export interface WrittenPages {
   /** Holds nothing else; each file is named by the number of its page. */
   readonly directory: string;
   readonly wanted: Output;
-  /** Reserves disk space for this many bytes of pages. */
   readonly hasRoomFor: (bytes: number) => boolean;
 }
 
@@ -86,10 +81,9 @@ export async function archiveOutcome(
   }
 }
 
-/** `stopped` if the signal was aborted. The archive is complete only after `kept`. */
+/** The archive is complete only after `kept`. */
 type PackResult = AppendResult | "stopped";
 
-/** Packs pages in the order of their numbers. `pageBytes` is what was packed, before compression. */
 export async function packPages(
   pages: readonly PageFile[],
   archive: Spool,
@@ -129,10 +123,8 @@ class Packer {
     let result: PackResult;
     try {
       const { bytesRead } = await file.read(this.#buffer, 0, READ_BYTES, 0);
-      const isWhole = bytesRead < READ_BYTES;
-      result = isWhole
-        ? await this.#addWhole(this.#buffer.subarray(0, bytesRead), entry)
-        : await this.#stream(file, entry);
+      const whole = this.#buffer.subarray(0, bytesRead);
+      result = bytesRead < READ_BYTES ? await this.#addWhole(whole, entry) : await this.#stream(file, entry);
     } finally {
       await file.close();
     }

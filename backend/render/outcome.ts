@@ -13,7 +13,6 @@ export interface RenderedFile {
   readonly extension: FileExtension;
 }
 
-/** What a render gives its client: a file, a problem, or nothing, because the client has gone. */
 export type RenderOutcome = { readonly kind: "rendered"; readonly file: RenderedFile } | RenderFailure;
 
 export type RenderFailure = { readonly kind: "refused"; readonly problem: Problem } | { readonly kind: "client-gone" };
@@ -24,11 +23,7 @@ export function refuse(problem: Problem) {
   return { kind: "refused", problem } as const satisfies RenderFailure;
 }
 
-/**
- * Why a process has no usable output; null if it succeeded, and its output decides the outcome.
- *
- * @throws if the machine failed: Typst never ran, or its output could not be kept.
- */
+/** Null if the process succeeded: then its output decides. @throws if Typst never ran or its output is lost */
 export function failureOfTypst(
   report: TypstReport,
   settings: BackendSettings,
@@ -90,7 +85,7 @@ function failureOfSignal(
   return signal === "SIGXFSZ" ? outputOverLimit(outputBytes, settings) : renderFailed();
 }
 
-/** The template has no output. Only Typst's diagnostics would say more, and they are never passed on. */
+/** Only Typst's diagnostics would say more, and they are never passed on. */
 export function compileFailed(detail: string): RenderFailure {
   return refuse(problem("template_compile_failed", detail, {}));
 }
@@ -101,7 +96,7 @@ export const SEVERAL_PAGES = compileFailed(
 
 export const SELECTION_EMPTY = compileFailed('The document has none of the pages that "pages" selects.');
 
-/** Typst exited with 0 and wrote no page. Only if the request chose pages is that the template's failure. */
+/** Typst exited with 0 and wrote no page: the template's failure only if the request chose pages. */
 export function noPageWritten(wanted: Output): RenderFailure {
   if (wanted.format === "pdf") return renderFailed();
   if (wanted.page !== null) return compileFailed(`The document has no page ${wanted.page}.`);
@@ -122,10 +117,9 @@ export function tooManyOutputFiles({ limits }: BackendSettings): RenderFailure {
   return refuse(problem("too_many_output_files", detail, { limit }));
 }
 
-/** Temporary space becomes free when other outputs are delivered. */
 const NO_SPACE_RETRY_SECONDS = 5;
 
-/** Other renders hold the temporary space: the request is refused as when no slot is free. */
+/** Other renders hold the temporary space, which becomes free when their outputs are delivered. */
 export function noTemporarySpace(): RenderFailure {
   return refuse(renderQueueFull("temporary_space", NO_SPACE_RETRY_SECONDS));
 }

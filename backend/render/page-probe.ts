@@ -1,8 +1,4 @@
-/**
- * Finds out whether a document has a certain page, by compiling it again for that page alone. It does not count pages.
- *
- * Typst's messages prove nothing, because a template can make text that looks like one. A printed page does.
- */
+/** Compiles a document again for one page, to see whether that exists. A template can imitate Typst's messages. */
 import type { Output } from "../../rules/output-options.ts";
 import { lowestPage } from "../../typst/command-line.ts";
 import type { TypstReport } from "../typst/process.ts";
@@ -12,7 +8,7 @@ import type { Spool } from "./spool.ts";
 /** Compiles the document again and prints one page. `outputBytes` of the report is 0 if there is no such page. */
 export type PrintPage = (page: number) => Promise<TypstReport>;
 
-/** The exit code for a template that Typst rejects. A panic and wrong arguments have other codes. */
+/** A panic and wrong arguments have other codes. */
 const TYPST_ERROR_EXIT_CODE = 1;
 
 /** The PDF that Typst writes for a selection that matches nothing: one page, its size in points, no content. */
@@ -34,11 +30,8 @@ export async function explainFailure(
 }
 
 /**
- * The failure of a selection that matches no page; null if it matches. For such a selection Typst exits with 0 and
- * writes a PDF of one blank page. Pages are numbered without gaps, so a selection matches if its lowest page exists.
- *
- * Only a second compile that finishes can show that there is no such page. One that is stopped, or fails, shows
- * nothing: then the PDF is what the first compile has made of the request.
+ * Null if the selection matches. If not, Typst writes a PDF of one blank page. Pages have no gaps, so the lowest one
+ * decides. Only a second compile that finishes shows that there is no such page.
  */
 export async function failureOfSelection(
   pages: string,

@@ -8,7 +8,6 @@ import { CLIENT_GONE, MAX_FILL_SECONDS, type RenderFailure, refuse, timedOut } f
 export class TimeLimit {
   readonly clientGone: AbortSignal;
   readonly #settings: BackendSettings;
-  /** The render timeout, or what the edge left of it. */
   readonly grantedSeconds: number;
   readonly #started = performance.now();
   #over: AbortSignal | null = null;
@@ -19,7 +18,7 @@ export class TimeLimit {
     this.clientGone = clientGone;
   }
 
-  /** Aborted when the client goes away or the time has passed. Made on demand: to abort it later takes 0.1 ms. */
+  /** Made on demand: to abort it later takes 0.1 ms. */
   get over(): AbortSignal {
     this.#over ??= AbortSignal.any([this.clientGone, AbortSignal.timeout(Math.ceil(this.millisecondsLeft))]);
     return this.#over;
@@ -30,12 +29,7 @@ export class TimeLimit {
     return Math.max(1, this.#started + this.grantedSeconds * 1000 - performance.now());
   }
 
-  /**
-   * Writes the files of the request within `MAX_FILL_SECONDS`, and no longer than the render goes on.
-   *
-   * @param fill returns a problem or null. It stops when `over` is aborted.
-   * @returns why not all are written: without them, the template would fail for a reason that is not its fault.
-   */
+  /** Within `MAX_FILL_SECONDS`. @returns why not all files are written: the template would fail without them. */
   async limitFill(fill: (over: AbortSignal) => Promise<Problem | null>): Promise<RenderFailure | null> {
     const controller = new AbortController();
     const stop = () => controller.abort();
@@ -62,10 +56,9 @@ export class TimeLimit {
 
 export type RequestPhase = "receive" | "queue" | "start" | "files" | "compile" | "archive" | "probe" | "delivery";
 
-/** One run of a phase. A phase may run again, for example when a process was lost or a second page is probed. */
 export interface PhaseRun {
   readonly phase: RequestPhase;
-  /** By the clock of `performance.now`. */
+  /** By `performance.now()`. */
   readonly startMilliseconds: number;
   readonly milliseconds: number;
 }

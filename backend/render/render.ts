@@ -1,7 +1,4 @@
-/**
- * One render, from a valid request to a finished output: reserve disk space, compile, decide the outcome, and pack the
- * pages of an archive.
- */
+/** One render, from a valid request to a finished output: reserve disk space, compile, judge the end, pack pages. */
 import { isFont } from "../../rules/font-names.ts";
 import type { RenderRequest } from "../../rules/render-request.ts";
 import { renderTimeoutWithin } from "../../rules/render-time.ts";
@@ -11,7 +8,13 @@ import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
-import { DISCARD_OUTPUT, type OutputTaker, type TypstReport, type TypstTask } from "../typst/process.ts";
+import {
+  DISCARD_OUTPUT,
+  type FilesWatch,
+  type OutputTaker,
+  type TypstReport,
+  type TypstTask,
+} from "../typst/process.ts";
 import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
@@ -30,13 +33,10 @@ export interface RenderResources {
   readonly supervisor: TypstSupervisor;
   readonly warmPool: WarmPool;
   readonly workDirectoryWatch: WorkDirectoryWatch;
-  /** The disk space of all render directories and outputs. */
   readonly tempSpace: ByteBudget;
-  /** The memory of all outputs that are small enough to stay in it. */
   readonly outputMemory: ByteBudget;
 }
 
-/** A valid request, the bytes into which its spans point, and the caller who sent it. */
 export interface ValidRequest {
   readonly body: Uint8Array;
   readonly request: RenderRequest;
@@ -48,8 +48,7 @@ export interface ValidRequest {
 export interface RenderReport {
   readonly outcome: RenderOutcome;
   readonly runs: readonly PhaseRun[];
-  /** Typst's peak resident memory; null if it did not run or ended before the first reading. */
-  readonly peakMemoryBytes: number | null;
+  readonly peakMemoryBytes: TypstReport["peakMemoryBytes"];
 }
 
 /** @throws if the machine fails. The render directory is removed in any case, soon after. */
@@ -67,7 +66,6 @@ export async function render(
   }
 }
 
-/** What one render holds: its time, which runs from here on, its disk space, its process. */
 class RenderJob {
   readonly phases = new PhaseTimer();
   peakMemoryBytes: number | null = null;
@@ -80,7 +78,6 @@ class RenderJob {
   readonly #space: Reservation;
   /** Reserves disk space for this many bytes of pages, in addition to the files of the request. */
   readonly #hasRoomFor = (pageBytes: number) => this.#space.resize(this.#inputBytes + pageBytes);
-  /** The process that is discarded at the end. */
   #prepared: PreparedRender | null = null;
   /** Resolves when nothing is left of a process that was lost before it. */
   #lostRemoved: Promise<void> = Promise.resolve();
@@ -123,7 +120,6 @@ class RenderJob {
     }
   }
 
-  /** Renders in a waiting process, if there is one; if that is lost, and otherwise, in a new one. */
   async #renderInto(output: Spool): Promise<RenderOutcome> {
     const { supervisor, warmPool } = this.#resources;
     const waiting = await this.phases.time("start", async () => {
@@ -134,9 +130,9 @@ class RenderJob {
     let { prepared } = waiting;
     let compiled = await this.#compileIn(prepared, output);
     if (waiting.isWarm && "end" in compiled && wasLost(compiled)) {
-      // The process may have been killed while it waited, for a reason that has nothing to do with this request.
+      // It may have been killed while it waited, for a reason that has nothing to do with this request.
       this.#lostRemoved = supervisor.discard(prepared);
-      // So that `end` does not discard it again if there can be no other: two renders could then share its directory.
+      // Discarded twice, its directory could be shared by two renders.
       this.#prepared = null;
       await output.clear();
       prepared = await this.phases.time("start", () => supervisor.start(this.#command));
@@ -146,7 +142,6 @@ class RenderJob {
     return "end" in compiled ? this.#judge(compiled, prepared, output) : compiled;
   }
 
-  /** Writes the files of the request, then gives the process its program text and waits for its end. */
   async #compileIn({ process, renderDirectory }: PreparedRender, output: Spool): Promise<TypstReport | RenderFailure> {
     const { body, request } = this.#valid;
     const failure = await this.phases.time("files", () =>
@@ -166,12 +161,11 @@ class RenderJob {
     });
   }
 
-  #task(output: OutputTaker, files: TypstTask["files"]): TypstTask {
+  #task(output: OutputTaker, files: FilesWatch | null): TypstTask {
     const timeoutMilliseconds = this.#time.millisecondsLeft;
     return { input: this.#programText, timeoutMilliseconds, signal: this.#time.clientGone, output, files };
   }
 
-  /** Decides by how the process ended and, if it succeeded, by its output. */
   async #judge(report: TypstReport, prepared: PreparedRender, output: Spool): Promise<RenderOutcome> {
     const { settings, workDirectoryWatch } = this.#resources;
     const wanted = this.#valid.request.output;
@@ -204,14 +198,13 @@ class RenderJob {
     return this.phases.time("probe", () => process.perform(this.#task(DISCARD_OUTPUT, null)));
   }
 
-  /** Discards the process and its directory. The answer does not wait for that. */
+  /** The answer does not wait for the removal. */
   end(): void {
     const discarded = this.#prepared === null ? null : this.#resources.supervisor.discard(this.#prepared);
     void Promise.all([this.#lostRemoved, discarded]).then(() => this.#space.release());
   }
 }
 
-/** Whether something other than the render and its limits ended a process. */
 function wasLost({ end, ranOutOfMemory }: TypstReport): boolean {
   return end.kind === "not-started" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);
 }

@@ -1,6 +1,5 @@
 /**
- * One output, until it is delivered: in memory while it is small, else in a file without a name, of which nothing is
- * left whatever happens to the backend. Memory and disk space are reserved for the caller before they are used.
+ * One output until it is delivered: in memory while small, else in a file without a name, of which nothing can be left.
  */
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
@@ -9,7 +8,6 @@ import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { AppendResult } from "../typst/process.ts";
 
-/** Outputs up to this size stay in memory if the budget has room. Most documents are smaller. */
 export const MAX_MEMORY_BYTES_PER_OUTPUT = 1024 ** 2;
 
 const READ_BYTES = 256 * 1024;
@@ -29,19 +27,18 @@ export class Spool {
   #file: FileHandle | null = null;
   #size = 0;
 
-  /** An empty output for a caller. It must be closed. */
   constructor(space: SpoolSpace, caller: string) {
     this.#space = space;
     this.#memory = space.memory.open(caller);
     this.#disk = space.disk.open(caller);
   }
 
-  /** Bytes appended, including a last chunk that was not kept. */
+  /** Includes a last chunk that was not kept. */
   get size(): number {
     return this.#size;
   }
 
-  /** The output if it is in memory; null if it is in a file. */
+  /** Null if the output is in a file. */
   get bytes(): Buffer | null {
     if (this.#file !== null) return null;
     const [only, ...others] = this.#chunks;
@@ -107,7 +104,6 @@ export class Spool {
     }
   }
 
-  /** Releases the memory and the file. May be called more than once. */
   async close(): Promise<void> {
     const file = this.#file;
     this.#chunks = [];

@@ -2,36 +2,27 @@
  * Completes the SVG that Typst writes: it is well-formed XML, draws all its text, and its links run nothing.
  *
  * Typst 0.15.1 writes elements and attributes, never text, and escapes only `"` (typst #8672). A document can put any
- * text into three attributes (found in the source of typst-svg): `href` and `xlink:href` of a link's `<a>`, and
- * `data-typst-label` of a labelled box or block. All others hold numbers, colours, paths, hashes and Base64. So these
- * three are escaped, and nothing is guessed: `&amp;` in a link target is what the author wrote, and becomes
- * `&amp;amp;`.
+ * text into three attributes (by the source of typst-svg): `href` and `xlink:href` of a link's `<a>`, and
+ * `data-typst-label` of a labelled box or block. So these are escaped, and nothing is guessed: `&amp;` in a link target
+ * is what the author wrote, and becomes `&amp;amp;`. A later Typst that escapes them itself must not go through here.
  *
  * A link of a scheme that is not in `LINK_SCHEMES`, `javascript:` for one, gets `%3A` for its colon. Every program
  * takes that for an address relative to the page, and nothing has to be held back until the scheme is known.
  *
- * In a tiling, the reference to a glyph begins with a NUL byte instead of a `g` (also found in the source: when Typst
- * draws tilings, it has already written the glyphs and no longer knows which kind of id they have). The NUL becomes
- * the `g`, and the glyph is drawn.
- *
- * Bytes in, bytes out, no I/O. Only for this release of Typst: if a later one escapes these attributes, they would be
- * escaped twice.
+ * In a tiling, the reference to a glyph begins with NUL instead of `g`, because Typst no longer knows which kind of id
+ * it has. It becomes the `g`, and the glyph is drawn.
  */
 
 /** Of web pages, mail and telephones. Each other one may run something in the page or start a program. */
 const LINK_SCHEMES: readonly string[] = ["http", "https", "mailto", "tel"];
 const LONGEST_SCHEME = Math.max(...LINK_SCHEMES.map(({ length }) => length));
 
-/** Outside of the values, Typst writes it only where the kind of a glyph's id should be. */
 const LOST_GLYPH_KIND = "\0";
 const GLYPH_KIND = "g";
 
 type Place = "markup" | "link-tag" | "link-target" | "label";
 
-/**
- * What comes next, in bytes as Latin-1 characters. Neither `<a ` nor the label's name can occur in the value of
- * another attribute. The other attribute of a link is a transformation, which needs no escaping.
- */
+/** What comes next, in bytes as Latin-1. Neither `<a ` nor the label's name can occur in another value. */
 const TOKENS: Readonly<Record<Place, RegExp>> = {
   markup: /<a |data-typst-label="|\0/g,
   "link-tag": /[">]/g,
@@ -71,7 +62,7 @@ export async function* escapeSvg(chunks: AsyncIterable<Buffer>): AsyncGenerator<
   yield escaper.end();
 }
 
-/** Escapes one SVG written by Typst that comes in chunks, wherever they are cut. */
+/** Escapes one SVG that comes in chunks, wherever they are cut. */
 export class SvgEscaper {
   #place: Place = "markup";
   /** The last bytes, if they may begin something that the next chunk completes. */

@@ -1,7 +1,4 @@
-/**
- * Why bubblewrap cannot make a sandbox on this machine: the facts, and a message for the operator that follows from
- * them.
- */
+/** Why bubblewrap cannot make a sandbox on this machine: the facts, and what they mean to the operator. */
 import { constants } from "node:fs";
 import { access, chmod, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,12 +15,10 @@ export interface BubblewrapFacts extends MachineFacts {
   readonly maxUserNamespaces: number | null;
   readonly unprivilegedUserNamespaces: number | null;
   readonly apparmorRestriction: number | null;
-  /** Whether programs can be run from the file system of the work directory. */
   readonly isWorkDirectoryExecutable: boolean;
 }
 
 export async function findBubblewrapFacts(settings: BackendSettings): Promise<BubblewrapFacts> {
-  // The namespaces of a render, around the host's files.
   const program = ["--ro-bind", "/", "/", "--", settings.bubblewrapPath, "--version"];
   return {
     ...findMachineFacts(),

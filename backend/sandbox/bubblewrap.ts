@@ -1,6 +1,6 @@
 /**
- * The bubblewrap sandbox: new namespaces of every kind, no capabilities, and a file system with the render's output
- * directory and, read-only, Typst, its libraries, fonts and packages and the files of the render.
+ * The bubblewrap sandbox: new namespaces of every kind, no capabilities, and a file system that has only the render's
+ * output directory and, read-only, its files and Typst with its libraries, fonts and packages.
  */
 import { basename } from "node:path";
 import type { TypstPaths } from "../../typst/command-line.ts";
@@ -17,9 +17,8 @@ import { writeSeccompFilter } from "./seccomp.ts";
 import { tryProgram } from "./trial.ts";
 
 /**
- * With this variable, a Typst that is linked with glibc extends its heap in steps of 16 MiB, and in huge pages if the
- * host offers them. The invoice of `examples/` then has a third fewer page faults and takes 5 to 8 % less time
- * (measured 2026-11-21). Other builds ignore the variable.
+ * A Typst linked with glibc then extends its heap in steps of 16 MiB, in huge pages if the host offers them: a third
+ * fewer page faults, 5 to 8 % less time for the invoice of `examples/` (measured 2026-11-21). Others ignore it.
  */
 const HUGE_PAGES = { GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=16777216" } as const;
 
@@ -82,12 +81,7 @@ function readOnly(source: string, target: string): string[] {
   return ["--ro-bind", source, target];
 }
 
-/**
- * An empty network for each shell of the launcher. A new network costs the kernel 1.1 ms (docs/decisions/launcher.md),
- * so a render in bubblewrap gets that of its shell. A shell runs one program at a time: no two renders share one.
- *
- * @returns the beginning of a command; empty if bubblewrap does not run in such a network, or is not used.
- */
+/** What gives each shell of the launcher an empty network (docs/decisions/launcher.md); empty if that cannot be. */
 export async function findEmptyNetwork({
   sandboxChoice,
   unsharePath,

@@ -1,4 +1,4 @@
-/** Why Landlock cannot be used on this machine: the facts, and a message for the operator that follows from them. */
+/** Why Landlock cannot be used on this machine: the facts, and what they mean to the operator. */
 import { readFileSync } from "node:fs";
 import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../typst/sandbox-modes.mjs";
 import type { BackendSettings } from "../settings.ts";
@@ -8,7 +8,7 @@ export interface LandlockFacts extends MachineFacts {
   readonly setprivVersion: string | null;
   readonly knowsLandlock: boolean;
   readonly setpriv: Trial;
-  /** The kernel's list of active security modules, null if it cannot be read. */
+  /** Those that are active; null if the kernel's list cannot be read. */
   readonly securityModules: readonly string[] | null;
 }
 

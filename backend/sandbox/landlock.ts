@@ -1,9 +1,6 @@
 /**
- * The sandbox for hosts on which user namespaces are not available: Landlock for the file system, seccomp for
- * everything else, sockets included. setpriv(1) of util-linux 2.41 or newer sets up both.
- *
- * Typst sees the host's own paths. It can open only files that Landlock allows and call only what seccomp allows, but
- * it may still see that other files exist.
+ * The sandbox for hosts without user namespaces: Landlock for files, seccomp for all else, both set up by setpriv(1) of
+ * util-linux 2.41 or newer. Typst sees the host's own paths, and may see that other files exist.
  */
 import { basename } from "node:path";
 import type { TypstPaths } from "../../typst/command-line.ts";
@@ -72,9 +69,8 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
 const CAP_SETPCAP = 8n;
 
 /**
- * At each exec, the superuser gets capabilities back from the bounding set, so it must be emptied, and without
- * permission setpriv fails and the backend does not serve. An ordinary user gets none back, and setpriv would fail
- * needlessly.
+ * The superuser gets capabilities back from the bounding set at each exec, so it must be emptied. An ordinary user gets
+ * none back, and setpriv would fail.
  */
 export function boundingSetOption(status: string, isSuperuser: boolean): readonly string[] {
   const permitted = BigInt(`0x${/^CapPrm:\t([0-9a-f]+)/m.exec(status)?.[1] ?? "0"}`);

@@ -1,7 +1,4 @@
-/**
- * Resource limits of one Typst process. The shell that starts it sets them by `ulimit`, which costs nothing; where its
- * `ulimit` cannot set all of them, prlimit(1) does, before anything else runs.
- */
+/** Resource limits of one Typst process, set by the `ulimit` of its shell; where that cannot set all, by prlimit(1). */
 import { SettingError } from "../../rules/settings.ts";
 import { runProgram } from "../../typst/programs.mjs";
 import { readProc } from "../processes/proc.ts";
@@ -9,13 +6,10 @@ import type { BackendSettings } from "../settings.ts";
 import type { SandboxMode } from "./sandbox.ts";
 import { tryProgram } from "./trial.ts";
 
-/**
- * Typst keeps its streams open, and opens the files of the render one at a time: under 20 in all. The backend needs
- * more itself, so where its own limit is lower, that one will do for Typst.
- */
+/** Typst opens under 20 at once. The backend needs more, so where its own limit is lower, that will do for Typst. */
 const MAX_OPEN_FILES = 256;
 
-/** Threads and processes of this user; seccomp allows Typst only threads. The superuser is exempt from this limit. */
+/** Threads and processes of this user; seccomp allows Typst only threads. The superuser is exempt. */
 const MAX_PROCESSES = 1024;
 
 const KIBIBYTE = 1024;
@@ -23,7 +17,7 @@ const KIBIBYTE = 1024;
 /** Of its limited memory. Typst needs a small part of the usual 8 MiB; more makes the sandbox's stack map short. */
 const MAX_STACK_BYTES = 256 * KIBIBYTE ** 2;
 
-/** The limit on the stack of a render: lower than the maximum if this process may not raise its own. */
+/** Lower than the maximum if this process may not raise its own. */
 export function stackBytes(limits = readProc("self/limits")): number {
   return Math.floor(Math.min(MAX_STACK_BYTES, ownHardLimit("Max stack size", limits)) / KIBIBYTE) * KIBIBYTE;
 }
@@ -38,10 +32,7 @@ export interface ResourceLimits {
   readonly prefix: readonly string[];
 }
 
-/**
- * What a render meets. Where each shell has a user namespace, with its empty network, the kernel counts the processes
- * of that one alone.
- */
+/** Where each shell has a user namespace, with its empty network, the kernel counts the processes of that alone. */
 export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { hasEmptyNetworks: boolean }): number {
   return mode === "bubblewrap" && !hasEmptyNetworks ? MAX_PROCESSES : Number.POSITIVE_INFINITY;
 }
@@ -74,7 +65,6 @@ const DIALECTS: readonly Dialect[] = [
   { processesOption: "-u", fileBlockBytes: 1024 },
 ];
 
-/** It counts bytes. */
 const PRLIMIT: Dialect = { processesOption: "-u", fileBlockBytes: 1 };
 
 interface Limit {
@@ -108,7 +98,7 @@ function limitsOf(settings: LimitSettings, { processesOption, fileBlockBytes }: 
   ];
 }
 
-/** The soft and the hard limit, as the kernel counts. */
+/** The soft and the hard limit, in the kernel's units. */
 function valuesOf({ count, hardCount = count, unit = 1 }: Limit): readonly number[] {
   return [count * unit, hardCount * unit];
 }
@@ -139,7 +129,6 @@ function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: LimitSettin
   }
 }
 
-/** Whether a shell that has run these commands has exactly these limits. */
 async function setsLimits(shell: string, commands: readonly string[], limits: readonly Limit[]): Promise<boolean> {
   const script = [...commands, 'while read -r line; do echo "$line"; done </proc/self/limits'].join(" && ");
   const { stdout } = await runProgram(shell, ["-c", script], {});

@@ -1,7 +1,6 @@
 /**
- * The root directory that Typst sees under bubblewrap: its libraries, and empty mount points for everything else. It is
- * made once at start: bubblewrap reads the host's mount table for each mount, so mounting six libraries one by one
- * costs 1.5 to 2 ms per render (measured 2026-11-21).
+ * The root directory that Typst sees under bubblewrap, made once at start: mounting six libraries one by one costs 1.5
+ * to 2 ms per render (measured 2026-11-21).
  */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
@@ -31,8 +30,7 @@ const STACK_RANGE_BYTES = 16 * 1024 ** 3;
 const ABOVE_STACK_BYTES = 1024 ** 2;
 
 /**
- * A memory map in which every process finds its stack, wherever that is: with a map of its own it would need a /proc
- * of its own.
+ * A memory map in which every process finds its stack, wherever that is, because it has no /proc of its own.
  *
  * Typst asks (through the crate stacker) at the outermost function call of a document, and of each `context` and show
  * rule. If glibc does not know, stacker maps and unmaps a stack of 2 MiB for each such call: a loop of trivial calls
@@ -40,10 +38,9 @@ const ABOVE_STACK_BYTES = 1024 ** 2;
  *
  * glibc subtracts from the limit on the stack what lies between its top and the end of its region. Each region here is
  * an eighth shorter than that limit, so glibc answers with at least an eighth, and never with more than there is. The
- * highest region comes first, because glibc would take a region before it for the end of the free space. Where no
- * region holds the stack, glibc does not know.
+ * highest region comes first: glibc would take a region before it for the end of the free space.
  *
- * @param ownMap of this process, whose stack is in the same range.
+ * @param ownMap of this process, whose stack is in the same range
  */
 export function stackMap(stackLimitBytes: number, ownMap: string): string {
   const ownEnd = /^[0-9a-f]+-([0-9a-f]+) .*\[stack\]$/m.exec(ownMap)?.[1];

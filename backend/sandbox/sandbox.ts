@@ -11,7 +11,7 @@ import type { RenderDirectory } from "../work-directory/render-directory.ts";
 export type { SandboxMode };
 
 export interface TypstCommand extends ProgramCommand {
-  /** The kernel's name for Typst's process: the file name of its program. */
+  /** The kernel's name for Typst's process. */
   readonly typstName: string;
 }
 
@@ -20,7 +20,7 @@ export interface Sandbox {
   /** Files and directories in the work directory without which Typst does not run in the sandbox. */
   readonly workFiles: readonly string[];
   view(renderDirectory: RenderDirectory): TypstPaths;
-  /** @param variables environment variables of Typst, in addition to those of every render. */
+  /** @param variables of Typst's environment, in addition to those of every render */
   programCommand(
     renderDirectory: RenderDirectory,
     typstArguments: readonly string[],
@@ -32,10 +32,10 @@ export interface Sandbox {
   findObstacle(): Promise<string>;
 }
 
-/** With these codes, launchers and the loader report a program that cannot be run. Typst exits with 0, 1 or 2. */
+/** By these, launchers and the loader report a program that cannot be run. Typst exits with 0, 1 or 2. */
 const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 
-/** Its launchers replace themselves with Typst, or end as it does. If one of them has failed, so has the program. */
+/** Launchers replace themselves with Typst, or end as it does. If one of them has failed, so has the program. */
 export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): ProgramEnd {
   if (end.kind !== "exited") return end;
   const hasComplained = launchers.some((name) => end.diagnostics.startsWith(`${name}: `));
@@ -43,15 +43,8 @@ export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launch
   return { kind: "failed", reason: `exit code ${end.exitCode}` };
 }
 
-export interface PackageDirectory {
-  readonly path: string;
-  readonly workFiles: readonly string[];
-}
-
 /** If none is set, an empty one is made, because Typst would otherwise use the user's. */
-export async function preparePackageDirectory(
-  settings: Pick<BackendSettings, "packagePath" | "workDirectory">,
-): Promise<PackageDirectory> {
+export async function preparePackageDirectory(settings: BackendSettings) {
   if (settings.packagePath !== null) return { path: settings.packagePath, workFiles: [] };
   const path = workDirectoryPath(settings.workDirectory, "emptyPackages");
   await mkdir(path, { recursive: true });
@@ -60,8 +53,7 @@ export async function preparePackageDirectory(
 
 /** The absolute paths of a program's libraries, as listed by its own loader. A static program has none. */
 export async function sharedLibraries(program: string): Promise<string[]> {
-  // With this variable the loader lists what it would load and does not start the program. A static program has no
-  // loader, ignores the variable and prints its version.
+  // The loader lists what it would load and does not start the program. A static one prints its version.
   const { stdout } = await runProgram(program, ["--version"], { LD_TRACE_LOADED_OBJECTS: "1" });
   return stdout.split("\n").flatMap((line) => /\t(?:\S+ => )?(\/\S+) \(0x/.exec(line)?.[1] ?? []);
 }

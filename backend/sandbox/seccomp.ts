@@ -1,4 +1,4 @@
-/** The rules on system calls as a seccomp filter in the kernel's own form (classic BPF), for each processor. */
+/** The rules on system calls as a seccomp filter in the kernel's own form, classic BPF. */
 import { writeFile } from "node:fs/promises";
 import { SettingError } from "../../rules/settings.ts";
 import type { BackendSettings } from "../settings.ts";
@@ -63,7 +63,7 @@ const KILL_PROCESS = 0x80000000;
 const ALLOW = 0x7fff0000;
 const VERDICTS = { EPERM: 0x00050000 | 1, ENOSYS: 0x00050000 | 38, SIGSYS: 0x00030000 } as const;
 
-/** Marks a call of the x32 ABI, a second system call table that none of our programs use. */
+/** Marks a call of the x32 ABI, a second system call table. */
 const X32_BIT = 0x40000000;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
@@ -95,7 +95,7 @@ function onCall(number: number, { allowedIf, otherwise }: Rule): Instruction[] {
   return [[JUMP_IF_EQUAL, 0, verdict.length, number], ...verdict];
 }
 
-/** Allows the call if all checks hold. Otherwise it continues after these instructions. */
+/** Allows the call if all checks hold. */
 function allowIf([check, ...others]: readonly Check[]): Instruction[] {
   if (check === undefined) return [[RETURN, 0, 0, ALLOW]];
   const next = allowIf(others);
@@ -118,13 +118,13 @@ function test({ argument, half, mask, values }: Check, skipped: number): Instruc
 function assemble(instructions: readonly Instruction[]): Buffer {
   const INSTRUCTION_BYTES = 8;
   const program = Buffer.alloc(instructions.length * INSTRUCTION_BYTES);
-  for (const [index, [code, ifTrue, ifFalse, operand]] of instructions.entries()) {
-    const offset = index * INSTRUCTION_BYTES;
-    program.writeUInt16LE(code, offset);
+  let offset = 0;
+  for (const [code, ifTrue, ifFalse, operand] of instructions) {
+    offset = program.writeUInt16LE(code, offset);
     // Throws if the length of a jump does not fit its byte.
-    program.writeUInt8(ifTrue, offset + 2);
-    program.writeUInt8(ifFalse, offset + 3);
-    program.writeUInt32LE(operand >>> 0, offset + 4);
+    offset = program.writeUInt8(ifTrue, offset);
+    offset = program.writeUInt8(ifFalse, offset);
+    offset = program.writeUInt32LE(operand >>> 0, offset);
   }
   return program;
 }

@@ -1,7 +1,4 @@
-/**
- * Runs a sandbox's programs by themselves, without data of a caller, to find out why the sandbox does not start. Its
- * `*-obstacle.ts` explains the findings.
- */
+/** Runs a sandbox's programs by themselves, to find out why it does not start. Its `*-obstacle.ts` explains that. */
 import { runProgram } from "../../typst/programs.mjs";
 import { readProc } from "../processes/proc.ts";
 
@@ -12,11 +9,11 @@ export type Trial =
 
 export interface MachineFacts {
   readonly isSuperuser: boolean;
-  /** Whether this process already runs under a filter of system calls, such as a container's. */
+  /** By a filter of system calls, such as a container's. */
   readonly isFiltered: boolean;
 }
 
-/** Long enough for every error message of these programs. A series of warnings is cut off. */
+/** Enough for every error message of these programs. */
 const MAX_COMPLAINT_LENGTH = 300;
 
 export function findMachineFacts(): MachineFacts {

@@ -1,6 +1,5 @@
 /**
- * Runs the backend: reads its settings, listens, and on SIGTERM (after the drain delay) or SIGINT drains and ends. What
- * prevents its work ends it with a line on standard error and exit code 1; its supervisor may start it again.
+ * Runs the backend until SIGTERM or SIGINT. What prevents its work ends it with a line on standard error and code 1.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../../rules/settings.ts";
@@ -24,6 +23,7 @@ let isStopping = false;
 export type StopSignal = "SIGTERM" | "SIGINT";
 type OnStopSignal = (handler: (signal: StopSignal) => void) => void;
 
+/** To `npm start`. */
 function announceStep(step: string): void {
   process.send?.(step);
 }
@@ -59,12 +59,11 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
     const { sandbox, message } = await chooseSandbox(settings, launcher);
     if (message !== null) process.stderr.write(`${message}\n`);
     const tracing = await openTracing(settings);
-    const backend = buildRenderService({ settings, typstVersion: TYPST_VERSION, sandbox, launcher, tracing });
+    const backend = buildRenderService({ settings, sandbox, launcher, tracing });
     // From here on, the backend watches the claim that is there now.
     await claim.expectHeld();
     announceStep("reading fonts and packages");
     await backend.findCapabilities();
-    // `npm start` waits for this one: only from here on may something answer at the port.
     announceStep(LAST_STEP);
     await backend.app.listen({ host: settings.host, port: settings.port });
     const announceAndDrain = async () => {
@@ -77,10 +76,8 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
     // A person who presses Ctrl-C does not wait for the drain delay.
     onStopSignal((signal) => void (signal === "SIGTERM" ? announceAndDrain() : drain(backend, settings, release, 0)));
     void backend.workDirectoryLost.then((name) => {
-      const { workDirectory } = settings;
-      process.stderr.write(
-        `"${name}" is missing from the work directory ${workDirectory}: the backend stops. Start it again.\n`,
-      );
+      const where = `the work directory ${settings.workDirectory}`;
+      process.stderr.write(`"${name}" is missing from ${where}: the backend stops. Start it again.\n`);
       void drain(backend, settings, release, 1);
     });
   } catch (error) {
@@ -118,7 +115,7 @@ async function drain(
   process.exit(isClosed && isReleased ? exitCode : 1);
 }
 
-/** Null if the settings ask for no traces. The SDK takes 8 MB that a backend without a collector does not spend. */
+/** The SDK takes 8 MB that a backend without a collector does not spend. */
 async function openTracing({ tracesUrl }: BackendSettings): Promise<OtlpTracing | null> {
   if (tracesUrl === null) return null;
   const { OtlpTracing } = await import("../observe/otlp-tracing.ts");

@@ -1,7 +1,4 @@
-/**
- * What this backend has installed, for `GET /capabilities.json`. It is determined once, at start, because neither fonts
- * nor packages may change while the backend runs.
- */
+/** What is installed, for `GET /capabilities.json`: neither fonts nor packages may change while the backend runs. */
 import { createHash } from "node:crypto";
 import {
   capabilitiesOf,
@@ -12,6 +9,7 @@ import {
 import { formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
 import { SettingError } from "../../rules/settings.ts";
 import { fontListArguments } from "../../typst/command-line.ts";
+import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { ServiceFailure } from "../error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
@@ -19,14 +17,13 @@ import { RenderDirectory } from "../work-directory/render-directory.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
 import { installedPackages, PACKAGES_LOCK_NAME, PackageFolderError, readPackagesLock } from "./vendored-packages.ts";
 
-export interface CapabilitiesAnswer {
+interface CapabilitiesAnswer {
   readonly body: Buffer;
   readonly digest: string;
 }
 
 interface CapabilitySources {
   readonly settings: BackendSettings;
-  readonly typstVersion: string;
   readonly sandbox: Sandbox;
   readonly supervisor: TypstSupervisor;
 }
@@ -54,10 +51,10 @@ export class InstalledCapabilities {
   }
 
   async #find(): Promise<CapabilitiesAnswer> {
-    const { settings, typstVersion, sandbox, supervisor } = this.#sources;
+    const { settings, sandbox, supervisor } = this.#sources;
     const packages = settings.packagePath === null ? [] : await vendoredPackages(settings.packagePath);
     const fonts = await listFonts(settings, sandbox, supervisor);
-    const body = Buffer.from(JSON.stringify(capabilitiesOf(typstVersion, fonts, packages)));
+    const body = Buffer.from(JSON.stringify(capabilitiesOf(TYPST_VERSION, fonts, packages)));
     if (body.length > MAX_CAPABILITIES_BYTES) {
       throw new SettingError("SERVICE_FONT_PATHS names folders with more fonts than can be published. Remove some.");
     }
@@ -66,10 +63,7 @@ export class InstalledCapabilities {
   }
 }
 
-/**
- * The packages of a folder, which must include all that its lock file lists. Their contents are not compared, because
- * that would delay the start: `npm run packages -- verify` does it.
- */
+/** Must include all that the lock file lists. Their contents are compared by `npm run packages -- verify`. */
 async function vendoredPackages(folder: string): Promise<PackageSpec[]> {
   try {
     const installed = await installedPackages(folder);
@@ -84,12 +78,11 @@ async function vendoredPackages(folder: string): Promise<PackageSpec[]> {
   }
 }
 
-/** Enough for thousands of fonts on a busy machine. An ordinary folder takes milliseconds. */
+/** For thousands of fonts on a busy machine. */
 const LIST_TIMEOUT_MILLISECONDS = 30_000;
-/** Enough for about ten thousand fonts. */
+/** For about ten thousand fonts. */
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
-/** Lists the fonts by `typst fonts` in the sandbox, with the options of a render. @throws ServiceFailure */
 async function listFonts(
   settings: Pick<BackendSettings, "workDirectory">,
   sandbox: Sandbox,
@@ -109,9 +102,7 @@ async function listFonts(
     const { end } = await process.perform({
       input: [],
       timeoutMilliseconds: LIST_TIMEOUT_MILLISECONDS,
-      signal: new AbortController().signal,
       output: { append },
-      files: null,
     });
     if (end.kind !== "exited" || end.exitCode !== 0)
       throw new ServiceFailure(`Typst did not list its fonts (${end.kind})`);
@@ -122,8 +113,8 @@ async function listFonts(
 }
 
 /**
- * Parses the output of `typst fonts --variants`. A family is one line. Below it, each of its fonts is the line of a
- * file, which begins with a mark, and `Style: Normal, Weight: 400, Stretch: 100%`, or the same on several lines, with
+ * Parses the output of `typst fonts --variants`: the line of a family, and below it, for each of its fonts, the line of
+ * a file, which begins with a mark, and `Style: Normal, Weight: 400, Stretch: 100%`, or that on several lines, with
  * ranges, if the font is variable.
  */
 export function parseFontList(list: string): FontFamily[] {

@@ -1,7 +1,6 @@
 /**
- * Chooses the sandbox in which Typst runs: none before a probe has tried to escape from it. Typst itself tries to read
- * a file of the host, write one and open a socket: it follows symbolic links, writes where its command line says and
- * fetches packages. Without a sandbox each attempt succeeds, and with one each must fail.
+ * Chooses the sandbox in which Typst runs: none before Typst itself has tried to escape from it. It follows symbolic
+ * links, writes where its command line says and fetches packages: without a sandbox each of these attempts succeeds.
  */
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -20,9 +19,8 @@ import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { DISCARD_OUTPUT, TypstProcess } from "./process.ts";
 
-export interface ChosenSandbox {
+interface ChosenSandbox {
   readonly sandbox: Sandbox;
-  /** What the operator should know about the choice, in one line; null if there is nothing. */
   readonly message: string | null;
 }
 
@@ -53,11 +51,7 @@ async function chooseAutomatically(settings: BackendSettings, launcher: Launcher
   throw new SettingError(faults.join(" "));
 }
 
-/**
- * Writes what the sandbox needs into the work directory, which must be ready. The sandbox is not probed yet.
- *
- * @throws SettingError if this machine's processor or shell is not known well enough to confine a process.
- */
+/** @throws SettingError if this machine's processor or shell is not known well enough to confine a process */
 export function openSandbox(settings: BackendSettings, mode: SandboxMode, launcher: Launcher): Promise<Sandbox> {
   switch (mode) {
     case "bubblewrap":
@@ -69,7 +63,7 @@ export function openSandbox(settings: BackendSettings, mode: SandboxMode, launch
   }
 }
 
-/** For developers whose machines support no sandbox. Typst keeps to its root, but nothing contains a flaw in it. */
+/** For developers. Typst keeps to its root, but nothing contains a flaw in it. */
 async function openUnconfined(settings: BackendSettings): Promise<Sandbox> {
   const packages = await preparePackageDirectory(settings);
   return {
@@ -95,7 +89,6 @@ async function openUnconfined(settings: BackendSettings): Promise<Sandbox> {
   };
 }
 
-/** Why a sandbox cannot be used, in sentences for the operator; null if it can. */
 async function findFault(settings: BackendSettings, sandbox: Sandbox, launcher: Launcher): Promise<string | null> {
   const { compiles, escapes } = await probeSandbox(settings, sandbox, launcher);
   if (escapes.length > 0) return `The ${sandbox.mode} sandbox does not hold: Typst ${escapes.join(", ")}.`;
@@ -164,9 +157,7 @@ async function attempt({ settings, sandbox, launcher }: Prober, task: Attempt): 
     const { end } = await process.perform({
       input: [Buffer.from(task.source)],
       timeoutMilliseconds: ATTEMPT_TIMEOUT_MILLISECONDS,
-      signal: new AbortController().signal,
       output: DISCARD_OUTPUT,
-      files: null,
     });
     return end.kind === "exited" && end.exitCode === 0;
   } finally {
@@ -174,7 +165,6 @@ async function attempt({ settings, sandbox, launcher }: Prober, task: Attempt): 
   }
 }
 
-/** Whether a package import reaches a listener of the host. */
 async function connectsToHost(prober: Prober): Promise<boolean> {
   let wasReached = false;
   const listener = createServer((socket) => {

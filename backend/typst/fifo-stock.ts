@@ -1,7 +1,4 @@
-/**
- * FIFOs for render directories. Node cannot create them, and running mkfifo(1) for each would cost a millisecond per
- * render, so they are made in batches, moved to where they are needed, and moved back. No name is used twice.
- */
+/** FIFOs for render directories, made in batches by mkfifo(1), which costs a millisecond. No name is used twice. */
 import { randomBytes } from "node:crypto";
 import { existsSync, renameSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -14,11 +11,11 @@ import type { FifoSource } from "../work-directory/render-directory.ts";
 /** Few, because each is used again. On ext4 one takes 0.3 ms (2026-11-23). */
 const FIFOS_PER_BATCH = 16;
 const LOW_STOCK = 4;
-/** It takes some milliseconds. Renders wait for it, and nothing else would end it. */
+/** Renders wait for it, and nothing else would end it. */
 const FILL_TIMEOUT_MILLISECONDS = 5000;
-/** The pause after a failure: with a full disk or a missing program, not every render should try again. */
+/** With a full disk or a missing program, not every render should try again. */
 const RETRY_MILLISECONDS = 10_000;
-/** Names cannot be guessed: a template that knew the name could read its own source, which it cannot do otherwise. */
+/** A template that knew the name could read its own source, which it cannot do otherwise. */
 const NAME_BYTES = 16;
 
 export class FifoStock implements FifoSource {
@@ -41,10 +38,7 @@ export class FifoStock implements FifoSource {
     this.#timeoutMilliseconds = timeoutMilliseconds;
   }
 
-  /**
-   * Moves a FIFO into a directory, under a name that no key of a request can have. @returns its name; null if there is
-   * none. Never rejects.
-   */
+  /** @returns its name, which no key of a request can have; null if there is none. Never rejects. */
   async moveInto(directory: string): Promise<string | null> {
     if (this.#names.length <= LOW_STOCK) this.#fillLater();
     while (this.#names.length === 0 && this.#filling !== null) {
@@ -67,7 +61,7 @@ export class FifoStock implements FifoSource {
     }
   }
 
-  /** Takes a FIFO back, under another name. The process that it served must be gone. @throws if it has been removed. */
+  /** The process that it served must be gone. @throws if it has been removed. */
   takeBack(path: string): void {
     const name = randomName();
     renameSync(path, join(this.#directory, name));

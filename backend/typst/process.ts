@@ -1,6 +1,4 @@
-/**
- * One Typst process: start, feed, count, measure, stop, and how it ended. `render/outcome.ts` decides what that means.
- */
+/** One Typst process: start, feed, count, measure, stop. `render/outcome.ts` decides what its end means. */
 import type { Readable } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
 import { writeFifo } from "../launcher/fifo.ts";
@@ -18,7 +16,6 @@ export type StopReason =
   | "no-room"
   | "not-needed";
 
-/** How a Typst process ended: by itself, by the backend, or by a failure of the machine. */
 export type TypstEnd =
   | { readonly kind: "exited"; readonly exitCode: number }
   | { readonly kind: "signalled"; readonly signal: string }
@@ -37,7 +34,6 @@ export interface TypstReport {
   readonly peakMemoryBytes: number | null;
 }
 
-/** The FIFO through which a process reads its program text, and the main text that includes it. */
 export interface TextFifo {
   readonly path: string;
   readonly mainText: string;
@@ -46,10 +42,9 @@ export interface TextFifo {
 export interface TypstTask {
   readonly input: readonly Buffer[];
   readonly timeoutMilliseconds: number;
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
   readonly output: OutputTaker;
-  /** The directory to watch while the command writes files into it; null if it writes none. */
-  readonly files: FilesWatch | null;
+  readonly files?: FilesWatch | null;
 }
 
 export type AppendResult = "kept" | "too-large" | "no-room";
@@ -104,7 +99,7 @@ export class TypstProcess {
   #programEnd: ProgramEnd | null = null;
   #isTextDelivered = false;
 
-  /** Starts Typst, which waits for its program text. Never throws: a failure to start becomes its end. */
+  /** Typst waits for its program text. Never throws: a failure to start becomes its end. */
   constructor(options: ProcessOptions) {
     this.#options = options;
     this.#program = options.launcher.start(options.command);
@@ -119,25 +114,20 @@ export class TypstProcess {
     return this.#report;
   }
 
-  /**
-   * Whether it has ended and certainly nothing of it is left. Its sandbox has waited for one that ended by itself. A
-   * killed one counts as ended as soon as the first process of its sandbox has: the kernel may end the others a moment
-   * later.
-   */
+  /** Whether certainly nothing is left: of a killed one, the kernel may end inner processes a moment later. */
   get isGone(): boolean {
     return this.#programEnd?.kind === "exited";
   }
 
-  /** Feeds the process its task and waits for its end, or stops it at the task's limits. */
   async perform(task: TypstTask): Promise<TypstReport> {
     const { command, textFifo } = this.#options;
     const onClientGone = () => this.stop("client-gone");
-    task.signal.addEventListener("abort", onClientGone, { once: true });
-    if (task.signal.aborted) onClientGone();
+    task.signal?.addEventListener("abort", onClientGone, { once: true });
+    if (task.signal?.aborted) onClientGone();
     const peakMemory = new PeakMemory(this.#program.ancestorPid, command.typstName);
     this.#peakMemory = peakMemory;
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
-    const stopWatching = task.files === null ? () => {} : this.#watchFiles(task.files);
+    const stopWatching = task.files ? this.#watchFiles(task.files) : () => {};
     this.#output.resolve(task.output);
     try {
       if (textFifo === null) {
@@ -151,11 +141,11 @@ export class TypstProcess {
       clearTimeout(timer);
       peakMemory.stop();
       stopWatching();
-      task.signal.removeEventListener("abort", onClientGone);
+      task.signal?.removeEventListener("abort", onClientGone);
     }
   }
 
-  /** Kills the whole process group. The first reason stays. */
+  /** The first reason stays. */
   stop(reason: StopReason): void {
     this.#stopReason ??= reason;
     this.#output.resolve(null);
@@ -190,8 +180,7 @@ export class TypstProcess {
       return { kind: "not-started", cause: new ServiceFailure("Typst ended before it had its program text") };
     }
     if (end.kind === "exited") {
-      // A success counts only with its complete output: when a connection breaks, the last bytes may be lost. An exit
-      // just before the process was stopped counts, too.
+      // A success counts only with its complete output, and even just before the process was stopped.
       if (!isCutShort || bytes === 0 || end.exitCode !== 0) return { kind: "exited", exitCode: end.exitCode };
       const cause = new ServiceFailure("the connection of a process broke before its output was complete");
       return { kind: "output-lost", cause };
@@ -203,7 +192,6 @@ export class TypstProcess {
     return { kind: "not-started", cause: new ServiceFailure(`the sandbox failed: ${end.reason}`) };
   }
 
-  /** Counts standard output and passes it on until a chunk is not kept. */
   async #passOutputOn(stream: Readable | null): Promise<ReadOutput> {
     let bytes = 0;
     let taken: AppendResult = "kept";
@@ -232,7 +220,7 @@ export class TypstProcess {
     return { bytes, taken, failure, isCutShort };
   }
 
-  /** Limits output on disk while Typst writes it. @returns a function that ends the watch. */
+  /** @returns a function that ends the watch */
   #watchFiles({ directory, maxFiles, hasRoomFor }: FilesWatch): () => void {
     let isWatching = true;
     const poll = async (): Promise<void> => {
@@ -254,9 +242,8 @@ export class TypstProcess {
 }
 
 /**
- * The peak memory of a render's Typst. The kernel reports the final figure only to the parent of a process, and
- * bubblewrap does not pass it on. So it is read from /proc: at the first byte of the output, when Typst has done most of
- * its work, and every few milliseconds in longer renders.
+ * The kernel reports the peak memory only to the parent of a process, and bubblewrap does not pass it on. So it is read
+ * from /proc: at the first byte of the output, when most of the work is done, and every few milliseconds before.
  */
 class PeakMemory {
   readonly #name: string;
@@ -265,7 +252,7 @@ class PeakMemory {
   #bytes: number | null = null;
   readonly #timer: NodeJS.Timeout;
 
-  /** @param typstName what the kernel calls the process of Typst. The memory of launchers is not counted. */
+  /** @param typstName the kernel's name for the process: the memory of launchers is not counted */
   constructor(pid: Promise<number | null>, typstName: string) {
     this.#name = typstName.slice(0, MAX_NAME_LENGTH);
     this.#timer = setInterval(() => this.look(), MEMORY_INTERVAL_MILLISECONDS);
@@ -274,12 +261,11 @@ class PeakMemory {
     });
   }
 
-  /** Bytes of resident memory; null if none could be read: in very short renders, and on systems without /proc. */
+  /** Null if none could be read: in very short renders, and on systems without /proc. */
   get bytes(): number | null {
     return this.#bytes;
   }
 
-  /** Reading /proc does not wait for a disk: 20 µs per file (measured 2026-11-21). */
   look(): void {
     if (this.#pid === null) return;
     this.#pid = lastDescendant(this.#pid);

@@ -1,7 +1,4 @@
-/**
- * Starts Typst processes in the sandbox, each with its render directory, and discards them. No process serves two
- * renders.
- */
+/** Starts Typst processes in the sandbox, each with its render directory, and discards them after one render. */
 import { join } from "node:path";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { isArchive, type RenderCommand, renderArguments } from "../../typst/command-line.ts";
@@ -18,7 +15,6 @@ import { type TextFifo, TypstProcess } from "./process.ts";
 const MAX_REMOVE_TRIES = 600;
 const REMOVE_RETRY_MILLISECONDS = 1000;
 
-/** A process that has not got its program text, and the directory that it will read. */
 export interface PreparedRender {
   readonly renderDirectory: RenderDirectory;
   readonly process: TypstProcess;
@@ -41,10 +37,7 @@ export class TypstSupervisor {
     this.#fifoStock = new FifoStock(settings, launcher);
   }
 
-  /**
-   * @param when "ahead" if there is no request yet: the process finds and loads its fonts, then waits.
-   * @throws if the machine fails or the backend is about to end.
-   */
+  /** @param when "ahead" if there is no request yet: the process finds its fonts, then waits */
   async start(command: RenderCommand, when: "now" | "ahead" = "now"): Promise<PreparedRender> {
     if (this.#launcher.isClosed) throw new ServiceFailure("the backend is ending");
     const makesFiles = isArchive(command.output);
@@ -64,7 +57,7 @@ export class TypstSupervisor {
     }
   }
 
-  /** Starts Typst with any arguments in a render directory that exists. Never throws: the process reports a failure. */
+  /** Never throws: the process reports a failure. */
   startIn(
     renderDirectory: RenderDirectory,
     typstArguments: readonly string[],
@@ -81,7 +74,7 @@ export class TypstSupervisor {
     return process;
   }
 
-  /** Ends a process, if it has not ended, and removes its render directory. Never rejects. */
+  /** Never rejects. */
   discard({ process, renderDirectory }: PreparedRender): Promise<void> {
     const work = async () => {
       // The answer goes first: clearing the directory of an invoice takes half a millisecond (2026-11-21).
@@ -100,10 +93,7 @@ export class TypstSupervisor {
     await Promise.all([...this.#discarding, ...this.#directories.splice(0).map((kept) => this.#remove(kept))]);
   }
 
-  /**
-   * Without descriptors, or on a disk that is read-only, it fails for a while. The render is over, so there is no one
-   * to report that to. What is left at the end is removed when the backend starts again.
-   */
+  /** Without descriptors, or on a read-only disk, it fails for a while. The next start removes what is left. */
   async #remove(renderDirectory: RenderDirectory): Promise<void> {
     for (let tries = 0; tries < MAX_REMOVE_TRIES; tries++) {
       try {

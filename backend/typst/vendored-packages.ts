@@ -1,8 +1,4 @@
-/**
- * Reads the folder of vendored Typst packages (`SERVICE_PACKAGE_PATH`), for the backend and for `npm run packages`.
- * Each package is in NAMESPACE/NAME/VERSION, where Typst looks for it, and a lock file at the top lists those that
- * belong there.
- */
+/** Reads the folder of vendored Typst packages and its lock file, for the backend and for `npm run packages`. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import * as v from "valibot";
@@ -17,7 +13,7 @@ import {
 export const PACKAGES_LOCK_NAME = "packages-lock.json";
 export const PACKAGE_MANIFEST_NAME = "typst.toml";
 
-/** Far more than any deployment needs. It bounds the work of a backend's start and the size of `/capabilities.json`. */
+/** Bounds the work of a backend's start and the size of `/capabilities.json`. */
 export const MAX_VENDORED_PACKAGES = 1000;
 
 const sha256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
@@ -27,7 +23,6 @@ const specText = v.pipe(
 );
 
 const lockedPackage = v.object({
-  /** Whether an operator asked for it. The others are there because a package imports them. */
   requested: v.boolean(),
   registry: v.pipe(v.string(), v.url()),
   archive_sha256: sha256,

@@ -1,21 +1,14 @@
-/**
- * Typst processes that are started before their request comes. Making the sandbox, starting the process and finding the
- * fonts take longer than many a compile, and need nothing of a request but its command line. So after a render, a
- * process with the same command line is started for the next one.
- */
+/** Typst processes that are started, after a render, for the next request with the same command line. */
 import type { RenderCommand } from "../../typst/command-line.ts";
 import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 
-/**
- * The next process takes a core for some 10 ms: time for the answer to leave. Started while Typst compiled, it made a
- * single render a fifth slower on two cores (measured 2026-11-21).
- */
+/** Time for the answer to leave: the next process takes a core for some 10 ms (measured 2026-11-21). */
 const START_DELAY_MILLISECONDS = 3;
 
 /**
- * While renders run, a waiting process is replaced by one with another command line at most once in this many renders.
- * Where requests have more command lines than the pool has room for, most would otherwise be started in vain (with ten:
- * 62 renders per second instead of 101, measured 2026-11-21).
+ * While renders run, a waiting process is replaced by one with another command line at most once in this many renders:
+ * where there are more command lines than the pool has room for, most would be started in vain (with ten: 62 renders
+ * per second instead of 101, measured 2026-11-21).
  */
 const RENDERS_PER_REPLACEMENT = 8;
 
@@ -39,9 +32,9 @@ export class WarmPool {
   #rendersSinceReplacement = 0;
 
   /**
-   * @param maxWaiting 0 turns warm starts off.
-   * @param slots if all are taken, a process waits without its fonts: finding them ahead saves no work then, it adds to
-   *   that of a small document (96 against 90 renders per second, measured 2026-11-21).
+   * @param maxWaiting 0 turns warm starts off
+   * @param slots if all are taken, a process waits without its fonts: finding them ahead saves no work then (96 against
+   *   90 renders of a small document per second, measured 2026-11-21)
    */
   constructor(supervisor: Supervisor, maxWaiting: number, slots: number, running: () => number) {
     this.#slots = slots;
@@ -58,7 +51,7 @@ export class WarmPool {
     return this.#takes;
   }
 
-  /** Takes a process with the same command line out of the pool; null if there is none. Never rejects. */
+  /** Null if no process with the same command line waits. Never rejects. */
   async take(command: RenderCommand): Promise<PreparedRender | null> {
     const key = commandKey(command);
     for (;;) {
@@ -75,7 +68,7 @@ export class WarmPool {
     }
   }
 
-  /** Starts a process for the next such request, in a moment, if there is room or the oldest process gives way. */
+  /** In a moment, starts a process for the next such request, if there is room or the oldest process gives way. */
   prepareNext(command: RenderCommand): void {
     if (this.#maxWaiting === 0) return;
     setTimeout(() => {
@@ -92,7 +85,6 @@ export class WarmPool {
       this.#waiting.push(waiting);
       void prepared
         .then(({ process }) => process.ended)
-        // One that could not be started waits no more either.
         .catch(() => {})
         .then(() => this.#remove(waiting));
       this.#discardOldest(this.#waiting.length - this.#maxWaiting);
@@ -101,9 +93,8 @@ export class WarmPool {
 
   /**
    * Whether the oldest process is discarded, with its shell, for one with the command line `key`. If no render runs,
-   * nobody misses the time. One that would do as well gives way only if it waits without its fonts: under load,
-   * requests that find no process start their own, so more are prepared than taken, which took 0.6 ms per render
-   * (measured 2026-11-22).
+   * nobody misses the time. One like it gives way only if it waits without its fonts: under load, more are prepared
+   * than taken (0.6 ms per render, measured 2026-11-22).
    */
   #givesWay(oldest: WaitingProcess, key: string, running: number): boolean {
     const isLikeIt = oldest.key === key;
@@ -119,7 +110,6 @@ export class WarmPool {
     await Promise.all(this.#discarding);
   }
 
-  /** Discards a process that has ended, unless it serves a request or has been discarded. */
   #remove(ended: WaitingProcess): void {
     const index = this.#waiting.indexOf(ended);
     if (index < 0) return;
@@ -132,12 +122,10 @@ export class WarmPool {
   }
 
   #discard({ prepared }: WaitingProcess): void {
+    // A process that could not be started has left nothing behind.
     const discarding = prepared
-      .then(
-        (render) => this.#supervisor.discard(render),
-        // A process that could not be started has left nothing behind.
-        () => {},
-      )
+      .then((render) => this.#supervisor.discard(render))
+      .catch(() => {})
       .finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);
   }

@@ -1,7 +1,4 @@
-/**
- * The work directory, which holds the directories of the renders. One process claims it and empties it at start, which
- * removes what a crash left behind.
- */
+/** One backend claims the work directory, and empties it at start, which removes what a crash left behind. */
 import { once } from "node:events";
 import { chmod, mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { connect, createServer } from "node:net";
@@ -22,17 +19,10 @@ export interface WorkDirectoryClaim {
   release(): Promise<void>;
 }
 
-/**
- * The address of a socket has at most 103 bytes on macOS and 107 on Linux. That of the claim takes 6 below the
- * directory, and three are kept for a longer name.
- */
+/** The address of a socket has at most 103 bytes on macOS and 107 on Linux; 9 are for the name of the claim. */
 const MAX_PATH_BYTES = 103 - 9;
 
-/**
- * Makes the work directory, for this user alone, claims it and empties it.
- *
- * @throws SettingError if it cannot be made, belongs to another user, or another process works in it.
- */
+/** @throws SettingError if it cannot be made, belongs to another user, or another process works in it. */
 export async function prepareWorkDirectory(workDirectory: string): Promise<WorkDirectoryClaim> {
   if (Buffer.byteLength(workDirectory) > MAX_PATH_BYTES) {
     throw new SettingError(

@@ -1,9 +1,6 @@
 /**
- * Makes and removes the directories below one render directory; lists and removes an output directory. Few directories
- * or files are removed on the main thread, many on a separate thread.
- *
- * Typst makes a file per page, and one page over the limit at most. Machine code in its place can make hundreds of
- * thousands in a second, so nothing here lists them all.
+ * Makes and removes the directories of a render, and lists and removes what Typst writes into an output directory. Many
+ * are left to a thread. Machine code can make hundreds of thousands of files in a second, so nothing lists them all.
  */
 import { mkdirSync, rmdirSync } from "node:fs";
 import { opendir, rmdir, stat, unlink } from "node:fs/promises";
@@ -13,7 +10,7 @@ import { errorCode, ServiceFailure } from "../error-log.ts";
 import type { DirectoryAnswer, DirectoryJob } from "./directory-thread.ts";
 import { countNamedDirectories, directoriesOf } from "./paths.ts";
 
-/** Up to this many directories are made and removed at once: neither our thread nor those of Node are worth it. */
+/** So few are made and removed at once: neither our thread nor those of Node are worth it. */
 export const FEW_DIRECTORIES = 16;
 
 const NEVER = new AbortController().signal;
@@ -69,12 +66,10 @@ const MAX_WITHOUT_THREAD = 256;
 
 const NAMES_PER_READ = 512;
 
-/** Lists at most `maxFiles` files of a directory without subdirectories, and adds up their sizes. */
 export async function listOutputFiles(directory: string, maxFiles: number): Promise<OutputFiles> {
   const names: string[] = [];
   let areMore = false;
   for await (const { name } of await opendir(directory, { bufferSize: NAMES_PER_READ })) {
-    // Leaving the loop closes the directory.
     areMore = names.length === maxFiles;
     if (areMore) break;
     names.push(name);
@@ -122,7 +117,7 @@ async function onThread(
   }
 }
 
-/** One thread for the whole process. It does not keep the process alive. If it ends, the next job starts another. */
+/** One thread for the whole process. If it ends, the next job starts another. */
 function startThread(): Worker {
   const started = new Worker(new URL("directory-thread.ts", import.meta.url));
   started.unref();

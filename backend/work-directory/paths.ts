@@ -1,7 +1,4 @@
-/**
- * Where the work directory is by default, the service's own files in it, and the directories that contain the files of
- * a render.
- */
+/** Where the work directory is by default, what is in it, and which directories the files of a render need. */
 import { dirname, join } from "node:path";
 import type { Environment } from "../../rules/settings.ts";
 import { cacheFolder } from "../../typst/cache-folder.mjs";
@@ -20,15 +17,11 @@ export function workDirectoryPath(workDirectory: string, name: keyof typeof NAME
   return join(workDirectory, NAMES[name]);
 }
 
-/**
- * The directories that systemd makes for a service whose unit has CacheDirectory=, StateDirectory= or
- * RuntimeDirectory=; the first on a disk, the last in memory. A variable with several paths separates them by colons.
- */
+/** The directories that systemd makes for a service: the first on a disk, the last in memory. */
 const SYSTEMD_VARIABLES = ["CACHE_DIRECTORY", "STATE_DIRECTORY", "RUNTIME_DIRECTORY"] as const;
 
 /**
- * In a place from which nothing removes old files, unlike /tmp and /var/tmp, and with room for the outputs of many
- * renders, unlike `$XDG_RUNTIME_DIR`. One directory per port, so that several backends of one user have their own.
+ * On a disk from which nothing removes old files. One directory per port: several backends of one user have their own.
  */
 export function defaultWorkDirectory(environment: Environment, port: number): string {
   const [ofService] = SYSTEMD_VARIABLES.flatMap((name) => environment[name]?.split(":", 1)[0] || []);
@@ -55,7 +48,7 @@ export function neededDirectoryBytes(files: readonly string[]): number {
   return Math.min(MAX_DIRECTORY_BYTES, countNamedDirectories(files) * DIRECTORY_BYTES);
 }
 
-/** Shared ones are counted for each path, so it is an upper bound. */
+/** Shared ones are counted for each path. */
 export function countNamedDirectories(files: readonly string[]): number {
   let count = 0;
   for (const file of files) for (const character of file) if (character === "/") count++;

@@ -1,7 +1,6 @@
 /**
- * The temporary directory of one render, which Typst sees as its project root: the caller's files and data. Each is
- * created exclusively, in a directory that was just created or emptied, so there is no link to follow. The source is
- * never written to disk: Typst reads it from its standard input or a FIFO.
+ * The temporary directory of one render: the files and data of its request, never the source. Each is created
+ * exclusively, in a directory that was just created or emptied, so there is no link to follow.
  */
 import { randomUUID } from "node:crypto";
 import { readdirSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from "node:fs";
@@ -22,7 +21,6 @@ import {
 import { countNamedDirectories, directoriesOf, neededDirectoryBytes } from "./paths.ts";
 
 export interface FifoSource {
-  /** Moves a FIFO into a directory. @returns its name; null if there is none. */
   moveInto(directory: string): Promise<string | null>;
   /** Takes one back that no process has open. @throws if it is gone. */
   takeBack(path: string): void;
@@ -35,30 +33,25 @@ export interface DirectoryUser {
 
 export const RENDER_PREFIX = "render-";
 const KEPT_PREFIX = "kept-";
-/** The prefix of the name of an output directory. The rest is the same as for its render directory. */
 const OUTPUT_PREFIX = "output-";
 
 /** The errors of a file system for keys that are valid but cannot all be written. */
 const LAYOUT_ERRORS = new Set(["EEXIST", "ENOTDIR", "EISDIR", "ENAMETOOLONG"]);
 
-/** Up to this size a file is written at once: it stays in the page cache, and Node's thread pool would take longer. */
+/** Up to this size a file is written at once: Node's thread pool would take longer. */
 const MAX_BYTES_AT_ONCE = 64 * 1024;
-/** A directory that held more files than this is not used again. */
 const MAX_FILES_TO_CLEAR = 16;
 /** The data of a request that brings none. */
 const EMPTY_DATA = Buffer.from("{}");
 
 export class RenderDirectory {
   #root: string;
-  /** A directory for outputs of several files; null if the render makes none. */
   readonly outputDirectory: string | null;
   #files: string[] = [];
   #keys: readonly string[] = [];
   #fifo: { readonly name: string; readonly source: FifoSource } | null = null;
   #users: DirectoryUser[] = [];
-  /** Whether it holds the empty data of a request that brings none. */
   #hasEmptyData = false;
-  /** Whether it holds anything that takes long to remove. */
   #isLarge = false;
 
   private constructor(root: string, outputDirectory: string | null) {
@@ -66,10 +59,7 @@ export class RenderDirectory {
     this.outputDirectory = outputDirectory;
   }
 
-  /**
-   * For a warm start this happens before the request arrives. @param makesFiles whether the render writes its output
-   * into files. @throws if the machine fails: disk full, directory gone.
-   */
+  /** @param makesFiles whether the render writes its output into files */
   static async create(workDirectory: string, makesFiles: boolean): Promise<RenderDirectory> {
     const root = await mkdtemp(join(workDirectory, RENDER_PREFIX));
     if (!makesFiles) return new RenderDirectory(root, null);
@@ -124,11 +114,8 @@ export class RenderDirectory {
   }
 
   /**
-   * Removes the files of a request, so that the directory can serve another one. On some file systems a new directory
-   * costs ten times as much: ext4 looks for an inode number that was not in use lately. It is not kept if anything may
-   * be left of a process that has it open: that could read the files of the next caller, and write into the FIFO.
-   *
-   * @returns whether it is kept. If not, it must be removed.
+   * Removes the files of a request, so that the directory can serve another one: on ext4 a new one costs ten times as
+   * much. Not if anything may be left of a process that has it open: that could read the files of the next caller.
    */
   keep(): boolean {
     if (!this.#users.splice(0).every(({ isGone }) => isGone)) return false;
@@ -158,16 +145,12 @@ export class RenderDirectory {
     }
   }
 
-  /** Removes everything. Does not throw if something has already been removed. */
   async remove(): Promise<void> {
     if (!(await this.#removeKnown())) await rm(this.root, { recursive: true, force: true });
     if (this.outputDirectory !== null) await removeOutputFiles(this.outputDirectory);
   }
 
-  /**
-   * Name by name, which takes a third of the time of listing the directories (measured 2026-11-21). @returns whether
-   * that was everything.
-   */
+  /** Name by name: a third of the time of a listing (measured 2026-11-21). @returns whether that was everything. */
   async #removeKnown(): Promise<boolean> {
     const files = [...this.#files];
     if (this.#fifo !== null) files.push(this.#fifo.name);
@@ -225,7 +208,6 @@ function layoutProblem(error: unknown, file: RenderFile | undefined): Problem {
   return problem("invalid_file_data", detail, { key: file.key });
 }
 
-/** The most that a render directory takes on disk. */
 export function projectBytes({ data, files }: RenderRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
   const filesBytes = files.reduce((sum, { size }) => sum + size, 0);

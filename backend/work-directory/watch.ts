@@ -1,8 +1,4 @@
-/**
- * Whether renders can use the work directory: nothing that they need in it has been removed or replaced, by a cleaner
- * of old files, by hand or by another backend, and its file system has room. Nothing is repaired: the backend ends and
- * is started again (`start/run.ts`).
- */
+/** Whether renders can use the work directory: what they need has not been removed or replaced, and there is room. */
 import { constants, type Stats, type StatsFs, statSync } from "node:fs";
 import { access, stat, statfs } from "node:fs/promises";
 import { basename } from "node:path";
@@ -29,7 +25,7 @@ export class WorkDirectoryWatch {
     return this.#lost.promise;
   }
 
-  /** Called before the template is blamed: a missing library causes the same failure. @throws ServiceFailure */
+  /** Before the template is blamed: a missing library causes the same failure. @throws ServiceFailure */
   async expectWhole(): Promise<void> {
     await this.#look();
     if (this.#lostName !== null) throw new ServiceFailure("a file is missing from the work directory");
@@ -40,7 +36,7 @@ export class WorkDirectoryWatch {
     clearTimeout(this.#timer);
   }
 
-  /** Schedules one check at a time: if the disk hangs, checks must not pile up. */
+  /** If the disk hangs, checks must not pile up. */
   #lookLater(): NodeJS.Timeout {
     const look = async () => {
       await this.#look();
@@ -60,7 +56,7 @@ export class WorkDirectoryWatch {
   }
 }
 
-/** Whether a path still names the same file. Any other error is a failure of the disk, which may recover. */
+/** Any other error is a failure of the disk, which may recover. */
 async function mayStillBe(path: string, expected: string): Promise<boolean> {
   try {
     return identityOf(await stat(path)) === expected;
@@ -88,7 +84,6 @@ function freeBytesOf({ blocks, bavail, bsize }: StatsFs): number {
   return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
 }
 
-/** Whether nothing can be written there: the disk is full or read-only, or it has failed. */
 export async function isDiskFull(workDirectory: string): Promise<boolean> {
   try {
     await access(workDirectory, constants.W_OK);

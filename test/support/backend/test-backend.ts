@@ -86,7 +86,6 @@ export async function startTestBackend(
   const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
   const { app, announceStop, startDraining, isIdle, findCapabilities } = buildRenderService({
     settings,
-    typstVersion: "0.15.1",
     sandbox,
     launcher,
     tracing: null,
