@@ -118,22 +118,3 @@ describe("the work directory, where no setting names it", () => {
     expect(readBackendSettings({ HOME, ...environment }).workDirectory).toBe(path);
   });
 });
-
-describe("tokens", () => {
-  it("are separated by commas or spaces", () => {
-    expect(readBackendSettings({ SERVICE_BACKEND_TOKENS: " a, b\tc,,d\n" }).backendTokens).toEqual([
-      "a",
-      "b",
-      "c",
-      "d",
-    ]);
-  });
-});
-
-describe("the maximum number of files", () => {
-  it("follows its setting up to the maximum of the rules", () => {
-    const effective = (value: string) =>
-      readBackendSettings({ SERVICE_MAX_INLINE_FILES: value }).limits.effective_max_files;
-    expect([effective("5"), effective("1024"), effective("5000")]).toEqual([5, 1024, 1024]);
-  });
-});

@@ -43,17 +43,6 @@ describe("slots", () => {
     expect(callersOf(renders)).toEqual(turns);
   });
 
-  it("are never all given to one caller while another waits, once a slot is free", async () => {
-    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 3 });
-    await ask(renders, ...Array.from({ length: 20 }, () => "flood"), "other");
-    expect(renders.running("flood")).toBe(3);
-    await renders.end("flood");
-    expect([renders.running("flood"), renders.running("other")]).toEqual([2, 1]);
-    await ask(renders, "other");
-    await renders.end("other");
-    expect([renders.running("flood"), renders.running("other")]).toEqual([2, 1]);
-  });
-
   it.each([
     ["in turn while their slot times differ by less than a second", CLEAR_USE_SECONDS - 0.1, "more"],
     ["to the one that has used clearly less slot time", CLEAR_USE_SECONDS + 0.1, "less"],
@@ -64,15 +53,6 @@ describe("slots", () => {
     await ask(renders, "holder", "less", "more");
     await renders.end("holder");
     expect(renders.running(expected)).toBe(1);
-  });
-
-  it("go to the one that has used clearly less slot time, even if it came first", async () => {
-    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
-    await renderOnce(renders, "less", 0);
-    await renderOnce(renders, "more", CLEAR_USE_SECONDS + 0.1);
-    await ask(renders, "holder", "more", "less");
-    await renders.end("holder");
-    expect(renders.running("less")).toBe(1);
   });
 
   it("go to a caller again when its use is long ago", async () => {
@@ -131,16 +111,6 @@ describe("the slot that slow callers leave free", () => {
     expect(renders.queue.running).toBe(1);
   });
 
-  it.each([
-    ["is left", KEEP_SECONDS - 0.1, 1],
-    ["is not left", KEEP_SECONDS + 0.1, 2],
-  ])("%s %#: %f seconds after the last short render", async (_what, seconds, running) => {
-    const renders = await quickAndSlow();
-    await renders.pass(seconds);
-    await ask(renders, "slow", "slow");
-    expect(renders.running("slow")).toBe(running);
-  });
-
   it("is left for as long after a request that stopped waiting", async () => {
     const renders = await quickAndSlow();
     await renders.pass(10);
@@ -174,22 +144,6 @@ describe("the slot that slow callers leave free", () => {
     expect(renders.running("slow")).toBe(running);
   });
 
-  it("is open to the first render of a caller, but not to its second before the first has ended", async () => {
-    const renders = await quickAndSlow();
-    await ask(renders, "slow", "new", "new");
-    expect([renders.running("slow"), renders.running("new")]).toEqual([1, 1]);
-    await renders.end("slow");
-    expect(renders.running("new")).toBe(1);
-  });
-
-  it("is closed to a caller with a render that has run for a long time", async () => {
-    const renders = await quickAndSlow(QUICK_SECONDS);
-    await ask(renders, "slow");
-    await renders.pass(SLOW_RENDER_SECONDS + 0.1);
-    await ask(renders, "slow");
-    expect(renders.running("slow")).toBe(1);
-  });
-
   it("is left by a caller whose short renders were only those that its clients stopped", async () => {
     const renders = await quickAndSlow();
     await stopRenders(renders, "slow", 100);
@@ -216,14 +170,6 @@ describe("the slot that slow callers leave free", () => {
       return renders;
     }
 
-    it("to a request at its deadline, which may render to its end", async () => {
-      const renders = await lent();
-      await renders.end("slow");
-      await renders.end("slow");
-      expect(renders.asked.filter(({ isLent, endedAt }) => isLent && endedAt !== null)).toHaveLength(1);
-      expect(renders.queue.running).toBe(0);
-    });
-
     it("until another caller needs it and then gets it at once", async () => {
       const renders = await lent();
       const quick = renders.ask("quick", { renderSeconds: QUICK_SECONDS });
@@ -247,43 +193,6 @@ describe("the slot that slow callers leave free", () => {
       await ask(renders, "slow", "other slow");
       await renders.pass(1);
       expect(renders.running("slow")).toBe(2);
-    });
-
-    it("without being counted, so the next slot that is free goes to a slow caller as usual", async () => {
-      const renders = await lent();
-      await renders.end("slow");
-      await ask(renders, "slow");
-      expect(renders.admitted.at(-1)).toMatchObject({ caller: "slow", isLent: false });
-    });
-
-    it("even if a caller that already has a slot wants another", async () => {
-      const renders = await quickAndSlow(10, 3);
-      for (const timeBudgetSeconds of [undefined, undefined, 0.001]) {
-        renders.ask("slow", timeBudgetSeconds === undefined ? {} : { timeBudgetSeconds });
-      }
-      await renders.pass(0.01);
-      expect(renders.running("slow")).toBe(3);
-      await renders.end("slow");
-      await ask(renders, "quick", "quick");
-      expect([renders.running("slow"), renders.running("quick")]).toEqual([2, 1]);
-      await renders.pass(1);
-      expect(renders.running("slow")).toBe(2);
-    });
-
-    it("again each time it is withdrawn, while its callers remain slow", async () => {
-      const renders = new RendersInVirtualTime({ slots: 2, maxWaiting: 256, deadlineMilliseconds: 30_000 });
-      const seconds = 200;
-      for (let time = 0; time < seconds; time += 0.3) renders.askAt(time, "quick", { renderSeconds: QUICK_SECONDS });
-      for (let time = 0.5; time < seconds; time += 1) {
-        for (const number of [1, 2, 3]) renders.askAt(time + number / 9, `slow ${number}`, { renderSeconds: 18 });
-      }
-      await renders.pass(seconds);
-      expect(renders.asked.filter(({ isLent, refusedAt }) => isLent && refusedAt !== null).length).toBeGreaterThan(100);
-      // Earlier, the first renders of the others are of unknown length, and may take both slots.
-      const waits = renders.asked
-        .filter(({ caller, askedAt }) => caller === "quick" && askedAt >= 60)
-        .map(({ askedAt, admittedAt }) => (admittedAt ?? seconds) - askedAt);
-      expect(Math.max(...waits)).toBeLessThan(1);
     });
 
     it("to a request for which the queue has no place", async () => {
@@ -371,29 +280,6 @@ it("the expected length of a caller's renders rises quickly, falls slowly, and n
   expect(state.expectedSeconds(13)).toBeCloseTo(2.9);
   state.admit(13, true)(26.9, true);
   expect(state.expectedSeconds(27)).toBeCloseTo(5.1);
-});
-
-describe("places in the queue", () => {
-  it("are taken from the caller with the most for a caller with fewer", async () => {
-    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1, maxWaiting: 3 });
-    await ask(renders, "flood", "flood", "flood", "flood");
-    expect(renders.queue.waiting).toBe(3);
-    await ask(renders, "other");
-    // The newest of the flood, since the others have waited longer.
-    expect(renders.asked.map(({ refusedAt }) => refusedAt !== null)).toEqual([false, false, false, true, false]);
-    expect(renders.queue.waiting).toBe(3);
-    await renders.end("flood");
-    expect(renders.running("other")).toBe(1);
-  });
-
-  it("are not taken from a caller that has no more than the newcomer would", async () => {
-    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1, maxWaiting: 2 });
-    await renderOnce(renders, "c", 0);
-    renders.asked.length = 0;
-    await ask(renders, "a", "a", "b", "c");
-    expect(renders.asked.map(({ refusedAt }) => refusedAt !== null)).toEqual([false, false, false, true]);
-    expect(renders.queue.waiting).toBe(2);
-  });
 });
 
 describe("what the queue remembers of callers", () => {

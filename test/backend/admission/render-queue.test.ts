@@ -19,22 +19,6 @@ function makeGate(): Gate {
   return { passed: promise, open: resolve };
 }
 
-it("runs at most as many tasks as there are slots", async () => {
-  const queue = new RenderQueue({ ...OPTIONS, slots: 2 });
-  let running = 0;
-  let most = 0;
-  const work = async () => {
-    running++;
-    most = Math.max(most, running);
-    await setImmediate();
-    running--;
-  };
-  const admissions = await Promise.all(Array.from({ length: 8 }, () => queue.run(ANYONE, work)));
-  expect(most).toBe(2);
-  expect(admissions.every(({ kind }) => kind === "done")).toBe(true);
-  expect([queue.running, queue.waiting]).toEqual([0, 0]);
-});
-
 it("returns the result of a task and how long the task waited", async () => {
   let seconds = 100;
   const queue = new RenderQueue({ ...OPTIONS, clock: { ...STEADY_CLOCK, now: () => seconds * 1000 } });
@@ -74,43 +58,6 @@ it("frees the slot of a task that throws, and passes the error on", async () => 
   await expect(failing).rejects.toBe(failure);
   expect(await next).toMatchObject({ kind: "done", result: "next" });
   expect(queue.running).toBe(0);
-});
-
-it("rejects a task at the deadline, and says when to try again", async () => {
-  const queue = new RenderQueue({ ...OPTIONS, deadlineMilliseconds: 30 });
-  const gate = makeGate();
-  const first = queue.run(ANYONE, () => gate.passed);
-  const second = await queue.run(ANYONE, async () => "never");
-  expect(second).toEqual({
-    kind: "full",
-    cause: "slots_busy",
-    retryAfterSeconds: expect.any(Number),
-    waitedSeconds: expect.any(Number),
-  });
-  expect(second.kind === "full" && Number.isInteger(second.retryAfterSeconds)).toBe(true);
-  expect(second.kind === "full" && second.retryAfterSeconds).toBeGreaterThanOrEqual(1);
-  expect(queue.waiting).toBe(0);
-  gate.open();
-  await first;
-});
-
-it("lets a waiting client leave, and never runs its task", async () => {
-  const queue = new RenderQueue(OPTIONS);
-  const gate = makeGate();
-  const leaving = new AbortController();
-  let hasRun = false;
-  const first = queue.run(ANYONE, () => gate.passed);
-  const second = queue.run({ ...ANYONE, signal: leaving.signal }, async () => {
-    hasRun = true;
-  });
-  const third = queue.run(ANYONE, async () => "third");
-  leaving.abort();
-  expect(await second).toEqual({ kind: "left" });
-  expect(queue.waiting).toBe(1);
-  gate.open();
-  await first;
-  expect(await third).toMatchObject({ result: "third" });
-  expect(hasRun).toBe(false);
 });
 
 it("gives no slot to a client that has already left", async () => {

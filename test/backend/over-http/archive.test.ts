@@ -108,18 +108,6 @@ while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n
 
   const SPACE = { SERVICE_MAX_OUTPUT_BYTES: String(256 * MEBIBYTE), SERVICE_MAX_TEMP_BYTES: String(1024 * MEBIBYTE) };
 
-  it("is abandoned at the render timeout", async () => {
-    const typst = await makeFakeTypst(`${writePages(50)}; sleep 1`);
-    const backend = await startTemporaryBackend({
-      SERVICE_TYPST_BIN: typst.path,
-      SERVICE_RENDER_TIMEOUT_SECONDS: "2",
-      ...SPACE,
-    });
-    await expectProblem(await backend.render({ source: "x", output: svgZip() }), "render_timeout");
-    await expect.poll(() => backend.projects()).toEqual([]);
-    await expect.poll(() => backend.metric("service_temp_reserved_bytes")).toBe(0);
-  });
-
   it("is abandoned when its client leaves, and does not block others meanwhile", async () => {
     const typst = await makeFakeTypst(`${writePages(50)}; : > "$here/written"`);
     const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, ...SPACE });

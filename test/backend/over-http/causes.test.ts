@@ -1,7 +1,4 @@
-/**
- * Why a backend answers 429 and 503: each cause that it gives is provoked, and must be seen in the detail, in the log
- * line, in the header field for the edge and in the metrics.
- */
+/** Why a backend answers 429 and 503. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -160,18 +157,6 @@ it.each(["claim", "launcher"])(
     await expectProblem(await backend.render(broken), "service_unavailable");
   },
 );
-
-it("gives a request the memory that the share of another caller leaves free", async () => {
-  const [backend] = await withoutMemory(["first", "first", "first"]);
-  void backend.render({ ...RENDER, data: "y".repeat(0.9 * MEBIBYTE) }, from("other"));
-  await waiting(backend).toBe(3);
-});
-
-it("names the header field of the token that it refuses", async () => {
-  const backend = await startTemporaryBackend();
-  const wrong = await backend.render(RENDER, { headers: { "X-Service-Backend-Token": "wrong" } });
-  expect((await expectProblem(wrong, "forbidden")).detail).toContain("X-Service-Backend-Token");
-});
 
 it("counts the refusals that an edge reports, and ignores everything else in the report", async () => {
   const backend = await startTemporaryBackend();

@@ -123,9 +123,4 @@ describe("on one connection", () => {
     const connections = () => new Promise((resolve) => backend.server.getConnections((_, count) => resolve(count)));
     await expect.poll(connections).toBe(0);
   });
-
-  it("a request has a deadline on every route, and it is later than that for bodies", async () => {
-    const { server } = await startTemporaryBackend();
-    expect(server.requestTimeout).toBe(90_000);
-  });
 });

@@ -6,6 +6,7 @@ import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { Deliveries } from "../../../backend/http/delivery.ts";
 import { Spool } from "../../../backend/render/spool.ts";
 import { LOOPBACK } from "../../../scripts/start/local-service.ts";
+import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
@@ -21,8 +22,10 @@ async function backendOf(outputBytes: number, settings: Readonly<Record<string, 
 if [ "$target" = - ]; then head -c ${outputBytes} /dev/zero; else head -c ${outputBytes} /dev/zero > "$(dirname "$target")/1"; fi`);
   return startTemporaryBackend({
     SERVICE_TYPST_BIN: typst.path,
-    // Longer than any test, so no delivery here ends at this deadline.
+    // Longer than any test: nothing here ends at these limits.
     SERVICE_DELIVERY_SILENCE_SECONDS: "3600",
+    SERVICE_QUEUE_DEADLINE_SECONDS: "600",
+    ...NO_TIME_LIMIT,
     ...settings,
   });
 }
@@ -65,30 +68,6 @@ describe("an output that is not read", () => {
     await expect.poll(() => backend.metric("service_deliveries_total", { end: "timed_out" })).toBe(1);
     await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
     socket.destroy();
-  });
-
-  it("of one caller leaves room for the outputs of others", async () => {
-    const backend = await backendOf(LARGE_BYTES, {
-      SERVICE_MAX_REQUEST_BODY_BYTES: String(MEBIBYTE),
-      SERVICE_MAX_OUTPUT_BYTES: String(LARGE_BYTES),
-      // The largest render needs 113 MiB, which is then what one caller may hold: four outputs, not five.
-      SERVICE_MAX_TEMP_BYTES: String(226 * MEBIBYTE),
-    });
-    const readers = [1, 2, 3, 4].map(() => sendWithoutReading(backend.url, { source: "x" }, "hoarder"));
-    onTestFinished(() => {
-      for (const { socket } of readers) socket.destroy();
-    });
-    await expect.poll(() => held(backend)).toEqual([4, 0, 4 * LARGE_BYTES]);
-    const render = (caller: string, output = {}) =>
-      backend.render({ source: "x", output }, { headers: { "X-Service-Caller": caller } });
-    for (const output of [{}, { format: "svg", archive: "zip" }]) {
-      const refused = await expectProblem(await render("hoarder", output), "render_queue_full");
-      expect(refused.context).toEqual({ retry_after: expect.any(Number) });
-    }
-    expect((await (await render("other")).bytes()).length).toBe(LARGE_BYTES);
-    for (const { socket } of readers) socket.destroy();
-    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
-    expect((await (await render("hoarder")).bytes()).length).toBe(LARGE_BYTES);
   });
 });
 
@@ -166,15 +145,5 @@ describe("an output that is read", () => {
     expect(received.equals(Buffer.alloc(bytes))).toBe(true);
     await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
     expect(await backend.metric("service_deliveries_total", { end: "delivered" })).toBe(1);
-  });
-
-  it("has no name in the work directory while it is delivered", async () => {
-    const backend = await backendOf(LARGE_BYTES);
-    const reader = sendWithoutReading(backend.url, { source: "x" });
-    onTestFinished(() => void reader.socket.destroy());
-    await expect.poll(() => held(backend)).toEqual([1, 0, LARGE_BYTES]);
-    await expect.poll(() => backend.projects()).toEqual([]);
-    expect((await backend.workFiles()).filter((name) => name.startsWith("spool-"))).toEqual([]);
-    expect((await reader.readBody()).equals(Buffer.alloc(LARGE_BYTES))).toBe(true);
   });
 });

@@ -20,10 +20,7 @@ describe("the backend's token", () => {
   it.each([
     ["none", {}],
     ["a wrong one", { "X-Service-Backend-Token": "wrong" }],
-    ["an empty one", { "X-Service-Backend-Token": "" }],
     ["the beginning of the right one", { "X-Service-Backend-Token": BACKEND_TOKEN.slice(0, -1) }],
-    ["the right one and more", { "X-Service-Backend-Token": `${BACKEND_TOKEN}x` }],
-    ["the right one twice", { "X-Service-Backend-Token": `${BACKEND_TOKEN}, ${BACKEND_TOKEN}` }],
     ["a client's", { "X-Service-Api-Token": BACKEND_TOKEN }],
   ])("is required: %s is refused", async (_what, headers) => {
     const answer = await backend.fetch("/v1/render", {
@@ -101,25 +98,6 @@ describe("a body over the limit", () => {
     expect(context).toEqual({ limit: MAX_BODY_BYTES, declared_size: length });
   });
 
-  it("is refused while it arrives if it declares no length", async () => {
-    const piece = "x".repeat(0x4000);
-    const chunk = `4000\r\n${piece}\r\n`;
-    const answer = await sendRaw({
-      url: backend.url,
-      head: ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Transfer-Encoding: chunked"],
-      // Seven chunks are over the limit, and the last chunk never comes.
-      body: chunk.repeat(7),
-    });
-    const { context } = await expectRawProblem(answer, "request_too_large");
-    expect(context).toEqual({ limit: MAX_BODY_BYTES });
-  });
-
-  it("gets an answer while the client is still sending it", async () => {
-    const answer = await backend.render("x".repeat(5_000_000));
-    const { context } = await expectProblem(answer, "request_too_large");
-    expect(context).toEqual({ limit: MAX_BODY_BYTES, declared_size: 5_000_000 });
-  });
-
   it("is one byte larger than a body that is accepted", async () => {
     const shell = '{"source":"x","data":""}';
     const full = shell.replace('""', `"${" ".repeat(MAX_BODY_BYTES - shell.length)}"`);
@@ -135,20 +113,6 @@ describe("a body with a false length", () => {
     await expectRawProblem(await sendRaw({ url: backend.url, head, body: '{"source":' }), "invalid_request");
     const answer = await sendRaw({ url: backend.url, head, body: '{"source":"x"}' });
     expect(answer?.status).toBe(400);
-  });
-
-  it("is dropped if the connection ends before it is complete", async () => {
-    const before = await backend.metric("service_render_requests_total", { outcome: "client_gone" });
-    const answer = await sendRaw({
-      url: backend.url,
-      head: ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 1000"],
-      body: '{"source":"x"}',
-      leavesAfterBody: true,
-    });
-    expect(answer).toBeNull();
-    await expect
-      .poll(() => backend.metric("service_render_requests_total", { outcome: "client_gone" }))
-      .toBe(before + 1);
   });
 
   it.each([
@@ -201,11 +165,6 @@ describe("a problem's instance", () => {
       expect(instance.toLowerCase()).not.toContain(REQUEST_ID);
     },
   );
-
-  it("is the backend's own URL if nothing is forwarded", async () => {
-    const { instance } = await expectProblem(await backend.fetch("/nowhere"), "not_found");
-    expect(instance.startsWith(new URL("/nowhere#", backend.url).href)).toBe(true);
-  });
 
   it.each(["a b", "", "<script>", "x/../y"])("is a valid URL even for the forwarded host %j", async (host) => {
     const answer = await backend.fetch("/nowhere", { headers: { "X-Forwarded-Host": host } });

@@ -1,13 +1,9 @@
-/**
- * The render queue over HTTP: order, deadline, a full queue, and clients that leave.
- *
- * A program stands in for Typst, and holds each render until the test signals it.
- */
+/** The render queue over HTTP: order, deadline, a full queue, and clients that leave. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { makeFakeTypst, waitFor, writtenPids } from "../../support/backend/fake-typst.ts";
 import { isRunning } from "../../support/backend/processes.ts";
-import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import { startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
 
 /** Records its process id and its document, waits for a signal of the test, and answers. */
@@ -101,13 +97,6 @@ describe("renders beyond the cap", () => {
     await expect.poll(() => running(backend)).toBe(0);
     expect((await backend.render(named("probe"), { headers })).status).toBe(200);
   });
-
-  it("are validated before they wait", async () => {
-    const { backend } = await heldBackend();
-    await enqueue(backend, "held");
-    await expectProblem(await backend.render({ source: "" }), "invalid_request");
-    await expectProblem(await backend.render("x", { headers: { "X-Service-Backend-Token": "wrong" } }), "forbidden");
-  });
 });
 
 describe("a client that leaves", () => {
@@ -160,40 +149,4 @@ describe("a backend that is stopped", () => {
     // A connection that is kept would keep the process from ending.
     expect((await held).headers.get("Connection")).toBe("close");
   });
-});
-
-it("a process that waits for the next render finds its fonts ahead, unless all slots are busy", async () => {
-  // A process that is to find its fonts gets a text before its request, which evaluates the request's. This one then
-  // ends.
-  const typst = await makeFakeTypst(`case "$(cat)" in
-*first*) echo first >> "$here/texts"; ${waitFor("first")};;
-*second*) ${waitFor("second")};;
-*third*) echo third >> "$here/texts";;
-*eval*) echo ahead >> "$here/texts";;
-esac
-printf done`);
-  const start = (slots: string) =>
-    startTemporaryBackend({
-      SERVICE_TYPST_BIN: typst.path,
-      SERVICE_WARM_RENDERS: "2",
-      SERVICE_MAX_CONCURRENT_RENDERS: slots,
-      SERVICE_QUEUE_DEADLINE_SECONDS: "300",
-      ...NO_TIME_LIMIT,
-    });
-  const idle = await start("2");
-  expect((await idle.render({ source: "x" })).status).toBe(200);
-  await expect.poll(() => typst.read("texts")).toBe("ahead\n");
-  const busy = await start("1");
-  const first = busy.render({ source: "first" });
-  await expect.poll(() => busy.metric("service_renders_running")).toBe(1);
-  const second = busy.render({ source: "second", output: { pages: "1" } });
-  await expect.poll(() => busy.metric("service_renders_waiting")).toBe(1);
-  await typst.signal("first");
-  expect((await first).status).toBe(200);
-  await expect.poll(() => busy.metric("service_warm_renders_waiting")).toBe(1);
-  const third = busy.render({ source: "third" });
-  await expect.poll(() => busy.metric("service_renders_waiting")).toBe(1);
-  await typst.signal("second");
-  expect([(await second).status, (await third).status]).toEqual([200, 200]);
-  expect(await typst.read("texts")).toMatch(/^ahead\nfirst\nthird\n/);
 });

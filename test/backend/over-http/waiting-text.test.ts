@@ -1,9 +1,4 @@
-/**
- * A render that finds a process waiting has the same bytes as one that does not: two backends with the real Typst in
- * the real sandbox, of which one starts processes ahead, and hundreds of documents of every kind.
- *
- * `TYPST_TEST_SUITE` names a folder with more documents, such as `tests/suite` of Typst's own source.
- */
+/** A render that finds a process waiting has the same bytes as one that does not. */
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -143,29 +138,26 @@ describe("a document is the same from a process that has waited,", () => {
     await expectEqual(documents);
   });
 
-  it("with every body under half of the rules at the top, and every rule above half of the bodies", async () => {
+  it("with every body under a quarter of the rules at the top, and every rule above a quarter of the bodies", async () => {
     const pairs = bodies.flatMap((body, left) =>
       rules.map((rule, right) => ({ source: rule + body, sum: left + right })),
     );
-    await expectEqual(pairs.filter(({ sum }) => sum % 2 === 0).map(({ source }) => source));
+    await expectEqual(pairs.filter(({ sum }) => sum % 4 === 0).map(({ source }) => source));
   });
 
   it("with bytes that matter at its beginning or its end", async () => {
     await expectEqual(BYTE_DOCUMENTS);
   });
 
-  it.each(examples)("for the example %s in a third of the formats", async (name) => {
+  it.each(examples)("for the example %s", async (name) => {
     const request: object = JSON.parse(await exampleRequest(name));
-    const first = examples.indexOf(name);
-    // Three neighbours each, so that every format has an example.
-    for (const output of [...OUTPUTS, ...OUTPUTS].slice(first, first + OUTPUTS.length / 3)) {
-      const body = { ...request, output };
-      const expected = await answerOf(cold, body);
-      const takesBefore = await warmTakes();
-      // The second time at the latest, a process waits for it; for a request that brings fonts, none ever does.
-      for (let renders = 0; renders < 2 && (await warmTakes()) === takesBefore; renders++) {
-        expect(areEqual(expected, await answerOf(warm, body)), JSON.stringify(output)).toBe(true);
-      }
+    const output = OUTPUTS[examples.indexOf(name) % OUTPUTS.length];
+    const body = { ...request, output };
+    const expected = await answerOf(cold, body);
+    const takesBefore = await warmTakes();
+    // The second time at the latest, a process waits for it; for a request that brings fonts, none ever does.
+    for (let renders = 0; renders < 2 && (await warmTakes()) === takesBefore; renders++) {
+      expect(areEqual(expected, await answerOf(warm, body)), JSON.stringify(output)).toBe(true);
     }
   });
 

@@ -115,14 +115,6 @@ describe("packPages", () => {
     );
   });
 
-  it.each([1000, 300 * KIBIBYTE])("stops at the limit on all pages: pages of %i bytes", async (size) => {
-    const contents = Array.from({ length: 4 }, () => randomBytes(size));
-    const { result, pageBytes } = await pack(contents, "png", { maxPageBytes: 2 * size });
-    expect(result).toBe("too-large");
-    expect(pageBytes).toBe(3 * size);
-    expect((await pack(contents, "png", { maxPageBytes: 4 * size })).result).toBe("kept");
-  });
-
   it.each([1000, 3 * MEBIBYTE])("stops at the limit on the archive: pages of %i bytes", async (size) => {
     const contents = Array.from({ length: 4 }, () => randomBytes(size));
     const { result, size: packedBytes } = await pack(contents, "png", { maxOutputBytes: size / 2 });

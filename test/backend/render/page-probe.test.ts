@@ -1,7 +1,4 @@
-/**
- * When a document is compiled a second time, and what that says. `over-http/compile-failures` does it with the real
- * Typst.
- */
+/** When a document is compiled a second time, and what that says. */
 import { tmpdir } from "node:os";
 import * as v from "valibot";
 import { describe, expect, it, onTestFinished, vi } from "vitest";

@@ -1,18 +1,11 @@
-/** Typst's SVG made well-formed, as a strict parser reads it, compared with what the author wrote. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { escapeSvg, SvgEscaper } from "../../../backend/render/svg-escaping.ts";
-import { writeExampleProject } from "../../../scripts/examples/example-project.ts";
-import { exampleNames } from "../../../scripts/examples/example-request.ts";
 import { ANY_CHARACTER } from "../../support/any-character.ts";
 import { binaryFile } from "../../support/backend/request-files.ts";
 import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { typstString, typstSvg, typstSvgPages } from "../../support/backend/typst-svg.ts";
-import { expectProblem } from "../../support/problems.ts";
 import { readSvg } from "../../support/readers/svg-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 
@@ -99,18 +92,6 @@ const nastyText = fc
   )
   .filter((text) => !text.startsWith("\ufeff"));
 
-/** The SVG of links and labels as Typst's exporter writes it, for more cases than Typst could be started for. */
-function modelSvg(texts: readonly { kind: "link" | "label"; text: string }[]): Buffer {
-  const elements = texts.map(({ kind, text }) => {
-    const value = text.replaceAll('"', "&quot;");
-    return kind === "link"
-      ? `<a transform="translate(5 1)" href="${value}" xlink:href="${value}"><rect width="3" fill="transparent"/></a>`
-      : `<g transform="scale(1)" data-typst-label="${value}" clip-path="url(#c1)"><path d="m 0 0 Z "/></g>`;
-  });
-  const namespaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"';
-  return Buffer.from(`<svg viewBox="0 0 1 1" ${namespaces}>${elements.join("")}</svg>`);
-}
-
 describe("Typst alone", () => {
   it("still writes SVG that is not XML (if this fails, the escaping can be removed)", async () => {
     for (const text of ["a&b", "a<b", "a\u0001b", "a\uffffb"]) {
@@ -188,21 +169,6 @@ describe("an SVG with links and labels", () => {
     }
   });
 
-  it("keeps images that are data", async () => {
-    const written = await typstSvg(
-      `${PAGE}#image(bytes("<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>"))`,
-    );
-    expect(written.includes('xlink:href="data:image/svg+xml;base64,')).toBe(true);
-    expect((await escapedBytes(written)).equals(written)).toBe(true);
-  });
-
-  it("keeps a byte order mark", async () => {
-    const svg = await escapedBytes(await typstSvg(PAGE + link("\ufeffx&") + label("\ufeffx&")));
-    for (const name of ["href", "xlink:href", "data-typst-label"]) {
-      expect(svg.toString()).toContain(` ${name}="\ufeffx&amp;"`);
-    }
-  });
-
   it("keeps links within the document, which have no target in SVG", async () => {
     const written = await typstSvg(`${PAGE}#box[x]<x> #link(<x>)[a & b] #link((page: 1, x: 0pt, y: 0pt))[c]`);
     expect(written.includes("<a ")).toBe(true);
@@ -226,25 +192,6 @@ describe("an SVG with links and labels", () => {
         },
       ),
       { numRuns: 25 },
-    );
-  });
-
-  it("has the values that the author wrote, however its bytes are split into chunks", () => {
-    const texts = fc.array(fc.record({ kind: fc.constantFrom("link", "label"), text: nastyText }), { maxLength: 8 });
-    fc.assert(
-      fc.property(texts, fc.array(fc.nat(), { maxLength: 20 }), (written, cuts) => {
-        const model = modelSvg(written);
-        const places = [...cuts.map((cut) => cut % (model.length + 1)), 0, model.length].toSorted((a, b) => a - b);
-        const svg = escapeInChunks(places.slice(1).map((place, index) => model.subarray(places[index], place)));
-        const ofKind = (kind: string) => written.filter((one) => one.kind === kind).map(({ text }) => text);
-        const targets = ofKind("link").map(expectedTarget);
-        expect(readTargetsAndLabels(svg)).toEqual({
-          targets,
-          oldTargets: targets,
-          labels: ofKind("label").map(expectedLabel),
-        });
-      }),
-      { numRuns: 1000 },
     );
   });
 
@@ -371,38 +318,13 @@ describe("an SVG that is well-formed", () => {
     );
     await expectUnchanged(await typstSvgPages(source), 50);
   });
-
-  it("is unchanged: every page of every example", async () => {
-    for (const name of await exampleNames()) {
-      const project = await mkdtemp(join(tmpdir(), "svg-example-"));
-      try {
-        await writeExampleProject(name, project);
-        await expectUnchanged(await typstSvgPages({ project }), 1);
-      } finally {
-        await rm(project, { recursive: true, force: true });
-      }
-    }
-  });
 });
 
 describe("the size of an escaped SVG", () => {
   it("is at most five times what Typst wrote", async () => {
-    const written = modelSvg([{ kind: "label", text: "&".repeat(100_000) }]);
+    const written = Buffer.from(`<svg><g data-typst-label="${"&".repeat(100_000)}"/></svg>`);
     const { length } = await escapedBytes(written);
     expect(length).toBeGreaterThan(4.9 * written.length);
     expect(length).toBeLessThan(5 * written.length);
-  });
-
-  it("is refused by the service if escaping takes it over the output limit", async () => {
-    const manyAmpersands = `#[#box[y]#label("${"&".repeat(5000)}")]`;
-    const written = await typstSvg(`${PAGE}${manyAmpersands}`);
-    const limit = written.length + 10_000;
-    const backend = await startTemporaryBackend({ SERVICE_MAX_OUTPUT_BYTES: String(limit) });
-    for (const output of [{ format: "svg" }, { format: "svg", archive: "zip" }]) {
-      const answer = await backend.render({ source: `${PAGE}${manyAmpersands}`, output });
-      const { context } = await expectProblem(answer, "output_too_large");
-      expect(context).toEqual({ size: expect.any(Number), limit });
-      expect(context.size).toBeGreaterThan(limit);
-    }
   });
 });

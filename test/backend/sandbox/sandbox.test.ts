@@ -12,7 +12,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { findEmptyNetwork } from "../../../backend/sandbox/bubblewrap.ts";
 import { boundingSetOption } from "../../../backend/sandbox/landlock.ts";
 import { chooseResourceLimits, type ResourceLimits, stackBytes } from "../../../backend/sandbox/resource-limits.ts";
-import { preparePackageDirectory, type SandboxMode, sharedLibraries } from "../../../backend/sandbox/sandbox.ts";
+import { type SandboxMode, sharedLibraries } from "../../../backend/sandbox/sandbox.ts";
 import { stackMap } from "../../../backend/sandbox/sandbox-root.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { probeSandbox } from "../../../backend/typst/choose-sandbox.ts";
@@ -88,6 +88,19 @@ describe("the probe", () => {
   });
 });
 
+async function compileIn({ settings, sandbox, launcher }: TestSandbox, project: RenderDirectory, source: string) {
+  const typstArguments = renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false });
+  const command = sandbox.programCommand(project, typstArguments);
+  const maxOutputBytes = settings.limits.max_output_bytes;
+  const running = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
+  const { end } = await running.perform({
+    input: [Buffer.from(source)],
+    timeoutMilliseconds: 600_000,
+    output: DISCARD_OUTPUT,
+  });
+  return end;
+}
+
 async function expectHeld(mode: SandboxMode): Promise<void> {
   const { settings, sandbox, launcher } = await openTestSandbox(mode);
   expect(await probeSandbox(settings, sandbox, launcher)).toEqual({ compiles: true, escapes: [] });
@@ -101,23 +114,12 @@ describe("a symbolic link in a render directory", () => {
 
   /** The end of a compilation that reads through the link. */
   async function readThrough(mode: SandboxMode, { linkTo, path = "link" }: Link): Promise<TypstEnd> {
-    const { settings, sandbox, launcher } = await openTestSandbox(mode);
+    const own = await openTestSandbox(mode);
     const folder = await makeTemporaryFolder("link-test-");
     await writeFile(join(folder, "secret.txt"), "a secret of the host");
-    const project = await RenderDirectory.create(settings.workDirectory, false);
+    const project = await RenderDirectory.create(own.settings.workDirectory, false);
     await symlink(linkTo(folder), join(project.root, "link"));
-    const typstArguments = renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false });
-    const command = sandbox.programCommand(project, typstArguments);
-    const maxOutputBytes = settings.limits.max_output_bytes;
-    const running = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
-    const { end } = await running.perform({
-      input: [Buffer.from(`#assert.ne(read("${path}", encoding: none).len(), 0)`)],
-      timeoutMilliseconds: 10_000,
-      signal: new AbortController().signal,
-      output: DISCARD_OUTPUT,
-      files: null,
-    });
-    return end;
+    return compileIn(own, project, `#assert.ne(read("${path}", encoding: none).len(), 0)`);
   }
 
   const LINKS: readonly Link[] = [
@@ -301,39 +303,15 @@ describe("a Typst in bubblewrap", () => {
   });
 });
 
-describe("a sandbox tells Typst of an output directory", () => {
-  it.each(["bubblewrap", "landlock"] as const)("only if the output is files: %s", async (mode) => {
-    const { settings, sandbox } = await openTestSandbox(mode);
-    for (const hasFiles of [false, true]) {
-      const directory = await RenderDirectory.create(settings.workDirectory, hasFiles);
-      const own = mode === "bubblewrap" ? "/output" : directory.outputDirectory;
-      expect(sandbox.view(directory).outputDirectory).toBe(hasFiles ? own : null);
-      const text = sandbox.programCommand(directory, []).arguments.join(" ");
-      expect(directory.outputDirectory !== null && text.includes(directory.outputDirectory)).toBe(hasFiles);
-      expect(text.includes("null")).toBe(false);
-    }
-  });
-});
-
 describe("the stack of a Typst", () => {
   /** Half a million calls: a third of a second of processor time if none takes a stack of its own, else four. */
   const MANY_CALLS = "for i in range(500000) { let y = calc.sin(i) }";
 
   eachSandbox(it, SANDBOXES)("is known in %s, so that outermost calls take none of their own", async (mode) => {
     const source = `#${MANY_CALLS}\n#context { ${MANY_CALLS} }`;
-    const { settings, sandbox, launcher } = await openTestSandbox(mode, { SERVICE_RENDER_CPU_SECONDS: "4" });
-    const project = await RenderDirectory.create(settings.workDirectory, false);
-    const typstArguments = renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false });
-    const command = sandbox.programCommand(project, typstArguments);
-    const maxOutputBytes = settings.limits.max_output_bytes;
-    const running = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
-    const { end } = await running.perform({
-      input: [Buffer.from(source)],
-      timeoutMilliseconds: 600_000,
-      signal: new AbortController().signal,
-      output: DISCARD_OUTPUT,
-      files: null,
-    });
+    const own = await openTestSandbox(mode, { SERVICE_RENDER_CPU_SECONDS: "4" });
+    const project = await RenderDirectory.create(own.settings.workDirectory, false);
+    const end = await compileIn(own, project, source);
     expect(end).toEqual({ kind: "exited", exitCode: 0 });
   });
 
@@ -407,16 +385,6 @@ const hugePageFiles = HUGE_PAGE_FILES.filter((name) => existsSync(`/sys/${name}`
 );
 
 it.each([
-  ["bubblewrap", /^bubblewrap works, so the cause is elsewhere/],
-  // The tests may have a stand-in for setpriv, of which the explanation knows nothing.
-  ["landlock", /^(?:Landlock works, so the cause is elsewhere|setpriv )/],
-  ["none", /^Does SERVICE_TYPST_BIN run/],
-] as const)("what works is not named as the obstacle: %s", async (mode, explanation) => {
-  const { sandbox } = await openTestSandbox(mode);
-  expect(await sandbox.findObstacle()).toMatch(explanation);
-});
-
-it.each([
   ["bubblewrap", ["seccomp.bpf", "sandbox-root", "sandbox-root/project", ...hugePageFiles]],
   ["landlock", ["seccomp.bpf", "no-packages"]],
   ["none", ["no-packages"]],
@@ -428,23 +396,6 @@ it.each([
     expect(sandbox.workFiles).toEqual(expect.arrayContaining(paths));
   },
 );
-
-it.each(["bubblewrap", "landlock"] as const)("the operator's fonts and packages can be read: %s", async (mode) => {
-  const [fonts, packages] = [await makeTemporaryFolder("fonts-"), await makeTemporaryFolder("packages-")];
-  const { settings, sandbox } = await openTestSandbox(mode, {
-    SERVICE_FONT_PATHS: fonts,
-    SERVICE_PACKAGE_PATH: packages,
-  });
-  const text = sandbox
-    .programCommand(await RenderDirectory.create(settings.workDirectory, false), [])
-    .arguments.join(" ");
-  expect([text.includes(fonts), text.includes(packages)]).toEqual([true, true]);
-});
-
-it("an empty folder of packages that is there already is taken", async () => {
-  const { settings, sandbox } = await openTestSandbox("none");
-  expect((await preparePackageDirectory(settings)).workFiles).toEqual(sandbox.workFiles);
-});
 
 it("the libraries of Typst are not those that the backend was started with", async () => {
   const shell = await sharedLibraries("/bin/sh");

@@ -1,7 +1,4 @@
-/**
- * The seccomp filter, run as the kernel runs it: by an interpreter of classic BPF, on system calls of each
- * architecture.
- */
+/** The seccomp filter, run as the kernel runs it. */
 import { describe, expect, it } from "vitest";
 import { seccompFilter } from "../../../backend/sandbox/seccomp.ts";
 import { type Attempt, LIMITED_CALLS, PROCESSORS } from "../../support/backend/system-calls.ts";

@@ -1,6 +1,4 @@
-/**
- * What an operator provides for every render: fonts, packages, a creation date. Each sandbox has these and no others.
- */
+/** What an operator provides for every render: fonts, packages, a creation date. */
 import { copyFile, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";

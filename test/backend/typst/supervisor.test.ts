@@ -19,9 +19,7 @@ function perform(process: TypstProcess, source = "Hello") {
   return process.perform({
     input: [Buffer.from(source)],
     timeoutMilliseconds: 60_000,
-    signal: new AbortController().signal,
     output: DISCARD_OUTPUT,
-    files: null,
   });
 }
 

@@ -1,9 +1,3 @@
-/**
- * Processes that are started before their request: each serves a single render, their number is bounded, and losing one
- * affects no request. Real Typst in the real sandbox, observed from the host.
- */
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { killIfThere } from "../../../backend/processes/proc.ts";
 import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
@@ -55,18 +49,9 @@ describe("a process that waits", () => {
     expect(await warmTakes(backend)).toBe(4);
   });
 
-  it("serves only one of two simultaneous requests", async () => {
-    const backend = await startWarmBackend(2);
-    await expectText(backend, "the first");
-    await waitingPids(backend, 1);
-    await Promise.all([expectText(backend, "left"), expectText(backend, "right")]);
-    // The second gets the process that was started after the first, or none.
-    expect([1, 2]).toContain(await warmTakes(backend));
-  });
-
   it("serves no request for another format, other pages, another version or a standard", async () => {
     const backend = await startWarmBackend(1);
-    for (const output of [{}, { format: "svg" }, {}, { pages: "1" }, {}, { version: "1.4" }, { standards: ["a-2b"] }]) {
+    for (const output of [{}, { format: "svg" }, { pages: "1" }, { standards: ["a-2b"] }]) {
       await backend.rendered({ source: "x", output });
       await waitingPids(backend, 1);
     }
@@ -80,15 +65,6 @@ describe("a process that waits", () => {
     const answer = await backend.render({ source: "x", output: { filename: "other" } });
     expect(answer.headers.get("Content-Disposition")).toContain("other.pdf");
     expect(await warmTakes(backend)).toBe(1);
-  });
-
-  it("makes room for a newer one if there is no room for both", async () => {
-    const backend = await startWarmBackend(2);
-    for (const output of [{}, { format: "svg" }, { format: "png" }, { format: "png", ppi: 10 }, { format: "svg" }]) {
-      expect((await backend.render({ source: "x", output })).status).toBe(200);
-      expect(await backend.metric("service_warm_renders_waiting")).toBeLessThanOrEqual(2);
-    }
-    await waitingPids(backend, 2);
   });
 
   const VICTIMS: [string, (pid: number) => number[]][] = [
@@ -125,14 +101,6 @@ describe("a process that waits", () => {
     expect(await warmTakes(backend)).toBe(1);
   });
 
-  it("is started after a failed render too", async () => {
-    const backend = await startWarmBackend(1);
-    await expectProblem(await backend.render({ source: "#panic()" }), "template_compile_failed");
-    await waitingPids(backend, 1);
-    await expectText(backend, "next");
-    expect(await warmTakes(backend)).toBe(1);
-  });
-
   it("has nothing of the request before", async () => {
     const backend = await startWarmBackend(1);
     const files = { "secret.txt": textFile("the secret") };
@@ -148,18 +116,6 @@ describe("a process that waits", () => {
       await waitingPids(backend, 1);
     }
     expect(await warmTakes(backend)).toBe(5);
-  });
-
-  it("does not see files of other renders meanwhile", async () => {
-    const backend = await startWarmBackend(2);
-    await renderTwoKinds(backend);
-    await waitingPids(backend, 2);
-    const [project = ""] = await backend.projects();
-    await writeFile(join(backend.workDirectory, project, "planted.txt"), "planted");
-    const spying = [{}, { format: "svg" }].map((output) => backend.render({ source: '#read("planted.txt")', output }));
-    const statuses = (await Promise.all(spying)).map(({ status }) => status);
-    expect(statuses.toSorted()).toEqual([200, 422]);
-    expect(await warmTakes(backend)).toBe(2);
   });
 });
 

@@ -83,13 +83,6 @@ it("the work directory is emptied at start without following links out of it", a
   expect(await readdir(outside)).toEqual(["precious"]);
 });
 
-it("the work directory is created if it is missing, for this user alone", async () => {
-  const folder = await makeTemporaryFolder("work-directory-test-");
-  const workDirectory = join(folder, "a", "b");
-  await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }).workDirectory);
-  expect((await stat(workDirectory)).mode & 0o777).toBe(0o700);
-});
-
 it.each([
   [94, true],
   [95, false],
