@@ -62,15 +62,10 @@ export class RequestFacts {
   /** Whether the memory of its body is free, and whether another request took it. */
   isBodyFree = false;
   isBodyTaken = false;
-  /** How many backends were asked how busy they are. */
-  asked = 0;
   /** How many timers of its attempts fired after the answer. */
   lateTimers = 0;
   /** Which backends had been full a moment before it was answered, or had renders. */
   wereBusy: ReadonlySet<number> = new Set();
-  /** Whether a backend had a free slot when it began to wait at another one, and when it was told that there is none. */
-  hasWaitedThoughFree = false;
-  isRefusedThoughFree = false;
   /** How many backends it has brought down. */
   broughtDown = 0;
 

@@ -1,9 +1,5 @@
-/**
- * `npm run simulate`: carries out schedules, one seed after another, until an invariant is broken. With `--scale` it
- * measures what many edges and backends do to callers, and with `--write` puts the figures into docs/deploy/scale.md.
- */
+/** `npm run simulate`: carries out schedules, one seed after another, until an invariant is broken. */
 import { parseArgs } from "node:util";
-import { reportScale } from "./scale-page.ts";
 import { makeSchedule } from "./schedule.ts";
 import { shrink } from "./shrink.ts";
 import { runSchedule } from "./world.ts";
@@ -18,16 +14,13 @@ const { values } = parseArgs({
     seed: { type: "string" },
     shrink: { type: "boolean", default: false },
     trace: { type: "boolean", default: false },
-    scale: { type: "boolean", default: false },
-    write: { type: "boolean", default: false },
   },
 });
 
 // Thousands of connections break, and their stack traces are never read.
 Error.stackTraceLimit = 0;
 
-if (values.scale) await reportScale(Number(values.seed ?? values["first-seed"]), values.write);
-else process.exitCode = values.seed === undefined ? await runMany() : await runOne(Number(values.seed));
+process.exitCode = values.seed === undefined ? await runMany() : await runOne(Number(values.seed));
 
 async function runMany(): Promise<number> {
   const first = Number(values["first-seed"]);

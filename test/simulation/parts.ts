@@ -25,8 +25,6 @@ export interface WorldView {
   readonly requests: readonly RequestFacts[];
   /** Whether everything that edges only remember for a time must be forgotten. */
   readonly isPastAllLifetimes: boolean;
-  /** Whether a backend that is not about to stop has a free slot. */
-  readonly hasFreeSlot: boolean;
   backendAt(index: number): BackendView;
   linkAt(edge: number, backend: number): LinkView;
   trace(line: () => string): void;

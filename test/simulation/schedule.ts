@@ -91,8 +91,7 @@ const SCENARIOS = [
 
 export interface Schedule {
   readonly seed: number;
-  /** "measurement": nothing is checked. */
-  readonly scenario: (typeof SCENARIOS)[number] | "measurement";
+  readonly scenario: (typeof SCENARIOS)[number];
   readonly settings: SimulatedSettings;
   readonly requests: readonly PlannedRequest[];
   readonly faults: readonly PlannedFault[];

@@ -339,9 +339,6 @@ export class BackendProcess {
     caller.lastSeenAt = arrivedAt;
     this.hasChanged = true;
     let isAdmitted = false;
-    if (this.queue.running >= this.#world.settings.slots && this.#world.hasFreeSlot) {
-      exchange.request.hasWaitedThoughFree = true;
-    }
     const applicant = { caller: planned.caller, signal: connection.gone, deadlineMilliseconds };
     const check = (kind: WaitFacts["kind"]) => {
       const wait = {

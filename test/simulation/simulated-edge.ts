@@ -320,7 +320,6 @@ export class SimulatedEdge {
   }
 
   async #askLoad(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<BackendLoad> {
-    request.asked++;
     const load = await this.#get<BackendLoad>(request, backend, timeoutMilliseconds, (process, answer) => {
       if (process !== null) answer(process.load);
     });
@@ -380,7 +379,6 @@ export class SimulatedEdge {
     );
     request.wereBusy = new Set(wereBusy.map(([index]) => index));
     this.#world.trace(() => `request ${request.planned.id}: answered ${answer.status}`);
-    request.isRefusedThoughFree = end.kind !== "answered" && this.#world.hasFreeSlot;
     request.answers.push(answer);
   }
 

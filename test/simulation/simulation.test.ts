@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readMutants } from "./mutants.ts";
-import { measureScale, type Scale } from "./scale.ts";
 import { makeSchedule } from "./schedule.ts";
 import { shrink } from "./shrink.ts";
 import { runSchedule } from "./world.ts";
@@ -59,52 +58,4 @@ it("a schedule that breaks an invariant is made smaller", async () => {
     return { violation: request !== undefined && requests.includes(request) ? { invariant: "x", detail: "" } : null };
   };
   expect(await shrink(schedule, "x", run)).toEqual({ ...schedule, requests: [request], faults: [] });
-});
-
-describe("the figures of many edges and backends", () => {
-  /** Its renders need one slot of three. */
-  const roomy: Scale = {
-    edges: 2,
-    backends: 3,
-    slots: 1,
-    quietPerSecond: 4,
-    loudPerSecond: 0,
-    maxWaiting: 256,
-    seconds: 10,
-    isRestarted: false,
-  };
-
-  it("are the same each time", async () => {
-    expect(await measureScale(1, roomy)).toEqual(await measureScale(1, roomy));
-  });
-
-  it("show no refusal while there is room, and no wait where there are many more slots than renders", async () => {
-    expect(await measureScale(1, roomy)).toMatchObject({ requests: 40, refused: 0, failed: 0, wastedUploads: 0 });
-    const { waitedThoughFree, longestWaitSeconds } = await measureScale(1, { ...roomy, slots: 40 });
-    expect(waitedThoughFree).toBe(0);
-    expect(longestWaitSeconds).toBeLessThan(0.1);
-  });
-
-  it("show who is refused, and the wasted uploads, when one caller floods", async () => {
-    const flooded = { ...roomy, loudPerSecond: 40, maxWaiting: 8 };
-    const { use, refused, quietRefused, wastedUploads, refusedThoughFree } = await measureScale(1, flooded);
-    expect(use).toBeGreaterThan(1);
-    expect(refused).toBeGreaterThan(0);
-    expect(quietRefused).toBe(0);
-    expect(refusedThoughFree).toBeLessThan(refused);
-    // Each backend was tried before a request was refused.
-    expect(wastedUploads).toBeGreaterThan(refused);
-  });
-
-  it("show the probes and the second attempts of a rolling restart, in which no request is lost", async () => {
-    const { probes, refused, failed, wastedUploads } = await measureScale(1, {
-      ...roomy,
-      slots: 4,
-      quietPerSecond: 20,
-      isRestarted: true,
-    });
-    expect({ refused, failed }).toEqual({ refused: 0, failed: 0 });
-    expect(probes).toBeGreaterThan(0);
-    expect(wastedUploads).toBeGreaterThan(0);
-  });
 });
