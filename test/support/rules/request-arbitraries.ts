@@ -1,8 +1,6 @@
 /**
- * Generators of request bodies: nearly valid ones, broken ones, mutated ones, and the limits to validate them by.
- *
- * They make JSON text, not values, because the parser must handle every spelling of a value (escapes, whitespace,
- * duplicate keys, long numbers). The tests run them for seconds; `npm run fuzz` may run them for hours.
+ * Generators of request bodies: nearly valid ones, broken ones, mutated ones, and the limits to validate them by. They
+ * make JSON text, not values, because the parser must handle every spelling of a value.
  */
 import fc, { type Arbitrary } from "fast-check";
 import { LIMIT_SETTINGS, type Limits, publishedLimits } from "../../../rules/limits.ts";
@@ -13,7 +11,9 @@ function weighted<T>(...choices: readonly [weight: number, arbitrary: Arbitrary<
   return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
-// Limits
+const oneOf = fc.constantFrom<string[]>;
+const digits = (minLength: number, maxLength: number) =>
+  fc.string({ unit: oneOf(..."0123456789"), minLength, maxLength });
 
 const lowLimit = weighted([1, fc.integer({ min: 1, max: 12 })], [2, fc.constantFrom(24, 1024)]);
 
@@ -36,62 +36,36 @@ const AWKWARD_UNITS = [
 const SURROGATES = ["\ud800", "\udbff", "\udc00", "\udfff"];
 
 /** Text of awkward characters, all of them Unicode. */
-const encodableText = fc.string({ unit: fc.constantFrom(...AWKWARD_UNITS), maxLength: 24 });
+const encodableText = fc.string({ unit: oneOf(...AWKWARD_UNITS), maxLength: 24 });
 /** The same, with some lone surrogates. */
-const brokenText = fc.string({ unit: fc.constantFrom(...AWKWARD_UNITS, ...SURROGATES), maxLength: 12 });
+const brokenText = fc.string({ unit: oneOf(...AWKWARD_UNITS, ...SURROGATES), maxLength: 12 });
 /** Text around the length at which a segment of a path is shortened. */
-const longText = fc.string({ unit: fc.constantFrom("a", "é", "\u{1f600}"), minLength: 76, maxLength: 84 });
+const longText = fc.string({ unit: oneOf("a", "é", "\u{1f600}"), minLength: 76, maxLength: 84 });
 
-const SHORT_ESCAPES = new Map(
-  [...'"\\/bfnrt'].map((letter): [string, string] => [JSON.parse(`"\\${letter}"`), `\\${letter}`]),
-);
-
-type UnitStyle = "raw" | "short" | "lower" | "upper";
-const UNIT_STYLES: readonly UnitStyle[] = ["raw", "raw", "short", "lower", "upper"];
-
-/** The texts of the characters so far: they are few, and some texts have thousands. */
-const WRITTEN_CHARACTERS: Readonly<Record<UnitStyle, Map<string, string>>> = {
-  raw: new Map(),
-  short: new Map(),
-  lower: new Map(),
-  upper: new Map(),
-};
+type Style = "raw" | "short" | "lower" | "upper";
 
 /** A string as JSON text. The styles are used in turn, one per character. */
-function written(text: string, styles: readonly UnitStyle[]): string {
-  // The same text, and most of all that are written, among them the longest.
+function written(text: string, styles: readonly Style[]): string {
+  // Most texts that are written, among them the longest.
   if (styles.every((style) => style === "raw")) return JSON.stringify(text);
-  let body = "";
   let index = 0;
-  for (const character of text) {
-    const style = styles[index++ % styles.length] ?? "raw";
-    const known = WRITTEN_CHARACTERS[style].get(character);
-    body += known ?? writtenCharacter(character, style);
-  }
+  let body = "";
+  for (const character of text) body += writtenCharacter(character, styles[index++ % styles.length] ?? "raw");
   return `"${body}"`;
 }
 
-function writtenCharacter(character: string, style: UnitStyle): string {
-  const text = escapedCharacter(character, style);
-  WRITTEN_CHARACTERS[style].set(character, text);
-  return text;
-}
-
-function escapedCharacter(character: string, style: UnitStyle): string {
-  const mustBeEscaped = character < " " || character === '"' || character === "\\" || !character.isWellFormed();
-  if (style === "raw" && !mustBeEscaped) return character;
-  const short = SHORT_ESCAPES.get(character);
-  if (short !== undefined && style !== "lower" && style !== "upper") return short;
-  if (style === "short" && !mustBeEscaped) return character;
+function writtenCharacter(character: string, style: Style): string {
+  if (style === "short" && character === "/") return "\\/";
+  if (style === "raw" || style === "short") return JSON.stringify(character).slice(1, -1);
   return Array.from({ length: character.length }, (_, index) => {
-    const digits = character.charCodeAt(index).toString(16).padStart(4, "0");
-    return `\\u${style === "upper" ? digits.toUpperCase() : digits}`;
+    const hex = character.charCodeAt(index).toString(16).padStart(4, "0");
+    return `\\u${style === "upper" ? hex.toUpperCase() : hex}`;
   }).join("");
 }
 
-const styles: Arbitrary<readonly UnitStyle[]> = weighted(
-  [4, fc.constant<readonly UnitStyle[]>(["raw"])],
-  [3, fc.array(fc.constantFrom(...UNIT_STYLES), { minLength: 1, maxLength: 5 })],
+const styles: Arbitrary<readonly Style[]> = weighted(
+  [4, fc.constant<readonly Style[]>(["raw"])],
+  [3, fc.array(fc.constantFrom<Style[]>("raw", "raw", "short", "lower", "upper"), { minLength: 1, maxLength: 5 })],
 );
 
 /** JSON text of a string of the given texts. */
@@ -99,7 +73,7 @@ function stringOf(text: Arbitrary<string>): Arbitrary<string> {
   return fc.tuple(text, styles).map(([value, chosen]) => written(value, chosen));
 }
 
-const whitespace = weighted([8, fc.constant("")], [1, fc.constantFrom(" ", "\n", "\t", "\r\n", "  \n\t")]);
+const whitespace = weighted([8, fc.constant("")], [1, oneOf(" ", "\n", "\t", "\r\n", "  \n\t")]);
 
 interface WrittenMember {
   readonly key: string;
@@ -119,30 +93,35 @@ function arrayOf(items: Arbitrary<readonly string[]>): Arbitrary<string> {
 
 // Numbers
 
-const digits = (minLength: number, maxLength: number) =>
-  fc.string({ unit: fc.constantFrom(..."0123456789"), minLength, maxLength });
-
 /** 2^1024 - 2^970, the least integer that rounds to infinity, and its neighbours. */
 const LEAST_INFINITE = 2n ** 1024n - 2n ** 970n;
+const nearlyInfinite = fc.bigInt({ min: LEAST_INFINITE - 3n, max: LEAST_INFINITE + 3n }).map(String);
+
+/** The number of 309 integer digits at the start of `text`, with its point elsewhere and an exponent that compensates. */
+function shiftedPoint(text: string, places: number): string {
+  const more = places - text.length;
+  if (more >= 0) return `0.${"0".repeat(more)}${text}e${more + 309}`;
+  return `${text.slice(0, -more)}${places > 0 ? `.${text.slice(-more)}` : ""}e${309 + more}`;
+}
 
 /** The text of numbers, including some around the largest double. */
 export const numberText: Arbitrary<string> = weighted(
   [4, fc.integer().map(String)],
   [2, fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => JSON.stringify(value))],
-  [1, fc.constantFrom("0", "-0", "-0.0", "0e0", "1E+2", "1e-2", "1.0", "1.50", "144", "300", "301")],
-  [1, fc.constantFrom("1e308", "1e309", "-1e309", "1.8e308", "1.7976931348623157e308", "1.7976931348623159e308")],
-  [1, fc.constantFrom("1e400", "1e-400", "0e999999", "1e99999999999", "-1e-99999999999", "0.1e310", "100e307")],
-  [1, fc.bigInt({ min: LEAST_INFINITE - 3n, max: LEAST_INFINITE + 3n }).map(String)],
+  [1, oneOf("0", "-0", "-0.0", "0e0", "1E+2", "1e-2", "1.0", "1.50", "144", "300", "301")],
+  [1, oneOf("1e308", "1e309", "-1e309", "1.8e308", "1.7976931348623157e308", "1.7976931348623159e308")],
+  [1, oneOf("1e400", "1e-400", "0e999999", "1e99999999999", "-1e-99999999999", "0.1e310", "100e307")],
+  [1, nearlyInfinite],
   [
     1,
     fc
-      .tuple(fc.bigInt({ min: LEAST_INFINITE - 3n, max: LEAST_INFINITE + 3n }).map(String), fc.nat(330), digits(0, 4))
-      .map(([integer, places, tail]) => shiftedPoint(`${integer}${tail}`, places, 309)),
+      .tuple(nearlyInfinite, fc.nat(330), digits(0, 4))
+      .map(([start, places, tail]) => shiftedPoint(start + tail, places)),
   ],
   [
     1,
     fc
-      .tuple(fc.constantFrom("", "-"), digits(305, 312), fc.constantFrom("", ".0", ".999", "e0", "e-3", "e+2"))
+      .tuple(oneOf("", "-"), digits(305, 312), oneOf("", ".0", ".999", "e0", "e-3", "e+2"))
       .map(([sign, text, rest]) => `${sign}${text.replace(/^0+(?=.)/, "")}${rest}`),
   ],
   [
@@ -158,42 +137,25 @@ export const numberText: Arbitrary<string> = weighted(
  * the way in which Typst rounds it.
  */
 export const borderNumberText: Arbitrary<string> = fc
-  .tuple(
-    fc.constantFrom("", "-"),
-    fc.oneof(
-      fc.bigInt({ min: 179_769_313_486_231n, max: 179_769_313_486_232n }),
-      fc.bigInt({ min: 1_797_693_134_862_315n, max: 1_797_693_134_862_316n }),
-      fc.bigInt({ min: 17_976_931_348_623_150n, max: 17_976_931_348_623_165n }),
-      fc.bigInt({ min: 179_769_313_486_231_560n, max: 179_769_313_486_231_590n }),
-      fc.bigInt({ min: 1_797_693_134_862_315_600n, max: 1_797_693_134_862_315_900n }),
-      fc.bigInt({ min: 17_976_931_348_623_156_000n, max: 17_976_931_348_623_159_000n }),
-    ),
-    digits(0, 6),
-    fc.nat(5),
-    fc.nat(25),
-    fc.constantFrom("e", "E", "e+"),
-  )
-  .map(([sign, first, tail, zeros, places, letter]) => {
-    const shifted = shiftedPoint(`${first}${tail}${"0".repeat(zeros)}`, places, 309);
+  .record({
+    sign: oneOf("", "-"),
+    next: oneOf("", "5", "6", "56", "57", "58", "569", "570", "571", "5707", "5708", "5709", "57081", "57082"),
+    tail: digits(0, 6),
+    zeros: fc.nat(5),
+    places: fc.nat(25),
+    letter: oneOf("e", "E", "e+"),
+  })
+  .map(({ sign, next, tail, zeros, places, letter }) => {
+    const shifted = shiftedPoint(`179769313486231${next}${tail}${"0".repeat(zeros)}`, places);
     return sign + shifted.replace(/e(?!-)/, letter);
   });
-
-/**
- * The number of 309 integer digits at the start of `text`, with its point elsewhere and an exponent that compensates.
- */
-function shiftedPoint(text: string, places: number, integerDigits: number): string {
-  if (places >= text.length)
-    return `0.${"0".repeat(places - text.length)}${text}e${places - text.length + integerDigits}`;
-  const point = text.length - places;
-  return `${text.slice(0, point)}${places > 0 ? `.${text.slice(point)}` : ""}e${integerDigits - point}`;
-}
 
 // JSON values
 
 const scalarText = weighted(
   [3, stringOf(encodableText)],
   [1, numberText],
-  [1, fc.constantFrom("null", "true", "false", "[]", "{}", "[ ]", "{\n}")],
+  [1, oneOf("null", "true", "false", "[]", "{}", "[ ]", "{\n}")],
 );
 /** Values, including some that Typst cannot read. */
 const wildScalarText = weighted([6, scalarText], [1, stringOf(brokenText)], [1, numberText], [1, borderNumberText]);
@@ -209,22 +171,22 @@ function valueText(scalar: Arbitrary<string>, key: Arbitrary<string>): Arbitrary
   })).value;
 }
 
+const DATE_KEY = "$__toml_private_datetime";
+const NEARLY_DATE_KEY = "$__toml_private_datetimf";
+
 const memberName = weighted(
-  [4, fc.constantFrom("a", "b", "", "__proto__", "content", "é", "toString")],
-  [1, fc.constantFrom("$__toml_private_datetime", "$__toml_private_datetimf")],
+  [4, oneOf("a", "b", "", "__proto__", "content", "é", "toString")],
+  [1, oneOf(DATE_KEY, NEARLY_DATE_KEY)],
   [2, encodableText],
   [1, longText],
 );
 
 const twoDigits = (max: number) => fc.nat(max).map((value) => String(value).padStart(2, "0"));
 const timeText = fc.tuple(twoDigits(25), twoDigits(61), twoDigits(61)).map((parts) => parts.join(":"));
+const year = fc.oneof(fc.integer({ min: 1895, max: 2005 }), fc.nat(10_100));
+const day = weighted([2, twoDigits(32)], [3, oneOf("28", "29", "30", "31")]);
 const dayText = fc
-  .tuple(
-    fc.constantFrom("", "", "", "+", "-", " "),
-    fc.oneof(fc.integer({ min: 1895, max: 2005 }), fc.nat(10_100)),
-    twoDigits(13),
-    weighted([2, twoDigits(32)], [3, fc.constantFrom("28", "29", "30", "31")]),
-  )
+  .tuple(oneOf("", "", "", "+", "-", " "), year, twoDigits(13), day)
   .map(([sign, year, month, day]) => `${sign}${String(year).padStart(4, "0")}-${month}-${day}`);
 
 /** Text that is a date or a time for Typst, or nearly so. */
@@ -234,10 +196,10 @@ export const dateText: Arbitrary<string> = weighted(
   [
     3,
     fc
-      .tuple(dayText, fc.constantFrom("T", "T", "t", " "), timeText, fc.constantFrom("", "Z", "z", "+00:00", ".5"))
+      .tuple(dayText, oneOf("T", "T", "t", " "), timeText, oneOf("", "Z", "z", "+00:00", ".5"))
       .map((parts) => parts.join("")),
   ],
-  [1, fc.constantFrom("", "2020-1-1", "1-1-1", "2020-02-30T00:00:00", "24:00:00", "00:00", "2020-01-01Z", "00:00:00Z")],
+  [1, oneOf("", "2020-1-1", "1-1-1", "2020-02-30T00:00:00", "24:00:00", "00:00", "2020-01-01Z", "00:00:00Z")],
 );
 
 /** JSON text of objects that Typst reads as dates, or nearly so. */
@@ -245,14 +207,11 @@ export const dateObjectText: Arbitrary<string> = fc.letrec<{ value: string }>((t
   value: objectOf(
     fc.array(
       fc.record({
-        key: weighted(
-          [8, fc.constant("$__toml_private_datetime")],
-          [1, fc.constantFrom("a", "$__toml_private_datetimf")],
-        ),
+        key: weighted([8, fc.constant(DATE_KEY)], [1, oneOf("a", NEARLY_DATE_KEY)]),
         value: fc.oneof(
           { depthSize: "small" },
           { weight: 6, arbitrary: stringOf(dateText) },
-          { weight: 1, arbitrary: fc.constantFrom("1", "[]", '["2020-01-01"]') },
+          { weight: 1, arbitrary: oneOf("1", "[]", '["2020-01-01"]') },
           { weight: 2, arbitrary: tie("value") },
         ),
       }),
@@ -266,26 +225,21 @@ const tidyValueText = valueText(stringOf(encodableText), memberName);
 /** Any JSON value. */
 const wildValueText = valueText(wildScalarText, weighted([3, memberName], [1, brokenText]));
 
-/** A value inside nested containers: an array or an object for each bit. */
-function nested(depth: number, bits: readonly boolean[], leaf: string): string {
-  const isObject = (level: number) => bits[level % bits.length] === true;
-  const opening = Array.from({ length: depth }, (_, level) => (isObject(level) ? '{"k":' : "["));
-  const closing = Array.from({ length: depth }, (_, level) => (isObject(depth - 1 - level) ? "}" : "]"));
-  return `${opening.join("")}${leaf}${closing.join("")}`;
-}
-
 /** Values nested about as deep as Typst reads, with errors below, beside and after the deepest container. */
 const deepValueText = fc
-  .tuple(
-    fc.integer({ min: 123, max: 131 }),
-    fc.array(fc.boolean(), { minLength: 1, maxLength: 7 }),
-    wildValueText,
-    wildScalarText,
-    fc.nat(2),
-  )
-  .map(([depth, bits, leaf, sibling, count]) => {
-    const deep = nested(depth, bits, `[${leaf}]`);
-    return `[${[sibling, ...Array.from({ length: count }, () => deep), sibling].join(",")}]`;
+  .record({
+    depth: fc.integer({ min: 123, max: 131 }),
+    areObjects: fc.array(fc.boolean(), { minLength: 1, maxLength: 7 }),
+    leaf: wildValueText,
+    sibling: wildScalarText,
+    count: fc.nat(2),
+  })
+  .map(({ depth, areObjects, leaf, sibling, count }) => {
+    let deep = `[${leaf}]`;
+    for (let level = 0; level < depth; level++) {
+      deep = areObjects[level % areObjects.length] === true ? `{"k":${deep}}` : `[${deep}]`;
+    }
+    return `[${[sibling, ...Array<string>(count).fill(deep), sibling].join(",")}]`;
   });
 
 // The fields of a request
@@ -296,89 +250,66 @@ const BAD_KEYS = [
   ...["a\n", "é", "a b", "a\\b", "\u0000", "\ud800"],
 ];
 const LONG_KEYS = [
-  "s".repeat(255),
-  "s".repeat(256),
-  `${"k/".repeat(255)}k`,
-  `${"k/".repeat(255)}kk`,
-  `${"k/".repeat(256)}k`,
-  `${"s".repeat(255)}/${"s".repeat(255)}`,
+  ...["s".repeat(255), "s".repeat(256), `${"s".repeat(255)}/${"s".repeat(255)}`],
+  ...[`${"k/".repeat(255)}k`, `${"k/".repeat(255)}kk`, `${"k/".repeat(256)}k`],
 ];
 
 /** Keys of about the maximum length: segments of one length, and an end that may be invalid. */
 export const longKeyText: Arbitrary<string> = fc
-  .tuple(fc.integer({ min: 508, max: 516 }), fc.integer({ min: 1, max: 257 }), fc.constantFrom("k", "k", ".", "/", "é"))
+  .tuple(fc.integer({ min: 508, max: 516 }), fc.integer({ min: 1, max: 257 }), oneOf("k", "k", ".", "/", "é"))
   .map(
     ([length, segmentLength, last]) => `${`${"k".repeat(segmentLength)}/`.repeat(length).slice(0, length - 2)}k${last}`,
   );
 
 /** Keys that test the key rules: valid ones that collide, invalid ones, and random combinations of segments. */
 export const keyText: Arbitrary<string> = weighted(
-  [12, fc.constantFrom(...GOOD_KEYS)],
-  [1, fc.constantFrom(...BAD_KEYS)],
-  [1, fc.constantFrom(...LONG_KEYS)],
+  [12, oneOf(...GOOD_KEYS)],
+  [1, oneOf(...BAD_KEYS)],
+  [1, oneOf(...LONG_KEYS)],
   [1, longKeyText],
-  [
-    1,
-    fc.array(fc.string({ unit: fc.constantFrom(..."ab.-_0"), maxLength: 4 }), { maxLength: 5 }).map((s) => s.join("/")),
-  ],
+  [1, fc.array(fc.string({ unit: oneOf(..."ab.-_0"), maxLength: 4 }), { maxLength: 5 }).map((s) => s.join("/"))],
 );
 
+const goodSegment = fc.string({ unit: oneOf(..."abcdefghij"), minLength: 1, maxLength: 3 });
 const goodKeyText = weighted(
-  [3, fc.constantFrom("main.typ", "b", "lib/x.typ", "a/b", "assets/logo.png")],
-  [
-    1,
-    fc
-      .array(fc.string({ unit: fc.constantFrom(..."abcdefghij"), minLength: 1, maxLength: 3 }), {
-        minLength: 1,
-        maxLength: 3,
-      })
-      .map((segments) => segments.join("/")),
-  ],
+  [3, oneOf("main.typ", "b", "lib/x.typ", "a/b", "assets/logo.png")],
+  [1, fc.array(goodSegment, { minLength: 1, maxLength: 3 }).map((segments) => segments.join("/"))],
   [1, keyText],
 );
 
+const goodBase64Text = fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes).toString("base64"));
 /** Base64 and text that is nearly Base64. */
 export const base64Text: Arbitrary<string> = weighted(
-  [6, fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes).toString("base64"))],
-  [2, fc.string({ unit: fc.constantFrom(..."AQgwZ/+9="), maxLength: 12 })],
-  [1, fc.string({ unit: fc.constantFrom(..."AQ==/-_ \n", "é", "\ud800", "\u0141"), maxLength: 8 })],
+  [6, goodBase64Text],
+  [2, fc.string({ unit: oneOf(..."AQgwZ/+9="), maxLength: 12 })],
+  [1, fc.string({ unit: oneOf(..."AQ==/-_ \n", "é", "\ud800", "\u0141"), maxLength: 8 })],
 );
 
-const goodBase64Text = fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes).toString("base64"));
+function field(key: string, value: Arbitrary<string>): Arbitrary<WrittenMember> {
+  return fc.record({ key: fc.constant(key), value });
+}
 
-const goodFile = fc.oneof(
-  fc.tuple(fc.constant("text"), stringOf(encodableText)),
-  fc.tuple(fc.constant("base64"), stringOf(goodBase64Text)),
+function quoted(...texts: readonly string[]): Arbitrary<string> {
+  return oneOf(...texts).map((text) => JSON.stringify(text));
+}
+
+const anyOrder = (...members: readonly Arbitrary<WrittenMember>[]) =>
+  fc.tuple(...members).chain((list) => fc.shuffledSubarray(list, { minLength: list.length }));
+
+const tidyFileText = fc.oneof(
+  objectOf(anyOrder(field("encoding", quoted("text")), field("content", stringOf(encodableText)))),
+  objectOf(anyOrder(field("encoding", quoted("base64")), field("content", stringOf(goodBase64Text)))),
 );
-
-const tidyFileText = fc.tuple(goodFile, fc.boolean()).chain(([[encoding, content], isSwapped]) => {
-  const members = [
-    { key: "encoding", value: JSON.stringify(encoding) },
-    { key: "content", value: content },
-  ];
-  return objectOf(fc.constant(isSwapped ? members.toReversed() : members));
-});
-
-const wildFileMember: Arbitrary<WrittenMember> = weighted(
-  [
-    5,
-    fc.record({
-      key: fc.constant("encoding"),
-      value: stringOf(fc.constantFrom("text", "base64", "base64", "TEXT", "")),
-    }),
-  ],
-  [5, fc.record({ key: fc.constant("content"), value: stringOf(fc.oneof(base64Text, base64Text, brokenText)) })],
-  [1, fc.record({ key: fc.constantFrom("encoding", "content", "name", "\ud800"), value: wildScalarText })],
+const wildContent = field("content", stringOf(fc.oneof(base64Text, base64Text, brokenText)));
+const wildFileMember = weighted(
+  [5, field("encoding", stringOf(oneOf("text", "base64", "base64", "TEXT", "")))],
+  [5, wildContent],
+  [1, fc.record({ key: oneOf("encoding", "content", "name", "\ud800"), value: wildScalarText })],
 );
 const wildFileText = weighted(
   [4, tidyFileText],
   [6, objectOf(fc.array(wildFileMember, { maxLength: 4 }))],
-  [
-    6,
-    fc
-      .tuple(stringOf(fc.constantFrom("text", "base64")), stringOf(fc.oneof(base64Text, brokenText)))
-      .map(([encoding, content]) => `{"encoding":${encoding},"content":${content}}`),
-  ],
+  [6, objectOf(anyOrder(field("encoding", stringOf(oneOf("text", "base64"))), wildContent))],
   [1, wildScalarText],
 );
 
@@ -390,29 +321,20 @@ const selectionText = weighted(
 const tidyPages = fc.array(selectionText, { minLength: 1, maxLength: 5 }).map((list) => list.join(","));
 const wildPages = weighted(
   [4, tidyPages],
-  [1, fc.constantFrom("", "0", "01", "1,", "-1", "5-2", "1-999999999", "1000000000", "1\n", "\ud800", "1,2-1,x")],
+  [1, oneOf("", "0", "01", "1,", "-1", "5-2", "1-999999999", "1000000000", "1\n", "\ud800", "1,2-1,x")],
   [1, fc.integer({ min: 62, max: 66 }).map((count) => Array.from({ length: count }, () => "1").join(","))],
   [1, fc.integer({ min: 254, max: 258 }).map((length) => "\u{1f4c4}".repeat(length))],
   [1, fc.integer({ min: 254, max: 258 }).map((length) => `${"1234,".repeat(50)}${"9".repeat(length - 250)}`)],
 );
 
 const STANDARD_NAMES = ["ua-1", "ua-1", "a-1b", "a-1a", "a-2b", "a-2a", "a-3b", "a-3a", "a-4", "a-4f", "a-4e"];
-
-function quoted(...texts: readonly string[]): Arbitrary<string> {
-  return fc.constantFrom(...texts).map((text) => JSON.stringify(text));
-}
-
 const tidyStandards = arrayOf(fc.array(quoted(...STANDARD_NAMES), { maxLength: 2 }));
 const wildStandards = arrayOf(
   fc.array(weighted([6, quoted(...STANDARD_NAMES)], [1, wildScalarText], [1, quoted("a-5", "UA-1")]), { maxLength: 4 }),
 );
-
-const integerText = weighted(
-  [3, fc.integer({ min: 1, max: 300 }).map(String)],
-  [1, fc.constantFrom("1.0", "1e2", "300")],
-);
+const integerText = weighted([3, fc.integer({ min: 1, max: 300 }).map(String)], [1, oneOf("1.0", "1e2", "300")]);
 const wildNumberText = weighted(
-  [2, fc.constantFrom("0", "301", "-1", "0.5", "300.5", "-0", "1e400", "-1e400", "1e300", "9007199254740993", '"144"')],
+  [2, oneOf("0", "301", "-1", "0.5", "300.5", "-0", "1e400", "-1e400", "1e300", "9007199254740993", '"144"')],
   [1, numberText],
   [1, fc.integer({ min: 1020, max: 1028 }).map((length) => `1.${"0".repeat(length - 2)}`)],
 );
@@ -424,36 +346,22 @@ const filenameText = stringOf(
   ),
 );
 
-function field(key: string, value: Arbitrary<string>): Arbitrary<WrittenMember> {
-  return fc.record({ key: fc.constant(key), value });
-}
-
-const NULL = fc.constant("null");
+const orNull = (text: Arbitrary<string>) => weighted([3, text], [1, fc.constant("null")]);
 
 /** Output members of one format, each valid by itself. */
 function tidyOutput(format: "pdf" | "png" | "svg"): Arbitrary<string> {
-  const shared = [
-    field("format", fc.constant(JSON.stringify(format))),
-    field("filename", weighted([3, filenameText], [1, NULL])),
-    field("pages", weighted([4, stringOf(tidyPages)], [1, NULL])),
-  ];
+  const ofPages = [field("page", orNull(integerText)), field("archive", orNull(quoted("zip")))];
   const own = {
-    pdf: [field("version", weighted([3, quoted("1.4", "1.7", "2.0")], [1, NULL])), field("standards", tidyStandards)],
-    png: [
-      field("page", weighted([1, integerText], [1, NULL])),
-      field("archive", weighted([3, quoted("zip")], [1, NULL])),
-      field("ppi", integerText),
-    ],
-    svg: [
-      field("page", weighted([1, integerText], [1, NULL])),
-      field("archive", weighted([3, quoted("zip")], [1, NULL])),
-    ],
+    pdf: [field("version", orNull(quoted("1.4", "1.7", "2.0"))), field("standards", tidyStandards)],
+    png: [...ofPages, field("ppi", integerText)],
+    svg: ofPages,
   }[format];
+  const optional = [field("filename", orNull(filenameText)), field("pages", orNull(stringOf(tidyPages))), ...own];
+  const named = format === "pdf" ? fc.option(field("format", quoted("pdf"))) : field("format", quoted(format));
   return objectOf(
-    fc.tuple(fc.tuple(...shared, ...own), fc.infiniteStream(fc.nat(3))).map(([members, keep]) =>
-      // The format is kept, except `pdf`, which is the default. Every other member is kept with a probability of 3/4.
-      members.filter(({ key }) => (key === "format" && format !== "pdf") || keep.next().value !== 0),
-    ),
+    fc
+      .tuple(named, ...optional.map((member) => fc.option(member, { freq: 3 })))
+      .map((members) => members.filter((member) => member !== null)),
   );
 }
 
@@ -466,7 +374,7 @@ const wildOutputMember: Arbitrary<WrittenMember> = weighted(
   [2, field("page", fc.oneof(integerText, wildNumberText, wildScalarText))],
   [2, field("archive", weighted([3, quoted("zip", "tar")], [1, wildScalarText]))],
   [2, field("ppi", fc.oneof(integerText, wildNumberText, wildScalarText))],
-  [1, fc.record({ key: fc.constantFrom("colour", "", "Format", "\udfff"), value: wildScalarText })],
+  [1, fc.record({ key: oneOf("colour", "", "Format", "\udfff"), value: wildScalarText })],
 );
 
 const tidyOutputText = fc.oneof(tidyOutput("pdf"), tidyOutput("png"), tidyOutput("svg"));
@@ -479,7 +387,7 @@ const wildOutputText = weighted(
 
 // Requests
 
-const shortText = fc.string({ unit: fc.constantFrom(...AWKWARD_UNITS), minLength: 1, maxLength: 14 });
+const shortText = fc.string({ unit: oneOf(...AWKWARD_UNITS), minLength: 1, maxLength: 14 });
 
 /**
  * A request of these parts, by default the smallest. `extra` has members in addition to the four, or in place of them.
@@ -491,20 +399,18 @@ function requestOf({
   output = fc.constant<string>("{}"),
   extra = fc.constant<readonly WrittenMember[]>([]),
 }): Arbitrary<string> {
-  const optional = (member: Arbitrary<WrittenMember>) => fc.option(member, { nil: null, freq: 2 });
+  const optional = (member: Arbitrary<WrittenMember>) => fc.option(member, { freq: 2 });
   const members = fc
     .tuple(
-      fc.option(field("source", source), { nil: null, freq: 40 }),
-      optional(field("files", files)),
-      optional(field("data", data)),
-      optional(field("output", output)),
       extra,
+      fc.option(field("source", source), { freq: 40 }),
+      ...[field("files", files), field("data", data), field("output", output)].map(optional),
     )
-    .chain(([first, second, third, fourth, more]) => {
-      const list = [first, second, third, fourth, ...more].filter((member) => member !== null);
+    .chain(([more, ...others]) => {
+      const list = [...others.filter((member) => member !== null), ...more];
       return fc.shuffledSubarray(list, { minLength: list.length });
     });
-  return fc.tuple(whitespace, objectOf(members), whitespace).map(([before, text, after]) => `${before}${text}${after}`);
+  return fc.tuple(whitespace, objectOf(members), whitespace).map((parts) => parts.join(""));
 }
 
 function filesText(key: Arbitrary<string>, file: Arbitrary<string>): Arbitrary<string> {
@@ -518,8 +424,8 @@ export const tidyRequest: Arbitrary<string> = requestOf({
   output: tidyOutputText,
 });
 
-const extraMember: Arbitrary<WrittenMember> = fc.record({
-  key: fc.constantFrom("source", "files", "data", "output", "Source", "\ud83d"),
+const extraMember = fc.record({
+  key: oneOf("source", "files", "data", "output", "Source", "\ud83d"),
   value: wildScalarText,
 });
 
@@ -545,12 +451,7 @@ const mixedRequest: Arbitrary<string> = fc.oneof(
 );
 
 /** The JSON text of a request, or rarely of another value. */
-const requestText: Arbitrary<string> = weighted(
-  [8, tidyRequest],
-  [8, mixedRequest],
-  [8, wildRequest],
-  [1, wildValueText],
-);
+const requestText = weighted([8, tidyRequest], [8, mixedRequest], [8, wildRequest], [1, wildValueText]);
 
 const alignment = fc.nat(3);
 
@@ -564,7 +465,7 @@ const INTERESTING_BYTES: readonly (readonly number[])[] = [
   ...Array.from('"\\{}[]:,0123456789+-.eEtfnu/ \n\t\r', (character) => [character.charCodeAt(0)]),
   ..."00 1f 7f 80 bf c080 c3 c3a9 e08080 e282 eda080 efbbbf f09f9880 f4908080 f7bfbfbf ff"
     .split(" ")
-    .map((digits) => [...Buffer.from(digits, "hex")]),
+    .map((hex) => [...Buffer.from(hex, "hex")]),
   ...['\\"', "\\u", "\\ud800", "\\udc00", "\\u0000", "null", "1e999", '""', "[]", "{}", '"a":1,', ",,"].map((text) => [
     ...bodyOf(text),
   ]),
