@@ -4,7 +4,7 @@
  */
 import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { startEdge } from "../scripts/start/local-service.ts";
-import { startStandInBackend } from "../test/support/service/stand-in-backend.ts";
+import { ScriptedBackend } from "../test/support/service/scripted-backend.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { median } from "./figures.ts";
 import { closeConnections, post } from "./http-client.ts";
@@ -35,7 +35,7 @@ async function measure(edge: URL, backend: URL, body: string): Promise<number[]>
   return [p50.backend, p50.edge, p50.edge - p50.backend];
 }
 
-const backend = await startStandInBackend();
+const backend = await new ScriptedBackend().start();
 const edge = await startEdge(
   {
     SERVICE_API_TOKENS: API_TOKEN,

@@ -3,7 +3,6 @@
  * none is answered with the file of another.
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { takeFreePort } from "../../scripts/start/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
 import { parseMetrics, sampleValue } from "../support/readers/metrics-text.ts";
 import { RawConnection, renderHead } from "../support/service/raw-connection.ts";
@@ -12,18 +11,27 @@ import { backendEnvironment } from "../support/service/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
 const CLIENTS = 4;
-/** Between two events, so that each happens under load: some of each client. More cost time and find nothing else. */
-const RENDERS_BETWEEN = 2 * CLIENTS;
+/** Opens a connection to the edge of `pair` and writes this. */
+async function open(head: Readonly<Record<string, string>>, body: string): Promise<RawConnection> {
+  const client = await RawConnection.open(pair.edge.url);
+  onTestFinished(() => client.reset());
+  await client.write(renderHead(head) + body);
+  return client;
+}
+
+async function metricsOf(url: string) {
+  return parseMetrics(await (await fetch(new URL("/metrics", url))).text());
+}
 
 /** The number of renders that run or wait at a backend. */
 async function occupied(url: string): Promise<number> {
-  const samples = parseMetrics(await (await fetch(new URL("/metrics", url))).text());
+  const samples = await metricsOf(url);
   return sampleValue(samples, "service_renders_running", {}) + sampleValue(samples, "service_renders_waiting", {});
 }
 
 /** The number of renders that a backend has answered. */
 async function answered(url: string): Promise<number> {
-  const samples = parseMetrics(await (await fetch(new URL("/metrics", url))).text());
+  const samples = await metricsOf(url);
   return sampleValue(samples, "service_render_requests_total", { format: "svg", outcome: "ok" });
 }
 
@@ -39,16 +47,60 @@ beforeAll(async () => {
 
 it("an edge that is replaced leaves no render behind, and the next one serves", async () => {
   const endless = JSON.stringify({ source: ENDLESS });
-  const client = await RawConnection.open(pair.edge.url);
-  onTestFinished(() => client.reset());
-  await client.write(renderHead({ "Content-Length": String(endless.length) }) + endless);
+  await open({ "Content-Length": String(endless.length) }, endless);
   const total = async () => (await occupied(pair.berth(0).url)) + (await occupied(pair.berth(1).url));
   await expect.poll(total).toBe(1);
-  await pair.replaceEdge({});
+  await pair.replaceEdge();
   await expect.poll(total).toBe(0);
   const load = new Load(CLIENTS, () => pair.edge.url);
-  await load.more(RENDERS_BETWEEN);
+  await load.more();
   expect(await load.end()).toMatchObject({ lost: [], wrong: [] });
+});
+
+/** What is sent, and what must come back: the status, and something of the answer that only this request gets. */
+type Kind = (number: number) => { readonly body: object | string; readonly token?: string; readonly answer: unknown[] };
+
+const MIXED: readonly Kind[] = [
+  (number) => ({
+    body: { source: "#set page(width: data * 1pt, height: 20pt)", data: number, output: { format: "svg" } },
+    answer: [200, expect.stringContaining(`viewBox="0 0 ${number} 20"`)],
+  }),
+  (number) => ({
+    body: { source: "x", [`field-${number}`]: 1 },
+    answer: [400, expect.stringContaining(`"field-${number}"`)],
+  }),
+  (number) => ({
+    body: { source: "x", files: { [`f${number}`]: { encoding: "text", content: "x".repeat(1_048_577) } } },
+    answer: [413, expect.stringContaining(`"f${number}"`)],
+  }),
+  () => ({ body: { source: "#nothing" }, answer: [422, expect.stringContaining('"template_compile_failed"')] }),
+  () => ({ body: "{", answer: [400, expect.stringContaining('"invalid_request"')] }),
+  () => ({ body: { source: "x" }, token: "wrong", answer: [403, expect.stringContaining('"forbidden"')] }),
+];
+
+it("each of 120 mixed requests, many at once, gets its own answer", async () => {
+  const REQUESTS = 120;
+  const ids = new Set<string | null>();
+  let next = 0;
+  const client = async () => {
+    while (next < REQUESTS) {
+      const number = 100 + next++;
+      const {
+        body,
+        token = API_TOKEN,
+        answer: expected,
+      } = MIXED[number % MIXED.length]?.(number) ?? expect.unreachable();
+      const answer = await fetch(new URL("/v1/render", pair.edge.url), {
+        method: "POST",
+        headers: { "X-Service-Api-Token": token, "Content-Type": "application/json" },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+      });
+      ids.add(answer.headers.get("X-Request-Id"));
+      expect([answer.status, await answer.text()]).toEqual(expected);
+    }
+  };
+  await Promise.all(Array.from({ length: 3 * CLIENTS }, client));
+  expect(ids.size).toBe(REQUESTS);
 });
 
 describe("under load", () => {
@@ -68,12 +120,11 @@ describe("under load", () => {
       await expect.poll(() => answered(url)).toBeGreaterThan(before);
       expect(await first.end()).toMatchObject({ lost: [], wrong: [] });
       const load = new Load(CLIENTS, () => fleet.edge.url);
-      await load.during(expect.poll(() => occupied(url)).toBeGreaterThan(0));
+      await expect.poll(() => occupied(url)).toBeGreaterThan(0);
       await fleet.berth(0).disturb(fault);
-      await load.more(RENDERS_BETWEEN);
-      await load.round();
+      await load.more();
       await fleet.berth(0).heal(fault);
-      await load.more(RENDERS_BETWEEN);
+      await load.more();
       const { lost, wrong, milliseconds } = await load.end();
       expect({ lost, wrong }).toEqual({ lost: [], wrong: [] });
       // The time budget of the edge.
@@ -84,19 +135,13 @@ describe("under load", () => {
   it("a client that reads slowly and one that sends slowly delay no others", async () => {
     const squares =
       '{"source":"#for n in range(12000) { place(dx: calc.rem(n, 90) * 1pt, square(size: 1pt)) }","output":{"format":"svg"}}';
-    const open = async (head: Readonly<Record<string, string>>, body: string) => {
-      const client = await RawConnection.open(pair.edge.url);
-      onTestFinished(() => client.reset());
-      await client.write(renderHead(head) + body);
-      return client;
-    };
     // It reads nothing before it is asked to.
     const reader = await open({ "Content-Length": String(squares.length), "Accept-Encoding": "identity" }, squares);
     const sender = await open({ "Content-Length": "14" }, "");
     const load = new Load(CLIENTS, () => pair.edge.url);
-    for (const letter of '{"source":"x"}') {
-      await load.more(CLIENTS);
-      await sender.write(letter);
+    for (const piece of ['{"source', '":"x"', "}"]) {
+      await load.more();
+      await sender.write(piece);
     }
     expect(await load.end()).toMatchObject({ lost: [], wrong: [] });
     expect((await sender.answer())?.status).toBe(200);
@@ -112,12 +157,12 @@ describe("under load", () => {
       () => edge.url,
       () => token,
     );
-    const loaded = () => load.more(RENDERS_BETWEEN);
+    const loaded = () => load.more();
     const both = { SERVICE_BACKEND_TOKENS: `${BACKEND_TOKEN} new-token`, SERVICE_DRAIN_DELAY_SECONDS: "1" };
     expect(await pair.roll(both, loaded)).toEqual([0, 0]);
     await loaded();
     // Beside the old one, as Cloudflare replaces a Worker: requests that have begun end where they are.
-    const newEdge = await startFleetEdge(pair.berths, await takeFreePort(), {
+    const newEdge = await startFleetEdge(pair.urls, {
       SERVICE_BACKEND_TOKEN: "new-token",
       SERVICE_API_TOKENS: `billing:${API_TOKEN} billing:new-token`,
     });

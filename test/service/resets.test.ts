@@ -10,7 +10,7 @@ import { startTestService, type TestService } from "../support/service/test-serv
 import { API_TOKEN } from "../support/tokens.ts";
 
 const MEBIBYTE = 1024 * 1024;
-const RESETS = 100;
+const RESETS = 40;
 const AT_ONCE = 12;
 const LEAVING = 10;
 const LATEST_RESET_MILLISECONDS = 400;
@@ -42,7 +42,7 @@ it("a render ends when its client at the edge has gone", async () => {
   await expect.poll(() => backendMetric("service_renders_running")).toBe(0);
 });
 
-it("a hundred resets at random moments leave room, slots and memory as they were", async () => {
+it("forty resets at random moments leave room, slots and memory as they were", async () => {
   expect((await service.render({ source: "x" })).status).toBe(200);
   const before = workerdBytes();
   expect(before).toBeGreaterThan(0);

@@ -203,9 +203,7 @@ describe("npm start", () => {
 
   it.each([
     ["SERVICE_EDGE_PORT", "http"],
-    ["SERVICE_SANDBOX", "bubble"],
     ["SERVICE_API_TOKENS", `a/b:${SECRET}`],
-    ["SERVICE_METRICS_TOKENS", `${SECRET},é`],
   ])("rejects a wrong %s before anything else, and quotes no token", async (setting, value) => {
     const service = await start({ [setting]: value, SERVICE_TYPST_BIN: "/nonexistent/typst" });
     expect(await service.ended).toBe(1);

@@ -146,23 +146,7 @@ const CASES: readonly Case[] = [
     ["RendersFail", ONE],
   ],
   ["a burst of failures out of nothing", 32, { [outcome("render_failed")]: "0x30 5x90" }, ["RendersFail", ONE]],
-  [
-    "a burst of failures whose series was not there before: nothing shows it, so counters begin at zero",
-    32,
-    { [outcome("render_failed")]: "_x30 5x90" },
-  ],
-  [
-    "failures before the format is known, in several series",
-    32,
-    {
-      [outcome("service_unavailable", "none")]: "0x30 1x90",
-      [outcome("service_unavailable", "pdf")]: "0x30 1x90",
-      [outcome("render_failed")]: "0x30 1x90",
-    },
-    ["RendersFail", ONE],
-  ],
   ["two failures in ten minutes", 37, { ...traffic(1), [outcome("render_failed")]: "0x30 1x5 2x90" }],
-  ["failures that are over for a quarter of an hour", 46, { [outcome("render_failed")]: "0x30 5x90" }],
   [
     "an edge whose metrics are gone",
     21,
@@ -265,15 +249,6 @@ const CASES: readonly Case[] = [
     ["RendersAreSlow", ONE],
   ],
   [
-    "fast renders, and clients that leave late",
-    30,
-    {
-      ...traffic(100),
-      ...durations("ok", 100, 100, 100),
-      ...durations("client_gone", 0, 0, 100),
-    },
-  ],
-  [
     "a few slow renders among few others",
     30,
     {
@@ -288,7 +263,6 @@ const CASES: readonly Case[] = [
     ["RequestsShed", ONE],
   ],
   ["one request in fifty that finds no slot", 25, { ...traffic(98), [outcome("render_queue_full")]: "0+2x120" }],
-  ["the only two requests of an hour, which find no slot", 36, { [outcome("render_queue_full")]: "0x30 2x90" }],
   [
     "one request in ten for whose body the edge has no memory",
     25,

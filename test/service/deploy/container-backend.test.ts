@@ -3,26 +3,141 @@
  * backends. What the platform does, to start a program in a container and to tell of its end, is done by a program of
  * the test.
  */
+import { once } from "node:events";
 import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { TIME_BUDGET_HEADER } from "../../../protocol/headers.ts";
-import { type LocalWorker, startWorkerFile } from "../../../scripts/start/local-worker.ts";
+import {
+  LOOPBACK,
+  type LocalBackend,
+  startBackend,
+  startWorkerFile,
+  takeFreePort,
+} from "../../../scripts/start/local-service.ts";
+import type { LocalWorker } from "../../../scripts/start/local-worker.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { parseMetrics, sampleValue } from "../../support/readers/metrics-text.ts";
-import { type ContainerLauncher, startContainerLauncher } from "../../support/service/container-launcher.ts";
 import { declared, RawConnection, renderHead } from "../../support/service/raw-connection.ts";
+import { backendEnvironment } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
 const WORKER = fileURLToPath(new URL("../../edge/container-worker.ts", import.meta.url));
 const ENTRY_POINT = fileURLToPath(new URL("../../../edge/worker-with-containers.ts", import.meta.url));
-/** Much less than an object sends within its timeout: it asks ten times a second whether the backend is ready. */
-const FEW_REQUESTS = 50;
 
 type Bindings = Parameters<typeof startWorkerFile>[1];
+
+/** One start of a backend. */
+interface Launch {
+  readonly instance: string;
+  /** The options of `container.start()`. */
+  readonly options: { readonly env: Readonly<Record<string, string>>; readonly enableInternet: boolean };
+  readonly address: string;
+  /** Rejects if the backend does not start. */
+  readonly backend: Promise<LocalBackend>;
+  /** Resolves to the exit code. */
+  readonly ended: Promise<number>;
+  isRunning: boolean;
+}
+
+interface ContainerLauncher {
+  readonly url: string;
+  /** In the order of their starts. */
+  readonly launches: readonly Launch[];
+  /** What instances have set, by their names. */
+  readonly inactivityTimeoutsMilliseconds: ReadonlyMap<string, number>;
+  /** What answers in place of all backends, if a test sets it. */
+  standIn: string | null;
+  stop(): Promise<void>;
+}
+
+/** @param settings of every backend, in addition to those of its container */
+async function startContainerLauncher(settings: Readonly<Record<string, string>>): Promise<ContainerLauncher> {
+  const launches: Launch[] = [];
+  const inactivityTimeoutsMilliseconds = new Map<string, number>();
+  const newest = (instance: string) => launches.findLast((launch) => launch.instance === instance);
+
+  async function launch(instance: string, options: Launch["options"]): Promise<void> {
+    const port = await takeFreePort();
+    const { SERVICE_BACKEND_TOKENS: _, ...environment } = backendEnvironment();
+    const backend = startBackend({ ...environment, ...settings, ...options.env }, port);
+    const ended = backend.then(
+      async ({ process }) => {
+        if (process.exitCode === null && process.signalCode === null) await once(process, "exit");
+        return process.exitCode ?? 1;
+      },
+      () => 1,
+    );
+    const started: Launch = {
+      instance,
+      options,
+      address: `http://${LOOPBACK}:${port}`,
+      backend,
+      ended,
+      isRunning: true,
+    };
+    void ended.then(() => {
+      started.isRunning = false;
+    });
+    launches.push(started);
+  }
+
+  /** The platform's part of each call of the container, by its name. */
+  const actions: Readonly<Record<string, (instance: string, body: string) => Promise<string | null>>> = {
+    running: async (instance) => (newest(instance)?.isRunning === true ? "" : null),
+    start: async (instance, body) => {
+      await launch(instance, JSON.parse(body));
+      return "";
+    },
+    exit: async (instance) => {
+      await expectLaunch(() => newest(instance)?.isRunning === true);
+      return String(await newest(instance)?.ended);
+    },
+    signal: async (instance, body) => {
+      (await newest(instance)?.backend)?.process.kill(Number(body));
+      return "";
+    },
+    "inactivity-timeout": async (instance, body) => {
+      inactivityTimeoutsMilliseconds.set(instance, Number(body));
+      return "";
+    },
+    address: async (instance, body) => {
+      if (body !== "8788") throw new Error(`the image does not listen on ${body}`);
+      const launched = newest(instance);
+      if (launched === undefined) return null;
+      return launcher.standIn ?? launched.address;
+    },
+  };
+
+  const server = createServer((request, response) => {
+    const [, instance = "", action = ""] = (request.url ?? "").split("/");
+    void (async () => {
+      const answer = await actions[action]?.(instance, await text(request));
+      response.writeHead(typeof answer === "string" ? 200 : 404).end(answer);
+    })();
+  });
+  const { origin } = await listenOnLoopback(server);
+  const launcher: ContainerLauncher = {
+    url: origin,
+    launches,
+    inactivityTimeoutsMilliseconds,
+    standIn: null,
+    stop: async () => {
+      await Promise.allSettled(launches.map(async ({ backend }) => (await backend).stop()));
+      await closeServer(server);
+    },
+  };
+  return launcher;
+}
+
+/** `start` and `monitor` are called one after the other, but arrive on connections of their own. */
+async function expectLaunch(isLaunched: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 500 && !isLaunched(); tries++) await new Promise((resolve) => setTimeout(resolve, 10));
+}
 
 interface Stage {
   readonly launcher: ContainerLauncher;
@@ -123,17 +238,6 @@ describe("a container", () => {
     expect(second?.options.env.SERVICE_BACKEND_TOKENS).not.toBe(first?.options.env.SERVICE_BACKEND_TOKENS);
   });
 
-  it("shares the renders with the others", async () => {
-    const stage = await makeStage();
-    await stage.deploy({ SERVICE_BACKEND_URLS: "container:BACKENDS/2" });
-    await expect
-      .poll(async () => {
-        expect((await stage.render("= Hello")).status).toBe(200);
-        return stage.launcher.launches.map(({ instance }) => instance).toSorted();
-      })
-      .toEqual(["1", "2"]);
-  });
-
   it("is started again after it has ended by itself", async () => {
     const stage = await makeStage();
     await stage.deploy();
@@ -143,15 +247,6 @@ describe("a container", () => {
     // A render may find the container gone before its end is known. It is then tried at other backends; here are none.
     await expect.poll(async () => (await stage.render("= Hello")).status).toBe(200);
     expect(stage.launcher.launches).toHaveLength(2);
-  });
-
-  it("that cannot start its backend is given up when that has ended, not after a timeout", async () => {
-    const stage = await makeStage();
-    await stage.deploy({ BACKEND_SETTINGS: { SERVICE_LOG_LEVEL: "loud" } });
-    await expectProblem(await stage.render("= Hello"), "service_unavailable");
-    const [launch] = stage.launcher.launches;
-    expect(await launch?.ended).toBe(1);
-    expect(launch?.requestsAfterEnd).toBeLessThan(FEW_REQUESTS);
   });
 
   it("gets the request once it is ready, with the remaining time budget, and its redirects are not followed", async () => {

@@ -1,4 +1,4 @@
-/** deploy/make-env.sh writes the tokens of a deployment, and every page that needs them uses it. */
+/** deploy/make-env.sh writes the tokens of a deployment. */
 import { cp, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -86,14 +86,3 @@ it.each([[], ["unknown"], ["compose", "more"], ["kubernetes"], ["kubernetes", "n
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining("usage: ")]);
   },
 );
-
-it("the pages with places for tokens use it", async () => {
-  for (const [page, command] of [
-    ["docs/deploy/one-host.md", "deploy/make-env.sh compose"],
-    ["docs/deploy/one-host.md", "deploy/make-env.sh systemd"],
-    ["docs/deploy/kubernetes.md", "deploy/make-env.sh kubernetes landlock"],
-    ["docs/deploy/cloudflare.md", "deploy/make-env.sh cloudflare production"],
-  ] as const) {
-    expect(await readFile(join(ROOT, page), "utf8")).toContain(command);
-  }
-});

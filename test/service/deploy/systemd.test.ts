@@ -1,15 +1,12 @@
 /**
- * The units in deploy/systemd: in agreement with the code, and as systemd reads them. `npm run test:engines` starts
- * them.
+ * The units in deploy/systemd: in agreement with the code. `npm run test:engines` starts them under systemd.
  */
-import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
-import { execa } from "execa";
 import { beforeAll, describe, expect, it } from "vitest";
 import { EDGE_SOCKET } from "../../../scripts/build/edge-configuration.ts";
-import { findOnPath } from "../../../typst/programs.mjs";
 import {
   backendStopSeconds,
   deployedBackendSettings,
@@ -17,7 +14,6 @@ import {
   edgeStopSeconds,
 } from "../../support/deploy/deployed-settings.ts";
 import { imageCommand } from "../../support/deploy/dockerfile.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../deploy/systemd", import.meta.url));
 const BACKEND = "document-rendering-backend@";
@@ -121,28 +117,5 @@ describe("the units", () => {
     for (const key of [...kernel, "DynamicUser", "RestrictSUIDSGID", "PrivateUsers", "MemoryDenyWriteExecute"]) {
       expect(backend.has(key), key).toBe(false);
     }
-  });
-
-  const analyze = findOnPath("systemd-analyze")[0];
-  it.skipIf(analyze === undefined)("hold nothing that systemd does not know", async () => {
-    const folder = await makeTemporaryFolder("systemd-units-");
-    for (const name of [BACKEND, EDGE]) {
-      const text = await readFile(join(FOLDER, `${name}.service`), "utf8");
-      // It looks for the programs, which are not installed.
-      await writeFile(join(folder, `${name}.service`), text.replaceAll(INSTALLED, folder));
-    }
-    const programs = ["node_modules/.bin/node", "dist/edge/workerd"];
-    for (const path of programs) {
-      await mkdir(join(folder, path, ".."), { recursive: true });
-      await cp("/bin/true", join(folder, path));
-    }
-    const units = [BACKEND, EDGE].flatMap((name) =>
-      ["8788", "8789"].map((port) => ({ name, unit: `${name}${port}.service` })),
-    );
-    for (const { name, unit } of units) await cp(join(folder, `${name}.service`), join(folder, unit));
-    const paths = units.map(({ unit }) => join(folder, unit));
-    const { stderr } = await execa(analyze ?? "", ["verify", "--man=no", ...paths], { reject: false });
-    // Of units of the machine itself it may complain as well.
-    expect(stderr.split("\n").filter((line) => line.includes("document-rendering"))).toEqual([]);
   });
 });

@@ -44,11 +44,10 @@ describe("the invoice", () => {
     expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "invoice-TH-2026-0417.pdf" });
     const pdf = await readPdf(bytes);
     const text = textOf(pdf);
-    const { number, buyer, lines } = await exampleData("invoice");
+    const { number, lines } = await exampleData("invoice");
     expect(pdf.headerVersion).toBe("1.7");
     expect(pdf.pageTexts.length).toBeGreaterThan(0);
     expect(text).toContain(squeezed(number));
-    expect(buyer).toHaveProperty("name");
     for (const { description } of lines as { description: string }[]) expect(text).toContain(squeezed(description));
     // 36 × 128.40 less 7.5 %: of the first line, by hand.
     expect(text).toContain("4,275.72");
@@ -86,17 +85,6 @@ describe("the e-invoice", () => {
     expect(valuesAt(`${sums}/LineTotalAmount`)).toEqual(["1046.85"]);
     expect(valuesAt(`${sums}/GrandTotalAmount`)).toEqual(["1236.77"]);
     expect(textOf(pdf)).toContain("1236.77");
-  });
-
-  it("writes negative amounts and prices of parts of a cent as XML does", async () => {
-    const request: { data: { lines: object[] } } = JSON.parse(await exampleRequest("e-invoice"));
-    request.data.lines.push({ name: "Discount", quantity: "-1.5", unit: "H87", price: "0.125", vat_rate: "19" });
-    const answer = await service.render(JSON.stringify(request));
-    const { attachments } = await readPdf(await answer.bytes());
-    const xml = Buffer.from(attachments[0]?.content ?? []).toString("utf8");
-    expect(xml).toContain('<ram:BilledQuantity unitCode="H87">-1.5<');
-    expect(xml).toContain("<ram:ChargeAmount>0.125<");
-    expect(xml).toContain("<ram:LineTotalAmount>-0.19<");
   });
 });
 
@@ -146,9 +134,8 @@ describe("the accessible letter", () => {
     expect(pdf.claims).toMatchObject({ "pdfaid:part": "2", "pdfaid:conformance": "A", "pdfuaid:part": "1" });
     expect(pdf.isTagged).toBe(true);
     expect(pdf.pageTexts).toHaveLength(2);
-    const { reference, recipient } = await exampleData("accessible-letter");
+    const { reference } = await exampleData("accessible-letter");
     expect(textOf(pdf)).toContain(squeezed(reference));
-    expect(recipient).toHaveProperty("salutation");
     expect(textOf(pdf)).toContain("DearMrOkonjo-Reid");
   });
 });

@@ -13,9 +13,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { LOOPBACK, startBackend, startEdge, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { cacheFolder } from "../../../typst/cache-folder.mjs";
 import { requireTypst } from "../../../typst/program-location.mjs";
+import { startParts } from "../../support/service/service-parts.ts";
 
 const VERSION = "4.32.5";
 const VENV = join(cacheFolder(), `schemathesis-${VERSION}`);
@@ -55,44 +55,18 @@ if (!existsSync(PROGRAM)) {
 }
 const token = randomBytes(24).toString("base64url");
 const backendToken = randomBytes(24).toString("base64url");
-const backend = await startBackend(
-  { SERVICE_TYPST_BIN: typstPath, SERVICE_BACKEND_TOKENS: backendToken, SERVICE_LOG_LEVEL: "warn" },
-  await takeFreePort(),
-  (text) => process.stderr.write(text),
-);
+const { edge, stop } = await startParts({
+  backend: { SERVICE_TYPST_BIN: typstPath, SERVICE_BACKEND_TOKENS: backendToken, SERVICE_LOG_LEVEL: "warn" },
+  edge: { SERVICE_API_TOKENS: token, SERVICE_BACKEND_TOKEN: backendToken },
+  otherBackendUrls: [],
+});
 try {
-  const edge = await startEdge(
-    {
-      SERVICE_API_TOKENS: token,
-      SERVICE_BACKEND_TOKEN: backendToken,
-      SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${backend.url.port}`,
-    },
-    0,
-  );
-  try {
-    process.exitCode = await run(
-      PROGRAM,
-      [
-        "run",
-        // By its file: the path that it is fetched from would be left out.
-        fileURLToPath(new URL("../../../static/openapi.json", import.meta.url)),
-        "--url",
-        edge.url.href,
-        "--header",
-        `X-Service-Api-Token: ${token}`,
-        "--checks",
-        CHECKS.join(","),
-        "--continue-on-failure",
-        "--workers",
-        "2",
-        ...process.argv.slice(2),
-      ],
-      folder,
-    );
-  } finally {
-    await edge.stop();
-  }
+  // By its file: the path that it is fetched from would be left out.
+  const description = fileURLToPath(new URL("../../../static/openapi.json", import.meta.url));
+  const options = ["--url", edge.url.href, "--header", `X-Service-Api-Token: ${token}`, "--checks", CHECKS.join(",")];
+  const howLong = ["--continue-on-failure", "--workers", "2", ...process.argv.slice(2)];
+  process.exitCode = await run(PROGRAM, ["run", description, ...options, ...howLong], folder);
 } finally {
-  await backend.stop();
+  await stop();
   await rm(folder, { recursive: true, force: true });
 }

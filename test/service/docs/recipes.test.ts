@@ -5,9 +5,9 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { full, rendered, ScriptedAnswers } from "../../support/clients/scripted-answers.ts";
-import { startScriptedService } from "../../support/clients/scripted-service.ts";
+import { describe, expect, it } from "vitest";
+import { problem } from "../../../rules/problem.ts";
+import { sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { blocksOf } from "../../support/readers/markdown-blocks.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -79,12 +79,6 @@ const service = await sharedService();
 describe.each(LANGUAGES)("the recipe in %s", (language) => {
   const test = it.skipIf(!runnable.has(language));
 
-  test("writes the rendered file", async () => {
-    const source = '= Grüße\n#assert.eq(data, (name: "Zoë", notes: (:)))';
-    const { stderr, document } = await run(language, service.edge.url, { source, data: { name: "Zoë", notes: {} } });
-    expect(document?.slice(0, 5), stderr).toBe("%PDF-");
-  });
-
   test("names the code of a problem, and fails", async () => {
     const { exitCode, stderr, document } = await run(language, service.edge.url, { source: "#panic()" });
     expect(stderr).toContain("template_compile_failed");
@@ -105,13 +99,16 @@ describe.each(LANGUAGES)("the recipe in %s", (language) => {
     });
   }
 
-  test("tries again while no slot is free", async () => {
-    const server = new ScriptedAnswers();
-    const url = await server.start();
-    onTestFinished(() => server.stop().then(() => {}));
-    // The first answer is for the constraints that the Python module asks for.
-    server.behaviours = language === "python" ? [full(1), full(1), rendered] : [full(1), rendered];
-    const { stderr, document } = await run(language, url, { source: "x" });
-    expect(document, stderr).toBe("%PDF-");
+  test("writes the rendered file, after it has tried again while no slot was free", async () => {
+    const source = '= Grüße\n#assert.eq(data, (name: "Zoë", notes: (:)))';
+    const busy = problem("render_queue_full", "Full.", { retry_after: 1 });
+    const server = await startScriptedService(async (response, count) => {
+      if (count === 1) return sendProblem(response, 429, busy, { "Retry-After": "1" });
+      const answer = await service.render({ ...server.bodies.at(-1) });
+      response.writeHead(answer.status, { "Content-Type": "application/pdf" }).end(await answer.bytes());
+    });
+    const url = new URL(server.url);
+    const { stderr, document } = await run(language, url, { source, data: { name: "Zoë", notes: {} } });
+    expect(document?.slice(0, 5), stderr).toBe("%PDF-");
   });
 });

@@ -3,27 +3,27 @@
  * a connection that breaks on the way, a backend that had the request and said nothing, one behind a slow link, and one
  * that is full.
  */
-import { createServer as createHttpServer, type ServerResponse } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { CAUSES } from "../../../rules/causes.ts";
-import { startBackend, startConfiguredWorkers, takeFreePort } from "../../../scripts/start/local-service.ts";
+import { startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
-import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
+import { listenOnLoopback } from "../../support/loopback-server.ts";
 import { type MetricSample, parseMetrics, sampleValue } from "../../support/readers/metrics-text.ts";
+import { type EdgeSettings, startEdges } from "../../support/service/edge-stage.ts";
 import { FaultyLink } from "../../support/service/faulty-link.ts";
 import { sendWithoutReading } from "../../support/service/raw-connection.ts";
-import { answerWithFile, type StandInBackend, startStandInBackend } from "../../support/service/stand-in-backend.ts";
+import { problemAnswer, ScriptedBackend } from "../../support/service/scripted-backend.ts";
 import { backendEnvironment } from "../../support/service/test-service.ts";
-import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";
+import { API_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 * KIBIBYTE;
 const SIZES = [30, 64 * KIBIBYTE, 100_000, MEBIBYTE, 20 * MEBIBYTE - 1] as const;
-
+/** Other numbers of them are simulated. */
+const MANY_BACKENDS = 30;
 /** How many edges of a test are new, so that they know nothing of their backends. */
-const FRESH_EDGES = 5;
-const BACKEND_COUNTS = [2, 4, 100] as const;
+const FRESH_EDGES = 3;
 
 /** A valid request of this many bytes. No string in it is longer than the limit. */
 function bodyOf(size: number, source = "x"): string {
@@ -56,23 +56,14 @@ async function listen(serve: (socket: Socket) => void, options: { pauseOnConnect
   return listenOnLoopback(server);
 }
 
-/** New edges in one workerd, each with these backends. */
-async function startEdges(
+/** New edges, each with these backends. */
+async function startEqualEdges(
   count: number,
   backends: readonly string[],
-  settings: Readonly<Record<string, string>> = {},
+  settings: EdgeSettings = {},
 ): Promise<readonly URL[]> {
-  const bindings = {
-    SERVICE_API_TOKENS: API_TOKEN,
-    SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
-    SERVICE_BACKEND_URLS: backends.join(" "),
-    SERVICE_LOG_REQUESTS: "none",
-    ...settings,
-  };
-  const { urls, stop } = await startConfiguredWorkers(
-    Array.from({ length: count }, () => bindings),
-    0,
-  );
+  const equal = { SERVICE_BACKEND_URLS: backends.join(" "), ...settings };
+  const { urls, stop } = await startEdges(Array.from({ length: count }, () => equal));
   onTestFinished(stop);
   return urls;
 }
@@ -96,7 +87,7 @@ describe("an attempt on a backend", () => {
 
   /** What a render of each size ends in, each at an edge that knows nothing of the backend. */
   async function expectFailures(backend: string, sizes: readonly number[], detail: string): Promise<void> {
-    const edges = await startEdges(sizes.length, [backend]);
+    const edges = await startEqualEdges(sizes.length, [backend]);
     for (const [index, size] of sizes.entries()) {
       const edge = edges[index] ?? expect.unreachable("each size has an edge");
       expect(await render(edge, bodyOf(size)), `${size} bytes`).toMatchObject({
@@ -139,7 +130,7 @@ describe("a backend behind a link that takes longer for a body than the edge wai
       for (const link of links) link.stop();
     });
     const urls = links.map(({ url }) => url.origin);
-    const [edge] = await startEdges(1, urls, { ...SETTINGS, SERVICE_BACKEND_TIMEOUT_SECONDS: "3" });
+    const [edge] = await startEqualEdges(1, urls, { ...SETTINGS, SERVICE_BACKEND_TIMEOUT_SECONDS: "3" });
     if (edge === undefined) throw new Error("no edge");
     return { backend, edge };
   }
@@ -187,60 +178,40 @@ describe("a backend behind a link that takes longer for a body than the edge wai
   });
 });
 
-describe("one backend that runs, of", () => {
-  let running: StandInBackend;
-  beforeAll(async () => {
-    running = await startStandInBackend();
-  });
-  afterAll(() => running.stop());
+describe(`one of ${MANY_BACKENDS} backends`, () => {
+  const SHOWN_SIZES = [30, MEBIBYTE, 20 * MEBIBYTE - 1];
 
-  it.each(BACKEND_COUNTS)("%i renders the first request of every edge, of every size", async (count) => {
-    const backends = [...Array(count - 1).fill(UNREACHABLE_URL), running.url.origin];
-    const edges = await startEdges(FRESH_EDGES * SIZES.length, backends);
-    for (const [index, size] of SIZES.entries()) {
-      const body = bodyOf(size);
-      for (const edge of edges.slice(index * FRESH_EDGES, (index + 1) * FRESH_EDGES)) {
-        expect(await render(edge, body)).toMatchObject({ status: 200, detail: "" });
-      }
+  it("that is the only one to run renders the first request of every edge, of every size", async () => {
+    const running = await new ScriptedBackend().start();
+    onTestFinished(() => running.stop());
+    const backends = [...Array(MANY_BACKENDS - 1).fill(UNREACHABLE_URL), running.url.origin];
+    const edges = await startEqualEdges(FRESH_EDGES * SHOWN_SIZES.length, backends);
+    for (const [index, edge] of edges.entries()) {
+      const body = bodyOf(SHOWN_SIZES[index % SHOWN_SIZES.length] ?? 0);
+      expect(await render(edge, body)).toMatchObject({ status: 200, detail: "" });
     }
   });
-});
 
-describe("one idle backend, when all others are full,", () => {
-  /** A backend that is full or idle, tells its load, and counts the bodies that it was sent. */
-  async function startLoadedBackend(isFull: boolean): Promise<{ url: URL; uploads: () => number }> {
-    let uploads = 0;
-    const load = `running=${isFull ? 2 : 0},waiting=${isFull ? 4 : 0},slots=2`;
-    const answer = (response: ServerResponse) => {
-      response.setHeader("X-Service-Load", load);
-      if (!isFull) return answerWithFile(response);
-      const headers = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": "render_queue_full" };
-      response.writeHead(429, { ...headers, "Retry-After": "1" }).end("{}");
-    };
-    const server = createHttpServer((request, response) => {
-      if (request.url === "/ready") return void response.writeHead(200, { "X-Service-Load": load }).end();
-      uploads++;
-      request.resume().once("end", () => answer(response));
+  it.each([30, MEBIBYTE])("that is the only one not to be full renders every request of %i bytes", async (size) => {
+    const full = await Promise.all(Array.from({ length: MANY_BACKENDS - 1 }, () => new ScriptedBackend().start()));
+    const idle = await new ScriptedBackend().start();
+    onTestFinished(async () => {
+      for (const backend of [...full, idle]) await backend.stop();
     });
-    onTestFinished(() => closeServer(server));
-    return { url: await listenOnLoopback(server), uploads: () => uploads };
-  }
-
-  it.each([
-    [2, 30],
-    [5, MEBIBYTE],
-    [20, 30],
-    [100, 30],
-    [100, MEBIBYTE],
-  ])("renders every request: %i backends, %i bytes", async (count, size) => {
-    const full = await Promise.all(Array.from({ length: count - 1 }, () => startLoadedBackend(true)));
-    const idle = await startLoadedBackend(false);
-    const edges = await startEdges(
+    const idleLoad = { "X-Service-Load": "running=0,waiting=0,slots=2" };
+    const fullLoad = { "X-Service-Load": "running=2,waiting=4,slots=2" };
+    idle.behaviour = (response) => idle.answer(response, idleLoad);
+    idle.elsewhere = (response) => response.writeHead(200, idleLoad).end();
+    for (const backend of full) {
+      backend.behaviour = problemAnswer("render_queue_full", { ...fullLoad, "Retry-After": "1" });
+      backend.elsewhere = (response) => response.writeHead(200, fullLoad).end();
+    }
+    const edges = await startEqualEdges(
       FRESH_EDGES,
       [...full, idle].map(({ url }) => url.origin),
     );
     const body = bodyOf(size);
-    const wasted = () => full.reduce((sum, { uploads }) => sum + uploads(), 0);
+    const wasted = () => full.reduce((sum, { renders, probes }) => sum + renders.length + probes, 0);
     for (const edge of edges) {
       const beforeFirst = wasted();
       expect(await render(edge, body)).toMatchObject({ status: 200, detail: "" });

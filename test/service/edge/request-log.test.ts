@@ -5,14 +5,13 @@
 import { readdir, readFile } from "node:fs/promises";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { tableOfPage } from "../../support/readers/page-table.ts";
-import { type EdgeStage, startEdgeStage } from "../../support/service/edge-stage.ts";
+import { startEdgeStage } from "../../support/service/edge-stage.ts";
 import { CHUNKED, chunk, declared, renderHead } from "../../support/service/raw-connection.ts";
-import { answerWithFile } from "../../support/service/stand-in-backend.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
 const BODY = '{"source":"x"}';
 
-let stage: EdgeStage;
+let stage: Awaited<ReturnType<typeof startEdgeStage>>;
 let lines: { readonly [field: string]: unknown }[] = [];
 
 beforeAll(async () => {
@@ -22,8 +21,7 @@ beforeAll(async () => {
 
 beforeEach(() => {
   lines = [];
-  stage.backend.answersAtOnce = true;
-  stage.backend.answer = answerWithFile;
+  stage.backend.behaviour = (response) => stage.backend.answer(response);
   // What workerd writes comes out of Miniflare here.
   vi.spyOn(console, "log").mockImplementation((line: string) => {
     lines.push(JSON.parse(line));
@@ -56,21 +54,10 @@ describe("the edge logs a request", () => {
     ]);
   });
 
-  it("once, when its client leaves in the middle of the answer", async () => {
-    stage.backend.answer = (response) => {
-      response.writeHead(200, { "Content-Type": "application/pdf" }).write("%PDF-");
-    };
-    const client = await stage.open(renderHead(declared(BODY.length)), BODY);
-    await expect.poll(() => lines.length).toBe(1);
-    client.reset();
-    await expect.poll(stage.backend.openRenders).toBe(0);
-    expect(await allLines()).toMatchObject([{ status: 200, code: "ok" }]);
-  });
-
   it("once, when its client leaves during the render", async () => {
-    stage.backend.answersAtOnce = false;
+    stage.backend.behaviour = () => {};
     const client = await stage.open(renderHead(declared(BODY.length)), BODY);
-    await expect.poll(stage.backend.openRenders).toBe(1);
+    await expect.poll(stage.backend.countOpen).toBe(1);
     client.reset();
     await expect.poll(() => lines.length).toBe(1);
     expect(await allLines()).toMatchObject([
@@ -85,9 +72,9 @@ describe("the edge logs a request", () => {
   });
 
   it("once, when its client leaves while backends are asked what they have installed", async () => {
-    stage.backend.answersAtOnce = false;
+    stage.backend.elsewhere = () => {};
     const client = await stage.open("GET /capabilities.json HTTP/1.1\r\nHost: edge.example\r\n\r\n");
-    await expect.poll(stage.backend.openRenders).toBe(1);
+    await expect.poll(stage.backend.countOpen).toBe(1);
     client.reset();
     await expect.poll(() => lines.length).toBe(1);
     expect(lines).toMatchObject([{ route: "/capabilities.json", code: "client_gone" }]);
@@ -109,14 +96,6 @@ describe("the edge logs a request", () => {
     const listed = (await tableOfPage("monitoring.md", "### Of the edge")).map(([field]) => field);
     const ofFailures = ["timeoutCause, capacityCause, unavailableCause", "nextStep", "failures"];
     expect(listed.filter((field = "") => !ofFailures.includes(field))).toEqual(Object.keys(lines[0] ?? {}));
-  });
-
-  it("with the problem that it was answering, when its client leaves before that", async () => {
-    const client = await stage.open(renderHead({ ...CHUNKED, "X-Service-Api-Token": "wrong" }), chunk("{"));
-    await stage.takenIn();
-    client.reset();
-    await expect.poll(() => ownLines().length).toBe(1);
-    expect(ownLines()).toMatchObject([{ code: "forbidden" }]);
   });
 });
 

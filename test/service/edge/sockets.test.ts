@@ -1,10 +1,11 @@
-/** The edge on real sockets, with clients that leave, hold uploads back or send too much. */
+/** The edge on real sockets, with clients that leave, hold uploads back, send too much or too late. */
 import type { ServerResponse } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { workerdBytes } from "../../support/backend/processes.ts";
-import { type EdgeStage, startEdgeStage } from "../../support/service/edge-stage.ts";
+import { type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
 import { CHUNKED, chunk, declared, type RawAnswer, renderHead } from "../../support/service/raw-connection.ts";
-import type { StandInBackend } from "../../support/service/stand-in-backend.ts";
+import type { ScriptedBackend } from "../../support/service/scripted-backend.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
 const MEBIBYTE = 1024 * 1024;
@@ -14,18 +15,34 @@ const OTHER_TOKEN = "token-of-another-caller";
 /** What 512 idle uploads take, and the refusal of a thousand. Each read of 64 KiB would take 100 MB more. */
 const MAX_IDLE_GROWTH_BYTES = 160 * MEBIBYTE;
 
+const OUTPUT_LIMIT = MEBIBYTE;
+
 let stage: EdgeStage;
-let backend: StandInBackend;
+let patientStage: EdgeStage;
+let impatientStage: EdgeStage;
+let limitedStage: EdgeStage;
+let backend: ScriptedBackend;
 
 beforeAll(async () => {
-  stage = await startEdgeStage({ SERVICE_API_TOKENS: `${API_TOKEN}, other:${OTHER_TOKEN}` });
+  const { stages, stop } = await startEdgeStages(
+    { SERVICE_API_TOKENS: `${API_TOKEN}, other:${OTHER_TOKEN}` },
+    { SERVICE_BODY_TIMEOUT_SECONDS: "900" },
+    { SERVICE_BODY_TIMEOUT_SECONDS: "2" },
+    { SERVICE_MAX_OUTPUT_BYTES: String(OUTPUT_LIMIT) },
+  );
+  const next = () => stages.shift() ?? expect.unreachable("there is a stage for each of the settings");
+  [stage, patientStage, impatientStage, limitedStage] = [next(), next(), next(), next()];
   backend = stage.backend;
-  return () => stage.stop();
+  return stop;
 });
 
 beforeEach(() => {
-  backend.answersAtOnce = true;
+  backend.behaviour = (response) => backend.answer(response);
 });
+
+const hold = () => {
+  backend.behaviour = () => {};
+};
 
 const open = (...writes: readonly (Uint8Array | string)[]) => stage.open(...writes);
 
@@ -60,15 +77,15 @@ describe("the memory for bodies", () => {
   });
 
   it("is free again after renders whose clients have disconnected", async () => {
-    backend.answersAtOnce = false;
+    hold();
     const body = bodyOf(10 * MEBIBYTE);
     for (let round = 0; round < 10; round++) {
       const client = await open(renderHead(declared(body.length)), body);
-      await expect.poll(backend.openRenders).toBe(1);
+      await expect.poll(backend.countOpen).toBe(1);
       client.reset();
-      await expect.poll(backend.openRenders).toBe(0);
+      await expect.poll(backend.countOpen).toBe(0);
     }
-    backend.answersAtOnce = true;
+    backend.behaviour = (response) => backend.answer(response);
     expect(await renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
   });
 
@@ -82,13 +99,13 @@ describe("the memory for bodies", () => {
   });
 
   it("is free again once a body is forwarded, however long its render takes", async () => {
-    backend.answersAtOnce = false;
+    hold();
     const body = bodyOf(16 * MEBIBYTE);
     for (let index = 1; index <= 6; index++) {
       await open(renderHead(declared(body.length)), body);
-      await expect.poll(backend.openRenders).toBe(index);
+      await expect.poll(backend.countOpen).toBe(index);
     }
-    backend.answersAtOnce = true;
+    backend.behaviour = (response) => backend.answer(response);
     expect(await renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
   });
 
@@ -119,6 +136,17 @@ describe("the memory for bodies", () => {
       expect(problem.context.retry_after).toBeGreaterThan(0);
     }
   });
+});
+
+it("six bodies of 20 MiB at once are validated, or refused for lack of memory, and the edge goes on serving", async () => {
+  const file = `{"encoding":"base64","content":"${"QUJD".repeat(MEBIBYTE / 4)}"}`;
+  const files = Array.from({ length: 19 }, (_, index) => `"image-${index}.png":${file}`);
+  // Wrong at its very end, so that it is validated to the end and nothing is rendered.
+  const body = `{"files":{${files.join(",")}},"source":"x","output":{"format":"svg","ppi":72}}`;
+  const statuses = await Promise.all(Array.from({ length: 6 }, () => renderStatus(body)));
+  expect([400, 429]).toEqual(expect.arrayContaining(statuses));
+  expect(statuses.filter((status) => status === 400).length).toBeGreaterThanOrEqual(3);
+  expect(await renderStatus(SMALL_BODY)).toBe(200);
 });
 
 describe("uploads that do not go on", () => {
@@ -278,8 +306,6 @@ it("a transfer coding that would have to be decoded is refused", async () => {
 });
 
 describe("an answer that does not say how long it is", () => {
-  const LIMIT = 1024 * 1024;
-
   const answerInPieces = (bytes: number) => (response: ServerResponse) => {
     response.writeHead(200, { "Content-Type": "application/pdf" });
     response.write(Buffer.alloc(bytes / 2, " "));
@@ -287,23 +313,21 @@ describe("an answer that does not say how long it is", () => {
   };
 
   async function received(bytes: number): Promise<Buffer> {
-    const limited = await startEdgeStage({ SERVICE_MAX_OUTPUT_BYTES: String(LIMIT) });
-    onTestFinished(() => limited.stop());
-    limited.backend.answer = answerInPieces(bytes);
+    limitedStage.backend.behaviour = answerInPieces(bytes);
     const head = renderHead({ ...declared(SMALL_BODY.length), Connection: "close" });
-    return (await limited.open(head, SMALL_BODY)).readToEnd();
+    return (await limitedStage.open(head, SMALL_BODY)).readToEnd();
   }
 
   it("is passed on whole up to the output limit", async () => {
-    const bytes = await received(LIMIT);
-    expect(bytes.length).toBeGreaterThan(LIMIT);
+    const bytes = await received(OUTPUT_LIMIT);
+    expect(bytes.length).toBeGreaterThan(OUTPUT_LIMIT);
     expect(bytes.subarray(-5).toString()).toBe("0\r\n\r\n");
   });
 
   it("is cut off beyond it, and does not look complete", async () => {
-    const bytes = await received(LIMIT + 2);
+    const bytes = await received(OUTPUT_LIMIT + 2);
     expect(bytes.toString("latin1")).toMatch(/^HTTP\/1.1 200 /);
-    expect(bytes.length).toBeLessThan(LIMIT + 4096);
+    expect(bytes.length).toBeLessThan(OUTPUT_LIMIT + 4096);
     expect(bytes.subarray(-5).toString()).not.toBe("0\r\n\r\n");
   });
 });
@@ -316,29 +340,25 @@ describe("a client that leaves", () => {
   });
 
   it("ends its request to the backend", async () => {
-    backend.answersAtOnce = false;
+    hold();
     const clients = await Promise.all(
       Array.from({ length: 20 }, () => open(renderHead(declared(SMALL_BODY.length)), SMALL_BODY)),
     );
-    await expect.poll(backend.openRenders).toBe(20);
+    await expect.poll(backend.countOpen).toBe(20);
     for (const client of clients) client.reset();
-    await expect.poll(backend.openRenders).toBe(0);
+    await expect.poll(backend.countOpen).toBe(0);
   });
 });
 
 describe("a client that writes its whole body before it reads", () => {
-  it.each([21, 25, 30])("gets its complete 413, with %i MiB declared", async (size) => {
-    const { status, problem } = await answerAfter(renderHead(declared(size * MEBIBYTE)), [
-      Buffer.alloc(size * MEBIBYTE, " "),
-    ]);
-    expect(status).toBe(413);
-    expect([problem.code, problem.context.declared_size]).toEqual(["request_too_large", size * MEBIBYTE]);
-  });
-
-  it.each([21, 25, 30])("gets its complete 413, with %i MiB in chunks", async (size) => {
-    const piece = chunk(Buffer.alloc(MEBIBYTE, " "));
-    const pieces = [...Array.from({ length: size }, () => piece), "0\r\n\r\n"];
-    const { status, problem } = await answerAfter(renderHead(CHUNKED), pieces);
+  it.each([
+    ["declared", 21, declared(21 * MEBIBYTE)],
+    ["declared", 30, declared(30 * MEBIBYTE)],
+    ["in chunks", 30, CHUNKED],
+  ])("gets its complete 413: %s, %i MiB", async (_how, size, fields) => {
+    const body = Buffer.alloc(size * MEBIBYTE, " ");
+    const pieces = fields === CHUNKED ? [chunk(body), "0\r\n\r\n"] : [body];
+    const { status, problem } = await answerAfter(renderHead(fields), pieces);
     expect([status, problem.code]).toEqual([413, "request_too_large"]);
   });
 
@@ -363,5 +383,47 @@ describe("a client that writes its whole body before it reads", () => {
     expect(written).toBeLessThan(200);
     expect((await answer)?.status ?? 403).toBe(403);
     expect(await client.closed()).toBe(true);
+  });
+});
+
+describe("a body that does not arrive", () => {
+  it("is rejected after ten seconds of silence, and the connection is closed; a slow one is accepted", async () => {
+    const started = performance.now();
+    const silent = [
+      await patientStage.open(renderHead(CHUNKED), chunk("{")),
+      await patientStage.open(renderHead(declared(1000))),
+      await patientStage.open(renderHead(declared(1000)), "{"),
+    ];
+    const answers = silent.map((client) => client.answer());
+    const slow = await patientStage.open(renderHead(CHUNKED));
+    for (const character of SMALL_BODY) {
+      await slow.write(chunk(character));
+      // A slow client is what this is about.
+      await delay(100);
+    }
+    await slow.write("0\r\n\r\n");
+    expect((await slow.answer())?.status).toBe(200);
+    for (const answer of await Promise.all(answers)) {
+      expect(answer?.status).toBe(400);
+      expect(JSON.parse(answer?.body ?? "")).toMatchObject({
+        code: "invalid_request",
+        detail: "The body did not arrive in time.",
+        context: {},
+      });
+    }
+    expect((performance.now() - started) / 1000).toBeGreaterThan(9.9);
+    for (const client of silent) expect(await client.closed()).toBe(true);
+  });
+
+  it("is rejected at its deadline, although a byte arrives now and then", async () => {
+    const client = await impatientStage.open(renderHead(CHUNKED));
+    const dribble = setInterval(() => void client.write(chunk(" ")), 100);
+    onTestFinished(() => clearInterval(dribble));
+    const answer = await client.answer();
+    expect(answer?.status).toBe(400);
+    expect(JSON.parse(answer?.body ?? "")).toMatchObject({
+      code: "invalid_request",
+      detail: "The body did not arrive in time.",
+    });
   });
 });

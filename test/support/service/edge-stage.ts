@@ -1,15 +1,31 @@
 /**
- * The edge with real sockets on both sides. The Worker runs in workerd without a proxy in front, because a proxy would
- * hide disconnects of clients. The backend is a stand-in.
+ * Edges with real sockets on both sides. The Worker runs in workerd without a proxy in front, because a proxy would
+ * hide disconnects of clients.
  */
 import { onTestFinished } from "vitest";
-import { startEdge } from "../../../scripts/start/local-service.ts";
+import { startConfiguredWorkers } from "../../../scripts/start/local-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
 import { RawConnection } from "./raw-connection.ts";
-import { type StandInBackend, startStandInBackend } from "./stand-in-backend.ts";
+import { ScriptedBackend } from "./scripted-backend.ts";
 
+export type EdgeSettings = Readonly<Record<string, string>>;
+
+const DEFAULTS: EdgeSettings = {
+  SERVICE_API_TOKENS: API_TOKEN,
+  SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+  SERVICE_LOG_REQUESTS: "none",
+};
+
+/** New edges in one workerd, one for each of these settings. The start of workerd costs more than theirs. */
+export const startEdges = (each: readonly EdgeSettings[]) =>
+  startConfiguredWorkers(
+    each.map((settings) => ({ ...DEFAULTS, ...settings })),
+    0,
+  );
+
+/** One edge in front of one scripted backend. */
 export interface EdgeStage {
-  readonly backend: StandInBackend;
+  readonly backend: ScriptedBackend;
   /** Opens a connection to the edge and writes this. It is reset when the test has finished. */
   open(...writes: readonly (Uint8Array | string)[]): Promise<RawConnection>;
   /**
@@ -17,36 +33,44 @@ export interface EdgeStage {
    * request.
    */
   takenIn(): Promise<void>;
-  stop(): Promise<void>;
 }
 
-/** Starts both, with settings that differ from the edge's defaults. */
-export async function startEdgeStage(settings: Readonly<Record<string, string>> = {}): Promise<EdgeStage> {
-  const backend = await startStandInBackend();
-  const edge = await startEdge(
-    {
-      SERVICE_API_TOKENS: API_TOKEN,
-      SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
-      SERVICE_BACKEND_URLS: backend.url.origin,
-      SERVICE_LOG_REQUESTS: "none",
-      ...settings,
-    },
-    0,
+/** Starts stages that share a workerd, one for each of these settings. */
+export async function startEdgeStages(...each: readonly EdgeSettings[]) {
+  const backends = await Promise.all(each.map(() => new ScriptedBackend().start()));
+  const { urls, stop } = await startEdges(
+    each.map((settings, index) => ({ SERVICE_BACKEND_URLS: backends[index]?.url.origin ?? "", ...settings })),
   );
+  const stages = backends.map((backend, index): EdgeStage => {
+    const url = urls[index] ?? backend.url;
+    return {
+      backend,
+      open: async (...writes) => {
+        const client = await RawConnection.open(url);
+        onTestFinished(() => client.reset());
+        for (const bytes of writes) await client.write(bytes);
+        return client;
+      },
+      takenIn: async () => {
+        await (await fetch(new URL("/health", url))).bytes();
+      },
+    };
+  });
   return {
-    backend,
-    open: async (...writes) => {
-      const client = await RawConnection.open(edge.url);
-      onTestFinished(() => client.reset());
-      for (const bytes of writes) await client.write(bytes);
-      return client;
-    },
-    takenIn: async () => {
-      await (await fetch(new URL("/health", edge.url))).bytes();
-    },
+    stages,
     stop: async () => {
-      await edge.stop();
-      await backend.stop();
+      await stop();
+      for (const backend of backends) await backend.stop();
     },
   };
+}
+
+/** Starts one stage. */
+export async function startEdgeStage(settings: EdgeSettings = {}) {
+  const {
+    stages: [stage],
+    stop,
+  } = await startEdgeStages(settings);
+  if (stage === undefined) throw new Error("no edge has been started");
+  return { ...stage, stop };
 }

@@ -1,5 +1,6 @@
-/** A backend that a test scripts: what it does with a render once the whole body is there. */
+/** A backend that a test scripts: what it does with a render once the whole body is there, and how often it was asked. */
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
+import { buffer } from "node:stream/consumers";
 import { CALLER_HEADER, PROBE_CALLER } from "../../../protocol/headers.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
 import { LOOPBACK } from "../../../scripts/start/local-service.ts";
@@ -12,29 +13,25 @@ export interface BackendRequest {
 
 export type Behaviour = (response: ServerResponse, request: BackendRequest) => void;
 
-/** The body of an answer with status 200. It names the backend. */
-const fileOf = (name: string) => `%PDF by ${name}`;
-
 export class ScriptedBackend {
   readonly name: string;
-  /** The renders of callers that arrived completely. */
-  readonly requests: BackendRequest[] = [];
+  /** The header fields of the renders of callers that arrived completely. */
+  readonly renders: IncomingHttpHeaders[] = [];
   /** The number of renders whose connection was closed before their answer. */
   abandoned = 0;
   /** The number of renders by which the edge probed it. */
   probes = 0;
+  /** The number of requests that are no renders, and how they are answered. */
+  askedElsewhere = 0;
+  elsewhere: (response: ServerResponse) => void = (response) => response.end("{}");
   behaviour: Behaviour = (response) => this.answer(response);
-  /**
-   * The same, unless the test says otherwise. Whatever happens to renders, `/health` and `/ready` are answered with
-   * 200.
-   */
+  /** The same, unless the test says otherwise. */
   probeBehaviour: Behaviour = (response, request) => this.behaviour(response, request);
-  /** Called for each request that is no render, before its answer. */
-  elsewhere: () => void = () => {};
+  readonly #open = new Set<ServerResponse>();
   #server: Server | null = null;
   #port = 0;
 
-  constructor(name: string) {
+  constructor(name = "a") {
     this.name = name;
   }
 
@@ -47,31 +44,31 @@ export class ScriptedBackend {
     return `${this.name}=${this.url.origin}`;
   }
 
+  /** The number of requests with an open connection. */
+  readonly countOpen = () => this.#open.size;
+
   /** Starts listening, on the same port as before if it has been stopped. */
   async start(): Promise<this> {
     this.#server = createServer((request, response) => {
+      this.#open.add(response);
+      response.once("close", () => this.#open.delete(response));
       if (request.url !== "/v1/render") {
-        this.elsewhere();
-        response.end('{"status":"ok"}');
+        this.askedElsewhere++;
+        this.elsewhere(response);
         return;
       }
-      const chunks: Buffer[] = [];
-      request.on("error", () => {});
       response.once("close", () => {
         if (!response.writableFinished) this.abandoned++;
       });
-      request
-        .on("data", (chunk: Buffer) => chunks.push(chunk))
-        .once("end", () => {
-          const received = { headers: request.headers, body: Buffer.concat(chunks) };
-          if (request.headers[CALLER_HEADER.toLowerCase()] === PROBE_CALLER) {
-            this.probes++;
-            this.probeBehaviour(response, received);
-            return;
-          }
-          this.requests.push(received);
-          this.behaviour(response, received);
-        });
+      const { headers } = request;
+      const receive = (body: Buffer) => {
+        const isProbe = headers[CALLER_HEADER.toLowerCase()] === PROBE_CALLER;
+        if (isProbe) this.probes++;
+        else this.renders.push(headers);
+        const behave = isProbe ? this.probeBehaviour : this.behaviour;
+        behave(response, { headers, body });
+      };
+      buffer(request).then(receive, () => {});
     });
     this.#port = Number((await listenOnLoopback(this.#server, this.#port)).port);
     return this;
@@ -79,7 +76,7 @@ export class ScriptedBackend {
 
   /** Answers with a file that names this backend. */
   answer(response: ServerResponse, headers: Readonly<Record<string, string>> = {}): void {
-    const file = fileOf(this.name);
+    const file = `%PDF by ${this.name}`;
     response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": file.length, ...headers }).end(file);
   }
 

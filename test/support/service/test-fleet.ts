@@ -1,21 +1,16 @@
 /**
- * An edge in front of several real backends that a test or a benchmark disturbs, and clients that keep rendering
- * through it and check each answer.
+ * An edge in front of several real backends that a test disturbs, and clients that keep rendering through it and check
+ * each answer.
  */
 import { once } from "node:events";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import {
-  type LocalBackend,
-  type LocalEdge,
-  startBackend,
-  startEdge,
-  takeFreePort,
-} from "../../../scripts/start/local-service.ts";
+import { LOOPBACK, type LocalBackend, startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { readSvgSize } from "../readers/svg-reader.ts";
-import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
+import { API_TOKEN } from "../tokens.ts";
+import { type EdgeSettings, startEdges } from "./edge-stage.ts";
 import { FaultyLink, type LinkState } from "./faulty-link.ts";
 
 type Environment = Readonly<Record<string, string>>;
@@ -29,42 +24,27 @@ type Fault = (typeof FAULTS)[number];
 
 /** One place in the fleet: a port and a work directory, which its backends use one after another. */
 class Berth {
+  readonly url: string;
+  readonly link: FaultyLink;
   readonly #port: number;
-  readonly #workDirectory: string;
   readonly #environment: Environment;
-  readonly #link: FaultyLink;
   #backend: LocalBackend | null = null;
 
-  private constructor(port: number, workDirectory: string, environment: Environment, link: FaultyLink) {
+  constructor(port: number, environment: Environment) {
     this.#port = port;
-    this.#workDirectory = workDirectory;
+    this.url = `http://${LOOPBACK}:${port}`;
+    this.link = new FaultyLink(port);
     this.#environment = environment;
-    this.#link = link;
   }
 
-  static async make(environment: Environment): Promise<Berth> {
-    const port = await takeFreePort();
-    const workDirectory = await realpath(await mkdtemp(join(tmpdir(), "fleet-test-")));
-    return new Berth(port, workDirectory, environment, await new FaultyLink(port).start());
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.#port}`;
-  }
-
-  /** The URL of the same backend by way of its link. */
-  get linkUrl(): string {
-    return this.#link.url.origin;
-  }
-
-  async start(environment: Environment): Promise<void> {
-    const settings = { ...this.#environment, SERVICE_WORK_DIRECTORY: this.#workDirectory, ...environment };
-    this.#backend = await startBackend(settings, this.#port);
+  async start(environment: Environment = {}): Promise<void> {
+    this.#backend = await startBackend({ ...this.#environment, ...environment }, this.#port);
   }
 
   /** Ends the backend with a signal and waits for its end. Returns its exit code; null if the signal ended it. */
   async end(signal: "SIGTERM" | "SIGKILL"): Promise<number | null> {
-    const { process } = this.#running();
+    if (this.#backend === null) throw new Error("no backend runs in this berth");
+    const { process } = this.#backend;
     this.#backend = null;
     process.kill(signal);
     await once(process, "exit");
@@ -73,24 +53,26 @@ class Berth {
 
   async disturb(fault: Fault): Promise<void> {
     if (fault === "killed") await this.end("SIGKILL");
-    else this.#link.set(fault);
+    else this.link.set(fault);
   }
 
   async heal(fault: Fault): Promise<void> {
-    if (fault === "killed") await this.start({});
-    else this.#link.set("passes");
+    if (fault === "killed") await this.start();
+    else this.link.set("passes");
   }
 
   async stop(): Promise<void> {
-    this.#link.stop();
+    this.link.stop();
     if (this.#backend !== null) await this.end("SIGTERM");
-    await rm(this.#workDirectory, { recursive: true, force: true });
   }
+}
 
-  #running(): LocalBackend {
-    if (this.#backend === null) throw new Error("no backend runs in this berth");
-    return this.#backend;
-  }
+/** Starts an edge that knows these URLs of backends. */
+export async function startFleetEdge(backends: readonly string[], settings: EdgeSettings = {}) {
+  const { urls, stop } = await startEdges([{ SERVICE_BACKEND_URLS: backends.join(" "), ...settings }]);
+  const [url] = urls;
+  if (url === undefined) throw new Error("no edge has been started");
+  return { url, stop };
 }
 
 export interface FleetOptions {
@@ -102,34 +84,44 @@ export interface FleetOptions {
 }
 
 export class TestFleet {
-  readonly berths: readonly Berth[];
-  edge: LocalEdge;
-  readonly #edgePort: number;
+  readonly #folder: string;
+  readonly #berths: readonly Berth[];
+  edge: Awaited<ReturnType<typeof startFleetEdge>>;
 
-  private constructor(berths: readonly Berth[], edge: LocalEdge, edgePort: number) {
-    this.berths = berths;
+  private constructor(folder: string, berths: readonly Berth[], edge: TestFleet["edge"]) {
+    this.#folder = folder;
+    this.#berths = berths;
     this.edge = edge;
-    this.#edgePort = edgePort;
   }
 
-  static async start({ backends, backendSettings, isLinked = false }: FleetOptions) {
-    const berths = await Promise.all(Array.from({ length: backends }, () => Berth.make(backendSettings)));
-    await Promise.all(berths.map((berth) => berth.start({})));
-    const edgePort = await takeFreePort();
-    const urls = isLinked ? berths.map(({ linkUrl }) => ({ url: linkUrl })) : berths;
-    return new TestFleet(berths, await startFleetEdge(urls, edgePort, {}), edgePort);
+  static async start({ backends, backendSettings, isLinked = false }: FleetOptions): Promise<TestFleet> {
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "fleet-test-")));
+    const berths = await Promise.all(
+      Array.from({ length: backends }, async (_, index) => {
+        const work = { SERVICE_WORK_DIRECTORY: join(folder, String(index)) };
+        const berth = new Berth(await takeFreePort(), { ...backendSettings, ...work });
+        await Promise.all([berth.start(), berth.link.start()]);
+        return berth;
+      }),
+    );
+    const edge = await startFleetEdge(berths.map(({ url, link }) => (isLinked ? link.url.origin : url)));
+    return new TestFleet(folder, berths, edge);
+  }
+
+  get urls(): readonly string[] {
+    return this.#berths.map(({ url }) => url);
   }
 
   berth(index: number): Berth {
-    const berth = this.berths[index];
+    const berth = this.#berths[index];
     if (berth === undefined) throw new RangeError(`the fleet has no berth ${index}`);
     return berth;
   }
 
-  /** Stops the edge and starts another one in its place. */
-  async replaceEdge(settings: Environment): Promise<void> {
+  /** Stops the edge and starts another one. */
+  async replaceEdge(): Promise<void> {
     await this.edge.stop();
-    this.edge = await startFleetEdge(this.berths, this.#edgePort, settings);
+    this.edge = await startFleetEdge(this.urls);
   }
 
   /**
@@ -139,7 +131,7 @@ export class TestFleet {
    */
   async roll(environment: Environment = {}, beforeEach?: () => Promise<void>): Promise<(number | null)[]> {
     const exitCodes: (number | null)[] = [];
-    for (const berth of this.berths) {
+    for (const berth of this.#berths) {
       await beforeEach?.();
       exitCodes.push(await berth.end("SIGTERM"));
       await berth.start(environment);
@@ -149,146 +141,88 @@ export class TestFleet {
 
   async stop(): Promise<void> {
     await this.edge.stop();
-    for (const berth of this.berths) await berth.stop();
+    for (const berth of this.#berths) await berth.stop();
+    await rm(this.#folder, { recursive: true });
   }
-}
-
-export function startFleetEdge(
-  berths: readonly { readonly url: string }[],
-  port: number,
-  settings: Environment,
-): Promise<LocalEdge> {
-  return startEdge(
-    {
-      SERVICE_API_TOKENS: API_TOKEN,
-      SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
-      SERVICE_BACKEND_URLS: berths.map(({ url }) => url).join(" "),
-      SERVICE_LOG_REQUESTS: "none",
-      ...settings,
-    },
-    port,
-  );
-}
-
-/** What became of renders: `lost` holds what was answered instead of a file, `wrong` files of another size. */
-export interface LoadResult {
-  /** How long each took that was good. */
-  readonly milliseconds: readonly number[];
-  readonly lost: readonly string[];
-  readonly wrong: readonly string[];
 }
 
 /** A page of a size that no other request has, so that an answer for another request is noticed. */
 const SOURCE = "#set page(width: data.width * 1pt, height: data.height * 1pt, margin: 0pt)\n#data.width";
 
 /**
- * After each render, its client pauses for this long and at least for as long as the render took, and for more such
- * pauses while nobody waits for renders. Otherwise starting backends would wait for the processor behind renders that
- * show nothing more.
+ * After each render, its client pauses for this long, and for longer than the render took: otherwise starting backends
+ * would wait for the processor behind renders that show nothing more.
  */
 const MIN_PAUSE_MILLISECONDS = 100;
-const MAX_PAUSES = 5;
+
+/** What became of renders: `lost` holds what was answered instead of a file, `wrong` files of another size. */
+export interface LoadResult {
+  /** How long each took that was good. */
+  readonly milliseconds: number[];
+  readonly lost: string[];
+  readonly wrong: string[];
+}
 
 /** Clients that render one document after another until they are told to stop. */
 export class Load {
   readonly #url: () => URL;
-  readonly #running: Promise<void>[];
+  readonly #token: () => string;
+  readonly #clients: readonly Promise<void>[];
   /** How many renders of each client have ended. */
   readonly #ended: number[];
-  readonly #lost: string[] = [];
-  readonly #wrong: string[] = [];
-  readonly #milliseconds: number[] = [];
-  /** How many renders of each client end the round that is under way; more begin only after it. */
-  #roundGoals: readonly number[] | null = null;
-  /** Called after each render. */
-  readonly #waiters = new Set<() => void>();
+  readonly #result: LoadResult = { milliseconds: [], lost: [], wrong: [] };
+  #whenEnded = Promise.withResolvers<void>();
   #sent = 0;
-  /** Whether the test waits for renders at this moment. */
-  #isAwaited = false;
   #isOver = false;
 
-  /** @param url where to render; asked before each request */
+  /** @param url where to render; asked before each request, as the token is */
   constructor(clients: number, url: () => URL, token: () => string = () => API_TOKEN) {
     this.#url = url;
+    this.#token = token;
     this.#ended = Array.from({ length: clients }, () => 0);
-    this.#running = this.#ended.map(async (_none, client) => {
-      while (!this.#isOver) {
-        const began = performance.now();
-        await this.#renderOne(token());
-        this.#ended[client] = (this.#ended[client] ?? 0) + 1;
-        for (const waiter of this.#waiters) waiter();
-        const pause = Math.max(MIN_PAUSE_MILLISECONDS, performance.now() - began);
-        for (let pauses = 0; pauses < (this.#isAwaited ? 1 : MAX_PAUSES) && !this.#isOver; pauses++) await delay(pause);
-        await this.#until(() => !this.#hasEndedRound(client));
-      }
-    });
+    this.#clients = this.#ended.map((_none, client) => this.#keepRendering(client));
   }
 
-  /** Waits for something that renders lead to, or that happens best among many of them. */
-  async during(awaited: PromiseLike<unknown>): Promise<void> {
-    this.#isAwaited = true;
-    await awaited;
-    this.#isAwaited = false;
-  }
-
-  /** Waits until this many more renders have succeeded. */
-  async more(renders: number): Promise<void> {
-    const goal = this.#milliseconds.length + renders;
-    await this.during(this.#until(() => this.#milliseconds.length >= goal || this.#lost.length >= 100));
-  }
-
-  /**
-   * Waits until each client has ended the render that it has begun, and another one. One that has done so waits for the
-   * others.
-   */
-  async round(): Promise<void> {
-    this.#roundGoals = this.#ended.map((ended) => ended + 2);
-    await this.during(this.#until(() => this.#ended.every((_ended, client) => this.#hasEndedRound(client))));
-    this.#roundGoals = null;
-    for (const waiter of this.#waiters) waiter();
-  }
-
-  #hasEndedRound(client: number): boolean {
-    return (this.#ended[client] ?? 0) >= (this.#roundGoals?.[client] ?? Number.POSITIVE_INFINITY);
-  }
-
-  /** Waits for a state that renders lead to. */
-  async #until(isReached: () => boolean): Promise<void> {
-    while (!isReached()) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#waiters.add(resolve);
-      await promise;
-      this.#waiters.delete(resolve);
-    }
+  /** Waits until each client has ended the render that it has begun, and another one. */
+  async more(): Promise<void> {
+    const goals = this.#ended.map((ended) => ended + 2);
+    while (this.#ended.some((ended, client) => ended < (goals[client] ?? 0))) await this.#whenEnded.promise;
   }
 
   async end(): Promise<LoadResult> {
     this.#isOver = true;
-    await Promise.all(this.#running);
-    return { milliseconds: this.#milliseconds, lost: this.#lost, wrong: this.#wrong };
+    await Promise.all(this.#clients);
+    return this.#result;
   }
 
-  async #renderOne(token: string): Promise<void> {
-    const number = this.#sent++;
-    const width = 10 + (number % 1000);
-    const height = 10 + Math.floor(number / 1000);
-    const began = performance.now();
-    try {
-      const answer = await fetch(new URL("/v1/render", this.#url()), {
-        method: "POST",
-        headers: { "X-Service-Api-Token": token, "Content-Type": "application/json" },
-        body: JSON.stringify({ source: SOURCE, data: { width, height }, output: { format: "svg" } }),
-      });
-      const bytes = await answer.bytes();
-      if (answer.status !== 200) {
-        this.#lost.push(`${answer.status} ${Buffer.from(bytes).toString("utf8")}`);
-        return;
-      }
-      const size = readSvgSize(bytes);
-      if (size[0] !== width || size[1] !== height) this.#wrong.push(`${size} instead of ${width},${height}`);
-      else this.#milliseconds.push(performance.now() - began);
-    } catch (error) {
-      this.#lost.push(String(error));
+  async #keepRendering(client: number): Promise<void> {
+    while (!this.#isOver) {
+      const began = performance.now();
+      await this.#render().catch((error: unknown) => this.#result.lost.push(String(error)));
+      this.#ended[client] = (this.#ended[client] ?? 0) + 1;
+      this.#whenEnded.resolve();
+      this.#whenEnded = Promise.withResolvers();
+      await delay(Math.max(MIN_PAUSE_MILLISECONDS, 2 * (performance.now() - began)));
     }
+  }
+
+  async #render(): Promise<void> {
+    const { milliseconds, lost, wrong } = this.#result;
+    const number = this.#sent++;
+    const size = { width: 10 + (number % 1000), height: 10 + Math.floor(number / 1000) };
+    const began = performance.now();
+    const answer = await fetch(new URL("/v1/render", this.#url()), {
+      method: "POST",
+      headers: { "X-Service-Api-Token": this.#token(), "Content-Type": "application/json" },
+      body: JSON.stringify({ source: SOURCE, data: size, output: { format: "svg" } }),
+    });
+    const bytes = await answer.bytes();
+    if (answer.status !== 200) {
+      lost.push(`${answer.status} ${Buffer.from(bytes).toString("utf8")}`);
+      return;
+    }
+    const [width, height] = readSvgSize(bytes);
+    if (width === size.width && height === size.height) milliseconds.push(performance.now() - began);
+    else wrong.push(`${width},${height} instead of ${size.width},${size.height}`);
   }
 }
