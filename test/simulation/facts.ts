@@ -1,7 +1,4 @@
-/**
- * What really happened in a simulation, as an observer of edges, backends and network would record it. The invariants
- * are checked against this, never against what the code under test assumes.
- */
+/** What really happened in a simulation. The invariants are checked against this, not against what the code assumes. */
 import type { BackendLoad } from "../../protocol/headers.ts";
 import type { PlannedRequest } from "./schedule.ts";
 
@@ -10,10 +7,7 @@ export interface AttemptFacts {
   readonly edge: number;
   readonly backend: number;
   readonly beganAt: number;
-  /**
-   * What its edge had seen of the backend. A backend that is no longer listed is forgotten, and its answers tell
-   * nothing.
-   */
+  /** What its edge had seen of the backend, which is forgotten when it is no longer listed. */
   readonly seen: Seen;
   /** How much of the time budget was left when it began, and how much of that the backend was told. */
   readonly remainingMilliseconds: number;

@@ -41,18 +41,12 @@ const MIN_FRACTION_FOR_OTHERS_OF_OWNER = 1 / 16;
 const DRAINING_MILLISECONDS = 30_000;
 const LOAD_LIFETIME_MILLISECONDS = 5000;
 const RETURN_LIFETIME_MILLISECONDS = 2000;
-/**
- * A backend with a render is probed after this silence, and no more often than this, also if the result of an early
- * probe is late.
- */
+/** A backend with a render is probed after this silence. */
 const SILENCE_MILLISECONDS = 3000;
 /** For how long a backend that was full counts as full. */
 const FULL_MILLISECONDS = 1000;
 const MAX_PROBES_PER_SECOND = 8;
-/**
- * The pause after a probe without a result, and after a failed one: twice as long after each further one, up to the
- * longest.
- */
+/** The pause after a probe without a result, and after a failed one: doubled each time, up to the longest. */
 const UNANSWERED_PROBE_GAP_MILLISECONDS = 1000;
 const FIRST_PAUSE_MILLISECONDS = 1000;
 const LONGEST_PAUSE_MILLISECONDS = 3000;
@@ -60,10 +54,7 @@ const LONGEST_PAUSE_MILLISECONDS = 3000;
 const DRAINING_PROBE_GAP_MILLISECONDS = 2000;
 /** A backend counts as healthy if it has been healthy for this long. */
 const HEALTHY_MILLISECONDS = 60_000;
-/**
- * The longest silence before a backend is given up: that of two probes, because one during which it answers something
- * is repeated.
- */
+/** The longest silence before a backend is given up: a probe during which it answers something is repeated. */
 const MAX_SILENCE_MILLISECONDS = 13_500;
 
 const BUSY = PROBLEMS.render_queue_full.status;
@@ -102,10 +93,7 @@ export const OF_A_PROCESS: readonly ((process: ProcessView, world: WorldView) =>
     return held >= slots ? `${held} of ${slots} slots` : null;
   },
 
-  /**
-   * With two slots or more, no caller is given the last slot that it does not hold yet while another caller waits,
-   * unless it is only lent.
-   */
+  /** With two slots or more, no caller is given the last one while another waits, unless it is only lent. */
   function noCallerGetsAllSlotsWhileAnotherWaits({ admitted, callers }, { settings: { slots } }) {
     if (slots < 2) return null;
     const greedy = admitted.find(({ caller }) => caller.running.size === slots);
@@ -115,9 +103,8 @@ export const OF_A_PROCESS: readonly ((process: ProcessView, world: WorldView) =>
   },
 
   /**
-   * A caller that waits, is not held back and goes before all others is next: one with fewer slots goes first, then one
-   * that has used clearly less slot time of late, then the one whose last turn is longest ago. So nobody waits for
-   * ever.
+   * One with fewer slots goes first, then one that has used clearly less slot time of late, then the one whose last turn
+   * is longest ago. So nobody waits for ever.
    */
   function theRightCallerIsNext({ admitted, callers }, { time: { now } }) {
     if (admitted.length === 0) return null;
@@ -154,10 +141,7 @@ export const OF_A_PROCESS: readonly ((process: ProcessView, world: WorldView) =>
   },
 ];
 
-/**
- * Whether a caller's renders are so long that a slot may be kept free of them. Its first render is never kept waiting
- * for that.
- */
+/** Whether its renders are so long that a slot may be kept free of them. Its first one never waits for that. */
 function mayBeHeldBack(caller: CallerFacts, callers: Callers, now: number): boolean {
   const longest = caller.longestAt(now);
   if (longest <= SHORT_RENDER_MILLISECONDS || (caller.running.size === 0 && !caller.hasFinished)) return false;
@@ -208,9 +192,7 @@ function total(callers: Callers, count: (caller: CallerFacts) => number): number
 // Whenever a body came to an edge, or left it.
 
 export const OF_AN_EDGE: readonly ((edge: EdgeView, world: WorldView) => Finding)[] = [
-  /**
-   * Memory counts as taken exactly as long as a body is in it, or for its lifetime if its client left without notice.
-   */
+  /** Memory counts as taken as long as a body is in it, or for its lifetime if its client left without notice. */
   function memoryIsHeldByBodies({ requests, memory }) {
     let held = 0;
     for (const { planned, isGone, heldBytes } of requests) {
@@ -330,10 +312,7 @@ export const OF_AN_ATTEMPT: readonly ((
     return own === undefined ? null : `backend ${backend} has answered: ${own.end}`;
   },
 
-  /**
-   * First those that answer are asked, then those about to stop, then those where a render failed, then those where
-   * probes fail.
-   */
+  /** First those that answer, then those about to stop, then those where a render failed, then where probes fail. */
   function theBestBackendIsAsked(edge, request, backend, { time }) {
     // After four attempts, those of which nothing is to be expected are left out.
     if (request.attempts.length >= MAX_ATTEMPTS) return null;
@@ -393,9 +372,7 @@ function workOf({ open, reported, begunSince, toldAt }: Seen, now: number): numb
 // When a request is forwarded, and the probes that are due have been sent.
 
 export const OF_A_FORWARDING: readonly ((edge: EdgeView, world: WorldView) => Finding)[] = [
-  /**
-   * A backend that failed is probed until it answers, again after the pause, which is never longer than three seconds.
-   */
+  /** A backend that failed is probed until it answers, after pauses of three seconds at most. */
   function failingBackendsAreProbed({ seen, listed }, { time: { now } }) {
     if (listed.size < 2) return null;
     for (const [index, { isTrusted, isLost, failedProbes, failedAt, probedAt }] of seen.entries()) {
@@ -614,8 +591,7 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) =
 
   /**
    * An attempt at a backend that takes renders and answers none ends within some seconds, if another one was well for a
-   * minute and has not been tried. Schedules with a request that every backend refuses, or that is poison, are left
-   * out: it makes backends suspect.
+   * minute and has not been tried. A request that is poison, or that all refuse, makes backends suspect.
    */
   function aGreyBackendIsSoonGivenUp({ attempts }, world) {
     const { backends, disturbances, requests, schedule } = world;
@@ -667,10 +643,7 @@ export const AT_THE_END: readonly ((world: WorldView) => Finding)[] = [
     return null;
   },
 
-  /**
-   * No memory, upload or attempt is left at an edge, unless clients left without its notice: then nothing after their
-   * time.
-   */
+  /** No memory, upload or attempt is left, or after their time if clients left without the edge's notice. */
   function nothingIsLeftAtAnEdge({ edges, requests, time, isPastAllLifetimes }) {
     for (const { index, memory, uploads, choice } of edges) {
       const hasUnnoticed = requests.some(

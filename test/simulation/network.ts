@@ -1,9 +1,6 @@
 /**
- * The network between edges and backends: messages take time, and connections are refused, reset, cut off or answered
- * by something that is not a backend.
- *
- * It behaves like TCP: while the network drops packets, messages wait and arrive later; a process that ends closes its
- * connections; a host that loses power closes nothing, and loses everything that it had.
+ * The network between edges and backends. It behaves like TCP: while it drops packets, messages wait and arrive later; a
+ * process that ends closes its connections; a host that loses power closes nothing, and loses everything that it had.
  */
 
 import type { Sending } from "../../edge/backends/try-backends.ts";

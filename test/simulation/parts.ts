@@ -1,6 +1,6 @@
 /**
- * What the parts of a simulation and the invariants see of each other. They import these types instead of each other's,
- * so that there are no import cycles.
+ * What the parts of a simulation and the invariants see of each other, so that there are no import cycles. The comments
+ * are at the classes.
  */
 import type { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { RenderQueue } from "../../backend/admission/render-queue.ts";
@@ -23,12 +23,10 @@ export interface WorldView {
   readonly backends: readonly BackendView[];
   readonly edges: readonly EdgeView[];
   readonly requests: readonly RequestFacts[];
-  /** Whether everything that edges only remember for a time must be forgotten. */
   readonly isPastAllLifetimes: boolean;
   backendAt(index: number): BackendView;
   linkAt(edge: number, backend: number): LinkView;
   trace(line: () => string): void;
-  /** Checks the invariants of something that happens. Only the first one that is broken counts. */
   check<Invariant extends { readonly name: string }>(
     invariants: readonly Invariant[],
     where: string,
@@ -42,7 +40,6 @@ export interface EdgeView {
   readonly uploads: FairLimit;
   readonly choice: BackendChoice<number>;
   readonly seen: readonly Seen[];
-  /** The backends that are listed now. */
   readonly listed: ReadonlySet<number>;
   readonly requests: readonly RequestFacts[];
   seenOf(backend: number): Seen;
@@ -51,9 +48,7 @@ export interface EdgeView {
 export interface BackendView {
   readonly index: number;
   readonly process: ProcessView | null;
-  /** The host is without power until then. */
   readonly offUntil: number;
-  /** Between these times it takes renders and never answers them. */
   readonly greySince: number;
   readonly greyUntil: number;
 }
@@ -61,44 +56,29 @@ export interface BackendView {
 export interface ProcessView {
   readonly queue: RenderQueue;
   readonly memory: ByteBudget;
-  /** Requests that have begun and whose answers are not completely delivered. */
   readonly underWay: number;
   readonly callers: ReadonlyMap<string, CallerFacts>;
-  /** Probes that run, as the renders themselves count them. */
   readonly probing: number;
-  /** Who got a slot since the invariants were last checked, unless it is only lent, and what it had before. */
-  readonly admitted: readonly {
-    readonly caller: CallerFacts;
-    readonly running: number;
-    readonly latestTurn: number;
-  }[];
-  /** Does something in the process: later if it hangs, never if it has ended. */
+  readonly admitted: readonly { readonly caller: CallerFacts; readonly running: number; readonly latestTurn: number }[];
   run(action: () => void): void;
   connect(exchange: ExchangeView): void;
-  /** The whole body is there. */
   receive(exchange: ExchangeView): void;
   disconnect(exchange: ExchangeView): void;
-  /** What it says of its load. */
   readonly load: BackendLoad;
-  /** A render of the edge's own. It is not answered if it should not be. */
   probe(answer: (answer: SimulatedAnswer) => void): void;
 }
 
 export interface LinkView {
   readonly backend: number;
-  /** The end of each fault. */
   readonly until: Record<Exclude<LinkFaultKind, "reset">, number>;
   readonly exchanges: Set<ExchangeView>;
-  /** Calls back when a message has arrived on the other side. */
   carry(arrive: () => void): void;
 }
 
 export interface ExchangeView {
   readonly request: RequestFacts;
   readonly timeBudgetMilliseconds: number;
-  /** The answer's beginning goes to the edge. */
   respond(answer: SimulatedAnswer): void;
-  /** The connection breaks. */
   break(cause: string, isProcessTold: boolean): void;
 }
 
@@ -106,6 +86,5 @@ export interface ExchangeView {
 export interface SimulatedAnswer extends ResponseHead {
   /** Null if it does not come from a backend. */
   readonly load: BackendLoad | null;
-  /** Whether the process that answered has really completed this render. */
   readonly isRendered: boolean;
 }

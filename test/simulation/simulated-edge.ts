@@ -1,8 +1,6 @@
 /**
- * An edge: one isolate with its memory and its view of the backends. What decides is the real code; around it is what
- * `edge/routes/render.ts` does.
- *
- * As in workerd, a request whose client has disconnected is not continued: none of its promises resolves any more.
+ * An edge: one isolate. What decides is the real code; around it is what `edge/routes/render.ts` does. As in workerd, a
+ * request whose client has disconnected is not continued: none of its promises resolves any more.
  */
 import { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../edge/backends/render-attempts.ts";
