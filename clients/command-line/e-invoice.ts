@@ -1,6 +1,6 @@
 /**
  * `--e-invoice`: finishes the document that the service has made, with the package of docs/e-invoices.md, which is
- * loaded only then. It is a separate package because few who render have invoices.
+ * loaded only then: few who render have invoices.
  */
 import { Option } from "@commander-js/extra-typings";
 import type { EInvoiceFormat, Finding, ProfileName } from "../e-invoice/e-invoice.ts";
@@ -41,7 +41,7 @@ export class InvalidEInvoiceError extends CommandError {
   constructor(findings: readonly Finding[]) {
     const lines = [
       "The document cannot become an e-invoice, so it was not written:",
-      ...findings.map((finding) => `  ${inWords(finding)}`),
+      ...findings.map(({ rule, place, message }) => `  ${rule}: ${message} (${place})`),
     ];
     super(lines.map(printableLine).join("\n"), EXIT_CODES.template, { findings });
   }
@@ -66,19 +66,13 @@ export function withEInvoiceOutput<Flags extends OutputFlags & EInvoiceFlags>(fl
   return { ...flags, format: "pdf", standards: flags.standards ?? ["a-3b"] };
 }
 
-/**
- * Loads the function that finishes e-invoices; null without `--e-invoice`.
- *
- * @throws CommandError that says what to install
- */
+/** Loads what finishes e-invoices; null without `--e-invoice`. @throws CommandError that says what to install */
 export async function documentFinisher({ eInvoice: format, profile }: EInvoiceFlags): Promise<FinishDocument | null> {
   if (format === undefined) return null;
   const { finishEInvoice } = await loadPackage();
+  const options = { format, ...(profile !== undefined && { profile: PROFILES[profile] }) };
   return async (file) => {
-    const finished = await finishEInvoice(await file.bytes(), {
-      format,
-      ...(profile !== undefined && { profile: PROFILES[profile] }),
-    });
+    const finished = await finishEInvoice(await file.bytes(), options);
     if (!finished.ok) throw new InvalidEInvoiceError(finished.findings);
     return new Blob([finished.pdf]).stream();
   };
@@ -99,8 +93,4 @@ async function loadPackage(): Promise<typeof import("../e-invoice/e-invoice.ts")
 
 function isProfileName(name: string): name is keyof typeof PROFILES {
   return Object.hasOwn(PROFILES, name);
-}
-
-function inWords({ rule, place, message }: Finding): string {
-  return `${rule}: ${message} (${place})`;
 }

@@ -57,9 +57,8 @@ export class ServiceUnreachableError extends Error implements UnreachableDetails
 
   constructor(sentence: string, details: UnreachableDetails, cause?: unknown) {
     const { attempts, elapsedSeconds } = details;
-    super(attempts > 1 ? `${sentence} Tried ${attempts} times in ${elapsedSeconds.toFixed(1)} s.` : sentence, {
-      cause,
-    });
+    const tried = attempts > 1 ? ` Tried ${attempts} times in ${elapsedSeconds.toFixed(1)} s.` : "";
+    super(`${sentence}${tried}`, { cause });
     this.#sentence = sentence;
     this.url = details.url;
     this.reason = details.reason;
@@ -80,31 +79,30 @@ export function unreachable(url: URL, cause: unknown): ServiceUnreachableError {
   const { code } = innermostCause(cause);
   const [, reason = "unknown", words = "no answer came, or the connection broke"] =
     REASONS.find(([pattern]) => pattern.test(code)) ?? [];
-  const details = { url: url.origin, reason, status: null, attempts: 1, elapsedSeconds: 0 };
   const sentence = `${url.origin} cannot be reached: ${words}${code === "" ? "" : ` (${code})`}.`;
-  return new ServiceUnreachableError(sentence, details, cause);
+  return failFirst(url, reason, sentence, { cause });
 }
 
 /** @param status by which a gateway says that it could not pass the request on */
 export function unreachableBehindGateway(url: URL, status: number): ServiceUnreachableError {
-  const details = { url: url.origin, reason: "gateway", status, attempts: 1, elapsedSeconds: 0 } as const;
-  return new ServiceUnreachableError(`A gateway in front of the service at ${url.origin} answered ${status}.`, details);
+  return failFirst(url, "gateway", `A gateway in front of the service at ${url.origin} answered ${status}.`, {
+    status,
+  });
 }
 
 /** @param cause what reading a file has thrown that had begun to arrive */
 export function brokenOff(url: URL, cause: unknown): ServiceUnreachableError {
-  const details = {
-    url: url.origin,
-    reason: "connection_broken",
-    status: null,
-    attempts: 1,
-    elapsedSeconds: 0,
-  } as const;
-  return new ServiceUnreachableError(
-    `The connection to ${url.origin} broke before the whole file had arrived.`,
-    details,
-    cause,
-  );
+  const sentence = `The connection to ${url.origin} broke before the whole file had arrived.`;
+  return failFirst(url, "connection_broken", sentence, { cause });
+}
+
+function failFirst(
+  { origin }: URL,
+  reason: UnreachableReason,
+  sentence: string,
+  { status = null, cause }: { readonly status?: number | null; readonly cause?: unknown },
+): ServiceUnreachableError {
+  return new ServiceUnreachableError(sentence, { url: origin, reason, status, attempts: 1, elapsedSeconds: 0 }, cause);
 }
 
 export interface ErrorCause {

@@ -5,21 +5,10 @@
 import { isValidKey, KEY_RULES } from "../../rules/files-rules.ts";
 
 /** Letters that Unicode does not take apart into a Latin letter and its accents, and the German spelling of umlauts. */
-const SPELLINGS: Readonly<Record<string, string>> = {
-  ä: "ae",
-  ö: "oe",
-  ü: "ue",
-  ß: "ss",
-  æ: "ae",
-  œ: "oe",
-  ø: "o",
-  đ: "d",
-  ð: "d",
-  ł: "l",
-  þ: "th",
-  ħ: "h",
-  ı: "i",
-};
+const SPELLINGS = new Map([
+  ...Object.entries({ ä: "ae", ö: "oe", ü: "ue", ß: "ss", æ: "ae", œ: "oe", ø: "o" }),
+  ...Object.entries({ đ: "d", ð: "d", ł: "l", þ: "th" }),
+]);
 
 const NOT_ALLOWED = new RegExp(KEY_RULES.segment_character_class.replace("[", "[^"));
 /** A key has no room for more, with a slash after each. */
@@ -40,15 +29,17 @@ export function suggestFileKey(name: string, taken: Iterable<string>): string {
 
 /** For each key that is invalid or collides with an earlier one, a valid key that does not collide. */
 export function suggestFileKeys(keys: readonly string[]): Map<string, string> {
-  const earlier = new TakenKeys([]);
-  const others = new TakenKeys(keys);
-  const better = new Map<string, string>();
+  const taken = new TakenKeys([]);
+  const wrong: string[] = [];
   for (const key of keys) {
-    others.delete(key);
-    const suggested = suggestBeside(key, earlier) === key ? key : suggestBeside(key, others);
-    if (suggested !== key) better.set(key, suggested);
-    earlier.add(suggested);
-    others.add(suggested);
+    if (isValidKey(key) && taken.avoid(key) === key) taken.add(key);
+    else wrong.push(key);
+  }
+  const better = new Map<string, string>();
+  for (const key of wrong) {
+    const suggested = suggestBeside(key, taken);
+    taken.add(suggested);
+    better.set(key, suggested);
   }
   return better;
 }
@@ -66,12 +57,12 @@ function validKey(name: string): string {
   const named = path.split("/").filter((segment) => !/^\.*$/.test(segment));
   // Of an address, or of a path on a drive, only the file's own name means something in the project.
   const segments = named.slice(isElsewhere ? -1 : -MAX_SEGMENTS).map(validSegment);
-  if (segments.length === 0) return FALLBACK_STEM;
   let length = segments.reduce((sum, segment) => sum + segment.length + 1, -1);
   let first = 0;
-  while (first < segments.length - 1 && length > KEY_RULES.max_key_length)
+  while (first < segments.length - 1 && length > KEY_RULES.max_key_length) {
     length -= (segments[first++]?.length ?? 0) + 1;
-  return segments.slice(first).join("/");
+  }
+  return segments.slice(first).join("/") || FALLBACK_STEM;
 }
 
 /** A name in an archive may be of any length. Its end has the extension. */
@@ -79,26 +70,24 @@ const MAX_SPELLED_LENGTH = 1000;
 
 function validSegment(segment: string): string {
   const { stem, extension } = splitSegment(spellInAscii(segment.slice(-MAX_SPELLED_LENGTH)));
-  return fit(replaceForbidden(stem) || FALLBACK_STEM, "", replaceForbidden(extension.slice(1)));
+  const end = replaceForbidden(extension.slice(1));
+  return fit(replaceForbidden(stem) || FALLBACK_STEM, end === "" ? "" : `.${end}`);
 }
 
 /** The umlauts of macOS are two characters, so they are joined first. */
 function spellInAscii(text: string): string {
   const spelled = text.normalize("NFC").replace(/[^\0-\x7f]/g, (letter) => {
     const lower = letter.toLowerCase();
-    const spelling = Object.hasOwn(SPELLINGS, lower) ? (SPELLINGS[lower] ?? letter) : letter;
-    return lower === letter || spelling === letter ? spelling : spelling.charAt(0).toUpperCase() + spelling.slice(1);
+    const spelling = SPELLINGS.get(lower) ?? letter;
+    return lower === letter ? spelling : spelling.charAt(0).toUpperCase() + spelling.slice(1);
   });
   return spelled.normalize("NFKD").replace(/\p{Mark}/gu, "");
 }
 
 /** Each run of what is not allowed becomes a hyphen between what is. */
 function replaceForbidden(text: string): string {
-  return text
-    .split(NOT_ALLOWED)
-    .map((part) => part.replace(/^-+|-+$/g, ""))
-    .filter((part) => part !== "")
-    .join("-");
+  const parts = text.split(NOT_ALLOWED).map((part) => part.replace(/^-+|-+$/g, ""));
+  return parts.filter((part) => part !== "").join("-");
 }
 
 function splitSegment(segment: string): { readonly stem: string; readonly extension: string } {
@@ -108,15 +97,14 @@ function splitSegment(segment: string): { readonly stem: string; readonly extens
 }
 
 /** A segment whose stem is shortened to what fits. */
-function fit(stem: string, suffix: string, extension: string): string {
-  const end = extension === "" ? suffix : `${suffix}.${extension}`;
+function fit(stem: string, end: string): string {
   return stem.slice(0, KEY_RULES.max_segment_length - end.length) + end;
 }
 
-/** The other keys, and the folders that they are in, each with how many there are. Case is ignored, as the rules do. */
+/** The other keys, and the folders that they are in. Case is ignored, as the rules do. */
 class TakenKeys {
-  readonly #files = new Map<string, number>();
-  readonly #folders = new Map<string, number>();
+  readonly #files = new Set<string>();
+  readonly #folders = new Set<string>();
   /** The last numbers that were tried for a name: there may be thousands of the same name. */
   readonly #tried = new Map<string, number>();
 
@@ -125,11 +113,12 @@ class TakenKeys {
   }
 
   add(key: string): void {
-    this.#count(key, 1);
-  }
-
-  delete(key: string): void {
-    this.#count(key, -1);
+    const folded = key.toLowerCase();
+    this.#files.add(folded);
+    // A folder with a longer path cannot be that of a valid key.
+    for (let at = folded.indexOf("/"); at !== -1 && at <= KEY_RULES.max_key_length; at = folded.indexOf("/", at + 1)) {
+      this.#folders.add(folded.slice(0, at));
+    }
   }
 
   /** The key with a number in each segment that collides. */
@@ -143,7 +132,7 @@ class TakenKeys {
       const name = candidate.toLowerCase();
       // Each number is taken by one key at most, so it ends.
       for (let number = this.#tried.get(name) ?? 1; this.#isTaken(candidate, isFile); ) {
-        candidate = path + fit(stem, `-${++number}`, extension.slice(1));
+        candidate = path + fit(stem, `-${++number}${extension}`);
         this.#tried.set(name, number - 1);
       }
       path = isFile ? candidate : `${candidate}/`;
@@ -151,23 +140,8 @@ class TakenKeys {
     return path;
   }
 
-  #count(key: string, change: number): void {
-    const folded = key.toLowerCase();
-    countIn(this.#files, folded, change);
-    // A folder with a longer path cannot be that of a valid key.
-    for (let at = folded.indexOf("/"); at !== -1 && at <= KEY_RULES.max_key_length; at = folded.indexOf("/", at + 1)) {
-      countIn(this.#folders, folded.slice(0, at), change);
-    }
-  }
-
   #isTaken(path: string, isFile: boolean): boolean {
     const folded = path.toLowerCase();
     return this.#files.has(folded) || (isFile && this.#folders.has(folded));
   }
-}
-
-function countIn(counts: Map<string, number>, key: string, change: number): void {
-  const count = (counts.get(key) ?? 0) + change;
-  if (count === 0) counts.delete(key);
-  else counts.set(key, count);
 }

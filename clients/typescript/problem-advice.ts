@@ -1,7 +1,4 @@
-/**
- * What to do about each problem, in words that fit the command line, the playground and the docs. The problem itself
- * says what is wrong.
- */
+/** What to do about each problem, in words that fit the command line, the playground and the docs. */
 import type { ProblemCode } from "../../rules/problem.ts";
 
 const PROBLEM_ADVICE: Readonly<Record<ProblemCode, string>> = {

@@ -38,6 +38,8 @@ export interface RenderedFile {
   bytes(): Promise<Uint8Array<ArrayBuffer>>;
 }
 
+type Chunk = Uint8Array<ArrayBuffer>;
+
 /** Reads no further than the first bytes. @throws UnexpectedResponseError if it is no file, or too large */
 export async function readRenderedFile(
   response: Response,
@@ -45,117 +47,59 @@ export async function readRenderedFile(
   maxBytes: number,
   signal: AbortSignal | undefined,
 ): Promise<RenderedFile> {
-  const { headers } = response;
+  const { headers, status } = response;
+  const reader: ReadableStreamDefaultReader<Chunk> | undefined = response.body?.getReader();
   const contentType = mediaType(headers);
   const sizeBytes = announcedSize(headers);
-  const received = new ReceivedBody(response, url, maxBytes, signal);
-  if (!isRendered(contentType)) return received.refuse("The response is not a rendered file.");
-  if (sizeBytes !== null && sizeBytes > maxBytes) return received.refuse(tooLarge(maxBytes));
-  const { extension, beginnings } = TYPES[contentType];
-  if (!(await received.beginsWith(beginnings)))
-    return received.refuse(`The response says that it is ${contentType}, and is not.`);
-  const body = received.stream();
-  return {
-    ok: true,
-    contentType,
-    filename: fileName(headers.get("Content-Disposition")) ?? `document.${extension}`,
-    sizeBytes,
-    maxBytes,
-    requestId: headers.get(REQUEST_ID_HEADER),
-    body,
-    bytes: async () => {
-      // A mistake of the caller.
-      if (received.isTaken || body.locked) throw new TypeError("The body has already been read.");
-      return received.readAll();
-    },
-  };
-}
-
-function tooLarge(maxBytes: number): string {
-  return `The response has more than ${maxBytes} bytes, the most that a file of the service may have.`;
-}
-
-/** The body of a response, of which only a bounded part is read. */
-class ReceivedBody {
-  readonly #url: URL;
-  readonly #status: number;
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>> | undefined;
-  readonly #maxBytes: number;
-  readonly #signal: AbortSignal | undefined;
-  /** What has been read to see how the file begins. */
-  readonly #start: Uint8Array<ArrayBuffer>[] = [];
-  #readBytes = 0;
-  /** Whether somebody has begun to read what is after the start. */
-  isTaken = false;
-
-  constructor({ body, status }: Response, url: URL, maxBytes: number, signal: AbortSignal | undefined) {
-    this.#url = url;
-    this.#status = status;
-    this.#reader = body?.getReader();
-    this.#maxBytes = maxBytes;
-    this.#signal = signal;
+  const tooLarge = `The response has more than ${maxBytes} bytes, the most that a file of the service may have.`;
+  let readBytes = 0;
+  /** Ends the transfer. */
+  function refuse(message: string): never {
+    reader?.cancel().catch(() => {});
+    throw new UnexpectedResponseError(message, status);
   }
-
-  /** Ends the transfer. @throws UnexpectedResponseError */
-  refuse(message: string): never {
-    this.#reader?.cancel().catch(() => {});
-    throw new UnexpectedResponseError(message, this.#status);
-  }
-
-  /** Whether it begins with one of these, in Latin-1. Reads no further than is needed to know. */
-  async beginsWith(beginnings: readonly string[]): Promise<boolean> {
-    let text = "";
-    const isFound = () => beginnings.some((beginning) => text.startsWith(beginning));
-    while (!isFound() && text.length < MAX_BEGINNING_BYTES) {
-      const chunk = await this.#read();
-      if (chunk === null) return false;
-      this.#start.push(chunk);
-      text += String.fromCharCode(...chunk.subarray(0, MAX_BEGINNING_BYTES));
-    }
-    return isFound();
-  }
-
-  stream(): ReadableStream<Uint8Array<ArrayBuffer>> {
-    return new ReadableStream<Uint8Array<ArrayBuffer>>(
-      {
-        pull: async (controller) => {
-          this.isTaken = true;
-          const chunk = await this.#next();
-          if (chunk === null) controller.close();
-          else controller.enqueue(chunk);
-        },
-        cancel: (reason) => this.#reader?.cancel(reason),
-      },
-      { highWaterMark: 0 },
-    );
-  }
-
-  async readAll(): Promise<Uint8Array<ArrayBuffer>> {
-    this.isTaken = true;
-    const chunks: Uint8Array<ArrayBuffer>[] = [];
-    for (let chunk = await this.#next(); chunk !== null; chunk = await this.#next()) chunks.push(chunk);
-    return joinBytes(chunks);
-  }
-
-  async #next(): Promise<Uint8Array<ArrayBuffer> | null> {
-    return this.#start.shift() ?? (await this.#read());
-  }
-
   /** The next part; null at the end. */
-  async #read(): Promise<Uint8Array<ArrayBuffer> | null> {
-    const value = await this.#received();
-    this.#readBytes += value?.length ?? 0;
-    return this.#readBytes > this.#maxBytes ? this.refuse(tooLarge(this.#maxBytes)) : value;
+  const receive = async (): Promise<Chunk | null> => {
+    const chunk = await reader?.read().catch((cause: unknown) => {
+      signal?.throwIfAborted();
+      throw brokenOff(url, cause);
+    });
+    readBytes += chunk?.value?.length ?? 0;
+    if (readBytes <= maxBytes) return chunk?.value ?? null;
+    return refuse(tooLarge);
+  };
+  if (!isRendered(contentType)) return refuse("The response is not a rendered file.");
+  if (sizeBytes !== null && sizeBytes > maxBytes) return refuse(tooLarge);
+  const { extension, beginnings } = TYPES[contentType];
+  /** What has been read to see how the file begins. */
+  const start: Chunk[] = [];
+  for (let text = ""; !beginnings.some((beginning) => text.startsWith(beginning)); ) {
+    const chunk = text.length < MAX_BEGINNING_BYTES ? await receive() : null;
+    if (chunk === null) return refuse(`The response says that it is ${contentType}, and is not.`);
+    start.push(chunk);
+    text += String.fromCharCode(...chunk.subarray(0, MAX_BEGINNING_BYTES));
   }
-
-  async #received(): Promise<Uint8Array<ArrayBuffer> | null> {
-    try {
-      return (await this.#reader?.read())?.value ?? null;
-    } catch (cause) {
-      this.#signal?.throwIfAborted();
-      throw brokenOff(this.#url, cause);
-    }
-  }
+  const next = async () => start.shift() ?? (await receive());
+  let isTaken = false;
+  const pull = async (controller: ReadableStreamDefaultController<Chunk>) => {
+    isTaken = true;
+    const chunk = await next();
+    if (chunk === null) controller.close();
+    else controller.enqueue(chunk);
+  };
+  const cancel = (reason: unknown) => reader?.cancel(reason);
+  const body = new ReadableStream<Chunk>({ pull, cancel }, { highWaterMark: 0 });
+  const bytes = async () => {
+    // A mistake of the caller.
+    if (isTaken || body.locked) throw new TypeError("The body has already been read.");
+    isTaken = true;
+    const chunks: Chunk[] = [];
+    for (let chunk = await next(); chunk !== null; chunk = await next()) chunks.push(chunk);
+    return joinBytes(chunks);
+  };
+  const filename = fileName(headers.get("Content-Disposition")) ?? `document.${extension}`;
+  const requestId = headers.get(REQUEST_ID_HEADER);
+  return { ok: true, contentType, filename, sizeBytes, maxBytes, requestId, body, bytes };
 }
 
 /** Null if the length is that of a compressed transfer, or hidden. */

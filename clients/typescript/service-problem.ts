@@ -13,9 +13,8 @@ export type ServiceProblem = {
     /** Who has to act: docs/api.md#origins. */
     readonly origin: (typeof PROBLEMS)[Code]["origin"];
     readonly status: (typeof PROBLEMS)[Code]["status"];
-    /** Prose, which may be reworded: branch on `code`, `origin` or `context`. */
+    /** Prose, which may be reworded, as `detail` may: branch on `code`, `origin` or `context`. */
     readonly title: string;
-    /** Prose, which may be reworded: branch on `code`, `origin` or `context`. */
     readonly detail: string;
     readonly context: ProblemContexts[Code];
     /** The URL of the request with its request id; null for a problem that was found before sending. */
@@ -45,26 +44,26 @@ function isProblemDocument(value: unknown): value is ProblemDocument {
   return "instance" in value && typeof value.instance === "string" && isServiceProblem(value);
 }
 
+type Check = (value: unknown) => boolean;
+
+const PROBLEM_CHECKS: Readonly<Record<"code" | "origin" | "status" | "title" | "detail", Check>> = {
+  code: isText,
+  origin: (value) => typeof value === "string" && Object.hasOwn(PROBLEM_ORIGINS, value),
+  status: Number.isFinite,
+  title: isText,
+  detail: isText,
+};
+
 function isServiceProblem(value: object): value is ServiceProblem {
+  const members = new Map<string, unknown>(Object.entries(value));
   return (
-    "code" in value &&
-    typeof value.code === "string" &&
-    "origin" in value &&
-    typeof value.origin === "string" &&
-    Object.hasOwn(PROBLEM_ORIGINS, value.origin) &&
-    "status" in value &&
-    typeof value.status === "number" &&
-    "title" in value &&
-    typeof value.title === "string" &&
-    "detail" in value &&
-    typeof value.detail === "string" &&
-    "context" in value &&
-    isContextOf(value.code, value.context)
+    Object.entries(PROBLEM_CHECKS).every(([name, isValid]) => isValid(members.get(name))) &&
+    isContextOf(members.get("code"), members.get("context"))
   );
 }
 
 /** The type of each member of a `context`, which is the same in all problems. */
-const MEMBER_CHECKS: Readonly<Record<ContextMember, (value: unknown) => boolean>> = {
+const MEMBER_CHECKS: Readonly<Record<ContextMember, Check>> = {
   errors: (value) => Array.isArray(value) && value.every(isValidationError),
   errors_total: Number.isFinite,
   rule: isText,
@@ -96,7 +95,7 @@ const REQUIRED_MEMBERS: { readonly [Code in ProblemCode]?: readonly (keyof Probl
   };
 
 /** Members and codes that are added later are not checked. */
-function isContextOf(code: string, context: unknown): boolean {
+function isContextOf(code: unknown, context: unknown): boolean {
   if (typeof context !== "object" || context === null || Array.isArray(context)) return false;
   const members = new Map<string, unknown>(Object.entries(context));
   const required = Object.entries(REQUIRED_MEMBERS).find(([known]) => known === code)?.[1] ?? [];
@@ -107,10 +106,9 @@ function isContextOf(code: string, context: unknown): boolean {
 }
 
 function isValidationError(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return (
-    "loc" in value && isPath(value.loc) && "msg" in value && isText(value.msg) && "type" in value && isText(value.type)
-  );
+  if (typeof value !== "object" || value === null || !("loc" in value && "msg" in value && "type" in value))
+    return false;
+  return isPath(value.loc) && isText(value.msg) && isText(value.type);
 }
 
 function isPath(value: unknown): boolean {

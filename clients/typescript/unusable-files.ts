@@ -1,8 +1,6 @@
 /**
  * Which files of a project Typst 0.15 cannot use as what their names promise: fonts and images of kinds that it does
- * not read, and text that is not UTF-8. The command line and the playground say so before a document is compiled.
- *
- * A name that promises nothing, such as `logo.bin`, is never complained about: a template may pass its bytes on.
+ * not read, and text that is not UTF-8. A name that promises nothing, such as `logo.bin`, is never complained about.
  */
 
 export interface UnusableFile {
@@ -64,12 +62,10 @@ function whyUnusable(key: string, bytes: Uint8Array): string | null {
 }
 
 function whyNoText(extension: string, bytes: Uint8Array): string | null {
-  const hasByteOrderMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  if (hasByteOrderMark) {
-    if (extension === "json") return "begins with a byte order mark, which json() refuses: save it without one.";
-    // In its own sources Typst drops it, and its readers of CSV, TOML, XML and YAML do.
-    if (/^(?:txt|md)$/.test(extension))
-      return "begins with a byte order mark, which read() keeps: save it without one.";
+  // In its own sources Typst drops the mark, and its readers of CSV, TOML, XML and YAML do.
+  const who = extension === "json" ? "json() refuses" : /^(?:txt|md)$/.test(extension) ? "read() keeps" : null;
+  if (who !== null && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
+    return `begins with a byte order mark, which ${who}: save it without one.`;
   }
   try {
     new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -8,44 +8,28 @@ export const MAX_FILES = 5000;
 /** The longest body that a deployment can allow. A body is never shorter than its files. */
 const MAX_BYTES = LIMIT_SETTINGS.max_request_body_bytes.max;
 
-export class CollectedFiles {
-  readonly #files = new Map<string, Buffer>();
+export class CollectedFiles extends Map<string, Buffer> {
   #bytes = 0;
 
-  /** @throws CommandError when no service accepts that much */
-  static refuseIfTooLarge(files: readonly Sized[]): void {
-    const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-    if (bytes <= MAX_BYTES) return;
-    const sentence = `request_too_large: the files of the project have ${sizeInWords(bytes)}; no service accepts a request of more than ${sizeInWords(MAX_BYTES)}.`;
-    throw new CommandError(
-      [sentence, ...largestInWords(files).map((line) => `  ${line}`)].join("\n"),
-      EXIT_CODES.request,
-    );
-  }
-
-  get(key: string): Buffer | undefined {
-    return this.#files.get(key);
-  }
-
-  has(key: string): boolean {
-    return this.#files.has(key);
-  }
-
   /** @throws CommandError when there are too many files or bytes */
-  add(key: string, bytes: Buffer): void {
-    if (this.#files.size >= MAX_FILES) throw tooManyFiles();
-    this.#files.set(key, bytes);
+  override set(key: string, bytes: Buffer): this {
+    if (this.size >= MAX_FILES) throw tooManyFiles();
+    super.set(key, bytes);
     this.#bytes += bytes.length;
     if (this.#bytes > MAX_BYTES) {
-      CollectedFiles.refuseIfTooLarge(
-        [...this.#files].map(([name, content]) => ({ key: name, bytes: content.length })),
-      );
+      refuseIfTooLarge(Array.from(this, ([name, content]) => ({ key: name, bytes: content.length })));
     }
+    return this;
   }
+}
 
-  [Symbol.iterator](): IterableIterator<[string, Buffer]> {
-    return this.#files.entries();
-  }
+/** @throws CommandError when no service accepts that much */
+export function refuseIfTooLarge(files: readonly Sized[]): void {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  if (bytes <= MAX_BYTES) return;
+  const sentence = `request_too_large: the files of the project have ${sizeInWords(bytes)}; no service accepts a request of more than ${sizeInWords(MAX_BYTES)}.`;
+  const lines = [sentence, ...largestInWords(files).map((line) => `  ${line}`)];
+  throw new CommandError(lines.join("\n"), EXIT_CODES.request);
 }
 
 export function tooManyFiles(): CommandError {

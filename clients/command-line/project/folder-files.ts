@@ -8,7 +8,7 @@ import { isAbsolute, join, relative, sep } from "node:path";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
-import { CollectedFiles, MAX_FILES, tooManyFiles } from "./collected-files.ts";
+import { CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "./collected-files.ts";
 import { leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
 
@@ -51,11 +51,11 @@ export async function readFolderFiles(
   const toSend = candidates.filter(({ bytes }) => !memory.mayHave(bytes));
   if (toSend.length > MAX_FILES) throw tooManyFiles();
   // This comes before any file is read.
-  CollectedFiles.refuseIfTooLarge(toSend);
+  refuseIfTooLarge(toSend);
   for (const { key } of candidates) {
     const bytes = await readNamed(join(root, key), key, root);
     if (memory.has(bytes) && !asked.some(({ glob }) => glob === key)) written.add(key);
-    else files.add(key, bytes);
+    else files.set(key, bytes);
   }
   return { files, written };
 }

@@ -156,7 +156,7 @@ async function followLiterals({ root, sourceName, source, files }: OpenProject):
       if (bytes === undefined) {
         if (!isThere(join(root, target))) continue;
         bytes = await readNamed(join(root, target), target, root);
-        files.add(target, bytes);
+        files.set(target, bytes);
       }
       follow(target, bytes);
     }

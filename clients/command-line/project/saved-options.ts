@@ -1,6 +1,6 @@
 /**
- * The output options with which the playground has saved a draft. They take the place of options that the command line
- * does not name, and belong to the folder's `main.typ`, as `data.json` does.
+ * The output options of a draft that the playground has saved, for what the command line does not name. They belong to
+ * the folder's `main.typ`, as `data.json` does.
  */
 import { basename, join } from "node:path";
 import { JsonCursor } from "../../../rules/json/cursor.ts";
@@ -76,24 +76,16 @@ function savedFlags(output: Output, named: NamedFlags): OutputFlags {
   if (output.format === "pdf") {
     const { format, version } = output;
     const standards = named.eInvoice === undefined ? output.standards : ofEInvoice(output.standards);
-    return {
-      format,
-      ...(standards.length > 0 && { standards }),
-      ...(named.standards === undefined && version !== null && { pdfVersion: version }),
-      ...pages,
-      ...filename,
-    };
+    const pdfVersion = named.standards === undefined && version !== null && { pdfVersion: version };
+    return { format, ...(standards.length > 0 && { standards }), ...pdfVersion, ...pages, ...filename };
   }
   const extension = placeExtension(named.output);
-  const isArchive = output.archive !== null || named.archive || extension === "zip";
   const isSingle = named.page !== undefined || isOutputFormat(extension);
-  return {
-    format: output.format,
-    ...(output.format === "png" && { ppi: output.ppi }),
-    ...(isArchive && !isSingle && { archive: true, ...pages }),
-    ...(!isArchive && output.page !== null && { page: output.page }),
-    ...filename,
-  };
+  const isArchive = output.archive !== null || named.archive || extension === "zip";
+  const which = isArchive
+    ? !isSingle && { archive: true as const, ...pages }
+    : output.page !== null && { page: output.page };
+  return { format: output.format, ...(output.format === "png" && { ppi: output.ppi }), ...which, ...filename };
 }
 
 /** An e-invoice is PDF/A-3, whatever the draft was. */
