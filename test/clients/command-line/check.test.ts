@@ -46,11 +46,6 @@ describe("an error in line 12", () => {
     expect(stderr).toContain("12 │ #oops(1)");
   });
 
-  it("is in line 2 directly below a line that begins with #!", async () => {
-    const { stderr } = await checkSource("#!/bin/sh\n#oops");
-    expect(stderr).toContain("letter.typ:2:1");
-  });
-
   it("of another file is in line 12 of that file, and the call in its own line of the source", async () => {
     const library = `${"// nothing\n".repeat(10)}#let fail() = {\n  panic("no")\n}\n`;
     const { stderr } = await checkSource(`#import "lib/x.typ": fail\n\n\n#fail()\n`, { "lib/x.typ": library });
@@ -66,23 +61,6 @@ it("names a missing file by the caller's own path", async () => {
   expect(stderr).toContain(`searched at ${join(folder, "logo.png")}`);
   // The copy that is compiled lies in another folder.
   expect(stderr.replaceAll(folder, "")).not.toMatch(/\/[\w-]*render-/);
-});
-
-it("finds the data, and every file that the source and its files name", async () => {
-  const image = PNG.sync.write(new PNG({ width: 1, height: 1 }));
-  const { exitCode, stderr } = await checkSource(
-    '#import "lib/a.typ": show-logo\n#show-logo("/img/x.png")\n#data.name #request.name\n#json("t.json").a',
-    {
-      "lib/a.typ": '#let show-logo(p) = { image("../img/y.png"); image(p) }',
-      "img/x.png": image,
-      "img/y.png": image,
-      "t.json": '{"a": 1}',
-      "d.json": '{"name": "Ada"}',
-    },
-    ["--data", "d.json"],
-  );
-  expect(stderr).toBe("letter.typ compiles.\n");
-  expect(exitCode).toBe(0);
 });
 
 it("ignores the fonts of the machine", async () => {
@@ -198,11 +176,9 @@ it("opens the document with the system's viewer, once while it watches", async (
 });
 
 it.each([
-  ["--font-path", ["check", "a.typ", "--font-path", "nothing"], {}],
   ["--package-path", ["check", "a.typ", "--package-path", "nothing"], {}],
   ["--font-path", ["test", "a.typ", "--font-path", "nothing"], {}],
   ["SERVICE_FONT_PATHS", ["check", "a.typ"], { SERVICE_FONT_PATHS: ".:nothing" }],
-  ["SERVICE_PACKAGE_PATH", ["check", "a.typ"], { SERVICE_PACKAGE_PATH: "nothing" }],
 ])("a folder of fonts or packages that is missing is an error, not an empty one: %s, %j", async (origin, args, env) => {
   const folder = await makeTemporaryFolder("command-");
   await writeProject(folder, { "a.typ": "x", "cases/b.json": "{}" });

@@ -50,12 +50,6 @@ it("writes no document that cannot become one, and says why", async () => {
   await expect(access(join(folder, "a.pdf"))).rejects.toThrow("ENOENT");
 });
 
-it("explains a document that cannot be made by a check of PDF/A-3", async () => {
-  const { exitCode, stderr } = await render(["--e-invoice", "factur-x", "--pages", "9"]);
-  const advice = "To see the error: document-rendering check invoice --pages 9 --standards a-3b\n";
-  expect([exitCode, stderr]).toEqual([4, expect.stringContaining(advice)]);
-});
-
 it("reports the findings in JSON", async () => {
   const { stdout } = await render(
     ["--e-invoice", "factur-x", "--json", "-o", "a.pdf"],
@@ -92,7 +86,6 @@ it.each([
     ["--e-invoice", "xrechnung", "--profile", "basic"],
     "--profile needs --e-invoice factur-x: XRechnung is one profile.",
   ],
-  [["--e-invoice", "factur-x", "-o", "a.png", "--format", "png"], "An e-invoice is a PDF"],
   [["--e-invoice", "factur-x", "-o", "a.png"], "An e-invoice is a PDF"],
   [["--e-invoice", "factur-x", "--standards", "a-2b"], "--e-invoice needs a-3b, a-3u or a-3a"],
 ])("refuses %j", async (args, words) => {

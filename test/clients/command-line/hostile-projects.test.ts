@@ -82,23 +82,19 @@ const ENDLESS_STEP = `
   };
 `;
 
-describe.each(["SIGINT", "SIGTERM"] as const)("%s", (signal) => {
-  it.each([
-    ["render", ["render", "a.typ"]],
-    ["render --each", ["render", "a.typ", "--each", "rows.jsonl", "-o", "{#}.pdf"]],
-    ["check", ["check", "a.typ"]],
-    ["test", ["test", "a.typ"]],
-  ])("ends %s in the middle of a step that takes long", async (_name, args) => {
-    const folder = await makeTemporaryFolder("hostile-");
-    await writeProject(folder, { "p/a.typ": "ENDLESS", "p/rows.jsonl": "{}", "step.mjs": ENDLESS_STEP });
-    const begun = join(folder, "begun");
-    const env = { SERVICE_URL: UNREACHABLE_URL, NODE_OPTIONS: `--import=${join(folder, "step.mjs")}`, BEGUN: begun };
-    const running = startCommand(join(folder, "p"), args, { env });
-    await expect.poll(() => access(begun).then(() => true)).toBe(true);
-    running.kill(signal);
-    // By the signal itself: a handler would never run.
-    expect((await running).signal).toBe(signal);
-  });
+it.each<[NodeJS.Signals, string, readonly string[]]>([
+  ["SIGINT", "render --each", ["render", "a.typ", "--each", "rows.jsonl", "-o", "{#}.pdf"]],
+  ["SIGTERM", "check", ["check", "a.typ"]],
+])("%s ends %s in the middle of a step that takes long", async (signal, _name, args) => {
+  const folder = await makeTemporaryFolder("hostile-");
+  await writeProject(folder, { "p/a.typ": "ENDLESS", "p/rows.jsonl": "{}", "step.mjs": ENDLESS_STEP });
+  const begun = join(folder, "begun");
+  const env = { SERVICE_URL: UNREACHABLE_URL, NODE_OPTIONS: `--import=${join(folder, "step.mjs")}`, BEGUN: begun };
+  const running = startCommand(join(folder, "p"), args, { env });
+  await expect.poll(() => access(begun).then(() => true)).toBe(true);
+  running.kill(signal);
+  // By the signal itself: a handler would never run.
+  expect((await running).signal).toBe(signal);
 });
 
 describe("a default output", () => {

@@ -1,5 +1,5 @@
 /** `render` against the running service, in a pipe and in a pseudo terminal. */
-import { lstat, mkdir, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
+import { lstat, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { execa } from "execa";
@@ -60,18 +60,6 @@ describe("a document", () => {
     expect(await readdir(join(folder, "out"))).toEqual(["letter.pdf"]);
   });
 
-  it("has the pages that were asked for", async () => {
-    const { folder, exitCode } = await inProject({ "a.typ": FOUR_PAGES }, ["render", "a.typ", "--pages", "1-3"]);
-    expect(exitCode).toBe(0);
-    expect((await readPdf(await readFile(join(folder, "a.pdf")))).pageTexts).toHaveLength(3);
-  });
-
-  it("goes to standard output, without any other text", async () => {
-    const { bytes, stderr } = await inProject({ "a.typ": "= x" }, ["render", "a.typ", "-o", "-"]);
-    expect((await readPdf(bytes)).pageTexts.join("")).toContain("x");
-    expect(stderr).toBe("");
-  });
-
   it("goes into a pipe or a device, which stays what it is", async () => {
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { "a.typ": "= x" });
@@ -99,48 +87,20 @@ describe("a document", () => {
   it.each([
     ["a.png", ["--ppi", "36", "--page", "2"], (bytes: Buffer) => expect(PNG.sync.read(bytes).width).toBe(298)],
     ["a.svg", ["--page", "1"], (bytes: Buffer) => expect(bytes.toString("utf8")).toMatch(/^<svg /)],
-    ["a.zip", ["--format", "svg"], (bytes: Buffer) => expect(readZip(bytes)).toHaveLength(4)],
+    ["a.zip", ["--format", "svg", "--pages", "1-3"], (bytes: Buffer) => expect(readZip(bytes)).toHaveLength(3)],
   ])("has the format of %s", async (name, args, look) => {
-    const { folder, exitCode, stderr } = await inProject({ "a.typ": FOUR_PAGES }, [
-      "render",
-      "a.typ",
-      "-o",
-      name,
-      ...args,
-    ]);
+    const run = await inProject({ "a.typ": FOUR_PAGES }, ["render", "a.typ", "-o", name, ...args]);
+    const { folder, exitCode, stderr } = run;
     expect(stderr).toContain(name);
     expect(exitCode).toBe(0);
     look(await readFile(join(folder, name)));
   });
 
-  it("reads its data from standard input", async () => {
-    const { bytes } = await inProject({ "a.typ": "#data.a" }, ["render", "a.typ", "-d", "-", "-o", "-"], {
-      input: '{"a": "typed"}',
-    });
+  it("reads its data from standard input, and goes to standard output, with the report on standard error", async () => {
+    const args = ["render", "a.typ", "-d", "-", "-o", "-", "--json"];
+    const { bytes, stderr } = await inProject({ "a.typ": "#data.a" }, args, { input: '{"a": "typed"}' });
     expect((await readPdf(bytes)).pageTexts.join("")).toContain("typed");
-  });
-
-  it("of a folder is sent with all files except those that the ignore files name", async () => {
-    const { folder, exitCode, stderr } = await inProject(
-      {
-        "letter/main.typ": '#read("kept.txt") #data.a #read("left" + "-out.txt")',
-        "letter/data.json": '{"a": "with data"}',
-        "letter/kept.txt": "kept",
-        "letter/left-out.txt": "x",
-        "letter/key with space.txt": "x",
-        "letter/.gitignore": "left-out.txt\n",
-        "letter/.renderignore": "key*\n",
-      },
-      ["render", "letter", "-o", "letter.pdf"],
-    );
-    expect(stderr).toContain("template_compile_failed");
-    expect(exitCode).toBe(4);
-    await writeProject(folder, { "letter/main.typ": '#read("kept.txt") #data.a' });
-    expect(
-      (await runCommand(folder, ["render", "letter", "-o", "a.pdf"], { env: { SERVICE_URL: url } })).exitCode,
-    ).toBe(0);
-    const { pageTexts } = await readPdf(await readFile(join(folder, "a.pdf")));
-    expect(pageTexts.join("")).toContain("kept with data");
+    expect(JSON.parse(stderr)).toMatchObject({ outcome: "rendered", file: "-" });
   });
 });
 
@@ -155,13 +115,10 @@ describe("a link that leads out of the project", () => {
   const LINKS = {
     "evil.typ": "../elsewhere/secret.typ",
     "evil.json": "../elsewhere/secret.json",
-    "twice.typ": "evil.typ",
     "lib/up.typ": "../../elsewhere/secret.typ",
     folder: "../elsewhere",
-    "absolute.typ": "/etc/hostname",
     "good.typ": "lib/inside.typ",
     good: "lib",
-    "good.json": "inside.json",
   };
 
   async function runAmongLinks(source: string, args: readonly string[], files: Files = {}) {
@@ -179,14 +136,10 @@ describe("a link that leads out of the project", () => {
 
   it.each<[string, string, readonly string[], string]>([
     ["an import", '#import "evil.typ": secret', RENDER, "evil.typ"],
-    ["an import through a second link", '#import "twice.typ": secret', RENDER, "twice.typ"],
     ["an import of an import", '#import "lib/a.typ": *', RENDER, "lib/up.typ"],
     ["an import through a folder", '#import "folder/secret.typ": secret', RENDER, "folder/secret.typ"],
-    ["an absolute link", '#import "absolute.typ": secret', RENDER, "absolute.typ"],
-    ["a whole folder", '#import "evil.typ": secret', ["render", "project", "-o", "out.pdf"], "evil.typ"],
     ["the source", "x", ["render", "project/evil.typ", "-o", "out.pdf"], "project/evil.typ"],
     ["--files below a linked folder", "x", [...RENDER, "--files", "folder"], "folder/secret.json"],
-    ["--data", "x", [...RENDER, "--data", "project/evil.json"], "project/evil.json"],
     [
       "--data below a linked folder",
       "x",
@@ -208,25 +161,12 @@ describe("a link that leads out of the project", () => {
   it.each<[string, string, readonly string[]]>([
     ["a link to a file", '#import "good.typ": inside', RENDER],
     ["a link to a folder", '#import "good/inside.typ": inside', RENDER],
-    ["a link as data", "x", [...RENDER, "--data", "project/good.json"]],
     ["data elsewhere that the caller names", "x", [...RENDER, "--data", "elsewhere/secret.json"]],
-    ["lines elsewhere that the caller names", "x", [...EACH, "elsewhere/secret.json"]],
     ["a link that nothing names", "x", ["render", "project", "-o", "out.pdf"]],
   ])("is not reported for %s", async (_what, source, args) => {
     const { stderr, exitCode, renders } = await runAmongLinks(source, args);
     expect(stderr).toMatch(/out\.pdf|1 of 1 documents rendered/);
     expect([exitCode, renders]).toEqual([0, 1]);
-  });
-
-  it("is not reported for a link to the whole project", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { "real/main.typ": '#read("a.txt")', "real/a.txt": "found", "real/data.json": "{}" });
-    await symlink("real", join(folder, "alias"));
-    await mkdir(join(folder, "alias/sub"));
-    const args = ["render", "alias", "--data", "real/data.json", "-o", "a.pdf"];
-    const { stderr, exitCode } = await runCommand(folder, args, { env: { SERVICE_URL: url } });
-    expect(stderr).toMatch(/^a\.pdf: /);
-    expect(exitCode).toBe(0);
   });
 
   it("is refused if data has another name for the folder", async () => {
@@ -251,15 +191,8 @@ describe("text written by others", () => {
   const ANY_OBEYED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 
   it.each<[string, Files, readonly string[]]>([
-    ["the name of a missing file", { "a.typ": `#image("x${OBEYED}.png")` }, ["render", "a.typ"]],
-    ["the name of a source", { [`a${OBEYED}\nok.typ`]: '#image("x.png")' }, ["render", `a${OBEYED}\nok.typ`]],
+    ["a source and a missing file", { [`a${OBEYED}\nok.typ`]: '#image("x.png")' }, ["render", `a${OBEYED}\nok.typ`]],
     ["a key", { "a.typ": `#read("b${OBEYED}.txt")`, [`b${OBEYED}.txt`]: "x" }, ["render", "a.typ"]],
-    [
-      "a key, for a program",
-      { "a.typ": `#read("b${OBEYED}.txt")`, [`b${OBEYED}.txt`]: "x" },
-      ["render", "a.typ", "--json"],
-    ],
-    ["data that is not JSON", { "a.typ": "x", [`d${OBEYED}.json`]: "{" }, ["render", "a.typ", "-d", `d${OBEYED}.json`]],
     [
       "a line of data",
       { "a.typ": "x", "d.jsonl": `{"id": "${"\u009b\u202e\u061c"}"}` },
@@ -268,7 +201,6 @@ describe("text written by others", () => {
     ["a panic", { "a.typ": `#panic("${OBEYED}")` }, ["check", "a.typ"]],
     ["a diagnostic, for a program", { "a.typ": `#read("${OBEYED}")` }, ["check", "a.typ", "--json"]],
     ["an argument", {}, ["render", "a.typ", `--x${OBEYED}`]],
-    ["a folder of init", { [`a${OBEYED}/b`]: "x" }, ["init", `a${OBEYED}`]],
     ["a new folder of init", {}, ["init", `a${OBEYED}`]],
   ])("reaches the terminal without control characters: %s", async (_what, files, args) => {
     const { stdout, stderr } = await inProject(files, args);
@@ -287,12 +219,6 @@ describe("text written by others", () => {
   });
 });
 
-it.each(["a-2b,a-3b", "ua-1,ua-1", "a-2b,ua-1,a-3b"])("refuses the standards %s", async (standards) => {
-  const { exitCode, stderr } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--standards", standards]);
-  expect(stderr).toBe("--standards takes one PDF/A standard, ua-1, or both.\n");
-  expect(exitCode).toBe(2);
-});
-
 describe("the exit code is", () => {
   const source = { "a.typ": "x", "bad.json": '{"a": 1,\n "b": }', "bad.typ": "#oops" };
 
@@ -306,6 +232,11 @@ describe("the exit code is", () => {
     ],
     ["2 for an option of another format", ["render", "a.typ", "--ppi", "72"], "--ppi does not apply to pdf"],
     ["2 for a file above the source", ["render", "a.typ", "-f", "../x"], "must be in its folder"],
+    [
+      "2 for two standards of a kind",
+      ["render", "a.typ", "--standards", "a-2b,a-3b"],
+      "takes one PDF/A standard, ua-1",
+    ],
     [
       "3 for what the rules refuse",
       ["render", "a.typ", "--standards", "a-1b", "--pdf-version", "2.0"],
@@ -386,32 +317,15 @@ describe("--json", () => {
     });
   });
 
-  it("reports on standard error if the document goes to standard output", async () => {
-    const { stderr, stdout } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--json", "-o", "-"]);
-    expect(JSON.parse(stderr)).toMatchObject({ outcome: "rendered", file: "-" });
-    expect(stdout).toMatch(/^%PDF-/);
-  });
-
   it("reports a command that cannot begin", async () => {
     const { stdout } = await inProject({}, ["render", "a.typ", "--json"]);
     expect(JSON.parse(stdout)).toEqual({ outcome: "failed", exitCode: 2, message: "a.typ does not exist." });
   });
 });
 
-it("fetches the constraints once and asks by their entity tag from then on", async () => {
-  const scripted = await startScriptedService(sendPdf);
-  const { folder } = await inProject({ "a.typ": "x" }, ["render", "a.typ", "--url", scripted.url]);
-  await runCommand(folder, ["render", "a.typ", "--url", scripted.url]);
-  const tags = scripted.requests
-    .filter(({ url: path }) => path === "/v1/constraints")
-    .map(({ headers }) => headers["if-none-match"]);
-  expect(tags).toEqual([undefined, '"of-a-test"']);
-});
-
 it.each([
   ["--standards ua-1 --pdf-version 1.7", "--standards ua-1 --pdf-version 1.7"],
   ["--page 9 --ppi 96 --output a.PNG", "--format png --page 9 --ppi 96"],
-  ["--format svg --pages 9 --archive --output a.zip", "--format svg --pages 9 --archive"],
 ])("a document that cannot be made by %s is explained by a check of the same output: %s", async (given, options) => {
   const args = ["render", "a.typ", ...given.split(" ")];
   const { exitCode, stderr } = await inProject({ "a.typ": "x" }, args);

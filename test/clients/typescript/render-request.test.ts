@@ -30,17 +30,9 @@ describe("the typed output", () => {
 });
 
 describe("the typed standards", () => {
-  it.each<{ standards: PdfStandards }>([
-    { standards: [] },
-    { standards: ["a-2b"] },
-    { standards: ["ua-1"] },
-    { standards: ["a-2b", "ua-1"] },
-    { standards: ["ua-1", "a-3a"] },
-  ])("may be $standards", (output) => {
-    expect(textOf({ source: "x", output })).toContain(JSON.stringify(output.standards));
-  });
-
-  it("are one PDF/A, ua-1 or both: nothing else compiles", () => {
+  it("are none, one PDF/A, ua-1 or both: nothing else compiles", () => {
+    const right: PdfStandards[] = [[], ["a-2b"], ["ua-1"], ["a-2b", "ua-1"], ["ua-1", "a-3a"]];
+    expect(right).toHaveLength(5);
     const wrong: PdfStandards[] = [
       // @ts-expect-error two of PDF/A
       ["a-2b", "a-3b"],
@@ -56,7 +48,7 @@ describe("the typed standards", () => {
 });
 
 describe("a binary file", () => {
-  it.each([0, 1, 2, 3, 24_575, 24_576, 24_577, 100_000])("of %i bytes is Base64 of them", (size) => {
+  it.each([0, 1, 24_575, 24_576, 24_577])("of %i bytes is Base64 of them", (size) => {
     const bytes = Uint8Array.from({ length: size }, (_, index) => index * 7);
     expect(binaryFile(bytes)).toEqual({ encoding: "base64", content: bytes.toBase64() });
     expect(binaryFile(bytes.buffer)).toEqual(binaryFile(bytes));

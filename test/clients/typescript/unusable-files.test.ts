@@ -1,11 +1,10 @@
 /** What is said of a file by its name and its bytes alone, compared with what Typst does with the same file. */
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { findUnusableFiles } from "../../../clients/typescript/unusable-files.ts";
 import { typstPath } from "../../support/backend/typst-path.ts";
+import { writeProject } from "../../support/clients/command-line.ts";
 import { collectionOf, liberation } from "../../support/fonts.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -30,101 +29,94 @@ function saidOf(key: string, bytes: Uint8Array): string | null {
   return findUnusableFiles([{ key, bytes }])[0]?.message ?? null;
 }
 
-async function compile(source: string, key: string, bytes: Uint8Array) {
+type Row = readonly [key: string, bytes: Uint8Array, reader: string, message: string | null];
+
+/** Compiles a document that reads each of these files. */
+async function compile(rows: readonly Row[]) {
   const folder = await makeTemporaryFolder("unusable-files-test-");
-  await writeFile(join(folder, "main.typ"), source);
-  await writeFile(join(folder, key), bytes);
+  const calls = rows.map(
+    ([key, , reader], index) => `#let read-${index} = [#${reader}("${index}/${key}")]\n#read-${index}`,
+  );
+  await writeProject(folder, { "main.typ": calls.join("\n") });
+  await writeProject(folder, Object.fromEntries(rows.map(([key, bytes], index) => [`${index}/${key}`, bytes])));
   return execa(typstPath(), ["compile", "main.typ", "out.pdf"], { cwd: folder, reject: false });
 }
 
-const IMAGES: readonly (readonly [string, Uint8Array, string | null])[] = [
-  ["a.png", PNG_IMAGE, null],
-  ["A.PNG", PNG_IMAGE, null],
-  ["a.jpg", JPEG_IMAGE, null],
-  ["a.jpeg", JPEG_IMAGE, null],
-  ["a.gif", GIF_IMAGE, null],
-  ["a.webp", WEBP_IMAGE, null],
-  ["a.svg", SVG_IMAGE, null],
-  ["a.svg", SVG_WITH_LONG_HEAD, null],
-  ["a.tiff", PNG_IMAGE, null],
-  ["a.heic", JPEG_IMAGE, null],
-  ["a.png", WEBP_IMAGE, "is WebP, which is not read by this name: let the name end in .webp."],
-  ["a.svg", PNG_IMAGE, "is PNG, which is not read by this name: let the name end in .png."],
-  ["a.jpg", HEIC_IMAGE, "is HEIC, which Typst does not read: convert it to PNG, JPEG or SVG."],
-  ["a.heic", HEIC_IMAGE, "is HEIC, which Typst does not read: convert it to PNG, JPEG or SVG."],
-  ["a.tif", TIFF_IMAGE, "is TIFF, which Typst does not read: convert it to PNG, JPEG or SVG."],
-  ["a.psd", Buffer.from("8BPS"), "is PSD, which Typst does not read: convert it to PNG, JPEG or SVG."],
-  ["a.png", Buffer.from("<!doctype html>"), "is not PNG."],
-  ["a.pdf", Buffer.from("<!doctype html>"), "is not PDF."],
+const NO_UTF_8 = "is not UTF-8: save it as UTF-8.";
+const HEIC = "is HEIC, which Typst does not read: convert it to PNG, JPEG or SVG.";
+const LATIN_1_XML = Buffer.from('<?xml version="1.0" encoding="ISO-8859-1"?><a>\xfc</a>', "latin1");
+
+const ROWS: readonly Row[] = [
+  ["a.png", PNG_IMAGE, "image", null],
+  ["A.PNG", PNG_IMAGE, "image", null],
+  ["a.jpg", JPEG_IMAGE, "image", null],
+  ["a.gif", GIF_IMAGE, "image", null],
+  ["a.webp", WEBP_IMAGE, "image", null],
+  ["a.svg", SVG_IMAGE, "image", null],
+  ["a.svg", SVG_WITH_LONG_HEAD, "image", null],
+  ["a.tiff", PNG_IMAGE, "image", null],
+  ["a.heic", JPEG_IMAGE, "image", null],
+  ["a.png", WEBP_IMAGE, "image", "is WebP, which is not read by this name: let the name end in .webp."],
+  ["a.svg", PNG_IMAGE, "image", "is PNG, which is not read by this name: let the name end in .png."],
+  ["a.jpg", HEIC_IMAGE, "image", HEIC],
+  ["a.heic", HEIC_IMAGE, "image", HEIC],
+  ["a.psd", Buffer.from("8BPS"), "image", "is PSD, which Typst does not read: convert it to PNG, JPEG or SVG."],
+  ["a.png", Buffer.from("<!doctype html>"), "image", "is not PNG."],
+  ["a.csv", LATIN_1, "csv", NO_UTF_8],
+  ["a.csv", Buffer.from(`${MARK}ä,b`), "csv", null],
+  ["a.txt", LATIN_1, "read", NO_UTF_8],
+  ["a.json", Buffer.from('"ä"'), "json", null],
+  [
+    "a.json",
+    Buffer.from(`${MARK}1`),
+    "json",
+    "begins with a byte order mark, which json() refuses: save it without one.",
+  ],
+  ["a.toml", Buffer.from(`${MARK}a = 1`), "toml", null],
+  ["a.yaml", Buffer.from(`${MARK}a: 1`), "yaml", null],
+  ["a.xml", Buffer.from(`${MARK}<a/>`), "xml", null],
+  ["a.xml", LATIN_1_XML, "xml", NO_UTF_8],
 ];
 
-describe("an image", () => {
-  it.each(IMAGES)("named %s is said to be unusable if Typst does not read it (%#)", async (key, bytes, message) => {
-    expect(saidOf(key, bytes)).toBe(message);
-    const { exitCode } = await compile(`#image("${key}")`, key, bytes);
-    expect(exitCode === 0).toBe(message === null);
+describe("an image or a text is said to be unusable if Typst does not read it", () => {
+  it("and is not if Typst does", async () => {
+    const usable = ROWS.filter(([, , , message]) => message === null);
+    expect(usable.map(([key, bytes]) => saidOf(key, bytes))).toEqual(usable.map(() => null));
+    expect(await compile(usable)).toMatchObject({ exitCode: 0 });
   });
 
-  it("is whatever the template makes of it where its name promises none", () => {
+  it.each(ROWS.filter(([, , , message]) => message !== null))("named %s (%#)", async (...row) => {
+    const [key, bytes, , message] = row;
+    expect(saidOf(key, bytes)).toBe(message);
+    expect(await compile([row])).toMatchObject({ exitCode: 1 });
+  });
+
+  it("and is whatever the template makes of it where its name promises none", () => {
     for (const key of ["a.bin", "a", ".png/a", "a.wasm"]) expect(saidOf(key, TIFF_IMAGE)).toBeNull();
   });
 });
 
-describe("text", () => {
-  it.each([
-    ["a.csv", LATIN_1, "csv", "is not UTF-8: save it as UTF-8."],
-    ["a.csv", Buffer.from("a,b", "utf16le"), "csv", null],
-    ["a.csv", Buffer.from(`${MARK}ä,b`), "csv", null],
-    ["a.txt", LATIN_1, "read", "is not UTF-8: save it as UTF-8."],
-    ["a.json", Buffer.from('"ä"'), "json", null],
-    [
-      "a.json",
-      Buffer.from(`${MARK}1`),
-      "json",
-      "begins with a byte order mark, which json() refuses: save it without one.",
-    ],
-    ["a.toml", Buffer.from(`${MARK}a = 1`), "toml", null],
-    ["a.yaml", Buffer.from(`${MARK}a: 1`), "yaml", null],
-    ["a.xml", Buffer.from(`${MARK}<a/>`), "xml", null],
-    [
-      "a.xml",
-      Buffer.from('<?xml version="1.0" encoding="ISO-8859-1"?><a>\xfc</a>', "latin1"),
-      "xml",
-      "is not UTF-8: save it as UTF-8.",
-    ],
-  ] as const)("in %s is said to be unusable if Typst does not read it (%#)", async (key, bytes, reader, message) => {
-    expect(saidOf(key, bytes)).toBe(message);
-    const { exitCode } = await compile(`#${reader}("${key}")`, key, bytes);
-    expect(exitCode === 0).toBe(message === null);
-  });
-
-  it("keeps a byte order mark that read() reads, and loses one that csv() reads", async () => {
-    const bytes = Buffer.from(`${MARK}a`);
-    expect(saidOf("a.txt", bytes)).toBe("begins with a byte order mark, which read() keeps: save it without one.");
-    const source = '#assert(read("a.txt").starts-with("\\u{feff}"))\n#assert(csv("a.txt") == (("a",),))';
-    expect(await compile(source, "a.txt", bytes)).toMatchObject({ exitCode: 0 });
-  });
+it("a text keeps a byte order mark that read() reads", async () => {
+  const bytes = Buffer.from(`${MARK}a`);
+  expect(saidOf("a.txt", bytes)).toBe("begins with a byte order mark, which read() keeps: save it without one.");
+  const asserting = 'x => assert(read(x).starts-with("\\u{feff}"))';
+  expect(await compile([["a.txt", bytes, `(${asserting})`, null]])).toMatchObject({ exitCode: 0 });
 });
 
-describe("a font", () => {
-  it.each([
-    ["a.ttf", "regular", null],
-    ["a.ttc", "collection", null],
-    ["a.woff2", "wOF2", "is WOFF2, which Typst does not read: convert it to TTF or OTF."],
-    ["a.woff", "wOFF", "is WOFF, which Typst does not read: convert it to TTF or OTF."],
-    ["a.ttf", "wOF2", "is WOFF2, which Typst does not read: convert it to TTF or OTF."],
-    ["a.otf", "<!doctype html>", "is not a font that Typst reads."],
-  ] as const)("named %s is said to be unusable if Typst does not list it (%#)", async (key, content, message) => {
-    const regular = await liberation("Regular");
-    const fonts = new Map([
-      ["regular", regular],
-      ["collection", collectionOf([regular])],
-    ]);
-    const bytes = fonts.get(content) ?? Buffer.from(content);
-    expect(saidOf(key, bytes)).toBe(message);
+it("a font is said to be unusable if Typst does not list it", async () => {
+  const regular = await liberation("Regular");
+  const web = "which Typst does not read: convert it to TTF or OTF.";
+  const unusable = { "a.woff2": "wOF2", "b.woff": "wOFF", "c.ttf": "wOF2", "d.otf": "<!doctype html>" };
+  const messages = [`is WOFF2, ${web}`, `is WOFF, ${web}`, `is WOFF2, ${web}`, "is not a font that Typst reads."];
+  expect(Object.entries(unusable).map(([key, text]) => saidOf(key, Buffer.from(text)))).toEqual(messages);
+  const listed = async (files: Readonly<Record<string, string | Uint8Array>>) => {
     const folder = await makeTemporaryFolder("unusable-files-test-");
-    await writeFile(join(folder, key), bytes);
-    const { stdout } = await execa(typstPath(), ["fonts", "--ignore-system-fonts", "--font-path", folder]);
-    expect(stdout.includes("Liberation Sans")).toBe(message === null);
-  });
+    await writeProject(folder, files);
+    return (await execa(typstPath(), ["fonts", "--ignore-system-fonts", "--font-path", folder])).stdout;
+  };
+  expect(await listed(unusable)).not.toContain("Liberation Sans");
+  for (const [key, bytes] of [["a.ttf", regular] as const, ["a.ttc", collectionOf([regular])] as const]) {
+    expect(saidOf(key, bytes)).toBeNull();
+    expect(await listed({ [key]: bytes })).toContain("Liberation Sans");
+  }
 });
