@@ -1,9 +1,7 @@
 #!/usr/bin/env node
 /**
- * The entry point of the command. Before it loads anything that an older Node cannot parse, it says in one sentence
- * which Node it needs.
- *
- * Plain JavaScript with nothing newer than dynamic imports, and no static ones.
+ * The entry point of the command. It says which Node it needs before it loads anything that an older one cannot parse,
+ * so it has nothing newer than dynamic imports, and no static ones.
  */
 const MIN_MAJOR = 22;
 const MIN_MINOR = 12;

@@ -1,6 +1,4 @@
-/**
- * The version of the command: that of its package, inserted by the build.
- */
+/** The version of the command: that of its package, inserted by the build. */
 import { readFileSync } from "node:fs";
 
 /** Inserted by scripts/build-package.ts; undefined in a checkout. */

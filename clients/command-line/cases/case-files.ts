@@ -65,11 +65,7 @@ export async function readCases({ root, sourceName }: Project): Promise<Template
     .map(([name, dataPath]) => ({ name, dataPath, expectedFolder: join(folder, `${name}.expected`), root }));
 }
 
-/**
- * The expected pages in their order; missing ones before the last page are null.
- *
- * @throws CommandError when one is not a file of the project, because the report would show it
- */
+/** In their order, with null for missing ones. @throws CommandError when one is not a file of the project */
 export async function readExpected({ expectedFolder, root }: TemplateCase): Promise<(Buffer | null)[]> {
   const numbers = new Set(await numbersIn(expectedFolder));
   const pages: (Buffer | null)[] = [];

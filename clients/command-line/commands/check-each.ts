@@ -4,9 +4,8 @@
  */
 import { dataOf, type EachDocument, readEachProject } from "../each/documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
-import type { LocalSettings } from "../local/compile.ts";
+import { type LocalRender, type LocalSettings, renderLocally } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
-import { type LocalRender, renderLocally } from "../local/local-render.ts";
 import { askedOnce, type CheckedProject, compareWithService, type MissingInWords } from "../local/missing-here.ts";
 import { operatorFolders } from "../local/operator-folders.ts";
 import { findTypst } from "../local/typst.ts";

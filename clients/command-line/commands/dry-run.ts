@@ -1,7 +1,7 @@
 /** `render --dry-run`: shows what would be sent, and sends nothing. */
 import { countInWords } from "../../typescript/size-in-words.ts";
 import { EXIT_CODES, type ExitCode } from "../exit-codes.ts";
-import { bodyBytes, inBytes, type SentProject, sentFiles } from "../project/request-size.ts";
+import { bodyBytes, inBytes, type SentProject, sentFiles } from "../project/problem-details.ts";
 import { writeJson } from "../report.ts";
 import { locateService } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";

@@ -19,10 +19,9 @@ import { writeNamedOutput, writeOutput, writeToStandardOutput } from "../output-
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
-import { problemDetails } from "../project/problem-details.ts";
+import { problemDetails, type SentProject, sizeInLines } from "../project/problem-details.ts";
 import { collectProject, projectName } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
-import { type SentProject, sizeInLines } from "../project/request-size.ts";
 import { completeFlags } from "../project/saved-options.ts";
 import { problemOutcome, retryInWords, writeJson, writeProblem } from "../report.ts";
 import {

@@ -23,7 +23,7 @@ import {
 import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
-import { renderLocally } from "../local/local-render.ts";
+import { renderLocally } from "../local/compile.ts";
 import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
 import { findTypstOfAnyVersion } from "../local/typst.ts";
 import * as options from "../options.ts";

@@ -6,9 +6,12 @@
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { constraintsDocument } from "../../../rules/constraints.ts";
 import { isFont } from "../../../rules/font-names.ts";
-import type { Limits } from "../../../rules/limits.ts";
+import { DEFAULT_LIMITS, type Limits, publishedLimits } from "../../../rules/limits.ts";
 import type { Output } from "../../../rules/output-options.ts";
+import { asConstraints } from "../../../rules/published-rules.ts";
+import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { RENDER_TIME_SETTINGS } from "../../../rules/render-time.ts";
 import {
   isArchive,
@@ -19,10 +22,15 @@ import {
 } from "../../../typst/command-line.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../../typst/file-layout.ts";
 import { programText } from "../../../typst/program-text.ts";
+import type { ServiceProblem } from "../../typescript/client.ts";
+import { checkLocally } from "../../typescript/local-check.ts";
+import { encodeRequest, type OutputOptions, type RenderRequest } from "../../typescript/render-request.ts";
+import { constraintsFile } from "../constraints-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
 import type { Project } from "../project/project.ts";
-import type { DataText } from "../project/request.ts";
+import { type DataText, requestOf } from "../project/request.ts";
+import { locateService } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
 import { type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
 
@@ -50,6 +58,40 @@ export interface Compiled {
   readonly reason: string | null;
   /** The document or image, or each image of an archive; empty if the compilation failed. */
   readonly pages: readonly Buffer[];
+}
+
+export type LocalRender =
+  | { readonly kind: "refused"; readonly problem: ServiceProblem; readonly request: RenderRequest }
+  | { readonly kind: "compiled"; readonly compiled: Compiled; readonly output: Output; readonly limits: Limits };
+
+export interface LocalOptions {
+  readonly options: OutputOptions;
+  readonly local: Omit<LocalSettings, "limits"> & { readonly url: string | undefined };
+}
+
+/**
+ * Does what the service would do with a request: checks it by the rules, with the limits that the service last published
+ * or else the defaults, then runs Typst. It needs no network. @throws CommandError when Typst cannot be started
+ */
+export async function renderLocally(
+  project: Project,
+  data: DataText | null,
+  { options, local }: LocalOptions,
+  signal: AbortSignal,
+): Promise<LocalRender> {
+  const stored = await constraintsFile((await locateService({ url: local.url })).url).load();
+  const constraints = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
+  if (constraints === null) throw new Error("the rules publish no constraints");
+  const request = requestOf(project, data, options);
+  const body = encodeRequest(request);
+  const check = checkLocally(body, constraints);
+  if (check.verdict === "refused") return { kind: "refused", problem: check.problem, request };
+  const limits = publishedLimits(constraints.limits);
+  const parsed = parseRenderRequest(body, limits);
+  if (!parsed.ok) throw new Error("a request that was accepted is not valid");
+  const { output } = parsed.request;
+  const compiled = await compileLocally({ project, data, output, local: { ...local, limits } }, signal);
+  return { kind: "compiled", compiled, output, limits };
 }
 
 export interface Compilation {

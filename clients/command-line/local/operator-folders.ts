@@ -11,10 +11,8 @@ export interface OperatorFlags {
 }
 
 /**
- * The folders that the options name, else those of `SERVICE_FONT_PATHS` and `SERVICE_PACKAGE_PATH`, else those of a
- * checkout, which `npm start` uses by default. `packagePath` is null if there is none.
- *
- * @throws CommandError for a folder that does not exist: Typst takes it for an empty one, and sets other fonts
+ * The folders of the options, else of `SERVICE_FONT_PATHS` and `SERVICE_PACKAGE_PATH`, else of the checkout, as `npm
+ * start` uses them. @throws CommandError for one that does not exist: Typst takes it for empty, and sets other fonts
  */
 export function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
   const { SERVICE_FONT_PATHS, SERVICE_PACKAGE_PATH } = process.env;

@@ -1,17 +1,10 @@
-/**
- * Finds Typst on this machine, in exactly the version that the service runs: other versions report other mistakes. Only
- * what compares pages takes another one.
- */
+/** Finds Typst in exactly the version that the service runs: others report other mistakes. `test` takes any. */
 import { resolve } from "node:path";
 import { locateTypst } from "../../../typst/program-location.mjs";
 import { anyTypstProblem, TYPST_VERSION, typstProblem } from "../../../typst/typst-release.mjs";
 import { CommandError } from "../exit-codes.ts";
 
-/**
- * The path of Typst: the one that the caller names, else `SERVICE_TYPST_BIN`, else one on PATH or in the user's cache.
- *
- * @throws CommandError that says how to get one.
- */
+/** The Typst that the caller names, else `SERVICE_TYPST_BIN`, else one on PATH or in the user's cache. */
 export async function findTypst(named: string | undefined): Promise<string> {
   if (named !== undefined) return requireTypst(named, typstProblem);
   const located = await locateTypst();

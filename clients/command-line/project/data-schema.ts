@@ -26,12 +26,7 @@ interface DataRow {
 /** A finding in a file that may have several rows of data. */
 type Located = SchemaFinding & { readonly file: string };
 
-/**
- * Returns if the data of a project fits its schema, or there is no schema.
- *
- * @param doing what the message says was not done: "sent" or "compiled".
- * @throws CommandError with each mistake and its line, in the data or in the schema itself.
- */
+/** @param doing what was not done: "sent" or "compiled". @throws CommandError with each mistake, also of the schema */
 export async function requireValidData(project: Project, data: DataText | null, doing: string): Promise<void> {
   const row = { data: data?.text ?? "{}", line: 1, column: 1 };
   const file = data === null ? "(no data)" : dataName(project, data);

@@ -26,8 +26,6 @@ export interface OwnFiles {
 }
 
 /**
- * Reads the files that globs and folders match, in order.
- *
  * @param fromCaller the globs of `--files`, each of which must match. A file that is named exactly is always sent.
  * @param excluded absolute paths
  * @returns them, and the keys of those that `render` and `check` wrote, which are not sent
@@ -91,10 +89,8 @@ function inside(root: string, pattern: string): string {
 }
 
 /**
- * The files in a root that globs and folders match, without those that the ignore files name. Links to files count if
- * these are in the root, or if a glob is their name: then `readNamed` says what is wrong with them.
- *
- * @throws CommandError when a folder that is sent with all of its files cannot be read
+ * Files that are not ignored. Links to files count if these are in the root, or if a glob is their name: then
+ * `readNamed` says what is wrong with them. @throws CommandError when a folder that is sent as a whole cannot be read
  */
 async function matchingKeys(root: string, ignored: IgnoreRules, { globs, except }: OwnFiles): Promise<string[]> {
   const { globby } = await import("globby");

@@ -32,12 +32,7 @@ export async function sizeOf(path: string): Promise<number> {
   return (await statOf(path))?.size ?? 0;
 }
 
-/**
- * Reads a file that the caller, a source or a folder names.
- *
- * @param folder of the project
- * @throws CommandError that names the file as the caller did.
- */
+/** @param folder of the project. @throws CommandError that names the file as the caller did */
 export async function readNamed(path: string, name: string, folder: string): Promise<Buffer> {
   const shown = printableLine(name);
   const real = await realpath(path).catch(() => null);
@@ -49,17 +44,12 @@ export async function readNamed(path: string, name: string, folder: string): Pro
     );
   }
   if (!found.isFile()) throw new CommandError(`${shown} is not a file.`);
-  if (found.size > MAX_FILE_BYTES)
-    throw new CommandError(
-      `${shown} has ${found.size} bytes, and the limit is ${MAX_FILE_BYTES}: no service accepts a file that large.`,
-    );
-  try {
-    return await readFile(real);
-  } catch (error) {
-    throw new CommandError(
-      `${shown} cannot be read (${printableLine(error instanceof Error ? error.message : String(error))}).`,
-    );
+  if (found.size > MAX_FILE_BYTES) {
+    throw new CommandError(`${shown} has ${found.size} bytes, and no service accepts more than ${MAX_FILE_BYTES}.`);
   }
+  return readFile(real).catch((error: Error) => {
+    throw new CommandError(`${shown} cannot be read (${printableLine(error.message)}).`);
+  });
 }
 
 async function missing(path: string, name: string): Promise<CommandError> {
@@ -69,16 +59,8 @@ async function missing(path: string, name: string): Promise<CommandError> {
   return new CommandError(printableLine(`${name} does not exist.${didYouMean(meant)}`));
 }
 
-/**
- * Reads a file that the caller names, or standard input for `-`, and its name for messages.
- *
- * @throws CommandError as `readNamed` does
- */
-export async function readInput(
-  path: string,
-  name: string,
-  folder: string,
-): Promise<{ readonly bytes: Buffer; readonly shown: string }> {
+/** Reads a file that the caller names, or standard input for `-`. @returns its name for messages as well */
+export async function readInput(path: string, name: string, folder: string) {
   if (path !== STANDARD_INPUT) return { bytes: await readNamed(path, name, folder), shown: printableLine(name) };
   const chunks: Buffer[] = [];
   let size = 0;

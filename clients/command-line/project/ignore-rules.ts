@@ -53,11 +53,7 @@ export class IgnoreRules {
     return ignored;
   }
 
-  /**
-   * Those of these keys that are not left out. @param keys folders have a slash at their ends
-   *
-   * @throws CommandError when the rules are too many, or too large
-   */
+  /** Those that are not left out. @param keys folders end in a slash. @throws CommandError when the rules are too many */
   async keep(keys: readonly string[]): Promise<string[]> {
     for (const key of keys) await this.#load(folderOf(key));
     return this.#within(() => keys.filter((key) => !this.#rules.ignores(this.#prefix + key)));

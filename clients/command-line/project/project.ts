@@ -59,10 +59,7 @@ export interface ProjectOptions {
   readonly namesData: boolean;
 }
 
-/**
- * @param path a Typst source, or a folder: its `main.typ` with all of its files.
- * @throws CommandError when a named file does not exist or cannot be sent.
- */
+/** @param path a Typst source, or a folder. @throws CommandError when a named file does not exist or cannot be sent */
 export async function collectProject(path: string, options: ProjectOptions): Promise<Project> {
   const { patterns, leaveOut, namesData } = options;
   const isWhole = await isFolder(path);
@@ -83,10 +80,6 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   if (hasDataFile && dataPath === null && !namesData && READS_DATA.test(source.toString("utf8"))) {
     const file = shownPath(root, sourceName, DATA_PATH);
     sourceNotes.push(`${file} is not used, because the source is not ${SOURCE_PATH}: to use it, add --data ${file}.`);
-  }
-  for (const key of written) {
-    if (files.has(key))
-      sourceNotes.push(`Sent, although render or check wrote it, because the source names it: ${key}.`);
   }
   return {
     root,
@@ -224,10 +217,7 @@ export function shownPath(root: string, sourceName: string, key: string): string
   return join(isAbsolute(sourceName) ? root : dirname(sourceName), key);
 }
 
-/**
- * The key of a path in a file. It is relative to that file, or to the root if it begins with `/`; null if it leads
- * above the root.
- */
+/** The key of a path in a file, relative to that, or to the root if it begins with `/`; null above the root. */
 function keyOf(path: string, fromKey: string): string | null {
   const joined = path.startsWith("/")
     ? posix.normalize(path.slice(1))

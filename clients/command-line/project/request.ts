@@ -1,7 +1,4 @@
-/**
- * Makes the render request of a project. `data` is sent exactly as the caller wrote it: JavaScript values would round
- * numbers.
- */
+/** Makes the request of a project. `data` is sent exactly as the caller wrote it: JavaScript would round numbers. */
 import { isUtf8 } from "node:buffer";
 import { basename } from "node:path";
 import {
@@ -30,13 +27,7 @@ export interface DataText {
 export const CSV_NAME = /\.(?:csv|tsv|tab)$/i;
 export const JSON_LINES_NAME = /\.(?:jsonl|ndjson)$/i;
 
-/**
- * Reads the data of a project.
- *
- * @param path the file that the caller names, `-` for standard input; null for the project's own data.
- * @returns null if there is no data.
- * @throws CommandError when it is not JSON.
- */
+/** @param path the file that the caller names, or `-`; null for the project's own data. @returns null without data */
 export async function readData(project: Project, path: string | null): Promise<DataText | null> {
   const { root, sourceName, dataPath } = project;
   const from = path ?? dataPath;
@@ -51,12 +42,7 @@ export async function readData(project: Project, path: string | null): Promise<D
   return { text: validJson(bytes, shown), name, notes: byteOrderMarkNote(bytes, shown) };
 }
 
-/**
- * Reads JSON text, without its byte order mark.
- *
- * @param firstLine of the text in its file
- * @throws CommandError that says where the mistake is, by line and column
- */
+/** The text without its byte order mark. @param firstLine of it in its file. @throws CommandError with line and column */
 export function validJson(bytes: Buffer, name: string, firstLine = 1): string {
   const text = utf8Text(bytes, name);
   const mistake = jsonMistake(text);

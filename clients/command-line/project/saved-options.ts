@@ -21,12 +21,7 @@ interface NamedFlags extends OutputFlags {
   readonly json?: true | undefined;
 }
 
-/**
- * Completes the options of the command line by those of the project, and tells people which.
- *
- * @param source a Typst source, or a folder
- * @throws CommandError when the file is none of the playground's, or an option in it is not valid by itself
- */
+/** Completes the options of the command line, and tells people by which. @throws CommandError for an invalid file */
 export async function completeFlags<Flags extends NamedFlags>(source: string, named: Flags): Promise<Flags> {
   const saved = await savedOutput(source);
   if (saved === null) return named;
