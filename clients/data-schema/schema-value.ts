@@ -1,4 +1,4 @@
-/** Reads a schema as a plain value: its members, and the targets of its references. */
+/** Reads a schema as a plain value: its members, the targets of its references, and the schemas that it combines. */
 
 export interface Members {
   readonly [name: string]: unknown;
@@ -28,6 +28,28 @@ export function schemaAt(location: string, schema: unknown): unknown {
     const name = unescapeSegment(segment);
     if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return undefined;
     found = Object.entries(found).find(([member]) => member === name)?.[1];
+  }
+  return found;
+}
+
+/** References and combinations are followed to this depth, because a schema may refer to itself. */
+const MAX_DEPTH = 16;
+/** More schemas would not improve the suggestions. */
+const MAX_SCHEMAS = 200;
+
+/** The given schemas, and all that they refer to or combine. */
+export function expand(schemas: readonly unknown[], root: unknown): Members[] {
+  const found: Members[] = [];
+  const open = schemas.map((schema) => ({ schema, depth: 0 }));
+  for (let next = open.shift(); next !== undefined && found.length < MAX_SCHEMAS; next = open.shift()) {
+    const { schema, depth } = next;
+    const members = membersOf(schema);
+    found.push(members);
+    if (depth === MAX_DEPTH) continue;
+    const { $ref, allOf, anyOf, oneOf, then, else: otherwise } = members;
+    const inner = [allOf, anyOf, oneOf].flatMap(itemsOf).concat(then, otherwise);
+    if (typeof $ref === "string") inner.push(schemaAt($ref, root));
+    open.push(...inner.filter((one) => one !== undefined).map((one) => ({ schema: one, depth: depth + 1 })));
   }
   return found;
 }

@@ -4,7 +4,7 @@
  */
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
 import type { Branch, Failure } from "./failures.ts";
-import { itemsOf, membersOf, schemaAt, stringsOf } from "./schema-value.ts";
+import { expand, itemsOf, membersOf, schemaAt, stringsOf } from "./schema-value.ts";
 import { similarName } from "./similar-name.ts";
 
 type JsonNode = Instance.JsonNode;
@@ -243,15 +243,9 @@ function shownValue(node: JsonNode, { text }: Subject): string {
 }
 
 /** The names of members that a schema lists, itself or in schemas that it refers to or combines. */
-function knownNames(schema: unknown, subject: Subject, depth = 0): string[] {
-  const { properties, required, allOf, anyOf, oneOf, $ref } = membersOf(schema);
-  const names = [...Object.keys(membersOf(properties)), ...stringsOf(required)];
-  if (depth < MAX_SHOWN_VALUES) {
-    const inner = [allOf, anyOf, oneOf].flatMap(itemsOf);
-    if (typeof $ref === "string" && $ref.startsWith("#")) inner.push(schemaAt($ref, subject.schema));
-    names.push(...inner.flatMap((one) => knownNames(one, subject, depth + 1)));
-  }
-  return [...new Set(names)];
+function knownNames(schema: unknown, subject: Subject): string[] {
+  const schemas = expand([schema], subject.schema);
+  return schemas.flatMap(({ properties, required }) => [...Object.keys(membersOf(properties)), ...stringsOf(required)]);
 }
 
 function parentSchema({ location }: Failure, subject: Subject): unknown {

@@ -1,16 +1,11 @@
 /** The names and values that a schema allows at a place in the data, for completion in editors. */
-import { itemsOf, type Members, membersOf, schemaAt, stringsOf } from "./schema-value.ts";
+import { expand, itemsOf, type Members, membersOf, stringsOf } from "./schema-value.ts";
 
 export interface SuggestedMember {
   readonly name: string;
   readonly description: string | null;
   readonly isRequired: boolean;
 }
-
-/** References and combinations are followed to this depth, because a schema may refer to itself. */
-const MAX_DEPTH = 16;
-/** More schemas would not improve the suggestions. */
-const MAX_SCHEMAS = 200;
 
 /** The members that the object at a path may have, in the order of the schema. */
 export function suggestedMembers(schema: unknown, path: readonly (string | number)[]): SuggestedMember[] {
@@ -61,21 +56,4 @@ function schemasAt(schema: unknown, path: readonly (string | number)[]): Members
 function below({ properties, additionalProperties, prefixItems, items }: Members, segment: string | number): unknown[] {
   if (typeof segment === "number") return [itemsOf(prefixItems)[segment] ?? items];
   return [Object.hasOwn(membersOf(properties), segment) ? membersOf(properties)[segment] : additionalProperties];
-}
-
-/** The given schemas, and all that they refer to or combine. */
-function expand(schemas: readonly unknown[], root: unknown): Members[] {
-  const found: Members[] = [];
-  const open = schemas.map((schema) => ({ schema, depth: 0 }));
-  for (let next = open.shift(); next !== undefined && found.length < MAX_SCHEMAS; next = open.shift()) {
-    const { schema, depth } = next;
-    const members = membersOf(schema);
-    found.push(members);
-    if (depth === MAX_DEPTH) continue;
-    const { $ref, allOf, anyOf, oneOf, then, else: otherwise } = members;
-    const inner = [allOf, anyOf, oneOf].flatMap(itemsOf).concat(then, otherwise);
-    if (typeof $ref === "string") inner.push(schemaAt($ref, root));
-    open.push(...inner.filter((one) => one !== undefined).map((one) => ({ schema: one, depth: depth + 1 })));
-  }
-  return found;
 }

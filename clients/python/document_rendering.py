@@ -755,12 +755,11 @@ _Answer = Union[_Response, Problem, ServiceUnreachableError]
 @dataclass(frozen=True)
 class _Constraints:
     document: Mapping[str, Any]
-    etag: Optional[str]
     disagreements: Sequence[Mapping[str, Any]]
     valid_until: float
 
     @staticmethod
-    def read(response: _Response, valid_until: float) -> "_Constraints":
+    def read(response: _Response) -> "_Constraints":
         """Reads a constraints document, and compares its rules with those of this version by their vectors."""
         try:
             document = json.loads(response.content)
@@ -770,7 +769,7 @@ class _Constraints:
                 raise ValueError("a limit is not an integer")
         except _MALFORMED as cause:
             raise UnexpectedResponseError("The response has no constraints.", response.status) from cause
-        return _Constraints(document, response.headers.get("ETag"), disagreements, valid_until)
+        return _Constraints(document, disagreements, time.monotonic() + _CONSTRAINTS_AGE_SECONDS)
 
 
 class ServiceClient:
@@ -841,7 +840,7 @@ class ServiceClient:
         return Check("unavailable", constraints if isinstance(constraints, Problem) else None)
 
     def constraints(self) -> Union[Mapping[str, Any], Problem]:
-        """The constraints of the deployment. They are kept, and revalidated by their entity tag after five minutes."""
+        """The constraints of the deployment. They are kept for five minutes."""
         constraints = self._fetch_constraints(self._send_with_retries)
         return constraints.document if isinstance(constraints, _Constraints) else constraints
 
@@ -850,27 +849,20 @@ class ServiceClient:
         kept = self._constraints
         if kept is not None and time.monotonic() < kept.valid_until:
             return kept
-        answer = send("v1/constraints", etag=kept.etag if kept is not None else None)
-        if not isinstance(answer, _Response):
-            return answer
-        valid_until = time.monotonic() + _CONSTRAINTS_AGE_SECONDS
-        if answer.status == 304 and kept is not None:
-            kept = replace(kept, valid_until=valid_until)
-        else:
-            kept = _Constraints.read(answer, valid_until)
-        self._constraints = kept
-        return kept
+        answer = send("v1/constraints")
+        if isinstance(answer, _Response):
+            self._constraints = answer = _Constraints.read(answer)
+        return answer
 
     def _send_with_retries(
         self,
         path: str,
         body: Optional[bytes] = None,
-        etag: Optional[str] = None,
         on_retry: Optional[Callable[[RetryEvent], None]] = None,
     ) -> Union[_Response, Problem]:
         start = time.monotonic()
         for attempt in range(1, self._max_attempts + 1):
-            answer = self._send(path, body, etag)
+            answer = self._send(path, body)
             if isinstance(answer, _Response):
                 return answer
             is_retryable = isinstance(answer, ServiceUnreachableError) or answer.origin == "capacity"
@@ -897,13 +889,11 @@ class ServiceClient:
         wait: float = least + random.random() * backoff
         return None if elapsed + wait > self._max_total_seconds else wait
 
-    def _send(self, path: str, body: Optional[bytes] = None, etag: Optional[str] = None) -> _Answer:
+    def _send(self, path: str, body: Optional[bytes] = None) -> _Answer:
         """Sends a request once."""
         headers = {"X-Service-Api-Token": self._token}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        if etag is not None:
-            headers["If-None-Match"] = etag
         request = urllib.request.Request(self._base + path, data=body, headers=headers)
         try:
             with self._opener.open(request, timeout=self._silence_timeout_seconds) as response:
@@ -915,8 +905,6 @@ class ServiceClient:
     def _classify(self, response: _Response) -> _Answer:
         """What an answer is that is not a success: a problem, a failure of a gateway, or not from the service."""
         status = response.status
-        if status == 304:
-            return response
         if response.media_type == "application/problem+json":
             problem = _as_problem(response.content)
             if problem is not None:
@@ -1022,7 +1010,8 @@ def _is_path(value: Any) -> bool:
 
 
 def _is_error(value: Any) -> bool:
-    return isinstance(value, dict) and _is_path(value.get("loc")) and all(_is_text(value.get(k)) for k in ("msg", "type"))
+    is_object = isinstance(value, dict) and {"loc", "msg", "type"} <= value.keys()
+    return is_object and _is_path(value["loc"]) and _is_text(value["msg"]) and _is_text(value["type"])
 
 
 def _are_errors(value: Any) -> bool:

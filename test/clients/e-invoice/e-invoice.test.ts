@@ -41,9 +41,10 @@ async function rulesOf(bytes: Uint8Array, options: FinishOptions = FACTUR_X): Pr
 }
 
 describe("a finished e-invoice", () => {
-  it("is the original PDF with an appended update that has the metadata of Factur-X", async () => {
+  it("is always the original PDF with the same update, which has the metadata of Factur-X", async () => {
     const finished = await finishEInvoice(pdf, { format: "factur-x", profile: "EN 16931" });
     if (!finished.ok) throw new Error(JSON.stringify(finished.findings));
+    expect(await finishEInvoice(pdf, FACTUR_X)).toEqual(finished);
     expect(finished).toMatchObject({ profile: "EN 16931" });
     expect(Buffer.from(finished.pdf).indexOf(pdf)).toBe(0);
     const before = await readPdf(pdf);
@@ -58,10 +59,6 @@ describe("a finished e-invoice", () => {
     );
   });
 
-  it("is the same for the same PDF", async () => {
-    expect(await finishEInvoice(pdf, FACTUR_X)).toEqual(await finishEInvoice(pdf, FACTUR_X));
-  });
-
   it("is not finished again", async () => {
     const finished = await finishEInvoice(pdf, FACTUR_X);
     expect(finished.ok && (await rulesOf(finished.pdf))).toEqual(["finished-before"]);
@@ -74,14 +71,6 @@ describe("an e-invoice is refused", () => {
     ["with another name", '"factur-x.xml",\n  bytes', '"invoice.xml",\n  bytes', "attachment-name"],
     ["with the relationship of a supplement", '"alternative"', '"supplement"', "attachment-relationship"],
     ["with another media type", '"text/xml"', '"application/xml"', "attachment-type"],
-    [
-      "with a document type declaration",
-      '\\"UTF-8\\"?>\\n',
-      '\\"UTF-8\\"?><!DOCTYPE a [<!ENTITY b \\"c\\">]>\\n',
-      "xml-doctype",
-    ],
-    ["in another encoding", 'encoding=\\"UTF-8\\"', 'encoding=\\"ISO-8859-1\\"', "xml-encoding"],
-    ["with XML that is not well-formed", 'root.xml + "\\n"', 'root.xml + "<"', "xml-syntax"],
     ["with a guideline of no profile", '"urn:cen.eu:en16931:2017"', '"urn:cen.eu:en16931:2018"', "profile"],
   ])("%s", async (_, from, to, rule) => {
     expect(await rulesOf(await changed(from, to))).toContain(rule);
@@ -163,6 +152,9 @@ describe("a hostile file", () => {
     ["one level more", `${"<a>".repeat(257)}${"</a>".repeat(257)}`, "xml-size"],
     ["200,000 elements, which are read", `<a>${"<b/>".repeat(199_999)}</a>`, "profile"],
     ["one element more", `<a>${"<b/>".repeat(200_000)}</a>`, "xml-size"],
+    ["a document type declaration", '<!DOCTYPE a [<!ENTITY b "c">]><a/>', "xml-doctype"],
+    ["another encoding", '<?xml version="1.0" encoding="ISO-8859-1"?><a/>', "xml-encoding"],
+    ["XML that is not well-formed", "<a><", "xml-syntax"],
     ["a prefix that nothing declares", "<b:a/>", "xml-syntax"],
     ["a reference to an entity that nothing declares", "<a>&b;</a>", "xml-syntax"],
     ["a character that XML does not have", "<a>\u0001</a>", "xml-syntax"],
