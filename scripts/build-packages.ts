@@ -1,6 +1,6 @@
 /**
- * `npm run build:packages`: packs client, command line and e-invoices as they are published, with their checksums, into
- * `dist/packages`. `PACKAGE_REPOSITORY` is the URL of the repository: npm compares it with the provenance of a package.
+ * `npm run build:packages`: packs the packages as they are published, with their checksums, into `dist/packages`.
+ * `PACKAGE_REPOSITORY` is the URL of the repository, which npm compares with the provenance of a package.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";

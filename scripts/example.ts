@@ -1,8 +1,6 @@
 /**
- * `npm run example -- <folder>`: sends a folder to the running service and saves the file that it returns below `out/`.
- *
- * The folder is an example by its name, or any folder: with a `request.json` as the examples have one, or with a
- * `main.typ`, which `document-rendering render` takes.
+ * `npm run example -- <folder>`: sends an example by its name, or any folder with a `request.json` or a `main.typ`, to the
+ * running service and saves the file that it returns below `out/`.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";

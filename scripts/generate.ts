@@ -1,8 +1,4 @@
-/**
- * `npm run generate`: writes the generated files.
- *
- * With `--check` it writes nothing; it names the files that are out of date and exits with 1.
- */
+/** `npm run generate`: writes the generated files. With `--check` it only names those that are out of date. */
 import { readFile, writeFile } from "node:fs/promises";
 import { ExampleError } from "./examples/example-request.ts";
 import { generatedFiles } from "./generate/generated-files.ts";

@@ -1,8 +1,6 @@
 /**
- * Makes `node_modules/.bin/node` the Node of the npm package for this platform. npm 11 does it by itself; npm 10, the
- * one of Node 20, removes the link again, because packages of other platforms have a program of the same name
- * (2026-11-23: 10.8.2 and 11.19.1). It runs after `npm ci`, on the Node of the machine, and does nothing where npm has
- * installed none of them.
+ * Makes `node_modules/.bin/node` the Node of the npm package for this platform, as npm 11 does by itself. npm 10 removes
+ * the link again, because packages of other platforms have a program of the same name (2026-11-23: 10.8.2, 11.19.1).
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";

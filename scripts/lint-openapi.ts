@@ -1,8 +1,6 @@
 /**
- * `npm run check:openapi`: checks the interface description by the strictest set of rules that Redocly recommends. It
- * fails for any finding.
- *
- * Uses only the linter's engine: its command line looks for updates and reports its use over the network.
+ * `npm run check:openapi`: checks the interface description by Redocly's strictest rules. It uses only the linter's
+ * engine: the command line looks for updates and reports its use over the network.
  */
 import { readFile } from "node:fs/promises";
 import { createConfig, formatProblems, getTotals, lintFromString } from "@redocly/openapi-core";

@@ -1,7 +1,4 @@
-/**
- * The static files for the Worker of `edge/standalone/assets-worker.ts`: their descriptions, and a binding for each
- * form.
- */
+/** The static files for the Worker of `edge/standalone/assets-worker.ts`: descriptions, and a binding for each form. */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
@@ -25,26 +22,17 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".woff2": "font/woff2",
 };
 
-export interface AssetFiles {
-  /** By the path under which a file is served. */
-  readonly descriptions: Record<string, AssetDescription>;
-  /** The path of each form below the folder, with a slash before it, by the name of its binding. */
-  readonly bindings: ReadonlyMap<string, string>;
-}
-
-/**
- * Describes the files below a folder.
- *
- * @throws if one has an extension without a known content type.
- */
-export async function describeAssets(folder: string): Promise<AssetFiles> {
+/** Describes the files below a folder. @throws if one has an extension without a known content type */
+export async function describeAssets(folder: string) {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries
     .filter((entry) => entry.isFile() && !entry.name.startsWith("."))
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length))
     .sort();
   const isForm = (path: string) => COMPRESSED_FORMS.some(({ extension }) => path.endsWith(extension));
+  /** By the path under which a file is served. */
   const descriptions: Record<string, AssetDescription> = {};
+  /** The path of each form below the folder, with a slash before it, by the name of its binding. */
   const bindings = new Map<string, string>();
   for (const path of paths.filter((each) => !isForm(each))) {
     const contentType = CONTENT_TYPES[extname(path)];

@@ -1,7 +1,4 @@
-/**
- * What the playground's compiler is loaded from: its WebAssembly, compressed because Cloudflare serves no file above 25
- * MiB, and the fonts of Typst that a document uses if it names none.
- */
+/** The playground's compiler: its WebAssembly, and the fonts of Typst that a document uses if it names none. */
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { constants, gunzip, gzip } from "node:zlib";
@@ -25,6 +22,7 @@ export async function provideCompiler(): Promise<void> {
   await Promise.all([provideWebAssembly(), provideFonts()]);
 }
 
+/** Compressed, because Cloudflare serves no file above 25 MiB. */
 async function provideWebAssembly(): Promise<void> {
   const module = await readFile(COMPILER);
   // To compress it takes seconds, to read it again a tenth of one.

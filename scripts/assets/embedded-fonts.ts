@@ -1,7 +1,4 @@
-/**
- * The fonts that are compiled into Typst, as files. The command has no option that writes them, and the playground's
- * compiler has none of its own: without a font for formulas, it would not go beyond the first formula.
- */
+/** The fonts that are compiled into Typst, as files: the playground's compiler has none, and Typst no option that writes them. */
 import { readFile } from "node:fs/promises";
 
 /** The first bytes of a font with PostScript outlines, and of one with TrueType outlines. */

@@ -1,7 +1,4 @@
-/**
- * The pages of `docs/` that people need beside the playground, as pages of the deployment: its version may be another
- * one than that of a repository, and there may be no way to one.
- */
+/** The pages of `docs/` that people need beside the playground, as pages of the deployment, in its version. */
 import { readFile } from "node:fs/promises";
 import { Marked, type RendererObject } from "marked";
 import { HELP_PAGES, HELP_PATH, helpPath } from "../../protocol/routes.ts";

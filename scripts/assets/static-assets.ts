@@ -1,24 +1,15 @@
-/**
- * Completes the static files by what is not checked in. `wrangler deploy` does so by `scripts/assets/build-assets.mjs`, `npm
- * start` and the tests by themselves, before a Worker that serves them starts.
- */
+/** Completes the static files by what is not checked in, before a Worker that serves them starts or is deployed. */
 import { readFile } from "node:fs/promises";
 import { provideCompiler } from "./compiler-assets.ts";
 import { provideHelpPages } from "./help-pages.ts";
 import { providePlayground } from "./playground-assets.ts";
 import { provideStaticFile } from "./static-file.ts";
 
-/**
- * Set in the environment by a program that has provided them, for those that it starts: only building them shows that
- * nothing is missing.
- */
+/** Set by a program that has provided them, for those that it starts: only building them shows that none is missing. */
 export const PROVIDED = "STATIC_FILES_PROVIDED";
 
 const VIEWER = new URL("../../node_modules/swagger-ui-dist/", import.meta.url);
-/**
- * The viewer of the reference page, Swagger UI as bundled in its package, and its licences: 2 MB of another project's
- * code.
- */
+/** The viewer of the reference page, Swagger UI as bundled in its package, and its licences. */
 const VIEWER_FILES = ["swagger-ui-bundle.js", "swagger-ui-bundle.js.LICENSE.txt", "swagger-ui.css"];
 
 let provided: Promise<unknown> | undefined;

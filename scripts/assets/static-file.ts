@@ -1,7 +1,4 @@
-/**
- * Writes what is built among the static files, with its compressed forms for where no Cloudflare compresses what is
- * served.
- */
+/** Writes what is built among the static files, with its compressed forms for where no Cloudflare compresses. */
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,11 +9,15 @@ const STATIC = new URL("../../static/", import.meta.url);
 
 /** The extension of each compressed form. `static/.assetsignore` keeps them from Cloudflare. */
 export const COMPRESSED_FORMS = [
-  { encoding: "br", extension: ".br" },
-  { encoding: "gzip", extension: ".gz" },
+  // Of the best quality, which is that by default.
+  { encoding: "br", extension: ".br", compress: (bytes: Uint8Array) => promisify(brotliCompress)(bytes) },
+  {
+    encoding: "gzip",
+    extension: ".gz",
+    compress: (bytes: Uint8Array) => promisify(gzip)(bytes, { level: constants.Z_BEST_COMPRESSION }),
+  },
 ] as const;
 
-/** What is text. Pictures are compressed already. */
 const COMPRESSIBLE = /\.(?:css|html|js|json|svg)$/;
 
 /** Puts a file where it is served, unless it is there already. Its path is below `static/`. */
@@ -31,19 +32,8 @@ export async function provideStaticFile(path: string, content: Uint8Array): Prom
   if (present?.equals(content) && presentForms.every((form) => form !== undefined)) return;
   await mkdir(dirname(target), { recursive: true });
   // The file itself comes last: what is beside it is then of the same content.
-  for (const { encoding, extension } of forms)
-    await replaceFile(target + extension, await compressed(content, encoding));
+  for (const { extension, compress } of forms) await replaceFile(target + extension, await compress(content));
   await replaceFile(target, content);
-}
-
-function compressed(content: Uint8Array, encoding: "br" | "gzip"): Promise<Buffer> {
-  if (encoding === "gzip") return promisify(gzip)(content, { level: constants.Z_BEST_COMPRESSION });
-  return promisify(brotliCompress)(content, {
-    params: {
-      [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
-      [constants.BROTLI_PARAM_SIZE_HINT]: content.length,
-    },
-  });
 }
 
 async function replaceFile(target: string, content: Uint8Array): Promise<void> {

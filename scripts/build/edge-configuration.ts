@@ -1,8 +1,6 @@
 /**
  * The edge for workerd alone, without Cloudflare: a folder with the bundled Worker, the static files, a configuration
- * and workerd itself. Compatibility date and flags, the entry point and the static files are those of `wrangler.toml`.
- *
- * All settings come from the environment of the process when it starts: the folder contains no settings and no secrets.
+ * by `wrangler.toml` and workerd itself. All settings come from the environment of the process when it starts.
  */
 import { copyFile, cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -22,11 +20,7 @@ const require = createRequire(import.meta.url);
 /** The package is CommonJS; its export is the path of the program for this machine's platform. */
 const { default: WORKERD }: { readonly default: string } = require("workerd");
 
-/**
- * Writes the folder anew.
- *
- * @throws if a static file has an extension without a known content type.
- */
+/** Writes the folder anew. */
 export async function writeEdge(folder: string): Promise<void> {
   const { main, assets, compatibility_date, compatibility_flags } = await wranglerConfig();
   await provideStaticAssets();
@@ -35,13 +29,11 @@ export async function writeEdge(folder: string): Promise<void> {
   const { descriptions, bindings } = await describeAssets(source);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  const configuration = capnp({
-    settings: settingNames(edge),
-    assetsBinding: assets.binding,
-    files: bindings,
-    compatibilityDate: compatibility_date,
-    compatibilityFlags: compatibility_flags,
-  });
+  const compatibility = [
+    `compatibilityDate = ${quote(compatibility_date)}`,
+    `compatibilityFlags = [${compatibility_flags.map(quote).join(", ")}]`,
+  ];
+  const configuration = capnp(settingNames(edge), assets.binding, bindings, compatibility);
   await Promise.all([
     writeFile(join(folder, "edge.js"), edge),
     writeFile(join(folder, "assets.js"), assetsWorker),
@@ -57,29 +49,18 @@ export async function writeEdge(folder: string): Promise<void> {
   ]);
 }
 
-/**
- * The settings that a Worker reads: all that its code names. A setting that is not in the environment of the process is
- * null in the bindings, and so is ignored.
- */
+/** The settings that a Worker reads: all that its code names. One that is not in the environment is null, and ignored. */
 export function settingNames(script: string): string[] {
   return [...new Set(script.match(/\bSERVICE_[A-Z0-9]+(?:_[A-Z0-9]+)*\b/g))].sort();
 }
 
-interface Configuration {
-  readonly settings: readonly string[];
-  readonly assetsBinding: string;
-  /** The path of each file by the name of its binding. */
-  readonly files: ReadonlyMap<string, string>;
-  readonly compatibilityDate: string;
-  readonly compatibilityFlags: readonly string[];
-}
-
-function capnp(configuration: Configuration): string {
-  const { settings, assetsBinding, files, compatibilityDate, compatibilityFlags } = configuration;
-  const compatibility = [
-    `compatibilityDate = ${quote(compatibilityDate)}`,
-    `compatibilityFlags = [${compatibilityFlags.map(quote).join(", ")}]`,
-  ];
+/** @param files the path of each file by the name of its binding */
+function capnp(
+  settings: readonly string[],
+  assetsBinding: string,
+  files: ReadonlyMap<string, string>,
+  compatibility: readonly string[],
+): string {
   const fromEnvironment = settings.map((name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`);
   const contents = [...files].map(([name, path]) => `(name = ${quote(name)}, data = embed ${quote(`static${path}`)})`);
   return `# Made by \`npm run build:edge\` from wrangler.toml. Start it in this folder: ./workerd serve config.capnp

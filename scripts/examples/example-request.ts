@@ -12,13 +12,11 @@ const EXAMPLES = new URL("../../examples/", import.meta.url);
 /** A folder describes no request. The message is a sentence for the person who has made it. */
 export class ExampleError extends Error {}
 
-/** The names of all examples. */
 export async function exampleNames(): Promise<string[]> {
   const entries = await readdir(fileURLToPath(EXAMPLES), { withFileTypes: true });
   return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
 }
 
-/** The body of the request that an example describes. */
 export async function exampleRequest(name: string): Promise<string> {
   return requestOfFolder(fileURLToPath(new URL(`${name}/`, EXAMPLES)));
 }

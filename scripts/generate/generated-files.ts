@@ -1,8 +1,4 @@
-/**
- * The checked-in files that are generated from the definitions in `rules/` and the tables of settings, with their
- * content.
- */
-
+/** The checked-in files that are generated from the definitions in `rules/` and the tables of settings. */
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -28,14 +24,8 @@ import { ERROR_TYPES } from "../../rules/validation-errors.ts";
 import { START_INTEGER_SETTINGS } from "../start/start-settings.ts";
 import { openApiDocument } from "./openapi/document.ts";
 
-export interface GeneratedFile {
-  /** Absolute path. */
-  readonly path: string;
-  readonly content: string;
-}
-
-/** All generated files. In a page, only its generated tables differ from the file on disk. */
-export async function generatedFiles(): Promise<GeneratedFile[]> {
+/** All generated files, by absolute paths. In a page, only its generated tables differ from the file on disk. */
+export async function generatedFiles(): Promise<{ readonly path: string; readonly content: string }[]> {
   const served = { ...STATIC_DOCUMENTS, [OPENAPI_DOCUMENT_NAME]: await openApiDocument() };
   const documents = Object.entries(served).map(([name, document]) => ({
     path: rootPath(`static/${name}`),
@@ -43,8 +33,8 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
   }));
   return [
     ...documents,
-    ...(await Promise.all(GENERATED_PAGES.map(withTablesAndFigures))),
-    ...(await Promise.all(PLACES_OF_VERSION.map(withVersion))),
+    ...(await Promise.all(GENERATED_PAGES.map((page) => changed(page, withGeneratedParts)))),
+    ...(await Promise.all(PLACES_OF_VERSION.map((name) => changed(name, withVersion)))),
   ];
 }
 
@@ -70,14 +60,14 @@ const PLACES_OF_VERSION = [
   ".env.example",
 ];
 
-async function withVersion(name: string): Promise<GeneratedFile> {
+async function changed(name: string, change: (text: string, name: string) => string) {
   const path = rootPath(name);
-  const text = await readFile(path, "utf8");
-  const content = text.replace(
-    /(newTag: "|document-rendering-(?:edge|backend):|^IMAGE_TAG=|^__version__ = ")\d+\.\d+\.\d+/gm,
-    `$1${project.version}`,
-  );
-  return { path, content };
+  return { path, content: change(await readFile(path, "utf8"), name) };
+}
+
+function withVersion(text: string): string {
+  const places = /(newTag: "|document-rendering-(?:edge|backend):|^IMAGE_TAG=|^__version__ = ")\d+\.\d+\.\d+/gm;
+  return text.replace(places, `$1${project.version}`);
 }
 
 function rootPath(path: string): string {
@@ -151,12 +141,9 @@ const TABLES: Readonly<Record<string, Table>> = {
   "doctor-faults": [["", "Check", "Fault", "Likely cause", "What to do"], doctorFaults()],
   "doctor-answer-faults": [
     ["", "Fault", "Likely cause", "What to do"],
-    Object.entries(ANSWER_FAULTS).map(([name, { severity, cause, advice }]) => [
-      markOf(severity),
-      code(name),
-      cause,
-      advice,
-    ]),
+    Object.entries(ANSWER_FAULTS).map(([name, { severity, cause, advice }]) => {
+      return [markOf(severity), code(name), cause, advice];
+    }),
   ],
   "error-types": [["Type", "Meaning"], codedRows(ERROR_TYPES)],
   "key-rules": membersTable(KEY_RULES),
@@ -225,11 +212,8 @@ function membersTable(members: Readonly<Record<string, string | number | boolean
   return [["Member", "Value"], Object.entries(members).map(([name, value]) => [code(name), code(String(value))])];
 }
 
-interface DescribedSetting extends IntegerSetting {
-  readonly meaning: string;
-  /** The default in words, when it depends on the machine. */
-  readonly defaultText?: string;
-}
+/** With the default in words, when it depends on the machine. */
+type DescribedSetting = IntegerSetting & { readonly meaning: string; readonly defaultText?: string };
 
 function integerRows(reader: string, settings: Readonly<Record<string, DescribedSetting>>): string[][] {
   return Object.values(settings).map((definition) => [
@@ -241,47 +225,46 @@ function integerRows(reader: string, settings: Readonly<Record<string, Described
   ]);
 }
 
-/** With its tables, and with the figures that it quotes from the pages in `bench/`. */
-async function withTablesAndFigures(page: string): Promise<GeneratedFile> {
-  const path = rootPath(page);
-  const text = await readFile(path, "utf8");
-  const withTables = text.replace(
-    /(<!-- table: ([\w-]+) -->\n)[\s\S]*?(<!-- end of table -->)/g,
-    (_whole, start: string, name: string, end: string) => {
-      const content = TABLES[name];
-      if (content === undefined) throw new Error(`${page} has an unknown table: ${name}`);
-      return `${start}\n${table(content)}\n${end}`;
-    },
+/** With its tables, with the figures that it quotes from the pages in `bench/`, and with what log lines say of causes. */
+function withGeneratedParts(text: string, page: string): string {
+  const replacements: readonly (readonly [
+    marks: RegExp,
+    content: (...names: string[]) => string | null | undefined,
+  ])[] = [
+    [
+      /(<!-- table: ([\w-]+) -->\n)[\s\S]*?(<!-- end of table -->)/g,
+      (name = "") => TABLES[name] && `\n${table(TABLES[name])}\n`,
+    ],
+    [
+      /(<!-- figure: ([\w-]+): (.+?): (.+?) -->).*?(<!-- end -->)/g,
+      (bench, row = "", column = "") => cellOf(readFileSync(rootPath(`bench/${bench}.md`), "utf8"), row, column),
+    ],
+    [
+      /(<!-- next step: (\w+) -->).*?(<!-- end -->)/g,
+      (cause) => new Map<string, string>(Object.entries(NEXT_STEPS)).get(cause ?? "")?.replaceAll(SETTING, code),
+    ],
+  ];
+  return replacements.reduce(
+    (whole, [marks, contentOf]) =>
+      whole.replace(marks, (_match, start: string, ...others: (string | number)[]) => {
+        // After the groups, `replace` passes the offset and the whole text.
+        const groups = others.slice(0, -2).map(String);
+        const content = contentOf(...groups.slice(0, -1));
+        if (content === undefined || content === null)
+          throw new Error(`${page} quotes what there is not: ${start.trim()}`);
+        return `${start}${content}${groups.at(-1)}`;
+      }),
+    text,
   );
-  const content = withTables.replace(
-    /(<!-- figure: ([\w-]+): (.+?): (.+?) -->).*?(<!-- end -->)/g,
-    (_whole, start: string, bench: string, row: string, column: string, end: string) => {
-      const figure = cellOf(readFileSync(rootPath(`bench/${bench}.md`), "utf8"), row, column);
-      if (figure === null)
-        throw new Error(`${page} quotes a figure that bench/${bench}.md does not have: ${row}: ${column}`);
-      return `${start}${figure}${end}`;
-    },
-  );
-  return { path, content: withNextSteps(content) };
 }
 
-/** With what log lines say about refusals and failed attempts. */
-function withNextSteps(text: string): string {
-  return text.replace(/(<!-- next step: (\w+) -->).*?(<!-- end -->)/g, (_whole, start: string, cause: string, end) => {
-    const nextStep = Object.entries(NEXT_STEPS).find(([name]) => name === cause)?.[1];
-    if (nextStep === undefined) throw new Error(`a page quotes the next step of an unknown cause: ${cause}`);
-    return `${start}${nextStep.replaceAll(/\b(?:SERVICE|service)_\w+/g, code)}${end}`;
-  });
-}
-
-function table([head, rows]: Table): string {
-  const lines = [head, head.map(() => "---"), ...rows];
-  return `${lines.map((cells) => `| ${cells.map(escapePipes).join(" | ")} |`).join("\n")}\n`;
-}
+/** A setting or a metric in a sentence. */
+const SETTING = /\b(?:SERVICE|service)_\w+/g;
 
 /** In a table, GitHub ends a cell at every bar, even inside code. */
-function escapePipes(cell: string): string {
-  return cell.replaceAll("|", "\\|");
+function table([head, rows]: Table): string {
+  const lines = [head, head.map(() => "---"), ...rows];
+  return lines.map((cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`).join("");
 }
 
 function code(text: string): string {

@@ -46,11 +46,7 @@ export const EN_16931_RULES: MavenArtifact = {
   sha256: "842998fe45911442b711300ab251e46489a9a5e2ffc02ddefc4293f8784c2662",
 };
 
-/**
- * The path of an artifact in the cache. Maven downloads it if it is missing.
- *
- * @throws Error if Maven fails, or if the file is not the one that is pinned
- */
+/** The path of an artifact in the cache, to which Maven downloads it. @throws Error if the file is not the pinned one */
 export async function mavenArtifact({ group, name, version, sha256: pinned }: MavenArtifact): Promise<string> {
   const repository = join(cacheFolder(), "maven");
   const file = `${name}-${version}.jar`;

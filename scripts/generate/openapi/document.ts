@@ -1,8 +1,6 @@
 /**
  * The interface description (OpenAPI 3.1) of the edge: every public route with its headers, responses and problems,
- * made from the definitions in `rules/`.
- *
- * `npm run generate` writes it to `static/openapi.json`. No part of this file is in the Worker.
+ * made from the definitions in `rules/`. `npm run generate` writes it to `static/openapi.json`.
  */
 import { toJsonSchemaDefs } from "@valibot/to-json-schema";
 import { CAPABILITIES_PATH } from "../../../protocol/capabilities.ts";
@@ -39,14 +37,9 @@ const DESCRIPTION = `Send Typst source with files and JSON data to \`POST /v1/re
 
 type Json = Readonly<Record<string, unknown>>;
 
-// References
-
 const reference = (section: string) => (name: string) => ({ $ref: `#/components/${section}/${name}` });
 const schema = reference("schemas");
 const header = reference("headers");
-const response = reference("responses");
-
-// Headers
 
 /** A header that is in every response which has it in its description; a string, unless the schema says otherwise. */
 const always = (description: string, of: Json = {}) => ({
@@ -101,14 +94,16 @@ function headers(byField: Readonly<Record<string, HeaderName>> = {}): Json {
   return Object.fromEntries(Object.entries(all).map(([field, name]) => [field, header(name)]));
 }
 
-// Problems
-
 interface ProblemResponse {
   readonly status: number;
-  /** All codes of the status, unless it says which. */
-  readonly codes?: readonly ProblemCode[];
   readonly description: string;
   readonly headers?: Readonly<Record<string, HeaderName>>;
+  /** All codes of the status, unless it says which. */
+  readonly codes?: readonly ProblemCode[];
+}
+
+function response(status: number, description: string, own?: ProblemResponse["headers"]): ProblemResponse {
+  return { status, description, ...(own !== undefined && { headers: own }) };
 }
 
 /** In every response to a render whose token is valid. */
@@ -116,38 +111,26 @@ const TIMED = { [SERVER_TIMING_HEADER]: "ServerTiming" } as const;
 
 /** The responses that report problems, one per status. */
 const PROBLEM_RESPONSES = {
-  InvalidRequest: { status: 400, description: "The request is not valid, or its `Host` is not.", headers: TIMED },
+  InvalidRequest: response(400, "The request is not valid, or its `Host` is not.", TIMED),
   InvalidUrl: {
-    status: 400,
+    ...response(400, "`Host`, or the scheme that a proxy has set, does not make a valid URL."),
     codes: ["invalid_request"],
-    description: "`Host`, or the scheme that a proxy has set, does not make a valid URL.",
   },
-  Forbidden: { status: 403, description: "The token is missing or wrong." },
-  NotFound: { status: 404, description: "The path is misspelled: nothing is served there." },
-  MethodNotAllowed: {
-    status: 405,
-    description: "The path does not support this method. `Allow` lists those that it does.",
-    headers: { Allow: "Allow" },
-  },
-  RenderTimeout: { status: 408, description: "The render took too long, or too much processor time.", headers: TIMED },
-  TooLarge: {
-    status: 413,
-    description: "The request, something in it or the output is over its limit.",
-    headers: TIMED,
-  },
-  CompileFailed: {
-    status: 422,
-    description: "Typst could not produce the requested output from this template.",
-    headers: TIMED,
-  },
-  QueueFull: {
-    status: 429,
-    description:
-      "There was no room in time, or the caller sends requests too fast; nothing is broken. Wait, then send the request again.",
-    headers: { "Retry-After": "RetryAfter", ...TIMED },
-  },
-  RenderFailed: { status: 500, description: "The render failed for no reason in the template.", headers: TIMED },
-  Unavailable: { status: 503, description: "The service, or something that it depends on, failed.", headers: TIMED },
+  Forbidden: response(403, "The token is missing or wrong."),
+  NotFound: response(404, "The path is misspelled: nothing is served there."),
+  MethodNotAllowed: response(405, "The path does not support this method. `Allow` lists those that it does.", {
+    Allow: "Allow",
+  }),
+  RenderTimeout: response(408, "The render took too long, or too much processor time.", TIMED),
+  TooLarge: response(413, "The request, something in it or the output is over its limit.", TIMED),
+  CompileFailed: response(422, "Typst could not produce the requested output from this template.", TIMED),
+  QueueFull: response(
+    429,
+    "There was no room in time, or the caller sends requests too fast; nothing is broken. Wait, then send the request again.",
+    { "Retry-After": "RetryAfter", ...TIMED },
+  ),
+  RenderFailed: response(500, "The render failed for no reason in the template.", TIMED),
+  Unavailable: response(503, "The service, or something that it depends on, failed.", TIMED),
 } as const satisfies Record<string, ProblemResponse>;
 
 type ProblemResponseName = keyof typeof PROBLEM_RESPONSES;
@@ -180,13 +163,12 @@ function problemResponse({ status, codes = codesOf(status), description, headers
 
 /** The responses of an operation that report problems, by status. */
 function problems(...names: readonly ProblemResponseName[]): Json {
-  return Object.fromEntries(names.map((name) => [PROBLEM_RESPONSES[name].status, response(name)]));
+  return Object.fromEntries(names.map((name) => [PROBLEM_RESPONSES[name].status, reference("responses")(name)]));
 }
 
 /** The responses that every route may send. */
 const ANYWHERE = ["InvalidUrl", "NotFound", "MethodNotAllowed", "Unavailable"] as const;
-
-// Routes
+const OF_RENDERS = ["RenderTimeout", "TooLarge", "CompileFailed", "QueueFull", "RenderFailed"] as const;
 
 const TOKEN = [{ apiToken: [] }];
 const OPEN: readonly Json[] = [];
@@ -278,16 +260,7 @@ function renderPath(requests: Readonly<Record<string, Example>>): Json {
             }),
             content: { "application/pdf": FILE, "image/png": FILE, "image/svg+xml": FILE, "application/zip": FILE },
           },
-          ...problems(
-            ...ANYWHERE,
-            "InvalidRequest",
-            "Forbidden",
-            "RenderTimeout",
-            "TooLarge",
-            "CompileFailed",
-            "QueueFull",
-            "RenderFailed",
-          ),
+          ...problems(...ANYWHERE, "InvalidRequest", "Forbidden", ...OF_RENDERS),
         },
       },
     },

@@ -107,69 +107,56 @@ function refusalOf(request: unknown, limits = DEFAULT_LIMITS): Problem {
 }
 
 const text = (content: string) => ({ encoding: "text", content });
+const hello = (more: object) => ({ source: "= Hello", ...more });
+const { max_request_body_bytes, max_output_bytes, max_output_files } = DEFAULT_LIMITS;
 
-/** One problem per code, with the path of its request. */
-const PROBLEMS_BY_CODE: Readonly<Record<ProblemCode, readonly [path: string, problem: Problem]>> = {
-  invalid_request: render(
-    refusalOf({ source: "= Hello", output: { format: "pdf", version: "1.4", standards: ["a-2b"] } }),
+/** One problem per code. */
+const PROBLEMS_BY_CODE: Readonly<Record<ProblemCode, Problem>> = {
+  invalid_request: refusalOf(hello({ output: { format: "pdf", version: "1.4", standards: ["a-2b"] } })),
+  unsupported_format: refusalOf(hello({ output: { format: "docx" } })),
+  invalid_template_path: refusalOf(hello({ files: { "../logo.png": text("") } })),
+  invalid_file_data: refusalOf(hello({ files: { "logo.png": { encoding: "base64", content: "iVBO\nRw0K" } } })),
+  forbidden: problem("forbidden", "A valid token is required in X-Service-Api-Token.", {}),
+  not_found: notFound(),
+  method_not_allowed: methodNotAllowed("POST, OPTIONS"),
+  render_timeout: renderTimeout("wall_clock", 30, 30),
+  request_too_large: problem(
+    "request_too_large",
+    `The request body is over the limit of ${max_request_body_bytes} bytes.`,
+    { limit: max_request_body_bytes, declared_size: 31_457_280 },
   ),
-  unsupported_format: render(refusalOf({ source: "= Hello", output: { format: "docx" } })),
-  invalid_template_path: render(refusalOf({ source: "= Hello", files: { "../logo.png": text("") } })),
-  invalid_file_data: render(
-    refusalOf({ source: "= Hello", files: { "logo.png": { encoding: "base64", content: "iVBO\nRw0K" } } }),
+  template_source_too_large: refusalOf({ source: "= Hello ".repeat(9) }, LOW_LIMITS),
+  template_file_too_large: refusalOf(hello({ files: { "lib/a.typ": text("0123456789") } }), LOW_LIMITS),
+  string_too_large: refusalOf(hello({ data: { notes: ["a text that is too long"] } }), LOW_LIMITS),
+  output_too_large: problem(
+    "output_too_large",
+    "The output has 60817408 bytes or more; at most 52428800 are allowed.",
+    { size: 60_817_408, limit: max_output_bytes },
   ),
-  forbidden: render(problem("forbidden", "A valid token is required in X-Service-Api-Token.", {})),
-  not_found: ["/v1/renders", notFound()],
-  method_not_allowed: render(methodNotAllowed("POST, OPTIONS")),
-  render_timeout: render(renderTimeout("wall_clock", 30, 30)),
-  request_too_large: render(
-    problem(
-      "request_too_large",
-      `The request body is over the limit of ${DEFAULT_LIMITS.max_request_body_bytes} bytes.`,
-      {
-        limit: DEFAULT_LIMITS.max_request_body_bytes,
-        declared_size: 31_457_280,
-      },
-    ),
+  page_selection_too_large: refusalOf(hello({ output: { format: "png", archive: "zip", pages: "1-100" } })),
+  too_many_output_files: problem(
+    "too_many_output_files",
+    "The document has more pages than the 64 that an archive may hold.",
+    { limit: max_output_files },
   ),
-  template_source_too_large: render(refusalOf({ source: "= Hello ".repeat(9) }, LOW_LIMITS)),
-  template_file_too_large: render(
-    refusalOf({ source: "= Hello", files: { "lib/a.typ": text("0123456789") } }, LOW_LIMITS),
+  template_compile_failed: problem(
+    "template_compile_failed",
+    "Typst could not produce the requested output from this template.",
+    {},
   ),
-  string_too_large: render(refusalOf({ source: "= Hello", data: { notes: ["a text that is too long"] } }, LOW_LIMITS)),
-  output_too_large: render(
-    problem("output_too_large", "The output has 60817408 bytes or more; at most 52428800 are allowed.", {
-      size: 60_817_408,
-      limit: DEFAULT_LIMITS.max_output_bytes,
-    }),
-  ),
-  page_selection_too_large: render(
-    refusalOf({ source: "= Hello", output: { format: "png", archive: "zip", pages: "1-100" } }),
-  ),
-  too_many_output_files: render(
-    problem("too_many_output_files", "The document has more pages than the 64 that an archive may hold.", {
-      limit: DEFAULT_LIMITS.max_output_files,
-    }),
-  ),
-  template_compile_failed: render(
-    problem("template_compile_failed", "Typst could not produce the requested output from this template.", {}),
-  ),
-  render_queue_full: render(renderQueueFull("slots_busy", 5)),
-  render_failed: render(
-    problem("render_failed", "The render ended without an output, and not because of the template.", {}),
-  ),
-  service_unavailable: render(serviceUnavailable("no_backend_answered", ["unreachable"])),
+  render_queue_full: renderQueueFull("slots_busy", 5),
+  render_failed: problem("render_failed", "The render ended without an output, and not because of the template.", {}),
+  service_unavailable: serviceUnavailable("no_backend_answered", ["unreachable"]),
 };
-
-function render(refusal: Problem): readonly [path: string, problem: Problem] {
-  return ["/v1/render", refusal];
-}
 
 /** A problem with this code, as a client receives it. */
 export function problemExample(code: ProblemCode): Example<ProblemDocument> {
-  const [path, refusal] = PROBLEMS_BY_CODE[code];
+  const refusal = PROBLEMS_BY_CODE[code];
   if (refusal.code !== code) throw new Error(`the example of ${code} is one of ${refusal.code}`);
-  const document = problemDocument(refusal, problemInstance(`${BASE_URL}${path}`, REQUEST_ID));
+  const document = problemDocument(
+    refusal,
+    problemInstance(`${BASE_URL}/v1/render${code === "not_found" ? "s" : ""}`, REQUEST_ID),
+  );
   return { summary: document.title, value: document };
 }
 

@@ -1,9 +1,7 @@
 /**
  * The body of `POST /v1/render` as valibot schemas, for the interface description only: the service reads bodies by
- * `rules/render-request.ts`. Fields of `output`, patterns and bounds are those of `rules/`.
- *
- * A schema says what one field may be. Rules over several fields, sizes in bytes and page counts are beyond it; the
- * descriptions name the problem that answers them.
+ * `rules/render-request.ts`. Fields of `output`, patterns and bounds are those of `rules/`. Rules over several fields,
+ * sizes in bytes and page counts are beyond a schema; the descriptions name the problem that answers them.
  */
 import * as v from "valibot";
 import { KEY_PATTERN, KEY_RULES } from "../../../rules/files-rules.ts";
@@ -16,6 +14,7 @@ import {
   PDF_STANDARDS,
 } from "../../../rules/output-options.ts";
 import { PAGE_SELECTION } from "../../../rules/page-selection.ts";
+import { described } from "./response-schemas.ts";
 
 /** A PCRE of the rules as JSON Schema needs it: in ECMAScript, `$` without flags matches only at the very end. */
 const KEY_PATTERN_ECMA = new RegExp(KEY_PATTERN.replaceAll("\\A", "^").replaceAll("\\z", "$").replaceAll("/", "\\/"));
@@ -43,10 +42,7 @@ const FIELD_DESCRIPTIONS: Readonly<Record<OutputField, string>> = {
   ppi: "Pixels per inch.",
 };
 
-const pdfStandard = v.pipe(
-  v.picklist(PDF_STANDARDS),
-  v.description("A profile of PDF/A (ISO 19005), or PDF/UA-1 (ISO 14289-1)."),
-);
+const pdfStandard = described(v.picklist(PDF_STANDARDS), "A profile of PDF/A (ISO 19005), or PDF/UA-1 (ISO 14289-1).");
 
 type Schema = v.GenericSchema<unknown, unknown>;
 
@@ -81,24 +77,20 @@ function limitsOn(field: "source" | "files" | "data"): string {
   return `Limits: ${limits.map(([name, { appliesTo, unit }]) => `\`limits.${name}\` for ${appliesTo}, in ${unit}`).join("; ")}.`;
 }
 
-const renderFile = v.pipe(
+const renderFile = described(
   v.strictObject({
-    encoding: v.pipe(v.picklist(["text", "base64"]), v.description("How `content` is written.")),
-    content: v.pipe(
+    encoding: described(v.picklist(["text", "base64"]), "How `content` is written."),
+    content: described(
       v.string(),
-      v.description(
-        "The file: its text, or its bytes in Base64 as in RFC 4648 section 4 (padded, no line breaks, no `data:` URL).",
-      ),
+      "The file: its text, or its bytes in Base64 as in RFC 4648 section 4 (padded, no line breaks, no `data:` URL).",
     ),
   }),
-  v.description("One file of the project."),
+  "One file of the project.",
 );
 
-const renderOutput = v.pipe(
+const renderOutput = described(
   v.union([pdfOutput, pngOutput, svgOutput]),
-  v.description(
-    "What to make of the source. `format` says which of the three objects it is; without it, it is a PDF. What may not be combined is in `output_rules` of `GET /v1/constraints`, and answered by `invalid_request` with `context.rule`.",
-  ),
+  "What to make of the source. `format` says which of the three objects it is; without it, it is a PDF. What may not be combined is in `output_rules` of `GET /v1/constraints`, and answered by `invalid_request` with `context.rule`.",
 );
 
 const renderRequest = v.strictObject({
@@ -126,11 +118,9 @@ const renderRequest = v.strictObject({
     {},
   ),
   data: v.optional(
-    v.pipe(
+    described(
       v.unknown(),
-      v.description(
-        `Any JSON value. In the source it is \`data\`, and \`request\` as well; \`null\` is \`none\`. ${limitsOn("data")}`,
-      ),
+      `Any JSON value. In the source it is \`data\`, and \`request\` as well; \`null\` is \`none\`. ${limitsOn("data")}`,
     ),
     {},
   ),

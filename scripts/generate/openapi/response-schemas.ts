@@ -1,9 +1,6 @@
 /**
  * The JSON that the edge responds with, as valibot schemas, for the interface description only. All objects are open:
  * responses may gain members within an API version (docs/api.md#versions).
- *
- * The context of each problem is checked against `ProblemContexts` by the compiler, and against the catalogue by a
- * test.
  */
 import * as v from "valibot";
 import { CAPABILITIES_SCHEMA } from "../../../protocol/capabilities.ts";
@@ -24,9 +21,13 @@ import { ERROR_TYPES, MAX_REPORTED_ERRORS } from "../../../rules/validation-erro
 
 type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
 
-const text = (description: string) => v.pipe(v.string(), v.description(description));
+/** A schema with a description. */
+export function described<S extends v.GenericSchema>(schema: S, description: string) {
+  return v.pipe(schema, v.description<v.InferOutput<S>, string>(description));
+}
+const text = (description: string) => described(v.string(), description);
 const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(0), v.description(description));
-const flag = (description: string) => v.pipe(v.boolean(), v.description(description));
+const flag = (description: string) => described(v.boolean(), description);
 
 // Problems
 
@@ -36,13 +37,11 @@ const outputRuleId = v.picklist(OUTPUT_RULES.map(({ id }) => id));
 const path = v.array(v.union([v.string(), v.pipe(v.number(), v.integer(), v.minValue(0))]));
 
 const validationError = v.object({
-  loc: v.pipe(path, v.description("Where in the request: object keys and array indices. Long keys are shortened.")),
+  loc: described(path, "Where in the request: object keys and array indices. Long keys are shortened."),
   msg: text("Prose, which may quote the value, shortened. Branch on `type`."),
-  type: v.pipe(
+  type: described(
     v.string(),
-    v.description(
-      `Stable. One of \`${Object.keys(ERROR_TYPES).join("`, `")}\`, or the id of an output rule. \`/error-codes.json\` says what each means.`,
-    ),
+    `Stable. One of \`${Object.keys(ERROR_TYPES).join("`, `")}\`, or the id of an output rule. \`/error-codes.json\` says what each means.`,
   ),
 });
 
@@ -65,7 +64,7 @@ const CONTEXTS = {
   invalid_request: v.object({
     errors: v.exactOptional(errors),
     errors_total: v.exactOptional(errorsTotal),
-    rule: v.exactOptional(v.pipe(outputRuleId, v.description("The output rule that rejected the request."))),
+    rule: v.exactOptional(described(outputRuleId, "The output rule that rejected the request.")),
   }),
   unsupported_format: v.object(validationErrors),
   invalid_template_path: v.object(validationErrors),
@@ -85,8 +84,8 @@ const CONTEXTS = {
   template_source_too_large: v.object({ size, limit }),
   template_file_too_large: v.object({ key, size, limit }),
   string_too_large: v.object({
-    path: v.pipe(path, v.description("Where in `data`: object keys and array indices. Long keys are shortened.")),
-    subject: v.pipe(v.picklist(["key", "value"]), v.description("Which string at `path` it is.")),
+    path: described(path, "Where in `data`: object keys and array indices. Long keys are shortened."),
+    subject: described(v.picklist(["key", "value"]), "Which string at `path` it is."),
     size,
     limit,
   }),
@@ -108,7 +107,7 @@ const PROBLEM_MEMBERS = {
 /** The schema of the problems with this code. */
 function problemSchema(code: ProblemCode): Schema {
   const { status, origin, title, cause } = PROBLEMS[code];
-  return v.pipe(
+  return described(
     v.object({
       code: v.literal(code),
       origin: v.literal(origin),
@@ -118,7 +117,7 @@ function problemSchema(code: ProblemCode): Schema {
       instance: v.pipe(v.string(), v.metadata({ format: "uri-reference" }), v.description(PROBLEM_MEMBERS.instance)),
       context: CONTEXTS[code],
     }),
-    v.description(cause),
+    cause,
   );
 }
 
@@ -146,9 +145,9 @@ const verdict = {
   rule: v.optional(v.nullable(text("The rule that rejects it, if one does."))),
 };
 
-const filesVector = v.object({ keys: v.pipe(v.array(v.string()), v.description("The keys of `files`.")), ...verdict });
+const filesVector = v.object({ keys: described(v.array(v.string()), "The keys of `files`."), ...verdict });
 const outputVector = v.object({
-  output: v.pipe(v.record(v.string(), v.unknown()), v.description("The `output` object.")),
+  output: described(v.record(v.string(), v.unknown()), "The `output` object."),
   ...verdict,
 });
 
@@ -165,38 +164,36 @@ const filesKeyRules = v.object({
   segments_may_not_be_only_dots: flag("Whether `.`, `..` and so on are rejected between slashes."),
   min_key_length: count("The least characters of a key."),
   max_key_length: count("The most characters of a key."),
-  max_keys: v.pipe(v.literal(MAX_KEYS), v.description("The most entries of `files` that any deployment takes.")),
+  max_keys: described(v.literal(MAX_KEYS), "The most entries of `files` that any deployment takes."),
   case_sensitivity: text("How case counts. Prose."),
-  set_rules: v.pipe(v.array(publishedRule), v.description("Rules for all keys together, in the order of validation.")),
-  conformance_vectors: v.pipe(
+  set_rules: described(v.array(publishedRule), "Rules for all keys together, in the order of validation."),
+  conformance_vectors: described(
     v.array(filesVector),
-    v.description("Sets of keys with the service's verdict: tests for a validator of your own."),
+    "Sets of keys with the service's verdict: tests for a validator of your own.",
   ),
 });
 
-const formats = (description: string) => v.pipe(v.array(v.picklist(OUTPUT_FORMATS)), v.description(description));
-const standards = (description: string) => v.pipe(v.array(v.picklist(PDF_STANDARDS)), v.description(description));
+const formats = (description: string) => described(v.array(v.picklist(OUTPUT_FORMATS)), description);
+const standards = (description: string) => described(v.array(v.picklist(PDF_STANDARDS)), description);
 
 const outputRules = v.object({
   output_rules_version: count("Rises whenever a rule for `output` changes. Pin it."),
   formats: formats("Every `format`."),
   pdf: v.object({
     formats: formats("The formats that these rules are for."),
-    versions: v.pipe(v.array(v.picklist(PDF_VERSIONS)), v.description("Every `version`.")),
+    versions: described(v.array(v.picklist(PDF_VERSIONS)), "Every `version`."),
     standards: standards("Every item of `standards`."),
     max_standards: count("The most items of `standards`."),
-    pdf_a_version: v.pipe(
+    pdf_a_version: described(
       v.record(v.string(), v.picklist(PDF_VERSIONS)),
-      v.description(
-        "The PDF version that each PDF/A profile requires. Standards that are absent are not PDF/A profiles.",
-      ),
+      "The PDF version that each PDF/A profile requires. Standards that are absent are not PDF/A profiles.",
     ),
     tagged_standards: standards("Standards that require a tagged PDF, and so all pages."),
     pdf_a_4_standards: standards("The family of PDF/A-4, which `ua-1` cannot accompany."),
   }),
   image: v.object({
     formats: formats("The formats that these rules are for."),
-    archives: v.pipe(v.array(v.picklist(ARCHIVES)), v.description("Every `archive`.")),
+    archives: described(v.array(v.picklist(ARCHIVES)), "Every `archive`."),
     min_page: count("The least `page`."),
     png: v.object({
       min_ppi: count("The least `ppi`."),
@@ -214,10 +211,10 @@ const outputRules = v.object({
     open_range_page_count: count("How many pages an open range counts for before the render."),
   }),
   rule_evaluation: text("In which order the rules are applied. Prose."),
-  rules: v.pipe(v.array(publishedRule), v.description("Rules over several fields, in the order of validation.")),
-  conformance_vectors: v.pipe(
+  rules: described(v.array(publishedRule), "Rules over several fields, in the order of validation."),
+  conformance_vectors: described(
     v.array(outputVector),
-    v.description("Outputs with the service's verdict: tests for a validator of your own."),
+    "Outputs with the service's verdict: tests for a validator of your own.",
   ),
 });
 
@@ -237,22 +234,22 @@ const limits = v.object({
 
 const constraints = v.object({ ...filesKeyRules.entries, limits, output_rules: outputRules });
 
-const origin = v.pipe(v.picklist(Object.keys(PROBLEM_ORIGINS)), v.description("Who has to act."));
+const origin = described(v.picklist(Object.keys(PROBLEM_ORIGINS)), "Who has to act.");
 
 const errorCodes = v.object({
   media_type: v.literal(PROBLEM_MEDIA_TYPE),
-  origins: v.pipe(v.record(v.string(), v.string()), v.description("What each origin means.")),
+  origins: described(v.record(v.string(), v.string()), "What each origin means."),
   codes: v.array(
     v.object({
       code: text("Stable."),
       status: v.pipe(v.number(), v.integer(), v.minValue(400), v.maxValue(599)),
       origin,
       title: v.string(),
-      context: v.pipe(v.array(v.string()), v.description("The members that `context` may have.")),
+      context: described(v.array(v.string()), "The members that `context` may have."),
       cause: text("Prose."),
     }),
   ),
-  validation_error_types: v.pipe(v.record(v.string(), v.string()), v.description("What each `type` means.")),
+  validation_error_types: described(v.record(v.string(), v.string()), "What each `type` means."),
 });
 
 const health = v.pipe(
