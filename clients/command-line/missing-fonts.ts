@@ -2,7 +2,13 @@
  * Warns of font families that neither the project nor the service has, according to the capabilities that the service
  * publishes. The service itself renders such a document without a warning.
  */
-import { describeMissing, findWantedFonts, missingFamilies } from "../typescript/missing-fonts.ts";
+import {
+  describeMissing,
+  describeMissingBold,
+  findWantedFonts,
+  missingFamilies,
+  type WantedFonts,
+} from "../typescript/missing-fonts.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import type { Project } from "./project/project.ts";
 import { serviceCapabilities } from "./service-capabilities.ts";
@@ -11,24 +17,25 @@ import { printableLine } from "./terminal.ts";
 export interface FontFindings {
   /** One sentence for each family. */
   readonly warnings: readonly string[];
+  /** What is not missing, and yet may surprise. */
+  readonly notes: readonly string[];
   /** Whether the service has said which fonts it has. */
   readonly isKnown: boolean;
 }
 
-/** The families that a project asks for and does not bring. */
-export function fontsWantedBy({ source, files }: Project): readonly string[] {
+export function fontsWantedBy({ source, files }: Project): WantedFonts {
   return findWantedFonts({ source: source.toString("utf8"), files });
 }
 
-export async function findMissingFonts(
-  wanted: readonly string[],
-  url: string,
-  signal: AbortSignal,
-): Promise<FontFindings> {
+export async function findMissingFonts(wanted: WantedFonts, url: string, signal: AbortSignal): Promise<FontFindings> {
   const capabilities = await serviceCapabilities(url, signal);
-  if (capabilities === null) return { warnings: [], isKnown: false };
-  const warnings = describeMissing(missingFamilies(wanted, capabilities.fonts)).map(printableLine);
-  return { warnings, isKnown: true };
+  if (capabilities === null) return { warnings: [], notes: [], isKnown: false };
+  const { fonts } = capabilities;
+  return {
+    warnings: describeMissing(missingFamilies(wanted, fonts)).map(printableLine),
+    notes: describeMissingBold(wanted, fonts).map(printableLine),
+    isKnown: true,
+  };
 }
 
 /** For `--strict`. @throws CommandError when something is missing, or the service does not say which fonts it has */

@@ -1,6 +1,6 @@
 /**
- * The families by which Typst 0.15 knows the fonts of a file, from their tables of names. A file may be anything:
- * nothing is read beyond its end, and no more tables and names than real fonts have.
+ * The families by which Typst 0.15 knows the fonts of a file, from their tables of names, and whether they are bold. A
+ * file may be anything: nothing is read beyond its end, and no more tables and names than real fonts have.
  */
 
 /** A collection of the whole of Noto CJK has 45. */
@@ -12,20 +12,28 @@ const MAX_NAMES = 4096;
 /** In UTF-16. Longer ones name no family: the styles at their end would take time to find. */
 const MAX_NAME_BYTES = 1024;
 const COLLECTION = 0x74746366; // ttcf
+/** Semibold. */
+const MIN_BOLD_WEIGHT = 600;
 
 const NAME_FAMILY = 1;
 const NAME_POST_SCRIPT = 6;
 const PLATFORM = { unicode: 0, macintosh: 1, windows: 3 } as const;
 
+export interface FontFace {
+  readonly family: string;
+  /** A variable font, and one that Typst knows by a list, may be. */
+  readonly mayBeBold: boolean;
+}
+
 /** Several in a collection, none in what is not a font. */
-export function fontFamilies(file: Uint8Array): string[] {
+export function fontFaces(file: Uint8Array): FontFace[] {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const starts = read(() => {
     if (view.getUint32(0) !== COLLECTION) return [0];
     const count = Math.min(view.getUint32(8), MAX_FACES);
     return Array.from({ length: count }, (_, index) => view.getUint32(12 + 4 * index));
   });
-  return (starts ?? []).flatMap((start) => read(() => familyAt(file, view, start)) ?? []);
+  return (starts ?? []).flatMap((start) => read(() => faceAt(file, view, start)) ?? []);
 }
 
 /** @returns null if it goes beyond the end of the file */
@@ -38,7 +46,7 @@ function read<T>(action: () => T): T | null {
   }
 }
 
-function familyAt(file: Uint8Array, view: DataView, start: number): string | null {
+function faceAt(file: Uint8Array, view: DataView, start: number): FontFace | null {
   const tables = new Map<string, number>();
   for (let index = 0; index < Math.min(view.getUint16(start + 4), MAX_TABLES); index++) {
     const record = start + 12 + 16 * index;
@@ -48,9 +56,12 @@ function familyAt(file: Uint8Array, view: DataView, start: number): string | nul
   // What Typst cannot do without.
   if (names === undefined || !["head", "hhea", "maxp"].every((tag) => tables.has(tag))) return null;
   const exception = exceptionalFamily(findName(file, names, NAME_POST_SCRIPT) ?? "");
-  if (exception !== null) return exception;
+  if (exception !== null) return { family: exception, mayBeBold: true };
   const family = findName(file, names, NAME_FAMILY);
-  return family === null ? null : withoutStyles(family);
+  if (family === null) return null;
+  const style = tables.get("OS/2");
+  const weight = style === undefined ? 0 : view.getUint16(style + 4);
+  return { family: withoutStyles(family), mayBeBold: tables.has("fvar") || weight >= MIN_BOLD_WEIGHT };
 }
 
 /** The text of a name in the table of names, as `FontInfo::from_ttf` of Typst finds it. */

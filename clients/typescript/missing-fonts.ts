@@ -1,13 +1,13 @@
 /**
- * Which font families a document asks for that neither the request nor the service has. Typst replaces a missing
- * family, and the service does not pass its warnings on.
+ * Which font families a document asks for that neither the request nor the service has, and which bold font is missing.
+ * Typst replaces a missing family, makes no font bold, and the service does not pass its warnings on.
  *
  * This goes by the text: families that a template computes are not seen. The text may be anybody's, so each file is read
  * twice, whatever it says.
  */
 import type { FontFamily } from "../../protocol/capabilities.ts";
 import { isFont } from "../../rules/font-names.ts";
-import { fontFamilies } from "./font-file.ts";
+import { type FontFace, fontFaces } from "./font-file.ts";
 import { withoutComments } from "./typst-text.ts";
 
 export interface DocumentParts {
@@ -15,25 +15,30 @@ export interface DocumentParts {
   readonly files: readonly { readonly key: string; readonly bytes: Uint8Array }[];
 }
 
-/**
- * The families that a document asks for and does not bring, as it spells them. Each name of a list of alternatives
- * counts, as in Typst's own warnings.
- */
-export function findWantedFonts(document: DocumentParts): readonly string[] {
-  const brought = document.files.filter(({ key }) => isFont(key)).flatMap(({ bytes }) => fontFamilies(bytes));
-  return familiesBeyond(requestedFamilies(typstTexts(document)), brought);
+export interface WantedFonts {
+  /**
+   * The families that a document asks for and does not bring, as it spells them. Each name of a list of alternatives
+   * counts, as in Typst's own warnings.
+   */
+  readonly families: readonly string[];
+  /** The family of its headings and strong text, if it brings that without a bold font. */
+  readonly withoutBold: string | null;
+}
+
+export function findWantedFonts(document: DocumentParts): WantedFonts {
+  const faces = document.files.filter(({ key }) => isFont(key)).flatMap(({ bytes }) => fontFaces(bytes));
+  const texts = typstTexts(document);
+  const requested = requestedFamilies(texts);
+  return { families: familiesBeyond(requested, faces), withoutBold: familyWithoutBold(texts, requested, faces) };
 }
 
 /** Those of the wanted families that the service does not have. @param fonts from its capabilities */
-export function missingFamilies(wanted: readonly string[], fonts: readonly FontFamily[]): string[] {
-  return familiesBeyond(
-    wanted,
-    fonts.map(({ family }) => family),
-  );
+export function missingFamilies({ families }: WantedFonts, fonts: readonly FontFamily[]): string[] {
+  return familiesBeyond(families, fonts);
 }
 
-function familiesBeyond(wanted: readonly string[], available: readonly string[]): string[] {
-  const known = new Set(available.map((family) => family.toLowerCase()));
+function familiesBeyond(wanted: readonly string[], available: readonly { readonly family: string }[]): string[] {
+  const known = new Set(available.map(({ family }) => family.toLowerCase()));
   return wanted.filter((family) => !known.has(family.toLowerCase()));
 }
 
@@ -49,6 +54,36 @@ export function describeMissing(families: readonly string[]): string[] {
   const more = families.length - MAX_NAMED;
   if (more > 0) sentences.push(`It lacks ${more} more ${more === 1 ? "family" : "families"} that the templates name.`);
   return sentences;
+}
+
+/** A note on the family without a bold font, if the service has it neither. */
+export function describeMissingBold({ withoutBold }: WantedFonts, fonts: readonly FontFamily[]): string[] {
+  if (withoutBold === null || familiesBeyond([withoutBold], fonts).length === 0) return [];
+  return [
+    `The request brings no bold font of the family "${withoutBold}": headings and *strong* text will not be bold. Add the file of its bold font.`,
+  ];
+}
+
+/** A heading, or strong text, which Typst sets in bold. */
+const BOLD_TEXT = /^=+ +\S|(?<![\w*])\*[^\s*][^*\n]{0,200}\*(?![\w*])|#(?:heading|strong)\b/m;
+const TEXT_FONT = /\bset\s+text\s*\([^()]*\bfont\s*:/;
+/** What may set them otherwise: a rule for them together with a weight, or a template from a package. */
+const SHOW_RULE = /\bshow\s+(?:heading|strong)\b/;
+const OTHER_WEIGHT = /\bweight\s*:(?!\s*(?:"(?:semi|extra)?bold"|"black"|[6-9]00))/;
+const PACKAGE = /"@/;
+
+/** Of several families, the text does not say which one a heading has: null. */
+function familyWithoutBold(
+  texts: readonly string[],
+  [family, ...others]: readonly string[],
+  faces: readonly FontFace[],
+): string | null {
+  if (family === undefined || others.length > 0) return null;
+  const own = faces.filter((face) => face.family.toLowerCase() === family.toLowerCase());
+  if (own.length === 0 || own.some(({ mayBeBold }) => mayBeBold)) return null;
+  const has = (pattern: RegExp) => texts.some((text) => pattern.test(text));
+  if (has(PACKAGE) || (has(SHOW_RULE) && has(OTHER_WEIGHT))) return null;
+  return has(TEXT_FONT) && has(BOLD_TEXT) ? family : null;
 }
 
 function typstTexts({ source, files }: DocumentParts): string[] {

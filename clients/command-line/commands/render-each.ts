@@ -1,6 +1,8 @@
 /**
  * `render --each`: one template, a document for each row of data.
  */
+
+import type { WantedFonts } from "../../typescript/missing-fonts.ts";
 import type { OutputOptions } from "../../typescript/render-request.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { dataOf, type EachDocument, readEachProject, requireOwnFolders } from "../each/documents.ts";
@@ -48,7 +50,7 @@ interface PreparedDocuments {
   readonly project: Project;
   readonly documents: readonly EachDocument[];
   readonly output: OutputOptions;
-  readonly wanted: readonly string[];
+  readonly wanted: WantedFonts;
   readonly finish: FinishDocument | null;
 }
 
@@ -72,7 +74,7 @@ async function sendAll(
     }
     const fonts = await findMissingFonts(wanted, service.url, signal);
     if (flags.strict) requireFonts(fonts, service.url);
-    const notes = [...project.warnings, ...project.notes];
+    const notes = [...project.warnings, ...project.notes, ...fonts.notes];
     if (!flags.json) {
       for (const note of notes) progress.log(`note: ${note}`);
       for (const warning of fonts.warnings) progress.log(`warning: ${warning}`);

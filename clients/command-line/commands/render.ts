@@ -3,6 +3,7 @@
  */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { ServiceProblem } from "../../typescript/client.ts";
+import type { WantedFonts } from "../../typescript/missing-fonts.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import {
   documentFinisher,
@@ -121,8 +122,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
 
 interface PreparedRender extends SentProject {
   readonly place: string;
-  /** The font families that the project does not bring. */
-  readonly wanted: readonly string[];
+  readonly wanted: WantedFonts;
   readonly finish: FinishDocument | null;
 }
 
@@ -160,15 +160,25 @@ async function send(prepared: PreparedRender, flags: RenderFlags, signal: AbortS
       const bytes = await write().catch((error: unknown) => {
         throw asCommandError(error, service.url);
       });
-      const { warnings } = await asked;
+      const fonts = await asked;
+      const { warnings } = fonts;
       progress.stop();
       if (flags.json) {
         const { contentType, requestId } = result;
-        const outcome = { outcome: "rendered", file: place, bytes, contentType, requestId, warnings, notes } as const;
+        const outcome = {
+          outcome: "rendered",
+          file: place,
+          bytes,
+          contentType,
+          requestId,
+          warnings,
+          notes: [...notes, ...fonts.notes],
+        } as const;
         writeJson(outcome, reportStream(place));
         return null;
       }
       for (const warning of warnings) say(`warning: ${warning}`);
+      for (const note of fonts.notes) say(`note: ${note}`);
       if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(bytes)}`));
       return null;
     }

@@ -9,6 +9,8 @@ import type { Capabilities } from "../../../protocol/capabilities.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { formatPackageSpec } from "../../../rules/package-spec.ts";
 import { importedPackages } from "../../../typst/package-imports.ts";
+import { describeMissingBold } from "../../typescript/missing-fonts.ts";
+import { fontsWantedBy } from "../missing-fonts.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { serviceCapabilities } from "../service-capabilities.ts";
@@ -53,7 +55,7 @@ export interface MissingInWords {
   readonly warnings: readonly string[];
 }
 
-/** Asks whether the service has what is missing here. If no family or package is missing, no request is sent. */
+/** Asks whether the service has what is missing here. If nothing is missing, no request is sent. */
 export async function compareWithService(checked: CheckedProject, signal: AbortSignal): Promise<MissingInWords> {
   const { compiled, project, local } = checked;
   const notes: string[] = [];
@@ -61,7 +63,9 @@ export async function compareWithService(checked: CheckedProject, signal: AbortS
   // As Typst writes them: in lower case.
   const families = new Set(compiled.diagnostics.flatMap(({ message }) => UNKNOWN_FAMILY.exec(message)?.[1] ?? []));
   const packages = compiled.ok ? [] : missingPackages(project, local);
-  const service = families.size + packages.length > 0 ? await checked.capabilities() : null;
+  const wanted = fontsWantedBy(project);
+  const isComplete = families.size + packages.length === 0 && wanted.withoutBold === null;
+  const service = isComplete ? null : await checked.capabilities();
   const onlyThere = (what: string, option: string) =>
     notes.push(`The service has ${what}, but this machine does not: name a folder with ${option}.`);
   const familiesThere = new Set(service?.fonts.map(({ family }) => family.toLowerCase()));
@@ -77,6 +81,7 @@ export async function compareWithService(checked: CheckedProject, signal: AbortS
     if (packagesThere.has(name)) onlyThere(name, "--package-path");
     else if (service !== null) notes.push(`Neither the service nor this machine has ${name}.`);
   }
+  if (service !== null) notes.push(...describeMissingBold(wanted, service.fonts));
   if (compiled.ok) warnings.push(...(await missingCharacters(checked, signal)));
   return { notes: notes.map(printableLine), warnings: warnings.map(printableLine) };
 }

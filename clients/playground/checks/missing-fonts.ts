@@ -3,6 +3,7 @@ import { CAPABILITIES_PATH, MAX_CAPABILITIES_BYTES, parseCapabilities } from "..
 import {
   type DocumentParts,
   describeMissing,
+  describeMissingBold,
   findWantedFonts,
   missingFamilies,
 } from "../../typescript/missing-fonts.ts";
@@ -20,5 +21,7 @@ async function warningsOn(document: DocumentParts): Promise<string[]> {
   const text = response.ok ? await readText(response, MAX_CAPABILITIES_BYTES) : null;
   const capabilities = text === null ? null : parseCapabilities(text);
   if (capabilities === null) return [];
-  return describeMissing(missingFamilies(findWantedFonts(document), capabilities.fonts));
+  const wanted = findWantedFonts(document);
+  const { fonts } = capabilities;
+  return [...describeMissing(missingFamilies(wanted, fonts)), ...describeMissingBold(wanted, fonts)];
 }

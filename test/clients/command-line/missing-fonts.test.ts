@@ -57,6 +57,16 @@ const FAMILY_WARNING =
   'The service has no font family "Libertine", and the request brings none: Typst uses another font.';
 
 describe("render", () => {
+  it("and check note a bold font that the text needs and the project does not bring, --strict or not", async () => {
+    const font = withTables(await liberation("Regular"), { name: nameTable("Of The Project") });
+    const files = { "a.typ": '#set text(font: "Of The Project")\n= Title', "fonts/own.ttf": font };
+    for (const command of ["render", "check"]) {
+      const { stderr, exitCode } = await inProject(files, [command, "a.typ", "--strict"]);
+      expect(stderr).toContain('note: The request brings no bold font of the family "Of The Project": headings');
+      expect(exitCode).toBe(0);
+    }
+  });
+
   it("writes the document, and warns of what neither the service nor the project has", async () => {
     const { folder, stderr, exitCode } = await inProject(LACKING, ["render", "a.typ"]);
     expect(stderr).toContain(`warning: ${FAMILY_WARNING}\n`);

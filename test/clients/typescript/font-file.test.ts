@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { execa } from "execa";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fontFamilies } from "../../../clients/typescript/font-file.ts";
+import { fontFaces } from "../../../clients/typescript/font-file.ts";
 import { typstPath } from "../../support/backend/typst-path.ts";
 import { collectionOf, LIBERATION_FAMILY, liberation, nameTable, tablesOf, withTables } from "../../support/fonts.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+
+const fontFamilies = (file: Uint8Array) => fontFaces(file).map(({ family }) => family);
 
 describe("the family", () => {
   it("is the one that Typst lists", async () => {

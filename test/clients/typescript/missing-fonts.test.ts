@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import {
   type DocumentParts,
   describeMissing,
+  describeMissingBold,
   findWantedFonts,
   missingFamilies,
 } from "../../../clients/typescript/missing-fonts.ts";
@@ -81,6 +82,53 @@ describe("requested families that are missing", () => {
     expect(familiesOf(source, { "fonts/any.ttf": font })).toEqual([]);
     expect(familiesOf(source, { "fonts/any.bin": font })).toEqual(["NOPE"]);
     expect(familiesOf(source, { "fonts/Nope.ttf": "no font" })).toEqual(["NOPE"]);
+  });
+});
+
+describe("a bold font that the project does not bring", () => {
+  const sentence =
+    'The request brings no bold font of the family "Liberation Sans": headings and *strong* text will not be bold. Add the file of its bold font.';
+  const SET = '#set text(size: 9pt, font: "Liberation Sans")\n';
+  const noteOn = async (source: string, styles: readonly Parameters<typeof liberation>[0][], fonts = FONTS) => {
+    const files = await Promise.all(
+      styles.map(async (style) => [`fonts/${style}.ttf`, await liberation(style)] as const),
+    );
+    return describeMissingBold(findWantedFonts(parts(source, Object.fromEntries(files))), fonts);
+  };
+
+  it.each([
+    "= Title",
+    "Text\n== Title",
+    "A *strong* word",
+    "#strong[word]",
+    "#heading[Title]",
+    '#show heading: set text(red, weight: "bold")\n= A',
+  ])("is named where the text needs it: %j", async (text) => {
+    expect(await noteOn(SET + text, ["Regular", "Italic"])).toEqual([sentence]);
+  });
+
+  it.each([
+    ["there is one", `${SET}= Title`, ["Regular", "Bold"]],
+    ["nothing is bold", `${SET}a * b * c, 2*3*4 and a == b`, ["Regular"]],
+    ["the font is not that of the text", '#text(font: "Liberation Sans")[Logo]\n= Title', ["Regular"]],
+    ["there are several families", `${SET}#show heading: set text(font: "Libertinus Serif")\n= Title`, ["Regular"]],
+    [
+      "headings have another weight",
+      `${SET}#show heading: it => {\n set text(weight: "regular")\n it }\n= A`,
+      ["Regular"],
+    ],
+    ["a package may set them", `#import "@preview/letter:1.0.0": *\n${SET}= Title`, ["Regular"]],
+    ["the project does not bring the family", `${SET}= Title`, []],
+  ] as const)("is not missed if %s", async (_what, source, styles) => {
+    expect(await noteOn(source, styles)).toEqual([]);
+  });
+
+  it("is not missed if the service has the family, or the font is variable", async () => {
+    const fonts = [...FONTS, { family: "liberation sans", variants: [] }];
+    expect(await noteOn(`${SET}= Title`, ["Regular"], fonts)).toEqual([]);
+    const variable = withTables(await liberation("Regular"), { fvar: Buffer.alloc(16) });
+    const wanted = findWantedFonts(parts(`${SET}= Title`, { "fonts/a.ttf": variable }));
+    expect(describeMissingBold(wanted, FONTS)).toEqual([]);
   });
 });
 
