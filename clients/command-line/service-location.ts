@@ -1,9 +1,8 @@
 /**
  * Which service the command talks to, and with which token: options first, then the environment, then, but only for a
- * service on this machine, the token that `npm start` keeps in the checkout of this program. The token is never
- * printed.
+ * service on this machine, the token that `npm start` keeps in the checkout of this program. It is never printed.
  */
-import { constants, type Stats } from "node:fs";
+import { constants } from "node:fs";
 import { lstat, open } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -60,7 +59,7 @@ const NO_TOKEN = { token: "", file: "" };
 
 /** The token in a file. @throws CommandError when it cannot be read, or holds anything else */
 export async function tokenFrom(file: string): Promise<string> {
-  const text = await readSmall(file, "r").catch((error: unknown) => {
+  const text = await readSmall(file, false).catch((error: unknown) => {
     throw new CommandError(`The token file ${file} is not used: ${whyNotUsed(error)}.`);
   });
   const token = text.trim();
@@ -79,7 +78,7 @@ async function tokenOfCheckout(): Promise<{ readonly token: string; readonly fil
   const checkout = ownCheckout();
   if (checkout === null) return NO_TOKEN;
   const file = join(checkout, TOKEN_IN_CHECKOUT);
-  const text = await readOwnFile(file).catch((error: unknown) => {
+  const text = await readSmall(file, true).catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
     throw new CommandError(printableLine(`${file} is not used: ${whyNotUsed(error)}. ${OTHER_WAYS}`));
   });
@@ -93,15 +92,11 @@ async function tokenOfCheckout(): Promise<{ readonly token: string; readonly fil
 }
 
 const OTHER_WAYS = "Set SERVICE_API_TOKEN, or pass a file with --token-file.";
-/**
- * A checkout keeps the program in `clients/command-line/`, and what is built of it in `dist/cli/`. A package that is
- * installed is in none.
- */
-const BUILT_PROGRAM = join("dist", "cli");
 
+/** It has the program in `clients/command-line/`, and what is built of it in `dist/cli/`. An installed package has none. */
 function ownCheckout(): string | null {
   const folder = dirname(fileURLToPath(import.meta.url));
-  const isBuilt = folder.endsWith(`${sep}${BUILT_PROGRAM}`);
+  const isBuilt = folder.endsWith(join(sep, "dist", "cli"));
   return isBuilt || import.meta.url.endsWith(".ts") ? dirname(dirname(folder)) : null;
 }
 
@@ -111,34 +106,24 @@ function whyNotUsed(error: unknown): string {
   return error instanceof UnfitFile ? error.message : "it cannot be read";
 }
 
-/** @throws UnfitFile for anything but a small regular file of this user */
-async function readOwnFile(file: string): Promise<string> {
-  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
-  const folder = await lstat(dirname(file));
-  if (folder.isSymbolicLink() || (await lstat(file)).isSymbolicLink()) throw new UnfitFile("it is a symbolic link");
-  return readSmall(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, (stats) => {
-    if (!stats.isFile()) throw new UnfitFile("it is not a regular file");
-    if (stats.uid !== (process.geteuid?.() ?? stats.uid)) throw new UnfitFile("it belongs to another user");
-  });
-}
-
 /**
  * At most `MAX_TOKEN_FILE_BYTES`, whatever the file is.
  *
- * @param verify called with what has been opened
- * @throws UnfitFile for more
+ * @param isOwn takes only a regular file of this user, through no link
+ * @throws UnfitFile for any other, and for more
  */
-async function readSmall(
-  file: string,
-  flags: string | number,
-  verify: (stats: Stats) => void = () => {},
-): Promise<string> {
-  const handle = await open(file, flags);
+async function readSmall(file: string, isOwn: boolean): Promise<string> {
+  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = constants;
+  for (const path of isOwn ? [dirname(file), file] : []) {
+    if ((await lstat(path)).isSymbolicLink()) throw new UnfitFile("it is a symbolic link");
+  }
+  const handle = await open(file, isOwn ? O_RDONLY | O_NOFOLLOW | O_NONBLOCK : O_RDONLY);
   try {
-    verify(await handle.stat());
+    const stats = await handle.stat();
+    if (isOwn && !stats.isFile()) throw new UnfitFile("it is not a regular file");
+    if (isOwn && stats.uid !== (process.geteuid?.() ?? stats.uid)) throw new UnfitFile("it belongs to another user");
     const bytes = Buffer.alloc(MAX_TOKEN_FILE_BYTES + 1);
-    let size = 0;
-    for (;;) {
+    for (let size = 0; ; ) {
       const { bytesRead } = await handle.read(bytes, size, bytes.length - size);
       size += bytesRead;
       if (size === bytes.length) throw new UnfitFile(`it has more than ${MAX_TOKEN_FILE_BYTES} bytes`);

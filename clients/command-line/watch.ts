@@ -41,8 +41,8 @@ export async function watchProject(
     ignored: (path) =>
       ignored.has(resolve(path)) || path.endsWith(".part") || path.split(sep).some((part) => IGNORED_FOLDERS.has(part)),
   });
-  let isDue = true;
-  let wake = () => {};
+  let { promise: change, resolve: wake } = Promise.withResolvers<void>();
+  wake();
   let settling: NodeJS.Timeout | undefined;
   let isRootGone = false;
   watcher.on("all", (event, path) => {
@@ -50,37 +50,27 @@ export async function watchProject(
     clearTimeout(settling);
     settling = setTimeout(() => {
       say(`\n${printableLine(basename(path))} has changed.`);
-      isDue = true;
       wake();
     }, SETTLE_MILLISECONDS);
   });
-  const onAbort = () => wake();
-  signal.addEventListener("abort", onAbort, { once: true });
+  signal.addEventListener("abort", () => wake(), { once: true });
   try {
     await interruptible(() => new Promise<void>((ready) => watcher.once("ready", ready)));
-    while (!signal.aborted) {
+    for (;;) {
+      await interruptible(() => change);
+      if (signal.aborted) return;
       // Nothing that comes to its place later would be noticed.
       if (isRootGone) {
         throw new CommandError(
           `${printableLine(root)} was removed, moved or replaced: start the command again to watch it.`,
         );
       }
-      if (isDue) {
-        isDue = false;
-        await task();
-        if (!isDue) say("Watching for changes; press Ctrl+C to stop.");
-        continue;
-      }
-      const changed = () =>
-        new Promise<void>((resume) => {
-          wake = resume;
-          if (isDue || signal.aborted) resume();
-        });
-      await interruptible(changed);
+      ({ promise: change, resolve: wake } = Promise.withResolvers<void>());
+      await task();
+      say("Watching for changes; press Ctrl+C to stop.");
     }
   } finally {
     clearTimeout(settling);
-    signal.removeEventListener("abort", onAbort);
     await watcher.close();
   }
 }

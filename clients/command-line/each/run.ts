@@ -1,12 +1,9 @@
 /**
- * Renders the documents of `render --each`: as many at once as the service accepts, each written only when it is
- * complete.
- *
- * A document that exists is complete (output-file.ts), so a run that was interrupted continues where it stopped.
+ * Renders the documents of `render --each`, as many at once as the service accepts. A document that exists is complete
+ * (output-file.ts), so a run that was interrupted continues where it stopped.
  */
 import { stat } from "node:fs/promises";
-import type { ServiceProblem } from "../../typescript/client.ts";
-import { ServiceUnreachableError } from "../../typescript/client.ts";
+import { type ServiceProblem, ServiceUnreachableError } from "../../typescript/client.ts";
 import type { OutputOptions, RenderRequest } from "../../typescript/render-request.ts";
 import { wait, waitOfProblem } from "../../typescript/retry.ts";
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
@@ -16,7 +13,7 @@ import { type Progress, progressBar } from "../progress.ts";
 import { problemDetails } from "../project/problem-details.ts";
 import type { Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
-import { problemInWords, problemOutcome, writeJson } from "../report.ts";
+import { failedOutcome, problemInWords, problemOutcome, writeJson } from "../report.ts";
 import { asCommandError, type Service } from "../service.ts";
 import { printableLine, say } from "../terminal.ts";
 import { dataOf, type EachDocument } from "./documents.ts";
@@ -93,7 +90,6 @@ export class EachRun {
   readonly #failures: Failure[] = [];
   /** Documents that were answered with 503. They are sent once more at the end. */
   readonly #unavailable: EachDocument[] = [];
-  #startMilliseconds = 0;
   #made = 0;
   #present = 0;
   #fatal: CommandError | null = null;
@@ -108,7 +104,6 @@ export class EachRun {
     const { documents, overwrite, signal } = this.#parts;
     const onAbort = () => this.#pace.stop();
     signal.addEventListener("abort", onAbort, { once: true });
-    this.#startMilliseconds = performance.now();
     const pending: EachDocument[] = [];
     for (const document of documents) {
       if (!overwrite && (await isThere(document.path))) this.#present++;
@@ -130,7 +125,6 @@ export class EachRun {
     await this.#pace.idle();
   }
 
-  /** @param isLast whether a 503 counts as a failure now */
   async #attempt(document: EachDocument, attempt: number, isLast: boolean): Promise<void> {
     const { service, project, output, json, timeoutSeconds, finish } = this.#parts;
     if (this.#signal.aborted) return;
@@ -187,26 +181,20 @@ export class EachRun {
       this.#stop(new CommandError(problemInWords(problem, checkedLocally, more), exitCodeOf(problem)));
       return;
     }
-    const { project, json } = this.#parts;
-    const details = problemDetails(problem, { project, data: dataOf(document), request });
-    if (json) {
-      const { number: line, path: file } = document;
-      writeJson({ ...problemOutcome(problem, checkedLocally, details), line, file });
-    }
+    const details = problemDetails(problem, { project: this.#parts.project, data: dataOf(document), request });
     const reason = `${problem.code}: ${problem.detail}`;
-    this.#failed({ document, reason, problem, details }, exitCodeOf(problem));
+    const outcome = problemOutcome(problem, checkedLocally, details);
+    this.#failed({ document, reason, problem, details }, exitCodeOf(problem), outcome);
   }
 
   /** Counts a document that failed without a problem of the service. */
-  #failedHere(document: EachDocument, { message, exitCode, details }: CommandError): void {
-    if (this.#parts.json) {
-      const { number: line, path: file } = document;
-      writeJson({ outcome: "failed", exitCode, message, line, file, ...details });
-    }
-    this.#failed({ document, reason: message, problem: null, details: [] }, exitCode);
+  #failedHere(document: EachDocument, error: CommandError): void {
+    this.#failed({ document, reason: error.message, problem: null, details: [] }, error.exitCode, failedOutcome(error));
   }
 
-  #failed(failure: Failure, exitCode: ExitCode): void {
+  #failed(failure: Failure, exitCode: ExitCode, outcome: object): void {
+    const { number: line, path: file } = failure.document;
+    if (this.#parts.json) writeJson({ ...outcome, line, file });
     this.#failures.push(failure);
     // Existing documents show that the template works, but not that the service does.
     const successes = failure.problem?.origin === "service" ? this.#made : this.#made + this.#present;
@@ -225,28 +213,23 @@ export class EachRun {
 
   #showProgress(): void {
     const { documents, progress } = this.#parts;
-    const elapsedSeconds = (performance.now() - this.#startMilliseconds) / 1000;
-    const state = { made: this.#made, present: this.#present, failed: this.#failures.length, total: documents.length };
-    progress.say(progressInWords(state, elapsedSeconds, this.#pace.limit));
+    const failed = this.#failures.length;
+    const bar = progressBar(this.#made + this.#present + failed, documents.length);
+    progress.say(`${bar}${failed > 0 ? `, ${failed} failed` : ""}, ${this.#pace.limit} at once`);
   }
 
   #outcome(): EachOutcome {
     const { documents, signal } = this.#parts;
     const failures = this.#failures.toSorted((one, other) => one.document.number - other.document.number);
+    const ended = this.#fatal?.exitCode ?? (failures.length === 0 ? EXIT_CODES.success : EXIT_CODES.incomplete);
     return {
-      exitCode: this.#exitCode(signal.aborted),
+      exitCode: signal.aborted ? EXIT_CODES.interrupted : ended,
       made: this.#made,
       present: this.#present,
       left: documents.length - this.#made - this.#present - failures.length,
       failures,
       fatal: this.#fatal,
     };
-  }
-
-  #exitCode(isInterrupted: boolean): ExitCode {
-    if (isInterrupted) return EXIT_CODES.interrupted;
-    if (this.#fatal !== null) return this.#fatal.exitCode;
-    return this.#failures.length === 0 ? EXIT_CODES.success : EXIT_CODES.incomplete;
   }
 }
 
@@ -283,33 +266,4 @@ function asFatal(error: unknown): CommandError {
 async function isThere(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => null);
   return found?.isFile() === true && found.size > 0;
-}
-
-interface EachState {
-  readonly made: number;
-  /** Documents that were there before. */
-  readonly present: number;
-  readonly failed: number;
-  readonly total: number;
-}
-
-/** In one line: a bar, the rate and the remaining time. */
-function progressInWords({ made, present, failed, total }: EachState, elapsedSeconds: number, jobs: number): string {
-  const parts = [progressBar(made + present + failed, total)];
-  if (failed > 0) parts.push(`${failed} failed`);
-  parts.push(`${jobs} at once`);
-  // Documents that existed before cost no time.
-  const rate = (made + failed) / elapsedSeconds;
-  const left = total - made - present - failed;
-  if (rate > 0 && Number.isFinite(rate)) {
-    parts.push(`${rate < 10 ? rate.toFixed(1) : Math.round(rate)} per second`, `${durationInWords(left / rate)} left`);
-  }
-  return parts.join(", ");
-}
-
-function durationInWords(seconds: number): string {
-  const whole = Math.ceil(seconds);
-  if (whole < 60) return `${whole} s`;
-  const minutes = Math.ceil(whole / 60);
-  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -249,11 +249,10 @@ describe("check --each", () => {
     return runCommand(folder, ["check", "a.typ", ...args]);
   }
 
-  it("shows why a line fails, with Typst's message and the name that was meant", async () => {
+  it("shows why a line fails, with Typst's message", async () => {
     const { stderr, exitCode } = await check("--each", "all.jsonl", "--line", "37");
     expect(stderr).toContain('all.jsonl, line 37:\nerror: dictionary does not contain key "name"');
     expect(stderr).toContain("a.typ:2:6");
-    expect(stderr).toContain('note: The data has no member "name". Did you mean "nam"?');
     expect(stderr).toContain("0 of 1 documents compile.");
     expect(exitCode).toBe(4);
   });
@@ -268,13 +267,14 @@ describe("check --each", () => {
     expect(bad.stderr).toContain("0 of 2 documents compile.");
   });
 
-  it("reports the name that was meant in JSON too", async () => {
+  it("reports in JSON, too", async () => {
     const { stdout } = await check("--each", "all.jsonl", "--line", "37", "--json");
-    expect(JSON.parse(stdout.split("\n", 1)[0] ?? "")).toMatchObject({
-      outcome: "not-compiled",
-      line: 37,
-      notes: ['The data has no member "name". Did you mean "nam"?'],
-    });
+    const [outcome, summary] = stdout
+      .trim()
+      .split("\n")
+      .map((line): unknown => JSON.parse(line));
+    expect(outcome).toMatchObject({ outcome: "not-compiled", line: 37 });
+    expect(summary).toEqual({ outcome: "summary", documents: 1, compiled: 0, failed: 1 });
   });
 
   it("says which lines exist if the chosen one does not", async () => {

@@ -15,7 +15,6 @@ import {
   runProcess,
   writeProject,
 } from "../../support/clients/command-line.ts";
-import { endless } from "../../support/clients/scripted-answers.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -31,7 +30,7 @@ async function render(url: string, options: CommandOptions = {}, ...args: string
   return runCommand(await makeProject(), ["render", "a.typ", "--url", url, ...args], options);
 }
 
-/** Authorities and proxies are those of a process. */
+/** Proxies are those of a process. */
 async function renderInProcess(url: string, env: Readonly<Record<string, string>>, ...args: string[]) {
   return runProcess(await makeProject(), ["render", "a.typ", "--url", url, ...args], { env });
 }
@@ -58,8 +57,8 @@ async function listenRaw(answer: string | null): Promise<URL> {
   return url;
 }
 
-async function listenByTls(fromDays: number, toDays: number, name: string, issuer?: string): Promise<string> {
-  const certificate = makeCertificate({ fromDays, toDays }, [name], issuer);
+async function listenByTls(issuer?: string): Promise<string> {
+  const certificate = makeCertificate({ fromDays: -1, toDays: 1 }, ["localhost"], issuer);
   const server = createHttpsServer(certificate, (_, response) => response.end());
   const { port } = await listenOnLoopback(server);
   onTestFinished(() => closeServer(server));
@@ -71,38 +70,27 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     [
       "the host name",
       async () => "http://no-such-host.invalid",
-      /The host name no-such-host\.invalid was not found\. Check its spelling/,
+      /^http:\/\/no-such-host\.invalid cannot be reached: the host name was not found \(ENOTFOUND\)\. Check its spelling/,
     ],
     [
       "an unknown authority",
-      () => listenByTls(-1, 1, "localhost", "Nobody"),
-      /is not trusted \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)\. .*set NODE_EXTRA_CA_CERTS/,
-    ],
-    [
-      "a self-signed certificate",
-      () => listenByTls(-1, 1, "localhost"),
-      /is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)\. .*set NODE_EXTRA_CA_CERTS/,
+      () => listenByTls("Nobody"),
+      /its certificate is not accepted \(UNABLE_TO_VERIFY_LEAF_SIGNATURE\)\. .*set NODE_EXTRA_CA_CERTS/,
     ],
     [
       "no TLS",
       async () => `https://${(await listen(createHttpServer())).host}`,
-      /does not speak TLS \(ERR_SSL_WRONG_VERSION_NUMBER\).*http:\/\//,
+      /does not speak the protocol of the URL \(ERR_SSL_WRONG_VERSION_NUMBER\).*http:\/\//,
     ],
-    ["another protocol", async () => (await listenRaw("SSH-2.0-OpenSSH_9\r\n")).origin, /does not speak HTTP/],
+    [
+      "another protocol",
+      async () => (await listenRaw("SSH-2.0-OpenSSH_9\r\n")).origin,
+      /whether the URL must begin with/,
+    ],
     [
       "another program",
       async () => (await listen(createHttpServer((_, response) => response.end("<html>")))).origin,
       /Something else answers there: check the URL/,
-    ],
-    [
-      "another program that never stops answering",
-      async () => (await listen(createHttpServer((request, response) => endless(response, request)))).origin,
-      /Something else answers there: check the URL/,
-    ],
-    [
-      "a port that fetch does not use",
-      async () => "http://127.0.0.1:1",
-      /Node itself refuses to connect to 127\.0\.0\.1:1: port 1 is reserved for another protocol\./,
     ],
   ])("%s", async (_what, start, words) => {
     const { stderr, exitCode } = await render(await start());
@@ -111,61 +99,30 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     expect(exitCode).toBe(7);
   });
 
-  it.each([
-    ["has expired", -3, -1, /has expired \(CERT_HAS_EXPIRED\)/, "localhost"],
-    [
-      "is for another name",
-      -1,
-      1,
-      /is for a name other than localhost \(ERR_TLS_CERT_ALTNAME_INVALID\)/,
-      "other.example",
-    ],
-  ])("a trusted certificate that %s", async (_what, fromDays, toDays, words, name) => {
-    const certificate = makeCertificate({ fromDays, toDays }, [name]);
-    const server = createHttpsServer(certificate, (_, response) => response.end());
-    const { port } = await listenOnLoopback(server);
-    onTestFinished(() => closeServer(server));
-    const folder = await makeTemporaryFolder("authority-");
-    await writeProject(folder, { "ca.pem": certificate.cert });
-    const env = { NODE_EXTRA_CA_CERTS: join(folder, "ca.pem") };
-    expect((await renderInProcess(`https://localhost:${port}`, env)).stderr).toMatch(words);
-  });
-
-  it("an answer that takes longer than --timeout, all tries included", async () => {
-    const { origin } = await listenRaw(null);
-    const { stderr, exitCode } = await render(origin, {}, "--timeout", "1");
-    expect(stderr).toBe("The document did not arrive within 1 s (--timeout).\n");
-    expect(exitCode).toBe(7);
-  });
-
-  it("a port of TLS without it", async () => {
-    const url = (await listenByTls(-1, 1, "localhost")).replace("https", "http");
-    const { stderr } = await render(url, {}, "--timeout", "2");
-    expect(stderr).toMatch(/closed the connection before it answered/);
-  });
-
   it("a --timeout that ends the tries, with the reason of the last one", async () => {
-    const refused = await render(UNREACHABLE_URL, {}, "--timeout", "3");
+    const refused = await render(UNREACHABLE_URL, {}, "--timeout", "2");
     expect(refused.stderr).toMatch(
-      /^The document did not arrive within 3 s \(--timeout\)\. .*The connection to 127\.0\.0\.1:[0-9]+ was refused: nothing listens there\. Is it running\?/,
+      /^The document did not arrive within 2 s \(--timeout\)\. .*the connection was refused \(ECONNREFUSED\)\.(?: Tried .* s\.)? Is it running\?/,
     );
     expect(refused.exitCode).toBe(7);
     const service = await startScriptedService((response) =>
       sendProblem(response, 429, renderQueueFull("slots_busy", 30), { "Retry-After": "30" }),
     );
-    const busy = await render(service.url, {}, "--timeout", "3");
-    expect(busy.stderr).toMatch(/^The document did not arrive within 3 s \(--timeout\)\. render_queue_full: /);
+    const busy = await render(service.url, {}, "--timeout", "2");
+    expect(busy.stderr).toMatch(/^The document did not arrive within 2 s \(--timeout\)\. render_queue_full: /);
   });
 
-  it.each(["0.0001", "1.0011"])("a --timeout that is a fraction: %s", async (value) => {
+  it.each(["0.0001", "1.0011"])("no answer within a --timeout, which may be a fraction: %s", async (value) => {
     const { origin } = await listenRaw(null);
     const { stderr, exitCode } = await render(origin, {}, "--timeout", value);
     expect(stderr).toBe(`The document did not arrive within ${value} s (--timeout).\n`);
     expect(exitCode).toBe(7);
   });
 
-  it.each(["0", "-1", "x", "3601"])("a --timeout of %s is refused", async (value) => {
-    expect((await render("http://127.0.0.1:1", {}, `--timeout=${value}`)).exitCode).toBe(2);
+  it("and not a --timeout that is no time", async () => {
+    for (const value of ["0", "-1", "x", "3601"]) {
+      expect((await render("http://127.0.0.1:1", {}, `--timeout=${value}`)).exitCode, value).toBe(2);
+    }
   });
 });
 
@@ -192,10 +149,10 @@ describe("a proxy of the environment", () => {
     return { url: url.href, asked };
   }
 
-  it.each(["HTTP_PROXY", "http_proxy"])("%s is used", async (variable) => {
+  it("is used", async () => {
     const service = await startScriptedService(sendPdf);
     const proxy = await startProxy(service.url);
-    const { stderr } = await renderInProcess("http://render.example", { [variable]: proxy.url });
+    const { stderr } = await renderInProcess("http://render.example", { http_proxy: proxy.url });
     expect(stderr).toMatch(/^a\.pdf: /);
     expect(proxy.asked).toContain("http://render.example/v1/constraints");
     expect(proxy.asked).toContain("http://render.example/v1/render");
@@ -214,7 +171,7 @@ describe("a proxy of the environment", () => {
     proxy.username = "user";
     proxy.password = "secret";
     const refused = await renderInProcess("https://render.example", { HTTPS_PROXY: proxy.href }, "--timeout", "3");
-    expect(refused.stderr).toMatch(/The proxy did not let the request through \(.*403.*\)\. The request went to/);
+    expect(refused.stderr).toMatch(/Node says: .*403.*The request went to/);
     expect(refused.stderr).toContain(`The request went to the proxy ${proxy.origin} of HTTPS_PROXY`);
     expect(refused.stderr).not.toContain("secret");
     expect(refused.exitCode).toBe(7);
@@ -278,21 +235,17 @@ describe("a token that is refused", () => {
     expect(sent).toEqual([]);
   });
 
-  const LINKED = "it is a symbolic link";
   it.each<[what: string, make: (folder: string, secret: string) => Promise<unknown>, why: string]>([
-    ["a link to a secret", (folder, secret) => symlink(secret, join(folder, "api-token")), LINKED],
-    ["a link to a device", (folder) => symlink("/dev/zero", join(folder, "api-token")), LINKED],
+    ["a link to a secret", (folder, secret) => symlink(secret, join(folder, "api-token")), "it is a symbolic link"],
     [
       "in a linked folder",
       async (folder, secret) => {
         await rm(folder, { recursive: true });
         await symlink(dirname(secret), folder);
       },
-      LINKED,
+      "it is a symbolic link",
     ],
     ["a pipe", (folder) => execa("mkfifo", [join(folder, "api-token")]), "it is not a regular file"],
-    ["a folder", (folder) => mkdir(join(folder, "api-token")), "it is not a regular file"],
-    ["large", (folder) => writeFile(join(folder, "api-token"), "x".repeat(4097)), "it has more than 4096 bytes"],
     ["no token", (folder) => writeFile(join(folder, "api-token"), "schlüssel"), "it holds no token"],
   ])("is not read from what `npm start` has not written: %s", async (_what, make, why) => {
     const { checkout, program } = await makeCheckout();
