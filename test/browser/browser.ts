@@ -2,11 +2,12 @@
  * A service and a browser for a test file, and pages that fail the test if they report an error: an exception, a
  * message of `console.error`, or something that their policy has blocked.
  */
-import { mkdir } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { beforeAll, expect, inject, onTestFinished } from "vitest";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service/test-service.ts";
+import { API_TOKEN } from "../support/tokens.ts";
 import { launchChromium, type RunningBrowser } from "./chromium.ts";
 
 /** The folder of screenshots, for people to look at. It is not checked in. */
@@ -30,8 +31,14 @@ export interface BrowserStage {
   readonly browser: Browser;
 }
 
+export interface PlaygroundStage extends BrowserStage {
+  /** The address of the playground with a token. */
+  address(): string;
+  open(options?: BrowserContextOptions): Promise<Page>;
+}
+
 /** Starts a service and a browser before the tests of a file, and ends both after them. */
-export function browserStage(options?: TestServiceOptions): BrowserStage {
+export function browserStage(options?: TestServiceOptions): PlaygroundStage {
   let started: BrowserStage | undefined;
   beforeAll(async () => {
     const service = await startTestService(options);
@@ -46,7 +53,10 @@ export function browserStage(options?: TestServiceOptions): BrowserStage {
     if (started === undefined) throw new Error("the service and the browser exist only while tests run");
     return started;
   };
+  const address = () => new URL(`/#token=${API_TOKEN}`, current().service.edge.url).href;
   return {
+    address,
+    open: (contextOptions) => openPage(current().browser, address(), contextOptions),
     get service() {
       return current().service;
     },
@@ -86,6 +96,21 @@ export async function openPageIn(context: BrowserContext, url: URL | string): Pr
     await page.locator("#validation:not(:empty)").waitFor({ state: "attached" });
   }
   return page;
+}
+
+export const render = (page: Page) => page.getByRole("button", { name: "Render", exact: true }).click();
+export const tab = (page: Page, name: string | RegExp) => page.getByRole("tab", { name });
+export const template = (page: Page) => page.getByRole("textbox", { name: "Template (Typst)" });
+export const summary = (page: Page) => page.locator("#result-summary").textContent();
+export const outdated = (page: Page) => page.getByText("Outdated", { exact: true });
+/** A page of a PDF that has been drawn. */
+export const drawnPage = (page: Page, number = 1) =>
+  page.locator(`.pdf-pages:not(.is-loading) .page[data-page-number="${number}"][data-loaded="true"]`);
+
+/** What is saved at a click. */
+export async function downloadBy(page: Page, click: () => Promise<void>): Promise<{ name: string; content: Buffer }> {
+  const [download] = await Promise.all([page.waitForEvent("download"), click()]);
+  return { name: download.suggestedFilename(), content: await readFile(await download.path()) };
 }
 
 /** Replaces the text of an editor of the playground. */

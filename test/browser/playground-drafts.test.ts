@@ -1,23 +1,29 @@
 /** What the playground keeps: drafts over reloads, tabs and archives, in a real browser. */
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { strToU8, unzipSync, zipSync } from "fflate";
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { addFiles, browserStage, chooseExample, keepPicture, openPage, openPageIn, writeInto } from "./browser.ts";
+import {
+  addFiles,
+  browserStage,
+  chooseExample,
+  downloadBy,
+  keepPicture,
+  openPageIn,
+  tab,
+  template,
+  writeInto,
+} from "./browser.ts";
 
 const stage = browserStage();
-
-const address = () => new URL(`/#token=${API_TOKEN}`, stage.service.edge.url);
-const openPlayground = () => openPage(stage.browser, address());
-const template = (page: Page) => page.getByRole("textbox", { name: "Template (Typst)" });
+const openPlayground = () => stage.open();
 const templateText = async (page: Page) => ((await template(page).textContent()) ?? "").trim();
 const notice = (page: Page) => page.locator("#notice").textContent();
-const tab = (page: Page, name: string | RegExp) => page.getByRole("tab", { name });
 const kept = (page: Page) => page.getByText("Draft kept").waitFor();
+const openList = (page: Page) => page.getByRole("button", { name: "Drafts…" }).click();
 
 async function writeTemplate(page: Page, text: string): Promise<void> {
   await tab(page, "Template").click();
@@ -47,26 +53,19 @@ async function expectDraft(page: Page): Promise<void> {
 }
 
 describe("a draft", () => {
-  it("survives a reload, and the end of its tab", async () => {
+  it("survives a reload right after the last key in one of its files, and the end of its tab", async () => {
     const page = await openPlayground();
     await writeDraft(page);
-    await kept(page);
-    await page.reload();
-    await expectDraft(page);
-    await page.close();
-    await expectDraft(await openPageIn(page.context(), address()));
-  });
-
-  it("survives a reload right after the last key in one of its files", async () => {
-    const page = await openPlayground();
-    await addFiles(page, { "table.csv": "a", "photo.bin": Uint8Array.of(0xff, 0, 1) });
+    await addFiles(page, { "table.csv": "a" });
     await page.getByRole("button", { name: "Open table.csv" }).click();
     await page.getByRole("textbox", { name: "File table.csv" }).click();
     await page.keyboard.type("bcd");
     await page.reload();
+    await expectDraft(page);
     await tab(page, "Files").click();
-    await expect.poll(() => fileKeys(page)).toEqual(["table.csv", "photo.bin"]);
-    expect(await page.locator("#files-list .file-size").allTextContents()).toEqual(["4 bytes", "3 bytes"]);
+    expect(await page.locator("#files-list .file-size").allTextContents()).toEqual(["3 bytes", "4 bytes"]);
+    await page.close();
+    await expectDraft(await openPageIn(page.context(), stage.address()));
   });
 
   it("that the browser has no room for is said not to be kept, and the page asks before it is closed", async () => {
@@ -92,7 +91,7 @@ describe("a draft", () => {
     const first = await openPlayground();
     await writeTemplate(first, "First");
     await kept(first);
-    const second = await openPageIn(first.context(), address());
+    const second = await openPageIn(first.context(), stage.address());
     await expect.poll(() => templateText(second)).toBe("First");
     expect(await notice(second)).toContain("open in another tab");
     await writeTemplate(second, "Second");
@@ -101,7 +100,7 @@ describe("a draft", () => {
     await second.reload();
     await expect.poll(() => templateText(first)).toBe("First");
     await expect.poll(() => templateText(second)).toBe("Second");
-    await second.getByRole("button", { name: "Drafts…" }).click();
+    await openList(second);
     await expect
       .poll(() => second.locator("#drafts-list li").allTextContents())
       .toEqual([expect.stringMatching(/^Second.*Open in this tab$/), expect.stringMatching(/^First/)]);
@@ -112,7 +111,7 @@ describe("a draft", () => {
     await expect.poll(() => templateText(second)).toBe("First");
   });
 
-  it("comes back with its files when the example that replaced it is undone", async () => {
+  it("comes back with its files when the example that replaced it is undone, or from the list", async () => {
     const page = await openPlayground();
     await writeDraft(page);
     await chooseExample(page, "Invoice");
@@ -120,22 +119,15 @@ describe("a draft", () => {
     expect(await templateText(page)).toContain("An invoice");
     await page.getByRole("button", { name: "Undo" }).click();
     await expectDraft(page);
-    await kept(page);
-    await page.reload();
-    await expectDraft(page);
-  });
-
-  it("stays among the drafts when an example replaces it and the page is closed", async () => {
-    const page = await openPlayground();
-    await writeDraft(page);
     await chooseExample(page, "Invoice");
+    await expect.poll(() => templateText(page)).toContain("An invoice");
     await kept(page);
     await page.reload();
     await expect.poll(() => templateText(page)).toContain("An invoice");
-    await page.getByRole("button", { name: "Drafts…" }).click();
+    await openList(page);
     await page.getByRole("button", { name: "Mine", exact: true }).click();
     await expectDraft(page);
-    await page.getByRole("button", { name: "Drafts…" }).click();
+    await openList(page);
     await page.getByRole("button", { name: /^Delete / }).click();
     await expect.poll(() => page.locator("#drafts-list li").count()).toBe(1);
   });
@@ -156,19 +148,12 @@ describe("a draft", () => {
 
   it("stays among the drafts when it is edited and the draft that it replaced is brought back", async () => {
     const page = await openPlayground();
-    // The first draft has no edits, so the example also replaces it in the browser's storage.
     await chooseExample(page, "Invoice");
     await expect.poll(() => notice(page)).toContain("Example loaded: Invoice");
     await writeTemplate(page, "Edited example");
     await page.getByRole("button", { name: "Undo" }).click();
     await expect.poll(() => templateText(page)).toContain("Hello");
-    await openArchive(page, zipSync({ "main.typ": strToU8("Project") }));
-    await expect.poll(() => templateText(page)).toBe("Project");
-    await writeTemplate(page, "Edited project");
-    await page.getByRole("button", { name: "Undo" }).click();
-    await expect.poll(() => templateText(page)).toContain("Hello");
-    await page.getByRole("button", { name: "Drafts…" }).click();
-    await page.getByRole("button", { name: "Edited project", exact: true }).waitFor();
+    await openList(page);
     await page.getByRole("button", { name: "Edited example", exact: true }).waitFor();
   });
 
@@ -176,13 +161,19 @@ describe("a draft", () => {
     const first = await openPlayground();
     await writeDraft(first);
     await kept(first);
-    const second = await openPageIn(first.context(), address());
-    await second.getByRole("button", { name: "Drafts…" }).click();
+    const second = await openPageIn(first.context(), stage.address());
+    await openList(second);
     await second.getByText("Open in another tab", { exact: true }).waitFor();
     expect(await second.getByRole("button", { name: "Delete Mine" }).count()).toBe(0);
     await first.close();
-    await second.getByRole("button", { name: "Close", exact: true }).click();
-    await second.getByRole("button", { name: "Drafts…" }).click();
+    // The browser frees the draft a moment later.
+    const reopen = async () => {
+      await second.getByRole("button", { name: "Close", exact: true }).click();
+      await openList(second);
+      await second.getByRole("dialog").waitFor();
+      return second.getByRole("button", { name: "Delete Mine" }).count();
+    };
+    await expect.poll(reopen).toBe(1);
     await second.getByRole("button", { name: "Delete Mine" }).click();
     await expect.poll(() => second.getByRole("button", { name: "Mine", exact: true }).count()).toBe(0);
   });
@@ -234,16 +225,6 @@ describe("an archive", () => {
     const entries = unzipSync(await savedArchive(page));
     expect(Buffer.from(entries["table.csv"] ?? "").toString()).toBe("a\r\nb\r\nc\r\nd");
   });
-
-  it("that unpacks to more than a request may have is not opened", async () => {
-    const page = await openPlayground();
-    await openArchive(page, zipSync({ "main.typ": new Uint8Array(30 * 1024 ** 2) }, { level: 9 }));
-    await expect
-      .poll(() => page.locator("#files-notice").textContent())
-      .toContain("unpacks to more than a request may have");
-    await openArchive(page, strToU8("no archive"));
-    await expect.poll(() => page.locator("#files-notice").textContent()).toContain("not a ZIP archive");
-  });
 });
 
 describe("a folder", () => {
@@ -264,11 +245,7 @@ describe("a folder", () => {
 });
 
 async function savedArchive(page: Page): Promise<Buffer> {
-  const [download] = await Promise.all([
-    page.waitForEvent("download"),
-    page.getByRole("button", { name: "Save ZIP" }).click(),
-  ]);
-  return readFile(await download.path());
+  return (await downloadBy(page, () => page.getByRole("button", { name: "Save ZIP" }).click())).content;
 }
 
 async function openArchive(page: Page, archive: Uint8Array): Promise<void> {

@@ -1,16 +1,13 @@
-/** Editing in the playground: files in tabs, names, search, completion and what the compiler finds, in a real browser. */
+/** Editing in the playground: files in tabs, search, completion, and what the compiler and a schema of the data find. */
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { API_TOKEN } from "../support/tokens.ts";
+import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/clients/data-mistakes.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { addFiles, browserStage, keepPicture, openPage, writeInto } from "./browser.ts";
+import { addFiles, browserStage, keepPicture, openPage, render, summary, tab, template, writeInto } from "./browser.ts";
 
 const stage = browserStage();
-
-const openPlayground = (hasToken = false) =>
-  openPage(stage.browser, new URL(hasToken ? `/#token=${API_TOKEN}` : "/", stage.service.edge.url));
-const editor = (page: Page, name = "Template (Typst)") => page.getByRole("textbox", { name });
-const tab = (page: Page, name: string) => page.getByRole("tab", { name });
+const openPlayground = () => stage.open();
+const fileEditor = (page: Page, key: string) => page.getByRole("textbox", { name: `File ${key}` });
 const completions = (page: Page) => page.locator(".cm-tooltip-autocomplete .cm-completionLabel").allTextContents();
 
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"><rect width="20" height="10"/></svg>';
@@ -24,7 +21,7 @@ describe("a file", () => {
     const page = await openPlayground();
     await addFiles(page, { "table.csv": "a,b" });
     await page.getByRole("button", { name: "Open table.csv" }).click();
-    await editor(page, "File table.csv").click();
+    await fileEditor(page, "table.csv").click();
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.type("c,d,e");
     await expectAccessible(page);
@@ -33,7 +30,7 @@ describe("a file", () => {
     await tab(page, "Files").click();
     await expect.poll(() => page.locator("#files-list .file-size").textContent()).toBe("5 bytes");
     await page.getByRole("button", { name: "Open table.csv" }).click();
-    expect(await editor(page, "File table.csv").textContent()).toBe("c,d,e");
+    expect(await fileEditor(page, "table.csv").textContent()).toBe("c,d,e");
   });
 
   it("that is an image is shown; an SVG can be edited beside its picture", async () => {
@@ -49,7 +46,7 @@ describe("a file", () => {
       await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(width);
     }
     await tab(page, "logo.svg").click();
-    await editor(page, "File logo.svg").click();
+    await fileEditor(page, "logo.svg").click();
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.insertText(SVG.replace('width="20"', 'width="30"'));
     const picture = page.getByAltText("The file logo.svg");
@@ -63,12 +60,12 @@ describe("a file", () => {
     const page = await openPlayground();
     await tab(page, "Files").click();
     await page.getByRole("button", { name: "New file" }).click();
-    await editor(page, "File new.typ").click();
+    await fileEditor(page, "new.typ").click();
     await page.keyboard.type("#let x = 1");
     await tab(page, "Files").click();
     await page.getByLabel("Path of file 1").fill("lib/x.typ");
     await tab(page, "lib/x.typ").click();
-    expect(await editor(page, "File lib/x.typ").textContent()).toBe("#let x = 1");
+    expect(await fileEditor(page, "lib/x.typ").textContent()).toBe("#let x = 1");
     await page.keyboard.press("Delete");
     await expect.poll(() => page.getByRole("tab").count()).toBe(3);
     await tab(page, "Files").click();
@@ -77,20 +74,12 @@ describe("a file", () => {
     await page.getByRole("button", { name: "Remove lib/x.typ" }).click();
     await expect.poll(() => page.getByRole("tab").count()).toBe(3);
   });
-
-  it("whose name the rules reject gets a better one with one click", async () => {
-    const page = await openPlayground();
-    await addFiles(page, { "größe (1).csv": "a", "groesse-1.csv": "b" });
-    await page.getByRole("button", { name: "Rename to groesse-1-2.csv" }).click();
-    expect(await page.getByLabel("Path of file 1").inputValue()).toBe("groesse-1-2.csv");
-    await expect.poll(() => page.locator("#validation").textContent()).toBe("Valid request");
-  });
 });
 
 describe("an editor", () => {
   it("can find, replace and go to a line", async () => {
     const page = await openPlayground();
-    await editor(page).click();
+    await template(page).click();
     await page.keyboard.press("Control+f");
     await page.getByRole("textbox", { name: "Find" }).fill("items");
     await expect.poll(() => page.locator(".cm-searchMatch").count()).toBe(3);
@@ -102,14 +91,14 @@ describe("an editor", () => {
     await page.keyboard.press("Enter");
     await expect.poll(() => page.locator(".cm-activeLineGutter").first().textContent()).toBe("5");
     await page.keyboard.type("Here: ");
-    expect(await editor(page).textContent()).toContain("Here: ");
+    expect(await template(page).textContent()).toContain("Here: ");
   });
 
   it("completes members of the data, of its elements in a loop, and names of files", async () => {
     const page = await openPlayground();
     await addFiles(page, { "logo.svg": SVG });
     await tab(page, "Template").click();
-    await editor(page).click();
+    await template(page).click();
     await page.keyboard.press("Control+End");
     await page.keyboard.type("\n#data.");
     await expect.poll(() => completions(page)).toEqual(["items", "name"]);
@@ -124,23 +113,23 @@ describe("an editor", () => {
 
   it("accepts text typed over a selection without a violation of the page's policy", async () => {
     const page = await openPlayground();
-    await editor(page).click();
+    await template(page).click();
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.type("a *b* #let c = 1");
-    expect(await editor(page).textContent()).toBe("a *b* #let c = 1");
+    expect(await template(page).textContent()).toBe("a *b* #let c = 1");
     await page.keyboard.press("Shift+Home");
     await page.keyboard.type("(");
-    expect(await editor(page).textContent()).toBe("(a *b* #let c = 1)");
+    expect(await template(page).textContent()).toBe("(a *b* #let c = 1)");
     await page.keyboard.press("ControlOrMeta+z");
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.insertText("über");
-    expect(await editor(page).textContent()).toBe("über");
+    expect(await template(page).textContent()).toBe("über");
     // An input method: its events cannot be prevented.
     await page.keyboard.press("ControlOrMeta+a");
     const devTools = await page.context().newCDPSession(page);
     await devTools.send("Input.imeSetComposition", { text: "にほ", selectionStart: 2, selectionEnd: 2 });
     await devTools.send("Input.insertText", { text: "日本" });
-    await expect.poll(() => editor(page).textContent()).toBe("日本");
+    await expect.poll(() => template(page).textContent()).toBe("日本");
   });
 });
 
@@ -167,7 +156,7 @@ describe("typing", () => {
         return put.apply(this, values);
       };
     });
-    await editor(page).click();
+    await template(page).click();
     await page.keyboard.type("Some words.");
     await page.getByText("Saving…").waitFor({ state: "detached" });
     await expect.poll(() => page.locator("#validation").textContent()).toBe("Valid request");
@@ -178,7 +167,7 @@ describe("typing", () => {
 
 describe("the page's compiler", () => {
   it("names a mistake in the editor before anything is sent, and no more once it is mended", async () => {
-    const page = await openPlayground(true);
+    const page = await openPlayground();
     const loaded: string[] = [];
     const sent: string[] = [];
     page.on("request", (request) => {
@@ -200,9 +189,9 @@ describe("the page's compiler", () => {
   });
 
   it("names beside a 422 what the service does not say, and leads to its place", async () => {
-    const page = await openPlayground(true);
+    const page = await openPlayground();
     await writeInto(page, "Template (Typst)", '= Prices\n\n#image("logo.png")');
-    await page.getByRole("button", { name: "Render", exact: true }).click();
+    await render(page);
     const problem = page.locator(".problem");
     await expect.poll(() => problem.textContent()).toContain("Line 3: The project has no file “logo.png”.");
     expect(await problem.getAttribute("data-code")).toBe("template_compile_failed");
@@ -210,19 +199,123 @@ describe("the page's compiler", () => {
     await problem.getByRole("button", { name: "Template" }).click();
     await page.keyboard.type("@");
     await expect.poll(() => page.locator("#source-message").textContent()).not.toBe("");
-    expect(await page.getByRole("textbox", { name: "Template (Typst)" }).textContent()).toContain(
-      '#image(@"logo.png")',
-    );
+    expect(await template(page).textContent()).toContain('#image(@"logo.png")');
   });
 
   it("takes its hints back when the service has rendered the draft", async () => {
-    const page = await openPlayground(true);
+    const page = await openPlayground();
     // The page's Typst is one patch older than that of the service.
     await writeInto(page, "Template (Typst)", "#assert(sys.version >= version(0, 15, 1))\n= Prices");
     const message = page.locator("#source-message");
     await expect.poll(() => message.textContent()).toContain("Line 1: Assertion failed.");
-    await page.getByRole("button", { name: "Render", exact: true }).click();
-    await expect.poll(() => page.locator("#result-summary").textContent()).toContain("1 page");
+    await render(page);
+    await expect.poll(() => summary(page)).toContain("1 page");
     await expect.poll(() => message.textContent()).toBe("");
+  });
+});
+
+async function addSchema(page: Page, schema: string): Promise<void> {
+  await addFiles(page, { "data.schema.json": schema });
+  await page.getByLabel("Path of file 1").waitFor();
+  await tab(page, /^Data/).click();
+}
+
+async function writeData(page: Page, text: string): Promise<void> {
+  await tab(page, /^Data/).click();
+  await writeInto(page, "Data (JSON)", text);
+}
+
+/** The playground with a schema among the files of the draft. `renders` are the bodies that it sends. */
+async function openWithSchema(schema: string) {
+  const page = await openPlayground();
+  const renders: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith("/v1/render")) renders.push(request.postData() ?? "");
+  });
+  await writeInto(page, "Template (Typst)", "Hello");
+  await addSchema(page, schema);
+  return { page, renders };
+}
+
+describe("data with a schema", () => {
+  it("waits on a slow line until the validator is loaded, and so does a render", async () => {
+    const page = await openPage(stage.browser, "about:blank");
+    const arrived = Promise.withResolvers<void>();
+    const requested: string[] = [];
+    await page.route("**/playground/schema-worker.js", async (route) => {
+      requested.push(route.request().url());
+      await arrived.promise;
+      await route.fallback();
+    });
+    await page.clock.install();
+    await page.goto(stage.address());
+    await addSchema(page, "{}");
+    await writeData(page, '{"name": "x", "items": []}');
+    await render(page);
+    await page.getByRole("button", { name: "Cancel" }).waitFor();
+    await page.clock.fastForward(60_000);
+    expect(await page.locator("#validation").textContent()).toBe("Valid request");
+    arrived.resolve();
+    await expect.poll(() => summary(page)).toContain("1 page");
+    expect(requested.length).toBe(1);
+  });
+
+  it("reports mistakes before anything is sent, goes to their lines, and is sent alone once it fits", async () => {
+    const { page, renders } = await openWithSchema('{\n  "type": "text"\n}');
+    await render(page);
+    const found = page.locator(".problem li");
+    const inSchema = [expect.stringContaining("Line 2, column 11: type: must be")];
+    await expect.poll(() => found.allTextContents()).toEqual(inSchema);
+    await addSchema(page, SCHEMA_OF_MISTAKES);
+    const mistakes = DATA_MISTAKES.slice(0, 5);
+    const { text } = dataWith(mistakes);
+    await writeData(page, text);
+    await render(page);
+    const told = mistakes.map((mistake) => `${memberOf(mistake)}${mistake.path}: ${mistake.message}.`);
+    await expect.poll(() => found.allTextContents()).toEqual(told.map((message) => expect.stringContaining(message)));
+    const lines = [...told.slice(0, 3), "And 2 more."];
+    expect(await page.locator("#data-message p").allTextContents()).toEqual(lines);
+    await found.last().getByRole("button").click();
+    const lastLine = text.split("\n").findIndex((line) => line.includes(`"${told.at(-1)?.match(/^m\d+/)?.[0]}"`)) + 1;
+    await expect.poll(() => page.locator("#data-editor .cm-activeLineGutter").textContent()).toBe(`${lastLine}`);
+    await keepPicture(page, "data-schema");
+    expect(renders).toEqual([]);
+    await addSchema(page, '{"required": ["name"]}');
+    await writeData(page, '{"name": "Ada"}');
+    await render(page);
+    await expect.poll(() => summary(page)).toContain("1 page");
+    expect(renders.map((body) => Object.keys(JSON.parse(body)))).toEqual([["source", "data", "output"]]);
+  });
+
+  it("stays usable while a schema runs forever, and reports that", async () => {
+    const { page, renders } = await openWithSchema('{"pattern": "^(a+)+$"}');
+    await writeData(page, `"${"a".repeat(60)}!"`);
+    await render(page);
+    await expect.poll(() => page.locator(".problem").textContent()).toContain("took too long for the data");
+    expect(renders).toEqual([]);
+    await writeData(page, '"aaa"');
+    await render(page);
+    await expect.poll(() => summary(page)).toContain("1 page");
+  });
+
+  it("completes the names and values of the schema", async () => {
+    const schema = {
+      properties: { currency: { enum: ["EUR", "USD"] }, total: { type: "string" } },
+      required: ["currency"],
+    };
+    const { page } = await openWithSchema(JSON.stringify(schema));
+    await writeData(page, '{"total": "1", ');
+    await page.keyboard.type('"c');
+    const options = page.locator("#data-editor .cm-tooltip-autocomplete li");
+    await expect.poll(() => options.allTextContents()).toEqual(['"currency"required']);
+    // By mouse: for a moment after the list has come, the editor takes Enter for a new line.
+    await options.first().click();
+    await page.keyboard.type('"US');
+    await expect.poll(() => options.allTextContents()).toEqual([expect.stringContaining('"USD"')]);
+    await options.first().click();
+    await page.keyboard.type("}");
+    await expect
+      .poll(() => page.locator("#data-editor .cm-content").textContent())
+      .toBe('{"total": "1", "currency": "USD"}');
   });
 });

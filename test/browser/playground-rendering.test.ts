@@ -4,23 +4,37 @@
  */
 import type { Page, Request } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { API_TOKEN } from "../support/tokens.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { browserStage, chooseExample, keepPicture, openPage, writeInto } from "./browser.ts";
+import {
+  browserStage,
+  chooseExample,
+  drawnPage,
+  keepPicture,
+  openPage,
+  outdated,
+  render,
+  template,
+  writeInto,
+} from "./browser.ts";
 
 const stage = browserStage();
-
-const address = () => new URL(`/#token=${API_TOKEN}`, stage.service.edge.url);
-const openPlayground = () => openPage(stage.browser, address());
-const template = (page: Page) => page.getByRole("textbox", { name: "Template (Typst)" });
-const render = (page: Page) => page.getByRole("button", { name: "Render" }).click();
-const drawnPage = (page: Page, number: number) =>
-  page.locator(`.pdf-pages:not(.is-loading) .page[data-page-number="${number}"][data-loaded="true"]`);
-const outdated = (page: Page) => page.getByText("Outdated", { exact: true });
+const openPlayground = () => stage.open();
 const whileTyping = (page: Page) => page.getByLabel("Render while typing");
 const phase = (page: Page) => page.locator(".phase").textContent();
-
+const numberOfPage = (page: Page) => page.getByRole("textbox", { name: "Page", exact: true });
 const writeTemplate = (page: Page, text: string) => writeInto(page, "Template (Typst)", text);
+
+async function goToPage(page: Page, number: number): Promise<void> {
+  await numberOfPage(page).fill(String(number));
+  await page.keyboard.press("Enter");
+  await drawnPage(page, number).waitFor();
+}
+
+async function typeAtEnd(page: Page, text: string): Promise<void> {
+  await template(page).click();
+  await page.keyboard.press("Control+End");
+  await page.keyboard.type(text);
+}
 
 /** The bodies of the renders that a page sends, and how many were under way at once. */
 function recordRenders(page: Page) {
@@ -35,40 +49,32 @@ function recordRenders(page: Page) {
   const end = (request: Request) => {
     if (isRender(request.url())) record.underWay--;
   };
-  page.on("requestfinished", end);
+  // The page may know of the end of an answer before the browser reports it.
+  page.on("response", (response) => end(response.request()));
   page.on("requestfailed", end);
   return record;
 }
 
 describe("the viewer", () => {
-  it("has all of 300 pages, and draws those that come into view", async () => {
+  it("has all of 300 pages, draws those that come into view, and follows links, to elsewhere in a new tab", async () => {
     const page = await openPlayground();
     const pages = "#for number in range(1, 300) [\n= Page #number\n#pagebreak()]\n= The last page <end>";
-    await writeTemplate(page, `#set page(width: 100mm, height: 60mm)\n#link(<end>)[to the end]\n${pages}`);
+    const links = '#link(<end>)[to the end] #link("https://example.com/")[elsewhere]';
+    await writeTemplate(page, `#set page(width: 100mm, height: 60mm)\n${links}\n${pages}`);
     await render(page);
     await drawnPage(page, 1).waitFor();
     expect(await page.locator(".pdfViewer .page").count()).toBe(300);
     expect(await page.locator('.page[data-loaded="true"]').count()).toBeLessThan(20);
-    await page.getByRole("textbox", { name: "Page", exact: true }).fill("150");
-    await page.keyboard.press("Enter");
-    await drawnPage(page, 150).waitFor();
+    await goToPage(page, 150);
     await expect.poll(() => drawnPage(page, 150).locator(".textLayer").textContent()).toContain("Page 150");
-    await page.getByRole("textbox", { name: "Page", exact: true }).fill("1");
-    await page.keyboard.press("Enter");
+    await goToPage(page, 1);
+    const elsewhere = page.locator('.annotationLayer a[href="https://example.com/"]').first();
+    expect(await elsewhere.getAttribute("target")).toBe("_blank");
+    expect((await elsewhere.getAttribute("rel"))?.split(" ")).toContain("noopener");
     await page.locator('.annotationLayer a[href^="#"]').first().click();
     await drawnPage(page, 300).waitFor();
-    await expect.poll(() => page.getByRole("textbox", { name: "Page", exact: true }).inputValue()).toBe("300");
+    await expect.poll(() => numberOfPage(page).inputValue()).toBe("300");
     await expectAccessible(page);
-  });
-
-  it("opens links in a new tab that cannot access this one", async () => {
-    const page = await openPlayground();
-    await writeTemplate(page, '#link("https://example.com/")[elsewhere]');
-    await render(page);
-    const link = page.locator('.annotationLayer a[href="https://example.com/"]');
-    await link.waitFor();
-    expect(await link.getAttribute("target")).toBe("_blank");
-    expect((await link.getAttribute("rel"))?.split(" ")).toContain("noopener");
   });
 
   it("zooms, and keeps the zoom and the place in the next render", async () => {
@@ -79,9 +85,7 @@ describe("the viewer", () => {
     await page.getByLabel("Zoom", { exact: true }).selectOption("0.5");
     await page.getByRole("button", { name: "Zoom in" }).click();
     await expect.poll(() => page.getByLabel("Zoom", { exact: true }).inputValue()).toBe("0.6");
-    await page.getByRole("textbox", { name: "Page", exact: true }).fill("3");
-    await page.keyboard.press("Enter");
-    await drawnPage(page, 3).waitFor();
+    await goToPage(page, 3);
     const scrollTop = () =>
       page.locator(".pdf-pages:not(.is-loading)").evaluate((pages) => Math.round(pages.scrollTop));
     const before = await scrollTop();
@@ -93,19 +97,17 @@ describe("the viewer", () => {
   });
 });
 
-it("shows no problem of another draft", async () => {
-  const page = await openPlayground();
-  await writeTemplate(page, "#unknown-function()");
-  await render(page);
-  await page.locator(".problem").waitFor();
-  await chooseExample(page, "Invoice");
-  await page.locator(".problem").waitFor({ state: "detached", timeout: 10_000 });
-  await page.getByText("Nothing rendered yet").first().waitFor();
-});
-
 describe("the last good pages", () => {
-  it("stay after an edit and after an error, marked as outdated", async () => {
+  it("stay after an edit and after an error, marked as outdated, and without the problem of another draft", async () => {
     const page = await openPlayground();
+    await writeTemplate(page, "#unknown-function()");
+    await render(page);
+    await page.locator(".problem").waitFor();
+    await chooseExample(page, "Certificate");
+    await page.getByText("Nothing rendered yet").first().waitFor();
+    expect(await page.locator(".problem").count()).toBe(0);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await writeTemplate(page, "Good");
     await render(page);
     await drawnPage(page, 1).waitFor();
     expect(await outdated(page).isVisible()).toBe(false);
@@ -152,15 +154,8 @@ describe("rendering while typing", () => {
     await whileTyping(page).check();
     await drawnPage(page, 1).waitFor();
     const renders = recordRenders(page);
-    const times: number[] = [];
-    await page.route("**/v1/render", async (route) => {
-      times.push(Date.now());
-      if (times.length === 1) await route.fulfill(busy(RETRY_AFTER_SECONDS));
-      else await route.fallback();
-    });
-    await template(page).click();
-    await page.keyboard.press("Control+End");
-    await page.keyboard.type("first");
+    const times = await beBusyOnce(page);
+    await typeAtEnd(page, "first");
     await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
     await page.keyboard.type(" latest");
     await expect.poll(() => phase(page)).toBe("The service is busy: next attempt in 2 s");
@@ -176,9 +171,7 @@ describe("rendering while typing", () => {
     await drawnPage(page, 1).waitFor();
     await page.context().setOffline(true);
     const renders = recordRenders(page);
-    await template(page).click();
-    await page.keyboard.press("Control+End");
-    await page.keyboard.type("again");
+    await typeAtEnd(page, "again");
     await page.getByRole("heading", { name: "You are offline" }).waitFor();
     expect(await page.locator("#result").textContent()).not.toContain("busy");
     expect(renders.bodies).toEqual([]);
@@ -191,12 +184,7 @@ describe("rendering while typing", () => {
 describe("a render that the user asks for", () => {
   it("waits until the time that a busy service has named, even if the previous render was cancelled", async () => {
     const page = await openPlayground();
-    const times: number[] = [];
-    await page.route("**/v1/render", async (route) => {
-      times.push(Date.now());
-      if (times.length === 1) await route.fulfill(busy(RETRY_AFTER_SECONDS));
-      else await route.fallback();
-    });
+    const times = await beBusyOnce(page);
     await render(page);
     await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
     await page.getByRole("button", { name: "Cancel" }).click();
@@ -210,7 +198,7 @@ describe("a render that the user asks for", () => {
   it("is sent by itself when the connection is back, and the viewer is loaded too", async () => {
     const page = await openPage(stage.browser, "about:blank");
     await page.route("**/playground/pdf-*.js", (route) => route.abort(), { times: 2 });
-    await page.goto(address().toString());
+    await page.goto(stage.address());
     await page.getByRole("button", { name: "Render" }).waitFor();
     await page.context().setOffline(true);
     await render(page);
@@ -262,7 +250,7 @@ describe("a slow line", () => {
     const page = await openPage(stage.browser, "about:blank");
     const loaded: string[] = [];
     page.on("requestfinished", (request) => loaded.push(new URL(request.url()).pathname));
-    await page.goto(address().toString());
+    await page.goto(stage.address());
     await expect.poll(() => loaded).toContain("/v1/constraints");
     const scripts = loaded.filter((path) => /\.(?:js|json)$|constraints/.test(path));
     expect(scripts[0]).toBe("/playground/playground.js");
@@ -272,6 +260,17 @@ describe("a slow line", () => {
 });
 
 const RETRY_AFTER_SECONDS = 3;
+
+/** The first render is refused. Returns the times of all. */
+async function beBusyOnce(page: Page): Promise<number[]> {
+  const times: number[] = [];
+  await page.route("**/v1/render", async (route) => {
+    times.push(Date.now());
+    if (times.length === 1) await route.fulfill(busy(RETRY_AFTER_SECONDS));
+    else await route.fallback();
+  });
+  return times;
+}
 
 const busy = (retryAfterSeconds: number) => ({
   status: 429,

@@ -17,27 +17,22 @@ export async function fetchExample(name: string): Promise<ExampleEntry> {
   return JSON.parse(await answer.text());
 }
 
-/** An example as a draft: its request, and the schema of its data, which is not sent. */
-export function draftOfExample({ body, schema }: ExampleEntry): Draft {
-  const draft = draftOfBody(body);
-  return { ...draft, files: [...draft.files, draftFile(SCHEMA_FILE, new FileContent(schema))] };
-}
-
-/** Makes a draft from a valid request body. `data` stays as it was written, with all digits. */
-function draftOfBody(json: string): Draft {
+/** An example as a draft: `data` as it was written, with all digits, and its schema, which is not sent. */
+export function draftOfExample({ body: json, schema }: ExampleEntry): Draft {
   const body = new TextEncoder().encode(json);
   const parsed = parseRenderRequest(body, DEFAULT_LIMITS);
   if (!parsed.ok) throw new Error(`not a request: ${parsed.problem.detail}`);
   const { data, files } = parsed.request;
   const text = (start: number, end: number) => new TextDecoder().decode(body.subarray(start, end));
   const { source, output = {} }: { source: string; output?: object } = JSON.parse(json);
+  const ownFiles = files.map(({ key, encoding, content }) => {
+    const value: string = JSON.parse(`"${text(content.start, content.end)}"`);
+    return draftFile(key, new FileContent(encoding === "text" ? value : Uint8Array.fromBase64(value)));
+  });
   return {
     source,
     data: data === null ? "" : text(data.start, data.end),
-    files: files.map(({ key, encoding, content }) => {
-      const value: string = JSON.parse(`"${text(content.start, content.end)}"`);
-      return draftFile(key, new FileContent(encoding === "text" ? value : Uint8Array.fromBase64(value)));
-    }),
+    files: [...ownFiles, draftFile(SCHEMA_FILE, new FileContent(schema))],
     output: draftOutput(output),
   };
 }
@@ -45,12 +40,7 @@ function draftOfBody(json: string): Draft {
 /** The options of a draft from the JSON value of `output`. Unknown members are left out. */
 export function draftOutput(output: object): DraftOutput {
   const values: { readonly [name: string]: unknown } = { ...output };
-  const members = OUTPUT_FIELDS.filter((name) => name !== "format" && values[name] !== undefined).map((name) => [
-    name,
-    JSON.stringify(values[name]),
-  ]);
-  return {
-    format: isOutputFormat(values.format) ? values.format : "pdf",
-    members: Object.fromEntries(members),
-  };
+  const names = OUTPUT_FIELDS.filter((name) => name !== "format" && values[name] !== undefined);
+  const members = Object.fromEntries(names.map((name) => [name, JSON.stringify(values[name])]));
+  return { format: isOutputFormat(values.format) ? values.format : "pdf", members };
 }

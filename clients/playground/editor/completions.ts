@@ -14,7 +14,7 @@ const MAX_CHAIN_CODE_UNITS = 500;
 /** Loops and closures are looked for this far before the cursor. */
 const MAX_SCANNED_CODE_UNITS = 20_000;
 
-/** @param ownKey the key of the file that is edited, from which names are relative */
+/** @param ownKey the key of the file that is edited */
 export function completionsFor(draft: () => Draft, ownKey: () => string): readonly CompletionSource[] {
   return [(context) => completeMember(context, draft()), (context) => completeFile(context, draft(), ownKey())];
 }
@@ -94,17 +94,10 @@ function completeFile({ state, pos }: CompletionContext, { files }: Draft, ownKe
   const typed = before.slice(opening.index + 1);
   // In markup, a quote does not open a string, so this is probably a sentence.
   if (/[\s,;]/.test(typed)) return null;
+  // A file in a folder names others from the root.
+  const root = typed.startsWith("/") || ownKey.includes("/") ? "/" : "";
   const options = files
     .filter(({ key }) => key !== ownKey)
-    .map(({ key }) => ({ label: typed.startsWith("/") ? `/${key}` : relativePath(ownKey, key), type: "file" }));
+    .map(({ key }) => ({ label: `${root}${key}`, type: "file" }));
   return options.length === 0 ? null : { from: pos - typed.length, options, validFor: /^[^"\s,;]*$/ };
-}
-
-/** The path of one file as another one names it: relative to the folder of the other. */
-function relativePath(fromKey: string, toKey: string): string {
-  const from = fromKey.split("/").slice(0, -1);
-  const to = toKey.split("/");
-  let shared = 0;
-  while (shared < from.length && shared < to.length - 1 && from[shared] === to[shared]) shared++;
-  return [...from.slice(shared).map(() => ".."), ...to.slice(shared)].join("/");
 }

@@ -4,9 +4,6 @@ import { byId } from "../page/elements.ts";
 
 const STORAGE_KEY = "api-token";
 
-/** `npm start` prints a link with the token in the fragment, which browsers never send. */
-const FRAGMENT = /^#token=(.+)$/;
-
 export interface ApiToken {
   open(): void;
   show(state?: TokenState): void;
@@ -48,7 +45,7 @@ export function connectToken(onChange: () => void): ApiToken {
   /** A link may come from anybody: a token that the tab has is replaced only if somebody saves the new one. */
   const takeFragment = (): boolean => {
     const token = tokenOfFragment();
-    if (token === null || token === readToken()) return false;
+    if (token === "" || token === readToken()) return false;
     const isFirst = readToken() === "";
     if (isFirst) writeStored("session", STORAGE_KEY, token);
     else open(token);
@@ -68,18 +65,13 @@ export function readToken(): string {
   return readStored("session", STORAGE_KEY) ?? "";
 }
 
-/** Takes a token out of the fragment of the URL, so that it is not copied with the URL; null if there is none. */
-function tokenOfFragment(): string | null {
-  const [, token] = FRAGMENT.exec(location.hash) ?? [];
-  if (token === undefined) return null;
-  history.replaceState(null, "", location.pathname + location.search);
-  return decodeSafely(token);
-}
-
-function decodeSafely(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+/**
+ * Takes a token out of the fragment of the URL, where a link of `npm start` has it, so that it is not copied with the
+ * URL; empty if there is none.
+ */
+function tokenOfFragment(): string {
+  // In a query, `+` would be a space.
+  const token = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B")).get("token") ?? "";
+  if (token !== "") history.replaceState(null, "", location.pathname + location.search);
+  return token;
 }

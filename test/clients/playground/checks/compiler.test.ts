@@ -37,58 +37,33 @@ async function findingsIn(source: string, parts: Partial<CompilerProject> = {}) 
 const LOGO = { key: "images/logo.svg", bytes: SVG };
 
 describe("a mistake is named at its place", () => {
-  it.each<
-    [
-      mistake: string,
-      source: string,
-      line: number,
-      at: string,
-      message: string | RegExp,
-      parts?: Partial<CompilerProject>,
-    ]
-  >([
-    ["a misspelt function", "= A\n#tabel(columns: 2)", 2, "tabel", "Unknown variable: tabel."],
-    ["an open bracket", "#text(red)[*Hi*\n\nmore", 1, "[", "Unclosed delimiter."],
-    [
-      "an address that is taken for a reference",
-      "write to a@b.example",
-      1,
-      "@b.example",
-      /^Label `<b\.example>` does not exist/,
-    ],
-    [
-      "a member that the data does not have",
-      "#data.nmae",
-      1,
-      "nmae",
-      /^Dictionary does not contain key "nmae"/,
-      { data: '{"name":1}' },
-    ],
+  const name = { data: '{"name":1}' };
+  const latin1 = { files: [{ key: "a.csv", bytes: new Uint8Array([0xe4, 0x2c, 0x62]) }] };
+  const subtraction =
+    "Unknown variable: a-b. Hint: if you meant to use subtraction, try adding spaces around the minus sign: `a - b`.";
+
+  it.each<[mistake: string, marked: string, message: string | RegExp, parts?: Partial<CompilerProject>]>([
+    ["a misspelt function", "= A\n#«tabel»(columns: 2)", "Unknown variable: tabel."],
+    ["an open bracket", "#text(red)«[»*Hi*\n\nmore", "Unclosed delimiter."],
+    ["an address, taken for a reference", "to a«@b.example»", /^Label `<b\.example>` does not exist/],
+    ["a member that the data does not have", "#data.«nmae»", /^Dictionary does not contain key "nmae"/, name],
     [
       "a file that is not there",
-      '#image("imges/logo.svg")',
-      1,
-      '"imges/logo.svg"',
+      '#image(«"imges/logo.svg"»)',
       "The project has no file “imges/logo.svg”. Did you mean images/logo.svg?",
       { files: [LOGO] },
     ],
+    ["a minus sign in a name", "#let a = 1\n#«a-b»", subtraction],
     [
-      "a minus sign in a name",
-      "#let a = 1\n#a-b",
-      2,
-      "a-b",
-      "Unknown variable: a-b. Hint: if you meant to use subtraction, try adding spaces around the minus sign: `a - b`.",
+      "a file that is not UTF-8",
+      '#csv(«"a.csv"»)',
+      /^Failed to parse CSV \(file is not valid UTF-8 in a.csv:1:1\)/,
+      latin1,
     ],
-    [
-      "data that is not UTF-8",
-      '#csv("a.csv")',
-      1,
-      '"a.csv"',
-      "Failed to parse CSV (file is not valid UTF-8 in a.csv:1:1).",
-      { files: [{ key: "a.csv", bytes: new Uint8Array([0xe4, 0x2c, 0x62]) }] },
-    ],
-  ])("%s", async (_, source, line, at, message, parts) => {
-    const [first] = await findingsIn(source, parts);
+  ])("%s", async (_, marked, message, parts) => {
+    const [before = "", at = ""] = marked.split(/[«»]/);
+    const [first] = await findingsIn(marked.replace(/[«»]/g, ""), parts);
+    const line = before.split("\n").length;
     expect(first).toEqual({ line, at, message: message instanceof RegExp ? expect.stringMatching(message) : message });
   });
 
