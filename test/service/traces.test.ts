@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
-import { array, looseObject, number, optional, parse, string, union } from "valibot";
+import { array, type InferOutput, number, object, optional, parse, string, union } from "valibot";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { OtlpTracing, type TracedRequest } from "../../backend/observe/otlp-tracing.ts";
 import { VERSION } from "../../clients/command-line/version.ts";
@@ -18,37 +18,21 @@ import { UNREACHABLE_URL } from "../support/tokens.ts";
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT_ID = "00f067aa0ba902b7";
 
-const ATTRIBUTES = array(
-  looseObject({
-    key: string(),
-    value: looseObject({ stringValue: optional(string()), intValue: optional(union([number(), string()])) }),
-  }),
-);
-
-const EXPORT = looseObject({
-  resourceSpans: array(
-    looseObject({
-      resource: looseObject({ attributes: ATTRIBUTES }),
-      scopeSpans: array(
-        looseObject({
-          spans: array(
-            looseObject({
-              traceId: string(),
-              spanId: string(),
-              parentSpanId: optional(string()),
-              name: string(),
-              kind: number(),
-              startTimeUnixNano: string(),
-              endTimeUnixNano: string(),
-              attributes: ATTRIBUTES,
-              status: looseObject({ code: number() }),
-            }),
-          ),
-        }),
-      ),
-    }),
-  ),
+const VALUE = object({ stringValue: optional(string()), intValue: optional(union([number(), string()])) });
+const ATTRIBUTES = array(object({ key: string(), value: VALUE }));
+const SPAN = object({
+  traceId: string(),
+  spanId: string(),
+  parentSpanId: optional(string()),
+  name: string(),
+  startTimeUnixNano: string(),
+  endTimeUnixNano: string(),
+  attributes: ATTRIBUTES,
+  status: object({ code: number() }),
 });
+const SCOPE = object({ spans: array(SPAN) });
+const RESOURCE = object({ resource: object({ attributes: ATTRIBUTES }), scopeSpans: array(SCOPE) });
+const EXPORT = object({ resourceSpans: array(RESOURCE) });
 
 type CollectedSpan = ReturnType<typeof spansOf>[number];
 
@@ -92,9 +76,7 @@ function spansOf(body: unknown) {
   );
 }
 
-function valuesOf(
-  attributes: { key: string; value: { stringValue?: string | undefined; intValue?: number | string | undefined } }[],
-) {
+function valuesOf(attributes: InferOutput<typeof ATTRIBUTES>) {
   return Object.fromEntries(
     attributes.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue)] as const),
   );

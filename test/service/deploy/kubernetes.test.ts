@@ -1,13 +1,12 @@
 /**
  * The manifests below deploy/kubernetes: as the schemas demand, and in agreement with the code. No cluster runs here.
  */
-import { cp, readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { ScaledObject } from "@kubernetes-models/keda/keda.sh/v1alpha1";
 import { ServiceMonitor } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1";
-import { execa } from "execa";
 import { Deployment } from "kubernetes-models/apps/v1";
 import { NetworkPolicy } from "kubernetes-models/networking.k8s.io/v1";
 import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
@@ -27,10 +26,8 @@ import {
 import { beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
 import type { BackendSettings } from "../../../backend/settings.ts";
-import { VERSION } from "../../../clients/command-line/version.ts";
 import type { EdgeSettings } from "../../../edge/settings.ts";
 import { BACKEND_ROUTES, EDGE_ROUTES } from "../../../protocol/routes.ts";
-import { findOnPath } from "../../../typst/programs.mjs";
 import {
   backendMemoryBytes,
   backendStopSeconds,
@@ -40,13 +37,10 @@ import {
   edgeStopSeconds,
 } from "../../support/deploy/deployed-settings.ts";
 import { imageInstruction } from "../../support/deploy/dockerfile.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../deploy/kubernetes", import.meta.url));
-/** What an operator deploys: one of these, with or without these components. */
-const OVERLAYS = ["landlock", "bubblewrap"];
+/** What an operator may add to an overlay. `npm run test:engines` deploys both overlays. */
 const COMPONENTS = ["autoscaling", "monitoring", "small-node"];
-const SECRETS = ["edge-secrets.env", "backend-secrets.env"];
 
 const MODELS: Readonly<Record<string, new () => { validate(): void }>> = {
   "apps/v1 Deployment": Deployment,
@@ -354,8 +348,6 @@ describe("the manifests", () => {
 });
 
 describe("the overlays", () => {
-  const kubectl = findOnPath("kubectl")[0];
-
   it("run in the sandbox of their name", async () => {
     expect(backendSettings.sandboxChoice).toBe("landlock");
     const literals = await literalsOf("components/bubblewrap/kustomization.yaml", "backend-settings");
@@ -371,53 +363,5 @@ describe("the overlays", () => {
     }
     const refused = "bpf init_module kexec_load keyctl ptrace process_vm_readv userfaultfd io_uring_setup".split(" ");
     for (const name of refused) expect(allowed).not.toContain(name);
-  });
-
-  // CI's machines have a kubectl. Where there is none, the tests above have read the files that it would put together.
-  it.skipIf(kubectl === undefined).each(OVERLAYS)("%s builds, with all components", async (overlay) => {
-    const folder = await makeTemporaryFolder("kustomize-");
-    await cp(FOLDER, folder, { recursive: true });
-    const target = join(folder, "overlays", overlay);
-    for (const name of SECRETS) await cp(join(folder, `${name}.example`), join(target, name));
-    const path = join(target, "kustomization.yaml");
-    const text = await readFile(path, "utf8");
-    const enabled = text.replaceAll(/^# ( *)(components:|- \.\.\/\.\.\/components\/)/gm, "$1$2");
-    expect(COMPONENTS.every((name) => enabled.includes(`\n  - ../../components/${name}\n`))).toBe(true);
-    await writeFile(path, enabled);
-    const { stdout } = await execa(kubectl ?? "", ["kustomize", target]);
-    const built = parseAllDocuments(stdout).map((document): unknown => document.toJS());
-    const ofKind = (kind: string) => built.filter((each) => parse(looseObject({ kind: string() }), each).kind === kind);
-    const others = built.filter((each) => ![...ofKind("ConfigMap"), ...ofKind("Secret")].includes(each));
-    expect(others.map(parseManifest).flatMap(unknownMembers)).toEqual([]);
-    expect([ofKind("ConfigMap").length, ofKind("Secret").length, ofKind("ServiceMonitor").length]).toEqual([2, 2, 2]);
-
-    const deployment = ofKind("Deployment").find((each) => parseManifest(each).metadata.name === "backend");
-    const container = {
-      image: `registry.example/document-rendering-backend:${VERSION}`,
-      envFrom: [
-        { configMapRef: { name: expect.stringMatching(/^backend-settings-\w+$/) } },
-        { secretRef: { name: expect.stringMatching(/^backend-tokens-\w+$/) } },
-      ],
-    };
-    const isNested = overlay === "bubblewrap";
-    const own = {
-      procMount: "Unmasked",
-      seccompProfile: { type: "Localhost", localhostProfile: "profiles/document-rendering-backend.json" },
-      appArmorProfile: { type: "Unconfined" },
-    };
-    const confined = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } };
-    expect(deployment).toMatchObject({
-      spec: {
-        template: {
-          spec: {
-            ...(isNested && { hostUsers: false }),
-            containers: [{ ...container, securityContext: { ...confined, ...(isNested && own) } }],
-          },
-        },
-      },
-    });
-    if (!isNested) expect(JSON.stringify(deployment)).not.toMatch(/procMount|Unconfined|Localhost|hostUsers/);
-    // The autoscaler's.
-    expect(deployment).not.toHaveProperty("spec.replicas");
   });
 });
