@@ -1,7 +1,6 @@
 /** The clock of everything at the edge that waits. The simulation runs the same code on its own clock. */
 
 export interface WallClock {
-  /** Milliseconds since 1970. */
   now(): number;
   wait(milliseconds: number): Promise<void>;
   /** Calls back after a time. @returns a function that cancels the call. */

@@ -18,7 +18,6 @@ import type { RequestRecord } from "./log/request-record.ts";
 import { writeLine } from "./log/request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
-/** The Worker's bindings. Settings are strings; others are named by `SERVICE_BACKEND_URLS`. */
 export interface EdgeEnvironment {
   readonly ASSETS: Fetcher;
   readonly CALLER_RATE_LIMITER?: RateLimit;
@@ -31,7 +30,6 @@ export interface EdgeBindings {
   Bindings: EdgeEnvironment;
   Variables: {
     requestId: string;
-    /** The caller's name; set on routes that require a token. */
     caller: string;
     record: RequestRecord;
   };
@@ -39,7 +37,6 @@ export interface EdgeBindings {
 
 export type EdgeContext = Context<EdgeBindings>;
 
-/** The state that the requests of one isolate share. */
 interface Deployment {
   readonly settings: EdgeSettings;
   /** See `limitsFingerprint`: each render carries it. */
@@ -71,13 +68,10 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     lookUp: ({ service }) => lookUpService(service, resolver),
     onChange: (backends) => backendChoice.keep(backends),
     report: ({ service }, news) => {
-      const isFault = typeof news === "string";
-      const line = { message: isFault ? "backends are not found" : "the backends have changed", service };
-      writeLine(
-        settings.logRequests,
-        isFault ? "warn" : "info",
-        isFault ? { ...line, cause: news } : { ...line, ...news },
-      );
+      const { logRequests } = settings;
+      if (typeof news !== "string")
+        writeLine(logRequests, "info", { message: "the backends have changed", service, ...news });
+      else writeLine(logRequests, "warn", { message: "backends are not found", service, cause: news });
     },
   });
   const backendChoice = new BackendChoice(pool.backends);
@@ -90,12 +84,8 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     pool,
     backendChoice,
     metrics: shareMetrics(
-      {
-        get backends() {
-          return pool.backends;
-        },
-        hasAnswered: (backend) => backendChoice.hasAnswered(backend),
-      },
+      pool,
+      (backend) => backendChoice.hasAnswered(backend),
       settings.metricsAccess.kind === "open",
     ),
     commonCapabilities: new CommonCapabilities(pool),

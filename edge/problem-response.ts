@@ -34,7 +34,6 @@ const NOBODY = "";
 /** Does not depend on settings: bodies are discarded even while these are not valid. */
 const discards = new FairLimit(MAX_DISCARDS, 2 * MAX_DISCARD_MILLISECONDS);
 
-/** See `MAX_DISCARDED_BYTES`. */
 export async function discardBody(context: EdgeContext): Promise<void> {
   const { body, headers } = context.req.raw;
   // A client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) has not sent its body yet. A stream stays

@@ -30,7 +30,6 @@ export const EDGE_INTEGER_SETTINGS = {
   },
 } as const satisfies Record<string, IntegerSetting & { meaning: string }>;
 
-/** Who may read `/metrics`. */
 export type MetricsAccess =
   | { readonly kind: "open" }
   /** Clients that send one of these tokens, of which there is at least one. */
@@ -102,7 +101,6 @@ function readAccessToken({ SERVICE_ACCESS_CLIENT_ID, SERVICE_ACCESS_CLIENT_SECRE
 /** @throws SettingError when the setting has another value, or requires a token and there is none. */
 export function readMetricsAccess({ SERVICE_METRICS_ACCESS, SERVICE_METRICS_TOKENS }: Environment): MetricsAccess {
   const tokens = parseTokens("SERVICE_METRICS_TOKENS", SERVICE_METRICS_TOKENS);
-  // Tokens that are set are required.
   const kind = SERVICE_METRICS_ACCESS?.trim() || (tokens.length > 0 ? "token" : "open");
   switch (kind) {
     case "open":
@@ -127,7 +125,6 @@ export function readCorsOrigins({ SERVICE_CORS_ORIGINS }: Environment): CorsOrig
   );
 }
 
-/** @throws SettingError when an entry is not the name of a host alone */
 export function readHosts({ SERVICE_HOSTS }: Environment): readonly string[] {
   const entries = listEntries(SERVICE_HOSTS);
   const wrong = entries.find((entry) => {

@@ -42,7 +42,6 @@ type EdgeHandlers = readonly (Handler<EdgeBindings> | MiddlewareHandler<EdgeBind
 
 const HEADERS_OF_304 = [...RETAINED_304_HEADERS, ...CORS_HEADERS_OF_304];
 
-/** The handlers of each path, in the order in which they run. */
 const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
   "/v1/render": [requireToken, limitCallerRate, answerRender],
   "/v1/constraints": [requireToken, etag({ retainedHeaders: HEADERS_OF_304 }), answerConstraints],

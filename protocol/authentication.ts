@@ -37,7 +37,6 @@ export type Authentication =
   | { readonly ok: true; readonly caller: string }
   | { readonly ok: false; readonly problem: Problem };
 
-/** The caller whose token this is, or the problem that `validateToken` gives. */
 export function authenticateCaller(
   candidate: string | null | undefined,
   tokens: readonly NamedToken[],

@@ -48,7 +48,6 @@ const typstPackage = v.object({
   ),
 });
 
-/** The document. Readers ignore members that they do not know. */
 export const CAPABILITIES_SCHEMA = v.object({
   capabilities_version: v.pipe(
     v.literal(CAPABILITIES_VERSION),
@@ -91,7 +90,6 @@ export function parseCapabilities(json: string): Capabilities | null {
   return parsed.success ? parsed.output : null;
 }
 
-/** What all of them have, and every version of Typst that any of them has. */
 export function commonCapabilities([first, ...others]: readonly [Capabilities, ...Capabilities[]]): Capabilities {
   const common = <Item>(itemsOf: (one: Capabilities) => readonly Item[], keyOf: (item: Item) => string): Item[] => {
     const keys = others.map((other) => new Set(itemsOf(other).map(keyOf)));

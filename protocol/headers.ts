@@ -38,7 +38,6 @@ export const PROBLEM_CODE_HEADER = "X-Service-Problem-Code";
 /** The same for its cause, if it has one. */
 export const PROBLEM_CAUSE_HEADER = "X-Service-Problem-Cause";
 
-/** In every response. */
 export const COMMON_HEADERS = { "X-Content-Type-Options": "nosniff" } as const;
 
 /** In responses that no cache may keep: problems and rendered files. */
@@ -49,7 +48,6 @@ export const LOAD_HEADER = "X-Service-Load";
 
 export interface BackendLoad {
   readonly running: number;
-  /** Valid requests that wait for a slot. */
   readonly waiting: number;
   readonly slots: number;
   /** Whether the backend is about to stop: it still renders, but the edge should send new requests elsewhere. */
@@ -82,7 +80,6 @@ export function parseBackendLoad(value: string | null): BackendLoad | null {
 /** How long each phase of a request took (https://www.w3.org/TR/server-timing/): a backend's phases, then the edge's. */
 export const SERVER_TIMING_HEADER = "Server-Timing";
 
-/** More than the field with all phases needs. */
 const MAX_TIMING_LENGTH = 512;
 const TIMINGS = /^[a-z]+;dur=[0-9]+(?:\.[0-9])?(?:, [a-z]+;dur=[0-9]+(?:\.[0-9])?)*$/;
 

@@ -11,10 +11,8 @@ export interface Route {
   readonly method: "GET" | "POST";
 }
 
-/** The metrics: at the edge those of all backends, at a backend its own. */
 export const METRICS_PATH = "/metrics";
 
-/** The edge's routes that have a handler each. */
 export const EDGE_ROUTES = [
   { path: "/v1/render", method: "POST" },
   { path: "/v1/constraints", method: "GET" },

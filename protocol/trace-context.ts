@@ -9,19 +9,14 @@ export const TRACESTATE_HEADER = "tracestate";
 /** Trace Context section 3.3.1.5: at least this much of a `tracestate` should be passed on. More is never passed on. */
 export const MAX_TRACESTATE_LENGTH = 512;
 
-/** The trace that a request belongs to by its `traceparent`. */
 export interface TraceParent {
-  /** 32 lower-case hexadecimal digits, not all zero. */
   readonly traceId: string;
-  /** The span of the caller: 16 lower-case hexadecimal digits, not all zero. */
   readonly parentId: string;
-  /** Whether the caller records the trace. */
   readonly isSampled: boolean;
 }
 
 /** Version, trace id, parent id, flags; later versions may append fields after another hyphen. */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** Longer than a `traceparent` of any version so far. */
 const MAX_TRACEPARENT_LENGTH = 128;
 const ALL_ZERO = /^0+$/;
 const SAMPLED_FLAG = 1;

@@ -71,7 +71,6 @@ const LOG_FIELDS = {
   service_unavailable: "unavailableCause",
 } as const satisfies Record<CausedCode, string>;
 
-/** The cause as a field of a log line; no field if there is no cause. */
 export type CauseField = { readonly [Code in CausedCode as (typeof LOG_FIELDS)[Code]]?: Cause };
 
 export function causeField({ code, cause }: { readonly code: string; readonly cause?: Cause | undefined }): CauseField {
@@ -92,7 +91,6 @@ function isCauseOf(code: CausedCode, name: string): name is Cause {
   return Object.hasOwn(CAUSES[code], name);
 }
 
-/** A time in words: "1 second", "30 seconds". */
 export function inSeconds(seconds: number): string {
   return seconds === 1 ? "1 second" : `${seconds} seconds`;
 }

@@ -9,7 +9,6 @@ import { PDF_A_VERSION } from "./output-rules.ts";
 import { PAGE_SELECTION } from "./page-selection.ts";
 import type { OutputRuleId, ProblemCode, SetRuleId } from "./problem.ts";
 
-/** A set of keys and its verdict. `rule` is the id of the set rule that the keys break, if any. */
 export interface FilesVector {
   readonly keys: readonly string[];
   readonly accepted: boolean;
@@ -17,7 +16,6 @@ export interface FilesVector {
   readonly rule: SetRuleId | null;
 }
 
-/** An `output` object and its verdict. An accepted one has neither `code` nor `rule`. */
 export interface OutputVector {
   readonly output: Readonly<Record<string, unknown>>;
   readonly accepted: boolean;
@@ -47,7 +45,6 @@ function keyOfLength(length: number): string {
   return key.endsWith("/") ? `${key.slice(0, -2)}/s` : key;
 }
 
-/** Very short distinct keys, so that even the largest set is a small document. */
 function shortKeys(count: number): string[] {
   return Array.from({ length: count }, (_, index) => index.toString(36));
 }
@@ -130,7 +127,6 @@ const svg = (fields: Record<string, unknown>) => ({ format: "svg", ...fields });
 const PROFILES = Object.entries(PDF_A_VERSION);
 const selections = (count: number) => Array.from({ length: count }, () => "1").join(",");
 
-/** Every PDF/A profile alone, with `ua-1` and with each version. */
 function profileVectors(): OutputVector[] {
   return PROFILES.flatMap(([profile, required]) => [
     acceptedOutput(pdf({ standards: [profile] })),
@@ -145,7 +141,6 @@ function profileVectors(): OutputVector[] {
   ]);
 }
 
-/** `pages` with each standard: rejected if and only if the standard requires tags. */
 function taggingVectors(): OutputVector[] {
   const tagged = ["ua-1", "a-1a", "a-2a", "a-3a"];
   return PDF_STANDARDS.map((standard) => {

@@ -37,7 +37,6 @@ const FILES_KEY_RULES_DOCUMENT = {
   conformance_vectors: FILES_VECTORS,
 } as const;
 
-/** The rules for `output`. They are the same for every deployment. */
 const OUTPUT_RULES_DOCUMENT = {
   output_rules_version: OUTPUT_RULES_VERSION,
   formats: OUTPUT_FORMATS,
@@ -57,7 +56,6 @@ const OUTPUT_RULES_DOCUMENT = {
   conformance_vectors: OUTPUT_VECTORS,
 } as const;
 
-/** Every error code with its status and origin, every origin, and every type of a validation error. */
 export const ERROR_CODES_DOCUMENT = {
   media_type: PROBLEM_MEDIA_TYPE,
   origins: PROBLEM_ORIGINS,
@@ -69,7 +67,6 @@ export function constraintsDocument(limits: Limits) {
   return { ...FILES_KEY_RULES_DOCUMENT, limits, output_rules: OUTPUT_RULES_DOCUMENT };
 }
 
-/** The static documents by the name under which each is served. */
 export const STATIC_DOCUMENTS = {
   "files-key-rules.json": FILES_KEY_RULES_DOCUMENT,
   "output-rules.json": OUTPUT_RULES_DOCUMENT,

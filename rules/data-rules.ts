@@ -27,7 +27,6 @@ const MAX_DATE_LENGTH = "+2020-01-01T00:00:00Z".length;
 interface DateCandidate {
   readonly depth: number;
   keyOffset: number;
-  /** The offset of the last key's value. */
   valueOffset: number;
 }
 
@@ -41,7 +40,6 @@ interface Finding {
 }
 
 interface OversizeString {
-  /** The offset of the opening quotation mark. */
   readonly offset: number;
   readonly subject: "key" | "value";
   readonly size: number;
@@ -57,7 +55,6 @@ export class DataFindings implements ValueObserver {
   firstOversize: OversizeString | null = null;
   watchedDepth = 0;
 
-  /** From the outermost object to the innermost: at most `MAX_DATA_DEPTH`. */
   readonly #candidates: DateCandidate[] = [];
   readonly #body: Uint8Array;
 
@@ -112,7 +109,6 @@ export class DataFindings implements ValueObserver {
   }
 }
 
-/** The findings are meaningful only if the cursor is not malformed afterwards. */
 export function validateData(cursor: JsonCursor, maxStringBytes: number): DataFindings {
   const findings = new DataFindings(cursor.body, maxStringBytes);
   cursor.skipValue(findings);

@@ -2,7 +2,6 @@
 import type { Limits } from "./limits.ts";
 import { type Problem, problem } from "./problem.ts";
 
-/** The `Content-Length` of a request as received; null when absent. */
 export interface DeclaredLength {
   readonly contentLength: string | null;
 }
@@ -17,7 +16,6 @@ export function validateDeclaredSize(head: DeclaredLength, limits: Limits): Prob
   return size !== null && size > limits.max_request_body_bytes ? requestTooLarge(head, limits) : null;
 }
 
-/** The problem of a body over the limit; it repeats the declared size when there is one. */
 export function requestTooLarge(head: DeclaredLength, limits: Limits): Problem {
   const limit = limits.max_request_body_bytes;
   const declared = declaredSize(head);

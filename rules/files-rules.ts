@@ -6,13 +6,11 @@ import { type Limits, MAX_KEYS } from "./limits.ts";
 import { type Problem, problem, type SetRuleId } from "./problem.ts";
 import { quote } from "./quote.ts";
 
-/** To be increased whenever a rule in this file changes. */
 export const RULES_VERSION = 5;
 
 export const KEY_RULES = {
   segment_character_class: "[A-Za-z0-9._-]",
   min_segment_length: 1,
-  /** NAME_MAX of the usual file systems. */
   max_segment_length: 255,
   segments_may_not_be_only_dots: true,
   min_key_length: 1,
@@ -42,7 +40,6 @@ const SLASH = 0x2f;
 const POINT = 0x2e;
 const LOWER_CASE_BIT = 0x20;
 
-/** 1 for each ASCII code in the character class. */
 const IS_SEGMENT_CHARACTER = Uint8Array.from({ length: 128 }, (_, code) =>
   new RegExp(`^${KEY_RULES.segment_character_class}$`).test(String.fromCharCode(code)) ? 1 : 0,
 );
@@ -96,7 +93,6 @@ export function describeInvalidKey(key: string): string {
   return "no part of a key between slashes may consist of dots alone";
 }
 
-/** The rules for the whole set, in the order in which they are applied. */
 export const SET_RULES = [
   {
     id: "too_many_keys",
@@ -160,7 +156,6 @@ function isDirectoryOf(path: string, next: string | undefined): boolean {
   return next?.charCodeAt(path.length) === SEPARATOR && next.startsWith(path);
 }
 
-/** Replaces the slash in a folded path. */
 const SEPARATOR = 0;
 
 /** A valid key in lower case, with NUL for each slash. `replaceAll` took ten times as long for 1024 long keys. */

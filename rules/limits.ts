@@ -97,7 +97,6 @@ export type Limits = Readonly<Record<LimitName | "effective_max_files", number>>
 
 export const DEFAULT_LIMITS: Limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, {}));
 
-/** The limits of a deployment that sets none: only those of the rules are left. */
 export const UNLIMITED: Limits = limitsFrom(withoutLimits(DEFAULT_LIMITS));
 
 function withoutLimits<Name extends string>(limits: Readonly<Record<Name, number>>): Record<Name, number> {

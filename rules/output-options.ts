@@ -4,7 +4,6 @@ import { PDF_STANDARDS, PDF_VERSIONS, type PdfStandard, type PdfVersion } from "
 
 export { PDF_STANDARDS, PDF_VERSIONS, type PdfStandard, type PdfVersion };
 
-/** A PDF/A profile and `ua-1`. */
 export const MAX_STANDARDS = 2;
 export const MIN_PAGE = 1;
 export const PPI = { min_ppi: 1, max_ppi: 300, default_ppi: 144 } as const;

@@ -33,7 +33,6 @@ const ONE_ISSUE_PER_FIELD = { abortPipeEarly: true } as const;
 
 type SmallValue = string | number | boolean | null | SmallValue[] | Record<string, never>;
 
-/** The content of `output`; undefined for what is absent. */
 type Fields = Record<OutputField, SmallValue | undefined>;
 
 /** Reads the value at the cursor. It returns null when there were errors, which it adds to the list. */

@@ -126,7 +126,6 @@ export const OUTPUT_RULES: readonly OutputRule[] = [
   ),
 ];
 
-/** The rules for the text of `pages`. When one is broken, the selected pages cannot be counted. */
 const SELECTION_RULES: ReadonlySet<OutputRuleId> = new Set([
   "page_selection_too_long",
   "page_selection_too_many_segments",

@@ -41,7 +41,6 @@ export function compareVersions(left: string, right: string): number {
   return 0;
 }
 
-/** By namespace, name, then version. For sorting. */
 export function comparePackages(left: PackageSpec, right: PackageSpec): number {
   const [leftName, rightName] = [left, right].map(({ namespace, name }) => `${namespace}/${name}`);
   if (leftName === rightName) return compareVersions(left.version, right.version);

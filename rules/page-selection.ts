@@ -13,7 +13,6 @@ export const PAGE_SELECTION = {
 
 const SELECTION = new RegExp(`^${PAGE_SELECTION.selection_pattern}$`);
 
-/** The pages from `first` to `last`; `last` is null for an open range. */
 export interface PageRange {
   readonly first: number;
   readonly last: number | null;
@@ -31,7 +30,6 @@ export function parsePageRange(selection: string): PageRange | null {
   return { first: Number(first), last: last === "" ? null : Number(last) };
 }
 
-/** The ranges of `pages`. A selection that does not match the grammar is left out. */
 export function parsePageSelection(pages: string): PageRange[] {
   return splitSelections(pages)
     .map(parsePageRange)

@@ -27,7 +27,6 @@ export type ProblemOrigin = keyof typeof PROBLEM_ORIGINS;
 /** The ids of the published rules, which never change, because clients branch on them: those of `files-rules.ts`. */
 export type SetRuleId = "too_many_keys" | "case_collision" | "ancestor_collision";
 
-/** Those of `output-rules.ts`. */
 export type OutputRuleId =
   | "page_selection_too_long"
   | "page_selection_too_many_segments"
@@ -90,19 +89,8 @@ export interface ProblemContexts {
 
 export type ProblemCode = keyof ProblemContexts;
 
-export type ContextMember =
-  | "errors"
-  | "errors_total"
-  | "rule"
-  | "key"
-  | "count"
-  | "limit"
-  | "size"
-  | "path"
-  | "subject"
-  | "declared_size"
-  | "timeout_secs"
-  | "retry_after";
+type MemberOf<Context> = Context extends Nothing ? never : keyof Context;
+export type ContextMember = { [Code in ProblemCode]: MemberOf<ProblemContexts[Code]> }[ProblemCode];
 
 interface ProblemDefinition {
   readonly status: number;
@@ -253,13 +241,11 @@ export const PROBLEMS = {
   },
 } as const satisfies Record<ProblemCode, ProblemDefinition>;
 
-/** An error as a value. `problemDocument` makes the body of a response from it. */
 export type Problem = {
   [Code in ProblemCode]: {
     readonly code: Code;
     readonly detail: string;
     readonly context: ProblemContexts[Code];
-    /** For log and metrics. */
     readonly cause?: Code extends CausedCode ? Cause<Code> : never;
   };
 }[ProblemCode];
@@ -274,7 +260,6 @@ export function outcomeClass(outcome: RequestOutcome): OutcomeClass {
   return outcome === "ok" || outcome === "client_gone" ? outcome : PROBLEMS[outcome].origin;
 }
 
-/** The media type of every error response (RFC 9457). */
 export const PROBLEM_MEDIA_TYPE = "application/problem+json";
 
 /** A problem with the given code. `detail` may contain text of the caller only as `quote()` returns it. */
@@ -295,7 +280,6 @@ export function methodNotAllowed(allowed: string): Problem {
   return problem("method_not_allowed", `Only ${allowed} can be used here.`, {});
 }
 
-/** @param limitSeconds the limit that was exceeded */
 export function renderTimeout(cause: TimeoutCause, limitSeconds: number, timeoutSeconds: number): Problem {
   const detail = CAUSES.render_timeout[cause](inSeconds(limitSeconds));
   return { ...problem("render_timeout", detail, { timeout_secs: timeoutSeconds }), cause };
@@ -306,7 +290,6 @@ export function renderQueueFull(cause: CapacityCause, retryAfterSeconds: number)
   return { ...problem("render_queue_full", detail, { retry_after: retryAfterSeconds }), cause };
 }
 
-/** @param countedBytes what was counted until the output was over the limit. */
 export function outputTooLarge(countedBytes: number, limit: number): Problem {
   // Bytes are counted as Typst writes them. Escaping an SVG adds to them, so the count may be within the limit.
   const size = Math.max(countedBytes, limit + 1);
@@ -335,7 +318,6 @@ function inARow(failures: readonly AttemptFailure[]): readonly { failure: Attemp
   return rows;
 }
 
-/** The body of an error response. */
 export interface ProblemDocument {
   readonly code: ProblemCode;
   readonly origin: ProblemOrigin;

@@ -1,7 +1,4 @@
-/**
- * The library for programs that send render requests: validates them as the service does, against the published
- * constraints of any deployment. Runs in browsers, Node and Workers.
- */
+/** The library for programs that send render requests: the service's verdict, from published constraints alone. */
 import { validateDeclaredSize } from "./declared-size.ts";
 import { RULES_VERSION } from "./files-rules.ts";
 import { LIMIT_SETTINGS, type LimitName, publishedLimits, UNLIMITED } from "./limits.ts";
@@ -31,7 +28,6 @@ type PublishedVector<Input> = Input & {
   readonly rule?: string | null;
 };
 
-/** The verdict that the service will come to. */
 export type Check =
   | { readonly verdict: "accepted" }
   /** The problem that the service would send in response to a request with `Content-Length`. */
@@ -39,7 +35,6 @@ export type Check =
   /** The deployment publishes rules that this version does not know: update the library. */
   | { readonly verdict: "unknown"; readonly disagreements: readonly Disagreement[] };
 
-/** A published vector for which this library comes to another verdict. */
 export interface Disagreement {
   readonly input: object;
   readonly published: Verdict;
@@ -70,7 +65,6 @@ export function checkRequest(request: unknown, constraints: PublishedConstraints
   return parsed.ok ? { verdict: "accepted" } : { verdict: "refused", problem: parsed.problem };
 }
 
-/** The conformance vectors of a document on which this library disagrees. */
 export function runVectors(constraints: PublishedConstraints): Disagreement[] {
   return vectorRequests(constraints).flatMap(({ input, request, vector: { accepted, code = null, rule = null } }) => {
     const found = verdictOn(request);
@@ -79,7 +73,6 @@ export function runVectors(constraints: PublishedConstraints): Disagreement[] {
   });
 }
 
-/** The conformance vectors of a document, and each as a request. */
 export function vectorRequests({ conformance_vectors, output_rules }: PublishedConstraints) {
   const ofKeys = conformance_vectors.map((vector) => {
     const files = Object.fromEntries(vector.keys.map((key) => [key, { encoding: "text", content: "" }]));

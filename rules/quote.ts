@@ -1,8 +1,6 @@
 /** Text of the caller in a response: made encodable, so that the response is valid UTF-8, then shortened. */
 
-/** The longest segment of a `path` or `loc`, in code points. */
 export const MAX_SEGMENT_CODE_POINTS = 80;
-/** The longest `msg` of a validation error, in code points. */
 export const MAX_MESSAGE_CODE_POINTS = 200;
 
 const ELLIPSIS = "…";
@@ -23,12 +21,10 @@ export function shorten(text: string, maxCodePoints: number): string {
   return codePoints.slice(0, maxCodePoints - 1).join("") + ELLIPSIS;
 }
 
-/** A path with its string segments shortened, as `path` and `loc` require. */
 export function shortenPath(path: readonly (string | number)[]): (string | number)[] {
   return path.map((segment) => (typeof segment === "string" ? shorten(segment, MAX_SEGMENT_CODE_POINTS) : segment));
 }
 
-/** Text of the caller in quotation marks, shortened for a `msg` or a `detail`. */
 export function quote(text: string): string {
   return `"${shorten(text, MAX_SEGMENT_CODE_POINTS)}"`;
 }

@@ -22,11 +22,9 @@ export interface RenderFile {
   readonly key: string;
   readonly encoding: Encoding;
   readonly content: StringSpan;
-  /** The size of the file in bytes, after decoding. */
   readonly size: number;
 }
 
-/** A valid render request. Its spans point into the body. */
 export interface RenderRequest {
   readonly source: StringSpan;
   readonly files: readonly RenderFile[];
@@ -39,7 +37,6 @@ export type ParseResult =
   | { readonly ok: true; readonly request: RenderRequest }
   | { readonly ok: false; readonly problem: Problem };
 
-/** Validates a body completely. It must not change while the result is in use. */
 export function parseRenderRequest(body: Uint8Array, limits: Limits): ParseResult {
   const reader = new RequestReader(body, limits);
   reader.read();
@@ -61,7 +58,6 @@ const DATA_ERROR_MESSAGES: Record<DataErrorType, string> = {
   reserved_key: "the key is reserved: Typst would turn this object into a date",
 };
 
-/** What is wrong with a content, in words that follow it. */
 const BASE64_FAULTS: Readonly<Record<Base64Mistake, string>> = {
   data_url: "is a data: URL: send only what follows the comma",
   line_breaks: "has line breaks: encode without them",
@@ -118,7 +114,6 @@ class RequestReader {
     cursor.expectEnd();
   }
 
-  /** The valid request, or the first problem in the order of validation. */
   verdict(): RenderRequest | Problem {
     const cursor = this.#cursor;
     if (cursor.isMalformed) {
@@ -243,7 +238,6 @@ class RequestReader {
     return null;
   }
 
-  /** The decoded size of a file's content, or null when the content is not valid for its encoding. */
   #contentSize(key: string, isValid: boolean, encoding: Encoding, content: StringSpan): number | null {
     if (encoding === "text") {
       if (!content.hasLoneSurrogates) return content.size;
@@ -291,7 +285,6 @@ class RequestReader {
     return null;
   }
 
-  /** Whether an object begins at the cursor. Any other value is skipped and is a field error. */
   #expectObject(loc: readonly string[]): boolean {
     const kind = this.#cursor.peekKind();
     if (kind === "object") return true;

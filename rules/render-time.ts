@@ -60,10 +60,8 @@ export function readRenderTime(environment: Environment): RenderTime {
   );
 }
 
-/** What a backend leaves of the edge's time budget for sending its answer. */
 const ANSWER_MILLISECONDS = 1000;
 
-/** How long a backend reads a body at most. */
 export const MAX_BODY_MILLISECONDS = 60_000;
 /** How long the edge lets an upload to a backend take: longer than the backend, whose answer says more. */
 export const MAX_UPLOAD_MILLISECONDS = MAX_BODY_MILLISECONDS + 5000;
@@ -76,7 +74,6 @@ export function longestTransitMilliseconds(bytes: number): number {
   return Math.min(MAX_BODY_MILLISECONDS, bytes / MIN_BYTES_PER_MILLISECOND);
 }
 
-/** How long a backend may take by its own deadlines, until its answer begins. */
 export function longestAnswerMilliseconds({ queueDeadlineSeconds, renderTimeoutSeconds }: RenderTime): number {
   return (queueDeadlineSeconds + renderTimeoutSeconds + ANSWER_MARGIN_SECONDS) * 1000;
 }

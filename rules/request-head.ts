@@ -3,7 +3,6 @@ import { parse as parseContentType } from "content-type";
 import type { DeclaredLength } from "./declared-size.ts";
 import { type Problem, problem } from "./problem.ts";
 
-/** The header fields to validate, as received; null when absent. */
 export interface RequestHead extends DeclaredLength {
   readonly contentType: string | null;
   readonly contentEncoding: string | null;

@@ -6,7 +6,6 @@ import { describeInvalidKey } from "./files-rules.ts";
 import { type Problem, problem, type ValidationError, type ValidationErrors } from "./problem.ts";
 import { MAX_MESSAGE_CODE_POINTS, quote, shorten, shortenPath } from "./quote.ts";
 
-/** Errors beyond this number are counted in `errors_total` but not listed. */
 export const MAX_REPORTED_ERRORS = 20;
 
 /** Every `type` of a validation error with its meaning. For a broken output rule the type is the id of the rule. */

@@ -28,13 +28,11 @@ export interface TypstPaths {
   readonly packagePath: string;
 }
 
-/** Everything in a request on which its command line depends. */
 export interface RenderCommand {
   readonly output: Output;
   readonly bringsFonts: boolean;
 }
 
-/** Renders the program text of standard input: to standard output, or to one file per page. */
 export function renderArguments(settings: CommandLineSettings, paths: TypstPaths, command: RenderCommand): string[] {
   const { output } = command;
   // Typst replaces {p} by the physical page number, anywhere in the path. The rest of the path has no braces.
@@ -68,7 +66,6 @@ export function fontListArguments(paths: TypstPaths): string[] {
   return ["fonts", "--variants", ...fontArguments(paths)];
 }
 
-/** Whether the output is a ZIP of pages, which Typst writes as files. */
 export function isArchive(output: Output): boolean {
   return output.format !== "pdf" && output.archive !== null;
 }
@@ -78,7 +75,6 @@ function fontArguments({ fontPaths }: TypstPaths): string[] {
   return ["--ignore-system-fonts", ...fontPaths.flatMap((fontPath) => ["--font-path", fontPath])];
 }
 
-/** The arguments of one compile: those of every compile, and those of its format. */
 export function compileArguments(
   { creationTimestampSeconds }: CommandLineSettings,
   paths: TypstPaths,
@@ -139,7 +135,6 @@ function boundedSelection(ranges: readonly PageRange[], maxPages: number): strin
 /** All of it: variables such as TYPST_FONT_PATHS or SOURCE_DATE_EPOCH change what Typst does, so none are inherited. */
 export const RENDER_ENVIRONMENT = { TZ: "UTC" } as const;
 
-/** The variables from which Typst's package downloader takes a proxy. */
 export function proxyVariables(proxyUrl: string): Readonly<Record<string, string>> {
   return { HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl, ALL_PROXY: proxyUrl };
 }

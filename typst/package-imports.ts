@@ -4,7 +4,6 @@
  */
 import { formatPackageSpec, type PackageSpec, quotedPackageSpecs } from "../rules/package-spec.ts";
 
-/** Each package once. */
 export function importedPackages(files: ReadonlyMap<string, Uint8Array>, templatePath: string | null): PackageSpec[] {
   const found = new Map<string, PackageSpec>();
   for (const [path, bytes] of files) {

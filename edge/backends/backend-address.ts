@@ -13,7 +13,6 @@ import { isDnsName, type SrvRecord } from "./dns-message.ts";
 const SETTING = "SERVICE_BACKEND_URLS";
 /** Listed or named by DNS: a hundred, and those that replace them in an update. */
 export const MAX_BACKENDS = 128;
-/** Each is asked for by itself. */
 const MAX_SERVICE_NAMES = 8;
 /** The host of a request through a binding that has its own destination. */
 const BOUND_URL = "http://backend";
@@ -39,7 +38,6 @@ export interface BackendSources {
   readonly services: readonly ServiceName[];
 }
 
-/** A service token of Cloudflare Access, for backends that it protects. */
 export interface AccessToken {
   readonly clientId: string;
   readonly clientSecret: string;

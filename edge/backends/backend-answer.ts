@@ -17,7 +17,6 @@ import {
 import type { Limits } from "../../rules/limits.ts";
 import { outputTooLarge, PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, type ProblemCode } from "../../rules/problem.ts";
 
-/** Used for a full backend that sends no usable `Retry-After`. */
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
 /** The most that is passed on. No setting lets a render run for that long, so a slot has become free by then. */
 const MAX_RETRY_AFTER_SECONDS = 900;
@@ -25,10 +24,8 @@ const MAX_RETRY_AFTER_SECONDS = 900;
 /** Far more than the longest problem: twenty errors with paths of 128 segments. */
 const MAX_PROBLEM_BYTES = 1024 * 1024;
 
-/** What is read of a response before its body. */
 export type ResponseHead = Pick<Response, "status" | "headers">;
 
-/** What an attempt gave. */
 export type AttemptResult =
   /** The answer of the backend goes to the client. */
   { readonly kind: "answered"; readonly load: BackendLoad | null } | FailedAttempt;
@@ -37,7 +34,6 @@ export type AttemptResult =
 export type FailedAttempt = {
   readonly kind: "failed";
   readonly load: BackendLoad | null;
-  /** For the log. */
   readonly reason: string;
 } & (
   | { readonly failure: "full"; readonly retryAfterSeconds: number; readonly cause: CapacityCause }
@@ -56,7 +52,6 @@ export function readAnswer(head: ResponseHead): AttemptResult {
   };
   switch (content) {
     case "file":
-    // What a render can end in.
     case "render_timeout":
     case "output_too_large":
     case "too_many_output_files":

@@ -29,7 +29,6 @@ const FULL_LIFETIME_MILLISECONDS = 1000;
 const RETURN_WEIGHT = 2;
 /** What a load that is not known counts as: more than any with a free slot, and less than any without. */
 const UNKNOWN_COST = 1 - 1e-9;
-/** In this time the weight of a return falls to 0. */
 const RETURN_LIFETIME_MILLISECONDS = 2000;
 
 export interface Attempt<Target> {
@@ -51,27 +50,31 @@ const STANDINGS = ["in use", "draining", "suspect", "out of use"] as const;
 
 type Standing = (typeof STANDINGS)[number];
 
-interface BackendState {
-  readonly attempts: Set<Pick<Attempt<unknown>, "beganAt" | "expiresAt">>;
-  load: BackendLoad | null;
-  loadAt: number;
-  /** Attempts since the load was reported. */
-  begunSince: number;
-  fullAt: number;
-  drainingUntil: number;
+const NEVER = Number.NEGATIVE_INFINITY;
+
+class BackendState {
+  readonly attempts = new Set<Pick<Attempt<unknown>, "beganAt" | "expiresAt">>();
+  load: BackendLoad | null = null;
+  loadAt = NEVER;
+  begunSince = 0;
+  fullAt = NEVER;
+  drainingUntil = NEVER;
   trust: Exclude<Standing, "draining">;
   /** When it last answered, and when the newest request that it has answered was sent. */
-  answeredAt: number;
-  provenAt: number;
+  answeredAt = NEVER;
+  provenAt = NEVER;
   /** When the last request was sent whose answer said that no render runs or waits there. */
-  idleAt: number;
-  probeAt: number;
-  /** Failed probes in a row. */
-  failedProbes: number;
+  idleAt = NEVER;
+  probeAt = NEVER;
+  failedProbes = 0;
   /** When the last of them ended, and when the newest of them was sent. */
-  failedAt: number;
-  lostAt: number;
-  returnedAt: number;
+  failedAt = NEVER;
+  lostAt = NEVER;
+  returnedAt = NEVER;
+
+  constructor(trust: BackendState["trust"]) {
+    this.trust = trust;
+  }
 }
 
 export class BackendChoice<Target extends NonNullable<unknown>> {
@@ -86,7 +89,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     const kept = new Set(targets);
     const trust = this.#states.size === 0 ? "in use" : "suspect";
     for (const target of this.#states.keys()) if (!kept.has(target)) this.#states.delete(target);
-    for (const target of kept) if (!this.#states.has(target)) this.#states.set(target, newState(trust));
+    for (const target of kept) if (!this.#states.has(target)) this.#states.set(target, new BackendState(trust));
   }
 
   /** @param random a number from 0 to below 1, as `Math.random` returns it */
@@ -132,7 +135,6 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     );
   }
 
-  /** At most so many of those whose load is not known, in random order. */
   pickUnknown(now: number, excluded: ReadonlySet<Target>, count: number, random: () => number): readonly Target[] {
     const unknown = this.#withStanding("in use", now, excluded).filter(([, state]) => !isKnown(state, now));
     const chosen: Target[] = [];
@@ -148,7 +150,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     const state = this.#states.get(backend);
     if (state === undefined) return;
     setLoad(state, now, load);
-    if (hasFreeSlot(load)) state.fullAt = Number.NEGATIVE_INFINITY;
+    if (hasFreeSlot(load)) state.fullAt = NEVER;
   }
 
   hasInUse(now: number, excluded: ReadonlySet<Target>): boolean {
@@ -160,7 +162,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   hasAnswered(backend: Target): boolean {
-    return (this.#states.get(backend)?.answeredAt ?? Number.NEGATIVE_INFINITY) > Number.NEGATIVE_INFINITY;
+    return (this.#states.get(backend)?.answeredAt ?? NEVER) > NEVER;
   }
 
   /** Whether a backend is out of use, and a probe failed that it got at this time or later. */
@@ -187,7 +189,6 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return due;
   }
 
-  /** Records the result of a probe. That of a target that has gone is dropped. */
   recordProbe({ backend, beganAt, life }: Probe<Target>, now: number, result: AttemptResult): void {
     const state = this.#states.get(backend);
     if (state === undefined || state !== life) return;
@@ -216,7 +217,6 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return attempt;
   }
 
-  /** Counts the end of an attempt, once. What a target that has gone answers counts for nothing. */
   end(attempt: Attempt<Target>, now: number, result: AttemptResult): void {
     const state = this.#states.get(attempt.backend);
     if (state === undefined || !state.attempts.delete(attempt)) return;
@@ -245,26 +245,6 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 }
 
-function newState(trust: BackendState["trust"]): BackendState {
-  return {
-    attempts: new Set(),
-    load: null,
-    loadAt: Number.NEGATIVE_INFINITY,
-    begunSince: 0,
-    fullAt: Number.NEGATIVE_INFINITY,
-    drainingUntil: Number.NEGATIVE_INFINITY,
-    trust,
-    answeredAt: Number.NEGATIVE_INFINITY,
-    provenAt: Number.NEGATIVE_INFINITY,
-    idleAt: Number.NEGATIVE_INFINITY,
-    probeAt: Number.NEGATIVE_INFINITY,
-    failedProbes: 0,
-    failedAt: Number.NEGATIVE_INFINITY,
-    lostAt: Number.NEGATIVE_INFINITY,
-    returnedAt: Number.NEGATIVE_INFINITY,
-  };
-}
-
 function standingOf({ trust, drainingUntil }: BackendState, now: number): Standing {
   return trust === "in use" && now < drainingUntil ? "draining" : trust;
 }
@@ -287,7 +267,6 @@ function costOf(state: BackendState, now: number): number {
   return ahead + RETURN_WEIGHT * Math.max(0, 1 - returnAge);
 }
 
-/** The lower, the better. */
 function rankOf(state: BackendState, now: number): number {
   if (wasFull(state, now)) return Number.POSITIVE_INFINITY;
   return isKnown(state, now) ? costOf(state, now) : costOf(state, now) + UNKNOWN_COST;
@@ -327,7 +306,7 @@ function isDraining({ load }: AttemptResult): boolean {
 function recordAnswer(state: BackendState, beganAt: number, now: number, result: AttemptResult): void {
   const isWorking = !isFull(result);
   state.answeredAt = now;
-  if (isWorking) state.fullAt = Number.NEGATIVE_INFINITY;
+  if (isWorking) state.fullAt = NEVER;
   // What was begun before a failed probe says nothing about the time after it.
   if (beganAt >= state.lostAt) {
     state.provenAt = Math.max(state.provenAt, beganAt);

@@ -14,7 +14,6 @@ import type { SrvAnswer, SrvRecord } from "./dns-message.ts";
 
 /** DNS is asked again at this age. A cluster's DNS often sets a time to live of 30 s, for which a new backend idles. */
 const RENEWAL_MILLISECONDS = 2000;
-/** The pause after a lookup that was of no use. */
 const RETRY_MILLISECONDS = 1000;
 /** Another lookup begins after this time: workerd does not resume a request whose client has disconnected. */
 const UNANSWERED_MILLISECONDS = 1000;
@@ -27,7 +26,6 @@ export interface Lookup {
 interface ListChange {
   readonly added: readonly string[];
   readonly removed: readonly string[];
-  /** How many more the answer names than are used. */
   readonly beyondLimit: number;
 }
 
@@ -36,7 +34,6 @@ interface ServiceState {
   dueAt: number;
   /** When the newest lookup began that has had a result. */
   answeredAt: number;
-  /** Why the last lookup was of no use; null if it was. */
   fault: string | null;
   beyondLimit: number;
 }
@@ -205,7 +202,6 @@ export class BackendPool<Target> {
     await Promise.all(this.#list.takeDue(this.#parts.clock.now()).map((lookup) => this.#lookUp(lookup)));
   }
 
-  /** Waits until a backend is known, for some seconds at most. */
   async wait(): Promise<void> {
     const { clock } = this.#parts;
     const until = clock.now() + FIRST_LOOKUP_MILLISECONDS;

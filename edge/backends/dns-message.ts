@@ -5,9 +5,7 @@
 
 const HEADER_BYTES = 12;
 const MAX_LABEL_BYTES = 63;
-/** With a length before each label and the root's at the end. */
 const MAX_NAME_BYTES = 255;
-/** The two bits that tell a pointer to an earlier name from a length. */
 const POINTER = 0xc0;
 /** Before each message on TCP: its length (RFC 1035, section 4.2.2). */
 export const LENGTH_BYTES = 2;
@@ -21,15 +19,12 @@ const CLASS_IN = 1;
 const FLAG = { isResponse: 0x8000, opcode: 0x7800, isTruncated: 0x0200, wantsRecursion: 0x0100, code: 0x000f } as const;
 const CODE = { ok: 0, noSuchName: 3 } as const;
 
-/** A label of a host name (RFC 1123, section 2.1). */
 const HOST_LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 /** URLs take a name that ends in a number for an IPv4 address. */
 const ENDS_IN_NUMBER = /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/;
 
 export interface SrvQuestion {
-  /** Without a dot at the end. */
   readonly name: string;
-  /** A random number of 16 bits, which the answer repeats. */
   readonly id: number;
 }
 
@@ -180,7 +175,6 @@ class DnsReader {
     this.moveTo(this.#at + count);
   }
 
-  /** Forwards only. */
   moveTo(at: number): void {
     if (at < this.#at || at > this.#message.length) throw new MalformedMessage("the answer ends within a record");
     this.#at = at;

@@ -61,7 +61,6 @@ async function exchange(socket: Socket, question: SrvQuestion): Promise<SrvAnswe
   return parseAnswer(message, question);
 }
 
-/** The next bytes; null if there are not as many. */
 async function readBytes(reader: ReadableStreamBYOBReader, count: number): Promise<Uint8Array | null> {
   if (count === 0) return new Uint8Array(0);
   const { value } = await reader.readAtLeast(count, new Uint8Array(count));

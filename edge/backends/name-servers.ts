@@ -9,11 +9,8 @@ const MAX_SEARCH_DOMAINS = 6;
 const DNS_PORT = 53;
 
 export interface ResolverSettings {
-  /** Host and port, in the order in which they are tried. */
   readonly servers: readonly string[];
-  /** The domains in which names that are not full are looked for. */
   readonly search: readonly string[];
-  /** A name with as many dots is first taken for a full one. */
   readonly dots: number;
 }
 
@@ -64,7 +61,6 @@ export function fullNamesOf(name: string, { search, dots }: Pick<ResolverSetting
   return names.filter(isDnsName);
 }
 
-/** Host and port; null if the text is neither an address nor a host name. */
 function parseNameServer(text: string): string | null {
   const [, host, port = String(DNS_PORT)] =
     /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([1-9][0-9]{0,4}))?$/.exec(text) ?? [];

@@ -2,7 +2,7 @@
  * The attempts of one render: which backend is tried next, when to stop, and what the client is told. Why a render may
  * be repeated: docs/decisions/renders-are-repeated.md. Times are passed in, in milliseconds.
  */
-import type { AttemptFailure, UnavailableCause } from "../../rules/causes.ts";
+import type { AttemptFailure } from "../../rules/causes.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { FailedAttempt } from "./backend-answer.ts";
@@ -32,7 +32,6 @@ const MAX_TRANSIT_MILLISECONDS = 5000;
 /** What the client gets of a render: the answer of a backend, or a problem. */
 export type RenderAnswer<Answer> = { readonly kind: "answered"; readonly answer: Answer } | RefusedRender;
 
-/** No backend has answered, and no further attempt is made. */
 export interface RefusedRender {
   readonly kind: "refused";
   readonly problem: Problem;
@@ -47,7 +46,6 @@ type NextStep<Target> =
 export interface BegunAttempt<Target> {
   readonly backend: Target;
   readonly beganAt: number;
-  /** When a connection had taken the whole request; infinite if it has not yet. */
   readonly sentAt: number;
   readonly bodyBytes: number;
 }
@@ -63,12 +61,10 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
   readonly #failures: AttemptFailure[] = [];
   /** What the full backend said that will have room first. */
   #full: Extract<FailedAttempt, { failure: "full" }> | null = null;
-  /** Backends that would give the same answer again. */
   readonly #notAgain = new Set<Target>();
   readonly #asked = new Set<Target>();
   #lost = 0;
   #attempts = 0;
-  /** Those that have cost something. */
   #costly = 0;
   #bytesSent = 0;
   #hasWaited = false;
@@ -84,7 +80,6 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     return this.#failures;
   }
 
-  /** When the answer must have begun: later by what uploads have taken. */
   get deadline(): number {
     return this.#deadline;
   }
@@ -111,7 +106,6 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     const again = this.#choice.choose(now, new Set([...this.#notAgain, ...exhausted, ...leftOut]), this.#random);
     if (again === null) return this.refuse();
     if (this.#hasWaited) return { kind: "try", backend: again };
-    // After the pause there would be no time for an attempt.
     if (this.#deadline - now < PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS) return this.refuse();
     this.#hasWaited = true;
     return { kind: "wait", milliseconds: PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS };
@@ -142,20 +136,17 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
 
   /** The answer when no further attempt is made: the service is busy if at least one backend was full. */
   refuse(bodyIs: "held" | "dropped" = "held"): RefusedRender {
+    return { kind: "refused", problem: this.#problem(bodyIs) };
+  }
+
+  #problem(bodyIs: "held" | "dropped"): Problem {
     if (this.#full !== null) {
       const { retryAfterSeconds, cause } = this.#full;
       const haveOthersFailed = this.#failures.some((failure) => failure !== "full");
-      return {
-        kind: "refused",
-        problem: renderQueueFull(haveOthersFailed ? "backend_full" : cause, retryAfterSeconds),
-      };
+      return renderQueueFull(haveOthersFailed ? "backend_full" : cause, retryAfterSeconds);
     }
-    return { kind: "refused", problem: serviceUnavailable(this.#unavailableCause(bodyIs), this.#failures) };
-  }
-
-  #unavailableCause(bodyIs: "held" | "dropped"): UnavailableCause {
-    if (bodyIs === "dropped") return "body_dropped";
-    return this.#attempts === 0 ? "no_backends" : "no_backend_answered";
+    if (bodyIs === "dropped") return serviceUnavailable("body_dropped", this.#failures);
+    return serviceUnavailable(this.#attempts === 0 ? "no_backends" : "no_backend_answered", this.#failures);
   }
 
   begin(backend: Target): void {

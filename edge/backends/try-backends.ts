@@ -16,7 +16,6 @@ export interface Sending {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** How long the edge waits for the answer of this backend, once it has the body. */
   readonly timeBudgetMilliseconds: number;
-  /** Aborted when the attempt is abandoned. */
   readonly signal: AbortSignal;
   /** To be called when a connection to the backend has certainly taken this part of the body. */
   reportTaken(part: TakenPart): void;
@@ -33,7 +32,6 @@ export interface Probing<Target extends NonNullable<unknown>> {
 
 export interface Forwarding<Target extends NonNullable<unknown>, Answer extends ResponseHead> extends Probing<Target> {
   readonly attempts: RenderAttempts<Target>;
-  /** How long a backend may take by its own deadlines. */
   readonly longestAnswerMilliseconds: number;
   readonly body: Pick<HeldBody, "bytes" | "withdraw" | "offer">;
   /** Aborted when the client disconnects. */
@@ -42,9 +40,7 @@ export interface Forwarding<Target extends NonNullable<unknown>, Answer extends 
   send(backend: Target, sending: Sending): Promise<Answer>;
   /** Asks a backend how busy it is: null if it does not say so. It rejects when no answer comes in time. */
   askLoad(backend: Target, timeoutMilliseconds: number): Promise<BackendLoad | null>;
-  /** Drops an answer that the client does not get. */
   discard(answer: Answer): Promise<void>;
-  /** Lets work go on that the answer does not wait for. */
   inBackground(work: Promise<void>): void;
 }
 
@@ -80,7 +76,6 @@ export async function tryBackends<Target extends NonNullable<unknown>, Answer ex
   }
 }
 
-/** Asks backends how busy they are, until one has a free slot or none is left. */
 async function askLoads<Target extends NonNullable<unknown>>(
   { choice, clock, askLoad }: Pick<Forwarding<Target, ResponseHead>, "choice" | "clock" | "askLoad">,
   backends: readonly Target[],

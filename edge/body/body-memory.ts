@@ -23,10 +23,8 @@ const POLL_MILLISECONDS = 20;
 const MAX_FREQUENT_POLLERS_PER_CALLER = 16;
 const RARE_POLL_MILLISECONDS = 1000;
 
-/** Reservations in the order in which they first grew, and their total. */
 interface Pool {
   readonly reservations: Set<BodyReservation>;
-  /** The waiting reservations that poll often. */
   readonly frequentPollers: Set<BodyReservation>;
   reservedBytes: number;
   /** The most that all reservations but the oldest may hold together. */
@@ -39,7 +37,6 @@ export class BodyMemory {
   readonly #maxOthersBytesOfCaller: number;
   readonly clock: WallClock;
 
-  /** @param largestBodyBytes the size limit of one body */
   constructor(largestBodyBytes: number, maxBytes = MAX_BODY_BYTES_IN_MEMORY, clock = WALL_CLOCK) {
     this.clock = clock;
     const share = (fraction: number) => Math.floor(maxBytes * fraction);
@@ -61,7 +58,6 @@ export class BodyMemory {
     return new BodyReservation(this, caller, this.clock.now() + lifetimeMilliseconds);
   }
 
-  /** Grows a reservation by `bytes`, if they are free. */
   tryGrow(reservation: BodyReservation, bytes: number): boolean {
     releaseExpired(this.#all.reservations, this.clock.now());
     const ofCaller = this.#poolOf(reservation);
@@ -76,7 +72,6 @@ export class BodyMemory {
     return true;
   }
 
-  /** Whether the other reservations of its caller leave a reservation no room to grow by `bytes`. */
   isOverShare(reservation: BodyReservation, bytes: number): boolean {
     return !canGrow(this.#poolOf(reservation), reservation, bytes);
   }
@@ -157,7 +152,6 @@ export class BodyReservation implements Permit {
     this.#dropBody = null;
   }
 
-  /** Releases the memory if it is on offer. */
   reclaim(): void {
     const dropBody = this.#dropBody;
     if (dropBody === null) return;

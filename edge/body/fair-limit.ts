@@ -19,12 +19,10 @@ export class FairLimit {
     this.#clock = clock;
   }
 
-  /** The number of permits that are held. */
   get held(): number {
     return this.#held.size;
   }
 
-  /** A permit for one more; null if the caller holds its share. */
   acquire(caller: string): Permit | null {
     const now = this.#clock.now();
     releaseExpired(this.#held, now);

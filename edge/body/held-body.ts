@@ -23,7 +23,6 @@ export class HeldBody {
     this.#reservation.offer(() => this.#free());
   }
 
-  /** Before the body is sent again. */
   withdraw(): void {
     this.#reservation.withdraw();
   }

@@ -9,7 +9,6 @@ import { FairLimit } from "./fair-limit.ts";
 /** Of one isolate; a caller alone gets half. A body that does not come takes 60 KB, which are in no other budget. */
 const MAX_UPLOADS = 1024;
 
-/** Most bodies fit into it. */
 const FIRST_READ_BYTES = 4 * 1024;
 /** workerd's default reader returns 4 KiB at once, each with a timer: a body of 1 MiB took five times as long. */
 const READ_BYTES = 64 * 1024;

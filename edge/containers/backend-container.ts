@@ -16,9 +16,7 @@ import { LIMIT_SETTINGS } from "../../rules/limits.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from "../../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
 
-/** The port that the image listens on (EXPOSE in the Dockerfile). */
 const BACKEND_PORT = 8788;
-/** Without a request for this long the platform stops the container. */
 const INACTIVITY_TIMEOUT_MILLISECONDS = 10 * 60 * 1000;
 /** Half of the edge's default time budget: the render has the other half. A usual start takes some seconds. */
 const START_TIMEOUT_MILLISECONDS = 30_000;
@@ -45,11 +43,8 @@ interface Start {
 
 export class BackendContainer extends DurableObject<ContainerEnvironment> {
   readonly #container: ContainerControl;
-  /** The token of the backend; null unless the backend is known to be ready. */
   #token: string | null = null;
-  /** Resolves with the token when the backend is ready; null if no start is under way. */
   #starting: Promise<string> | null = null;
-  /** Resolves when the container has ended; null if none is watched. */
   #ended: Promise<void> | null = null;
 
   /** @param container a stand-in, in tests. */
@@ -81,7 +76,6 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     try {
       return await this.#fetchBackend(request.url, { method, headers, body, signal, redirect: "manual" });
     } catch (error) {
-      // The next request checks the container again.
       if (!request.signal.aborted) this.#token = null;
       throw error;
     }
@@ -150,7 +144,6 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
       await response.body?.cancel();
       return response.ok;
     } catch {
-      // Nothing listens yet.
       return false;
     }
   }

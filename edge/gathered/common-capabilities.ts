@@ -37,7 +37,6 @@ export class CommonCapabilities {
     this.#answer = new SharedAnswer(() => this.#gather(), BOUNDS.timeoutMilliseconds);
   }
 
-  /** Null if no backend has answered lately. */
   answer(clientGone: () => AbortSignal): Promise<Capabilities | null> {
     return this.#answer.get(clientGone);
   }

@@ -10,36 +10,31 @@ const SCRAPE_BOUNDS = {
 /** Shorter than the usual scrape intervals. A scrape takes the event loop of a backend some milliseconds. */
 const KEEP_MILLISECONDS = 5000;
 
-interface Scraped {
-  readonly backends: readonly Backend[];
-  /** Whether a render or a probe has ever been answered by one. */
-  hasAnswered(backend: Backend): boolean;
-}
-
 /** @param isPublic whether anybody may read the result: it then names no callers. */
-export function shareMetrics(scraped: Scraped, isPublic: boolean): SharedAnswer<string> {
-  /** Those that have answered a scrape. */
+export function shareMetrics(
+  pool: { readonly backends: readonly Backend[] },
+  hasAnswered: (backend: Backend) => boolean,
+  isPublic: boolean,
+): SharedAnswer<string> {
   const known = new WeakSet<Backend>();
   const scrape = async (backend: Backend): Promise<Scrape> => {
     const text = await fetchText(backend, "/metrics", SCRAPE_BOUNDS);
     if (text !== null) known.add(backend);
-    return { backend: backend.name, text, isAbsent: !known.has(backend) && !scraped.hasAnswered(backend) };
+    return { backend: backend.name, text, isAbsent: !known.has(backend) && !hasAnswered(backend) };
   };
   return new SharedAnswer(async () => {
-    const scrapes = await Promise.all(scraped.backends.map(scrape));
+    const scrapes = await Promise.all(pool.backends.map(scrape));
     return { value: mergeMetrics(scrapes, isPublic), keepMilliseconds: KEEP_MILLISECONDS };
   }, SCRAPE_BOUNDS.timeoutMilliseconds);
 }
 
 interface Scrape {
   readonly backend: string;
-  /** The exposition; null when the scrape failed. */
   readonly text: string | null;
   readonly isAbsent?: boolean;
 }
 
 interface Family {
-  /** The HELP and TYPE lines of the first backend that has them. */
   readonly header: string[];
   readonly samples: string[];
 }
@@ -51,26 +46,26 @@ interface Family {
  * callers.
  */
 export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): string {
-  const up: Family = {
-    header: ["# HELP service_origin_up Whether the origin answered this scrape.", "# TYPE service_origin_up gauge"],
-    samples: scrapes
+  const gauge = (name: string, help: string, samples: string[]): Family => {
+    return { header: [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`], samples };
+  };
+  const up = gauge(
+    "service_origin_up",
+    "Whether the origin answered this scrape.",
+    scrapes
       .filter(({ isAbsent }) => !isAbsent)
       .map(({ backend, text }) => `service_origin_up${labels(backend, "")} ${text === null ? 0 : 1}`),
-  };
-  const absent: Family = {
-    header: [
-      "# HELP service_origin_absent Origins that have never answered this edge.",
-      "# TYPE service_origin_absent gauge",
-    ],
-    samples: scrapes
-      .filter(({ isAbsent }) => isAbsent)
-      .map(({ backend }) => `service_origin_absent${labels(backend, "")} 1`),
-  };
+  );
+  const absent = gauge(
+    "service_origin_absent",
+    "Origins that have never answered this edge.",
+    scrapes.filter(({ isAbsent }) => isAbsent).map(({ backend }) => `service_origin_absent${labels(backend, "")} 1`),
+  );
   const families = new Map([
     ["service_origin_up", up],
     ["service_origin_absent", absent],
   ]);
-  for (const { backend, text } of scrapes) addExposition(families, { backend, text: text ?? "", isPublic });
+  for (const scrape of scrapes) addExposition(families, scrape, isPublic);
   const shown = [...families.values()].filter((family) => family === up || family.samples.length > 0);
   return [...shown.flatMap(({ header, samples }) => [...header, ...samples]), ""].join("\n");
 }
@@ -78,16 +73,10 @@ export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): str
 const CALLER_LABEL = /(?:^|,)caller="/;
 const ORIGIN_LABEL = /(^|,)((?:exported_)*origin=")/g;
 
-interface Exposition {
-  readonly backend: string;
-  readonly text: string;
-  readonly isPublic: boolean;
-}
-
-function addExposition(families: Map<string, Family>, { backend, text, isPublic }: Exposition): void {
+function addExposition(families: Map<string, Family>, { backend, text }: Scrape, isPublic: boolean): void {
   let family: Family | undefined;
-  const headersDone = new Set([...families.keys()]);
-  for (const line of text.split("\n")) {
+  const headersDone = new Set(families.keys());
+  for (const line of (text ?? "").split("\n")) {
     const comment = /^# (?:HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*)/.exec(line);
     if (comment?.[1] !== undefined) {
       const name = comment[1];

@@ -10,16 +10,13 @@ import { type EdgeBindings, settingsOf } from "../context.ts";
 import type { CorsOrigins } from "../settings.ts";
 import { servedMethods } from "./metrics-access.ts";
 
-/** What a page may send in addition to the fields that the Fetch standard always allows. */
 const REQUEST_HEADERS = [API_TOKEN_HEADER, "Content-Type", "If-None-Match", "traceparent", "tracestate"];
 
-/** What a page may read in addition to the fields that the Fetch standard always allows. */
 const RESPONSE_HEADERS = [REQUEST_ID_HEADER, "Retry-After", "Content-Disposition", "ETag", "Server-Timing", "Allow"];
 
 /** The longest that Chromium keeps the answer to a preflight request. */
 const PREFLIGHT_MAX_AGE_SECONDS = 2 * 60 * 60;
 
-/** The fields that a page must also see with a 304. */
 export const CORS_HEADERS_OF_304 = ["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"];
 
 export const allowOtherOrigins = createMiddleware<EdgeBindings>(async (context, next) => {

@@ -29,7 +29,6 @@ export const requireServedHost = createMiddleware<EdgeBindings>(async (context, 
   return problemResponse(context, problem("forbidden", OTHER_HOST, {}));
 });
 
-/** Refuses a request whose URL cannot be named or passed on. */
 export const requireUrl = createMiddleware<EdgeBindings>(async (context, next) => {
   const { url, headers } = context.req.raw;
   const isWeb = /^https?:\/\//.test(url) && !NOT_IN_A_HOST.test(headers.get("Host") ?? "");

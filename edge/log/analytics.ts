@@ -21,7 +21,6 @@ export const ANALYTICS_BLOBS: readonly Field<string>[] = [
   ["failures", ({ failures }) => failures?.join(","), "how attempts on backends [failed](#failed-attempts)"],
 ];
 
-/** `double1` and so on, in this order. */
 export const ANALYTICS_DOUBLES: readonly Field<number>[] = [
   ["status", ({ status }) => status, "status of the answer"],
   ["requestBytes", ({ requestBytes }) => requestBytes, "size of the body, if it was read completely"],

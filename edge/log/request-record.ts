@@ -15,38 +15,14 @@ const ROUTE_PATHS: ReadonlySet<string> = new Set(ALL_EDGE_ROUTES.map(({ path }) 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
 
 /** The fields of a log line. A field that is undefined is left out. */
-export interface RequestLine extends CauseField {
-  readonly message: "request";
-  readonly requestId: string;
-  /** The path of the route, or `none`: the path that was asked for may be anything. */
-  readonly route: string;
-  /** `other` unless it is one of the usual ones, so that a client cannot write to the log. */
-  readonly method: string;
-  /** Undefined if the client left before the answer. */
-  readonly status: number | undefined;
-  readonly code: RequestOutcome;
-  /** What the operator can do about the cause. */
-  readonly nextStep: string | undefined;
-  readonly caller: string | undefined;
-  readonly requestBytes: number | undefined;
-  readonly responseBytes: number | undefined;
-  readonly origin: string | undefined;
-  readonly tries: number | undefined;
-  /** How each of them failed that did, in their order. */
-  readonly failures: readonly AttemptFailure[] | undefined;
-  /** How long each phase lasted that was reached, and how long it took until the answer began. */
-  readonly milliseconds: Readonly<Partial<Record<EdgePhase, number>>> & { readonly total: number };
-  readonly traceId: string;
-}
+export type RequestLine = ReturnType<RequestRecord["line"]>;
 
 export class RequestRecord {
   caller: string | undefined;
   code: RequestOutcome = "ok";
   cause: CauseField = {};
   requestBytes: number | undefined;
-  /** The backend that answered, or was tried last. */
   backend: string | undefined;
-  /** How many times the request was sent to a backend. */
   tries: number | undefined;
   failures: readonly AttemptFailure[] = [];
   backendTiming: string | null = null;
@@ -74,13 +50,13 @@ export class RequestRecord {
     return isFirst;
   }
 
-  /** @param response null if the client left before it. */
-  line(request: Request, path: string, requestId: string, response: Response | null): RequestLine {
+  line(request: Request, path: string, requestId: string, response: Response | null) {
     const { headers, method } = request;
     const length = response?.headers.get("Content-Length");
     return {
       message: "request",
       requestId,
+      // What was asked for may be anything, and a client must not write to the log.
       route: ROUTE_PATHS.has(path) ? path : "none",
       method: METHODS.has(method) ? method : "other",
       status: response?.status,
@@ -99,7 +75,6 @@ export class RequestRecord {
   }
 }
 
-/** The cause of a 408, 429 or 503, whichever it is. */
 export function causeOf({ timeoutCause, capacityCause, unavailableCause }: CauseField): Cause | undefined {
   return timeoutCause ?? capacityCause ?? unavailableCause;
 }

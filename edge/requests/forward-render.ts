@@ -31,10 +31,8 @@ import { logFailure } from "./request-log.ts";
 
 /** A render of one empty page, which takes a backend some milliseconds. */
 const PROBE_BODY = '{"source":" "}';
-/** More than its file needs. */
 const MAX_PROBE_ANSWER_BYTES = 64 * 1024;
 
-/** Sends the body to a backend, unchanged, and to another one if the first cannot answer. */
 export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Response | Problem> {
   const { settings, backendChoice } = deploymentOf(context);
   const deadline = WALL_CLOCK.now() + settings.backendTimeoutSeconds * 1000;

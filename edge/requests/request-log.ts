@@ -59,7 +59,6 @@ export function loggedClientSignal(context: EdgeContext): AbortSignal {
   return signal;
 }
 
-/** Writes a line about a failure: `error` if the request failed, `warn` if it could go on. */
 export function logFailure(context: EdgeContext, level: "error" | "warn", line: object): void {
   writeLine(loggingOf(context), level, line);
 }

@@ -6,9 +6,7 @@ import { HELP_PAGES, helpPath, PLAYGROUND_FILES_PATH, PLAYGROUND_PATH, REFERENCE
 import type { EdgeContext } from "../context.ts";
 
 interface Page {
-  /** Where its HTML is among the static files. */
   readonly file: string;
-  /** Where its pictures may come from. */
   readonly imageSources: string;
 }
 

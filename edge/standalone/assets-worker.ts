@@ -8,7 +8,6 @@ export type AssetDescription = {
   readonly contentType: string;
   /** A strong validator without its quotes. It depends on the content alone, so all edges of one build agree on it. */
   readonly entityTag: string;
-  /** Its compressed forms, the smallest first. */
   readonly encodings: string[];
 };
 
@@ -16,7 +15,6 @@ export type AssetBindings = Readonly<Record<string, unknown>> & {
   readonly DESCRIPTIONS: Readonly<Record<string, AssetDescription>>;
 };
 
-/** The name of a binding: the path, after the encoding if it is compressed. */
 export function assetBinding(path: string, encoding: string | null): string {
   return encoding === null ? path : `${encoding}:${path}`;
 }
@@ -45,12 +43,10 @@ export default {
   },
 };
 
-/** Each form has an entity tag of its own (RFC 9110, section 8.8.3.3). */
 function formatEntityTag(entityTag: string, encoding: string | null): string {
   return encoding === null ? `"${entityTag}"` : `"${entityTag}-${encoding}"`;
 }
 
-/** The codings of an `Accept-Encoding` field whose weight is not zero. */
 function acceptedCodings(field: string | null): ReadonlySet<string> {
   const parts = (field ?? "").toLowerCase().split(",");
   return new Set(

@@ -11,7 +11,6 @@ const BACKSLASH = 0x5c;
 const SLASH = 0x2f;
 const LOWER_U = 0x75;
 
-/** The six bits of each byte, or NOT_IN_ALPHABET. */
 const SEXTETS = new Uint8Array(256).fill(NOT_IN_ALPHABET);
 for (let value = 0; value < ALPHABET.length; value++) SEXTETS[ALPHABET.charCodeAt(value)] = value;
 
@@ -21,7 +20,6 @@ for (const first of ALPHABET) {
   for (const second of ALPHABET) IS_ALPHABET_PAIR[(first.charCodeAt(0) << 8) | second.charCodeAt(0)] = 1;
 }
 
-/** The size of the decoded bytes, or null if the text is malformed. */
 export function base64DecodedSize(body: Uint8Array, span: StringSpan): number | null {
   if (span.hasLoneSurrogates || span.size % 4 !== 0) return null;
   if (span.size === 0) return 0;
@@ -42,7 +40,6 @@ export type Base64Mistake =
 /** From its start. A line of Base64 has 64 or 76 characters; URL-safe Base64 has one of its own in 32. */
 const INSPECTED_CODE_UNITS = 1024;
 
-/** The likely mistake in a text that `base64DecodedSize` refuses. Only its start and its last character are read. */
 export function base64Mistake(body: Uint8Array, span: StringSpan): Base64Mistake {
   const start = decodeJsonString(body, span, INSPECTED_CODE_UNITS);
   const last = lastCharacter(body, span);
@@ -91,7 +88,6 @@ function isAlphabetOnly(body: Uint8Array, start: number, end: number): boolean {
   return at === end || SEXTETS[body[at] ?? 0] !== NOT_IN_ALPHABET;
 }
 
-/** How many pairs are looked up between two tests of the result. */
 const PAIRS_PER_TEST = 512;
 
 /** As `plainDecodedSize`, for a text with JSON escapes: `\/` is common. */

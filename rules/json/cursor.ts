@@ -26,7 +26,6 @@ const SPACE = 0x20;
 const FIRST_PRINTABLE = SPACE;
 const FIRST_NOT_ASCII = 0x80;
 
-/** Escapes other than `\u`, by the code of their letter. */
 const IS_SIMPLE_ESCAPE = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') IS_SIMPLE_ESCAPE[letter.charCodeAt(0)] = 1;
 
@@ -73,18 +72,15 @@ function isPlainAscii(word: number): boolean {
   return (specialBytes(word) | (word & 0x80808080)) === 0;
 }
 
-/** The kind of value that begins with a certain byte. */
 export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";
 
 /** What `skipValue` reports about the strings, numbers and containers that it passes. */
 export interface ValueObserver {
-  /** Strings of more bytes than this are reported. */
   readonly maxStringBytes: number;
   /** The outermost containers nested deeper than this are reported, and nothing inside them. */
   readonly maxDepth: number;
   /** A string over the size, or with a lone surrogate; `offset` is that of its opening quote. */
   onString(offset: number, isKey: boolean, size: number, hasLoneSurrogates: boolean): void;
-  /** Keys of exactly this many bytes are reported. */
   readonly watchedKeyBytes: number;
   /** The depth of the object whose keys and end are all reported, or 0. The observer may change it at any time. */
   readonly watchedDepth: number;
@@ -96,7 +92,6 @@ export interface ValueObserver {
   onTooDeep(offset: number): void;
 }
 
-/** One bit per open container: whether it is an object. */
 class ContainerStack {
   #bits = new Uint8Array(64);
   depth = 0;
@@ -124,7 +119,6 @@ class ContainerStack {
 
 export class JsonCursor {
   readonly body: Uint8Array;
-  /** Offset of the next byte to read. */
   position = 0;
   /** Offset of the first byte that is not valid JSON, or -1. */
   malformedAt = -1;
@@ -211,12 +205,10 @@ export class JsonCursor {
     return this.#readKey();
   }
 
-  /** After a member's value: goes to the next member as `enterObject` does, or leaves the object. */
   nextMember(): boolean {
     return this.#nextOrLeave(CLOSE_BRACE) && this.#readKey();
   }
 
-  /** Enters the array at the cursor. Returns whether it has an item: then the cursor is at it. */
   enterArray(): boolean {
     this.position++;
     this.skipWhitespace();
@@ -225,7 +217,6 @@ export class JsonCursor {
     return false;
   }
 
-  /** After an item: goes to the next one, or leaves the array. */
   nextItem(): boolean {
     return this.#nextOrLeave(CLOSE_BRACKET);
   }
@@ -275,7 +266,6 @@ export class JsonCursor {
     return true;
   }
 
-  /** The string read last, as a span. */
   stringSpan(): StringSpan {
     return {
       start: this.stringStart,
@@ -305,7 +295,6 @@ export class JsonCursor {
     let inObject = false;
 
     for (;;) {
-      // A value begins at `position`.
       const offset = this.position;
       const byte = offset < length ? (body[offset] ?? 0) : 0;
       if (byte === QUOTE) {

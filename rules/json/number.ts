@@ -9,7 +9,6 @@
 /** An integer of this many digits or fewer, without an exponent, is below the largest double. */
 export const MAX_SAFE_INTEGER_DIGITS = 308;
 
-/** The decimal exponent of the largest double's first digit. */
 const MAX_MAGNITUDE = 308;
 
 /** Larger exponents count as this: the result is the same for every number that fits into a body. */
@@ -29,7 +28,6 @@ const MINUS = 0x2d;
 const PLUS = 0x2b;
 const ZERO = 0x30;
 
-/** Whether Typst reads the JSON number from `start` to `end` and does not reject it as out of range. */
 export function isReadByTypst(body: Uint8Array, start: number, end: number): boolean {
   let firstDigitOffset = -1;
   let pointOffset = -1;

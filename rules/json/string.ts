@@ -1,10 +1,7 @@
 /** JSON strings as spans of a body. Only keys, enum values and names are decoded, up to a length that is given. */
 
-/** A scanned JSON string in a body, without a copy of its bytes. */
 export interface StringSpan {
-  /** Offset of the first byte after the opening quote. */
   readonly start: number;
-  /** Offset of the closing quote. */
   readonly end: number;
   /** Size of the decoded string in UTF-8 bytes. */
   readonly size: number;
@@ -20,7 +17,6 @@ const MAX_CODE_POINT = 0x10ffff;
 const MAX_RUN_BYTES = 4096;
 const MAX_SHORT_RUN_BYTES = 48;
 
-/** The character of each one-letter escape, by the letter's code. */
 const SIMPLE_ESCAPES: ReadonlyMap<number, string> = new Map([
   [0x22, '"'],
   [0x5c, "\\"],
@@ -83,7 +79,6 @@ export function hexAt(body: Uint8Array, offset: number): number {
   return value;
 }
 
-/** The value of a hexadecimal digit's code, or -1. */
 export function hexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const lower = code | 0x20;
