@@ -1,7 +1,6 @@
 /**
- * Why the edge answers 408, 429 and 503, inside workerd: each cause that it gives or passes on is provoked, and must be
- * seen in the log line. Of a 429 or 503 it must also be seen in the detail, and in the report to a backend, which makes
- * a metric of it.
+ * Why the edge answers 408, 429 and 503: each cause is provoked, and must be in the log line; that of a 429 or 503 also
+ * in the detail, and in the report to a backend.
  */
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";

@@ -1,7 +1,4 @@
-/**
- * The edge with backends on containers. In place of the platform's container, which needs a container engine, a program
- * on this machine starts the real backend: `test/support/service/container-launcher.ts`.
- */
+/** The edge with containers, which a program of this machine starts: test/support/service/container-launcher.ts. */
 import { BackendContainer, type ContainerControl } from "../../edge/containers/backend-container.ts";
 import app from "../../edge/worker.ts";
 

@@ -106,8 +106,4 @@ describe("the caller of a request", () => {
   it.each([null, undefined, "", "billing", "billing:two", "twoo", "four"])("is rejected with %j", (token) => {
     expect(authenticateCaller(token, tokens)).toMatchObject({ ok: false, problem: { code: "forbidden", context: {} } });
   });
-
-  it("is rejected as unavailable if no tokens are configured", () => {
-    expect(authenticateCaller("one", [])).toMatchObject({ ok: false, problem: { code: "service_unavailable" } });
-  });
 });

@@ -1,7 +1,4 @@
-/**
- * The published vectors and patterns: the service comes to the published verdicts, and a real PCRE engine matches
- * what the service accepts.
- */
+/** The published vectors and patterns: the service comes to the published verdicts, and so does a PCRE engine. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";

@@ -1,8 +1,4 @@
-/**
- * The published documents against docs/api.md: their constants and their order. `test/scripts/openapi.test.ts` holds
- * their members against the interface description, and `generated-files.test.ts` the files that are checked in against
- * them.
- */
+/** The published documents against docs/api.md: their constants and their order. */
 import { describe, expect, it } from "vitest";
 import { constraintsDocument, ERROR_CODES_DOCUMENT, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";

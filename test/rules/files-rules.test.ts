@@ -1,7 +1,4 @@
-/**
- * Sets of keys, compared with the slow validator, which compares each key with each other, and the keys seen so far.
- * Single keys: conformance-vectors.test.ts.
- */
+/** Sets of keys, compared with the slow validator, and the keys seen so far. Single ones: conformance-vectors. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isValidKey, SeenKeys, validateFileSet } from "../../rules/files-rules.ts";

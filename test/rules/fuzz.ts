@@ -1,7 +1,6 @@
 /**
- * `npm run fuzz -- [bodies]`: the request parser against the slow validator on any number of bodies, a million by
- * default: a third each generated, mutated and random. Not part of `npm test`; the property tests run the same on
- * fewer.
+ * `npm run fuzz -- [bodies]`: the request parser against the slow validator on a million bodies, or as many as one
+ * likes.
  */
 import fc from "fast-check";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";

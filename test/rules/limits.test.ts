@@ -1,7 +1,4 @@
-/**
- * The limits on sizes and counts: their defaults, what is measured, what the problem says at one past the limit, and
- * which problem is that of a request with several.
- */
+/** The limits: defaults, what is measured, the problem one past them, and that of a request with several. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS, type LimitName, type Limits } from "../../rules/limits.ts";
@@ -162,9 +159,7 @@ const STAGES: readonly (readonly [
   ["an output rule", { output: { format: "png", archive: "zip", page: 1 } }, "invalid_request", "page_with_archive"],
 ];
 
-/**
- * The words of docs/api.md#order-of-validation for each step after the grammar, and the stages above that belong to it.
- */
+/** The words of docs/api.md#order-of-validation for each step after the grammar, and the stages of it. */
 const DOCUMENTED_STEPS: readonly (readonly [words: string, stages: readonly string[]])[] = [
   ["fields, all errors together", ["a plain field error"]],
   [

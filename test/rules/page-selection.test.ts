@@ -1,7 +1,4 @@
-/**
- * How page selections are read, and the number of pages that they name. Their bounds and grammar:
- * conformance-vectors.test.ts.
- */
+/** How page selections are read, and how many pages they name. Bounds and grammar: conformance-vectors. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { countDistinctPages, parsePageRange, parsePageSelection } from "../../rules/page-selection.ts";

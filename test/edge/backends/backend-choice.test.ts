@@ -1,6 +1,4 @@
-/**
- * Which backend gets the next render, by what the answers and probes before have told. All times are the test's own.
- */
+/** Which backend gets the next render, by what answers and probes have told. All times are the test's own. */
 import { describe, expect, it } from "vitest";
 import { type AttemptResult, failedAttempt } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";

@@ -39,11 +39,6 @@ describe("a lookup", () => {
     expect([list.takeDue(999).length, list.takeDue(1000).length]).toEqual([0, 2]);
   });
 
-  it("is never due for backends that are listed", () => {
-    const list = listOf("http://a.example http://b.example");
-    expect([list.takeDue(0), list.isRenewed, namesOf(list)]).toEqual([[], false, ["backend-1", "backend-2"]]);
-  });
-
   it("that ends after a later one changes nothing", () => {
     const list = listOf("srv:a");
     const [early, late] = [takeLookup(list, 0), takeLookup(list, 1000)];

@@ -1,7 +1,4 @@
-/**
- * The memory that a body is read into. The limits on a body and its deadlines:
- * `test/service/edge/body-deadlines.test.ts`.
- */
+/** The memory that a body is read into. Its limits and deadlines: test/service/edge. */
 import { expect, it } from "vitest";
 import { BodyReader } from "../../../edge/body/read-body.ts";
 

@@ -1,7 +1,4 @@
-/**
- * The Durable Object of a container, with real storage. The container is a stand-in:
- * test/service/deploy/container-backend.test.ts has real backends.
- */
+/** The Durable Object of a stand-in container. Real backends: test/service/deploy/container-backend.test.ts. */
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";

@@ -34,10 +34,6 @@ up{origin="b:2"} 1
 `);
   });
 
-  it("show an origin that did not answer as down", () => {
-    expect(mergeMetrics([{ backend: "a:1", text: null }], false)).toContain('service_origin_up{origin="a:1"} 0\n');
-  });
-
   it("tell one that has never answered from one that is down", () => {
     const merged = mergeMetrics(
       [

@@ -1,6 +1,4 @@
-/**
- * What many requests share: how often it is gathered, for how long it is kept, and who gathers when a client leaves.
- */
+/** What many requests share: how often it is gathered, how long it is kept, who gathers when a client leaves. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Gathered, SharedAnswer } from "../../../edge/gathered/shared-answer.ts";
 
@@ -50,14 +48,6 @@ it("is kept for as long as it says, and a request that finds it uses no signal",
   const second = shared.get(staying);
   begun[1]?.end("two");
   expect(await second).toBe("two");
-});
-
-it("is gathered once for all waiting requests, which get it as soon as it arrives", async () => {
-  const { begun, shared } = gatherings();
-  const waiting = [shared.get(staying), shared.get(staying), shared.get(staying)];
-  begun[0]?.end("one");
-  expect(await Promise.all(waiting)).toEqual(["one", "one", "one"]);
-  expect(begun).toHaveLength(1);
 });
 
 it("is gathered by another request when its time is up", async () => {

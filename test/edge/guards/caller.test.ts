@@ -59,11 +59,6 @@ describe("a caller", () => {
     const request = new Request(`${BASE_URL}/v1/constraints`, { headers: { "X-Service-Api-Token": "a1" } });
     expect((await app.fetch(request, settings)).status).toBe(200);
   });
-
-  it("is refused before its body is looked at", async () => {
-    const settings = { ...binding(async () => ({ success: false })), SERVICE_MAX_REQUEST_BODY_BYTES: "1024" };
-    await expectProblem(await render("a1", settings, "x".repeat(1025)), "render_queue_full");
-  });
 });
 
 describe("no request is refused because of a binding that", () => {

@@ -1,7 +1,4 @@
-/**
- * What the edge tells about a request beside its answer, inside workerd: the log line, the data point, `Server-Timing`
- * and the trace that a backend gets.
- */
+/** What the edge tells of a request beside its answer: log line, data point, `Server-Timing` and trace. */
 import { createExecutionContext } from "cloudflare:test";
 import { env, tracing } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

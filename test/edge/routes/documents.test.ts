@@ -1,6 +1,4 @@
-/**
- * What the edge makes of the documents of its backends, inside workerd, and backends that do not answer as they should.
- */
+/** What the edge makes of the documents of its backends, and of backends that do not answer as they should. */
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

@@ -1,7 +1,4 @@
-/**
- * `POST /v1/render` at the edge, inside workerd: what is rejected before it reaches a backend, what a backend gets, and
- * which responses of a backend are accepted. The backend is a stand-in here; the real one is in test/service.
- */
+/** `POST /v1/render` at the edge: what is rejected, what a backend gets, and which of its answers are accepted. */
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
