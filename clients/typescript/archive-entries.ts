@@ -1,7 +1,4 @@
-/**
- * Reads the entries of a ZIP that others have made, within bounds: what it says of its own sizes is not believed. The
- * command line and the playground read archives by it.
- */
+/** Reads the entries of a ZIP that others have made, within bounds: what it says of its own sizes is not believed. */
 import { Unzip, type UnzipFile, UnzipInflate } from "fflate";
 import { joinBytes } from "./join-bytes.ts";
 

@@ -42,9 +42,8 @@ export interface UnreachableDetails {
 }
 
 /**
- * The service could not be reached, the connection broke, or a gateway in front of the service said that it could not.
- * Thrown after the last retry. Nothing is known about the render; since the service keeps nothing, sending the request
- * again does no harm.
+ * The service could not be reached, the connection broke, or a gateway in front of it said that it could not: thrown
+ * after the last retry. Nothing is known about the render, and sending the request again does no harm.
  */
 export class ServiceUnreachableError extends Error implements UnreachableDetails {
   override readonly name = "ServiceUnreachableError";

@@ -1,7 +1,4 @@
-/**
- * A valid key of `files` for a file whose own name the rules refuse, as close to that name as they allow. The command
- * line and the playground offer it instead of the name.
- */
+/** A valid key of `files` for a file whose own name the rules refuse, as close to that name as they allow. */
 import { isValidKey, KEY_RULES } from "../../rules/files-rules.ts";
 
 /** Letters that Unicode does not take apart into a Latin letter and its accents, and the German spelling of umlauts. */
@@ -17,12 +14,7 @@ const FALLBACK_STEM = "file";
 /** Longer ones are no file extensions. */
 const MAX_EXTENSION_LENGTH = 16;
 
-/**
- * A valid key that collides with none of the others.
- *
- * @param name a key, or the path of a file in its project; a valid one that collides with nothing is returned unchanged
- * @param taken the other keys of the request
- */
+/** A key that collides with no other one. @param name a key or a path; returned unchanged if nothing is wrong with it */
 export function suggestFileKey(name: string, taken: Iterable<string>): string {
   return suggestBeside(name, new TakenKeys(taken));
 }

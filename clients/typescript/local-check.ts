@@ -1,8 +1,6 @@
 /**
- * The check of a request before it is sent, by the code with which the service validates.
- *
- * This is the only module that loads the code of the rules. `ServiceClient` imports it when it needs it, so that a
- * bundler can leave it out of what a page loads first.
+ * The check of a request before it is sent, by the service's own code. Only this module loads the rules; `ServiceClient`
+ * imports it when it needs it, so that a bundler can leave it out of what a page loads first.
  */
 import { problemDocument } from "../../rules/problem.ts";
 import { checkRequest, type Disagreement, type PublishedConstraints } from "../../rules/published-rules.ts";

@@ -21,10 +21,7 @@ export type PdfStandards =
 export interface RenderRequest {
   /** Typst source, the entry point of the project. Not empty. */
   readonly source: string;
-  /**
-   * Other files of the project, each by its path with `/` relative to the root of the project: see `textFile`,
-   * `binaryFile`.
-   */
+  /** Other files, each by its path with `/` relative to the root of the project: see `textFile`, `binaryFile`. */
   readonly files?: Readonly<Record<string, RequestFile>> | undefined;
   /**
    * What the source gets as `data`: anything that `JSON.stringify` serialises, so `Date` becomes a string and `NaN`
@@ -93,12 +90,7 @@ export class JsonText {
   }
 }
 
-/**
- * `data` as JSON text, such as the contents of a file. It is sent unchanged, so that integers beyond 2^53 keep their
- * digits.
- *
- * @throws SyntaxError when `text` is not JSON
- */
+/** `data` as JSON text, sent unchanged, so that large integers keep their digits. @throws SyntaxError if it is no JSON */
 export function jsonText(text: string): JsonText {
   return new JsonText(text);
 }

@@ -1,7 +1,4 @@
-/**
- * The folder as which the playground saves a draft, and which the command line renders: the names of its own files, and
- * the output options, which the playground keeps in a hidden file.
- */
+/** The folder as which the playground saves a draft, and which the command line renders: its names and options. */
 import { OUTPUT_FIELDS, type OutputField } from "../../rules/output-options.ts";
 import { parseJson } from "./transport.ts";
 

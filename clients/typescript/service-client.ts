@@ -1,8 +1,4 @@
-/**
- * The client: a render request in, a rendered file or a problem out.
- *
- * Only what every platform has is used, `fetch` above all, so that it runs in Node, browsers and Workers alike.
- */
+/** The client: a render request in, a rendered file or a problem out, by what Node, browsers and Workers all have. */
 import type { PublishedConstraints } from "../../rules/published-rules.ts";
 import { ConstraintsCache, type ConstraintsOutcome, type ConstraintsStore } from "./constraints-cache.ts";
 import type { LocalCheck } from "./local-check.ts";

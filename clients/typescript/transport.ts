@@ -1,6 +1,4 @@
-/**
- * One exchange with the service: the request out, and the answer sorted into a success, a problem or a failure.
- */
+/** One exchange with the service: the request out, and the answer sorted into a success, a problem or a failure. */
 import { API_TOKEN_HEADER } from "../../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE } from "../../rules/problem.ts";
 import { ServiceUnreachableError, UnexpectedResponseError, unreachable, unreachableBehindGateway } from "./errors.ts";

@@ -1,7 +1,6 @@
 /** Data and its schema on the command line: nothing is sent or compiled before all of the data fits. */
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { OUT_OF_TIME, withinSeconds } from "../../../clients/command-line/project/time-limit.ts";
 import { readSchema } from "../../../clients/data-schema/data-schema.ts";
@@ -25,7 +24,7 @@ beforeAll(async () => {
   return () => closeServer(server);
 });
 
-async function makeProject(files: Readonly<Record<string, string>>) {
+async function makeProject(files: Readonly<Record<string, string | Uint8Array>>) {
   const folder = await makeTemporaryFolder("command-");
   await writeProject(folder, { "letter.typ": "#data", "data.schema.json": SCHEMA_OF_MISTAKES, ...files });
   return folder;
@@ -70,18 +69,35 @@ it("reports each mistake to programs with path, pointer, line and column", async
   });
 });
 
-it("reports a mistake in the schema itself, with its line there", async () => {
-  const folder = await makeProject({ "data.schema.json": '{\n  "type": "text"\n}' });
-  const { exitCode, stderr } = await runCommand(folder, ["check", "letter.typ"]);
-  expect(stderr).toMatch(/^data\.schema\.json:2:11: type: must be "array", .*\ndata\.schema\.json is not a schema/);
-  expect(exitCode).toBe(2);
-});
-
-it("says so when a schema requires data and there is none", async () => {
-  const folder = await makeProject({ "data.schema.json": '{"required": ["name"]}' });
-  const { stderr } = await runCommand(folder, ["check", "letter.typ"]);
-  expect(stderr).toContain('"name" is missing');
-  expect(stderr).toContain("Nothing was compiled: there is no data, which does not fit data.schema.json.");
+it.each<[string, Readonly<Record<string, string | Uint8Array>>, RegExp, number]>([
+  [
+    "a mistake in the schema itself, with its line there",
+    { "data.schema.json": '{\n  "type": "text"\n}' },
+    /^data\.schema\.json:2:11: type: must be "array", .*\ndata\.schema\.json is not a schema/,
+    2,
+  ],
+  [
+    "that a schema requires data and there is none",
+    { "data.schema.json": '{"required": ["name"]}' },
+    /"name" is missing\nNothing was compiled: there is no data, which does not fit data\.schema\.json\.\n$/,
+    3,
+  ],
+  [
+    "mistakes by a schema with a byte order mark",
+    { "data.schema.json": '\ufeff{"required": ["name"]}' },
+    /"name" is/,
+    3,
+  ],
+  [
+    "a schema in another encoding",
+    { "data.schema.json": Buffer.from("\ufeff{}", "utf16le") },
+    /^data\.schema\.json begins with the byte order mark of UTF-16: save it as UTF-8\.\n$/,
+    2,
+  ],
+])("reports %s", async (_what, files, words, code) => {
+  const { exitCode, stderr } = await runCommand(await makeProject(files), ["check", "letter.typ"]);
+  expect(stderr).toMatch(words);
+  expect(exitCode).toBe(code);
 });
 
 it("sends neither the schema nor the cases with a folder, but does send them where the source names them", async () => {
@@ -113,17 +129,6 @@ it("stops a regular expression that would run forever", async () => {
   const { schema } = read;
   expect(withinSeconds(0.2, () => schema.judge(`"${"a".repeat(60)}!"`))).toBe(OUT_OF_TIME);
   expect(withinSeconds(60, () => schema.judge('"aaa"').count)).toBe(0);
-});
-
-it("reads a schema that begins with a byte order mark, and says how to save one in another encoding", async () => {
-  const schema = '\ufeff{"required": ["name"]}';
-  const folder = await makeProject({ "data.schema.json": schema, "data.json": "{}" });
-  const check = () => runCommand(folder, ["check", "letter.typ", "--data", "data.json"]);
-  expect((await check()).stderr).toContain('data.json:1:1: "name" is missing');
-  await writeFile(join(folder, "data.schema.json"), Buffer.from(schema, "utf16le"));
-  expect((await check()).stderr).toBe(
-    "data.schema.json begins with the byte order mark of UTF-16: save it as UTF-8.\n",
-  );
 });
 
 describe("schema", () => {

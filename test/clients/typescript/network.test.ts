@@ -75,12 +75,6 @@ describe("a service without a free slot", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("is asked once if retries are off", async () => {
-    server.behaviours = [full(0)];
-    expect(await makeClient({ retry: false }).render(REQUEST)).toMatchObject({ ok: false });
-    expect(server.requests).toHaveLength(1);
-  });
-
   it("is no longer waited for when the signal is aborted", async () => {
     server.behaviours = [full(30)];
     const controller = new AbortController();
