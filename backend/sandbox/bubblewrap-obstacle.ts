@@ -5,25 +5,18 @@ import { join } from "node:path";
 import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../typst/sandbox-modes.mjs";
 import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
-import { findMachineFacts, type MachineFacts, type Trial, tryProgram } from "./trial.ts";
+import { findMachineFacts, tryProgram } from "./trial.ts";
 
-export interface BubblewrapFacts extends MachineFacts {
-  readonly bubblewrap: Trial;
-  /** Whether the kernel's settings can be read. bubblewrap must be able to. */
-  readonly canReadProcSys: boolean;
-  /** The kernel settings that disable user namespaces; null if the kernel has no such setting. */
-  readonly maxUserNamespaces: number | null;
-  readonly unprivilegedUserNamespaces: number | null;
-  readonly apparmorRestriction: number | null;
-  readonly isWorkDirectoryExecutable: boolean;
-}
+export type BubblewrapFacts = Awaited<ReturnType<typeof findBubblewrapFacts>>;
 
-export async function findBubblewrapFacts(settings: BackendSettings): Promise<BubblewrapFacts> {
+export async function findBubblewrapFacts(settings: BackendSettings) {
   const program = ["--ro-bind", "/", "/", "--", settings.bubblewrapPath, "--version"];
   return {
     ...findMachineFacts(),
     bubblewrap: await tryProgram(settings.bubblewrapPath, [NETWORK_ARGUMENT, ...NAMESPACE_ARGUMENTS, ...program]),
+    // bubblewrap must be able to.
     canReadProcSys: readProc("sys/kernel/overflowuid") !== "",
+    // Null where the kernel has no such setting.
     maxUserNamespaces: readSetting("user/max_user_namespaces"),
     unprivilegedUserNamespaces: readSetting("kernel/unprivileged_userns_clone"),
     apparmorRestriction: readSetting("kernel/apparmor_restrict_unprivileged_userns"),

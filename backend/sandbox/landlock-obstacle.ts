@@ -2,17 +2,11 @@
 import { readFileSync } from "node:fs";
 import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../typst/sandbox-modes.mjs";
 import type { BackendSettings } from "../settings.ts";
-import { findMachineFacts, type MachineFacts, outputOf, type Trial, tryProgram } from "./trial.ts";
+import { findMachineFacts, outputOf, tryProgram } from "./trial.ts";
 
-export interface LandlockFacts extends MachineFacts {
-  readonly setprivVersion: string | null;
-  readonly knowsLandlock: boolean;
-  readonly setpriv: Trial;
-  /** Those that are active; null if the kernel's list cannot be read. */
-  readonly securityModules: readonly string[] | null;
-}
+export type LandlockFacts = Awaited<ReturnType<typeof findLandlockFacts>>;
 
-export async function findLandlockFacts({ setprivPath }: BackendSettings): Promise<LandlockFacts> {
+export async function findLandlockFacts({ setprivPath }: BackendSettings) {
   const rules = ["--landlock-access", "fs", "--landlock-rule", "path-beneath:execute,read-file:/"];
   return {
     ...findMachineFacts(),

@@ -26,19 +26,13 @@ export const LIMITER_NAME = "prlimit";
 
 type LimitSettings = Pick<BackendSettings, "renderMemoryBytes" | "renderCpuSeconds" | "limits" | "prlimitPath">;
 
-export interface ResourceLimits {
-  readonly shellCommands: readonly string[];
-  /** prlimit and its arguments; the command to run under the limits follows them. */
-  readonly prefix: readonly string[];
-}
-
 /** Where each shell has a user namespace, with its empty network, the kernel counts the processes of that alone. */
 export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { hasEmptyNetworks: boolean }): number {
   return mode === "bubblewrap" && !hasEmptyNetworks ? MAX_PROCESSES : Number.POSITIVE_INFINITY;
 }
 
-/** @throws SettingError if there is no way. */
-export async function chooseResourceLimits(settings: LimitSettings, shell = "/bin/sh"): Promise<ResourceLimits> {
+/** Shell commands, or prlimit and its arguments, which the command follows. @throws SettingError if there is no way */
+export async function chooseResourceLimits(settings: LimitSettings, shell = "/bin/sh") {
   for (const dialect of DIALECTS) {
     const limits = limitsOf(settings, dialect);
     const shellCommands = limits.flatMap(ulimitCommands);

@@ -7,18 +7,13 @@ export type Trial =
   | { readonly kind: "missing" }
   | { readonly kind: "fails"; readonly complaint: string };
 
-export interface MachineFacts {
-  readonly isSuperuser: boolean;
-  /** By a filter of system calls, such as a container's. */
-  readonly isFiltered: boolean;
-}
-
 /** Enough for every error message of these programs. */
 const MAX_COMPLAINT_LENGTH = 300;
 
-export function findMachineFacts(): MachineFacts {
+export function findMachineFacts() {
   return {
     isSuperuser: process.getuid?.() === 0,
+    // By a filter of system calls, such as a container's.
     isFiltered: /^Seccomp:\t2$/m.test(readProc("self/status")),
   };
 }

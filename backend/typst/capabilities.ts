@@ -17,11 +17,6 @@ import { RenderDirectory } from "../work-directory/render-directory.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
 import { installedPackages, PACKAGES_LOCK_NAME, PackageFolderError, readPackagesLock } from "./vendored-packages.ts";
 
-interface CapabilitiesAnswer {
-  readonly body: Buffer;
-  readonly digest: string;
-}
-
 interface CapabilitySources {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
@@ -30,7 +25,7 @@ interface CapabilitySources {
 
 export class InstalledCapabilities {
   readonly #sources: CapabilitySources;
-  #answer: Promise<CapabilitiesAnswer> | null = null;
+  #answer: Promise<{ body: Buffer; digest: string }> | null = null;
   #digest: string | null = null;
 
   constructor(sources: CapabilitySources) {
@@ -42,7 +37,7 @@ export class InstalledCapabilities {
   }
 
   /** A failure is not kept: the next call tries again. @throws SettingError if a folder of a setting cannot be used. */
-  answer(): Promise<CapabilitiesAnswer> {
+  answer(): Promise<{ body: Buffer; digest: string }> {
     this.#answer ??= this.#find().catch((error: unknown) => {
       this.#answer = null;
       throw error;
@@ -50,7 +45,7 @@ export class InstalledCapabilities {
     return this.#answer;
   }
 
-  async #find(): Promise<CapabilitiesAnswer> {
+  async #find(): Promise<{ body: Buffer; digest: string }> {
     const { settings, sandbox, supervisor } = this.#sources;
     const packages = settings.packagePath === null ? [] : await vendoredPackages(settings.packagePath);
     const fonts = await listFonts(settings, sandbox, supervisor);

@@ -96,21 +96,12 @@ async function findFault(settings: BackendSettings, sandbox: Sandbox, launcher: 
   return `Typst does not run in the ${sandbox.mode} sandbox. ${await sandbox.findObstacle()}`;
 }
 
-export interface ProbeReport {
-  readonly compiles: boolean;
-  readonly escapes: readonly Escape[];
-}
-
-export type Escape = "reads a file of the host" | "writes outside of its output" | "opens a socket";
+type Escape = "reads a file of the host" | "writes outside of its output" | "opens a socket";
 
 const ATTEMPT_TIMEOUT_MILLISECONDS = 20_000;
 const SECRET = "a secret of the host";
 
-export async function probeSandbox(
-  settings: BackendSettings,
-  sandbox: Sandbox,
-  launcher: Launcher,
-): Promise<ProbeReport> {
+export async function probeSandbox(settings: BackendSettings, sandbox: Sandbox, launcher: Launcher) {
   const prober = { settings, sandbox, launcher };
   const host = await mkdtemp(join(tmpdir(), "document-rendering-probe-"));
   try {

@@ -9,23 +9,7 @@ import { mkdirSync, opendirSync, rmdirSync, unlinkSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { parentPort } from "node:worker_threads";
 import { errorCode } from "../error-log.ts";
-import { directoriesOf } from "./paths.ts";
-
-export interface DirectoryJob {
-  readonly id: number;
-  /** `remove-files` removes the root, too. */
-  readonly kind: "make" | "remove" | "remove-files";
-  readonly root: string;
-  readonly files: readonly string[];
-  /** One byte, set to 1 to stop the job. */
-  readonly stop: SharedArrayBuffer;
-}
-
-export interface DirectoryAnswer {
-  readonly id: number;
-  /** The system's error code and the directory; null if the job finished or was stopped. */
-  readonly failure: { readonly code: string; readonly path: string } | null;
-}
+import { type DirectoryAnswer, type DirectoryJob, directoriesOf } from "./directory-tree.ts";
 
 const STEPS_PER_TURN = 200;
 const ACTS = { make: mkdirSync, remove: rmdirSync, "remove-files": unlinkSync } as const;

@@ -4,12 +4,12 @@
  */
 import { mkdirSync, rmdirSync } from "node:fs";
 import { opendir, rmdir, stat, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { errorCode, ServiceFailure } from "../error-log.ts";
-import type { DirectoryAnswer, DirectoryJob } from "./directory-thread.ts";
-import { countNamedDirectories, directoriesOf } from "./paths.ts";
+import { MAX_DIRECTORY_BYTES } from "./paths.ts";
 
+const DIRECTORY_BYTES = 4096;
 /** So few are made and removed at once: neither our thread nor those of Node are worth it. */
 export const FEW_DIRECTORIES = 16;
 
@@ -26,6 +26,29 @@ export class DirectoryError extends Error {
     this.code = code;
     this.path = path;
   }
+}
+
+/** All directories that contain these relative paths, parents first. */
+export function directoriesOf(files: readonly string[]): string[] {
+  const directories = new Set<string>();
+  for (const file of files) {
+    const added: string[] = [];
+    for (let path = dirname(file); path !== "." && !directories.has(path); path = dirname(path)) added.push(path);
+    for (const path of added.reverse()) directories.add(path);
+  }
+  return [...directories];
+}
+
+/** What the directories of these files need on disk, at most `MAX_DIRECTORY_BYTES`. */
+export function neededDirectoryBytes(files: readonly string[]): number {
+  return Math.min(MAX_DIRECTORY_BYTES, countNamedDirectories(files) * DIRECTORY_BYTES);
+}
+
+/** Shared ones are counted for each path. */
+export function countNamedDirectories(files: readonly string[]): number {
+  let count = 0;
+  for (const file of files) for (const character of file) if (character === "/") count++;
+  return count;
 }
 
 /** @param signal stops the work; directories already made stay. @throws DirectoryError */
@@ -55,18 +78,12 @@ export async function removeDirectories(root: string, files: readonly string[]):
   }
 }
 
-export interface OutputFiles {
-  readonly names: readonly string[];
-  /** Whether there are more than `names`, which `bytes` does not count. */
-  readonly areMore: boolean;
-  readonly bytes: number;
-}
-
 const MAX_WITHOUT_THREAD = 256;
 
 const NAMES_PER_READ = 512;
 
-export async function listOutputFiles(directory: string, maxFiles: number): Promise<OutputFiles> {
+/** At most `maxFiles` of them, whether there are more, and the bytes of those. */
+export async function listOutputFiles(directory: string, maxFiles: number) {
   const names: string[] = [];
   let areMore = false;
   for await (const { name } of await opendir(directory, { bufferSize: NAMES_PER_READ })) {
@@ -87,6 +104,23 @@ export async function removeOutputFiles(directory: string): Promise<void> {
   } catch (error) {
     if (errorCode(error) !== "ENOENT") throw error;
   }
+}
+
+/** For `directory-thread.ts`. */
+export interface DirectoryJob {
+  readonly id: number;
+  /** `remove-files` removes the root, too. */
+  readonly kind: "make" | "remove" | "remove-files";
+  readonly root: string;
+  readonly files: readonly string[];
+  /** One byte, set to 1 to stop the job. */
+  readonly stop: SharedArrayBuffer;
+}
+
+export interface DirectoryAnswer {
+  readonly id: number;
+  /** The system's error code and the directory; null if the job finished or was stopped. */
+  readonly failure: { readonly code: string; readonly path: string } | null;
 }
 
 let thread: Worker | null = null;

@@ -12,13 +12,15 @@ import { quote } from "../../rules/quote.ts";
 import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../typst/file-layout.ts";
 import {
+  countNamedDirectories,
   DirectoryError,
+  directoriesOf,
   FEW_DIRECTORIES,
   makeDirectories,
+  neededDirectoryBytes,
   removeDirectories,
   removeOutputFiles,
 } from "./directory-tree.ts";
-import { countNamedDirectories, directoriesOf, neededDirectoryBytes } from "./paths.ts";
 
 export interface FifoSource {
   moveInto(directory: string): Promise<string | null>;

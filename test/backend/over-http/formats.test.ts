@@ -1,7 +1,11 @@
-/** Answers in every output format: bytes that an independent reader accepts, and their headers. */
+/** Answers in every format, with the pages, versions and standards that were requested, as independent readers see them. */
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
+import { PDF_STANDARDS, PDF_VERSIONS, type PdfStandard } from "../../../rules/output-options.ts";
+import { validateOutput } from "../../../rules/output-rules.ts";
 import { startSharedBackend } from "../../support/backend/test-backend.ts";
+import { expectProblem } from "../../support/problems.ts";
 import { readDisposition } from "../../support/readers/content-disposition.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { readSvgSize } from "../../support/readers/svg-reader.ts";
@@ -91,5 +95,132 @@ describe("the name of an answer", () => {
     const { answer, headers } = await renderOk({ filename: 'a"; filename="evil.exe\r\nSet-Cookie: x=1' });
     expect(readDisposition(answer).name).toBe("a filename=evil.exeSet-Cookie x=1.pdf");
     expect(headers.has("Set-Cookie")).toBe(false);
+  });
+});
+
+/** Pages that show their number, each ten points wider than the one before. */
+const numberedPages = (count: number) => `#set page(height: 100pt, margin: 10pt)
+#for number in range(1, ${count + 1}) { page(width: 100pt + number * 10pt)[Page #number] }`;
+
+/** The placeholder page that Typst writes if no page is selected has exactly this size. */
+const PLACEHOLDER_SIZED = "#set page(width: 595pt, height: 842pt)\n";
+
+const renderPdf = async (source: string, output: object) => readPdf(await backend.rendered({ source, output }));
+
+async function expectFailure(source: string, output: object): Promise<void> {
+  await expectProblem(await backend.render({ source, output }), "template_compile_failed");
+}
+
+describe("pages of a PDF", () => {
+  it.each([
+    ["3", ["Page 3"]],
+    ["1,3", ["Page 1", "Page 3"]],
+    ["4-", ["Page 4", "Page 5"]],
+    ["5,1", ["Page 1", "Page 5"]],
+    ["2,2,1-2", ["Page 1", "Page 2"]],
+    ["5,99", ["Page 5"]],
+    ["99-,2", ["Page 2"]],
+    ["1-999999999", ["Page 1", "Page 2", "Page 3", "Page 4", "Page 5"]],
+  ])("are the selected ones in document order: %s", async (pages, texts) => {
+    expect((await renderPdf(numberedPages(5), { pages })).pageTexts).toEqual(texts);
+  });
+
+  it.each(["6", "99,6-7", "999999999-"])("that do not exist are a problem: %s", (pages) =>
+    expectFailure(numberedPages(5), { pages }),
+  );
+
+  it.each([...PDF_VERSIONS.map((version) => ({ version })), { standards: ["a-1b"] }, { standards: ["a-4"] }])(
+    "that do not exist are a problem with %j too",
+    (options) => expectFailure(numberedPages(2), { ...options, pages: "3" }),
+  );
+
+  it.each([
+    ["a blank page of a document of one", PLACEHOLDER_SIZED, "1", 1],
+    ["a blank page among others", `${PLACEHOLDER_SIZED}a #pagebreak() #pagebreak() b`, "2", 1],
+    ["several such pages, some of them missing", `${PLACEHOLDER_SIZED}a #pagebreak() b`, "2-9", 1],
+    ["all such pages", `${PLACEHOLDER_SIZED}a #pagebreak() b`, "1-", 2],
+  ])("are delivered even if they look like the placeholder: %s", async (_what, source, pages, count) => {
+    const pdf = await renderPdf(source, { pages });
+    expect(pdf.pageSizes).toEqual(Array.from({ length: count }, () => [595, 842]));
+  });
+
+  it("are compiled only once if there is anything on a page of that size", async () => {
+    const probes = () => backend.metric("service_render_phase_seconds_count", { phase: "probe" });
+    const before = await probes();
+    const { pageSizes } = await renderPdf(`${PLACEHOLDER_SIZED}a`, { pages: "1" });
+    expect([pageSizes, await probes()]).toEqual([[[595, 842]], before]);
+  });
+});
+
+describe("a single image", () => {
+  it.each([1, 3, 70])("is page %i if the request names it", async (page) => {
+    const output = { format: "png", page, ppi: 72 };
+    const { width, height } = PNG.sync.read(await backend.rendered({ source: numberedPages(page), output }));
+    expect([width, height]).toEqual([100 + 10 * page, 100]);
+  });
+});
+
+/** A document with everything that the strictest standards require: a title, a language, a heading, a date. */
+const CONFORMING = `
+#set document(title: "Conformance", author: "Tester", date: datetime(year: 2026, month: 1, day: 2))
+#set page(width: 200pt, height: 200pt)
+#set text(lang: "en")
+= Heading
+Text on the page.
+`;
+
+/** What each PDF/A profile claims (ISO 19005-1 to -4) and the PDF version it stands on. */
+const PROFILES: Partial<Record<PdfStandard, { part: string; conformance?: string; version: string }>> = {
+  "a-1b": { part: "1", conformance: "B", version: "1.4" },
+  "a-1a": { part: "1", conformance: "A", version: "1.4" },
+  "a-2b": { part: "2", conformance: "B", version: "1.7" },
+  "a-2u": { part: "2", conformance: "U", version: "1.7" },
+  "a-2a": { part: "2", conformance: "A", version: "1.7" },
+  "a-3b": { part: "3", conformance: "B", version: "1.7" },
+  "a-3u": { part: "3", conformance: "U", version: "1.7" },
+  "a-3a": { part: "3", conformance: "A", version: "1.7" },
+  "a-4": { part: "4", version: "2.0" },
+  "a-4f": { part: "4", conformance: "F", version: "2.0" },
+  "a-4e": { part: "4", conformance: "E", version: "2.0" },
+};
+
+const singles = PDF_STANDARDS.map((standard) => [standard]);
+const pairs = PDF_STANDARDS.flatMap((left) => PDF_STANDARDS.map((right) => [left, right]));
+const allowed = [[], ...singles, ...pairs]
+  .flatMap((standards) => [null, ...PDF_VERSIONS].map((version) => ({ version, standards })))
+  .filter((own) => validateOutput({ format: "pdf", filename: null, pages: null, ...own }, DEFAULT_LIMITS) === null);
+
+describe("versions and standards", () => {
+  it("allow as many combinations as docs/api.md#output-rules does", () => {
+    // 6 versions alone · 11 profiles × (none, their own) · ua-1 × (none, four) · 8 profiles with ua-1, in both orders,
+    // × (none, their own).
+    expect(allowed).toHaveLength(6 + 22 + 5 + 32);
+  });
+
+  it.each(allowed)("give a PDF that claims them: version $version with $standards", async ({ version, standards }) => {
+    const pdf = await renderPdf(CONFORMING, { standards, ...(version !== null && { version }) });
+    const profile = standards.map((standard) => PROFILES[standard]).find((found) => found !== undefined);
+    expect(pdf.headerVersion).toBe(profile?.version ?? version ?? "1.7");
+    expect(pdf.pageTexts).toHaveLength(1);
+    expect(pdf.pageTexts[0]).toContain("Text on the page.");
+    expect(pdf.claims["pdfaid:part"]).toBe(profile?.part);
+    expect(pdf.claims["pdfaid:conformance"]).toBe(profile?.conformance);
+    expect(pdf.claims["pdfaid:rev"]).toBe(profile?.part === "4" ? "2020" : undefined);
+    expect(pdf.claims["pdfuaid:part"]).toBe(standards.includes("ua-1") ? "1" : undefined);
+    // Typst tags every PDF that may be tagged; here those that must be tagged count.
+    if (standards.some((standard) => standard === "ua-1" || standard.endsWith("a"))) expect(pdf.isTagged).toBe(true);
+  });
+
+  it("refuse a document that lacks what the standard requires", async () => {
+    const answer = await backend.render({ source: "no title", output: { standards: ["ua-1"] } });
+    expect(answer.status).toBe(422);
+  });
+});
+
+describe("a selection of tagged pages", () => {
+  it.each(["a-1b", "a-2u", "a-3b", "a-4f"])("keeps the claim of %s", async (standard) => {
+    const pdf = await renderPdf(CONFORMING, { standards: [standard], pages: "1" });
+    expect(pdf.claims["pdfaid:part"]).toBe(standard[2]);
+    expect(pdf.isTagged).toBe(false);
   });
 });

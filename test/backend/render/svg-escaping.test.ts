@@ -1,13 +1,9 @@
 import fc from "fast-check";
-import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { escapeSvg, SvgEscaper } from "../../../backend/render/svg-escaping.ts";
 import { ANY_CHARACTER } from "../../support/any-character.ts";
-import { binaryFile } from "../../support/backend/request-files.ts";
-import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { typstString, typstSvg, typstSvgPages } from "../../support/backend/typst-svg.ts";
 import { readSvg } from "../../support/readers/svg-reader.ts";
-import { readZip } from "../../support/readers/zip-reader.ts";
 
 const PAGE = "#set page(width: 200pt, height: auto, margin: 5pt)\n";
 const link = (target: string) => `#box(link(${typstString(target)})[x])`;
@@ -232,12 +228,6 @@ describe("an SVG with text in a tiling", () => {
     };
   }
 
-  /** How far two images of the same size are apart: the mean difference of a byte. */
-  function difference(one: PNG, other: PNG): number {
-    expect([other.width, other.height]).toEqual([one.width, one.height]);
-    return one.data.reduce((sum, byte, index) => sum + Math.abs(byte - (other.data[index] ?? 0)), 0) / one.data.length;
-  }
-
   it("is not XML as Typst writes it (if this fails, the mending can be removed)", async () => {
     for (const source of Object.values(SOURCES)) {
       const written = await typstSvg(PAGE + source);
@@ -260,33 +250,6 @@ describe("an SVG with text in a tiling", () => {
   it("is the same for every split in two", async () => {
     const written = await typstSvg(PAGE + SOURCES["a fill"]);
     expectSameForEverySplit(written, await escapedBytes(written));
-  });
-
-  it("is delivered, by itself and in an archive, and draws what the PNG draws", async () => {
-    const backend = await startTemporaryBackend();
-    const pagesOf = async (source: string, format: string, files = {}) =>
-      readZip(await backend.rendered({ source, files, output: { format, archive: "zip" } })).map(({ bytes }) => bytes);
-    /** The SVGs as the renderer of another program would draw them: Typst draws SVG images by resvg. */
-    const draw = async (svgs: readonly Buffer[]) => {
-      const files = Object.fromEntries(svgs.map((svg, index) => [`${index}.svg`, binaryFile(svg)]));
-      const images = svgs.map((_svg, index) => `#image("${index}.svg", width: 100%)`).join("\n#pagebreak()\n");
-      const source = `#set page(width: 200pt, height: auto, margin: 0pt)\n${images}`;
-      return (await pagesOf(source, "png", files)).map((png) => PNG.sync.read(png));
-    };
-    const source = PAGE + Object.values(SOURCES).join("\n#pagebreak()\n");
-    const svgs = await pagesOf(source, "svg");
-    const expected = (await pagesOf(source, "png")).map((png) => PNG.sync.read(png));
-    const alone = await backend.rendered({ source, output: { format: "svg", page: 1 } });
-    expect(svgs[0]?.equals(alone)).toBe(true);
-    const drawn = await draw(svgs);
-    const withoutTilings = await draw(
-      svgs.map((svg) => Buffer.from(svg.toString().replaceAll(/(fill|stroke)="url[^"]*"/g, '$1="none"'))),
-    );
-    for (const [index, what] of Object.keys(SOURCES).entries()) {
-      const [png, own, bare] = [expected[index], drawn[index], withoutTilings[index]];
-      if (png === undefined || own === undefined || bare === undefined) throw new Error(`no page of ${what}`);
-      expect(difference(png, own), what).toBeLessThan(difference(png, bare) / 4);
-    }
   });
 });
 

@@ -4,12 +4,13 @@ import { mkdir, readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
+  countNamedDirectories,
+  directoriesOf,
   listOutputFiles,
   makeDirectories,
   removeDirectories,
   removeOutputFiles,
 } from "../../../backend/work-directory/directory-tree.ts";
-import { countNamedDirectories, directoriesOf } from "../../../backend/work-directory/paths.ts";
 import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { textFile } from "../../support/backend/request-files.ts";
 import { startTemporaryBackend } from "../../support/backend/test-backend.ts";

@@ -96,6 +96,7 @@ it.each([
     return;
   }
   const claim = await taking;
+  expect((await stat(workDirectory)).mode & 0o777).toBe(0o700);
   const launcher = new Launcher(settings);
   await launcher.close();
   await claim.release();
