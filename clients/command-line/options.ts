@@ -1,6 +1,4 @@
-/**
- * The options that several commands share, each defined once.
- */
+/** The options that several commands share, each defined once. */
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import {
   ARCHIVES,

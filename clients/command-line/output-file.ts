@@ -17,10 +17,8 @@ type Bytes = AsyncIterable<Uint8Array> | Uint8Array;
 type OnWhole = (written: WrittenFile) => Promise<void>;
 
 /**
- * Writes a file under a name that the command has made, and remembers it (written-files.ts). The folder may be
- * anybody's, so a device, a pipe, or a link to one is not opened.
- *
- * @returns the number of bytes
+ * Writes a file under a name that the command has made, and remembers it. The folder may be anybody's, so a device, a
+ * pipe, or a link to one is not opened. @returns the number of bytes
  */
 export async function writeOutput(path: string, bytes: Bytes): Promise<number> {
   if (await isNoFile(path)) {
@@ -37,10 +35,7 @@ export function writeNamedOutput(path: string, bytes: Bytes): Promise<number> {
   return writeNamed(path, bytes, rememberWritten);
 }
 
-/**
- * Writes to the place that the caller named: a file as `writeWhole` does, and into what is no file. @returns the number
- * of bytes
- */
+/** Writes to the place that the caller named, also into what is no file. @returns the number of bytes */
 export async function writeNamed(path: string, bytes: Bytes, onWhole?: OnWhole): Promise<number> {
   if (await isStandardOutput(path)) return writeToStandardOutput(bytes);
   if (!(await isNoFile(path))) return writeWhole(path, bytes, onWhole);
@@ -59,20 +54,14 @@ export async function writeNamed(path: string, bytes: Bytes, onWhole?: OnWhole):
   }
 }
 
-/**
- * A file behind it must be written at the place where the shell has it open: what is written next would else replace
- * it.
- */
+/** A file behind it must be written where the shell has it open, or else what is written next would replace it. */
 async function isStandardOutput(path: string): Promise<boolean> {
   const named = path === "/dev/stdout" ? "/proc/self/fd/1" : path;
   if (basename(named) !== "1") return false;
   return (await realpath(dirname(named)).catch(() => "")) === `/proc/${process.pid}/fd`;
 }
 
-/**
- * Whether a path is that of a device, a pipe or a socket, such as `/dev/null` or the shell's `>(lp)`. To rename a file
- * to it would replace it. So it would replace the link `/dev/stdout`, wherever that leads.
- */
+/** Whether a path is that of a device, a pipe or a socket, such as the shell's `>(lp)`: a rename would replace it. */
 async function isNoFile(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => null);
   if (found === null || found.isDirectory()) return false;
@@ -140,10 +129,8 @@ function asCommandError(error: unknown, path: string): unknown {
 }
 
 /**
- * Writes to standard output, as fast as its reader takes it, and remembers the content: the shell may write it into the
- * folder. A reader that has gone away is no failure.
- *
- * @returns the number of bytes
+ * Writes to standard output and remembers the content, which the shell may write into the folder. A reader that has
+ * gone away is no failure. @returns the number of bytes
  */
 export async function writeToStandardOutput(bytes: Bytes): Promise<number> {
   const measured = measure(bytes);

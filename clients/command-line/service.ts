@@ -1,6 +1,4 @@
-/**
- * Opens a client of the service that the options name, and turns its failures into those of the command.
- */
+/** Opens a client of the service that the options name, and turns its failures into those of the command. */
 import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import {
   type Fetch,
@@ -75,9 +73,7 @@ export function asCommandError(error: unknown, url: string): unknown {
   return error;
 }
 
-/**
- * Whether a server in front of the service has rejected a request as too large: its limit is below the service's own.
- */
+/** Whether a server in front of the service has a lower limit than the service. */
 export function isTooLargeForGateway(error: unknown): boolean {
   return error instanceof UnexpectedResponseError && error.status === 413;
 }

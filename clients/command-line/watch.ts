@@ -1,6 +1,4 @@
-/**
- * Runs a task at once and after each change of a project, one run at a time.
- */
+/** Runs a task at once and after each change of a project, one run at a time. */
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { watch } from "chokidar";

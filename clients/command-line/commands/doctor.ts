@@ -1,7 +1,4 @@
-/**
- * `doctor`: examines a deployment from outside, and says for each failure the likely cause and what to do
- * (docs/doctor.md).
- */
+/** `doctor`: examines a deployment from outside (docs/doctor.md). */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { ExaminationTarget, NamedUrl } from "../doctor/check.ts";
 import { isHealthy, reportForPrograms, startTable, summaryInWords } from "../doctor/report.ts";
@@ -38,21 +35,16 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
       if (url !== undefined && flags.url !== undefined) throw new CommandError("Give the URL once.");
       const target = await targetOf({ ...flags, url: url ?? flags.url });
       const { examine, maxRequests } = await import("../doctor/runner.ts");
-      const isTable = flags.json !== true;
       const isQuiet = flags.quiet === true;
-      const addToTable = startTable(isQuiet);
-      if (isTable && !isQuiet) {
-        process.stdout.write(
-          `${target.url}: at most ${maxRequests(target)} requests, one at a time, each at most ${flags.timeout} s\n`,
-        );
-      }
-      const onResult = (result: Parameters<typeof addToTable>[0]) => {
-        if (isTable) addToTable(result);
+      const say = (text: string) => {
+        if (!flags.json && !isQuiet) process.stdout.write(`${text}\n`);
       };
+      say(`${target.url}: at most ${maxRequests(target)} requests, one at a time, each at most ${flags.timeout} s`);
+      const onResult = flags.json ? () => {} : startTable(isQuiet);
       const requestMilliseconds = flags.timeout * 1000;
       const report = await interruptible(() => examine(target, { requestMilliseconds, signal, onResult }));
-      if (!isTable) writeJson(reportForPrograms(target.url.href, report));
-      else if (!isQuiet) process.stdout.write(`\n${summaryInWords(report)}\n`);
+      if (flags.json) writeJson(reportForPrograms(target.url.href, report));
+      say(`\n${summaryInWords(report)}`);
       process.exitCode = isHealthy(report.checks) ? EXIT_CODES.success : EXIT_CODES.failure;
     });
 }

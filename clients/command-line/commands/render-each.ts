@@ -1,6 +1,4 @@
-/**
- * `render --each`: one template, a document for each row of data.
- */
+/** `render --each`: one template, a document for each row of data. */
 
 import type { WantedFonts } from "../../typescript/missing-fonts.ts";
 import type { OutputOptions } from "../../typescript/render-request.ts";
