@@ -3,13 +3,12 @@
  * `dist/<name>`, or to the folder that a second argument names. `npm pack ./dist/<name>` makes a file that any project
  * can install. What a package imports is bundled, so that it installs offline; some imports need a newer Node than it.
  */
-import { cp, readFile, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type BuildOptions, build } from "esbuild";
 import { WITHOUT_UNUSED_FORMATS } from "./assets/bundle-validator.ts";
-import { licencesOfPackages } from "./build/licences-of-packages.ts";
-import { writeReachableTypes } from "./build/reachable-types.ts";
 
 const PROJECT = new URL("../", import.meta.url);
 
@@ -136,4 +135,41 @@ async function buildPackage({ folder, page, licences, exports, more, bundle }: P
   await cp(new URL("LICENSE", PROJECT), new URL("LICENSE", into));
   await cp(new URL(`docs/${page}`, PROJECT), new URL("README.md", into));
   await writeFile(new URL("package.json", into), `${JSON.stringify({ ...manifest, ...more, ...all }, null, 2)}\n`);
+}
+
+/** Writes the types of a folder's `tsconfig.build.json` to `types/` of a package, without what no entry point imports. */
+async function writeReachableTypes(folder: URL, target: URL, entryPoints: readonly string[]): Promise<void> {
+  const types = new URL("types/", target);
+  const project = `${fileURLToPath(folder)}/tsconfig.build.json`;
+  execFileSync("tsc", ["-p", project, "--outDir", fileURLToPath(types)], { stdio: "inherit" });
+  const reachable = new Set(entryPoints.map((path) => new URL(path, types).href));
+  for (const href of reachable) {
+    const text = await readFile(new URL(href), "utf8");
+    for (const [, path = ""] of text.matchAll(/(?:from |import\()"(\.[^"]+)\.ts"/g)) {
+      reachable.add(new URL(`${path}.d.ts`, href).href);
+    }
+  }
+  for (const path of await readdir(types, { recursive: true })) {
+    const file = new URL(path, types);
+    if (path.endsWith(".d.ts") && !reachable.has(file.href)) await rm(file);
+  }
+}
+
+/** The licences of the packages whose files were bundled: they must be passed on. */
+async function licencesOfPackages(inputs: readonly string[]): Promise<string> {
+  const folders = new Set(inputs.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
+  const ofPackages = await Promise.all(
+    [...folders].sort().map(async (path) => {
+      const folder = new URL(`${path}/`, PROJECT);
+      const { name, version, license } = JSON.parse(await readFile(new URL("package.json", folder), "utf8"));
+      // A package that has others in it has a file for each.
+      const files = (await readdir(folder)).filter((entry) => /^(licen[cs]e|notice)/i.test(entry)).sort();
+      const texts = await Promise.all(files.map((file) => readFile(new URL(file, folder), "utf8")));
+      if (files.length === 0 && license === undefined) throw new Error(`${name} has no licence`);
+      return [`${name} ${version}`, ...(files.length === 0 ? [license] : texts)]
+        .map((text) => `${text.trim()}\n`)
+        .join("\n");
+    }),
+  );
+  return ofPackages.join(`\n${"-".repeat(80)}\n\n`);
 }

@@ -156,9 +156,3 @@ it.each([...Object.keys(ADDITIONS), "An example"])("%s: the recipe's other files
     for (const file of files) await readFile(join(PROJECT, file));
   }
 });
-
-it("a limit on the request takes at most seven files by hand, and the changelog", async () => {
-  const [onRequest = ""] = (await recipe("A limit")).split("\nA limit on the output:\n");
-  const { tsc = [], "": others = [] } = Object.fromEntries(filesIn(onRequest));
-  expect(new Set([...tsc, ...others]).size).toBeLessThanOrEqual(7);
-});

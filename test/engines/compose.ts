@@ -99,13 +99,8 @@ export async function tryCompose({ pid, docker, compose, roll }: Docker, context
   if (unclean.length > 0) throw new Error(`not ended with 0: ${unclean.join(", ")}`);
   say("stop: every service ends with 0");
   const files = ["compose.yaml", "deploy/compose.bubblewrap.yaml", await writeFewProcesses(context)];
-  await compose(
-    ...files.flatMap((file) => ["--file", resolve(context.folder, "project", file)]),
-    "up",
-    "--detach",
-    "--no-build",
-    "--wait",
-  );
+  const layers = files.flatMap((file) => ["--file", resolve(context.folder, "project", file)]);
+  await compose(...layers, "up", "--detach", "--no-build", "--wait");
   const ask = async (service: string, program: string) => {
     const container = (await docker("ps", "--quiet", "--filter", `name=${service}`)).trim();
     return docker("exec", container, "node", "-e", program);

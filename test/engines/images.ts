@@ -43,17 +43,8 @@ export async function buildImages(folder: string, mayPull: boolean, say: (line: 
   for (const target of TARGETS) {
     const started = performance.now();
     // The format of Docker, because that of OCI has no health check.
-    const options = [
-      "--pull=never",
-      "--format=docker",
-      "--network=host",
-      "--target",
-      target,
-      "--tag",
-      imageName(target),
-      ...chosen,
-    ];
-    await run("build", ...options, ".");
+    const options = ["--pull=never", "--format=docker", "--network=host", "--target", target];
+    await run("build", ...options, "--tag", imageName(target), ...chosen, ".");
     const bytes = Number(await run("image", "inspect", "--format", "{{.Size}}", imageName(target)));
     say(`${imageName(target)}: ${Math.round(bytes / 1e6)} MB, built in ${seconds(started)}`);
   }

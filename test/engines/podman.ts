@@ -26,12 +26,7 @@ export async function tryPodman({ podman }: Images, { say, atEnd }: Context): Pr
       "--entrypoint=/usr/bin/find",
       "--user=0",
       imageName(target),
-      "/",
-      "-xdev",
-      "-type",
-      "f",
-      "-perm",
-      "/6000",
+      ..."/ -xdev -type f -perm /6000".split(" "),
     ];
     const found = await inPodman("run", "--rm", ...LIMITS, ...find);
     if (found !== "") throw new Error(`setuid or setgid in ${target}: ${found}`);
@@ -47,10 +42,7 @@ export async function tryPodman({ podman }: Images, { say, atEnd }: Context): Pr
   say(`SERVICE_SANDBOX=bubblewrap names the cause: ${text.trim().slice(0, 150)}…`);
 }
 
-/**
- * What differs for process 1: a signal that it does not handle is dropped, so a service that is told to stop while it
- * starts, or by a signal that only a terminal sends, would be killed after its grace period.
- */
+/** A signal that process 1 does not handle is dropped: the service would be killed after its grace period. */
 async function tryProcess1(
   inPodman: (...options: string[]) => Promise<string>,
   start: Start,

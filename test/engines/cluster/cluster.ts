@@ -62,17 +62,8 @@ export async function startCluster(images: Images, { folder, say, atEnd }: Conte
   const cgroups = await makeCgroups(cgroup);
   atEnd(() => removeCgroups(cgroups));
   const namespaces = ["--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--propagation", "private"];
-  const node = startDaemon([
-    "unshare",
-    ...namespaces,
-    "--kill-child",
-    "sh",
-    "-c",
-    PREPARE_NODE,
-    "sh",
-    own,
-    KUBERNETES_FOLDER,
-  ]);
+  const prepare = ["sh", "-c", PREPARE_NODE, "sh", own, KUBERNETES_FOLDER];
+  const node = startDaemon(["unshare", ...namespaces, "--kill-child", ...prepare]);
   let pid = Number.NaN;
   atEnd(async () => {
     if (pid > 0) await execa("kill", ["-KILL", String(pid)], { reject: false });
@@ -86,19 +77,10 @@ export async function startCluster(images: Images, { folder, say, atEnd }: Conte
     `PATH=${KUBERNETES_FOLDER}:/usr/sbin:/usr/bin:/sbin:/bin`,
     `KUBECONFIG=${join(own, "files/access")}`,
   ];
-  const inNode = (...command: Command) =>
-    [
-      "nsenter",
-      `--target=${pid}`,
-      "--net",
-      "--mount",
-      "--uts",
-      "--ipc",
-      "--pid",
-      "env",
-      ...environment,
-      ...command,
-    ] as const;
+  const inNode = (...command: Command) => {
+    const namespaces = ["--net", "--mount", "--uts", "--ipc", "--pid"];
+    return ["nsenter", `--target=${pid}`, ...namespaces, "env", ...environment, ...command] as const;
+  };
   const kubectl = (...options: readonly string[]) => run(inNode("kubectl", ...options));
   const ctr = (...options: readonly string[]) =>
     run(inNode("ctr", `--address=${CONTAINERD}`, "--namespace=k8s.io", ...options));
@@ -112,26 +94,17 @@ export async function startCluster(images: Images, { folder, say, atEnd }: Conte
   start("containerd", `--config=${join(own, "files/containerd.toml")}`);
   await until("an API server", async () => (await kubectl("get", "--raw", "/readyz")) === "ok");
   await until("containerd", () => ctr("version").then(() => true));
-  await importImages(images, { own, ctr });
-  start(
-    "kubelet",
-    `--config=${join(own, "files/kubelet")}`,
-    `--kubeconfig=${join(own, "files/access")}`,
-    `--node-ip=${NODE_ADDRESS}`,
-  );
+  await importImages(images, own, ctr);
+  const configuration = [`--config=${join(own, "files/kubelet")}`, `--kubeconfig=${join(own, "files/access")}`];
+  start("kubelet", ...configuration, `--node-ip=${NODE_ADDRESS}`);
   await kubectl("apply", "--filename", fileURLToPath(new URL("dns.yaml", import.meta.url)));
   await until("a node that is ready", () => kubectl("wait", "--for=condition=Ready", "node/node").then(() => true));
   await kubectl("--namespace=kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s");
-  say(`one node is ready after ${Math.round((performance.now() - started) / 1000)} s: ${await versionOf(kubectl)}`);
+  const info = "{.items[0].status.nodeInfo.kubeletVersion} {.items[0].status.nodeInfo.containerRuntimeVersion}";
+  const versions = await kubectl("get", "nodes", `--output=jsonpath=${info}`);
+  say(`one node is ready after ${Math.round((performance.now() - started) / 1000)} s: ${versions}`);
   return { pid, inNode, kubectl, ctr, cgroup };
 }
-
-const versionOf = (kubectl: Cluster["kubectl"]) =>
-  kubectl(
-    "get",
-    "nodes",
-    "--output=jsonpath={.items[0].status.nodeInfo.kubeletVersion} {.items[0].status.nodeInfo.containerRuntimeVersion}",
-  );
 
 /** Each program may do everything, because nothing but the test can reach them. */
 async function writeFiles(files: string, cgroupRoot: string): Promise<void> {
@@ -236,13 +209,8 @@ function startControlPlane(files: string, start: (...command: Command) => void):
   start("kube-proxy", access, "--proxy-mode=iptables", `--cluster-cidr=${PODS}`, "--oom-score-adj=0", ...remembered);
 }
 
-interface Import {
-  readonly own: string;
-  readonly ctr: Cluster["ctr"];
-}
-
 /** The images of the service, and those of the cluster, which are one program each. */
-async function importImages({ podman, archive }: Images, { own, ctr }: Import): Promise<void> {
+async function importImages({ podman, archive }: Images, own: string, ctr: Cluster["ctr"]): Promise<void> {
   const archives = [archive];
   for (const [name, tag] of [
     ["pause", PAUSE],

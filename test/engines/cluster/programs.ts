@@ -10,14 +10,7 @@ import { cacheFolder } from "../../../typst/cache-folder.mjs";
 const SOURCES = fileURLToPath(new URL(".", import.meta.url));
 /** The module of `go.mod`, and its programs. */
 const MODULE = ["go.mod", "node", "coredns", "pause"];
-const NAMES_OF_NODE = [
-  "kube-apiserver",
-  "kube-controller-manager",
-  "kube-proxy",
-  "kube-scheduler",
-  "kubectl",
-  "kubelet",
-];
+const NAMES_OF_NODE = "kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubectl kubelet".split(" ");
 /** Debian 12 has older ones, which give a pod no user namespace. */
 const CONTAINERD = "2.2.1";
 const RUNC = "1.4.1";
