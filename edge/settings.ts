@@ -45,9 +45,7 @@ export interface EdgeSettings extends RenderTime {
   /** The edge's own, for backends. Empty if none is configured: every render is then answered 503. */
   readonly backendToken: string;
   readonly backends: BackendSources;
-  /** The name servers to ask for backends; empty for those of the machine. */
   readonly nameServers: readonly string[];
-  /** Null if the backends are not behind Cloudflare Access. */
   readonly accessToken: AccessToken | null;
   readonly bodyTimeoutSeconds: number;
   readonly rateLimitPeriodSeconds: number;

@@ -47,7 +47,6 @@ export class BodyCollector {
     return new Uint8Array(this.#memory, 0, this.#size);
   }
 
-  /** Frees the memory at once. The result of `finish` is empty from then on. */
   free(): void {
     this.#memory = this.#memory.transfer(0);
     this.#size = 0;

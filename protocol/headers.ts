@@ -23,7 +23,6 @@ export const TIME_BUDGET_HEADER = "X-Service-Patience-Milliseconds";
  */
 export const EDGE_COUNTS_HEADER = "X-Service-Edge-Counts";
 
-/** The name of a caller: safe in a header, a log line and a metric label. */
 export const CALLER_NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** In every response, and from the edge to the backend: the id of the request. */
@@ -40,7 +39,6 @@ export const PROBLEM_CAUSE_HEADER = "X-Service-Problem-Cause";
 
 export const COMMON_HEADERS = { "X-Content-Type-Options": "nosniff" } as const;
 
-/** In responses that no cache may keep: problems and rendered files. */
 export const NOT_STORED_HEADERS = { "Cache-Control": "no-store" } as const;
 
 /** From a backend to the edge, in each answer to a render: how busy it is. The next render goes to the less busy of two. */

@@ -38,7 +38,6 @@ function rejectedSet(rule: SetRuleId, ...keys: string[]): FilesVector {
 const { max_segment_length: SEGMENT_MAX, max_key_length: KEY_MAX } = KEY_RULES;
 const longestSegment = "s".repeat(SEGMENT_MAX);
 
-/** A key of exactly `length` characters, with segments as long as possible. */
 function keyOfLength(length: number): string {
   const whole = `${longestSegment}/`.repeat(Math.ceil(length / (SEGMENT_MAX + 1)));
   const key = whole.slice(0, length);
@@ -208,7 +207,6 @@ function pairVectors(): OutputVector[] {
   ];
 }
 
-/** Each output once: some vectors come from both the list and a table. */
 function distinct(vectors: readonly OutputVector[]): OutputVector[] {
   return [...new Map(vectors.map((vector) => [JSON.stringify(vector.output), vector])).values()];
 }
@@ -232,42 +230,22 @@ export const OUTPUT_VECTORS: readonly OutputVector[] = distinct([
   acceptedOutput(svg({ filename: "figure.svg" })),
   acceptedOutput(svg({ archive: "zip", pages: "2-" })),
 
-  rejectedOutput({ format: "html" }, "unsupported_format"),
-  rejectedOutput({ format: "PDF" }, "unsupported_format"),
-  rejectedOutput({ format: "" }, "unsupported_format"),
-  rejectedOutput({ format: null }),
-  rejectedOutput({ format: 1 }),
+  ...["html", "PDF", ""].map((format) => rejectedOutput({ format }, "unsupported_format")),
+  ...[null, 1].map((format) => rejectedOutput({ format })),
   rejectedOutput({ page: 1 }),
   rejectedOutput(pdf({ page: 1 })),
   rejectedOutput(pdf({ archive: "zip" })),
   rejectedOutput(pdf({ ppi: 144 })),
   rejectedOutput(pdf({ colour: "grey" })),
   rejectedOutput(pdf({ filename: 1 })),
-  rejectedOutput(pdf({ version: "1.3" })),
-  rejectedOutput(pdf({ version: "1.8" })),
-  rejectedOutput(pdf({ version: "2.1" })),
-  rejectedOutput(pdf({ version: "1" })),
-  rejectedOutput(pdf({ version: "" })),
-  rejectedOutput(pdf({ version: 1.7 })),
-  rejectedOutput(pdf({ standards: null })),
-  rejectedOutput(pdf({ standards: "a-2b" })),
-  rejectedOutput(pdf({ standards: ["a-5"] })),
-  rejectedOutput(pdf({ standards: ["A-2B"] })),
-  rejectedOutput(pdf({ standards: ["a-2b", "ua-1", "a-3b"] })),
+  ...["1.3", "1.8", "2.1", "1", "", 1.7].map((version) => rejectedOutput(pdf({ version }))),
+  ...[null, "a-2b", ["a-5"], ["A-2B"], ["a-2b", "ua-1", "a-3b"]].map((standards) => rejectedOutput(pdf({ standards }))),
   rejectedOutput(pdf({ pages: 1 })),
   rejectedOutput(png({ version: "1.7" })),
   rejectedOutput(png({ standards: [] })),
-  rejectedOutput(png({ ppi: PPI.min_ppi - 1 })),
-  rejectedOutput(png({ ppi: PPI.max_ppi + 1 })),
-  rejectedOutput(png({ ppi: 72.5 })),
-  rejectedOutput(png({ ppi: null })),
-  rejectedOutput(png({ ppi: "144" })),
-  rejectedOutput(png({ page: 0 })),
-  rejectedOutput(png({ page: -1 })),
-  rejectedOutput(png({ page: 1.5 })),
-  rejectedOutput(png({ archive: "tar" })),
-  rejectedOutput(png({ archive: "ZIP" })),
-  rejectedOutput(png({ archive: true })),
+  ...[PPI.min_ppi - 1, PPI.max_ppi + 1, 72.5, null, "144"].map((ppi) => rejectedOutput(png({ ppi }))),
+  ...[0, -1, 1.5].map((page) => rejectedOutput(png({ page }))),
+  ...["tar", "ZIP", true].map((archive) => rejectedOutput(png({ archive }))),
   rejectedOutput(svg({ ppi: 144 })),
   rejectedOutput(svg({ version: "1.7" })),
   rejectedOutput(svg({ standards: ["a-2b"] })),
@@ -293,15 +271,10 @@ export const OUTPUT_VECTORS: readonly OutputVector[] = distinct([
   ].map((pages) => rejectedByRule("page_selection_malformed", pdf({ pages }))),
   acceptedOutput(pdf({ pages: "2-2" })),
   // Pages are compared as numbers, not as text, where "10" comes before "9".
-  acceptedOutput(pdf({ pages: "1-10" })),
-  acceptedOutput(pdf({ pages: "9-10" })),
-  acceptedOutput(pdf({ pages: "1-999999999" })),
-  acceptedOutput(pdf({ pages: "999999999-" })),
-  acceptedOutput(pdf({ pages: "5,2,2-3,1-" })),
-  rejectedByRule("page_range_end_precedes_start", pdf({ pages: "5-2,1" })),
-  rejectedByRule("page_range_end_precedes_start", pdf({ pages: "100-99" })),
-  rejectedByRule("page_range_end_precedes_start", pdf({ pages: "3-2" })),
-  rejectedByRule("page_range_end_precedes_start", pdf({ pages: "1,10-9" })),
+  ...["1-10", "9-10", "1-999999999", "999999999-", "5,2,2-3,1-"].map((pages) => acceptedOutput(pdf({ pages }))),
+  ...["5-2,1", "100-99", "3-2", "1,10-9"].map((pages) =>
+    rejectedByRule("page_range_end_precedes_start", pdf({ pages })),
+  ),
   rejectedByRule("page_selection_malformed", png({ pages: "x" })),
 
   acceptedOutput(pdf({ standards: ["ua-1"] })),

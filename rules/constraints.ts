@@ -25,7 +25,6 @@ import { PAGE_SELECTION } from "./page-selection.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEM_ORIGINS, PROBLEMS } from "./problem.ts";
 import { ERROR_TYPES } from "./validation-errors.ts";
 
-/** The rules for the keys of `files`, without limits. They are the same for every deployment. */
 const FILES_KEY_RULES_DOCUMENT = {
   rules_version: RULES_VERSION,
   key_pattern: KEY_PATTERN,

@@ -23,7 +23,6 @@ const TIME_FORMAT = /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
 
 const MAX_DATE_LENGTH = "+2020-01-01T00:00:00Z".length;
 
-/** An object whose every key so far is the reserved one. */
 interface DateCandidate {
   readonly depth: number;
   keyOffset: number;
@@ -163,7 +162,6 @@ function readsAsDate(text: string): boolean {
   return Number(day) >= 1 && Number(day) <= daysIn(Number(year), Number(month));
 }
 
-/** The days of a month in the proleptic Gregorian calendar; 0 when there is no such month. */
 function daysIn(year: number, month: number): number {
   const isLeapYear = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
   return [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1] ?? 0;

@@ -110,7 +110,6 @@ export function publishedLimits(published: Readonly<Partial<Record<LimitName, nu
   return limitsFrom({ ...UNLIMITED, ...published });
 }
 
-/** Adds `effective_max_files`: the lower of the limits that the rules and the deployment set. */
 export function limitsFrom(configured: Readonly<Record<LimitName, number>>): Limits {
   return { ...configured, effective_max_files: Math.min(MAX_KEYS, configured.max_inline_files) };
 }

@@ -253,7 +253,6 @@ export type Problem = {
 /** How a request ended, as it is logged and counted: `client_gone` if the client did not wait for its answer. */
 export type RequestOutcome = "ok" | "client_gone" | ProblemCode;
 
-/** An outcome, roughly. Only `service` means that the service failed. */
 export type OutcomeClass = "ok" | "client_gone" | ProblemOrigin;
 
 export function outcomeClass(outcome: RequestOutcome): OutcomeClass {

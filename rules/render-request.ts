@@ -269,7 +269,6 @@ class RequestReader {
     this.#errors.addUnreported(findings.count - findings.first.length);
   }
 
-  /** Reads a string and returns its span. Any other value is a field error and returns null. */
   #readStringField(loc: readonly string[]): StringSpan | null {
     const cursor = this.#cursor;
     const kind = cursor.peekKind();

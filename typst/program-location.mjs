@@ -16,13 +16,11 @@ import { TYPST_VERSION, typstProblem } from "./typst-release.mjs";
  * @property {string} name of its file on PATH
  * @property {string} setting the variable that names its file
  * @property {string} cachedPath the path to which the set-up installs it
- * @property {(file: string, env: Environment) => Promise<string | undefined>} problem
- *   why a file is not this program; undefined when it is
+ * @property {(file: string, env: Environment) => Promise<string | undefined>} problem why a file is not this program
  *
- * @typedef {"setting" | "path" | "cache"} ProgramSource
- * @typedef {{ path: string, source: ProgramSource }} LocatedProgram
- * @typedef {{ error: string, reason: "wrong_setting" | "not_found" }} MissingProgram
- *   `wrong_setting` must stop the caller: an operator who names a binary does not want another one
+ * @typedef {{ path: string, source: "setting" | "path" | "cache" }} LocatedProgram
+ * @typedef {{ error: string, reason: "wrong_setting" | "not_found" }} MissingProgram `wrong_setting` must stop the
+ *   caller: an operator who names a binary does not want another one
  */
 
 export function locateTypst(env = process.env) {
@@ -65,7 +63,13 @@ export function bubblewrapProblem(file, env = process.env) {
  */
 async function locateProgram(program, env) {
   const setting = env[program.setting];
-  if (setting) return locateBySetting(program, setting, env);
+  if (setting) {
+    const file = path.resolve(setting);
+    const problem = await program.problem(file, env);
+    if (problem === undefined) return { path: file, source: "setting" };
+    const advice = `Name a ${program.title} binary in it, or unset it: the set-up then gets one.`;
+    return { error: `${program.setting} is wrong: ${problem}. ${advice}`, reason: "wrong_setting" };
+  }
 
   /** @type {string[]} */
   const rejected = [];
@@ -75,18 +79,6 @@ async function locateProgram(program, env) {
     rejected.push(problem);
   }
   return { error: notFoundMessage(program, rejected), reason: "not_found" };
-}
-
-/**
- * @param {Program} program @param {string} setting @param {Environment} env
- * @returns {Promise<LocatedProgram | MissingProgram>}
- */
-async function locateBySetting(program, setting, env) {
-  const file = path.resolve(setting);
-  const problem = await program.problem(file, env);
-  if (problem === undefined) return { path: file, source: "setting" };
-  const advice = `Name a ${program.title} binary in it, or unset it: the set-up then gets one.`;
-  return { error: `${program.setting} is wrong: ${problem}. ${advice}`, reason: "wrong_setting" };
 }
 
 /** @param {Program} program @param {Environment} env @returns {Promise<LocatedProgram[]>} */

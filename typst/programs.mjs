@@ -48,11 +48,8 @@ export async function versionProblem(file, words, env) {
  *   }>} never rejects; `error` is null if the exit code is 0
  */
 export function runProgram(file, programArguments, env) {
-  const options = {
-    env,
-    timeout: ANSWER_TIMEOUT_MILLISECONDS,
-    killSignal: /** @type {const} */ ("SIGKILL"),
-  };
+  const killSignal = /** @type {const} */ ("SIGKILL");
+  const options = { env, timeout: ANSWER_TIMEOUT_MILLISECONDS, killSignal };
   return new Promise((resolve) => {
     const child = execFile(file, programArguments, options, (error, stdout, stderr) => {
       process.off("exit", kill);

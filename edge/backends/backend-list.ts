@@ -29,13 +29,13 @@ interface ListChange {
   readonly beyondLimit: number;
 }
 
-interface ServiceState {
-  found: readonly FoundBackend[];
-  dueAt: number;
+class ServiceState {
+  found: readonly FoundBackend[] = [];
+  dueAt = Number.NEGATIVE_INFINITY;
   /** When the newest lookup began that has had a result. */
-  answeredAt: number;
-  fault: string | null;
-  beyondLimit: number;
+  answeredAt = Number.NEGATIVE_INFINITY;
+  fault: string | null = null;
+  beyondLimit = 0;
 }
 
 interface FoundBackend {
@@ -52,18 +52,7 @@ export class BackendList {
   constructor({ addresses, services }: BackendSources) {
     this.#fixed = addresses;
     this.#addresses = addresses;
-    this.#services = new Map(
-      services.map((service) => [
-        service,
-        {
-          found: [],
-          dueAt: Number.NEGATIVE_INFINITY,
-          answeredAt: Number.NEGATIVE_INFINITY,
-          fault: null,
-          beyondLimit: 0,
-        },
-      ]),
-    );
+    this.#services = new Map(services.map((service) => [service, new ServiceState()]));
   }
 
   get isRenewed(): boolean {
@@ -110,10 +99,8 @@ export class BackendList {
     const inOrder = byUrl(records.map((record) => foundOf(service, record))).sort((a, b) =>
       a.url.href < b.url.href ? -1 : 1,
     );
-    const [staying, coming] = [
-      inOrder.filter(({ url }) => known.has(url.href)),
-      inOrder.filter(({ url }) => !known.has(url.href)),
-    ];
+    const staying = inOrder.filter(({ url }) => known.has(url.href));
+    const coming = inOrder.filter(({ url }) => !known.has(url.href));
     const others = [...this.#services.values()].filter((other) => other !== state);
     const room = MAX_BACKENDS - this.#fixed.length - others.reduce((sum, { found }) => sum + found.length, 0);
     state.found = [...staying, ...coming].slice(0, Math.max(0, room));

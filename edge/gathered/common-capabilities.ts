@@ -14,9 +14,7 @@ import { type Backend, fetchText } from "../backends/backend.ts";
 import { type Gathered, SharedAnswer } from "./shared-answer.ts";
 
 const BOUNDS = { timeoutMilliseconds: 5000, maxBytes: MAX_CAPABILITIES_BYTES } as const;
-/** Fonts and packages change with a deployment only. */
 const KEEP_MILLISECONDS = 60_000;
-/** Used when a backend did not answer, because it may be back soon. */
 const KEEP_INCOMPLETE_MILLISECONDS = 5000;
 const STALE_MILLISECONDS = 60 * 60 * 1000;
 const MAX_LOGGED_DIFFERENCES = 20;

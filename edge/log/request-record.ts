@@ -31,7 +31,6 @@ export class RequestRecord {
   #lapStartedAt = this.#startedAt;
   #isEnded = false;
 
-  /** Records the end of a phase. The next phase begins here. */
   lap(phase: EdgePhase): void {
     const now = Date.now();
     this.milliseconds[phase] = now - this.#lapStartedAt;

@@ -42,7 +42,6 @@ export function answerConstraints(context: EdgeContext): Promise<Response> {
   return answerJson(deployment.constraints, "private, no-cache");
 }
 
-/** `GET /capabilities.json`: the fonts, packages and formats that every backend of the deployment has. */
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {
   await renewBackends(context);
   const document = await deploymentOf(context).commonCapabilities.answer(() => loggedClientSignal(context));

@@ -54,7 +54,6 @@ export function base64Mistake(body: Uint8Array, span: StringSpan): Base64Mistake
   return span.size % 4 === 0 ? "other" : "padding";
 }
 
-/** The last character, where it is ASCII or a short escape: `base64` and others end with a line break. */
 function lastCharacter(body: Uint8Array, { start, end }: StringSpan): string {
   const isEscape = end - start >= 2 && body[end - 2] === BACKSLASH;
   return decodeJsonString(body, { start: Math.max(start, end - (isEscape ? 2 : 1)), end }, 1);

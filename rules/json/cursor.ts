@@ -74,7 +74,6 @@ function isPlainAscii(word: number): boolean {
 
 export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";
 
-/** What `skipValue` reports about the strings, numbers and containers that it passes. */
 export interface ValueObserver {
   readonly maxStringBytes: number;
   /** The outermost containers nested deeper than this are reported, and nothing inside them. */
@@ -109,7 +108,6 @@ class ContainerStack {
     this.depth++;
   }
 
-  /** Leaves the innermost container. Returns whether its parent is an object. */
   pop(): boolean {
     this.depth--;
     const outer = this.depth - 1;
@@ -120,7 +118,6 @@ class ContainerStack {
 export class JsonCursor {
   readonly body: Uint8Array;
   position = 0;
-  /** Offset of the first byte that is not valid JSON, or -1. */
   malformedAt = -1;
 
   /** The string read last. `stringStart` is the offset after its opening quote, `stringEnd` that of its closing one. */
@@ -276,14 +273,12 @@ export class JsonCursor {
     };
   }
 
-  /** After the outermost value: only whitespace may follow. */
   expectEnd(): void {
     if (this.isMalformed) return;
     this.skipWhitespace();
     if (this.position < this.body.length) this.#fail(this.position);
   }
 
-  /** Skips the value at the cursor, whatever its kind and depth. Returns whether it is well-formed. */
   skipValue(observer: ValueObserver | null): boolean {
     const body = this.body;
     const length = body.length;

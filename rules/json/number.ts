@@ -47,7 +47,6 @@ export function isReadByTypst(body: Uint8Array, start: number, end: number): boo
   return Number.isFinite(readAsTypst(body, firstDigitOffset, mantissaEnd));
 }
 
-/** The value as which Typst reads a number of magnitude 308, from its first significant digit to its exponent. */
 function readAsTypst(body: Uint8Array, firstDigitOffset: number, mantissaEnd: number): number {
   // 64 bits in two halves: each is exact as a double, so their sum is rounded once, as in Rust. If 20 digits do not fit
   // into 64 bits, the number is 1.8e308 or more and out of range either way.
@@ -65,7 +64,6 @@ function readAsTypst(body: Uint8Array, firstDigitOffset: number, mantissaEnd: nu
   return (high * UINT32_RANGE + low) * (POWERS_OF_TEN[digits - 1] ?? 0);
 }
 
-/** The value of the exponent part that begins at `at`, or 0 if there is none; capped. */
 function exponentAt(body: Uint8Array, at: number, end: number): number {
   const sign = body[at + 1];
   let exponent = 0;

@@ -3,7 +3,6 @@
 export interface StringSpan {
   readonly start: number;
   readonly end: number;
-  /** Size of the decoded string in UTF-8 bytes. */
   readonly size: number;
   /** Whether the bytes contain an escape. If not, they are the decoded string. */
   readonly hasEscapes: boolean;

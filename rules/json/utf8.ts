@@ -12,7 +12,6 @@ export interface AlignedWords {
   readonly start: number;
 }
 
-/** All words of `body` that are aligned in its buffer. A short body may have none. */
 export function alignedWords(body: Uint8Array): AlignedWords {
   const start = -(body.byteOffset & 3);
   return { words: new Int32Array(body.buffer, body.byteOffset + start, (body.length - start) >> 2), start };
