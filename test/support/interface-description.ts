@@ -46,7 +46,6 @@ const HEADERS_OF_HTTP = new Set([
   "transfer-encoding",
 ]);
 
-/** Header fields that Cloudflare adds. */
 const HEADER_OF_PLATFORM = "cf-";
 /** Between service and browser (CORS), and only where a deployment allows other origins: prose describes them. */
 const HEADER_OF_BROWSERS = "access-control-";
@@ -66,13 +65,11 @@ export class InterfaceDescription {
     this.#ajv.addSchema(this.document, ID);
   }
 
-  /** The example requests of an operation, by name. */
   requestExamples(method: string, path: string): [name: string, body: unknown][] {
     const examples = this.#operation(method, path)?.requestBody?.content["application/json"].examples ?? {};
     return Object.entries(examples).map(([name, { value }]) => [name, value]);
   }
 
-  /** A validator for the schema at a JSON pointer into the document. */
   validator(pointer: string): ValidateFunction {
     const validate = this.#ajv.getSchema(`${ID}#${pointer}`);
     if (validate === undefined) throw new Error(`the description has nothing at ${pointer}`);

@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** Creates a folder whose name begins with `prefix`; its path without symbolic links. */
 export async function makeTemporaryFolder(prefix: string): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), prefix)));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

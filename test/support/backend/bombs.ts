@@ -69,7 +69,6 @@ export function anchorBomb(depth: number): string {
   return ["a0: &a0 [x]", ...Array.from({ length: depth }, (_, index) => line(index + 1))].join("\n");
 }
 
-/** An SVG of this many rectangles, compressed. */
 export function compressedSvg(rectangles: number): Buffer {
   return gzipSync(svg('<rect width="1" height="1"/>'.repeat(rectangles)));
 }
@@ -100,7 +99,6 @@ const MEMORY_GROW = 0x40;
 
 const REPEAT = [BRANCH, 0x00, END, UNREACHABLE, END];
 
-/** A plugin that loops for ever. */
 export function loopingPlugin(): Buffer {
   return pluginOf([LOOP, VOID, ...REPEAT]);
 }

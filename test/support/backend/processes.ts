@@ -56,7 +56,6 @@ export function processStatus(pid: number, thread = String(pid)): Readonly<Recor
   );
 }
 
-/** How long a process has existed. */
 export function ageSeconds(pid: number): number {
   const stat = readProc(`${pid}/stat`);
   const startedTicks = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19]);

@@ -52,7 +52,6 @@ export class RendersInVirtualTime {
     this.queue = new RenderQueue({ ...options, clock });
   }
 
-  /** Seconds since the beginning. */
   get now(): number {
     return (this.#time.now - this.#began) / 1000;
   }
@@ -103,7 +102,6 @@ export class RendersInVirtualTime {
     return asked;
   }
 
-  /** Asks at a later time. */
   askAt(seconds: number, caller: string, options: AskOptions): void {
     this.#time.after((seconds - this.now) * 1000, () => this.ask(caller, options));
   }
@@ -116,7 +114,6 @@ export class RendersInVirtualTime {
     await this.pass(0);
   }
 
-  /** Lets time pass. */
   async pass(seconds: number): Promise<void> {
     let isOver = false;
     this.#time.after(seconds * 1000, () => {
@@ -126,7 +123,6 @@ export class RendersInVirtualTime {
     if (events >= MAX_EVENTS) throw new Error("time does not end");
   }
 
-  /** How many slots a caller holds. */
   running(caller: string): number {
     return this.admitted.filter(
       (render) => render.caller === caller && render.endedAt === null && render.refusedAt === null,

@@ -46,7 +46,6 @@ export interface TestBackend {
   readonly logged: readonly object[];
   /** The names of the render directories and outputs that exist now. */
   projects(): Promise<string[]>;
-  /** The names in the work directory. */
   workFiles(): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -145,7 +144,6 @@ function serializeError({ log }: RenderService["app"], error: unknown): unknown 
   return serializers.err(error);
 }
 
-/** Starts a backend that is closed when the running test has finished. */
 export async function startTemporaryBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
   const backend = await startTestBackend(...options);
   onTestFinished(() => backend.close());
@@ -171,14 +169,12 @@ export function sharedBackends(
   };
 }
 
-/** Starts a backend that is closed after the last test of the file. */
 export async function startSharedBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
   const backend = await startTestBackend(...options);
   afterAll(() => backend.close());
   return backend;
 }
 
-/** The request that the edge sends for a body. */
 export function renderInit(body: RenderBody, init: RequestInit = {}): RequestInit {
   const headers = new Headers({ "Content-Type": "application/json", "X-Service-Backend-Token": BACKEND_TOKEN });
   for (const [name, value] of new Headers(init.headers)) headers.set(name, value);
@@ -190,7 +186,6 @@ export function renderInit(body: RenderBody, init: RequestInit = {}): RequestIni
   };
 }
 
-/** Waits until no render has left anything. */
 export async function expectNothingLeft(backend: TestBackend): Promise<void> {
   await expect.poll(() => backend.projects()).toEqual([]);
   await expect.poll(() => processesOf(backend.workDirectory)).toEqual([]);

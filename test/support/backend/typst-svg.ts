@@ -8,7 +8,6 @@ import { typstPath } from "./typst-path.ts";
 
 const execFileAsync = promisify(execFile);
 
-/** The pages of a document in order. */
 export async function typstSvgPages(source: string | { readonly project: string }): Promise<Buffer[]> {
   const directory = await mkdtemp(join(tmpdir(), "typst-svg-"));
   try {
@@ -28,7 +27,6 @@ export async function typstSvgPages(source: string | { readonly project: string 
   }
 }
 
-/** A document of one page. */
 export async function typstSvg(source: string): Promise<Buffer> {
   const [svg, ...others] = await typstSvgPages(source);
   if (svg === undefined || others.length > 0) throw new Error("the document must have one page");

@@ -56,7 +56,6 @@ export function backendStopSeconds({ drainDelaySeconds, graceSeconds }: BackendS
   return drainDelaySeconds + graceSeconds;
 }
 
-/** How long the edge may take to answer what is in flight. */
 export function edgeStopSeconds({ bodyTimeoutSeconds, backendTimeoutSeconds }: EdgeSettings): number {
   const slowUploadSeconds = (MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS) / 1000;
   return bodyTimeoutSeconds + backendTimeoutSeconds + slowUploadSeconds;

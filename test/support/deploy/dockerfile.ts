@@ -6,7 +6,6 @@ import { DockerfileParser, type From, type Instruction } from "dockerfile-ast";
 
 export interface ImageStage {
   readonly name: string | null;
-  /** The image that it begins with. */
   readonly from: string;
   readonly instructions: readonly Instruction[];
 }
@@ -74,7 +73,6 @@ export async function copyImageFiles(target: string, folder: string): Promise<vo
   }
 }
 
-/** The command of an image. */
 export async function imageCommand(target: string): Promise<string[]> {
   const command: unknown = JSON.parse(await imageInstruction(target, "CMD"));
   if (Array.isArray(command) && command.every((part): part is string => typeof part === "string")) return command;

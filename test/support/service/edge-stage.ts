@@ -65,7 +65,6 @@ export async function startEdgeStages(...each: readonly EdgeSettings[]) {
   };
 }
 
-/** Starts one stage. */
 export async function startEdgeStage(settings: EdgeSettings = {}) {
   const {
     stages: [stage],

@@ -59,7 +59,6 @@ export class RawConnection {
     this.socket.on("error", () => {});
   }
 
-  /** Connects, and waits until it is connected. */
   static async open(url: URL): Promise<RawConnection> {
     const connection = new RawConnection(url);
     await once(connection.socket, "connect");
@@ -73,7 +72,6 @@ export class RawConnection {
     });
   }
 
-  /** Drops the connection with a reset. */
   reset(): void {
     this.socket.resetAndDestroy();
   }

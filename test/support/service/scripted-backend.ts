@@ -74,13 +74,11 @@ export class ScriptedBackend {
     return this;
   }
 
-  /** Answers with a file that names this backend. */
   answer(response: ServerResponse, headers: Readonly<Record<string, string>> = {}): void {
     const file = `%PDF by ${this.name}`;
     response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": file.length, ...headers }).end(file);
   }
 
-  /** Closes all connections and the port. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (server === null) return;

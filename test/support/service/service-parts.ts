@@ -22,7 +22,6 @@ export interface ServiceParts {
   stop(): Promise<void>;
 }
 
-/** Starts both parts and waits until they are ready. */
 export async function startParts(plan: ServicePlan): Promise<ServiceParts> {
   const backend = await startBackend(plan.backend, await takeFreePort());
   try {

@@ -15,9 +15,7 @@ import { FaultyLink, type LinkState } from "./faulty-link.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
-/**
- * The ways in which one backend fails while it lasts: its process ends, or its network does what a link can do.
- */
+/** The ways in which one backend fails while it lasts: its process ends, or its network does what a link can do. */
 export const FAULTS = ["killed", "silent", "resets", "half-open"] as const satisfies readonly (LinkState | "killed")[];
 
 type Fault = (typeof FAULTS)[number];

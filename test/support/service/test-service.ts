@@ -60,7 +60,6 @@ export async function sharedService(settings: Readonly<Record<string, string>> =
   return { edge, backend, ...clientOf(edge.url) };
 }
 
-/** Starts both parts and waits until they are ready. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const parts = await startParts(planOf(options));
   return { ...clientOf(parts.edge.url), ...parts };
