@@ -21,9 +21,7 @@ export interface SimulatedSettings extends RenderTime {
   readonly maxWaiting: number;
   readonly drainDelayMilliseconds: number;
   readonly graceMilliseconds: number;
-  /** The size limit of one body. */
   readonly largestBodyBytes: number;
-  /** The memory for bodies at one edge, and at one backend. */
   readonly edgeMemoryBytes: number;
   readonly backendMemoryBytes: number;
   /** The longest time that a message takes between edge and backend while the network works. */
@@ -48,7 +46,6 @@ export interface PlannedRequest {
   readonly uploadMilliseconds: number;
   readonly forwardMilliseconds: number;
   readonly renderMilliseconds: number;
-  /** How long the client takes to read the answer. */
   readonly deliveryMilliseconds: number;
   /** Whether the render ends in a problem, which is an answer like a file. */
   readonly isFaulty: boolean;
@@ -61,9 +58,7 @@ export interface PlannedRequest {
   readonly isLeavingNoticed: boolean;
 }
 
-/** The faults of one backend. */
 const BACKEND_FAULTS = ["kill", "power loss", "hang", "drain", "sick", "grey", "leave"] as const;
-/** The faults of the network between one edge and one backend. */
 const LINK_FAULTS = ["partition", "refuse", "proxy error", "slow", "reset", "half answers"] as const;
 
 export type BackendFaultKind = (typeof BACKEND_FAULTS)[number];

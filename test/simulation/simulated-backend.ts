@@ -21,13 +21,10 @@ const FULL_RETRY_SECONDS = 1;
 /** When a supervisor ends a process that does not answer, and how long the next one takes to start. */
 const HANG_MILLISECONDS = 30_000;
 const RESTART_MILLISECONDS = 500;
-/** How long the edge's own render takes. */
 const PROBE_RENDER_MILLISECONDS = 15;
 
-/** How a render ended. */
 type RenderEnd = "file" | "problem" | "timeout" | "broken machine";
 
-/** How a process answers a request. */
 interface Reply {
   readonly content: "file" | ProblemCode;
   readonly retryAfterSeconds: number | null;
@@ -43,8 +40,6 @@ export class SimulatedBackend {
   /** Between these times it takes renders and never answers them. */
   greySince = Number.NEGATIVE_INFINITY;
   greyUntil = 0;
-  /** When its process ended; null while there is one. */
-  downSince: number | null = null;
   readonly #world: WorldView;
   #whenReady: (() => void)[] = [];
   #endDowntime: ((now: number) => void) | null = null;
@@ -78,14 +73,12 @@ export class SimulatedBackend {
     if (process === null) return;
     this.#world.trace(() => `backend ${this.index}: ${cause}`);
     this.process = null;
-    this.downSince = time.now;
     this.#endDowntime = disturbances.begin(cause, time.now, this.index);
     process.die(isClosing);
     const boot = () => {
       if (time.now < this.offUntil) return void time.after(this.offUntil - time.now, boot);
       this.#world.trace(() => `backend ${this.index}: ready`);
       this.process = new BackendProcess(this.#world, this);
-      this.downSince = null;
       this.#endDowntime?.(time.now);
       const ready = this.#whenReady;
       this.#whenReady = [];
@@ -136,11 +129,6 @@ export class BackendProcess {
       maxBytes: settings.backendMemoryBytes,
       maxBytesPerRequest: settings.largestBodyBytes,
     });
-  }
-
-  /** Whether it has not been told to end. */
-  get isServing(): boolean {
-    return this.#stage === "serving";
   }
 
   get load(): BackendLoad {
@@ -407,8 +395,7 @@ export class BackendProcess {
         };
         cancel.push(this.#after(Math.min(timeout, planned.renderMilliseconds), () => resolve(end())));
         const { poison } = planned;
-        if (poison !== null)
-          cancel.push(this.#after(poison.afterMilliseconds, () => this.#bringDown(exchange, poison)));
+        if (poison !== null) cancel.push(this.#after(poison.afterMilliseconds, () => this.#bringDown(exchange, poison)));
       });
     } finally {
       for (const stop of cancel) stop();
