@@ -395,7 +395,8 @@ export class BackendProcess {
         };
         cancel.push(this.#after(Math.min(timeout, planned.renderMilliseconds), () => resolve(end())));
         const { poison } = planned;
-        if (poison !== null) cancel.push(this.#after(poison.afterMilliseconds, () => this.#bringDown(exchange, poison)));
+        if (poison !== null)
+          cancel.push(this.#after(poison.afterMilliseconds, () => this.#bringDown(exchange, poison)));
       });
     } finally {
       for (const stop of cancel) stop();
