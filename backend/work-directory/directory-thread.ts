@@ -14,9 +14,8 @@ import { type DirectoryAnswer, type DirectoryJob, directoriesOf } from "./direct
 const STEPS_PER_TURN = 200;
 const ACTS = { make: mkdirSync, remove: rmdirSync, "remove-files": unlinkSync } as const;
 
-parentPort?.on("message", async (job: DirectoryJob) => {
-  const answer: DirectoryAnswer = { id: job.id, failure: await carryOut(job) };
-  parentPort?.postMessage(answer);
+parentPort?.on("message", (job: DirectoryJob) => {
+  void carryOut(job).then((failure) => parentPort?.postMessage({ id: job.id, failure } satisfies DirectoryAnswer));
 });
 
 async function carryOut(job: DirectoryJob): Promise<DirectoryAnswer["failure"]> {

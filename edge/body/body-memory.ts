@@ -10,7 +10,7 @@ import { WALL_CLOCK, type WallClock } from "../clock.ts";
 import { type Permit, releaseExpired } from "./fair-limit.ts";
 
 /** Half of an isolate: the other half is for the runtime, network buffers and the code. */
-export const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
+const MAX_BODY_BYTES_IN_MEMORY = 64 * 1024 * 1024;
 /** What the other bodies may hold even if the largest takes nearly all. The total may then be exceeded. */
 const MIN_FRACTION_FOR_OTHERS = 1 / 4;
 /** The same for the requests of one caller, so that its small bodies need not wait for its largest. */

@@ -37,14 +37,14 @@ it("the tables of settings and limits have every setting that the code reads", a
   const pages = [await readPage("docs/settings.md"), await readPage("docs/api.md")];
   const cells = pages.flatMap((page) => page.split(/\n\| | \| |, /));
   for (const path of ["backend/settings.ts", "edge/settings.ts", "rules/limits.ts"]) {
-    const names = (await readPage(path)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];
+    const names = (await readPage(path)).match(/\bSERVICE_[A-Z_]+[A-Z]/g) ?? [];
     for (const name of new Set(names)) expect(cells, `${name} of ${path}`).toContain(`\`${name}\``);
   }
 });
 
 it("a setting that no deployment sets has its reason in docs/settings.md, and no other setting has", async () => {
   const [tables = "", unset = ""] = (await readPage("docs/settings.md")).split("\n## ");
-  const settingsIn = (text: string) => new Set(text.match(/SERVICE_[A-Z_]+[A-Z]/g) ?? []);
+  const settingsIn = (text: string) => new Set(text.match(/\bSERVICE_[A-Z_]+[A-Z]/g) ?? []);
   const firstCells = (text: string) => [...settingsIn((text.match(/^\| [^|]*\|/gm) ?? []).join())];
   const set = settingsIn((await Promise.all((await deploymentFiles()).map(readPage))).join());
 
@@ -84,7 +84,7 @@ it.each(PAGES)("%s names no setting that nothing reads", async (page) => {
       },
     ),
   );
-  const known = new Set(sources.flat().flatMap((source) => source.match(/SERVICE_[A-Z_]+[A-Z]/g) ?? []));
-  const named = (await readPage(page)).match(/SERVICE_[A-Z_]+[A-Z]/g) ?? [];
+  const known = new Set(sources.flat().flatMap((source) => source.match(/\bSERVICE_[A-Z_]+[A-Z]/g) ?? []));
+  const named = (await readPage(page)).match(/\bSERVICE_[A-Z_]+[A-Z]/g) ?? [];
   expect(named.filter((name) => !known.has(name))).toEqual([]);
 });

@@ -43,7 +43,7 @@ export function bodyBytes(request: RenderRequest): number {
 }
 
 /** The size of a request that exceeds a limit on sizes, and its largest files; empty for other problems. */
-export function sizeDetails(problem: ServiceProblem, sent: SentProject): string[] {
+function sizeDetails(problem: ServiceProblem, sent: SentProject): string[] {
   switch (problem.code) {
     case "request_too_large":
       return sizeInLines(sent, inBytes(problem.context.limit));

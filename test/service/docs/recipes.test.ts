@@ -2,6 +2,7 @@
  * The programs of docs/recipes.md, run as they stand: against the service, and against one that answers by a script.
  */
 import { cp, readFile, writeFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
@@ -102,10 +103,13 @@ describe.each(LANGUAGES)("the recipe in %s", (language) => {
   test("writes the rendered file, after it has tried again while no slot was free", async () => {
     const source = '= Grüße\n#assert.eq(data, (name: "Zoë", notes: (:)))';
     const busy = problem("render_queue_full", "Full.", { retry_after: 1 });
-    const server = await startScriptedService(async (response, count) => {
-      if (count === 1) return sendProblem(response, 429, busy, { "Retry-After": "1" });
+    const passOn = async (response: ServerResponse) => {
       const answer = await service.render({ ...server.bodies.at(-1) });
       response.writeHead(answer.status, { "Content-Type": "application/pdf" }).end(await answer.bytes());
+    };
+    const server = await startScriptedService((response, count) => {
+      if (count === 1) sendProblem(response, 429, busy, { "Retry-After": "1" });
+      else void passOn(response);
     });
     const url = new URL(server.url);
     const { stderr, document } = await run(language, url, { source, data: { name: "Zoë", notes: {} } });

@@ -40,7 +40,7 @@ export function answer(status: number, headers: Record<string, string>, body = "
   return (response) => void response.writeHead(status, headers).end(body);
 }
 
-export const endless = endlessAnswer(200, { "Content-Type": "application/json" });
+const endless = endlessAnswer(200, { "Content-Type": "application/json" });
 
 /** Writes until the other side hangs up. */
 export function endlessAnswer(status: number, headers: Record<string, string>, start = ""): Behaviour {
