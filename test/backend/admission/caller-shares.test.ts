@@ -124,15 +124,6 @@ describe("the slot that slow callers leave free", () => {
     expect(renders.running("slow")).toBe(1);
   });
 
-  it("is left for as long after the end of a render", async () => {
-    const renders = await quickAndSlow();
-    await renders.pass(KEEP_SECONDS);
-    await renderOnce(renders, "quick", 1);
-    await renders.pass(KEEP_SECONDS - 0.5);
-    await ask(renders, "slow", "slow");
-    expect(renders.running("slow")).toBe(1);
-  });
-
   it.each([
     ["open to a caller whose renders take two seconds", SLOW_RENDER_SECONDS, QUICK_SECONDS, 2],
     ["closed to one whose renders take longer", SLOW_RENDER_SECONDS + 0.5, QUICK_SECONDS, 1],

@@ -114,10 +114,8 @@ const importing = (name: string): Attack => ({
   source: `#import "${name}"`,
   control: { source: '#import "own.typ"', files: { "own.typ": textFile("") } },
 });
-const showing = (body: string) => changed(`#show par: it => ${body}\nHello`, "#show par: it => it\nHello");
 const HARMLESS_SVG = textFile(svg('<rect width="1" height="1"/>'));
 const HARMLESS_PNG = binaryFile(noisePng(5));
-const calls = (depth: number) => `#let f(..values) = none\n#${nested("f(", ")", depth)}`;
 /** A PDF whose list of pages holds one object twice. */
 const pdfOf = (page: string) =>
   [
@@ -138,7 +136,6 @@ describe("a template does not read", () => {
     ["a file of the host by its absolute path", reading("/etc/passwd")],
     ["a file of the host by way of the parent directory", reading("../../../../../etc/passwd")],
     ["the environment of its process", reading("/proc/self/environ")],
-    ["the memory of its process", reading("../proc/self/mem")],
     ["an endless device", reading("/dev/zero")],
     ["its standard input a second time", reading("/dev/stdin")],
     ["the directory of its output", reading("../output")],
@@ -165,7 +162,6 @@ describe("a template does not read", () => {
       ),
     ],
     ["a package of the public index", importing("@preview/cetz:0.3.0")],
-    ["a package of the machine", importing("@local/secrets:0.1.0")],
     ["a package by a name that is a path", importing("@../secrets:0.1.0")],
   ])("%s", (_what, attack) => expectStoppedWithoutTimeLimit(attack, "template_compile_failed"));
 
@@ -209,7 +205,7 @@ describe("a template that never ends is stopped at the render timeout", () => {
     ));
 });
 
-const growing = (count: number, piece: string) => `#let all = ()\n#for i in range(${count}) { all.push(${piece}) }`;
+const growing = (count: number) => `#let all = ()\n#for i in range(${count}) { all.push((i, str(i))) }`;
 const square = (points: number) => `#set page(width: ${points}pt, height: ${points}pt)\nx`;
 /** Boxes nested `depth` levels deep. */
 const boxes = (depth: number) => `#let c = [x]\n#for i in range(${depth}) { c = box(c) }\n#c`;
@@ -217,13 +213,9 @@ const boxes = (depth: number) => `#let c = [x]\n#for i in range(${depth}) { c = 
 describe("a template that exhausts memory has failed to compile", () => {
   it.each<[string, Attack]>([
     ["a thousand million numbers", scaled((count) => `#range(${count})`, 1e9, 10)],
-    ["a thousand million arrays", scaled((count) => `#(([],) * ${count})`, 1e9, 10)],
     ["a string of 300 MB", scaled((length) => `#("x" * ${length}).len()`, 300_000_000, 300)],
-    ["strings piece by piece", scaled((count) => growing(count, '"x" * 4000000 + str(i)'), 9000, 9)],
-    ["an array that grows", scaled((count) => growing(count, "(i, str(i))"), 10_000_000, 10)],
-    ["bytes of a range", scaled((count) => `#bytes(range(${count}))`, 100_000_000, 100)],
+    ["an array that grows", scaled(growing, 10_000_000, 10)],
     ["a page of a million points at 300 ppi", { ...scaled(square, 1_000_000, 100), output: { ...PNG, ppi: 300 } }],
-    ["such a page in an archive", { ...scaled(square, 1_000_000, 100), output: { ...ZIP_OF_PNG, ppi: 300 } }],
     [
       "an image of 60000 by 60000 in 1 KB",
       image("a.png", binaryFile(png(60_000, 60_000, Buffer.alloc(1000))), HARMLESS_PNG),
@@ -239,8 +231,7 @@ describe("a template that Typst itself refuses has failed to compile", () => {
   it.each<[string, Attack]>([
     ["endless recursion", changed("#let f(n) = f(n + 1)\n#f(0)", "#let f(n) = if n < 9 { f(n + 1) }\n#f(0)")],
     ["an endless loop that says so", changed("#while true {}", "#while false {}")],
-    ["a show rule of itself", showing("par(it)")],
-    ["a show rule that doubles", showing("[#it.body #parbreak() #it.body]")],
+    ["a show rule of itself", changed("#show par: it => par(it)\nHello", "#show par: it => it\nHello")],
     [
       "files that include each other",
       {
@@ -250,9 +241,6 @@ describe("a template that Typst itself refuses has failed to compile", () => {
       },
     ],
     ["parentheses without end", scaled((depth) => `#${nested("(", ")", depth)}`, 20_000, 20)],
-    ["calls without end", scaled(calls, 20_000, 20)],
-    ["exponents without end", scaled((depth) => `$${nested("x^(", ")", depth)}$`, 20_000, 20)],
-    ["boxes in boxes", scaled(boxes, 2000, 20)],
     ["so many boxes in boxes that the usual stack of 8 MiB would overflow", scaled(boxes, 100_000, 20)],
     ["references that multiply in an SVG", image("a.svg", textFile(referenceBomb(9)), textFile(referenceBomb(1)))],
     ["entities that multiply in an SVG", image("a.svg", textFile(entityBomb(9)), textFile(entityBomb(1)))],
@@ -316,23 +304,6 @@ describe("a template that makes too much is stopped by the limits of its output"
       {
         ...scaled((count) => `#for i in range(${count}) { page(image("a.svg")) }`, 64, 2),
         files: shapes,
-        output: ZIP_OF_SVG,
-      },
-    ],
-    [
-      "64 pages of PNG that are too large together",
-      "output_too_large",
-      {
-        ...scaled((count) => `#for i in range(${count}) { ${noisyPage} }`, 64, 2),
-        files: noise,
-        output: ZIP_OF_PNG,
-      },
-    ],
-    [
-      "a single page of an archive that is too large alone",
-      "output_too_large",
-      {
-        ...manyShapes,
         output: ZIP_OF_SVG,
       },
     ],

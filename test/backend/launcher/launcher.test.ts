@@ -307,40 +307,30 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
       return { child, uses: lines.filter((line) => /^(?:kill|wait|lives) /.test(line)) };
     }
 
-    it("is killed by its process id only before its shell has waited for it: afterwards the id may belong to another process", async () => {
+    // The last kill is for the process group, which is the shell's own. In a subshell, `$$` is still the shell, but
+    // what is started there is a child of the subshell.
+    it.each([
+      ["before its shell has waited for it", "start / : sleep 60", "finish word", "kill -KILL | wait | kill -TERM 0"],
+      [
+        "and not afterwards, when the id may be another's",
+        "start / : true; wait $!",
+        "finish word",
+        "wait | kill -TERM 0",
+      ],
+      [
+        "and not if that is no child of its shell",
+        "( start / : sleep 60",
+        'finish word; command kill -KILL $! && echo "lives $!" )',
+        "wait | kill -TERM 0 | lives",
+      ],
+    ])("is killed by its process id %s", async (_when, start, finish, expected) => {
       const { child, uses } = await usesIn(`
-        kill() { echo "kill $*"; command kill "$@"; }
-        wait() { echo "wait $*"; command wait "$@"; }
-        start / : sleep 60
-        echo "child $!"
-        finish word`);
-      // The second kill is for the process group, which is the shell's own.
-      expect(uses).toEqual([`kill -KILL ${child}`, `wait ${child}`, "kill -TERM 0"]);
-    });
-
-    it("is not killed by its process id if its shell has waited for it already", async () => {
-      const { child, uses } = await usesIn(`
-        kill() { echo "kill $*"; }
-        start / : true
-        wait $!
+        kill() { echo "kill $*"; [ "$1" = -TERM ] || command kill "$@"; }
+        ${start}
         wait() { echo "wait $*"; }
         echo "child $!"
-        finish word`);
-      expect(uses).toEqual([`wait ${child}`, "kill -TERM 0"]);
-    });
-
-    it("is not killed by its process id if that belongs to a process that is not a child of its shell", async () => {
-      // In a subshell, `$$` is still the shell, but what is started there is a child of the subshell.
-      const { child, uses } = await usesIn(`
-        kill() { echo "kill $*"; }
-        wait() { echo "wait $*"; }
-        (
-          start / : sleep 60
-          echo "child $!"
-          finish word
-          command kill -KILL $! && echo "lives $!"
-        )`);
-      expect(uses).toEqual([`wait ${child}`, "kill -TERM 0", `lives ${child}`]);
+        ${finish}`);
+      expect(uses.map((use) => use.replace(` ${child}`, "")).join(" | ")).toBe(expected);
     });
   });
 

@@ -1,5 +1,4 @@
 /** What Typst receives of a request. The documents check it by assertions, so a wrong value gives a 422. */
-import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { KEY_RULES } from "../../../rules/files-rules.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
@@ -135,13 +134,6 @@ describe("files", () => {
     const files = { "lib.typ": textFile("#let x = data") };
     const answer = await backend.render({ source: '#import "lib.typ"', files, data: 1 });
     await expectProblem(answer, "template_compile_failed");
-  });
-
-  it("may be images in Base64", async () => {
-    const image = new PNG({ width: 3, height: 2 });
-    const files = { "logo.png": binaryFile(PNG.sync.write(image)) };
-    const source = '#set page(width: auto, height: auto, margin: 0pt)\n#image("logo.png", width: 30pt)';
-    expect((await readPdf(await backend.rendered({ source, files }))).pageSizes).toEqual([[30, 20]]);
   });
 
   it("may contain every byte value in Base64", async () => {

@@ -118,31 +118,12 @@ describe("an SVG with links and labels", () => {
     expect(readTargetsAndLabels(svg).targets).toEqual(Object.keys(written).map(expectedTarget));
   });
 
-  it("keeps the names of labels", async () => {
-    const written = {
-      "a & b": "a &amp; b",
-      "a\u0007\uffff<": "a\ufffd\ufffd&lt;",
-      'say "a"\n': "say &quot;a&quot;&#10;",
-    };
-    const svg = await escapedBytes(await typstSvg(PAGE + Object.keys(written).map(label).join(" ")));
-    for (const value of Object.values(written)) expect(svg.toString()).toContain(` data-typst-label="${value}"`);
-    expect(readTargetsAndLabels(svg).labels).toEqual(Object.keys(written).map(expectedLabel));
-  });
-
   it("runs nothing when somebody clicks on a link", async () => {
     const targets = [
       ...["javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "\n\t javascript:alert(1)"],
       ...["java\tscript:alert(1)", "java\nscript:alert(1)", "java\r\nscript\t:alert(1)", "\tj\na\rv\ta\nscript:x:y"],
       ...["vbscript:x", "data:text/html,<script>alert(1)</script>", "data:image/png;base64,AAAA", "file:///etc/passwd"],
-      ...[
-        "blob:https://e.org/1",
-        "ms-msdt:/id",
-        "x:",
-        "httpss://e.org",
-        "htt:x",
-        "mailt:o",
-        "view-source:https://e.org",
-      ],
+      ..."blob:https://e.org/1 ms-msdt:/id x: httpss://e.org htt:x mailt:o view-source:https://e.org".split(" "),
     ];
     const mended = targets.map((target) => target.replace(":", "%3A"));
     expect(readTargetsAndLabels(await linksTo(targets))).toMatchObject({ targets: mended, oldTargets: mended });
@@ -242,11 +223,6 @@ describe("an SVG with text in a tiling", () => {
     expect(ids).toEqual(expect.arrayContaining(referenced));
   });
 
-  it("keeps the label and the link", async () => {
-    const svg = await escapedBytes(await typstSvg(PAGE + SOURCES["several, with a label and a link"]));
-    expect(readTargetsAndLabels(svg)).toMatchObject({ targets: ['"#%00&'], labels: ['"#\ufffd'] });
-  });
-
   it("is the same for every split in two", async () => {
     const written = await typstSvg(PAGE + SOURCES["a fill"]);
     expectSameForEverySplit(written, await escapedBytes(written));
@@ -267,19 +243,16 @@ describe("an SVG that is well-formed", () => {
     $ sum_(i < ${page}) sqrt(i) $ #table(columns: 2)[a & b][${page}]
     #link("https://example.org/${page}?q=a%26b#c")[a link] #link(${typstString(`x"${page}"`)})[quotes]`;
 
-  async function expectUnchanged(pages: readonly Buffer[], leastPages: number): Promise<void> {
-    expect(pages.length).toBeGreaterThanOrEqual(leastPages);
-    for (const page of pages) {
-      readSvg(page);
-      expect((await escapedBytes(page)).equals(page)).toBe(true);
-    }
-  }
-
   it("is unchanged: dozens of plain pages", async () => {
     const source = Array.from({ length: 50 }, (_, index) => plainDocument(index + 1)).join(
       "\n#pagebreak(weak: true)\n",
     );
-    await expectUnchanged(await typstSvgPages(source), 50);
+    const pages = await typstSvgPages(source);
+    expect(pages.length).toBeGreaterThanOrEqual(50);
+    for (const page of pages) {
+      readSvg(page);
+      expect((await escapedBytes(page)).equals(page)).toBe(true);
+    }
   });
 });
 

@@ -79,7 +79,7 @@ const SOME_ARGUMENTS: readonly (readonly bigint[])[] = [
 const POINTER = 0x7f12_3456_7000n;
 
 describe.each(Object.entries(PROCESSORS))("the seccomp filter for %s", (processor, calls) => {
-  const { architecture, allowed, limited, deadly, refused } = calls;
+  const { architecture, allowed, limited, deadly } = calls;
   const filter = seccompFilter(processor) ?? Buffer.alloc(0);
   const validateNumber = (number: number, ...values: readonly bigint[]) =>
     validate(filter, { architecture, number, arguments: values.map((value) => BigInt.asUintN(64, value)) });
@@ -93,12 +93,15 @@ describe.each(Object.entries(PROCESSORS))("the seccomp filter for %s", (processo
     return found;
   };
 
-  it.each([
-    ["allows", allowed, ALLOW],
-    ["refuses", refused, EPERM],
-    ["ends the caller of", deadly, TRAP],
-  ])("%s some calls, whatever their arguments are", (_what, numbers, verdict) => {
-    for (const [name, number] of Object.entries(numbers)) expect(verdicts(number), name).toEqual(new Set([verdict]));
+  it("allows or ends the calls on its lists, whatever their arguments are, and refuses all others", () => {
+    const listed = new Map<number, string>();
+    for (const number of Object.values(allowed)) listed.set(number, ALLOW);
+    for (const number of Object.values(deadly)) listed.set(number, TRAP);
+    const conditional = new Set<number>(Object.values(limited));
+    for (const number of [...Array(2048).keys(), 100_000]) {
+      if (conditional.has(number)) continue;
+      expect(verdicts(number), `call ${number}`).toEqual(new Set([listed.get(number) ?? EPERM]));
+    }
   });
 
   it("judges the others by their arguments", () => {
@@ -134,15 +137,6 @@ describe.each(Object.entries(PROCESSORS))("the seccomp filter for %s", (processo
   it("kills the caller of an x32 system call", () => {
     for (const number of [0x40000000, 0x40000000 + 41, 0x40000209, 0xffffffff])
       expect(validateNumber(number)).toBe(KILL);
-  });
-
-  it("has a verdict on every number and allows only what is on its list", () => {
-    const conditional: readonly number[] = Object.values(limited);
-    const permitted: number[] = [];
-    for (let number = 0; number < 2048; number++) {
-      if (!conditional.includes(number) && verdicts(number).has(ALLOW)) permitted.push(number);
-    }
-    expect(permitted).toEqual(Object.values(allowed).toSorted((one, other) => one - other));
   });
 
   it("can be loaded by the kernel", () => {

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
-import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
 import { binaryFile, type SentFile, textFile } from "../../support/backend/request-files.ts";
 import {
   expectNothingLeft,
@@ -32,9 +31,6 @@ const HAS_FONT = `(() => {
   let width(family) = measure(text(font: family, size: 100pt)[Wimmer]).width
   width("${LIBERATION_FAMILY}") != width("no such font")
 })()`;
-
-/** Compiles only with Liberation Sans. */
-const _ASSERT_FONT = `#context assert(${HAS_FONT})`;
 
 async function statusOf(backend: TestBackend, body: object): Promise<number> {
   const answer = await backend.render(body);
@@ -170,35 +166,5 @@ describe("of fonts of one family and style", () => {
     const typsts = await widthOf(backend, "Libertinus Serif");
     expect(await widthOf(backend, "Libertinus Serif", { "own.ttf": serif })).toBe(typsts);
     expect(await widthOf(backend, "Other Serif", { "own.ttf": other })).not.toBe(typsts);
-  });
-});
-
-describe("the command line", () => {
-  async function commandLine(body: object): Promise<string[]> {
-    const typst = await makeFakeTypst('printf "%s\\n" "$@" > "$here/arguments"; cat > /dev/null; printf %%PDF');
-    const folder = await makeTemporaryFolder("fonts-test-");
-    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, SERVICE_WORK_DIRECTORY: folder });
-    expect(await statusOf(backend, { source: "x", ...body })).toBe(200);
-    const lines = ((await typst.read("arguments")) ?? "").trim().split("\n");
-    return lines.map((line) => line.replace(folder, "WORK").replace(/render-\w+/, "PROJECT"));
-  }
-
-  const WITHOUT_FONTS = [
-    ...["compile", "--format", "pdf", "--root", "WORK/PROJECT", "--jobs", "1"],
-    ...["--package-path", "WORK/no-packages", "--package-cache-path", "WORK/no-packages"],
-    ...["--ignore-system-fonts", "-", "-"],
-  ];
-
-  it.each([{}, { files: { "a.txt": textFile("x"), "fonts/brand.woff2": REGULAR, "a.ttf/b.typ": textFile("") } }])(
-    "of a request without fonts has no font path",
-    async (body) => {
-      expect(await commandLine(body)).toEqual(WITHOUT_FONTS);
-    },
-  );
-
-  it("of a request with fonts has the render directory as its one font path, however many fonts there are", async () => {
-    expect(await commandLine({ files: { "a.ttf": REGULAR, "b/c.OTC": REGULAR } })).toEqual(
-      WITHOUT_FONTS.toSpliced(-2, 0, "--font-path", "."),
-    );
   });
 });

@@ -1,20 +1,16 @@
 /** Processes that wait for their program text at a FIFO. */
-import { once } from "node:events";
 import { closeSync, constants, openSync, readSync } from "node:fs";
-import { mkdtemp, readdir, rm, stat, unlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, stat, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { describe, expect, inject, it, onTestFinished } from "vitest";
-import { startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { DATA_FILE_NAME } from "../../../typst/file-layout.ts";
 import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
-import { ageSeconds, processesOf, processStatus, typstProcessesOf } from "../../support/backend/processes.ts";
+import { ageSeconds, processStatus, typstProcessesOf } from "../../support/backend/processes.ts";
 import { binaryFile } from "../../support/backend/request-files.ts";
-import { renderInit, startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
+import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 import { LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
-import { backendEnvironment } from "../../support/service/test-service.ts";
 
 /** More than a FIFO holds. */
 const LONG_TEXT = `#let long = "${"x".repeat(500_000)}"\n#long.len()`;
@@ -144,33 +140,6 @@ describe("a process that waits for its text", () => {
     const outcome = { format: "pdf", outcome: "client_gone" };
     await expect.poll(() => backend.metric("service_render_requests_total", outcome)).toBe(1);
     expect(await renderText(backend, "next")).toEqual(["next"]);
-  });
-
-  it("ends with a backend that is killed in the middle of the text, without writing a page", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "waiting-test-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    const settings = { SERVICE_WORK_DIRECTORY: folder, SERVICE_WARM_RENDERS: "1", ...NO_TIME_LIMIT };
-    const environment = { SERVICE_SETPRIV_BIN: inject("setprivPath") ?? "", ...backendEnvironment(), ...settings };
-    const backend = await startBackend(environment, await takeFreePort());
-    onTestFinished(() => backend.stop());
-    const output = { format: "svg", archive: "zip" };
-    const send = (body: object) =>
-      fetch(new URL("/v1/render", backend.url), renderInit(body, { headers: { Connection: "close" } }));
-    expect((await send({ source: "text", output })).status).toBe(200);
-    const waiting = await waitingProcess(folder);
-    const outputs = async () => (await readdir(folder)).filter((name) => name.startsWith("output-"));
-    // That of the first render is removed.
-    await expect.poll(outputs).toHaveLength(1);
-    const { begun } = jam(waiting);
-    // A part of it would be a document, too.
-    const answer = send({ source: "one two three\n\n".repeat(30_000), output }).catch(() => "lost");
-    await begun();
-    backend.process.kill("SIGKILL");
-    await once(backend.process, "exit");
-    expect(await answer).toBe("lost");
-    await expect.poll(() => processesOf(folder)).toEqual([]);
-    const pages = await Promise.all((await outputs()).map((name) => readdir(join(folder, name))));
-    expect(pages.flat()).toEqual([]);
   });
 
   it("has none if the request brings fonts, and finds them in a second request too", async () => {

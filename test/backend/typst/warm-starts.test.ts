@@ -136,12 +136,4 @@ describe("processes that wait", () => {
     await backend.close();
     expect(processesOf(backend.workDirectory)).toEqual([]);
   });
-
-  it("do not exist with the setting 0", async () => {
-    const backend = await startWarmBackend(0);
-    await expectText(backend, "a");
-    await expectText(backend, "b");
-    await waitingPids(backend, 0);
-    expect([await warmTakes(backend), await backend.metric("service_warm_renders_waiting")]).toEqual([0, 0]);
-  });
 });
