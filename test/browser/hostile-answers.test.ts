@@ -31,7 +31,7 @@ const ANSWERS = HOSTILE_ANSWERS.filter(([what]) => what !== "a redirect to no ad
 
 it("says that something else has answered, and goes on", async () => {
   const current = { behaviour: ANSWERS[0]?.[1] };
-  const { page, server } = await openPlayground((response) => current.behaviour?.(response, response.req));
+  const { page, server } = await openPlayground((response) => current.behaviour?.(response));
   for (const [what, behaviour] of ANSWERS) {
     current.behaviour = behaviour;
     await render(page);

@@ -434,17 +434,6 @@ describe("origins", () => {
     expect(resultOf(report, "origins-up").advice).toMatch(/wrangler.*compose.*systemd.*Kubernetes/);
   });
 
-  it.each([
-    ["that are down", "down", () => new URL(UNREACHABLE_URL)],
-    ["that are edges", "not-a-backend", () => service.edge.url],
-  ])("%s are reported", async (_name, fault, originUrl) => {
-    const faults = faultsOf(await examineTarget(targetOf(await startOtherEdge(originUrl()))));
-    expect(faults.filter((text) => text !== "capabilities: no-origin")).toEqual([
-      "render-pdf: no-backend",
-      `origins-up: ${fault}`,
-    ]);
-  });
-
   it("asked directly are named with what is wrong there", async () => {
     const startOrigin = async (name: string, tamper: (answer: PassingAnswer) => void) => {
       return { name, url: (await startTamperingProxy(service.backend.url, tamper)).url };

@@ -24,27 +24,27 @@ async function makeFolder(lines: string): Promise<string> {
 
 const letters = async (folder: string) => (await readdir(join(folder, "letters")).catch(() => [])).toSorted();
 
-it("makes a hundred letters, each complete and only once, although it is interrupted and resumed", async () => {
+it("makes forty letters, each complete and only once, although it is interrupted and resumed", async () => {
   const service = await sharedService();
   const env = { SERVICE_URL: service.edge.url.origin };
-  const folder = await makeFolder(people(100));
+  const folder = await makeFolder(people(40));
   const running = startCommand(folder, EACH, { env });
-  await expect.poll(async () => (await letters(folder)).length).toBeGreaterThan(10);
+  await expect.poll(async () => (await letters(folder)).length).toBeGreaterThan(3);
   running.kill("SIGINT");
   const interrupted = await running;
   expect(interrupted.exitCode).toBe(130);
   const names = await letters(folder);
-  expect(names.length).toBeLessThan(100);
+  expect(names.length).toBeLessThan(40);
   expect(names.every((name) => /^p[0-9]+\.pdf$/.test(name))).toBe(true);
   expect(Buffer.from(interrupted.stderr).toString("utf8")).toContain("Run the same command again to continue.");
   const first = await stat(join(folder, "letters", names[0] ?? ""));
 
   const resumed = await runCommand(folder, EACH, { env });
-  expect(resumed.stderr).toContain(`${100 - names.length} of 100 documents rendered, ${names.length} already existed.`);
+  expect(resumed.stderr).toContain(`${40 - names.length} of 40 documents rendered, ${names.length} already existed.`);
   expect(resumed.exitCode).toBe(0);
-  expect(await letters(folder)).toHaveLength(100);
+  expect(await letters(folder)).toHaveLength(40);
   expect((await stat(join(folder, "letters", names[0] ?? ""))).mtimeMs).toBe(first.mtimeMs);
-  for (const index of [0, 77, 99]) {
+  for (const index of [0, 27, 39]) {
     const { pageTexts } = await readPdf(await readFile(join(folder, `letters/p${index}.pdf`)));
     expect(pageTexts.join("")).toContain(`Dear Person ${index},`);
   }

@@ -2,7 +2,7 @@
 import { cp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, request as httpRequest, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
-import { createServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -15,7 +15,7 @@ import {
   runProcess,
   writeProject,
 } from "../../support/clients/command-line.ts";
-import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { sendPdf, sendProblem, startScript, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
@@ -38,22 +38,6 @@ async function renderInProcess(url: string, env: Readonly<Record<string, string>
 async function listen(server: Server): Promise<URL> {
   const url = await listenOnLoopback(server);
   onTestFinished(() => closeServer(server));
-  return url;
-}
-
-/** A server that answers each connection with a text that is not HTTP, or with nothing. */
-async function listenRaw(answer: string | null): Promise<URL> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on("error", () => {});
-    if (answer !== null) socket.end(answer);
-  });
-  const url = await listenOnLoopback(server);
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
   return url;
 }
 
@@ -82,16 +66,6 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
       async () => `https://${(await listen(createHttpServer())).host}`,
       /does not speak the protocol of the URL \(ERR_SSL_WRONG_VERSION_NUMBER\).*http:\/\//,
     ],
-    [
-      "another protocol",
-      async () => (await listenRaw("SSH-2.0-OpenSSH_9\r\n")).origin,
-      /whether the URL must begin with/,
-    ],
-    [
-      "another program",
-      async () => (await listen(createHttpServer((_, response) => response.end("<html>")))).origin,
-      /Something else answers there: check the URL/,
-    ],
   ])("%s", async (_what, start, words) => {
     const { stderr, exitCode } = await render(await start());
     expect(stderr).toMatch(words);
@@ -113,8 +87,8 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
   });
 
   it.each(["0.0001", "1.0011"])("no answer within a --timeout, which may be a fraction: %s", async (value) => {
-    const { origin } = await listenRaw(null);
-    const { stderr, exitCode } = await render(origin, {}, "--timeout", value);
+    const { url } = await startScript(() => {});
+    const { stderr, exitCode } = await render(url, {}, "--timeout", value);
     expect(stderr).toBe(`The document did not arrive within ${value} s (--timeout).\n`);
     expect(exitCode).toBe(7);
   });

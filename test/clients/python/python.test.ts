@@ -1,28 +1,11 @@
 /** The client for Python: its verdicts are the service's, and it behaves like the one for TypeScript. */
-import { createServer } from "node:https";
 import fc from "fast-check";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
-import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
-import { makeCertificate } from "../../support/clients/certificate.ts";
 import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
-import {
-  answer,
-  type Behaviour,
-  broken,
-  FILE_NAMES,
-  failed,
-  full,
-  NOT_THE_SERVICE,
-  PDF,
-  PROBLEM,
-  rendered,
-  ScriptedAnswers,
-  unknownProblem,
-} from "../../support/clients/scripted-answers.ts";
-import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
+import { answer, type Behaviour, PDF, sendPdf, startScript } from "../../support/clients/scripted-service.ts";
 import { lowLimits, mutatedBody, requestBody } from "../../support/rules/request-arbitraries.ts";
 import { runs } from "../../support/rules/runs.ts";
 import { validateFast } from "../../support/rules/verdicts.ts";
@@ -85,163 +68,52 @@ describe.skipIf(!hasPython())("the Python client", () => {
     }
   });
 
-  /** A service with a certificate that nobody has signed. */
-  async function startTls(): Promise<{ url: string }> {
-    const certificate = makeCertificate({ fromDays: -1, toDays: 1 }, ["localhost"]);
-    const server = createServer(certificate, (_, response) => response.end());
-    const { port } = await listenOnLoopback(server);
-    onTestFinished(() => closeServer(server));
-    return { url: `https://localhost:${port}` };
-  }
-
   const REQUEST = { source: "x" };
 
   const call = (...parameters: Parameters<PythonDriver["call"]>) => driver.call(...parameters);
 
-  describe("with a service that answers by a script", () => {
-    const server = new ScriptedAnswers();
-    let url: URL;
-
-    beforeEach(async () => {
-      url = await server.start();
-    });
-
-    afterEach(() => server.stop());
-
-    const render = (options: object = {}) =>
-      call("render", { url: url.href, token: API_TOKEN, check_before_sending: false, ...options }, REQUEST);
-
-    it("tells of each wait: no slot is free until Retry-After is over, or the connection broke", async () => {
-      server.behaviours = [full(0), broken, rendered];
-      const { result, events } = await render();
-      expect(result).toMatchObject({ ok: true, content: "%PDF-", filename: "document.pdf" });
-      expect(events).toMatchObject([
-        { attempt: 1, wait_seconds: 0, reason: { code: "render_queue_full" } },
-        { attempt: 2, wait_seconds: 1, reason: { error: "ServiceUnreachableError" } },
-      ]);
-    });
-
+  it("tries again if the file breaks off, and tells a silence that lasts too long", async () => {
     const breaksOff: Behaviour = (response) => {
       response.writeHead(200, { ...PDF, "Content-Length": "1000" });
       response.write("%PDF-", () => response.destroy());
     };
-    const redirect = answer(307, { Location: "http://localhost:1/" });
-    const unknown = answer(403, PROBLEM, JSON.stringify(unknownProblem("request")));
+    const server = await startScript(breaksOff, sendPdf, () => {});
+    const options = { url: server.url, token: API_TOKEN, check_before_sending: false };
+    expect((await call("render", options, REQUEST)).result).toMatchObject({ ok: true, content: "%PDF-" });
+    expect(server.requests).toHaveLength(2);
+    const impatient = { ...options, max_attempts: 1, silence_timeout_seconds: 0.2 };
+    const { result } = await call("render", impatient, REQUEST);
+    const message = `${server.url} cannot be reached: it did not answer in time.`;
+    expect(result).toMatchObject({ error: "ServiceUnreachableError", reason: "timed_out", message });
+  });
 
-    it.each<[what: string, behaviours: Behaviour[], requests: number, result: object]>([
-      ["while no slot is free, as often as it may", [full(0)], 3, { problem: { context: { retry_after: 0 } } }],
-      ["once if Retry-After is beyond the total time", [full(61)], 1, { problem: { request_id: "id" } }],
-      ["once if rendering fails", [failed("render_failed", 500)], 1, { problem: { status: 500, origin: "service" } }],
-      ["once if the service is unavailable", [failed("service_unavailable", 503)], 1, { checked_locally: false }],
-      ["again if the file breaks off", [breaksOff, rendered], 2, { ok: true, content: "%PDF-" }],
-      ["once if it meets a redirect", [redirect], 1, { message: expect.stringContaining("redirects") }],
-      ["once if it does not know the problem", [unknown], 1, { problem: { context: { colour: "red" } } }],
-    ])("asks %s", async (_what, behaviours, requests, result) => {
-      server.behaviours = behaviours;
-      expect((await render({ max_attempts: 3 })).result).toMatchObject(result);
-      expect(server.requests).toHaveLength(requests);
-    });
+  it.each([
+    ["limits that are texts", { limits: { effective_max_files: 64, max_request_body_bytes: "many" } }],
+    [
+      "no rules, and no vectors that would miss them",
+      { output_rules: { output_rules_version: 1, conformance_vectors: [] } },
+    ],
+    ["a list of rules", { output_rules: [] }],
+    ["a pattern that is none", { segment_character_class: "[" }],
+  ])("says that constraints are not those of the service: %s", async (_what, members) => {
+    const document = { ...constraintsDocument(DEFAULT_LIMITS), conformance_vectors: [], ...members };
+    const { url } = await startScript(answer(200, { "Content-Type": "application/json" }, JSON.stringify(document)));
+    const request = { ...REQUEST, files: { a: { encoding: "text", content: "" } }, output: { format: "png", ppi: 72 } };
+    const { result } = await call("check", { url, token: API_TOKEN }, request);
+    expect(result).toMatchObject({ error: "UnexpectedResponseError" });
+  });
 
-    it("raises after the last attempt, and says how often it has tried and how long", async () => {
-      const refused = `http://${LOOPBACK}:${await takeFreePort()}`;
-      const { result, events } = await render({ url: `${refused}/path`, max_attempts: 2 });
-      expect(result).toMatchObject({
-        error: "ServiceUnreachableError",
-        url: refused,
-        reason: "refused",
-        status: null,
-        attempts: 2,
-      });
-      expect(result.elapsed_seconds).toBeGreaterThan(0.4);
-      expect(result.message).toMatch(
-        /^http:\/\/127\.0\.0\.1:\d+ cannot be reached: the connection was refused \(ECONNREFUSED\)\. Tried 2 times in \d+\.\d s\.$/,
-      );
-      expect(events).toHaveLength(1);
-    });
-
-    it.each<[reason: string, words: RegExp, behaviour: Behaviour, options: () => object | Promise<object>]>([
-      [
-        "name_not_found",
-        /: the host name was not found \(.+\)\.$/,
-        broken,
-        () => ({ url: "http://no-such-host.invalid" }),
-      ],
-      ["certificate", /: its certificate is not accepted \(self.signed certificate\)\.$/, rendered, startTls],
-      ["timed_out", /: it did not answer in time\.$/, () => {}, () => ({ silence_timeout_seconds: 0.2 })],
-      ["connection_broken", /: the connection broke\.$/, broken, () => ({})],
-      [
-        "wrong_protocol",
-        / \(WRONG_VERSION_NUMBER\)\.$/,
-        rendered,
-        () => ({ url: url.href.replace("http:", "https:") }),
-      ],
-    ])("names the service and the reason if it cannot be reached: %s", async (reason, words, behaviour, options) => {
-      server.behaviours = [behaviour];
-      const chosen = { url: url.href, max_attempts: 1, ...(await options()) };
-      const { result } = await render(chosen);
-      expect(result).toMatchObject({ error: "ServiceUnreachableError", reason, url: chosen.url.replace(/\/$/, "") });
-      expect(result.message).toMatch(words);
-      expect(result.message).toContain(result.url);
-    });
-
-    it.each([429, 502, 503, 504])("treats a gateway's %i as a service that cannot be reached", async (status) => {
-      server.behaviours = [answer(status, { "Content-Type": "text/html" })];
-      expect((await render({ max_attempts: 1 })).result).toMatchObject({
-        error: "ServiceUnreachableError",
-        reason: "gateway",
-        message: `A gateway in front of the service at ${url.origin} answered ${status}.`,
-        status,
-      });
-    });
-
-    it.each(NOT_THE_SERVICE)(
-      "raises at a response that did not come from the service, and does not ask again: %s",
-      async (_what, behaviour, status) => {
-        server.behaviours = [behaviour];
-        expect((await render()).result).toMatchObject({ error: "UnexpectedResponseError", status });
-        expect((await call("constraints", { url: url.href, token: API_TOKEN })).result).toMatchObject({
-          error: "UnexpectedResponseError",
-        });
-        expect(server.requests).toHaveLength(2);
-      },
-    );
-
-    it("renders unchecked if the constraints cannot be fetched", async () => {
-      server.behaviours = [answer(503, { "Content-Type": "text/plain" }), rendered];
-      expect((await render({ check_before_sending: true })).result).toMatchObject({ ok: true });
-      expect(server.requests.map(({ method }) => method)).toEqual(["GET", "POST"]);
-    });
-
-    it.each(FILE_NAMES)("takes the name of a file from the field %s: %s", async (field, filename) => {
-      server.behaviours = [answer(200, { ...PDF, "Content-Disposition": field }, "%PDF-")];
-      expect((await render()).result).toMatchObject({ filename, request_id: null });
-    });
-
-    it("asks below the path of its URL, without its query", async () => {
-      server.behaviours = [rendered];
-      for (const path of ["documents", "documents/", "documents?key=1#top"]) {
-        await render({ url: new URL(path, url).href });
-        expect(server.requests.at(-1)?.url).toBe("/documents/v1/render");
-      }
-      expect(server.requests.at(-1)?.headers).toMatchObject({
-        "x-service-api-token": API_TOKEN,
-        "content-type": "application/json",
-        "content-length": "14",
-      });
-    });
-
-    it.each([
-      ["a relative URL", { url: "/v1" }],
-      ["another scheme", { url: "ftp://render.example" }],
-      ["a URL with a password", { url: "https://me:secret@render.example" }],
-      ["an empty token", { token: "" }],
-      ["a token with a line feed", { token: "secret\n" }],
-      ["no attempt", { max_attempts: 0 }],
-      ["a negative time", { max_total_seconds: -1 }],
-    ])("rejects at once an option that cannot be used: %s", async (_what, options) => {
-      const { result } = await render(options);
-      expect(result).toMatchObject({ error: "ValueError", message: expect.not.stringContaining("secret") });
-    });
+  it.each([
+    ["a relative URL", { url: "/v1" }],
+    ["another scheme", { url: "ftp://render.example" }],
+    ["a URL with a password", { url: "https://me:secret@render.example" }],
+    ["an empty token", { token: "" }],
+    ["a token with a line feed", { token: "secret\n" }],
+    ["no attempt", { max_attempts: 0 }],
+    ["a negative time", { max_total_seconds: -1 }],
+  ])("rejects at once an option that cannot be used: %s", async (_what, options) => {
+    const { result } = await call("render", { url: "http://127.0.0.1:1", token: API_TOKEN, ...options }, REQUEST);
+    expect(result).toMatchObject({ error: "ValueError", message: expect.not.stringContaining("secret") });
   });
 
   describe("with the running service", () => {

@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { strToU8, zipSync } from "fflate";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { type Problem, problem, problemDocument } from "../../../rules/problem.ts";
-import { answer, type Behaviour, endlessAnswer, PDF, PROBLEM } from "./scripted-answers.ts";
+import { answer, type Behaviour, endlessAnswer, INSTANCE, PDF, PROBLEM } from "./scripted-service.ts";
 
 /** A deployment with a low limit on outputs, so that answers over it need not be large. */
 export const LOW_LIMITS = { ...DEFAULT_LIMITS, max_output_bytes: 64 * 1024 };
@@ -17,15 +17,10 @@ export const LOW_LIMITS = { ...DEFAULT_LIMITS, max_output_bytes: 64 * 1024 };
  */
 export const MAX_SENT_BYTES = 16 * 1024 * 1024;
 
-const INSTANCE = "http://127.0.0.1/v1/render#id";
 const PNG = { "Content-Type": "image/png" };
 const SVG = { "Content-Type": "image/svg+xml" };
 const ZIP = { "Content-Type": "application/zip" };
 const GZIP = { "Content-Encoding": "gzip" };
-
-const bytes = (status: number, headers: Record<string, string>, body: Uint8Array): Behaviour => {
-  return (response) => void response.writeHead(status, headers).end(body);
-};
 
 /** A problem with members of its document replaced. */
 function malformed(base: Problem, members: object): Behaviour {
@@ -77,13 +72,13 @@ export const HOSTILE_ANSWERS: readonly (readonly [what: string, behaviour: Behav
   ["a PDF of one byte more than it may have", answer(200, PDF, `%PDF-${" ".repeat(LOW_LIMITS.max_output_bytes - 4)}`)],
   [
     "a PDF that is compressed to a thousandth",
-    bytes(200, { ...PDF, ...GZIP }, gzipSync(`%PDF-${" ".repeat(50_000_000)}`)),
+    answer(200, { ...PDF, ...GZIP }, gzipSync(`%PDF-${" ".repeat(50_000_000)}`)),
   ],
   ["a redirect to no address", answer(302, { Location: "http://[" })],
   ["a problem without end", endlessAnswer(400, PROBLEM, '{"code":"')],
   [
     "a problem that is compressed to a thousandth",
-    bytes(400, { ...PROBLEM, ...GZIP }, gzipSync(" ".repeat(50_000_000))),
+    answer(400, { ...PROBLEM, ...GZIP }, gzipSync(" ".repeat(50_000_000))),
   ],
   ["a problem nested a hundred thousand times", answer(400, PROBLEM, "[".repeat(100_000) + "]".repeat(100_000))],
   ["a problem whose status is a text", malformed(FORBIDDEN, { status: "403" })],

@@ -1,16 +1,14 @@
-/**
- * A service that answers what a test tells it to: for answers that the real one gives only under load or when it is
- * broken.
- */
-import { once } from "node:events";
+/** A service that answers what a test tells it to: what the real one does only under load, when broken, or never. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { CAPABILITIES_PATH } from "../../../protocol/capabilities.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
-import { type Problem, problemDocument } from "../../../rules/problem.ts";
+import { type Problem, problem, problemDocument } from "../../../rules/problem.ts";
 import { closeServer, listenOnLoopback } from "../loopback-server.ts";
+
+export type Behaviour = (response: ServerResponse) => void;
 
 export interface ScriptedService {
   readonly url: string;
@@ -19,8 +17,6 @@ export interface ScriptedService {
   readonly bodies: SentRequest[];
   /** What has been written to all connections, heads included. */
   sentBytes(): number;
-  /** Resolves when no connection is open. */
-  closed(): Promise<void>;
 }
 
 /** What a render request carries, as far as tests look at it. */
@@ -32,26 +28,23 @@ export interface SentRequest {
 
 const ETAG = '"of-a-test"';
 
-/** Starts a service that publishes the constraints and leaves renders to `answer`. It ends with its test. */
+/**
+ * Starts a service that publishes the constraints and leaves renders to `answer`, or leaves all requests to it if there
+ * are no limits to publish. It ends with its test.
+ */
 export async function startScriptedService(
   answer: (response: ServerResponse, count: number) => void,
-  limits: Limits = DEFAULT_LIMITS,
+  limits: Limits | null = DEFAULT_LIMITS,
 ): Promise<ScriptedService> {
-  const { output_rules: rules, ...published } = constraintsDocument(limits);
-  // Without vectors: the client for Python compares each of them.
-  const constraints = JSON.stringify({
-    ...published,
-    conformance_vectors: [],
-    output_rules: { ...rules, conformance_vectors: [] },
-  });
+  const constraints = limits === null ? null : constraintsWithoutVectors(limits);
   const requests: IncomingMessage[] = [];
   const bodies: SentRequest[] = [];
-  let renders = 0;
+  let answered = 0;
   const server = createServer((request, response) => {
     // As a service of a version that does not say what it has.
     if (request.url === CAPABILITIES_PATH) return void response.writeHead(404).end();
     requests.push(request);
-    if (request.url === "/v1/constraints") {
+    if (request.url === "/v1/constraints" && constraints !== null) {
       if (request.headers["if-none-match"] === ETAG) response.writeHead(304).end();
       else {
         response.writeHead(200, { "Content-Type": "application/json", ETag: ETAG });
@@ -64,7 +57,7 @@ export async function startScriptedService(
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.once("end", () => {
       if (request.method === "POST") bodies.push(JSON.parse(Buffer.concat(chunks).toString("utf8")));
-      answer(response, ++renders);
+      answer(response, ++answered);
     });
   });
   const sockets: Socket[] = [];
@@ -76,17 +69,53 @@ export async function startScriptedService(
     requests,
     bodies,
     sentBytes: () => sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0),
-    closed: async () => {
-      await Promise.all(sockets.map((socket) => socket.destroyed || once(socket, "close")));
-    },
   };
 }
 
-export function sendPdf(response: ServerResponse): void {
-  response.writeHead(200, { "Content-Type": "application/pdf" }).end("%PDF-");
+/** Starts a server that answers each request, whatever it asks, with the next behaviour; the last one is repeated. */
+export const startScript = (...behaviours: readonly Behaviour[]): Promise<ScriptedService> =>
+  startScriptedService((response, count) => (behaviours[count - 1] ?? behaviours.at(-1))?.(response), null);
+
+/** The client for Python would compare each vector. */
+function constraintsWithoutVectors(limits: Limits): string {
+  const { output_rules: rules, ...published } = constraintsDocument(limits);
+  return JSON.stringify({
+    ...published,
+    conformance_vectors: [],
+    output_rules: { ...rules, conformance_vectors: [] },
+  });
 }
 
+export const PDF = { "Content-Type": "application/pdf" };
+export const PROBLEM = { "Content-Type": "application/problem+json" };
+export const INSTANCE = "http://127.0.0.1/v1/render#id";
+
+export function answer(status: number, headers: Record<string, string>, body: string | Uint8Array = ""): Behaviour {
+  return (response) => void response.writeHead(status, headers).end(body);
+}
+
+export const sendPdf = answer(200, PDF, "%PDF-");
+export const breakConnection: Behaviour = (response) => void response.destroy();
+
 export function sendProblem(response: ServerResponse, status: number, problem: Problem, headers = {}): void {
-  response.writeHead(status, { "Content-Type": "application/problem+json", ...headers });
-  response.end(JSON.stringify(problemDocument(problem, "http://127.0.0.1/v1/render#id-of-a-test")));
+  answer(status, { ...PROBLEM, ...headers }, JSON.stringify(problemDocument(problem, INSTANCE)))(response);
+}
+
+/** Writes until the other side hangs up. */
+export function endlessAnswer(status: number, headers: Record<string, string>, start = ""): Behaviour {
+  return (response) => {
+    const chunk = Buffer.alloc(64 * 1024, " ");
+    const writeMore = () => {
+      while (!response.destroyed && response.write(chunk));
+      response.once("drain", writeMore);
+    };
+    response.writeHead(status, headers).write(start);
+    writeMore();
+  };
+}
+
+/** The rejection of a service without a free slot; a proxy may have removed its header. */
+export function full(retryAfter: number, headers: object = { "Retry-After": String(retryAfter) }): Behaviour {
+  const rejection = problem("render_queue_full", "Full.", { retry_after: retryAfter });
+  return (response) => sendProblem(response, 429, rejection, headers);
 }
