@@ -1,8 +1,4 @@
-/**
- * `npm run bench:capacity`: processor time and memory of a letter, an invoice, a report of 50 pages and a PNG, for those
- * who plan hosts. Writes docs/deploy/capacity.md. It needs the superuser. It measures no durations, so other work on the
- * machine changes its figures little.
- */
+/** `npm run bench:capacity`, as the superuser: processor and memory of documents, in docs/deploy/capacity.md. */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,7 +39,6 @@ async function makeDocuments(): Promise<readonly (readonly [name: string, body: 
   ];
 }
 
-/** Processor time of one document, in milliseconds. */
 async function measureRound(service: CountedService, body: string) {
   const before = await service.milliseconds();
   const documents = await keepBusy(SLOTS, ROUND_SECONDS, () => service.render(body));

@@ -12,16 +12,13 @@ import { post } from "./http-client.ts";
 import { countProcessorTime } from "./processor-time.ts";
 
 export interface CountedService {
-  /** Renders one document. */
   render(body: string): Promise<void>;
-  /** Processor time so far. */
   milliseconds(): Promise<Record<"edge" | "backend" | "typst", number>>;
   /** The sum of the values of a metric of the backend. */
   metric(name: string): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** @param folder for the edge */
 export async function startCountedService(folder: string): Promise<CountedService> {
   const counted = { edge: countProcessorTime("edge"), backend: countProcessorTime("backend") };
   const settings = {

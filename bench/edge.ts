@@ -1,7 +1,4 @@
-/**
- * `npm run bench -- edge`: what the edge adds to a render, against a backend that answers at once. Writes its section of
- * bench/speed-and-load.md. Only differences within one run count, so edge and backend take turns.
- */
+/** `npm run bench -- edge`: what the edge adds to a render. Only differences within a run count: the two take turns. */
 import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { startEdge } from "../scripts/start/local-service.ts";
 import { ScriptedBackend } from "../test/support/service/scripted-backend.ts";

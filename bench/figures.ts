@@ -5,7 +5,6 @@ export function quantile(values: readonly number[], share: number): number {
   return values.toSorted((left, right) => left - right)[Math.floor(share * values.length)] ?? 0;
 }
 
-/** Reported because a noisy machine distorts the mean. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }

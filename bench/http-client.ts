@@ -1,13 +1,9 @@
-/**
- * The HTTP client of the benchmarks: a bare socket per connection, because it shares the machine and must cost little.
- * After a pause, node:http takes half a millisecond more for a request (2026-11-23), a tenth of a small render.
- */
+/** The HTTP client of the benchmarks, a bare socket: after a pause, node:http takes half a ms more (2026-11-23). */
 import { connect, type Socket } from "node:net";
 
 const HEAD_END = "\r\n\r\n";
 const LAST_CHUNK = "0\r\n\r\n";
 
-/** The connections that wait for their next request, by origin. */
 const idle = new Map<string, Socket[]>();
 
 /** Sends a request and reads the whole answer. Any status but 200 is an error. */
@@ -48,7 +44,6 @@ function readAnswer(socket: Socket): Promise<string> {
   return promise.finally(() => socket.off("data", take).off("close", fail));
 }
 
-/** Closes the connections that are kept. */
 export function closeConnections(): void {
   for (const socket of [...idle.values()].flat()) socket.destroy();
   idle.clear();

@@ -1,9 +1,4 @@
-/**
- * `npm run bench:load -- URL [REQUEST.json]`: what a deployment can do. It doubles the number of clients, each of which
- * sends its next request as soon as it has its answer, until requests are answered 429, and prints documents a second
- * and times. It asks only the URL that is named, with the token of `SERVICE_API_TOKEN`, within limits on requests and
- * time. It renders the invoice of `examples/`, or REQUEST.json.
- */
+/** `npm run bench:load -- URL [REQUEST.json]`: doubles the clients until requests are answered 429, within limits. */
 import { readFile } from "node:fs/promises";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { quantile } from "./figures.ts";
@@ -44,7 +39,6 @@ async function render(): Promise<200 | 429> {
   throw new Error(`status ${response.status}: ${text}`);
 }
 
-/** @returns the times of the documents, and how many clients were refused and so have left */
 async function measureStep(clients: number) {
   const milliseconds: number[] = [];
   let refused = 0;

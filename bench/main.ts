@@ -1,6 +1,4 @@
-/**
- * `npm run bench [-- <name> …]`: runs all benchmarks, or those named. Each writes its page, or its section of one.
- */
+/** `npm run bench [-- <name> …]`: runs all benchmarks, or those named. Each writes its page, or its section of one. */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 

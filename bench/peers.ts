@@ -1,8 +1,4 @@
-/**
- * `npm run bench:peers`: the processor time of this service beside other ways to make a PDF by program, for `= Hello` and
- * the invoice of `examples/`. Programs that this machine does not have are left out. Writes bench/peers.md. It needs the
- * superuser, who may count the processor time of programs. All programs run the whole time and take turns.
- */
+/** `npm run bench:peers`, as the superuser: the processor time of this service beside other ways to make a PDF. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -24,7 +20,6 @@ const ROUNDS = 5;
 const ROUND_SECONDS = 2;
 /** For each document. An engine that compiles as it runs gets faster for half a minute in all. */
 const WARM_UP_SECONDS = 15;
-/** How many documents are asked for at a time. */
 const BATCH = 10;
 
 const DOCUMENTS = ["hello", "invoice"] as const;
@@ -43,7 +38,6 @@ const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 interface Peer {
   /** Makes `BATCH` documents, one after the other, with the numbers from `first` in their texts. */
   render(document: DocumentName, first: number): Promise<unknown>;
-  /** Processor time so far. */
   milliseconds(): number | Promise<number>;
   stop(): Promise<void>;
 }
@@ -52,7 +46,6 @@ interface PeerKind {
   readonly name: string;
   readonly sandbox: string;
   readonly pdfUa: string;
-  /** Starts the peer, which may write to its own folder. */
   readonly start: (folder: string) => Promise<Peer>;
 }
 
@@ -143,7 +136,6 @@ async function pythonEnvironment(folder: string): Promise<string> {
   return python;
 }
 
-/** The same documents in HTML, in the same font. */
 async function writePages(folder: string): Promise<void> {
   const invoice = await readFile(pathOf("peers/invoice.html"), "utf8");
   const fonts = invoice.match(/@font-face .*/g)?.join("");
@@ -184,7 +176,6 @@ async function startChromium(folder: string): Promise<Peer> {
   };
 }
 
-/** Processor time of one document, in milliseconds. */
 async function measure(peer: Peer, document: DocumentName, seconds: number): Promise<number> {
   const end = performance.now() + seconds * 1000;
   const before = await peer.milliseconds();

@@ -1,7 +1,4 @@
-/**
- * The processor time of programs and everything that they start, even where a process is left to init, as bubblewrap
- * does. A control group counts it, of version 1 or 2, so this needs the superuser.
- */
+/** The processor time of programs and all that they start, even what is left to init: control groups count it. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +17,6 @@ export interface ProcessorTime {
   remove(): Promise<void>;
 }
 
-/** @throws if this user may make no control group. */
 export function countProcessorTime(name: string): ProcessorTime {
   const folder = join(ROOT, `bench-${name}-${process.pid}`);
   mkdirSync(folder);
@@ -50,7 +46,6 @@ export function countProcessorTime(name: string): ProcessorTime {
   };
 }
 
-/** The path of the group that this process is in. */
 function ownGroup(): string {
   const controllers = ROOT === VERSION_1 ? "cpuacct(?:,cpu)?|cpu,cpuacct" : "";
   const groups = readFileSync("/proc/self/cgroup", "utf8");

@@ -1,8 +1,4 @@
-/**
- * `npm run bench:render`: rendering through the backend beside `typst compile` of the same project, for `= Hello` and the
- * invoice of `examples/`: one at a time and at full capacity, with the processor time, and in each sandbox. Writes
- * bench/render.md. Only ratios within one run count, so the two sides of each ratio take turns.
- */
+/** `npm run bench:render`: the backend beside `typst compile`. Only ratios within a run count: the two take turns. */
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
@@ -28,7 +24,6 @@ const LOAD_SECONDS = 4;
 
 const progress = (line: string) => process.stderr.write(`${line}\n`);
 
-/** A document as a request and as a folder for the command line. */
 interface Document {
   readonly name: string;
   readonly body: string;
@@ -84,19 +79,16 @@ async function aloneRow(backend: LocalBackend, typstPath: string, document: Docu
   return { name: document.name, cells: [own, bare, own / bare] };
 }
 
-/** Runs `xargs -P <cap> typst compile`. @returns the number of documents */
 function runXargs(typstPath: string, { directory }: Document, count: number): number {
   const command = `seq ${count} | xargs -P ${CAP} -I N "$1" compile --ignore-system-fonts --jobs 1 main.typ out-N.pdf`;
   execFileSync("/bin/sh", ["-c", command, "sh", typstPath], { cwd: directory, stdio: "ignore" });
   return count;
 }
 
-/** The processor time that the machine has spent so far. */
 function busyMilliseconds(): number {
   return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0);
 }
 
-/** @param run returns the number of its documents */
 async function measureLoad(run: () => Promise<number> | number) {
   const [started, busyBefore] = [performance.now(), busyMilliseconds()];
   const count = await run();

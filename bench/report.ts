@@ -3,11 +3,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 
 export interface Table {
-  /** The heading of the column that names the rows. */
   subject: string;
   columns: {
     title: string;
-    /** Digits after the point. */
     digits?: number;
     /** Written after the figure, such as " ms". */
     unit?: string;
@@ -19,7 +17,6 @@ export interface Table {
   }[];
 }
 
-/** A table as Markdown. */
 export function markdown({ subject, columns, rows }: Table): string {
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`.replaceAll("|  |", "| |");
   const heads = [subject, ...columns.map(({ title }) => title)];

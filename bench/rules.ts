@@ -1,7 +1,4 @@
-/**
- * `npm run bench -- rules`: the time and memory of validating a body beside those of parsing alone, and its CPU time in
- * workerd. Writes bench/rules.md. The contestants take turns, so that the load of the machine affects both equally.
- */
+/** `npm run bench -- rules`: time and memory of validating a body beside those of parsing alone, by turns. */
 import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -13,7 +10,6 @@ import { BODIES } from "./rules/bodies.ts";
 import { CONTESTANTS } from "./rules/worker.ts";
 
 const MEBIBYTE = 1024 * 1024;
-/** Bytes of a body per round: enough for a stable median. */
 const BYTES_A_ROUND = 2 * MEBIBYTE;
 const MAX_REPEATS = 20_000;
 const ROUNDS = 9;

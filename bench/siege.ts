@@ -1,9 +1,4 @@
-/**
- * `npm run bench -- siege`: how much one caller can impair another. One caller renders the invoice of `examples/` once
- * per second, and another makes each attack for some seconds. Writes its section of bench/speed-and-load.md.
- *
- * Attacker, clients and service share the cores, so only ratios to the undisturbed renders of the same run count.
- */
+/** `npm run bench -- siege`: how much one caller can impair another. Only ratios to the undisturbed renders count. */
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
@@ -70,7 +65,6 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   "64 keys of 250 folders": renders(4, { source: "x", files: Object.fromEntries(folders) }),
 };
 
-/** Begins this many requests whose bodies never arrive. */
 function silentUploads(count: number, token: string, repetition: "once" | "again"): Attack {
   return async (edge, over) => {
     const open = new Set<Socket>();
@@ -93,7 +87,6 @@ function silentUploads(count: number, token: string, repetition: "once" | "again
   };
 }
 
-/** Runs this many concurrent loops of an action. */
 function repeat(loops: number, once: (edge: URL, over: AbortSignal) => Promise<unknown>): Attack {
   return async (edge, over) => {
     const loop = async () => {
@@ -112,7 +105,6 @@ async function waitFor(over: AbortSignal): Promise<void> {
   while (!over.aborted) await delay(10);
 }
 
-/** The start of a request, as raw bytes. */
 function openRequest(edge: URL, framing: string, start: string, token: string = TOKENS.attacker): Socket {
   const socket = connect(Number(edge.port), edge.hostname);
   socket.on("error", () => {});
@@ -139,7 +131,6 @@ interface Reading {
   readonly milliseconds: readonly number[];
 }
 
-/** Attacks, and observes health and an ordinary caller's renders meanwhile. */
 async function measure(edge: URL, name: string, attack: Attack): Promise<Reading> {
   const body = await exampleRequest("invoice");
   const over = AbortSignal.timeout(ATTACK_SECONDS * 1000);

@@ -1,7 +1,4 @@
-/**
- * `npm run mutation`: Stryker changes the code in small ways, and each change should make a test fail. Of one folder:
- * `npm run mutation -- --mutate 'edge/backends/*.ts'`. Its results add up in out/, even if a run is interrupted.
- */
+/** `npm run mutation [-- --mutate 'edge/*.ts']`: Stryker changes code, and a test should fail. It adds up in out/. */
 export default {
   testRunner: "vitest",
   plugins: ["@stryker-mutator/vitest-runner"],
@@ -17,8 +14,7 @@ export default {
   ],
   // Ids are typed as unions, so the compiler finds wrong ones. The other strings are prose.
   mutator: { plugins: null, excludedMutations: ["StringLiteral"] },
-  // A change that survives runs every test that reaches it, so those that run Python, count work or wait for minutes
-  // are left out.
+  // Not those that run Python, count work or wait for minutes: a change that survives runs all that reach it.
   testFiles: [
     "test/{rules,protocol,edge}/**/!(key-pattern-elsewhere|work-of-validation|vectors-catch-mistakes).test.ts",
     "test/backend/{admission,http,render,sandbox}/*.test.ts",

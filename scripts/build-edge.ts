@@ -1,6 +1,4 @@
-/**
- * `npm run build:edge`: writes the edge for workerd alone to `dist/edge`. docs/deploy/one-host.md says how to start it.
- */
+/** `npm run build:edge`: writes the edge for workerd alone to `dist/edge` (docs/deploy/one-host.md). */
 import { fileURLToPath } from "node:url";
 import { writeEdge } from "./build/edge-configuration.ts";
 

@@ -1,8 +1,4 @@
-/**
- * `npm run build:client`, `build:cli` and `build:e-invoice`: build a package of plain JavaScript without dependencies to
- * `dist/<name>`, or to the folder that a second argument names. `npm pack ./dist/<name>` makes a file that any project
- * can install. What a package imports is bundled, so that it installs offline; some imports need a newer Node than it.
- */
+/** `npm run build:client`, `build:cli`, `build:e-invoice`: bundle a package to `dist/<name>` or a second argument. */
 import { execFileSync } from "node:child_process";
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
@@ -13,7 +9,6 @@ import { WITHOUT_UNUSED_FORMATS } from "./assets/bundle-validator.ts";
 const PROJECT = new URL("../", import.meta.url);
 
 interface Package {
-  /** The workspace. */
   readonly folder: string;
   /** The page of `docs/` that is its README. */
   readonly page: string;
@@ -49,8 +44,7 @@ const PACKAGES: Readonly<Record<string, Package>> = {
       target: "es2022",
     }),
   },
-  // The entry point is separate, so that an old Node can parse it and say that it is too old; each command is loaded
-  // when it is used.
+  // The entry point is separate, so that an old Node can parse it and say that it is too old.
   cli: {
     folder: "clients/command-line",
     page: "command-line.md",
@@ -106,7 +100,6 @@ process.stdout.write(`dist/${name} is ready\n`);
 async function buildPackage({ folder, page, licences, exports, more, bundle }: Package, path: string): Promise<void> {
   const into = pathToFileURL(`${path}/`);
   await rm(into, { recursive: true, force: true });
-  // What is bundled is for development.
   const {
     private: _private,
     devDependencies: _bundled,

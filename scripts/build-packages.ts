@@ -1,7 +1,4 @@
-/**
- * `npm run build:packages`: packs the packages as they are published, with their checksums, into `dist/packages`.
- * `PACKAGE_REPOSITORY` is the URL of the repository, which npm compares with the provenance of a package.
- */
+/** `npm run build:packages`: packs what is published. npm compares PACKAGE_REPOSITORY with the provenance. */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,7 +1,4 @@
-/**
- * `npm run check [-- lint types …]`: runs the checks `check:*` of package.json, all or those named, even if one fails.
- * Says before each what it verifies, which is its row in CONTRIBUTING.md, and after it how long it took.
- */
+/** `npm run check [-- lint types …]`: runs `check:*` of package.json, even if one fails; CONTRIBUTING.md has why. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import packageJson from "../package.json" with { type: "json" };

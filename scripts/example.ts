@@ -1,7 +1,4 @@
-/**
- * `npm run example -- <folder>`: sends an example by its name, or any folder with a `request.json` or a `main.typ`, to the
- * running service and saves the file that it returns below `out/`.
- */
+/** `npm run example -- <folder>`: sends an example, or a folder with `request.json` or `main.typ`, to the service. */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
@@ -32,7 +29,6 @@ if (name !== "" && existsSync(join(folder, "request.json"))) {
   );
 }
 
-/** Sends the request that the folder describes. The service names the file. */
 async function sendRequest(path: string): Promise<void> {
   const answer = await fetch(new URL("/v1/render", SERVICE_URL), {
     method: "POST",

@@ -1,8 +1,4 @@
-/**
- * `npm run check:house`: the project stays as small as it has become. It counts the lines of each room, the files side
- * by side in a folder and the packages that the root's package.json names, and fails where scripts/house.json allows
- * less. `npm run check:house -- --allow` writes there what is counted, and a tenth more.
- */
+/** `npm run check:house [-- --allow]`: compares sizes with scripts/house.json, or allows a tenth more than now. */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

@@ -1,7 +1,4 @@
-/**
- * Makes `node_modules/.bin/node` the Node of the npm package for this platform, as npm 11 does by itself. npm 10 removes
- * the link again, because packages of other platforms have a program of the same name (2026-11-23: 10.8.2, 11.19.1).
- */
+/** Makes `node_modules/.bin/node` that of this platform's package: npm 10.8 removes the link again (2026-11-23). */
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,7 +1,4 @@
-/**
- * `npm run check:openapi`: checks the interface description by Redocly's strictest rules. It uses only the linter's
- * engine: the command line looks for updates and reports its use over the network.
- */
+/** `npm run check:openapi`: Redocly's strictest rules, by its engine: its command line reports use to the network. */
 import { readFile } from "node:fs/promises";
 import { createConfig, formatProblems, getTotals, lintFromString } from "@redocly/openapi-core";
 

@@ -1,11 +1,7 @@
 /**
- * Installs everything that a fresh clone needs before `npm start` and `npm test`: the npm packages (with a current
- * Node), Typst, and bubblewrap if that needs no root. npm runs it as `prestart` and `pretest`, so it must be fast when
- * there is nothing to do.
- *
- * It runs before node_modules exists, on the Node of the machine. So this file and its imports use only node:* modules
- * and no syntax that Node 14 lacks: an old Node must print the error below, not a syntax error. It writes only to
- * node_modules, to .local and to the user's cache.
+ * What a fresh clone needs before `npm start` and `npm test`. It runs before node_modules exists, on the Node of the
+ * machine: so here and in all imports there are only node:* modules and no syntax that Node 14 lacks, or an old Node
+ * would print a syntax error.
  */
 import { constants } from "node:os";
 import { cacheFolder } from "../typst/cache-folder.mjs";

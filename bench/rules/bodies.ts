@@ -24,7 +24,6 @@ function makeRandom(seed: number): () => number {
   };
 }
 
-/** Files of 1 MiB. */
 function base64Files(): Uint8Array<ArrayBuffer> {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const random = makeRandom(1);

@@ -1,7 +1,4 @@
-/**
- * Validates one body in a separate process, and prints by how many bytes the peak resident set exceeds the resident set
- * at the start. Linux only: the kernel's high-water mark is reset through /proc.
- */
+/** Validates one body, and prints by how many bytes the peak of the resident set exceeds its start. Linux only. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { BODIES } from "./bodies.ts";
 import { CONTESTANTS } from "./worker.ts";

@@ -1,7 +1,4 @@
-/**
- * Runs the validation, or parsing alone, also inside workerd. The clock there stands still while code runs, so the
- * benchmark measures from outside: it posts a body once, then requests many runs on it.
- */
+/** Runs the contestants, also in workerd. The clock there stands still while code runs, so it is read outside. */
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
 

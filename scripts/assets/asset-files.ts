@@ -30,7 +30,6 @@ export async function describeAssets(folder: string) {
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length))
     .sort();
   const isForm = (path: string) => COMPRESSED_FORMS.some(({ extension }) => path.endsWith(extension));
-  /** By the path under which a file is served. */
   const descriptions: Record<string, AssetDescription> = {};
   /** The path of each form below the folder, with a slash before it, by the name of its binding. */
   const bindings = new Map<string, string>();

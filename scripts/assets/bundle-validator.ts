@@ -1,7 +1,4 @@
-/**
- * Plugins for bundles that contain the validator of clients/data-schema/. They leave out 171 kB of tables for formats
- * that are not checked, and in browsers the reading of schemas from files.
- */
+/** Plugins for bundles with the validator of clients/data-schema/: without 171 kB of tables for unchecked formats. */
 import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
 
@@ -10,7 +7,6 @@ const BROWSER_PACKAGE = new URL("../../node_modules/@hyperjump/browser/lib/", im
 /** Packages that the validator imports as a whole and uses in part, and that do nothing when they are loaded. */
 const UNUSED_PARTS = /^(?:idn-hostname|@hyperjump\/json-schema-formats)$/;
 
-/** For a bundle that runs anywhere. */
 export const WITHOUT_UNUSED_FORMATS: Plugin = {
   name: "without-unused-formats",
   setup(build) {

@@ -11,7 +11,6 @@ const NAME_RECORD_BYTES = 12;
 const POST_SCRIPT_NAME = 6;
 const MACINTOSH = 1;
 
-/** The fonts of a program by their PostScript names, such as `DejaVuSansMono`. */
 export async function readEmbeddedFonts(program: string): Promise<ReadonlyMap<string, Buffer>> {
   const bytes = await readFile(program);
   const fonts = new Map<string, Buffer>();

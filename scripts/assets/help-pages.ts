@@ -15,7 +15,6 @@ export async function provideHelpPages(): Promise<void> {
   }
 }
 
-/** A page of the docs in HTML. @param text its Markdown, which begins with its title */
 function helpPage(text: string): string {
   const [, title = ""] = /^# (.+)$/m.exec(text) ?? [];
   return `<!doctype html>

@@ -11,7 +11,6 @@ import { provideStaticFile } from "./static-file.ts";
 
 const PROJECT = new URL("../../", import.meta.url);
 
-/** The bundles, with the entry point of each. */
 const BUNDLES = [
   { in: "clients/playground/main.ts", out: "playground" },
   { in: "clients/playground/result/pdf-viewer.ts", out: "pdf-viewer" },
@@ -24,7 +23,6 @@ const BUNDLES = [
   { in: "clients/playground/playground.css", out: "playground" },
 ];
 
-/** Puts the built files of the playground where they are served. */
 export async function providePlayground(): Promise<void> {
   const copied = ["index.html", "icon.svg"].map(async (name) =>
     provideStaticFile(`playground/${name}`, await readFile(new URL(`clients/playground/${name}`, PROJECT))),
@@ -51,10 +49,7 @@ const withoutGlobals: Plugin = {
 
 const EVALUATION = /new Function\(getStringFromWasm0\(.*\)\)/g;
 
-/**
- * The policy of the compiler's worker forbids the evaluation of text. The compiler evaluates what it would call if the
- * page gave it no files and packages, which the page does.
- */
+/** The worker's policy forbids evaluation, which would only be for a page that gave no files and packages. */
 const withoutEvaluation: Plugin = {
   name: "without-evaluation",
   setup: ({ onLoad }) => {

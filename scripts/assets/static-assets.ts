@@ -14,7 +14,6 @@ const VIEWER_FILES = ["swagger-ui-bundle.js", "swagger-ui-bundle.js.LICENSE.txt"
 
 let provided: Promise<unknown> | undefined;
 
-/** Provides all of them, once per process. */
 export async function provideStaticAssets(): Promise<void> {
   if (process.env[PROVIDED]) return;
   provided ??= Promise.all([provideReferenceViewer(), providePlayground(), provideCompiler(), provideHelpPages()]);

@@ -1,7 +1,4 @@
-/**
- * The edge for workerd alone, without Cloudflare: a folder with the bundled Worker, the static files, a configuration
- * by `wrangler.toml` and workerd itself. All settings come from the environment of the process when it starts.
- */
+/** The edge for workerd alone, as a folder. All settings come from the environment of the process when it starts. */
 import { copyFile, cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -12,7 +9,6 @@ import { bundle, wranglerConfig } from "../start/local-worker.ts";
 
 /** The name of the socket, by which `--socket-addr` moves it. */
 export const EDGE_SOCKET = "http";
-/** Where the edge listens by default. */
 const EDGE_ADDRESS = "*:8787";
 
 const PROJECT = new URL("../../", import.meta.url);
@@ -20,7 +16,6 @@ const require = createRequire(import.meta.url);
 /** The package is CommonJS; its export is the path of the program for this machine's platform. */
 const { default: WORKERD }: { readonly default: string } = require("workerd");
 
-/** Writes the folder anew. */
 export async function writeEdge(folder: string): Promise<void> {
   const { main, assets, compatibility_date, compatibility_flags } = await wranglerConfig();
   await provideStaticAssets();
@@ -54,7 +49,6 @@ export function settingNames(script: string): string[] {
   return [...new Set(script.match(/\bSERVICE_[A-Z0-9]+(?:_[A-Z0-9]+)*\b/g))].sort();
 }
 
-/** @param files the path of each file by the name of its binding */
 function capnp(
   settings: readonly string[],
   assetsBinding: string,

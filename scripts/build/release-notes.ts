@@ -1,8 +1,4 @@
-/**
- * `node scripts/build/release-notes.ts v1.2.3 [repository]`: prints what CHANGELOG.md says of a release. It fails unless the
- * tag is the version of package.json and of every workspace, and the changelog has a dated section for it, so that
- * nothing else can be released.
- */
+/** `node scripts/build/release-notes.ts v1.2.3 [repository]`: what CHANGELOG.md says, only if all versions agree. */
 import { readFile } from "node:fs/promises";
 import project from "../../package.json" with { type: "json" };
 

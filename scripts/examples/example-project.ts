@@ -1,4 +1,3 @@
-/** Writes an example to disk as a Typst project, for tests and benchmarks that run Typst's command line. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { programText } from "../../typst/program-text.ts";

@@ -21,7 +21,6 @@ export async function exampleRequest(name: string): Promise<string> {
   return requestOfFolder(fileURLToPath(new URL(`${name}/`, EXAMPLES)));
 }
 
-/** The body of the request that a folder with a `request.json` describes. */
 export async function requestOfFolder(path: string): Promise<string> {
   const folder = pathToFileURL(`${path}/`);
   const description = await readFile(new URL("request.json", folder), "utf8").catch(() => {

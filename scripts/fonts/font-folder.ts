@@ -37,16 +37,11 @@ const DEBIAN: FontSources = {
   download: (folder, packages) => downloadDebianPackages(folder, packages, new AbortController().signal),
 };
 
-/** One name stands for all sets. */
 function expandGroup(names: readonly string[]): string[] {
   return [...new Set(names.flatMap((name) => (name === FONT_GROUP ? Object.keys(FONT_SETS) : name)))];
 }
 
-/**
- * Adds sets to a folder, or replaces them by what Debian has now. Each is its own folder.
- *
- * @throws VendoringError or SetUpError if one is not available. The folder is then as it was.
- */
+/** Adds or replaces sets. @throws VendoringError or SetUpError if one is not available: the folder is then as it was */
 export async function addFontSets(folder: string, names: readonly string[], sources = DEBIAN): Promise<string[]> {
   const wanted = expandGroup(names);
   await changeFolder(folder, async (prepared) => {
@@ -108,7 +103,6 @@ function lockFileOf(sets: FontsLock["sets"]) {
   return { name: FONTS_LOCK_NAME, content };
 }
 
-/** Downloads and unpacks the packages of a set, and takes its files and their licences. */
 async function prepareSet(target: string, set: FontSet, download: FontSources["download"]): Promise<LockedSet> {
   // Beside the target, on the same disk; removed with the work folder.
   const [downloads, root] = [`${target}.downloads`, `${target}.root`];
@@ -136,10 +130,7 @@ async function controlField(archive: string, field: string): Promise<string> {
   return (await execa("dpkg-deb", ["--field", archive, field])).stdout.trim();
 }
 
-/**
- * A collection (OpenType, section "Font Collections") with only its first fonts: its header lists where each begins, so
- * that list is cut; the data stays, because the fonts share it. Anything else is returned as it is.
- */
+/** A collection (OpenType, "Font Collections") with only its first fonts. The data stays: the fonts share it. */
 export function withFirstFonts(font: Buffer, count: number): Buffer {
   const [countAt, offsetsAt, offsetBytes] = [8, 12, 4];
   const isCollection = font.length >= offsetsAt && font.toString("latin1", 0, 4) === "ttcf";

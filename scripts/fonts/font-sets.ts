@@ -1,13 +1,8 @@
-/**
- * The sets of fonts that `npm run fonts` knows. Every font costs each Typst process time, most of all one with many
- * characters (docs/packages-and-fonts.md#what-fonts-cost), so a set has what documents need and no more.
- */
+/** The sets of `npm run fonts`: no more than documents need (docs/packages-and-fonts.md#what-fonts-cost). */
 
 export interface FontSet {
   readonly description: string;
-  /** The names of Debian's packages. */
   readonly packages: readonly string[];
-  /** Matches the names of the files that are taken. */
   readonly files: RegExp;
   /** How many fonts of a collection are kept, from the first; null for all. */
   readonly keptOfCollection: number | null;

@@ -173,7 +173,6 @@ const TABLES: Readonly<Record<string, Table>> = {
   ],
 };
 
-/** The names of an object as code, with their meanings. */
 function codedRows(meanings: Readonly<Record<string, string>>): string[][] {
   return Object.entries(meanings).map(([name, meaning]) => [code(name), meaning]);
 }
@@ -202,12 +201,10 @@ function markOf(severity: "failure" | "warning"): string {
   return severity === "failure" ? "✗" : "!";
 }
 
-/** The columns of Analytics Engine, which numbers them from 1. */
 function analyticsRows(kind: string, fields: readonly (readonly [string, unknown, string])[]): string[][] {
   return fields.map(([name, , meaning], index) => [code(`${kind}${index + 1}`), name, meaning]);
 }
 
-/** The members of a published object with their values. */
 function membersTable(members: Readonly<Record<string, string | number | boolean>>): Table {
   return [["Member", "Value"], Object.entries(members).map(([name, value]) => [code(name), code(String(value))])];
 }
@@ -258,7 +255,6 @@ function withGeneratedParts(text: string, page: string): string {
   );
 }
 
-/** A setting or a metric in a sentence. */
 const SETTING = /\b(?:SERVICE|service)_\w+/g;
 
 /** In a table, GitHub ends a cell at every bar, even inside code. */

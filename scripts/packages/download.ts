@@ -23,19 +23,12 @@ export interface DownloadedPackage {
 
 export interface DownloadOptions {
   readonly registry: URL;
-  /** The packages to leave out, although one imports them. */
   readonly without: ReadonlySet<string>;
-  /** The packages that are there already. */
   readonly present: ReadonlySet<string>;
   readonly limits: Readonly<typeof DOWNLOAD_LIMITS>;
 }
 
-/**
- * Downloads packages and what they import; with them, what they import from namespaces that no registry has.
- *
- * @param folder gets each as NAMESPACE/NAME/VERSION.
- * @throws VendoringError if one of them is not available or is refused
- */
+/** Downloads packages and what they import, each as NAMESPACE/NAME/VERSION. @throws VendoringError if one is refused */
 export async function downloadWithImports(
   folder: string,
   wanted: readonly PackageSpec[],

@@ -16,10 +16,7 @@ const manifest = v.object({
   template: v.optional(v.object({ path: v.string() })),
 });
 
-/**
- * Validates the manifest among the files of a package. Either why it is refused, or the folder of the template that the
- * package brings, which is copied for users and not imported; null if none.
- */
+/** Why the package is refused, or the folder of its template, which is not imported; null if none. */
 export function readManifest(
   spec: PackageSpec,
   files: PackageFiles,

@@ -29,14 +29,9 @@ interface Plan {
   readonly notInRegistry: readonly string[];
 }
 
-/** What a run has changed. */
 export type Change = Awaited<ReturnType<typeof changePackages>>;
 
-/**
- * Adds packages, and what they import, to a folder.
- *
- * @throws VendoringError if one is not available or is refused. The folder is then as it was.
- */
+/** Adds packages and what they import. @throws VendoringError if one is refused: the folder is then as it was */
 export function addPackages(
   folder: string,
   specs: readonly PackageSpec[],
@@ -60,11 +55,7 @@ export function addPackages(
   });
 }
 
-/**
- * Removes packages from a folder, and those that nothing needs any more.
- *
- * @throws VendoringError if one is not there, or another package imports it. The folder is then as it was.
- */
+/** Removes packages and those that only they needed. @throws VendoringError if one is missing or imported by another */
 export function removePackages(folder: string, specs: readonly PackageSpec[]): Promise<Change> {
   return changePackages(folder, async (_prepared, present) => {
     const texts = specs.map(formatPackageSpec);
@@ -84,12 +75,7 @@ export function removePackages(folder: string, specs: readonly PackageSpec[]): P
   });
 }
 
-/**
- * Downloads again what the lock file lists and the folder does not have as it should be.
- *
- * @param registry instead of those in the lock file, if not null.
- * @throws VendoringError if a package is not the one that was locked. The folder is then as it was.
- */
+/** Downloads what is not as locked. @param registry instead of the locked. @throws VendoringError if it differs */
 export function installPackages(folder: string, registry: URL | null): Promise<Change> {
   return changePackages(folder, async (prepared, packages) => {
     const arriving: DownloadedPackage[] = [];
@@ -130,7 +116,6 @@ export async function findProblems(folder: string): Promise<string[]> {
   return problems;
 }
 
-/** Plans a change of packages and carries it out. */
 function changePackages(folder: string, plan: (prepared: string, present: LockedPackages) => Promise<Plan>) {
   return changeFolder(folder, async (prepared) => {
     const { packages, arriving, leaving, notInRegistry } = await plan(

@@ -3,18 +3,12 @@ import { formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts
 import { download } from "../set-up/download.mjs";
 import { VendoringError } from "../vendoring/folder-change.ts";
 
-/** The registry that Typst itself uses. */
 export const TYPST_REGISTRY = "https://packages.typst.org";
 
 const TIMEOUTS = { answerMilliseconds: 30_000, downloadMilliseconds: 120_000 };
 const LOOPBACK_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/**
- * The address of a registry.
- *
- * @throws VendoringError unless it is https, or http on this machine: nothing else proves who sends the first
- *   archive, whose checksum is then trusted.
- */
+/** @throws VendoringError unless it is https or this machine: nothing else proves who sends what is then locked */
 export function parseRegistry(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPrivate = url?.protocol === "https:" || (url?.protocol === "http:" && LOOPBACK_HOSTS.has(url.hostname));

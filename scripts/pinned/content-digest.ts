@@ -1,7 +1,4 @@
-/**
- * The digest of a folder's files: the SHA-256 of what `sha256sum` prints for them, sorted by name. So it can be made
- * without this program: `find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum`.
- */
+/** The SHA-256 of `find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum` in a folder. */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
@@ -10,7 +7,6 @@ export function sha256(bytes: Uint8Array | string): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** The digest of files by their paths. */
 export function contentDigest(hashes: ReadonlyMap<string, string>): string {
   const sorted = [...hashes].sort(([left], [right]) => Buffer.compare(Buffer.from(left), Buffer.from(right)));
   return sha256(sorted.map(([path, hash]) => `${hash}  ${path}\n`).join(""));

@@ -1,7 +1,4 @@
-/**
- * `node scripts/pinned/lock-checksums.ts`: asks the registry for each checksum that package-lock.json lacks. npm leaves one
- * out for a package of another platform whose version the registry in use does not have, and does not add it later.
- */
+/** Asks the registry for the checksums that npm leaves out of package-lock.json for packages of other platforms. */
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";

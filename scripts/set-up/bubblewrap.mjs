@@ -1,7 +1,4 @@
-/**
- * Puts bubblewrap into the user's cache, from the package of the distribution: on Debian and Ubuntu any user can
- * download it (47 KB), while installing it needs root.
- */
+/** bubblewrap from the distribution's package, in the user's cache: downloading it needs no root. */
 import path from "node:path";
 import { bubblewrapProblem, cachedBubblewrapPath } from "../../typst/program-location.mjs";
 import { findOnPath } from "../../typst/programs.mjs";
@@ -12,16 +9,11 @@ import { runCommand } from "./run-command.mjs";
 
 const PACKAGE = "bubblewrap";
 
-/** Whether this machine can download and unpack Debian packages. */
 export function canFetchBubblewrap() {
   return ["apt-get", "dpkg"].every((program) => findOnPath(program).length > 0);
 }
 
-/**
- * @param {AbortSignal} signal
- * @returns {Promise<string>} the path of the binary
- * @throws {SetUpError} with the output of apt-get when it cannot download the package
- */
+/** @param {AbortSignal} signal @returns {Promise<string>} the path of the binary */
 export function ensureCachedBubblewrap(signal) {
   const make = async (/** @type {string} */ workFolder) => {
     say("fetching bubblewrap with apt-get, for this user alone");

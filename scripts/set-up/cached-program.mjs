@@ -12,13 +12,7 @@ import { withLock } from "./lock.mjs";
  * @property {(workFolder: string) => Promise<string>} make builds or downloads the binary and returns its path
  */
 
-/**
- * Makes the program, unless it is in the cache.
- *
- * @param {CachedProgram} program
- * @param {AbortSignal} signal
- * @returns {Promise<string>} the path of the binary
- */
+/** Makes the program, unless it is in the cache. @param {CachedProgram} program @param {AbortSignal} signal */
 export async function ensureCached({ name, target, problem, make }, signal) {
   const cache = cacheFolder();
   await withLock(path.join(cache, `${name}.lock`), `to install ${name}`, signal, async () => {

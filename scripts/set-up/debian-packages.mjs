@@ -1,13 +1,9 @@
-/**
- * Downloads packages of the machine's own distribution, Debian or Ubuntu, without installing them: any user can. apt
- * checks each against the signature of the distribution.
- */
+/** Downloads packages of the machine's Debian or Ubuntu, as any user. apt checks their signatures. */
 import { mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
 import { SetUpError } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 
-/** Options of apt-get that override the configuration of the machine. */
 const APT_OPTIONS = [
   // Only packages that are signed by a key that the machine trusts.
   "APT::Get::AllowUnauthenticated=false",
@@ -20,13 +16,7 @@ const APT_OPTIONS = [
   "Acquire::https::Timeout=15",
 ];
 
-/**
- * @param {string} workFolder an empty folder
- * @param {readonly string[]} packages
- * @param {AbortSignal} signal
- * @returns {Promise<string[]>} the paths of the archives
- * @throws {SetUpError} with the output of apt-get when it cannot download them
- */
+/** Into an empty folder. @param {string} workFolder @param {readonly string[]} packages @param {AbortSignal} signal */
 export async function downloadDebianPackages(workFolder, packages, signal) {
   const env = { ...process.env, LC_ALL: "C", DEBIAN_FRONTEND: "noninteractive" };
   const aptGet = (/** @type {readonly string[]} */ settings, /** @type {readonly string[]} */ command) => {

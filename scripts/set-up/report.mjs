@@ -2,21 +2,14 @@
 
 const PROGRESS_INTERVAL_MILLISECONDS = 10_000;
 
-/** An error whose message says what failed and what to do next. */
 export class SetUpError extends Error {
-  /**
-   * @param {string} message
-   * @param {readonly string[]} output of the command that failed, shown below the message
-   */
+  /** @param {string} message @param {readonly string[]} output of the command that failed, shown below the message */
   constructor(message, output = []) {
     super([message, ...output.map((line) => `  ${line}`)].join("\n"));
   }
 }
 
-/**
- * @param {readonly (string | undefined)[]} problems each says what to do about it; undefined is no problem
- * @throws {SetUpError} that lists all problems, if there are any
- */
+/** @param {readonly (string | undefined)[]} problems @throws {SetUpError} that lists all problems, if there are any */
 export function failOnProblems(problems) {
   const all = [...new Set(problems)].filter((problem) => problem !== undefined);
   if (all.length === 0) return;

@@ -1,4 +1,3 @@
-/** Runs the commands of the set-up (npm, tar, cargo and others) until they end or the set-up is interrupted. */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
@@ -27,8 +26,7 @@ const EXCERPT_LINES = 20;
  */
 export async function runCommand(file, args, { signal, cwd, env, onLine, isNoise }) {
   signal.throwIfAborted();
-  // In its own process group, so that cargo's compilers and npm's scripts end with it, and in its own session, so that
-  // nothing can ask for a password on the terminal.
+  // In a process group, so that descendants end with it, and in a session, so that nothing can ask for a password.
   const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   /** @type {string[]} */
   const lines = [];

@@ -1,7 +1,4 @@
-/**
- * Checks whether this machine has what the sandbox of SERVICE_SANDBOX needs. bubblewrap is downloaded if that needs no
- * root; everything else is only looked for, because installing it needs privileges that a set-up should not have.
- */
+/** Checks whether this machine has what SERVICE_SANDBOX needs. Only bubblewrap is downloaded, if that needs no root. */
 import { locateBubblewrap } from "../../typst/program-location.mjs";
 import { findOnPath } from "../../typst/programs.mjs";
 import {
@@ -17,14 +14,7 @@ import { canFetchBubblewrap, ensureCachedBubblewrap } from "./bubblewrap.mjs";
 import { SetUpError } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 
-/**
- * What prevents renders from being sandboxed on this machine, as far as it can be found before installing anything.
- *
- * @param {AbortSignal} signal
- * @param {boolean} isTried whether to try the sandbox as well, which takes milliseconds: worth it before steps that
- *   take minutes
- * @returns {Promise<string | undefined>}
- */
+/** Tried before long steps only. @param {AbortSignal} signal @param {boolean} isTried */
 export async function sandboxProblem(signal, isTried) {
   const choice = parseSandboxChoice(process.env.SERVICE_SANDBOX);
   if (choice === undefined) return SANDBOX_ADVICE;

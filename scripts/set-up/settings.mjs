@@ -8,12 +8,7 @@ const PROGRAM = path.join(PROJECT_FOLDER, "scripts", "set-up", "check-settings.t
 /** Whether this Node runs TypeScript, as Node does from 22.18 on. The types of `process.features` assume it. */
 const { typescript } = /** @type {Readonly<Record<string, unknown>>} */ (/** @type {unknown} */ (process.features));
 
-/**
- * The problems with the settings; none when there is no Node yet that can check them.
- *
- * @param {boolean} hasPackages whether the npm packages, which bring such a Node, are installed
- * @param {AbortSignal} signal
- */
+/** @param {boolean} hasPackages which bring a Node that can check settings @param {AbortSignal} signal */
 export async function settingProblems(hasPackages, signal) {
   if (!typescript && !hasPackages) return [];
   const node = typescript ? process.execPath : SERVICE_NODE;

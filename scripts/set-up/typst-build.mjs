@@ -78,11 +78,7 @@ async function staticLinking(cargo, env, workFolder, signal) {
   return ["--target", target, "--config", `target.${target}.rustflags=["-Ctarget-feature=+crt-static"]`];
 }
 
-/**
- * @param {AbortSignal} signal
- * @returns {Promise<{ cargo: string } | { problem: string }>} the path of a cargo that is new enough, or what is
- *   missing and how to install it
- */
+/** @param {AbortSignal} signal @returns {Promise<{ cargo: string } | { problem: string }>} */
 export async function findBuildTools(signal) {
   const { env } = process;
   // rustup adds its folder to PATH in the shell's start-up files, so a shell that was open before does not have it.

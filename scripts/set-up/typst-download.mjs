@@ -67,12 +67,7 @@ function unreachable(release, reason) {
   return { reason: `the release on ${new URL(release.url).host} cannot be reached (${reason})` };
 }
 
-/**
- * A wrong checksum means an attack, or a proxy that answers in place of the server: falling back to the build would
- * hide it.
- *
- * @param {TypstRelease} release @param {Uint8Array} content
- */
+/** To build instead would hide an attack. @param {TypstRelease} release @param {Uint8Array} content */
 function refuseOtherChecksum(release, content) {
   const sha256 = createHash("sha256").update(content).digest("hex");
   if (sha256 === release.sha256) return;

@@ -20,12 +20,7 @@ export function ensureCachedTypst(signal) {
   return ensureCached({ name, target: cachedTypstPath(), problem: typstProblem, make }, signal);
 }
 
-/**
- * Why Typst can be neither downloaded nor built on this machine, determined before any long step.
- *
- * @param {AbortSignal} signal
- * @returns {Promise<string | undefined>} undefined when one of the two should work
- */
+/** Why Typst can be neither downloaded nor built here, before any long step. @param {AbortSignal} signal */
 export async function typstObstacle(signal) {
   const tools = await findBuildTools(signal);
   if ("cargo" in tools) return undefined;

@@ -1,8 +1,4 @@
-/**
- * The program of the image `all-in-one`: runs the edge in workerd and one backend until it is told to stop, or until
- * one of them ends. It keeps nothing: without SERVICE_API_TOKENS it makes a token for this run. On a port that only the
- * container reaches, it answers 200 if a render through the edge works: for HEALTHCHECK.
- */
+/** The program of the image `all-in-one`: edge and backend, until one ends, and a port for HEALTHCHECK. */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -41,7 +37,6 @@ async function run(): Promise<0 | 1> {
   const backend = start("backend", [process.execPath, "backend/main.ts"], ".", {
     SERVICE_LOG_LEVEL: "warn",
     ...process.env,
-    // Only the edge compares these.
     SERVICE_API_TOKENS: "",
     SERVICE_METRICS_TOKENS: "",
     SERVICE_BACKEND_TOKENS: backendToken,

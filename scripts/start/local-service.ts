@@ -127,7 +127,6 @@ function isRunning(child: ChildProcess): boolean {
 
 export type LocalEdge = LocalWorker;
 
-/** Starts the Worker in workerd. The bindings are added to those of `wrangler.toml`. */
 export async function startEdge(
   bindings: Readonly<Record<string, string>>,
   port: number,
@@ -136,7 +135,6 @@ export async function startEdge(
   return onlyWorker(await startConfiguredWorkers([bindings], port, rateLimits));
 }
 
-/** Whether a port of the loopback interface is free. */
 export async function isPortFree(port: number): Promise<boolean> {
   const server = createServer();
   try {

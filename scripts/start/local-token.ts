@@ -13,9 +13,7 @@ export async function localToken(): Promise<string | null> {
   return parseNamedTokens("SERVICE_API_TOKENS", configured)[0]?.token ?? null;
 }
 
-/**
- * All accepted tokens as a setting. The first call generates one and stores it, so that clients work after a restart.
- */
+/** All accepted tokens as a setting. The first call stores one, so that clients work after a restart. */
 export async function localTokens(): Promise<string> {
   if (process.env.SERVICE_API_TOKENS) return process.env.SERVICE_API_TOKENS;
   const present = await localToken();

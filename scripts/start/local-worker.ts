@@ -13,7 +13,6 @@ import { provideStaticAssets } from "../assets/static-assets.ts";
 
 export const LOOPBACK = "127.0.0.1";
 
-/** The signals that stop the service. */
 export const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const PROJECT = new URL("../../", import.meta.url);
@@ -61,14 +60,9 @@ export interface LocalWorker {
   stop(): Promise<void>;
 }
 
-/** Instances of one Worker in one workerd, each with bindings and its own isolate. */
 type LocalWorkers = Awaited<ReturnType<typeof startInWorkerd>>;
 
-/**
- * Starts the Worker of `wrangler.toml` once for each of the bindings, which are added to its own and override them.
- *
- * @param port the port of the loopback interface to listen on; 0 takes a free one, for each
- */
+/** Starts the Worker of `wrangler.toml` once for each of the bindings, which override it. Port 0: a free one. */
 export async function startConfiguredWorkers(
   bindings: readonly Readonly<Record<string, string>>[],
   port: number,
@@ -94,7 +88,6 @@ export async function startWorkerFile(
   return onlyWorker(await startInWorkerd(entrypoint, { bindings: [bindings], durableObjects }));
 }
 
-/** The Worker of a workerd that runs one. */
 export function onlyWorker({ urls: [url], stop }: LocalWorkers): LocalWorker {
   if (url === undefined) throw new Error("workerd runs no Worker");
   return { url, stop };
@@ -106,7 +99,6 @@ export async function wranglerConfig() {
 }
 
 interface WorkerOptions {
-  /** Of the loopback interface; 0 takes a free one. */
   readonly port?: number;
   readonly bindings: readonly Bindings[];
   readonly rateLimits?: WranglerConfig["ratelimits"];

@@ -13,16 +13,11 @@ export class VendoringError extends Error {
 export interface FolderChange {
   /** Paths in the folder that are taken out, if they are there. */
   readonly leaving: readonly string[];
-  /** Folders that are moved to paths in the folder. */
   readonly arriving: readonly { readonly from: string; readonly path: string }[];
   readonly lockFile: { readonly name: string; readonly content: object };
 }
 
-/**
- * Plans a change and carries it out. If the plan fails, the folder is as it was.
- *
- * @param plan gets the path of an empty folder for what is new.
- */
+/** If the plan, which gets an empty folder for what is new, fails, the folder is as it was. */
 export function changeFolder<Change extends FolderChange>(
   folder: string,
   plan: (prepared: string) => Promise<Change>,

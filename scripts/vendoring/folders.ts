@@ -4,7 +4,6 @@ import { fileURLToPath } from "node:url";
 export const PACKAGES_FOLDER = fileURLToPath(new URL("../../vendor/packages", import.meta.url));
 export const FONTS_FOLDER = fileURLToPath(new URL("../../vendor/fonts", import.meta.url));
 
-/** The backend's settings for these folders. */
 export function vendoredSettings(): Record<string, string> {
   return {
     SERVICE_PACKAGE_PATH: PACKAGES_FOLDER,

@@ -1,7 +1,4 @@
-/**
- * The interface description (OpenAPI 3.1) of the edge: every public route with its headers, responses and problems,
- * made from the definitions in `rules/`. `npm run generate` writes it to `static/openapi.json`.
- */
+/** The interface description (OpenAPI 3.1) of the edge, from the definitions in `rules/`, for `static/openapi.json`. */
 import { toJsonSchemaDefs } from "@valibot/to-json-schema";
 import { CAPABILITIES_PATH } from "../../../protocol/capabilities.ts";
 import {
@@ -84,7 +81,6 @@ const HEADERS = {
 
 type HeaderName = keyof typeof HEADERS;
 
-/** Headers by their field names; those of every response are added. */
 function headers(byField: Readonly<Record<string, HeaderName>> = {}): Json {
   const all: Readonly<Record<string, HeaderName>> = {
     [REQUEST_ID_HEADER]: "RequestId",
@@ -109,7 +105,6 @@ function response(status: number, description: string, own?: ProblemResponse["he
 /** In every response to a render whose token is valid. */
 const TIMED = { [SERVER_TIMING_HEADER]: "ServerTiming" } as const;
 
-/** The responses that report problems, one per status. */
 const PROBLEM_RESPONSES = {
   InvalidRequest: response(400, "The request is not valid, or its `Host` is not.", TIMED),
   InvalidUrl: {
@@ -161,7 +156,6 @@ function problemResponse({ status, codes = codesOf(status), description, headers
   };
 }
 
-/** The responses of an operation that report problems, by status. */
 function problems(...names: readonly ProblemResponseName[]): Json {
   return Object.fromEntries(names.map((name) => [PROBLEM_RESPONSES[name].status, reference("responses")(name)]));
 }
@@ -201,9 +195,7 @@ interface Route {
   readonly problems?: readonly ProblemResponseName[];
 }
 
-/**
- * A route to read from; a document of the rules, unless it says otherwise. One with an entity tag can be revalidated.
- */
+/** A route to read from: a document of the rules, unless it says otherwise. An entity tag can be revalidated. */
 function get(route: Route): Json {
   const { operationId, tag = "Rules", summary, description, security = OPEN, headers: own = CACHED } = route;
   const { answer = "The document.", mediaType = "application/json", schema: of, example } = route;
@@ -267,7 +259,6 @@ function renderPath(requests: Readonly<Record<string, Example>>): Json {
   };
 }
 
-/** What a request must satisfy. */
 function rulePaths(): Json {
   const constraints = constraintsExample();
   const { limits: _limits, output_rules, ...filesKeyRules } = constraints;
@@ -329,7 +320,6 @@ function rulePaths(): Json {
   };
 }
 
-/** For those who run the service. */
 function operationPaths(): Json {
   return {
     "/health": get({
@@ -358,7 +348,6 @@ function operationPaths(): Json {
   };
 }
 
-/** The schemas of requests and responses as JSON Schema 2020-12, which OpenAPI 3.1 uses. */
 function schemas(): Json {
   return toJsonSchemaDefs(
     { ...REQUEST_SCHEMAS, ...RESPONSE_SCHEMAS },
@@ -371,7 +360,6 @@ function schemas(): Json {
   );
 }
 
-/** The description as a JSON value. */
 export async function openApiDocument(): Promise<Json> {
   return {
     openapi: "3.1.1",

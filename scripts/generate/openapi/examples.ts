@@ -1,7 +1,4 @@
-/**
- * The examples of the interface description: requests that the service renders as they are, and a problem of each code.
- * Problems that validation finds are made by the validation itself.
- */
+/** The examples of the interface description. Problems that validation finds are made by the validation itself. */
 import { type Capabilities, capabilitiesOf } from "../../../protocol/capabilities.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, limitsFrom } from "../../../rules/limits.ts";
@@ -99,7 +96,6 @@ const LOW_LIMITS = limitsFrom({
   max_string_bytes: 16,
 });
 
-/** The problem that answers a request which is not valid. */
 function refusalOf(request: unknown, limits = DEFAULT_LIMITS): Problem {
   const result = parseRenderRequest(new TextEncoder().encode(JSON.stringify(request)), limits);
   if (result.ok) throw new Error("an example of a refused request is valid");
@@ -110,7 +106,6 @@ const text = (content: string) => ({ encoding: "text", content });
 const hello = (more: object) => ({ source: "= Hello", ...more });
 const { max_request_body_bytes, max_output_bytes, max_output_files } = DEFAULT_LIMITS;
 
-/** One problem per code. */
 const PROBLEMS_BY_CODE: Readonly<Record<ProblemCode, Problem>> = {
   invalid_request: refusalOf(hello({ output: { format: "pdf", version: "1.4", standards: ["a-2b"] } })),
   unsupported_format: refusalOf(hello({ output: { format: "docx" } })),
@@ -149,7 +144,6 @@ const PROBLEMS_BY_CODE: Readonly<Record<ProblemCode, Problem>> = {
   service_unavailable: serviceUnavailable("no_backend_answered", ["unreachable"]),
 };
 
-/** A problem with this code, as a client receives it. */
 export function problemExample(code: ProblemCode): Example<ProblemDocument> {
   const refusal = PROBLEMS_BY_CODE[code];
   if (refusal.code !== code) throw new Error(`the example of ${code} is one of ${refusal.code}`);

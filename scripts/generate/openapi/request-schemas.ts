@@ -1,8 +1,4 @@
-/**
- * The body of `POST /v1/render` as valibot schemas, for the interface description only: the service reads bodies by
- * `rules/render-request.ts`. Fields of `output`, patterns and bounds are those of `rules/`. Rules over several fields,
- * sizes in bytes and page counts are beyond a schema; the descriptions name the problem that answers them.
- */
+/** The body of `POST /v1/render` as schemas, for the description only: the service has `rules/render-request.ts`. */
 import * as v from "valibot";
 import { KEY_PATTERN, KEY_RULES } from "../../../rules/files-rules.ts";
 import { LIMIT_SETTINGS, MAX_KEYS } from "../../../rules/limits.ts";
@@ -46,16 +42,12 @@ const pdfStandard = described(v.picklist(PDF_STANDARDS), "A profile of PDF/A (IS
 
 type Schema = v.GenericSchema<unknown, unknown>;
 
-/**
- * Fields that are described in more detail than in the service's schema: output rules validate the grammar of `pages`,
- * and the service validates the items of `standards` after its length, an order that JSON Schema cannot express.
- */
+/** In more detail than the service's schema, where output rules validate them, or in an order beyond JSON Schema. */
 const SPELLED_OUT: Partial<Record<string, Schema>> = {
   pages: v.optional(v.nullable(pageSelection), null),
   standards: v.optional(v.pipe(v.array(pdfStandard), v.maxLength(MAX_STANDARDS)), []),
 };
 
-/** The schema of one format: strict, with a description of each field. */
 function outputSchema(format: OutputFormat): Schema {
   const fields = Object.entries(OUTPUT_SCHEMAS[format].entries).map(([name, schema]) => [
     name,

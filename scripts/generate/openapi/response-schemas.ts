@@ -1,7 +1,4 @@
-/**
- * The JSON that the edge responds with, as valibot schemas, for the interface description only. All objects are open:
- * responses may gain members within an API version (docs/api.md#versions).
- */
+/** What the edge responds with, as schemas, for the description only. All objects are open (docs/api.md#versions). */
 import * as v from "valibot";
 import { CAPABILITIES_SCHEMA } from "../../../protocol/capabilities.ts";
 import { KEY_RULES, SET_RULES } from "../../../rules/files-rules.ts";
@@ -21,7 +18,6 @@ import { ERROR_TYPES, MAX_REPORTED_ERRORS } from "../../../rules/validation-erro
 
 type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
 
-/** A schema with a description. */
 export function described<S extends v.GenericSchema>(schema: S, description: string) {
   return v.pipe(schema, v.description<v.InferOutput<S>, string>(description));
 }
@@ -104,7 +100,6 @@ const PROBLEM_MEMBERS = {
   instance: "The URL of the request; its fragment is the request id.",
 } as const;
 
-/** The schema of the problems with this code. */
 function problemSchema(code: ProblemCode): Schema {
   const { status, origin, title, cause } = PROBLEMS[code];
   return described(
