@@ -11,15 +11,9 @@ import { requireTypst } from "../typst/program-location.mjs";
 import { post } from "./http-client.ts";
 import { countProcessorTime } from "./processor-time.ts";
 
-export interface CountedService {
-  render(body: string): Promise<void>;
-  milliseconds(): Promise<Record<"edge" | "backend" | "typst", number>>;
-  /** The sum of the values of a metric of the backend. */
-  metric(name: string): Promise<number>;
-  stop(): Promise<void>;
-}
+export type CountedService = Awaited<ReturnType<typeof startCountedService>>;
 
-export async function startCountedService(folder: string): Promise<CountedService> {
+export async function startCountedService(folder: string) {
   const counted = { edge: countProcessorTime("edge"), backend: countProcessorTime("backend") };
   const settings = {
     SERVICE_TYPST_BIN: await requireTypst(),
@@ -45,6 +39,7 @@ export async function startCountedService(folder: string): Promise<CountedServic
   );
   const url = new URL(`http://${address}/v1/render`);
   while ((await fetch(new URL("/health", url)).catch(() => null))?.status !== 200) await delay(100);
+  /** The sum of the values of a metric of the backend. */
   const metric = async (name: string) => {
     const text = await (await fetch(new URL("/metrics", backend.url))).text();
     const values = text.split("\n").filter((line) => new RegExp(`^${name}[{ ]`).test(line));
@@ -52,7 +47,7 @@ export async function startCountedService(folder: string): Promise<CountedServic
   };
   const headers = { "Content-Type": "application/json", "X-Service-Api-Token": API_TOKEN };
   return {
-    render: (body) => post(url, headers, body),
+    render: (body: string) => post(url, headers, body),
     milliseconds: async () => {
       const own = (await metric("process_cpu_seconds_total")) * 1000;
       return { edge: counted.edge.milliseconds(), backend: own, typst: counted.backend.milliseconds() - own };

@@ -9,20 +9,13 @@ const ROOT = existsSync(VERSION_1) ? VERSION_1 : "/sys/fs/cgroup";
 /** How often it is tried to remove a group whose last processes are just ending: for half a minute. */
 const MAX_REMOVALS = 300;
 
-export interface ProcessorTime {
-  /** Starts programs that are counted. This process itself is counted until they have started. */
-  whileStarting<Started>(start: () => Promise<Started>): Promise<Started>;
-  milliseconds(): number;
-  /** Afterwards, when the programs have ended or are about to. */
-  remove(): Promise<void>;
-}
-
-export function countProcessorTime(name: string): ProcessorTime {
+export function countProcessorTime(name: string) {
   const folder = join(ROOT, `bench-${name}-${process.pid}`);
   mkdirSync(folder);
   const moveTo = (group: string) => writeFileSync(join(group, "cgroup.procs"), String(process.pid));
   return {
-    whileStarting: async (start) => {
+    /** Starts programs that are counted. This process itself is counted until they have started. */
+    whileStarting: async <Started>(start: () => Promise<Started>): Promise<Started> => {
       const home = join(ROOT, ownGroup());
       moveTo(folder);
       try {
@@ -35,6 +28,7 @@ export function countProcessorTime(name: string): ProcessorTime {
       ROOT === VERSION_1
         ? Number(readFileSync(join(folder, "cpuacct.usage"), "utf8")) / 1e6
         : Number(/^usage_usec (\d+)$/m.exec(readFileSync(join(folder, "cpu.stat"), "utf8"))?.[1]) / 1e3,
+    /** Afterwards, when the programs have ended or are about to. */
     remove: async () => {
       for (let removals = 1; ; removals++) {
         const error = await rmdir(folder).catch((failure: unknown) => failure);

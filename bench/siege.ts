@@ -22,7 +22,6 @@ const SVG_PATH = `${SVG}<path d="${"M0 0h1v1z ".repeat(45_000)}"/></svg>`;
 const ALPHABET = "abcdefghijklmnopqrstuvwxyz 0123456789\n";
 
 const text = (content: string) => ({ encoding: "text", content });
-const folders = Array.from({ length: 64 }, (_, index) => [`r${index}/${"a/".repeat(248)}x`, text("x")]);
 const UNREAD = JSON.stringify({
   source: '#raw(read("a.txt"))',
   files: { "a.txt": text(ALPHABET.repeat(2700)) },
@@ -34,11 +33,6 @@ type Attack = (edge: URL, over: AbortSignal) => Promise<void>;
 
 const ATTACKS: Readonly<Record<string, Attack>> = {
   "nobody attacks": async (_edge, over) => waitFor(over),
-  "uploads of one byte, reset": repeat(8, async (edge) => {
-    const socket = openRequest(edge, "Transfer-Encoding: chunked", "1\r\n{\r\n");
-    await delay(20);
-    socket.resetAndDestroy();
-  }),
   "8,000 silent uploads": silentUploads(8000, TOKENS.attacker, "once"),
   "8,000 silent uploads without a token, again and again": silentUploads(8000, "none", "again"),
   "16 connections that scrape /metrics": repeat(16, async (edge, over) => {
@@ -62,7 +56,6 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     files: { "f.svg": text(SVG_FILTER) },
     output: { format: "png" },
   }),
-  "64 keys of 250 folders": renders(4, { source: "x", files: Object.fromEntries(folders) }),
 };
 
 function silentUploads(count: number, token: string, repetition: "once" | "again"): Attack {
@@ -124,14 +117,9 @@ async function render(edge: URL, token: string, body: string, signal?: AbortSign
   return answer.status;
 }
 
-interface Reading {
-  readonly name: string;
-  readonly longestHealthMilliseconds: number;
-  readonly sent: number;
-  readonly milliseconds: readonly number[];
-}
+type Reading = Awaited<ReturnType<typeof measure>>;
 
-async function measure(edge: URL, name: string, attack: Attack): Promise<Reading> {
+async function measure(edge: URL, name: string, attack: Attack) {
   const body = await exampleRequest("invoice");
   const over = AbortSignal.timeout(ATTACK_SECONDS * 1000);
   const milliseconds: number[] = [];

@@ -8,9 +8,7 @@
  */
 
 /**
- * @param {string | URL} url
- * @param {DownloadLimits} limits
- * @param {RequestInit} [request] its signal abandons the download
+ * @param {string | URL} url @param {DownloadLimits} limits @param {RequestInit} [request] its signal abandons it
  * @returns {Promise<{ content: Buffer } | { reason: string }>} the reason why there is none
  */
 export async function download(url, { answerMilliseconds, downloadMilliseconds, maxBytes }, request = {}) {

@@ -11,14 +11,10 @@ const HEARTBEAT_MILLISECONDS = 5_000;
 const STALE_MILLISECONDS = 60_000;
 
 /**
- * Runs an action while holding the lock. Node has no lock that the system releases when a process dies. So the file
- * names its holder, which touches it every few seconds; it is stale when the holder is dead, or has not touched it.
+ * Node has no lock that the system releases when a process dies. So the file names its holder, which touches it every
+ * few seconds; it is stale when the holder is dead, or has not touched it.
  *
- * @template T
- * @param {string} file
- * @param {string} purpose
- * @param {AbortSignal} signal
- * @param {() => Promise<T>} action
+ * @template T @param {string} file @param {string} purpose @param {AbortSignal} signal @param {() => Promise<T>} action
  */
 export async function withLock(file, purpose, signal, action) {
   await mkdir(path.dirname(file), { recursive: true });

@@ -26,9 +26,7 @@ export function say(line) {
 /**
  * Waits for a promise and reports the elapsed time at intervals.
  *
- * @template T
- * @param {(elapsed: string) => string} describe
- * @param {Promise<T>} promise
+ * @template T @param {(elapsed: string) => string} describe @param {Promise<T>} promise
  */
 export async function withProgress(describe, promise) {
   const startedMilliseconds = Date.now();

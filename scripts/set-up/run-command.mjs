@@ -11,31 +11,24 @@ const EXCERPT_LINES = 20;
  * @property {AbortSignal} signal
  * @property {string} [cwd]
  * @property {NodeJS.ProcessEnv} [env]
- * @property {(line: string) => void} [onLine]
  * @property {(line: string) => boolean} [isNoise] whether a line is irrelevant to failures
  */
 
 /**
  * Runs a command. When the signal is aborted, it ends the command with its descendants and throws.
  *
- * @param {string} file
- * @param {readonly string[]} args
- * @param {CommandOptions} options
- * @returns {Promise<{ problem: string | undefined, output: string[] }>} the problem, undefined on success, and the
- *   first and last lines of stdout and stderr in the order of arrival
+ * @param {string} file @param {readonly string[]} args @param {CommandOptions} options
+ * @returns {Promise<{ problem: string | undefined, output: string[] }>} with the first and last lines of the output
  */
-export async function runCommand(file, args, { signal, cwd, env, onLine, isNoise }) {
+export async function runCommand(file, args, { signal, cwd, env, isNoise }) {
   signal.throwIfAborted();
   // In a process group, so that descendants end with it, and in a session, so that nothing can ask for a password.
   const child = spawn(file, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   /** @type {string[]} */
   const lines = [];
   for (const stream of [child.stdout, child.stderr]) {
-    // A carriage return ends a line as well, as progress bars need.
     createInterface({ input: stream }).on("line", (line) => {
-      if (line.trim() === "") return;
-      onLine?.(line);
-      if (!isNoise?.(line)) lines.push(line.trimEnd());
+      if (line.trim() !== "" && !isNoise?.(line)) lines.push(line.trimEnd());
     });
   }
   const stop = () => endGroup(child);

@@ -1,6 +1,5 @@
 /** Builds Typst from source with `cargo install`, for machines that cannot download the official release or run it. */
-import { existsSync } from "node:fs";
-import { realpath, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { findOnPath } from "../../typst/programs.mjs";
@@ -21,12 +20,16 @@ const ADVICE_FOR_COMPILER =
     : "for the C compiler, run `sudo apt-get install -y build-essential` or your system's equivalent";
 const OTHER_WAY = `name a Typst ${TYPST_VERSION} binary in SERVICE_TYPST_BIN.`;
 
+const CARGO_ENVIRONMENT = { ...process.env, CARGO_TERM_COLOR: "never" };
+
+/** Lines of cargo's output that say nothing of a failure. @param {string} line */
+const isNoise = (line) => /^\s*(Compiling|Downloading|Downloaded|Fetch|Updating) /.test(line);
+
 /** @param {string} workFolder @param {AbortSignal} signal @returns {Promise<string>} the path of the binary */
 export async function buildTypst(workFolder, signal) {
   const tools = await findBuildTools(signal);
   if ("problem" in tools) throw new SetUpError(`Typst ${TYPST_VERSION} has to be built here: ${tools.problem}`);
   const { cargo } = tools;
-  const env = await cargoEnvironment(cargo);
   say(`building Typst ${TYPST_VERSION} with ${cargo}: about ten minutes on two cores, once for this user`);
 
   const installRoot = path.join(workFolder, "install");
@@ -34,12 +37,16 @@ export async function buildTypst(workFolder, signal) {
   // In the work folder, because cargo's default is TMPDIR, which is often small and not cleaned up after a kill.
   args.push("--target-dir", path.join(workFolder, "target"));
   const build = (/** @type {readonly string[]} */ options) => {
-    const watch = watchCargo();
     // In the work folder, so that no .cargo/config.toml or rust-toolchain.toml of a parent folder applies.
-    const building = runCommand(cargo, [...args, ...options], { cwd: workFolder, env, signal, ...watch });
-    return withProgress((elapsed) => `Typst build: ${elapsed}, ${watch.describe()}`, building);
+    const building = runCommand(cargo, [...args, ...options], {
+      cwd: workFolder,
+      env: CARGO_ENVIRONMENT,
+      signal,
+      isNoise,
+    });
+    return withProgress((elapsed) => `Typst build: ${elapsed}`, building);
   };
-  const options = await staticLinking(cargo, env, workFolder, signal);
+  const options = await staticLinking(cargo, workFolder, signal);
   let outcome = await build(options);
   if (options.length > 0 && outcome.output.some((line) => line.includes("error: linking with"))) {
     say(`Typst ${TYPST_VERSION} cannot be linked statically here; it is being built with shared libraries`);
@@ -57,17 +64,14 @@ export async function buildTypst(workFolder, signal) {
 }
 
 /**
- * The options of cargo with which Typst is linked with static libraries, as the official release is: finding and
- * relocating the shared ones takes 1.3 ms of each start (2026-11-23, with the same outputs of Typst's 3,745 own test
- * documents). Empty if this machine lacks one of the libraries, which some distributions package separately.
+ * Options that link Typst statically, as the release is: shared libraries take 1.3 ms of each start (2026-11-23). Empty
+ * if one is missing here. Fixed addresses would save another 1.1 ms and help an attacker.
  *
- * The binary stays position-independent: fixed addresses would save another 1.1 ms and help an attacker.
- *
- * @param {string} cargo @param {NodeJS.ProcessEnv} env @param {string} workFolder @param {AbortSignal} signal
+ * @param {string} cargo @param {string} workFolder @param {AbortSignal} signal
  */
-async function staticLinking(cargo, env, workFolder, signal) {
+async function staticLinking(cargo, workFolder, signal) {
   if (process.platform !== "linux") return [];
-  const { output } = await runCommand(cargo, ["--version", "--verbose"], { cwd: workFolder, env, signal });
+  const { output } = await runCommand(cargo, ["--version", "--verbose"], { cwd: workFolder, signal });
   const [, target] = /^host: (\w+-unknown-linux-gnu)$/m.exec(output.join("\n")) ?? [];
   if (target === undefined) return [];
   const source = path.join(workFolder, "probe.c");
@@ -101,47 +105,10 @@ export async function findBuildTools(signal) {
 /** @param {string} cargo @param {AbortSignal} signal */
 async function cargoProblem(cargo, signal) {
   // Outside the project, because a rust-toolchain.toml would choose another Rust.
-  const answer = await runCommand(cargo, ["--version"], { cwd: "/", env: await cargoEnvironment(cargo), signal });
+  const answer = await runCommand(cargo, ["--version"], { cwd: "/", signal });
   const [line] = answer.output;
   if (answer.problem !== undefined) return `${cargo} does not run (${line ?? answer.problem})`;
   const [, major = 0, minor = 0] = (/^cargo (\d+)\.(\d+)/.exec(line ?? "") ?? []).map(Number);
   if (major > OLDEST_RUST.major || (major === OLDEST_RUST.major && minor >= OLDEST_RUST.minor)) return undefined;
   return `${cargo} is older than Rust ${OLDEST_RUST_TEXT} (${line ?? "it prints no version"})`;
-}
-
-/**
- * `cargo` may be rustup's proxy, which looks for toolchains in HOME. With another HOME (a container, a service account,
- * `sudo`) it finds none, so RUSTUP_HOME is set to the folder next to the proxy.
- *
- * @param {string} cargo
- */
-async function cargoEnvironment(cargo) {
-  const { env } = process;
-  // Only the progress bar shows the total number of steps. Without a terminal it needs the last two.
-  const progress = { CARGO_TERM_COLOR: "never", CARGO_TERM_PROGRESS_WHEN: "always", CARGO_TERM_PROGRESS_WIDTH: "80" };
-  if (env.RUSTUP_HOME || existsSync(path.join(env.HOME || homedir(), ".rustup"))) return { ...env, ...progress };
-  for (const proxy of [cargo, await realpath(cargo).catch(() => cargo)]) {
-    const rustupHome = path.join(path.dirname(proxy), "..", "..", ".rustup");
-    if (path.dirname(proxy).endsWith("/.cargo/bin") && existsSync(rustupHome)) {
-      return { ...env, ...progress, RUSTUP_HOME: rustupHome };
-    }
-  }
-  return { ...env, ...progress };
-}
-
-/** Follows the progress of cargo by its output. */
-function watchCargo() {
-  let crates = 0;
-  let step = "";
-  return {
-    /** @param {string} line */
-    onLine(line) {
-      if (/^\s*Compiling /.test(line)) crates += 1;
-      const bar = /^\s*Building \[.*\] (\d+)\/(\d+)/.exec(line);
-      if (bar !== null) step = ` (step ${bar[1]} of ${bar[2]})`;
-    },
-    /** @param {string} line */
-    isNoise: (line) => /^\s*(Building|Compiling|Downloading|Downloaded|Fetch|Updating) /.test(line),
-    describe: () => (crates === 0 ? "fetching the crates" : `${crates} crates compiled${step}`),
-  };
 }

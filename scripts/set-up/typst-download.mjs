@@ -19,9 +19,7 @@ const NO_RELEASE = { reason: `there is no release for ${process.platform}-${proc
 /** @typedef {import("../../typst/typst-release.mjs").TypstRelease} TypstRelease */
 
 /**
- * @param {TypstRelease | undefined} release
- * @param {string} workFolder
- * @param {AbortSignal} signal
+ * @param {TypstRelease | undefined} release @param {string} workFolder @param {AbortSignal} signal
  * @returns {Promise<{ binary: string } | { reason: string }>} the reason why another way must be found
  */
 export async function fetchRelease(release, workFolder, signal, limits = DOWNLOAD_LIMITS) {
@@ -44,11 +42,10 @@ export async function fetchRelease(release, workFolder, signal, limits = DOWNLOA
 }
 
 /**
- * Why a release cannot be installed here, as far as a HEAD request and a look for the program that unpacks it can tell.
+ * As far as a HEAD request and a look for the program that unpacks it can tell.
  *
- * @param {TypstRelease | undefined} release
- * @param {AbortSignal} signal
- * @returns {Promise<{ reason: string, remedy?: string } | undefined>} undefined when it should work
+ * @param {TypstRelease | undefined} release @param {AbortSignal} signal
+ * @returns {Promise<{ reason: string, remedy?: string } | undefined>}
  */
 export async function releaseObstacle(release, signal) {
   if (release === undefined) return NO_RELEASE;

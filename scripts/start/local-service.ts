@@ -37,12 +37,8 @@ export interface LocalBackend {
 }
 
 /**
- * Starts the backend and waits until it is ready. It inherits only PATH and the cache of compiled code. If `environment`
- * names no work directory, the backend gets a temporary one, which is removed with it.
- *
- * @param onErrorText called with the backend's standard error, once it is ready
- * @param standstillMilliseconds for tests
- * @throws ServiceStartError with the backend's standard error when it does not start
+ * Starts the backend and waits until it is ready. It inherits only PATH and the cache of compiled code. Unless
+ * `environment` names one, it gets a temporary work directory. `onErrorText` gets its standard error once it is ready.
  */
 export async function startBackend(
   environment: Readonly<Record<string, string>>,

@@ -1,7 +1,6 @@
 /**
- * Workers on this machine: bundled by esbuild and run in workerd by Miniflare, as `wrangler dev` does, but without its
- * proxies: they cost 6 ms per request, read bodies that the Worker would reject, and hide disconnects of clients.
- * Miniflare passes the configuration, secrets included, through a pipe, so they are on no disk and on no command line.
+ * Workers on this machine: run in workerd by Miniflare, as `wrangler dev` does, but without its proxies: they cost 6 ms per
+ * request, read bodies that the Worker would reject, and hide disconnects. Secrets pass through a pipe alone.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
