@@ -92,7 +92,6 @@ function showTexts(): void {
   data.replace(store.draft.data);
 }
 
-/** Fetches the limits of this deployment, once there is a token, and validates by them. */
 async function updateLimits(): Promise<void> {
   const used = readToken();
   if (used === "" || !navigator.onLine) return;
@@ -100,5 +99,7 @@ async function updateLimits(): Promise<void> {
   // Another token may have been entered meanwhile.
   if (readToken() !== used) return;
   token.show(limits === "forbidden" ? "rejected" : "set");
-  if (limits !== null && limits !== "forbidden") check.limits = limits;
+  if (limits === null || limits === "forbidden") return;
+  check.limits = limits;
+  check.run();
 }

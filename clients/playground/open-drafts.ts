@@ -9,7 +9,6 @@ import type { ReadFiles } from "./files/dropped-files.ts";
 import { mergeFiles } from "./files/files-panel.ts";
 import { archiveOf } from "./files/folder-archive.ts";
 import { byId, makeButton, saveFile } from "./page/elements.ts";
-import { connectMenu } from "./page/menu.ts";
 import type { Notice } from "./page/notice.ts";
 import type { Tabs } from "./page/tabs.ts";
 
@@ -67,4 +66,27 @@ export function connectDraftBar(
     const text = [isFolder ? "Project loaded." : `${SOURCE_PATH} is now the template.`, ...skipped].join(" ");
     void begin(isFolder ? project : merged, text, true);
   };
+}
+
+/** A menu of buttons in a `<details>`: it closes when one is chosen, at Escape, and when the focus or a click leaves. */
+function connectMenu(menu: HTMLDetailsElement): void {
+  const close = () => {
+    menu.open = false;
+  };
+  const closeAndKeepFocus = () => {
+    close();
+    menu.querySelector("summary")?.focus();
+  };
+  menu.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape" && menu.open) closeAndKeepFocus();
+  });
+  menu.addEventListener("click", ({ target }) => {
+    if (target instanceof Element && target.closest("button") !== null) closeAndKeepFocus();
+  });
+  addEventListener("pointerdown", ({ target }) => {
+    if (target instanceof Node && !menu.contains(target)) close();
+  });
+  menu.addEventListener("focusout", ({ relatedTarget }) => {
+    if (relatedTarget instanceof Node && !menu.contains(relatedTarget)) close();
+  });
 }

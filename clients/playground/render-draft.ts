@@ -31,7 +31,6 @@ export class DraftRenderer {
   readonly #parts: DraftRendererParts;
   readonly #session: RenderSession;
   readonly #button = byId("render", HTMLButtonElement);
-  /** The cause of a render that waits until the data has been judged by its schema. */
   #awaited: RenderCause | null = null;
   /** What the page shows is about this outcome; null once another draft has taken the place of the rendered one. */
   #lastOutcome: SettledOutcome | null = null;
@@ -71,7 +70,6 @@ export class DraftRenderer {
     this.#session.request("asked");
   }
 
-  /** Sends the render that has waited for a check, if there is one. */
   continueAfterCheck(): void {
     if (this.#parts.check.waitsForSchema) return;
     const cause = this.#awaited;

@@ -17,7 +17,6 @@ export interface TextPlace {
 
 export type Place =
   | ({ readonly field: "source" } & TextPlace)
-  /** `path` leads to a value. */
   | ({ readonly field: "data"; readonly path?: readonly (string | number)[] } & TextPlace)
   /** The keys of the files concerned; empty if all files are. The range is one of the text of the only file. */
   | ({ readonly field: "files"; readonly keys: readonly string[] } & TextPlace)

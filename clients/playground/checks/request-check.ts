@@ -21,10 +21,9 @@ export class RequestCheck {
   readonly #sources: readonly FindingSource[];
   readonly #schemaCheck = new SchemaCheck(() => this.#runAndTell());
   readonly #onSettled: () => void;
-  #limits: Limits = DEFAULT_LIMITS;
+  limits: Limits = DEFAULT_LIMITS;
   #pending: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param onSettled called when a check has run, and only then by a schema that took its time */
   constructor(store: DraftStore, fields: RequestFields, sources: readonly FindingSource[], onSettled: () => void) {
     this.#store = store;
     this.#fields = fields;
@@ -36,16 +35,6 @@ export class RequestCheck {
     });
   }
 
-  get limits(): Limits {
-    return this.#limits;
-  }
-
-  set limits(limits: Limits) {
-    this.#limits = limits;
-    this.run();
-  }
-
-  /** Whether the data of the draft is still being judged by its schema. */
   get waitsForSchema(): boolean {
     return this.#schemaCheck.verdictOn(this.#store.draft) === null;
   }
@@ -53,7 +42,7 @@ export class RequestCheck {
   run(): Verdict {
     clearTimeout(this.#pending);
     const { draft } = this.#store;
-    const verdict = withSchemaVerdict(validateDraft(draft, this.#limits), this.#schemaCheck.verdictOn(draft));
+    const verdict = withSchemaVerdict(validateDraft(draft, this.limits), this.#schemaCheck.verdictOn(draft));
     const further = this.mark(verdict.ok ? [] : verdict.findings);
     showVerdict(verdict, further.length);
     return verdict;

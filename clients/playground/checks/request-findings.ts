@@ -18,7 +18,6 @@ export interface RequestFields {
   readonly output: OutputPanel;
 }
 
-/** The fields that have a tab from the beginning. */
 const TABS = ["source", "data", "files"] as const;
 const MAX_MESSAGES = 3;
 
@@ -58,7 +57,6 @@ function markFiles({ files, fileTabs }: RequestFields, findings: readonly Findin
   fileTabs.mark(editors);
 }
 
-/** Moves the focus to the field of a finding, and the cursor to its place. */
 export function goToFinding(fields: RequestFields, finding: Finding): void {
   const { place } = finding;
   switch (place.field) {
@@ -91,7 +89,6 @@ function rangeOf({ offset, length = 1 }: TextPlace): TextRange | null {
   return offset === undefined ? null : { from: offset, to: offset + length };
 }
 
-/** The range of a finding in the text of the template or of the data; null if it concerns the whole text. */
 function rangeInEditor({ data }: RequestFields, { place }: Finding): TextRange | null {
   if (place.field !== "source" && place.field !== "data") return null;
   const range = rangeOf(place);

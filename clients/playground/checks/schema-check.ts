@@ -5,7 +5,6 @@ import type { Finding, Verdict } from "./findings.ts";
 import type { JudgeRequest, SchemaVerdict } from "./schema-worker.ts";
 import { TimedWorker } from "./timed-worker.ts";
 
-/** Far longer than any reasonable data takes: a longer run would probably never end. */
 const MAX_JUDGE_MILLISECONDS = 5_000;
 
 const FITS: SchemaVerdict = { of: "data", findings: [] };
@@ -15,7 +14,6 @@ const TOOK_TOO_LONG: SchemaVerdict = {
   findings: [{ path: "", pointer: "", offset: 0, length: 1, line: 1, column: 1, message: SLOW }],
 };
 
-/** The schema of a draft; null if it has none. */
 export function schemaOf({ files }: Draft): string | null {
   const value = files.find(({ key }) => key === SCHEMA_FILE)?.content.value;
   return typeof value === "string" ? value : null;
@@ -46,10 +44,8 @@ export class SchemaCheck {
   );
   readonly #onVerdict: () => void;
   #asked: JudgeRequest = { schema: "", data: "" };
-  /** The verdict on what was asked last; null while it is being judged. */
   #verdict: SchemaVerdict | null = FITS;
 
-  /** @param onVerdict is called when a verdict arrives that `verdictOn` could not return yet */
   constructor(onVerdict: () => void) {
     this.#onVerdict = onVerdict;
   }

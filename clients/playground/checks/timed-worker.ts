@@ -50,7 +50,6 @@ export class TimedWorker<Question, Answer> {
     return promise;
   }
 
-  /** Ends the worker. The next question starts another. */
   end(): void {
     clearTimeout(this.#timer);
     this.#worker?.terminate();

@@ -1,7 +1,4 @@
-/**
- * Keeps the page's draft in this browser, so that it survives a reload and a closed tab. Each tab has its own draft: a
- * tab that opens a draft on which another tab works gets a copy, and an example or a project becomes a new draft.
- */
+/** Keeps the page's draft in this browser. Each tab has its own: of a draft that is open elsewhere it gets a copy. */
 import { readStored, writeStored } from "../page/browser-storage.ts";
 import type { Draft } from "./draft.ts";
 import type { DraftStore } from "./draft-store.ts";
@@ -13,7 +10,6 @@ export type ListedDraft = KeptDraft & { readonly openIn: "this tab" | "another t
 
 export type Restored = "nothing" | "draft" | "copy";
 
-/** The id of the tab's draft, in its session storage. */
 const STORAGE_KEY = "draft";
 const LOCK_PREFIX = "draft:";
 const SAVE_DELAY_MILLISECONDS = 250;
@@ -107,7 +103,6 @@ export class DraftKeeper {
     return newest === undefined ? "nothing" : this.open(newest.id);
   }
 
-  /** Leaves the draft. An unchanged one is not worth a place in the list. */
   async #leave(isWorthKeeping: boolean): Promise<void> {
     this.#saveNow();
     if (!isWorthKeeping) await this.#kept?.delete(this.#id).catch(() => {});

@@ -22,7 +22,6 @@ export class DraftStore {
     return this.#isEdited;
   }
 
-  /** Calls `listener` after each change, in the order of the calls. */
   onChange(listener: (change: DraftChange) => void): void {
     this.#listeners.push(listener);
   }

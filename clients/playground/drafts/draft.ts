@@ -29,7 +29,6 @@ export class FileContent {
     return typeof this.value === "string" ? "text" : "base64";
   }
 
-  /** The entry in `files` of a request, in UTF-8. */
   get json(): Uint8Array {
     const { value, encoding } = this;
     this.#json ??= encode(JSON.stringify({ encoding, content: typeof value === "string" ? value : value.toBase64() }));
@@ -73,10 +72,7 @@ export function draftFile(key: string, content: FileContent): DraftFile {
   return { id: lastFileId, key, content };
 }
 
-/**
- * The body of the request in UTF-8. `data` is sent exactly as typed, so that no number is rounded; it must be a single
- * JSON value, or it could close the object into which it is put.
- */
+/** `data` is sent as typed, so that no number is rounded; it must be one JSON value, or it could close the object. */
 export function requestBytes(draft: Draft): Uint8Array<ArrayBuffer> {
   const { source, data, output } = draft;
   const parts: Uint8Array[] = [encode(`{"source":${JSON.stringify(source)}`)];
@@ -108,7 +104,6 @@ export function outputJson({ format, members }: DraftOutput): string {
   return `{${options.map(([name, value]) => `"${name}":${value}`).join(",")}}`;
 }
 
-/** The title of a draft in the list: the first heading, or else the first line with text. */
 export function draftTitle({ source }: Pick<Draft, "source">): string {
   const lines = source.split("\n", MAX_SCANNED_LINES).map((line) => line.trim());
   const title = headingIn(lines) ?? lines.find((line) => line !== "" && !line.startsWith("//")) ?? "";

@@ -4,7 +4,6 @@ import type { DraftKeeper, KeepState, ListedDraft } from "./draft-keeper.ts";
 
 const DATES = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
-/** @param onOpened called when another draft is shown; `isCopy` if another tab works on the original */
 export function connectDraftsDialog(keeper: DraftKeeper, onOpened: (isCopy: boolean) => void): void {
   const dialog = byId("drafts-dialog", HTMLDialogElement);
   const close = byId("drafts-close", HTMLButtonElement);

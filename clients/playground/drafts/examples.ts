@@ -37,7 +37,6 @@ export function draftOfExample({ body: json, schema }: ExampleEntry): Draft {
   };
 }
 
-/** The options of a draft from the JSON value of `output`. Unknown members are left out. */
 export function draftOutput(output: object): DraftOutput {
   const values: { readonly [name: string]: unknown } = { ...output };
   const names = OUTPUT_FIELDS.filter((name) => name !== "format" && values[name] !== undefined);

@@ -48,7 +48,6 @@ export class KeptDrafts {
     return new KeptDrafts(database);
   }
 
-  /** The kept drafts, the newest first. */
   async list(): Promise<readonly KeptDraft[]> {
     const records = await this.#database.getAll("drafts");
     return records

@@ -17,7 +17,6 @@ export function belongsToProject(path: string): boolean {
   return path === OPTIONS_PATH || !LEFT_OUT.test(path);
 }
 
-/** The folder of a draft; or a sentence that says why there cannot be one. */
 export function folderOfDraft({ source, data, files, output }: Draft): readonly FolderFile[] | string {
   const own = [
     { path: SOURCE_PATH, text: source },

@@ -17,7 +17,6 @@ export interface CodeEditorOptions {
   readonly label: string;
   readonly language: Extension;
   readonly completions?: readonly CompletionSource[];
-  /** Called with the text after every change by the user. */
   readonly onChange: (text: string) => void;
 }
 
@@ -103,7 +102,6 @@ export class CodeEditor {
   }
 }
 
-/** The range, limited to the text; it is empty only if the text is. */
 function clampRange({ from, to }: TextRange, length: number): TextRange {
   const start = Math.max(0, Math.min(from, length - 1));
   return { from: start, to: Math.max(Math.min(to, length), Math.min(start + 1, length)) };

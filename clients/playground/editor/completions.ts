@@ -14,12 +14,10 @@ const MAX_CHAIN_CODE_UNITS = 500;
 /** Loops and closures are looked for this far before the cursor. */
 const MAX_SCANNED_CODE_UNITS = 20_000;
 
-/** @param ownKey the key of the file that is edited */
 export function completionsFor(draft: () => Draft, ownKey: () => string): readonly CompletionSource[] {
   return [(context) => completeMember(context, draft()), (context) => completeFile(context, draft(), ownKey())];
 }
 
-/** Names of members of `data`, and of variables that a loop or a closure takes from it. */
 function completeMember({ state, pos }: CompletionContext, { data }: Draft): CompletionResult | null {
   const line = state.sliceDoc(Math.max(state.doc.lineAt(pos).from, pos - MAX_CHAIN_CODE_UNITS), pos);
   const [, root, chain = "", typed = ""] = CHAIN.exec(line) ?? [];

@@ -6,14 +6,12 @@ export interface JsonPlace {
   readonly isName: boolean;
   /** Where the name or value begins; the position itself if there is none yet. */
   readonly from: number;
-  /** The names of the object's members before the position. */
   readonly names: ReadonlySet<string>;
 }
 
 interface Container {
   readonly isObject: boolean;
   readonly names: Set<string>;
-  /** The name or the index of the member that is being read. */
   segment: string | number;
 }
 

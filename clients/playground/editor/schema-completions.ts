@@ -9,7 +9,6 @@ import type { EditorView } from "@codemirror/view";
 import { suggestedMembers, suggestedValues } from "../../data-schema/suggestions.ts";
 import { placeInJson } from "./json-place.ts";
 
-/** Text for which the list of completions stays valid. */
 const WORD = /^"?[^"\\\s:,[\]{}]*"?$/;
 
 export function schemaCompletions(schema: () => string | null): CompletionSource {

@@ -1,7 +1,4 @@
-/**
- * Highlighting of Typst: markup, code and math, told apart by what opens and closes them. It only colours. We have our
- * own, because the only package for CodeMirror is a WebAssembly module of 320 KB, which the page's policy forbids.
- */
+/** Highlights Typst. The only package for that is a WebAssembly module of 320 KB, which the page's policy forbids. */
 import { StreamLanguage } from "@codemirror/language";
 import { type Rule, simpleMode } from "@codemirror/legacy-modes/mode/simple-mode";
 import { tags } from "@lezer/highlight";
@@ -57,7 +54,6 @@ const CODE: readonly Rule[] = [
 
 const OPERATOR: Rule = { regex: /.[=+\-*/<>!.]*/u, token: "operator" };
 
-/** @param style of text that is nothing else */
 function markup(style: string | null): Rule[] {
   return [
     ...COMMENTS_AND_RAW,
@@ -86,7 +82,6 @@ const mode = simpleMode({
   heading: [...ENDS, ...markup("heading")],
   strong: [...ENDS, { regex: /\*/, token: "strong", pop: true }, ...markup("strong")],
   emphasis: [...ENDS, { regex: /_/, token: "emphasis", pop: true }, ...markup("emphasis")],
-  /** In parentheses or braces. */
   code: [
     { regex: new RegExp(`${NAME}(?=\\s*:(?!:))`, "u"), token: "propertyName" },
     ...CODE,

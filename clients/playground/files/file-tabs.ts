@@ -57,7 +57,6 @@ export class FileTabs {
     opened.editor?.focus();
   }
 
-  /** Shows a place in the text of a file; false if there is no such text. */
   goTo(key: string, offset: number): boolean {
     const file = this.#store.draft.files.find((each) => each.key === key);
     if (file === undefined || typeof file.content.value !== "string") return false;

@@ -7,8 +7,7 @@ import { draftOfFolder, type FolderFile } from "../drafts/project-folder.ts";
 import { byId } from "../page/elements.ts";
 import { Notice } from "../page/notice.ts";
 import type { Tabs } from "../page/tabs.ts";
-import { type AddedFiles, listChosenFiles, type ReadFiles, readFiles } from "./dropped-files.ts";
-import { connectFileDrop } from "./file-drop.ts";
+import { type AddedFiles, listChosenFiles, listDroppedFiles, type ReadFiles, readFiles } from "./dropped-files.ts";
 import { type FileMark, FileRow } from "./file-row.ts";
 
 export type { FileMark };
@@ -64,7 +63,6 @@ export class FilesPanel {
     this.#show();
   }
 
-  /** Adds files that were chosen or dropped. A folder with a template becomes the project. */
   async #add(added: AddedFiles): Promise<void> {
     if (added.files.length === 0) return;
     const read = await readFiles(added, this.#options.limits());
@@ -170,4 +168,23 @@ export function mergeFiles(files: readonly DraftFile[], added: readonly FolderFi
     ...files.filter(({ key }) => !keys.has(key)),
     ...added.map(({ path, bytes }) => draftFile(path, FileContent.ofBytes(bytes))),
   ];
+}
+
+/** Takes files that are dropped anywhere on the page: the browser would open one that misses a zone. */
+function connectFileDrop(maxFiles: () => number, onDrop: (added: AddedFiles | null) => void): void {
+  addEventListener("dragover", (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    document.body.classList.add("is-dropping");
+  });
+  addEventListener("dragleave", (event) => {
+    if (event.relatedTarget === null) document.body.classList.remove("is-dropping");
+  });
+  addEventListener("drop", (event) => {
+    document.body.classList.remove("is-dropping");
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    document.getElementById("files-tab")?.click();
+    listDroppedFiles(event.dataTransfer, maxFiles()).then(onDrop, () => onDrop(null));
+  });
 }

@@ -34,7 +34,6 @@ export function isFileOfFolder(name: string): boolean {
   return !name.endsWith("/") && belongsToProject(name);
 }
 
-/** The files of a project that came as an archive; or a sentence that says why it is not opened. */
 export function folderOfEntries(
   entries: readonly ArchiveEntry[] | ArchiveFault,
   { maxFiles, maxBytes }: FolderBounds,

@@ -73,7 +73,6 @@ export class OutputPanel {
     return isOutputFormat(value) ? value : "pdf";
   }
 
-  /** Only what the chosen format has, in the order in which it is sent. */
   #read(): DraftOutput {
     const standards = [this.#profile.value, this.#accessible.checked ? "ua-1" : ""].filter((each) => each !== "");
     const members = {

@@ -1,7 +1,6 @@
 /** Output options in words, as people know them. */
 import type { DraftOutput } from "../drafts/draft.ts";
 
-/** What a file is besides its format: the standards that it follows, its version, its resolution. */
 export function describeKind({ members }: DraftOutput): string[] {
   const { standards, version, ppi } = members;
   return [
@@ -11,7 +10,6 @@ export function describeKind({ members }: DraftOutput): string[] {
   ];
 }
 
-/** All options that differ from what is sent by default. */
 export function describeOptions(output: DraftOutput): string[] {
   const { filename, pages, page } = output.members;
   return [

@@ -23,7 +23,6 @@ export function writeStored(kind: StorageKind, key: string, text: string | null)
   }
 }
 
-/** @throws if the browser provides no storage */
 function storageOf(kind: StorageKind): Storage {
   return kind === "session" ? sessionStorage : localStorage;
 }

@@ -6,7 +6,6 @@ export function byId<Type extends HTMLElement>(id: string, type: abstract new ()
   throw new Error(`index.html has no ${type.name} #${id}`);
 }
 
-/** A new element with attributes and children; a child that is a string becomes text. */
 export function make<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Readonly<Record<string, string>> = {},

@@ -65,10 +65,7 @@ export function readToken(): string {
   return readStored("session", STORAGE_KEY) ?? "";
 }
 
-/**
- * Takes a token out of the fragment of the URL, where a link of `npm start` has it, so that it is not copied with the
- * URL; empty if there is none.
- */
+/** Takes a token out of the URL, where a link of `npm start` has it, so that it is not copied with the URL. */
 function tokenOfFragment(): string {
   // In a query, `+` would be a space.
   const token = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B")).get("token") ?? "";

@@ -7,38 +7,14 @@ import { listCompileFailureCauses } from "../../typescript/compile-failure-cause
 import { type Draft, draftFileStem, outputJson } from "../drafts/draft.ts";
 
 export interface CompileFailure {
+  /** The name of the folder on the reader's machine. Its saved options are those of the draft. */
   readonly folder: string;
-  /** Compiles that folder on the reader's machine as the service does, and shows Typst's messages. */
-  readonly command: string;
   /** Sentences, the likeliest cause first; empty if the mistake is known. */
   readonly causes: readonly string[];
 }
 
-/** The options of the command line for the members of `output`. The name of the file changes nothing in it. */
-const OPTION_NAMES = [
-  ["version", "--pdf-version"],
-  ["standards", "--standards"],
-  ["pages", "--pages"],
-  ["page", "--page"],
-  ["ppi", "--ppi"],
-] as const;
-
-/** @param draft one that the service has accepted, so that no option needs quotes in a shell */
 export function explainCompileFailure(draft: Draft): CompileFailure {
   const json = new TextEncoder().encode(outputJson(draft.output));
   const output = readOutput(new JsonCursor(json), new ValidationErrorList()) ?? DEFAULT_OUTPUT;
-  const folder = draftFileStem(draft);
-  const command = ["document-rendering check", folder, ...listOptions(draft)].join(" ");
-  return { folder, command, causes: listCompileFailureCauses(output) };
-}
-
-function listOptions({ output: { format, members } }: Draft): string[] {
-  return [
-    `--format ${format}`,
-    ...OPTION_NAMES.flatMap(([name, option]) => {
-      const json = members[name];
-      return json === undefined ? [] : [`${option} ${[JSON.parse(json)].flat().join(",")}`];
-    }),
-    ...(members.archive === undefined ? [] : ["--archive"]),
-  ];
+  return { folder: draftFileStem(draft), causes: listCompileFailureCauses(output) };
 }

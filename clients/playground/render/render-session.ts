@@ -1,12 +1,8 @@
-/**
- * Decides when the page renders: when the user asks for it, or after a pause in typing. At most one request is under
- * way, the latest draft is rendered last, and no request is sent before the time that a busy service has named.
- */
+/** Decides when the page renders. At most one request is under way, and the latest draft is rendered last. */
 import { type RetryPolicy, retryPolicy, waitBeforeRetry, waitOfProblem } from "../../typescript/retry.ts";
 import type { Draft } from "../drafts/draft.ts";
 import { callRender, type RenderOutcome } from "./service-call.ts";
 
-/** `asked`: the user asked for it. `typing`: the draft has changed. */
 export type RenderCause = "asked" | "typing";
 
 export type WaitReason = "busy" | "unreachable";
@@ -21,7 +17,6 @@ export interface RenderPage {
   draft(): Draft;
   /** The draft to render, and the token; null if nothing can be sent: to a user who asked, the page says why. */
   prepare(cause: RenderCause): { readonly draft: Draft; readonly token: string } | null;
-  /** A render begins; or the page waits before one. */
   onProgress(wait: Wait | null): void;
   onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number): void;
 }
@@ -38,15 +33,12 @@ export class RenderSession {
   readonly #page: RenderPage;
   #rendersWhileTyping = false;
   #underWay: { readonly draft: Draft; readonly controller: AbortController } | null = null;
-  /** The render that has been requested while another was under way. */
   #next: RenderCause | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** Whether the page shows that it waits for the next attempt. */
   #isWaiting = false;
   /** No request is sent before this time, by the clock of `performance.now()`. */
   #notBeforeMilliseconds = 0;
   #attempt = 1;
-  /** When the first attempt was due. */
   #requestedMilliseconds = 0;
   #lastRendered: Draft | null = null;
   #isUnreachable = false;
@@ -118,7 +110,6 @@ export class RenderSession {
     if (next !== null) this.request(next);
   }
 
-  /** Waits for another attempt, if the outcome allows one. */
   #waitsAfter(outcome: RenderOutcome, cause: RenderCause): boolean {
     const isBusy = outcome.kind === "problem" && outcome.problem.origin === "capacity";
     this.#isUnreachable = outcome.kind === "unreachable";

@@ -35,7 +35,6 @@ export class PdfView {
   #loading: ShownPdf | null = null;
   #task: PDFDocumentLoadingTask | null = null;
 
-  /** @param port the worker of pdf.js, which all PDFs share */
   constructor(port: Worker) {
     this.#worker = PDFWorker.create({ port });
     const toolbar = make(
@@ -61,10 +60,7 @@ export class PdfView {
     });
   }
 
-  /**
-   * Shows a PDF as soon as the page in view is drawn, at the position and zoom of the previous one, which stays until
-   * then. Returns the number of pages, or null if another PDF has been requested meanwhile.
-   */
+  /** Shows a PDF once the page in view is drawn, at the previous place; null if another was requested meanwhile. */
   async show(bytes: Uint8Array): Promise<number | null> {
     await styles;
     // pdf.js takes over the buffer. The page's policy forbids its WebAssembly, for JPEG 2000 and ICC profiles.

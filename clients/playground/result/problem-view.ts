@@ -41,7 +41,8 @@ function makeAdvice(code: string): HTMLElement[] {
   return [make("h4", { class: "label" }, "What to do"), make("p", {}, advice)];
 }
 
-function makeCompileAdvice({ folder, command, causes }: CompileFailure): HTMLElement[] {
+function makeCompileAdvice({ folder, causes }: CompileFailure): HTMLElement[] {
+  const command = `document-rendering check ${folder}`;
   const text = make("code", { tabindex: "0" }, command);
   const copy = makeButton("Copy the command", { class: "button small" }, () => {});
   connectCopyButton(

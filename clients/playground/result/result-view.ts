@@ -59,7 +59,6 @@ export class ResultView {
     this.#progress.show(wait);
   }
 
-  /** Shows what the author should know about a file that was rendered, one sentence each. */
   showWarnings(warnings: readonly string[]): void {
     this.#warnings.replaceChildren(...warnings.map((warning) => make("li", {}, warning)));
     if (warnings.length > 0) this.#announce(`Warning: ${warnings.join(" ")}`);
@@ -110,7 +109,7 @@ export class ResultView {
     const label = make("p", { class: "phase muted" });
     const element = make(
       "div",
-      { class: "empty muted is-busy" },
+      { class: "empty muted" },
       make("progress", { "aria-label": "Rendering" }),
       label,
       makeButton("Cancel", { class: "button", id: "cancel" }, onCancel),

@@ -9,7 +9,6 @@ import {
   textOf,
 } from "./project-text.ts";
 
-/** The message of our rules, which no template has. */
 const STOP = "~stopped here";
 
 /** A figure's alternative text speaks for what is in it; artifacts and hidden content are not read out. */
@@ -26,39 +25,20 @@ const ALTERNATIVE_TEXTS = [
 
 export function accessibilityFindings(
   project: CompilerProject,
-  { outline }: Compilation,
+  { title }: Compilation,
   compile: (rules: string) => Compilation,
 ): readonly PlacedDiagnostic[] {
   return [
-    ...(outline.title.trim() === "" ? [{ ...START, message: NO_TITLE }] : []),
+    ...(title.trim() === "" ? [{ ...START, message: NO_TITLE }] : []),
     ...stoppedElements(compile(ALTERNATIVE_TEXTS))
       .filter((place) => !mayBeUnread(project, place))
       .map((place) => ({ ...place, message: NO_ALT })),
-    ...headingFindings(outline.headings, compile).filter((place) => !mayBeUnread(project, place)),
   ];
 }
 
 const START: Place = { key: null, from: { line: 0, column: 0 }, to: { line: 0, column: 0 } };
 const NO_TITLE = 'PDF/UA-1 requires a title: #set document(title: "…").';
 const NO_ALT = 'PDF/UA-1 requires an alternative text: alt: "…" says what is to be seen.';
-
-/** The first heading that is more than one level below the one before it. */
-function headingFindings(
-  headings: Compilation["outline"]["headings"],
-  compile: (rules: string) => Compilation,
-): readonly PlacedDiagnostic[] {
-  const index = headings.findIndex(({ level }, at) => level > (headings[at - 1]?.level ?? 0) + 1);
-  const found = headings[index];
-  if (found === undefined) return [];
-  const before = headings[index - 1]?.level;
-  const where = before === undefined ? "and is the first" : `after one of level ${before}`;
-  const message = `PDF/UA-1 requires headings without a gap: “${found.text}” has level ${found.level}, ${where}.`;
-  // The compiler stops at the first heading of a level.
-  const isFirst = headings.findIndex(({ level }) => level === found.level) === index;
-  const rule = `#show heading.where(level: ${found.level}): it => { assert(false, message: "${STOP}"); it }\n`;
-  const [place = START] = isFirst ? stoppedElements(compile(rule)) : [];
-  return [{ ...place, message }];
-}
 
 /** Where a rule has stopped: the hint after the error has the place, because the error itself is in the rule. */
 function stoppedElements({ diagnostics, linesAbove }: Compilation): Place[] {

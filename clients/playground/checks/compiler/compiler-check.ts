@@ -5,11 +5,10 @@ import type { Finding } from "../findings.ts";
 import type { FindingSource } from "../request-check.ts";
 import { TimedWorker } from "../timed-worker.ts";
 import type { CompilerAnswer } from "./compiler-worker.ts";
-import type { CompilerFinding, CompilerProject } from "./project-text.ts";
+import type { CompilerProject } from "./project-text.ts";
 
 /** The service gives a render 30 s by default; what takes as long here is not going to be quick there. */
 const MAX_COMPILE_MILLISECONDS = 15_000;
-/** What is half typed is no mistake. */
 const TYPING_PAUSE_MILLISECONDS = 700;
 
 export class CompilerCheck implements FindingSource {
@@ -18,18 +17,16 @@ export class CompilerCheck implements FindingSource {
     MAX_COMPILE_MILLISECONDS,
   );
   #typing: ReturnType<typeof setTimeout> | undefined;
-  /** The draft that was asked for last. Only this one is of interest. */
   #wanted: Draft | null = null;
   #compiling: Promise<void> | null = null;
   #answered: { readonly draft: Draft; readonly findings: readonly Finding[] } | null = null;
   /** What the service has rendered: whatever is found here, it is right. */
   #accepted: Draft | null = null;
 
-  /** @param onNews called when there are findings on the draft of the store, or none any more */
   constructor(store: DraftStore, onNews: () => void) {
     store.onChange((change) => {
       clearTimeout(this.#typing);
-      if (change === "replace" || savesData()) return;
+      if (change === "replace") return;
       this.#typing = setTimeout(() => void this.check(store.draft).then(onNews), TYPING_PAUSE_MILLISECONDS);
     });
   }
@@ -56,14 +53,9 @@ export class CompilerCheck implements FindingSource {
   async #compile(draft: Draft): Promise<void> {
     const answer = await this.#worker.ask(projectOf(draft));
     this.#compiling = null;
-    this.#answered = { draft, findings: typeof answer === "string" ? [] : answer.findings.map(toFinding) };
+    this.#answered = { draft, findings: typeof answer === "string" ? [] : answer.findings };
     if (typeof answer !== "string" && answer.isSpent) this.#worker.end();
   }
-}
-
-/** Whether the user has asked browsers to load as little as possible. The compiler is then loaded after a 422 only. */
-function savesData(): boolean {
-  return matchMedia("(prefers-reduced-data: reduce)").matches;
 }
 
 function projectOf(draft: Draft): CompilerProject {
@@ -79,12 +71,4 @@ function projectOf(draft: Draft): CompilerProject {
 function standardsOf(json = "[]"): readonly string[] {
   const standards: unknown = JSON.parse(json);
   return Array.isArray(standards) ? standards.filter((each) => typeof each === "string") : [];
-}
-
-function toFinding({ key, line, from, to, message }: CompilerFinding): Finding {
-  const range = { offset: from, length: to - from };
-  const warning = { message: `Line ${line}: ${message}`, isWarning: true };
-  return key === null
-    ? { ...warning, place: { field: "source", ...range } }
-    : { ...warning, place: { field: "files", keys: [key], ...range } };
 }

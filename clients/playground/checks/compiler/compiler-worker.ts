@@ -1,11 +1,11 @@
 /** The worker that compiles drafts: a separate file, loaded when a template is first changed or refused. */
+import type { Finding } from "../findings.ts";
 import { answerQuestions } from "../timed-worker.ts";
-import type { CompilerFinding, CompilerProject } from "./project-text.ts";
+import type { CompilerProject } from "./project-text.ts";
 import { ProjectCompiler } from "./typst-compiler.ts";
 
 export interface CompilerAnswer {
-  readonly findings: readonly CompilerFinding[];
-  /** The compiler has taken so much memory that another one should take its place. */
+  readonly findings: readonly Finding[];
   readonly isSpent: boolean;
 }
 

@@ -4,7 +4,6 @@ import { closestPath, didYouMean } from "../../../data-schema/similar-name.ts";
 /** What only this browser lacks: the deployment may have the package, and has all of Typst's fonts. */
 const UNKNOWABLE = /^(?:no font could be found|package not found|failed to load package)/;
 const NO_FILE = /^failed to load file/;
-/** A template's own message, as of `panic`, may have any length. */
 const MAX_MESSAGE_LENGTH = 500;
 const PROJECT_ROOT = /@ws\/p0:0\.0\.0\//g;
 

@@ -7,16 +7,6 @@ export interface CompilerProject {
   readonly standards: readonly string[];
 }
 
-export interface CompilerFinding {
-  /** The key of the file; null for the template. */
-  readonly key: string | null;
-  readonly line: number;
-  /** Offsets in UTF-16 code units, where each line end is one. */
-  readonly from: number;
-  readonly to: number;
-  readonly message: string;
-}
-
 /** Counts from zero, columns in code points, as the compiler's WebAssembly does. */
 interface Position {
   readonly line: number;
@@ -32,7 +22,6 @@ export interface Place {
 
 export type PlacedDiagnostic = Place & { readonly message: string };
 
-/** A diagnostic as the package gives it in its structured form. */
 export interface CompilerDiagnostic {
   /** Empty for the project's own files. */
   readonly package: string;
@@ -44,15 +33,11 @@ export interface CompilerDiagnostic {
 
 export interface Compilation {
   readonly diagnostics: readonly CompilerDiagnostic[];
-  /** Of a document without errors: the text of its title, empty if it has none, and its headings in their order. */
-  readonly outline: {
-    readonly title: string;
-    readonly headings: readonly { readonly level: number; readonly text: string }[];
-  };
+  /** Of a document without errors; empty if it has none. */
+  readonly title: string;
   readonly linesAbove: number;
 }
 
-/** No key can be this name. */
 export const MAIN_PATH = "/~template";
 /** As `typst/program-text.ts` binds the data; the file can have no name that a key could be. */
 export const DATA_PATH = "/:data.json";

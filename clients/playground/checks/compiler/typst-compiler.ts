@@ -1,21 +1,17 @@
-/**
- * Typst as WebAssembly: what the compiler says of a project, with its place. The package follows Typst 0.15.0, the
- * service runs 0.15.1. What the page cannot know is no finding: packages, and fonts that may be missing only here.
- */
+/** Typst as WebAssembly: what the compiler says of a project. It is Typst 0.15.0, the service runs 0.15.1. */
 import {
   initSync,
   type TypstCompiler,
   TypstCompilerBuilder,
   TypstFontResolverBuilder,
 } from "@myriaddreamin/typst-ts-web-compiler";
-import * as v from "valibot";
 import { isFont } from "../../../../rules/font-names.ts";
+import type { Finding } from "../findings.ts";
 import { accessibilityFindings } from "./accessibility.ts";
 import { describeDiagnostic } from "./diagnostic-messages.ts";
 import {
   type Compilation,
   type CompilerDiagnostic,
-  type CompilerFinding,
   type CompilerProject,
   DATA_PATH,
   MAIN_PATH,
@@ -56,12 +52,11 @@ export class ProjectCompiler {
     return new ProjectCompiler(await builder.build(), memory, fonts);
   }
 
-  /** How much memory the compiler has taken. It keeps what it has computed, and gives nothing back. */
   get usedBytes(): number {
     return this.#memory.buffer.byteLength;
   }
 
-  async findings(project: CompilerProject): Promise<readonly CompilerFinding[]> {
+  async findings(project: CompilerProject): Promise<readonly Finding[]> {
     await this.#load(project);
     const compile = (rules: string) => this.#compile(project.source, rules);
     const compiled = compile("");
@@ -69,10 +64,7 @@ export class ProjectCompiler {
       hasErrors(compiled.diagnostics) || !project.standards.includes("ua-1")
         ? placeDiagnostics(compiled, project)
         : accessibilityFindings(project, compiled, compile);
-    return found.slice(0, MAX_FINDINGS).map((placed) => {
-      const { key, from, message } = placed;
-      return { key, line: from.line + 1, ...offsetsOf(textOf(project, key), placed), message };
-    });
+    return found.slice(0, MAX_FINDINGS).map((placed) => toFinding(project, placed));
   }
 
   async #load({ data, files }: CompilerProject): Promise<void> {
@@ -92,11 +84,9 @@ export class ProjectCompiler {
     this.#compiler.add_source(MAIN_PATH, text);
     const world = this.#compiler.snapshot(undefined, MAIN_PATH, undefined);
     const { diagnostics = [] }: { diagnostics?: readonly CompilerDiagnostic[] } = world.compile(PAGED, STRUCTURED);
-    const outline = hasErrors(diagnostics)
-      ? NO_OUTLINE
-      : { title: world.title(PAGED) ?? "", headings: parseHeadings(world.query(PAGED, "heading")) };
+    const title = hasErrors(diagnostics) ? "" : (world.title(PAGED) ?? "");
     world.free();
-    return { diagnostics, outline, linesAbove };
+    return { diagnostics, title, linesAbove };
   }
 }
 
@@ -104,31 +94,6 @@ function hasErrors(diagnostics: readonly CompilerDiagnostic[]): boolean {
   return diagnostics.some(({ severity }) => severity === "error");
 }
 
-const NO_OUTLINE = { title: "", headings: [] };
-
-const HEADINGS = v.array(v.object({ level: v.number(), body: v.unknown() }));
-
-function parseHeadings(json: string): Compilation["outline"]["headings"] {
-  const parsed = v.safeParse(HEADINGS, JSON.parse(json));
-  return parsed.success ? parsed.output.map(({ level, body }) => ({ level, text: textOfContent(body) })) : [];
-}
-
-const CONTENT = v.object({
-  func: v.string(),
-  text: v.optional(v.string(), ""),
-  children: v.optional(v.array(v.unknown()), []),
-  body: v.optional(v.unknown()),
-});
-
-/** The text of content as far as it is plain: "Annual report", but nothing of a formula. */
-function textOfContent(content: unknown): string {
-  const parsed = v.safeParse(CONTENT, content);
-  if (!parsed.success) return "";
-  const { func, text, children, body } = parsed.output;
-  return (func === "space" ? " " : text) + [...children, body].map(textOfContent).join("");
-}
-
-/** The errors of a compilation that are in the project's texts, each in words for the page. */
 function placeDiagnostics(
   { diagnostics, linesAbove }: Compilation,
   project: CompilerProject,
@@ -145,4 +110,15 @@ function placeDiagnostics(
       const message = describeDiagnostic(diagnostic.message, at, project.files);
       return message === null ? [] : [{ ...place, message }];
     });
+}
+
+function toFinding(project: CompilerProject, placed: PlacedDiagnostic): Finding {
+  const { key } = placed;
+  const { from, to } = offsetsOf(textOf(project, key), placed);
+  const range = { offset: from, length: to - from };
+  return {
+    place: key === null ? { field: "source", ...range } : { field: "files", keys: [key], ...range },
+    message: `Line ${placed.from.line + 1}: ${placed.message}`,
+    isWarning: true,
+  };
 }

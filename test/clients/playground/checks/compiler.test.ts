@@ -27,10 +27,14 @@ beforeAll(async () => {
 async function findingsIn(source: string, parts: Partial<CompilerProject> = {}) {
   const project: CompilerProject = { source, data: "{}", files: [], standards: [], ...parts };
   const found = await compiler.findings(project);
-  return found.map(({ key, line, from, to, message }) => {
+  return found.map(({ place, message: whole }) => {
+    const key = "keys" in place ? place.keys[0] : undefined;
+    const { offset = 0, length = 0 } = "offset" in place ? place : {};
     const file = project.files.find((each) => each.key === key);
-    const text = key === null ? source : Buffer.from(file?.bytes ?? []).toString("utf8");
-    return { line, at: text.replaceAll("\r\n", "\n").slice(from, to), message, ...(key !== null && { key }) };
+    const text = key === undefined ? source : Buffer.from(file?.bytes ?? []).toString("utf8");
+    const [, line, message = ""] = /^Line (\d+): (.*)$/s.exec(whole) ?? [];
+    const at = text.replaceAll("\r\n", "\n").slice(offset, offset + length);
+    return { line: Number(line), at, message, ...(key !== undefined && { key }) };
   });
 }
 
@@ -108,8 +112,6 @@ describe("PDF/UA-1", () => {
       /requires an alternative text/,
     ],
     ["a formula without one", `${TITLE}= A\nSo $x$ it is.`, "$x$", /requires an alternative text/],
-    ["a first heading of the second level", `${TITLE}== A`, "== A", /“A” has level 2, and is the first/],
-    ["a gap between headings", `${TITLE}= A\n=== *B* c`, "=== *B* c", /“B c” has level 3, after one of level 1/],
   ])("finds %s", async (_, source, at, message) => {
     expect(await findingsIn(source, { standards, files: [LOGO] })).toMatchObject([
       { at, message: expect.stringMatching(message) },
@@ -122,7 +124,6 @@ describe("PDF/UA-1", () => {
     ["a figure with one", '#figure(image("images/logo.svg", alt: ""), alt: "Logo")'],
     ["an artifact", '#pdf.artifact(image("images/logo.svg"))'],
     ["what is hidden or only measured", '#hide(image("images/logo.svg"))\n#context measure($x$).width'],
-    ["a heading in a page's header, hidden or measured", "#set page(header: [=== B])\n#hide[==== C]"],
     ["a page's background", '#set page(background: image("images/logo.svg"), header: $x$)\na'],
     ["a definition that a page's header uses", '#let logo = image("images/logo.svg")\n#set page(header: logo)\na'],
   ])("accepts %s", async (_, source) => {
