@@ -7,7 +7,7 @@ import { findingsOf, type ProblemReport } from "./checks/findings.ts";
 import type { RequestCheck } from "./checks/request-check.ts";
 import { type Draft, draftFileStem } from "./drafts/draft.ts";
 import type { DraftStore } from "./drafts/draft-store.ts";
-import { describeKind } from "./output/output-words.ts";
+import { describeKind } from "./output/output-panel.ts";
 import { askWorker } from "./page/ask-worker.ts";
 import { readStored, writeStored } from "./page/browser-storage.ts";
 import { byId } from "./page/elements.ts";
@@ -159,7 +159,6 @@ export class DraftRenderer {
     if (compileFailure !== null) void this.#findMistake(outcome, problem, draft);
   }
 
-  /** The service does not say why a document cannot be compiled. The page's own compiler may know. */
   async #findMistake(outcome: SettledOutcome, problem: ServiceProblem, draft: Draft): Promise<void> {
     const { check, compilerCheck, result } = this.#parts;
     const findings = await compilerCheck.check(draft);

@@ -25,7 +25,6 @@ export type Place =
 export interface Finding {
   readonly place: Place;
   readonly message: string;
-  /** The request can be sent as it is. */
   readonly isWarning?: boolean;
 }
 
@@ -108,7 +107,6 @@ function placeOf(text: string, offset: number): string {
   return `see line ${before.length}, column ${(before.at(-1) ?? "").length + 1}.`;
 }
 
-/** A problem's messages by field; empty if it concerns no field. `keys` are those of the draft's files. */
 export function findingsOf({ code, detail, context }: ProblemReport, keys: readonly string[]): Finding[] {
   const members: { readonly [name: string]: unknown } = { ...context };
   const rule = OUTPUT_RULES.find(({ id }) => id === members.rule);

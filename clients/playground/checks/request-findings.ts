@@ -2,8 +2,9 @@
 import type { OutputField } from "../../../rules/output-options.ts";
 import type { CodeEditor, EditorMark } from "../editor/code-editor.ts";
 import { rangeOfPath, type TextRange } from "../editor/data-range.ts";
+import type { FileMark } from "../files/file-row.ts";
 import type { FileTabs } from "../files/file-tabs.ts";
-import type { FileMark, FilesPanel } from "../files/files-panel.ts";
+import type { FilesPanel } from "../files/files-panel.ts";
 import type { OutputPanel } from "../output/output-panel.ts";
 import { byId, make, makeButton } from "../page/elements.ts";
 import type { Tabs } from "../page/tabs.ts";

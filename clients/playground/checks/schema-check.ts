@@ -50,7 +50,6 @@ export class SchemaCheck {
     this.#onVerdict = onVerdict;
   }
 
-  /** The verdict on a draft; null while its data is being judged. */
   verdictOn(draft: Draft): SchemaVerdict | null {
     const schema = schemaOf(draft);
     if (schema === null) return FITS;

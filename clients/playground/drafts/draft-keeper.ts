@@ -108,7 +108,6 @@ export class DraftKeeper {
     if (!isWorthKeeping) await this.#kept?.delete(this.#id).catch(() => {});
   }
 
-  /** @param unlock ends the lock that the tab already has on the draft */
   async #use(id: string, unlock: (() => void) | null = null): Promise<void> {
     const previous = this.#unlock;
     this.#unlock = unlock ?? (await lockDraft(id, { isOwn: false })) ?? (() => {});

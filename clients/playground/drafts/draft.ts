@@ -5,7 +5,6 @@ import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
 import { joinBytes } from "../../typescript/join-bytes.ts";
 
-/** The content of a file: a string if it can be edited as text, otherwise bytes. */
 export class FileContent {
   readonly value: string | Uint8Array<ArrayBuffer>;
   #json: Uint8Array | undefined;

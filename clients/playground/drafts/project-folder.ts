@@ -32,7 +32,6 @@ export function folderOfDraft({ source, data, files, output }: Draft): readonly 
   return [...own, ...files.map(({ key, content }) => ({ path: key, bytes: content.bytes() }))];
 }
 
-/** The draft in a folder; null if it has no `main.typ` that is text. */
 export function draftOfFolder(folder: readonly FolderFile[]): Draft | null {
   const source = linesAt(folder, SOURCE_PATH);
   if (source === null) return null;

@@ -66,7 +66,6 @@ export class CodeEditor {
     return doc.sliceString(0, doc.length, this.#lineEnd);
   }
 
-  /** Shows another text. `onChange` is not called. */
   replace(text: string): void {
     this.#hasError = false;
     this.#description.textContent = "";

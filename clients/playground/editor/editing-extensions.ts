@@ -37,7 +37,6 @@ export function editingExtensions(completions: readonly CompletionSource[]): Ext
     autocompletion({ override: [...completions], icons: false }),
     EditorView.lineWrapping,
     keymap.of([
-      // As in other editors. F3 still finds the next match.
       { key: "Ctrl-g", run: gotoLine, preventDefault: true },
       ...closeBracketsKeymap,
       ...completionKeymap,

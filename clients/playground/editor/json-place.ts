@@ -1,7 +1,6 @@
 /** What a position in JSON belongs to, while the JSON is being written and need not be correct. */
 
 export interface JsonPlace {
-  /** The path to the value at the position, or to the object whose member is being named. */
   readonly path: readonly (string | number)[];
   readonly isName: boolean;
   /** Where the name or value begins; the position itself if there is none yet. */

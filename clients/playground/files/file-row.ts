@@ -1,12 +1,10 @@
 /** A row of the files panel: the key of a file, what it is, and what is wrong with it. */
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import type { DraftFile } from "../drafts/draft.ts";
+import type { EditorMark } from "../editor/code-editor.ts";
 import { make, makeButton } from "../page/elements.ts";
 
-export interface FileMark {
-  readonly message: string;
-  readonly isWarning: boolean;
-}
+export type FileMark = Omit<EditorMark, "range">;
 
 export interface FileRowActions {
   rename(key: string): void;

@@ -65,7 +65,6 @@ export class FileTabs {
     return true;
   }
 
-  /** Marks the texts of files by their keys, those that are opened later too. */
   mark(marks: ReadonlyMap<string, readonly EditorMark[]>): void {
     this.#marks = marks;
     for (const { editor, shown } of this.#opened.values()) editor?.mark(marks.get(shown.key) ?? []);

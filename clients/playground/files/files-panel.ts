@@ -10,8 +10,6 @@ import type { Tabs } from "../page/tabs.ts";
 import { type AddedFiles, listChosenFiles, listDroppedFiles, type ReadFiles, readFiles } from "./dropped-files.ts";
 import { type FileMark, FileRow } from "./file-row.ts";
 
-export type { FileMark };
-
 export interface FilesPanelOptions {
   readonly store: DraftStore;
   readonly tabs: Tabs;
@@ -161,7 +159,6 @@ export class FilesPanel {
   }
 }
 
-/** The files with others added. A file with the same key is replaced. */
 export function mergeFiles(files: readonly DraftFile[], added: readonly FolderFile[]): DraftFile[] {
   const keys = new Set(added.map(({ path }) => path));
   return [

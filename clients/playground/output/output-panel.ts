@@ -12,7 +12,6 @@ import { type DraftOutput, outputJson } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
 import { readStored, writeStored } from "../page/browser-storage.ts";
 import { byId, make } from "../page/elements.ts";
-import { describeOptions, standardInWords } from "./output-words.ts";
 
 const FOLDED_KEY = "output-options";
 /** On a lower screen they are folded until somebody wants them: the editor needs the height. */
@@ -36,7 +35,6 @@ export class OutputPanel {
     const fold = byId("output-options", HTMLDetailsElement);
     fold.open = (readStored("local", FOLDED_KEY) ?? (matchMedia(ROOMY_SCREEN).matches ? "open" : "")) === "open";
     fold.querySelector("summary")?.addEventListener("click", () => {
-      // Before the click has its effect.
       writeStored("local", FOLDED_KEY, fold.open ? "folded" : "open");
     });
     this.#form.addEventListener("submit", (event) => event.preventDefault());
@@ -129,4 +127,27 @@ function unfold(element: HTMLElement): void {
   for (let fold = element.closest("details"); fold !== null; fold = fold.parentElement?.closest("details") ?? null) {
     fold.open = true;
   }
+}
+
+export function describeKind({ members }: DraftOutput): string[] {
+  const { standards, version, ppi } = members;
+  return [
+    ...(standards === undefined ? [] : [JSON.parse(standards)].flat().map((each) => standardInWords(String(each)))),
+    ...(version === undefined ? [] : [`PDF ${JSON.parse(version)}`]),
+    ...(ppi === undefined ? [] : [`${JSON.parse(ppi)} ppi`]),
+  ];
+}
+
+function describeOptions(output: DraftOutput): string[] {
+  const { filename, pages, page } = output.members;
+  return [
+    ...(filename === undefined ? [] : [String(JSON.parse(filename))]),
+    ...describeKind(output),
+    ...(pages === undefined ? [] : [`pages ${JSON.parse(pages)}`]),
+    ...(page === undefined ? [] : [`page ${JSON.parse(page)}`]),
+  ];
+}
+
+function standardInWords(standard: string): string {
+  return standard.startsWith("ua-") ? `PDF/UA-${standard.slice(3)}` : `PDF/A-${standard.slice(2)}`;
 }

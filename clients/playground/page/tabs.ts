@@ -2,7 +2,6 @@
 
 export interface Tabs {
   show(panelId: string): void;
-  /** Adds a tab for a panel that is in the page. `onClose` is called when the user wants to close it. */
   add(tab: HTMLElement, onClose: () => void): void;
   /** Removes a tab. If it was shown, the tab before it is shown. */
   remove(tab: HTMLElement): void;

@@ -26,7 +26,6 @@ export type SettledOutcome = RenderOutcome | { readonly kind: "not sent" };
 
 const TYPING_PAUSE_MILLISECONDS = 600;
 const ASKED_POLICY = retryPolicy();
-/** If typing renders, the page goes on until it succeeds. */
 const TYPING_POLICY: RetryPolicy = { maxAttempts: Number.POSITIVE_INFINITY, maxTotalSeconds: Number.POSITIVE_INFINITY };
 
 export class RenderSession {

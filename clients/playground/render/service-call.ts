@@ -21,7 +21,6 @@ export type RenderOutcome =
   | { readonly kind: "problem"; readonly problem: ServiceProblem }
   | { readonly kind: "cancelled" }
   | { readonly kind: "unreachable" }
-  /** Something other than the service has answered. */
   | { readonly kind: "unexpected"; readonly message: string };
 
 /** Sends a valid draft once. Failures of the network and an aborted `signal` are outcomes, and never reject. */
@@ -40,7 +39,6 @@ export async function callRender(draft: Draft, token: string, signal: AbortSigna
   }
 }
 
-/** The limits of the deployment; null if it does not say them. */
 export async function fetchLimits(token: string): Promise<Limits | "forbidden" | null> {
   try {
     const result = await clientOf(token).constraints();

@@ -11,7 +11,6 @@ const MAX_ARCHIVED_PAGES = LIMIT_SETTINGS.max_output_files.max;
 
 export class DocumentView {
   readonly #host = byId("result-document", HTMLElement);
-  /** The viewer is kept from one PDF to the next, with its position and zoom. */
   #pdf: PdfView | null = null;
   #urls: string[] = [];
   /** Counts the files, so that a file that is read slowly does not replace a newer one. */

@@ -65,7 +65,6 @@ function mayBeUnread(project: CompilerProject, place: Place): boolean {
   return MARGINAL.test(statement) || /\blet\b/.test(statement);
 }
 
-/** What stands before an offset, from the line in which the outermost bracket around it is opened. */
 function statementBefore(text: string, offset: number): string {
   let start = offset;
   let closed = 0;

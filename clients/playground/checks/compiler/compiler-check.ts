@@ -35,7 +35,6 @@ export class CompilerCheck implements FindingSource {
     this.#accepted = draft;
   }
 
-  /** What is known to be wrong with a draft; empty while it has not been compiled. */
   findingsOn(draft: Draft): readonly Finding[] {
     return this.#answered?.draft === draft && this.#accepted !== draft ? this.#answered.findings : [];
   }

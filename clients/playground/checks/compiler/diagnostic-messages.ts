@@ -28,7 +28,6 @@ function describeMissingFile(
   const path = /^"([^"\\]+)"$/.exec(text)?.[1];
   if (path === undefined) return "The project has no such file.";
   const keys = files.map(({ key }) => key);
-  // A relative path starts in the folder of the file that has it.
   const folder = key?.slice(0, key.lastIndexOf("/") + 1) ?? "";
   const sought = resolvePath(path.startsWith("/") ? path : folder + path);
   const closest = closestPath(path.replace(/^\//, ""), keys);

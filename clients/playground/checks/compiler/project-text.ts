@@ -54,7 +54,6 @@ export function programText(source: string, rules: string): { readonly text: str
   return { text: head + body, linesAbove: head.split("\n").length - 1 };
 }
 
-/** Where a diagnostic is; null if it is in no text of the user's. */
 export function placeOf({ package: spec, path, range }: CompilerDiagnostic, linesAbove: number): Place | null {
   const [, ...parts] = /^(\d+):(\d+)-(\d+):(\d+)$/.exec(range) ?? [];
   const [line = Number.NaN, column = 0, endLine = 0, endColumn = 0] = parts.map(Number);

@@ -2,7 +2,7 @@
 import { strToU8, type Zippable, zipSync } from "fflate";
 import { describe, expect, it } from "vitest";
 import { draftFile, FileContent } from "../../../../clients/playground/drafts/draft.ts";
-import { FIRST_DRAFT } from "../../../../clients/playground/drafts/first-draft.ts";
+import { FIRST_DRAFT } from "../../../../clients/playground/drafts/draft-store.ts";
 import { draftOfFolder, folderOfDraft } from "../../../../clients/playground/drafts/project-folder.ts";
 import { archiveOf, folderOfEntries, isFileOfFolder } from "../../../../clients/playground/files/folder-archive.ts";
 import { archiveEntries } from "../../../../clients/typescript/archive-entries.ts";
