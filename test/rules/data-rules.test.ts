@@ -36,26 +36,8 @@ describe("an object with the reserved key", () => {
     );
   });
 
-  it.each([
-    [`{${KEY}:"12:00:00",${KEY}:"12:00:00"}`, 1],
-    [`{${KEY}:"x",${KEY}:"12:00:00"}`, 1],
-    [`{${KEY}:"12:00:00",${KEY}:"x"}`, 0],
-    [`{${KEY}:"12:00:00",${KEY}:1}`, 0],
-    [`{${KEY}:["12:00:00"]}`, 0],
-    [`{${KEY}:{"a":"12:00:00"}}`, 0],
-    [`{"a":1,${KEY}:"12:00:00"}`, 0],
-    [`{${KEY}:"12:00:00","a":1}`, 0],
-    [`{${KEY}:"12:00:00","a":1,${KEY}:"12:00:00"}`, 0],
-    [`{${KEY}:{"a":1,${KEY}:"12:00:00"},${KEY}:"12:00:00"}`, 1],
-    [`{${KEY}:{${KEY}:"12:00:00","a":1},${KEY}:"12:00:00"}`, 1],
-    [`{${KEY}:{${KEY}:{${KEY}:"12:00:00"}}}`, 1],
-    [`{${KEY}:[{${KEY}:"12:00:00"},{${KEY}:"12:00:00"}],${KEY}:"12:00:00"}`, 3],
-    [`{"$__toml_private_datetimf":"12:00:00"}`, 0],
-    [`{"a":{${KEY}:"12:00:00"},${KEY}:"12:00:00"}`, 1],
-    [`${"[".repeat(126)}{${KEY}:"12:00:00"}${"]".repeat(126)}`, 1],
-  ])("in %s causes this many errors: %i", (data, count) => {
-    const errors = errorsOf(problemOf(`{"source":"x","data":${data}}`));
-    expect(errors.filter((error) => error.endsWith("reserved_key"))).toHaveLength(count);
-    expect(errors).toHaveLength(count);
+  it("is found at the deepest level that is read", () => {
+    const data = `${"[".repeat(126)}{${KEY}:"12:00:00"}${"]".repeat(126)}`;
+    expect(errorsOf(problemOf(`{"source":"x","data":${data}}`))).toEqual([expect.stringMatching(/reserved_key$/)]);
   });
 });

@@ -25,23 +25,6 @@ describe("a set of keys", () => {
     expect(seen).toEqual(new Set([undefined, "case_collision", "ancestor_collision"]));
   });
 
-  it("does not take a key for a directory because it begins alike", () => {
-    expect(validateFileSet(["a", "a.b/c", "a-/c", "ab/c", "b/a"], 5, limits)).toBeNull();
-  });
-
-  it("names the file that is another's directory, whichever comes first", () => {
-    for (const keys of [
-      ["LIB/x", "lib"],
-      ["lib", "LIB/x"],
-    ]) {
-      expect(validateFileSet(keys, 2, limits)?.context).toEqual({ key: "lib", rule: "ancestor_collision" });
-    }
-  });
-
-  it("names the later of two keys equal but for their case, and goes before the directories", () => {
-    expect(validateFileSet(["a/b", "A", "a"], 3, limits)?.context).toEqual({ key: "a", rule: "case_collision" });
-  });
-
   it.each([
     ["at the front", (index: number) => `${index}/${"k/".repeat(252)}`.slice(0, 511).concat("k")],
     ["at the end", (index: number) => `${"K/".repeat(253)}${index.toString().padStart(5, "0")}`],

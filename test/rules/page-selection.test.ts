@@ -1,7 +1,7 @@
 /** How page selections are read, and how many pages they name. Bounds and grammar: conformance-vectors. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { countDistinctPages, parsePageRange, parsePageSelection } from "../../rules/page-selection.ts";
+import { countDistinctPages, parsePageSelection } from "../../rules/page-selection.ts";
 import { problemOf } from "../support/rules/bodies.ts";
 import { limitsWith } from "../support/rules/limits-for-tests.ts";
 import { runs } from "../support/rules/runs.ts";
@@ -11,18 +11,6 @@ it("a page selection is too long at any length past its bound", () => {
     const { context } = problemOf({ source: "a", output: { pages: "1".repeat(length) } }) ?? {};
     expect(context).toMatchObject({ rule: "page_selection_too_long" });
   }
-});
-
-describe("a range", () => {
-  it.each([
-    ["1", { first: 1, last: 1 }],
-    ["2-5", { first: 2, last: 5 }],
-    ["8-", { first: 8, last: null }],
-    ["5-2", { first: 5, last: 2 }],
-    ["999999999-999999999", { first: 999_999_999, last: 999_999_999 }],
-  ])("is read from %s", (text, range) => {
-    expect(parsePageRange(text)).toEqual(range);
-  });
 });
 
 it("a selection that does not parse is left out of the others", () => {

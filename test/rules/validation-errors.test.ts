@@ -58,16 +58,12 @@ describe("the list of errors", () => {
   const fields = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, index]));
 
-  it("holds 20 errors without errors_total", () => {
-    const problem = problemOf({ source: "a", ...fields(20) });
-    expect(errorsOf(problem)).toHaveLength(20);
-    expect(problem?.context).not.toHaveProperty("errors_total");
-  });
-
-  it("holds the first 20 of 21 errors and errors_total", () => {
-    const problem = problemOf({ source: "a", ...fields(21) });
-    expect(errorsOf(problem)).toEqual(Array.from({ length: 20 }, (_, index) => `x${index}: unknown_field`));
-    expect(problem?.context).toMatchObject({ errors_total: 21 });
+  it("holds the first 20, with errors_total if there are more", () => {
+    const twenty = Array.from({ length: 20 }, (_, index) => `x${index}: unknown_field`);
+    const [atLimit, past] = [20, 21].map((count) => problemOf({ source: "a", ...fields(count) }));
+    expect([errorsOf(atLimit), errorsOf(past)]).toEqual([twenty, twenty]);
+    expect(atLimit?.context).not.toHaveProperty("errors_total");
+    expect(past?.context).toMatchObject({ errors_total: 21 });
   });
 
   it("counts errors of data beyond the 20th together with the fields after them", () => {
@@ -77,84 +73,70 @@ describe("the list of errors", () => {
   });
 });
 
-describe("the code of a request with field errors", () => {
-  /** One error of each kind, in the order that decides on the code. */
-  const PARTS: readonly [code: string, part: Record<string, unknown>][] = [
-    ["invalid_request", { extra: 1 }],
-    ["unsupported_format", { output: { format: "html" } }],
-    ["invalid_template_path", { files: { "..": TEXT_FILE } }],
-    ["invalid_file_data", { source: "\ud800" }],
-  ];
+/** One error of each kind, in the order that decides on the code. */
+const RANKED: readonly [code: string, part: Record<string, unknown>][] = [
+  ["invalid_request", { extra: 1 }],
+  ["unsupported_format", { output: { format: "html" } }],
+  ["invalid_template_path", { files: { "..": TEXT_FILE } }],
+  ["invalid_file_data", { source: "\ud800" }],
+];
 
-  it.each(PARTS)("is %s when that error is alone", (code, part) => {
-    expect(problemOf({ source: "a", ...part })?.code).toBe(code);
-  });
+it.each(
+  RANKED.flatMap(([code, part], index) =>
+    RANKED.slice(index).map(([other, otherPart]) => [code, other, { source: "a", ...part, ...otherPart }] as const),
+  ),
+)("the code of a request is %s when there is %s too, whichever comes first", (code, other, request) => {
+  expect(errorsOf(problemOf(request))).toHaveLength(code === other ? 1 : 2);
+  expect(problemOf(request)?.code).toBe(code);
+  expect(problemOf(Object.fromEntries(Object.entries(request).toReversed()))?.code).toBe(code);
+});
 
-  it.each(
-    PARTS.flatMap(([code, part], index) =>
-      PARTS.slice(index + 1).map(([other, otherPart]) => [code, other, { ...part, ...otherPart }] as const),
-    ),
-  )("is %s when there is %s too, whichever comes first", (code, _other, parts) => {
-    const request = { source: "a", ...parts };
-    expect(problemOf(request)?.code).toBe(code);
-    expect(errorsOf(problemOf(request))).toHaveLength(2);
-    expect(problemOf(Object.fromEntries(Object.entries(request).toReversed()))?.code).toBe(code);
-  });
-
-  it("is that of an error past the 20th, when it ranks higher", () => {
-    const files = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`${index}/..`, TEXT_FILE]));
-    expect(problemOf({ source: "a", files })?.code).toBe("invalid_template_path");
-    expect(problemOf({ source: "a", files, extra: 1 })?.code).toBe("invalid_request");
-    expect(problemOf({ source: "a", files, data: Array(30).fill("\ud800") })?.code).toBe("invalid_request");
-  });
+it("the code of a request is that of an error past the 20th, when it ranks higher", () => {
+  const files = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`${index}/..`, TEXT_FILE]));
+  expect(problemOf({ source: "a", files })?.code).toBe("invalid_template_path");
+  expect(problemOf({ source: "a", files, extra: 1 })?.code).toBe("invalid_request");
+  expect(problemOf({ source: "a", files, data: Array(30).fill("\ud800") })?.code).toBe("invalid_request");
 });
 
 describe("the problem about bad file data", () => {
   const problemFor = (content: string) => problemOf({ source: "a", files: { "logo.png": base64File(content) } });
-  const messageFor = (content: string) => {
-    const { context } = problemFor(content) ?? {};
-    return context && "errors" in context ? context.errors?.[0]?.msg : undefined;
-  };
   /** Longer than every text that is looked at. */
   const long = "QUJD".repeat(1000);
+  const line = "QUJD".repeat(19);
+  const FAULTS = {
+    "has line breaks: encode without them": [
+      "QUJD\r\nQUJD",
+      "QUJD\n",
+      `${line}\n${line}\n`,
+      `${long}\n`,
+      `${long}\r\n`,
+    ],
+    "is a data: URL: send only what follows the comma": ["data:image/png;base64,QUJD", "DATA:,x", "data:"],
+    "is URL-safe Base64: use + for - and / for _, and pad with =": [
+      "_-A=",
+      "QU-_QQ",
+      `${"QUJD".repeat(200)}QU_D${long}`,
+    ],
+    "has spaces, perhaps where + was: Base64 has none": ["QUJD QUJD", "QUJD ", `${long} `],
+    "lacks padding: add = until its length is a multiple of four": ["QQ", "QQ=", "QUJDQUI", `${long}QUI`],
+    "is cut off: no Base64 has this length": ["QUJDQ", `${long}Q`],
+    "is not Base64: send text with the encoding text": [
+      "<svg xmlns='http://www.w3.org/2000/svg'/>",
+      "#let x = 1",
+      "Grüße",
+    ],
+    "is not valid Base64 (RFC 4648 section 4: padded, no spaces, unused bits zero)": [
+      ...["QR==", "QUJ=", "QQ==QUJD", "====", `${long}!!!!`, `${long}-_-_${long}`, "\\AAA"],
+    ],
+  };
 
-  it.each([
-    ["has line breaks: encode without them", "QUJD\r\nQUJD"],
-    ["has line breaks: encode without them", "QUJD\n"],
-    ["has line breaks: encode without them", `${"QUJD".repeat(19)}\n${"QUJD".repeat(19)}\n`],
-    ["has line breaks: encode without them", `${long}\n`],
-    ["has line breaks: encode without them", `${long}\r\n`],
-    ["is a data: URL: send only what follows the comma", "data:image/png;base64,QUJD"],
-    ["is a data: URL: send only what follows the comma", "DATA:,x"],
-    ["is a data: URL: send only what follows the comma", "data:"],
-    ["is URL-safe Base64: use + for - and / for _, and pad with =", "_-A="],
-    ["is URL-safe Base64: use + for - and / for _, and pad with =", "QU-_QQ"],
-    ["is URL-safe Base64: use + for - and / for _, and pad with =", `${"QUJD".repeat(200)}QU_D${long}`],
-    ["has spaces, perhaps where + was: Base64 has none", "QUJD QUJD"],
-    ["has spaces, perhaps where + was: Base64 has none", "QUJD "],
-    ["has spaces, perhaps where + was: Base64 has none", `${long} `],
-    ["lacks padding: add = until its length is a multiple of four", "QQ"],
-    ["lacks padding: add = until its length is a multiple of four", "QQ="],
-    ["lacks padding: add = until its length is a multiple of four", "QUJDQUI"],
-    ["lacks padding: add = until its length is a multiple of four", `${long}QUI`],
-    ["is cut off: no Base64 has this length", "QUJDQ"],
-    ["is cut off: no Base64 has this length", `${long}Q`],
-    ["is not Base64: send text with the encoding text", "<svg xmlns='http://www.w3.org/2000/svg'/>"],
-    ["is not Base64: send text with the encoding text", "#let x = 1"],
-    ["is not Base64: send text with the encoding text", "Grüße"],
-  ])("%s: %j", (fault, content) => {
-    expect(messageFor(content)).toBe(`content ${fault}`);
-    expect(problemFor(content)?.detail).toBe(`The content of the file "logo.png" ${fault}.`);
+  it.each(Object.entries(FAULTS))("%s", (fault, contents) => {
+    for (const content of contents) {
+      const problem = problemFor(content);
+      expect(problem?.context).toMatchObject({ errors: [{ msg: `content ${fault}` }] });
+      expect(problem?.detail).toBe(`The content of the file "logo.png" ${fault}.`);
+    }
   });
-
-  it.each(["QR==", "QUJ=", "QQ==QUJD", "====", `${long}!!!!`, `${long}-_-_${long}`, "\\AAA"])(
-    "says what Base64 is, of anything else: %j",
-    (content) => {
-      const fault = "is not valid Base64 (RFC 4648 section 4: padded, no spaces, unused bits zero)";
-      expect(messageFor(content)).toBe(`content ${fault}`);
-      expect(problemFor(content)?.detail).toBe(`The content of the file "logo.png" ${fault}.`);
-    },
-  );
 
   it("is never a part of the content", () => {
     const secret = "secret".repeat(20);
@@ -207,42 +189,31 @@ describe("the detail of a request with field errors", () => {
 });
 
 describe("the problem about a bad key", () => {
-  it.each([
-    ["a b", /must not contain spaces: allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens/],
-    ["my folder/a.png", /must not contain spaces: allowed are the letters A-Z/],
-    ["Gr\u00fc\u00dfe.typ", /only ASCII, so no umlauts or accents: allowed are the letters A-Z/],
-    ["Gr\u00fc\u00dfe an alle.typ", /only ASCII, so no umlauts or accents: allowed are the letters A-Z/],
-    ["a\n", /: allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes between folders/],
-    ["a%20b", /: allowed are the letters A-Z/],
-    ["@preview/x", /: allowed are the letters A-Z/],
-    ["a\\b", /separate folders by \/, not by \\/],
-    ["C:\\logos\\a b.png", /separate folders by \/, not by \\/],
-    ["C:/logos/a.png", /path within the project, not an absolute path or a URL/],
-    ["file:///a.png", /path within the project, not an absolute path or a URL/],
-    ["https://example.com/a.png", /path within the project, not an absolute path or a URL/],
-    ["\u{1f600}", /only ASCII/],
-    ["\ud800", /only ASCII/],
-    ["", /must not be empty/],
-    ["/a", /path within the project, not an absolute path or a URL: leave out the slash at its beginning/],
-    ["/", /leave out the slash at its beginning/],
-    ["a/", /end with a slash/],
-    ["a//b", /two in a row/],
-    ["../a", /must not contain "\.\.": it cannot lead out of the project/],
-    ["a/..", /must not contain "\.\."/],
-    ["./a", /begin with the name itself, without "\.\/"/],
-    ["a/./b", /dots alone/],
-    [".", /dots alone/],
-    ["a/...", /dots alone/],
-    ["s".repeat(256), /at most 255 characters/],
-    [`a/${"s".repeat(256)}`, /at most 255 characters/],
-    ["k/".repeat(300), /at most 512 characters/],
-    [`${"k/".repeat(255)} k`, /must not contain spaces/],
-    [`${"s".repeat(255)}/..`, /must not contain "\.\."/],
-    [`${"k/".repeat(254)}../`, /end with a slash/],
-  ])("says what is wrong with %j", (key, message) => {
-    const found = problemOf({ source: "a", files: { [key]: TEXT_FILE } });
-    expect(found?.detail).toMatch(message);
-    expect(found?.context).toMatchObject({ errors: [{ loc: ["files"], msg: expect.stringMatching(message) }] });
+  const FAULTS: readonly (readonly [message: RegExp, ...keys: string[]])[] = [
+    [/must not contain spaces: allowed are the letters A-Z and/, "a b", "my folder/a.png", `${"k/".repeat(255)} k`],
+    [/only ASCII, so no umlauts or accents: allowed are the letters A-Z/, "Gr\u00fc\u00dfe.typ", "\u{1f600}", "\ud800"],
+    [/only ASCII, so no umlauts or accents: allowed are the letters A-Z/, "Gr\u00fc\u00dfe an alle.typ"],
+    [/: allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes between/, "a\n", "a%20b"],
+    [/: allowed are the letters A-Z/, "@preview/x"],
+    [/separate folders by \/, not by \\/, "a\\b", "C:\\logos\\a b.png"],
+    [/path within the project, not an absolute path or a URL/, "C:/logos/a.png", "file:///a", "https://example.com/a"],
+    [/must not be empty/, ""],
+    [/not an absolute path or a URL: leave out the slash at its beginning/, "/a", "/"],
+    [/end with a slash/, "a/", `${"k/".repeat(254)}../`],
+    [/two in a row/, "a//b"],
+    [/must not contain "\.\.": it cannot lead out of the project/, "../a", "a/..", `${"s".repeat(255)}/..`],
+    [/begin with the name itself, without "\.\/"/, "./a"],
+    [/dots alone/, "a/./b", ".", "a/..."],
+    [/at most 255 characters/, "s".repeat(256), `a/${"s".repeat(256)}`],
+    [/at most 512 characters/, "k/".repeat(300)],
+  ];
+
+  it.each(FAULTS)("says what is wrong: %s", (message, ...keys) => {
+    for (const key of keys) {
+      const found = problemOf({ source: "a", files: { [key]: TEXT_FILE } });
+      expect(found?.detail).toMatch(message);
+      expect(found?.context).toMatchObject({ errors: [{ loc: ["files"], msg: expect.stringMatching(message) }] });
+    }
   });
 });
 

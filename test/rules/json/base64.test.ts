@@ -32,7 +32,7 @@ const nearlyBase64 = fc.oneof(
     .tuple(
       fc.uint8Array({ minLength: 1, maxLength: 3000 }),
       fc.nat(),
-      fc.constantFrom(..."=-_ \n.", "é", "\u0141", "\ud800", "A"),
+      fc.constantFrom(...'=-_ .\\"\b\f\n\r\t', ..."\u0000\u00c1\u0141\u4141\u{1f600}", "\ud800", "A"),
     )
     .map(([bytes, place, character]) => {
       const text = Buffer.from(bytes).toString("base64");
@@ -84,19 +84,5 @@ describe("Base64", () => {
       if (sizeOf(spoilt, at & 3) !== null) throw new Error(`a point at ${at} is accepted`);
     }
     expect(sizeOf(`"${text}"`)).toBe(900);
-  });
-
-  it.each([...'\\"\b\f\n\r\t', "\u0000", "\u00c1", "\u0141", "\u4141", "\ud83d\ude00"])(
-    "is rejected with %j in it",
-    (character) => {
-      expect(sizeOf(JSON.stringify(`AAA${character}`))).toBeNull();
-      expect(sizeOf(JSON.stringify(`${character}AAA`))).toBeNull();
-      expect(sizeOf(JSON.stringify(`AA${character}A\u002f/`))).toBeNull();
-      expect(sizeOf(asEscapes(`AAA${character}`))).toBeNull();
-    },
-  );
-
-  it("may be empty", () => {
-    for (const alignment of [0, 1, 2, 3]) expect(sizeOf('""', alignment)).toBe(0);
   });
 });

@@ -46,42 +46,6 @@ const exponent = fc.oneof(
 );
 const anyNumber = fc.tuple(fc.constantFrom("", "-"), integer, fraction, exponent).map((parts) => parts.join(""));
 
-/** Spellings around the largest number that Typst accepts. */
-const SPELLINGS: readonly (readonly [text: string, isRead: boolean])[] = [
-  ["1.7976931348623157e308", true],
-  ["1.79769313486231570e308", true],
-  // The same value: with 19 or 20 digits the first factor rounds another way.
-  ["1.797693134862315700e308", false],
-  ["1.7976931348623157000e308", false],
-  ["1.7976931348623156e308", true],
-  // It rounds to the largest double, and Typst rejects it.
-  ["1.7976931348623158e308", false],
-  ["-1.7976931348623158e308", false],
-  ["17976931348623158e292", false],
-  ["1.7976931348623159e308", false],
-  ["179769313486231570.00e291", false],
-  ["179769313486231570e291", true],
-  ["0.00017976931348623159e312", false],
-  ["1e308", true],
-  ["1E+308", true],
-  ["9.99e307", true],
-  ["1e309", false],
-  ["-1e309", false],
-  ["0.1e309", true],
-  ["0.9e309", false],
-  ["1e-400", true],
-  ["0e400", true],
-  ["-0.000e99999", true],
-  [`0.${"0".repeat(400)}1e700`, true],
-  [`0.${"0".repeat(400)}1e710`, false],
-  [`1${"0".repeat(400)}e-100`, true],
-  [`1${"0".repeat(400)}e-92`, true],
-  [`1${"0".repeat(400)}e-91`, false],
-  [`1${"0".repeat(308)}`, true],
-  [`1${"0".repeat(308)}.5`, true],
-  [`2${"0".repeat(308)}`, false],
-];
-
 describe("a number", () => {
   it("is read exactly where the formulation with big integers reads it", () => {
     fc.assert(
@@ -92,11 +56,14 @@ describe("a number", () => {
     );
   });
 
-  it.each(SPELLINGS)("has the right verdict for %s: %s", (text, expected) => {
-    expect(isRead(text)).toBe(expected);
-    expect(isReadByTypstSlowly(text)).toBe(expected);
-    for (const body of [text, `${text}-999`, `${text}e999`])
-      expect(isReadByTypst(bodyOf(body), 0, text.length)).toBe(expected);
+  it.each([
+    ["1.7976931348623157e308", true],
+    // It rounds to the largest double, and Typst rejects it.
+    ["1.7976931348623158e308", false],
+    // The value of the first: with 19 digits the first factor rounds another way.
+    ["1.797693134862315700e308", false],
+  ])("that is the largest or one past it has the verdict of Typst: %s %s", (text, expected) => {
+    expect([isRead(text), isReadByTypstSlowly(text)]).toEqual([expected, expected]);
   });
 
   it("may be as long as a body", () => {
