@@ -1,5 +1,5 @@
 /** Which backend gets the next render, by what answers and probes have told. All times are the test's own. */
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { type AttemptResult, failedAttempt } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
 import type { BackendLoad } from "../../../protocol/headers.ts";
@@ -24,114 +24,111 @@ const full = (told: BackendLoad | null = null): AttemptResult => {
   return { kind: "failed", failure: "full", retryAfterSeconds: 1, cause: "slots_busy", load: told, reason: "" };
 };
 
+let choice: BackendChoice<number>;
+beforeEach(() => {
+  choice = new BackendChoice([0, 1]);
+});
+
 /** One attempt that begins and ends at once. */
-function attempt(choice: BackendChoice<number>, backend: number, now: number, result: AttemptResult): void {
+function attempt(backend: number, now: number, result: AttemptResult): void {
   choice.end(choice.begin(backend, now, EXPIRY), now, result);
 }
 
 /** The only probe that is due. */
-function takeProbe(choice: BackendChoice<number>, now: number): Probe<number> {
+function takeProbe(now: number): Probe<number> {
   const [probe, ...others] = choice.takeDue(now);
   if (probe === undefined || others.length > 0) throw new Error(`not one probe is due, but ${others.length}`);
   return probe;
 }
 
 /** A probe that begins and ends at once. */
-function probe(choice: BackendChoice<number>, now: number, result: AttemptResult): void {
-  choice.recordProbe(takeProbe(choice, now), now, result);
+function probe(now: number, result: AttemptResult): void {
+  choice.recordProbe(takeProbe(now), now, result);
 }
 
 /** Takes a backend out of use, as a failed render and a failed probe do. */
-function lose(choice: BackendChoice<number>, backend: number, now: number): void {
-  attempt(choice, backend, now, FAILED);
-  probe(choice, now, FAILED);
+function lose(backend: number, now: number): void {
+  attempt(backend, now, FAILED);
+  probe(now, FAILED);
 }
 
-const dueBackends = (choice: BackendChoice<number>, now: number) => choice.takeDue(now).map(({ backend }) => backend);
+const dueBackends = (now: number) => choice.takeDue(now).map(({ backend }) => backend);
 
-const choose = (choice: BackendChoice<number>, now: number, excluded = NONE) => choice.choose(now, excluded, first);
+const choose = (now: number, excluded = NONE) => choice.choose(now, excluded, first);
 
 describe("of two backends", () => {
   it("the one with fewer renders under way is chosen", () => {
-    const choice = new BackendChoice([0, 1]);
     choice.begin(0, 0, EXPIRY);
-    expect(choose(choice, 0)).toBe(1);
+    expect(choose(0)).toBe(1);
     choice.begin(1, 0, EXPIRY);
     choice.begin(1, 0, EXPIRY);
-    expect(choose(choice, 0)).toBe(0);
+    expect(choose(0)).toBe(0);
   });
 
   it("the one that reports fewer renders per slot is chosen", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, answered({ running: 2, waiting: 1, slots: 2 }));
-    attempt(choice, 1, 0, answered({ running: 4, slots: 4 }));
-    expect(choose(choice, 0)).toBe(1);
+    attempt(0, 0, answered({ running: 2, waiting: 1, slots: 2 }));
+    attempt(1, 0, answered({ running: 4, slots: 4 }));
+    expect(choose(0)).toBe(1);
   });
 
   it("the reported load counts for five seconds, and so do the renders begun since", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, answered({ running: 1 }));
-    expect([choose(choice, 5000), choose(choice, 5001)]).toEqual([1, 0]);
-    attempt(choice, 1, 5000, answered({ running: 1 }));
-    attempt(choice, 0, 5000, answered({ running: 1 }));
+    attempt(0, 0, answered({ running: 1 }));
+    expect([choose(5000), choose(5001)]).toEqual([1, 0]);
+    attempt(1, 5000, answered({ running: 1 }));
+    attempt(0, 5000, answered({ running: 1 }));
     const begun = choice.begin(0, 0, EXPIRY);
     choice.abandon(begun);
-    expect(choose(choice, 5000)).toBe(1);
+    expect(choose(5000)).toBe(1);
   });
 
   it("one at which a render has failed is chosen only when the other is excluded, until a probe is answered", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, FAILED);
-    expect([choose(choice, 900_000), choose(choice, 900_000, new Set([1]))]).toEqual([1, 0]);
-    probe(choice, 0, answered());
-    expect(choose(choice, 0)).toBe(0);
+    attempt(0, 0, FAILED);
+    expect([choose(900_000), choose(900_000, new Set([1]))]).toEqual([1, 0]);
+    probe(0, answered());
+    expect(choose(0)).toBe(0);
   });
 
   it("one at which renders and probes fail is out of use until a probe is answered, and then chosen less often for a while", () => {
-    const choice = new BackendChoice([0, 1]);
-    lose(choice, 0, 0);
-    expect([choice.isOutOfUse(0), choose(choice, 900_000)]).toEqual([true, 1]);
-    probe(choice, 1000, answered());
+    lose(0, 0);
+    expect([choice.isOutOfUse(0), choose(900_000)]).toEqual([true, 1]);
+    probe(1000, answered());
     expect(choice.isOutOfUse(0)).toBe(false);
     choice.begin(1, 1000, EXPIRY);
-    expect([choose(choice, 1000), choose(choice, 1900), choose(choice, 2100)]).toEqual([1, 1, 0]);
+    expect([choose(1000), choose(1900), choose(2100)]).toEqual([1, 1, 0]);
   });
 
   it("one that drains is chosen only when the other is excluded, for thirty seconds", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, answered({ isDraining: true }));
-    expect(choose(choice, 29_999)).toBe(1);
-    expect(choose(choice, 29_999, new Set([1]))).toBe(0);
-    expect(choose(choice, 30_000)).toBe(0);
+    attempt(0, 0, answered({ isDraining: true }));
+    expect(choose(29_999)).toBe(1);
+    expect(choose(29_999, new Set([1]))).toBe(0);
+    expect(choose(30_000)).toBe(0);
   });
 
   it("one that drains is better than one that is suspect, and that is better than one that is out of use", () => {
-    const choice = new BackendChoice([0, 1, 2]);
-    attempt(choice, 0, 0, answered({ isDraining: true }));
-    lose(choice, 1, 0);
-    attempt(choice, 2, 0, FAILED);
-    expect(choose(choice, 1)).toBe(0);
-    expect(choose(choice, 1, new Set([0]))).toBe(2);
-    expect(choose(choice, 1, new Set([0, 2]))).toBe(1);
+    choice = new BackendChoice([0, 1, 2]);
+    attempt(0, 0, answered({ isDraining: true }));
+    lose(1, 0);
+    attempt(2, 0, FAILED);
+    expect(choose(1)).toBe(0);
+    expect(choose(1, new Set([0]))).toBe(2);
+    expect(choose(1, new Set([0, 2]))).toBe(1);
     expect(choice.hasInUse(1, NONE)).toBe(false);
   });
 });
 
 describe("a caller's renders do not take a backend out of use", () => {
   it("nor back from there, if they fail or find it full", () => {
-    const choice = new BackendChoice([0, 1]);
-    lose(choice, 0, 0);
-    attempt(choice, 0, 1, FAILED);
+    lose(0, 0);
+    attempt(0, 1, FAILED);
     expect(choice.isOutOfUse(0)).toBe(true);
-    attempt(choice, 1, 1, full());
+    attempt(1, 1, full());
     expect(choice.hasInUse(1, new Set([0]))).toBe(true);
   });
 
   it("nor have it probed more than four times a second", () => {
-    const choice = new BackendChoice([0, 1]);
     let probes = 0;
     for (let now = 0; now < 1000; now++) {
-      attempt(choice, 0, now, FAILED);
+      attempt(0, now, FAILED);
       for (const due of choice.takeDue(now)) {
         probes++;
         choice.recordProbe(due, now, answered());
@@ -143,52 +140,45 @@ describe("a caller's renders do not take a backend out of use", () => {
 
 describe("when backends come and go", () => {
   it("keeps what is known of those that stay, and forgets those that go", () => {
-    const choice = new BackendChoice([0, 1]);
-    lose(choice, 0, 1000);
+    lose(0, 1000);
     choice.keep([0, 2]);
-    expect([choice.isOutOfUse(0), choose(choice, 1000), choose(choice, 1000, new Set([0, 2]))]).toEqual([
-      true,
-      2,
-      null,
-    ]);
+    expect([choice.isOutOfUse(0), choose(1000), choose(1000, new Set([0, 2]))]).toEqual([true, 2, null]);
     choice.keep([2]);
     choice.keep([0, 2]);
-    expect([choice.isOutOfUse(0), choose(choice, 1000, new Set([2]))]).toEqual([false, 0]);
+    expect([choice.isOutOfUse(0), choose(1000, new Set([2]))]).toEqual([false, 0]);
   });
 
   it("probes one that comes beside others before its first render, and none of the first", () => {
-    const choice = new BackendChoice<number>([]);
+    choice = new BackendChoice<number>([]);
     choice.keep([0, 1]);
-    expect(dueBackends(choice, 0)).toEqual([]);
+    expect(dueBackends(0)).toEqual([]);
     choice.keep([0, 1, 2]);
-    expect([choose(choice, 0, new Set([0])), choose(choice, 0, new Set([0, 1]))]).toEqual([1, 2]);
-    probe(choice, 0, answered());
-    expect([dueBackends(choice, 1000), choose(choice, 0, new Set([0, 1]))]).toEqual([[], 2]);
+    expect([choose(0, new Set([0])), choose(0, new Set([0, 1]))]).toEqual([1, 2]);
+    probe(0, answered());
+    expect([dueBackends(1000), choose(0, new Set([0, 1]))]).toEqual([[], 2]);
     choice.begin(1, 0, EXPIRY);
-    expect(choose(choice, 0, new Set([0]))).toBe(2);
+    expect(choose(0, new Set([0]))).toBe(2);
   });
 
   it("knows which have ever answered", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, FAILED);
-    probe(choice, 0, FAILED);
-    attempt(choice, 1, 0, answered());
-    lose(choice, 1, 1);
+    attempt(0, 0, FAILED);
+    probe(0, FAILED);
+    attempt(1, 0, answered());
+    lose(1, 1);
     expect([0, 1, 2].map((backend) => choice.hasAnswered(backend))).toEqual([false, true, false]);
   });
 
   it("drops what is still heard of one that has gone, also if it is there again", () => {
-    const choice = new BackendChoice([0, 1]);
     const begun = choice.begin(0, 0, EXPIRY);
     choice.end(choice.begin(0, 0, EXPIRY), 0, FAILED);
-    const due = takeProbe(choice, 0);
+    const due = takeProbe(0);
     choice.keep([1]);
     choice.recordProbe(due, 1, FAILED);
     choice.end(begun, 1, FAILED);
     choice.keep([0, 1]);
     choice.recordProbe(due, 1, FAILED);
     choice.end(begun, 1, FAILED);
-    expect([choice.isOutOfUse(0), choice.countUnderWay(1), dueBackends(choice, 1)]).toEqual([false, 0, [0]]);
+    expect([choice.isOutOfUse(0), choice.countUnderWay(1), dueBackends(1)]).toEqual([false, 0, [0]]);
     expect([choice.hasFailedSince(0, 0), choice.wasIdleSince(0, 0)]).toEqual([false, false]);
   });
 });
@@ -197,7 +187,7 @@ describe("the cheapest backend", () => {
   const LOADED = { running: 2, waiting: 1, slots: 2, isDraining: false };
 
   it("is one that is known to have a free slot, then one of which nothing is known, then one with less to do", () => {
-    const choice = new BackendChoice([0, 1, 2, 3]);
+    choice = new BackendChoice([0, 1, 2, 3]);
     choice.recordLoad(0, 0, LOADED);
     choice.recordLoad(1, 0, { ...LOADED, running: 1, waiting: 0 });
     choice.recordLoad(3, 0, { ...LOADED, waiting: 5 });
@@ -213,24 +203,24 @@ describe("the cheapest backend", () => {
   });
 
   it("is not one that was full within a second, unless it has said since that a slot is free", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, full({ ...LOADED, running: 0, waiting: 0 }));
+    attempt(0, 0, full({ ...LOADED, running: 0, waiting: 0 }));
     choice.recordLoad(1, 0, LOADED);
     expect([choice.chooseCheapest(999, NONE, first), choice.listHopeless(999)]).toEqual([1, [0]]);
     expect([choice.chooseCheapest(1000, NONE, first), choice.listHopeless(1000)]).toEqual([0, []]);
-    attempt(choice, 0, 1000, full());
+    attempt(0, 1000, full());
     choice.recordLoad(0, 1001, { ...LOADED, running: 1, waiting: 0 });
     expect(choice.listHopeless(1001)).toEqual([]);
   });
 });
 
 it("chooses none if all are excluded", () => {
-  expect(choose(new BackendChoice([0, 1]), 0, new Set([0, 1]))).toBeNull();
-  expect(choose(new BackendChoice<number>([]), 0)).toBeNull();
+  expect(choose(0, new Set([0, 1]))).toBeNull();
+  choice = new BackendChoice<number>([]);
+  expect(choose(0)).toBeNull();
 });
 
 it("spreads renders over many equal backends", () => {
-  const choice = new BackendChoice([0, 1, 2, 3]);
+  choice = new BackendChoice([0, 1, 2, 3]);
   let state = 1;
   const random = () => {
     state = (state * 16_807) % 2_147_483_647;
@@ -247,8 +237,7 @@ it("spreads renders over many equal backends", () => {
 
 describe("a probe", () => {
   it("is due at once when a render fails, and each time it fails after a pause twice as long, up to three seconds", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, FAILED);
+    attempt(0, 0, FAILED);
     let now = 0;
     const pauses: number[] = [];
     for (let count = 0; count < 8; count++) {
@@ -262,85 +251,78 @@ describe("a probe", () => {
     // What has answered begins anew.
     for (; choice.isOutOfUse(0); now += 500)
       for (const one of choice.takeDue(now)) choice.recordProbe(one, now, answered());
-    lose(choice, 0, now + 1000);
-    expect(dueBackends(choice, now + 2000)).toEqual([0]);
+    lose(0, now + 1000);
+    expect(dueBackends(now + 2000)).toEqual([0]);
   });
 
   it("is handed out once, and again after a second without a result; failures at the same time count once", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, FAILED);
-    const probes = [takeProbe(choice, 0)];
+    attempt(0, 0, FAILED);
+    const probes = [takeProbe(0)];
     expect([1, 999].map((now) => choice.takeDue(now).length)).toEqual([0, 0]);
-    probes.push(takeProbe(choice, 1000));
+    probes.push(takeProbe(1000));
     for (const one of probes) choice.recordProbe(one, 5000, FAILED);
     expect(choice.isOutOfUse(0)).toBe(true);
-    expect([dueBackends(choice, 5999), dueBackends(choice, 6000)]).toEqual([[], [0]]);
+    expect([dueBackends(5999), dueBackends(6000)]).toEqual([[], [0]]);
   });
 
   it("is due for a backend that has had a render for three seconds and has answered nothing that came later", () => {
-    const choice = new BackendChoice([0, 1]);
     const silent = choice.begin(0, 0, EXPIRY);
-    expect([dueBackends(choice, 2999), dueBackends(choice, 3000)]).toEqual([[], [0]]);
+    expect([dueBackends(2999), dueBackends(3000)]).toEqual([[], [0]]);
     choice.abandon(silent);
     choice.begin(1, 0, EXPIRY);
     const later = choice.begin(1, 2000, EXPIRY);
     choice.end(later, 2500, answered());
-    expect([dueBackends(choice, 4999), dueBackends(choice, 5000)]).toEqual([[], [1]]);
+    expect([dueBackends(4999), dueBackends(5000)]).toEqual([[], [1]]);
   });
 
   it("that fails does not take a backend out of use that has answered a render meanwhile", () => {
-    const choice = new BackendChoice([0, 1]);
     const early = choice.begin(0, 0, EXPIRY);
-    attempt(choice, 0, 0, FAILED);
-    const failing = takeProbe(choice, 100);
+    attempt(0, 0, FAILED);
+    const failing = takeProbe(100);
     choice.end(early, 200, answered());
     choice.recordProbe(failing, 5100, FAILED);
     expect(choice.isOutOfUse(0)).toBe(false);
   });
 
   it("that failed is not outweighed by the answer to a render that the backend had before", () => {
-    const choice = new BackendChoice([0, 1]);
     const early = choice.begin(0, 0, EXPIRY);
-    lose(choice, 0, 100);
+    lose(0, 100);
     choice.end(early, 200, answered());
     expect(choice.isOutOfUse(0)).toBe(true);
-    attempt(choice, 0, 300, answered());
+    attempt(0, 300, answered());
     expect(choice.isOutOfUse(0)).toBe(false);
   });
 
   it("that finds a backend full shows that it is alive, but not that its renders end", () => {
-    const choice = new BackendChoice([0, 1]);
-    lose(choice, 0, 0);
-    probe(choice, 1000, full());
+    lose(0, 0);
+    probe(1000, full());
     expect([choice.isOutOfUse(0), choice.hasInUse(1000, new Set([1]))]).toEqual([false, false]);
-    probe(choice, 1250, answered());
+    probe(1250, answered());
     expect(choice.hasInUse(1250, new Set([1]))).toBe(true);
   });
 
   it("is not due if there is only one backend", () => {
-    const choice = new BackendChoice([0]);
-    attempt(choice, 0, 0, FAILED);
+    choice = new BackendChoice([0]);
+    attempt(0, 0, FAILED);
     expect(choice.takeDue(10_000)).toEqual([]);
   });
 
   it("of one that is out of use is repeated after its pause if it has no result: what is not there answers nothing at all", () => {
-    const choice = new BackendChoice([0, 1]);
-    lose(choice, 0, 0);
-    for (const now of [10_000, 20_000, 30_000]) probe(choice, now, FAILED);
+    lose(0, 0);
+    for (const now of [10_000, 20_000, 30_000]) probe(now, FAILED);
     const due: number[] = [];
     for (let now = 33_000; now < 50_000; now += 500) if (choice.takeDue(now).length > 0) due.push(now);
     expect(due.slice(0, 3)).toEqual([33_000, 36_000, 39_000]);
   });
 
   it("is due every two seconds for one that is about to stop, so that its successor is known", () => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, answered({ isDraining: true }));
-    expect([dueBackends(choice, 1999), dueBackends(choice, 2000)]).toEqual([[], [0]]);
-    probe(choice, 3000, answered({ isDraining: true }));
-    expect([dueBackends(choice, 4999), choose(choice, 4999)]).toEqual([[], 1]);
-    probe(choice, 5000, answered({ isDraining: false }));
+    attempt(0, 0, answered({ isDraining: true }));
+    expect([dueBackends(1999), dueBackends(2000)]).toEqual([[], [0]]);
+    probe(3000, answered({ isDraining: true }));
+    expect([dueBackends(4999), choose(4999)]).toEqual([[], 1]);
+    probe(5000, answered({ isDraining: false }));
     choice.begin(1, 5000, EXPIRY);
-    expect([dueBackends(choice, 7000), choose(choice, 7000)]).toEqual([[], 0]);
+    expect([dueBackends(7000), choose(7000)]).toEqual([[], 0]);
   });
 });
 
@@ -357,19 +339,17 @@ describe("a result", () => {
     ["a backend that fails because it is about to stop", failed("unavailable", load({ isDraining: true })), "draining"],
     ["a full backend that is about to stop", full(load({ isDraining: true })), "draining"],
   ])("of %s: %s", (_what, result, state) => {
-    const choice = new BackendChoice([0, 1]);
-    attempt(choice, 0, 0, result);
+    attempt(0, 0, result);
     expect(choice.hasInUse(0, new Set([1]))).toBe(state === "in use" || state === "full");
     expect(choice.listHopeless(0)).toEqual(state === "full" ? [0] : []);
-    expect(dueBackends(choice, 0)).toEqual(state === "suspect" ? [0] : []);
+    expect(dueBackends(0)).toEqual(state === "suspect" ? [0] : []);
   });
 });
 
 it("a backend counts as idle from the time of a request whose answer says that nothing runs or waits", () => {
-  const choice = new BackendChoice([0, 1]);
-  attempt(choice, 0, 10, answered({ running: 1 }));
-  attempt(choice, 0, 20, answered({ waiting: 1 }));
-  attempt(choice, 0, 25, answered({ running: 1, waiting: 1 }));
+  attempt(0, 10, answered({ running: 1 }));
+  attempt(0, 20, answered({ waiting: 1 }));
+  attempt(0, 25, answered({ running: 1, waiting: 1 }));
   expect(choice.wasIdleSince(0, 5)).toBe(false);
   const early = choice.begin(0, 30, EXPIRY);
   choice.end(early, 90, answered({}));
@@ -378,22 +358,20 @@ it("a backend counts as idle from the time of a request whose answer says that n
 
 describe("an attempt", () => {
   it("is under way until it ends, and its end counts once", () => {
-    const choice = new BackendChoice([0, 1]);
     const begun = choice.begin(0, 0, EXPIRY);
     choice.begin(1, 0, EXPIRY);
     expect(choice.countUnderWay(0)).toBe(2);
     choice.abandon(begun);
     choice.end(begun, 0, FAILED);
     expect(choice.countUnderWay(0)).toBe(1);
-    expect(choose(choice, 0, new Set([1]))).toBe(0);
+    expect(choose(0, new Set([1]))).toBe(0);
     choice.abandon(choice.begin(1, 0, EXPIRY));
     expect(choice.hasInUse(0, new Set([1]))).toBe(true);
   });
 
   it("is forgotten when it expires", () => {
-    const choice = new BackendChoice([0, 1]);
     choice.begin(0, 0, 100);
-    expect([choice.countUnderWay(99), choose(choice, 99)]).toEqual([1, 1]);
-    expect([choice.countUnderWay(100), choose(choice, 100)]).toEqual([0, 0]);
+    expect([choice.countUnderWay(99), choose(99)]).toEqual([1, 1]);
+    expect([choice.countUnderWay(100), choose(100)]).toEqual([0, 0]);
   });
 });

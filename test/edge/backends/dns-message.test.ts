@@ -76,7 +76,15 @@ it.each([
   expect(isDnsName(name)).toBe(isName);
 });
 
+const ONE = service(nameOf("one.b.example"));
+/** A record with an address, whose owner is written in any way. */
+const addressOf = (owner: readonly number[]) => recordOf(owner, A, [1, 2, 3, 4]);
+/** Where the name of the first record begins. */
+const OWNER = 12 + 22 + 4;
+
 describe("an answer", () => {
+  const whole = answerOf({ records: [ONE], additional: [addressOf(nameOf("one.b.example"))] });
+
   it("names hosts with their ports, and their addresses where it has them", () => {
     expect(
       parse({
@@ -105,9 +113,7 @@ describe("an answer", () => {
   it("may point to names before, and in them to others", () => {
     const example = [0xc0, 12 + "_http._tcp.b.".length];
     const one = [3, ...new TextEncoder().encode("one"), ...example];
-    expect(
-      parse({ records: [service(one)], additional: [recordOf([0xc0, 12 + 22 + 4 + 18], A, [10, 0, 0, 1])] }),
-    ).toEqual({
+    expect(parse({ records: [service(one)], additional: [recordOf([0xc0, OWNER + 18], A, [10, 0, 0, 1])] })).toEqual({
       kind: "records",
       records: [{ host: "one.example", port: 8788, address: "10.0.0.1" }],
     });
@@ -137,7 +143,7 @@ describe("an answer", () => {
     ["a host that URLs take for an address", service(nameOf("a.0x7f"))],
   ])("skips a record with %s", (_what, record) => {
     expect(parse({ records: [record] })).toEqual({ kind: "none" });
-    expect(parse({ records: [record, service(nameOf("one.b.example"))] })).toMatchObject({ records: { length: 1 } });
+    expect(parse({ records: [record, ONE] })).toMatchObject({ records: { length: 1 } });
   });
 
   it("may say that there is no such name", () => {
@@ -149,7 +155,7 @@ describe("an answer", () => {
     ["another id", { id: 0x1235 }],
     ["a question", { flags: 0x0100 }],
     ["the answer to something other than a query", { flags: 0x8d80 }],
-    ["a truncated answer", { flags: 0x8780, records: [service(nameOf("one.b.example"))] }],
+    ["a truncated answer", { flags: 0x8780, records: [ONE] }],
     ["a failure", { flags: 0x8582 }],
     ["a refusal", { flags: 0x8585 }],
     ["no question", { questions: 0, asked: [] }],
@@ -157,7 +163,7 @@ describe("an answer", () => {
     ["the question for another name", { asked: [...nameOf("_http._tcp.c.example"), ...uint16(SRV, 1)] }],
     ["the question for another type", { asked: [...nameOf(QUESTION.name), ...uint16(A, 1)] }],
     ["the question for another class", { asked: [...nameOf(QUESTION.name), ...uint16(SRV, 3)] }],
-    ["fewer records than it says", { records: [service(nameOf("one.b.example"))], count: 2 }],
+    ["fewer records than it says", { records: [ONE], count: 2 }],
     ["65,535 records that are not there", { count: 65_535 }],
     ["a record that is longer than the answer", { records: [[...ASKED, ...uint16(SRV, 1, 0, 30, 100), 0, 0]] }],
     ["a name that is longer than its record", { records: [[...service([0xc0]), 0, 0]] }],
@@ -167,25 +173,18 @@ describe("an answer", () => {
     ],
     ["an address of five bytes", { additional: [recordOf(ASKED, A, [1, 2, 3, 4, 5])] }],
     ["an IPv6 address of four bytes", { additional: [recordOf(ASKED, AAAA, [1, 2, 3, 4])] }],
-    ["a name that points to itself", { records: [recordOf([0xc0, 12 + 22 + 4], A, [1, 2, 3, 4])] }],
-    [
-      "a name that points to one that points to it",
-      { records: [recordOf([0xc0, 12 + 22 + 4 + 2, 0xc0, 12 + 22 + 4], A, [1, 2, 3, 4])] },
-    ],
-    ["a label before a pointer to it", { records: [recordOf([1, 0x61, 0xc0, 12 + 22 + 4], A, [1, 2, 3, 4])] }],
-    ["a name that points to what comes later", { records: [recordOf([0xc0, 0xff], A, [1, 2, 3, 4])] }],
-    ["a label of 64 bytes", { records: [recordOf([64, ...Array(64).fill(0x61), 0], A, [1, 2, 3, 4])] }],
-    ["a label of the reserved kind", { records: [recordOf([0x81, 0x61, 0], A, [1, 2, 3, 4])] }],
-    ["a name of 256 bytes", { records: [recordOf(nameOf(`${"a.".repeat(126)}aa`), A, [1, 2, 3, 4])] }],
+    ["a name that points to itself", { records: [addressOf([0xc0, OWNER])] }],
+    ["a name that points to one that points to it", { records: [addressOf([0xc0, OWNER + 2, 0xc0, OWNER])] }],
+    ["a label before a pointer to it", { records: [addressOf([1, 0x61, 0xc0, OWNER])] }],
+    ["a name that points to what comes later", { records: [addressOf([0xc0, 0xff])] }],
+    ["a label of 64 bytes", { records: [addressOf([64, ...Array(64).fill(0x61), 0])] }],
+    ["a label of the reserved kind", { records: [addressOf([0x81, 0x61, 0])] }],
+    ["a name of 256 bytes", { records: [addressOf(nameOf(`${"a.".repeat(126)}aa`))] }],
   ])("is worthless that is, or has, %s", (_what, answer) => {
     expect(parse(answer)).toEqual({ kind: "failed", cause: expect.any(String) });
   });
 
   it("is worthless when it is cut off anywhere", () => {
-    const whole = answerOf({
-      records: [service(nameOf("one.b.example"))],
-      additional: [recordOf(nameOf("one.b.example"), A, [1, 2, 3, 4])],
-    });
     expect(parseAnswer(whole, QUESTION)).toMatchObject({ kind: "records" });
     for (let length = 0; length < whole.length; length++) {
       expect(parseAnswer(whole.subarray(0, length), QUESTION)).toMatchObject({ kind: "failed" });
@@ -193,10 +192,6 @@ describe("an answer", () => {
   });
 
   it("may hold any bytes", () => {
-    const whole = answerOf({
-      records: [service(nameOf("one.b.example"))],
-      additional: [recordOf(nameOf("one.b.example"), A, [1, 2, 3, 4])],
-    });
     const changes = fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { maxLength: 8 });
     fc.assert(
       fc.property(changes, fc.uint8Array({ maxLength: 64 }), (changed, more) => {

@@ -7,12 +7,14 @@ import { StillClock } from "../still-clock.ts";
 const LIFETIME_MILLISECONDS = 60_000;
 
 let clock: StillClock;
+/** Of 100 bytes, for bodies of at most 30. */
+let memory: BodyMemory;
 beforeEach(() => {
   clock = new StillClock();
+  memory = new BodyMemory(30, 100, clock);
 });
 
-const memoryFor = (maxBytes: number, largestBodyBytes: number) => new BodyMemory(largestBodyBytes, maxBytes, clock);
-const reserve = (memory: BodyMemory, owner = "a") => memory.reserve(owner, LIFETIME_MILLISECONDS);
+const reserve = (owner = "a") => memory.reserve(owner, LIFETIME_MILLISECONDS);
 
 /** The result, if it comes within this time of the clock; otherwise "waits". */
 async function within<Result>(milliseconds: number, result: Promise<Result>): Promise<Result | "waits"> {
@@ -25,8 +27,7 @@ const growth = (reservation: BodyReservation, bytes: number) => within(100, rese
 
 describe("the memory for bodies", () => {
   it("is reserved as a body grows, and is freed once when it is released", async () => {
-    const memory = memoryFor(100, 30);
-    const reservation = reserve(memory);
+    const reservation = reserve();
     expect([memory.reservedBytes, memory.reservationCount]).toEqual([0, 0]);
     expect(await reservation.growTo(10)).toBe(true);
     expect(await reservation.growTo(20)).toBe(true);
@@ -40,18 +41,16 @@ describe("the memory for bodies", () => {
   });
 
   it("has room for the largest body of every other caller, whatever one caller holds", async () => {
-    const memory = memoryFor(100, 30);
-    const greedy = Array.from({ length: 8 }, () => reserve(memory, "greedy"));
+    const greedy = Array.from({ length: 8 }, () => reserve("greedy"));
     const held = await Promise.all(greedy.map((reservation) => growth(reservation, 20)));
     expect(held.filter((has) => has === true)).toHaveLength(3);
     expect(memory.reservedBytes).toBeLessThanOrEqual(70);
-    expect(await growth(reserve(memory, "other"), 30)).toBe(true);
+    expect(await growth(reserve("other"), 30)).toBe(true);
     expect(memory.reservedBytes).toBeLessThanOrEqual(100);
   });
 
   it("is never held completely by bodies that wait for each other: the oldest can always grow", async () => {
-    const memory = memoryFor(100, 30);
-    const reservations = ["a", "b", "c", "d", "e", "f", "g"].map((owner) => reserve(memory, owner));
+    const reservations = ["a", "b", "c", "d", "e", "f", "g"].map((owner) => reserve(owner));
     const finish = async (reservation: BodyReservation) => {
       for (const bytes of [1, 2, 4, 8, 16, 30]) {
         if (!(await reservation.growTo(bytes))) return false;
@@ -67,8 +66,7 @@ describe("the memory for bodies", () => {
   });
 
   it("is granted to a waiting request when another body has been released", async () => {
-    const memory = memoryFor(100, 30);
-    const [oldest, second, third] = [reserve(memory), reserve(memory), reserve(memory)];
+    const [oldest, second, third] = [reserve(), reserve(), reserve()];
     expect(await growth(oldest, 30)).toBe(true);
     expect(await growth(second, 30)).toBe(true);
     const waiting = third.growTo(30);
@@ -83,17 +81,16 @@ describe("the memory for bodies", () => {
       looks++;
       now += 500;
     };
-    const memory = new BodyMemory(30, 100, { now: () => now, wait, after: () => () => {} });
-    for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
-    expect(await reserve(memory).growTo(30)).toBe(false);
+    memory = new BodyMemory(30, 100, { now: () => now, wait, after: () => () => {} });
+    for (const reservation of [reserve(), reserve()]) await reservation.growTo(30);
+    expect(await reserve().growTo(30)).toBe(false);
     expect([looks, memory.reservedBytes]).toEqual([10, 60]);
   });
 
   it("is granted to each of many waiting requests, including those that poll rarely", async () => {
-    const memory = memoryFor(100, 30);
-    const holders = [30, 30, 10].map((bytes) => ({ reservation: reserve(memory), bytes }));
+    const holders = [30, 30, 10].map((bytes) => ({ reservation: reserve(), bytes }));
     for (const { reservation, bytes } of holders) await reservation.growTo(bytes);
-    const waiting = Array.from({ length: 30 }, () => reserve(memory));
+    const waiting = Array.from({ length: 30 }, () => reserve());
     const growths = waiting.map((reservation) => reservation.growTo(2));
     await clock.pass(100);
     for (const { reservation } of holders) reservation.release();
@@ -107,11 +104,10 @@ describe("the memory for bodies", () => {
   });
 
   it("is polled often by at most sixteen requests of a caller, and their places become free when they stop waiting", () => {
-    const memory = memoryFor(100, 30);
-    const frequent = Array.from({ length: 16 }, () => reserve(memory));
+    const frequent = Array.from({ length: 16 }, () => reserve());
     for (const reservation of frequent) expect(memory.waitMilliseconds(reservation)).toBe(20);
     const [granted, given, ...others] = frequent;
-    const late = [reserve(memory), reserve(memory)];
+    const late = [reserve(), reserve()];
     expect(late.map((reservation) => memory.waitMilliseconds(reservation))).toEqual([1000, 1000]);
     expect(granted !== undefined && memory.tryGrow(granted, 10)).toBe(true);
     expect(late.map((reservation) => memory.waitMilliseconds(reservation))).toEqual([20, 1000]);
@@ -121,9 +117,8 @@ describe("the memory for bodies", () => {
   });
 
   it("is not waited for after the reservation has been released", async () => {
-    const memory = memoryFor(100, 30);
-    for (const reservation of [reserve(memory), reserve(memory)]) await reservation.growTo(30);
-    const left = reserve(memory);
+    for (const reservation of [reserve(), reserve()]) await reservation.growTo(30);
+    const left = reserve();
     const waiting = left.growTo(30);
     left.release();
     expect(await within(100, waiting)).toBe(false);
@@ -132,9 +127,9 @@ describe("the memory for bodies", () => {
 
   it("is freed at the end of the lifetime of a reservation that is never released", async () => {
     let now = 0;
-    const memory = new BodyMemory(30, 100, { now: () => now, wait: async () => {}, after: () => () => {} });
+    memory = new BodyMemory(30, 100, { now: () => now, wait: async () => {}, after: () => () => {} });
     for (let index = 0; index < 2; index++) await memory.reserve("a", 50).growTo(30);
-    const next = reserve(memory);
+    const next = reserve();
     now = 49;
     expect(memory.tryGrow(next, 30)).toBe(false);
     now = 50;
@@ -149,40 +144,38 @@ describe("the memory for bodies", () => {
   ])(
     "of %i suffices for the largest body, of %i, of one caller and for bodies of others beside it",
     async (max, largest) => {
-      const memory = memoryFor(max, largest);
-      expect(await growth(reserve(memory, "a"), largest)).toBe(true);
-      for (let count = 0; count < max && (await growth(reserve(memory, "a"), 1)) === true; count++);
+      memory = new BodyMemory(largest, max, clock);
+      expect(await growth(reserve("a"), largest)).toBe(true);
+      for (let count = 0; count < max && (await growth(reserve("a"), 1)) === true; count++);
       const share = Math.max(max - largest, largest + max / 16);
       expect(memory.reservedBytes).toBeLessThanOrEqual(share);
-      expect(await growth(reserve(memory, "b"), Math.min(largest, 8))).toBe(true);
+      expect(await growth(reserve("b"), Math.min(largest, 8))).toBe(true);
     },
   );
 });
 
 describe("memory on offer", () => {
   it("goes to a request that needs it, the oldest first, and no more than it needs", async () => {
-    const memory = memoryFor(100, 30);
     const givenUp: string[] = [];
     for (const owner of ["a", "b", "c", "d"]) {
-      const reservation = reserve(memory, owner);
+      const reservation = reserve(owner);
       expect(await growth(reservation, owner === "a" ? 30 : 20)).toBe(true);
       reservation.offer(() => givenUp.push(owner));
     }
     expect(givenUp).toEqual([]);
-    expect(await growth(reserve(memory, "e"), 20)).toBe(true);
+    expect(await growth(reserve("e"), 20)).toBe(true);
     expect(givenUp).toEqual(["a"]);
     expect(memory.reservedBytes).toBe(80);
   });
 
   it("is not taken once the offer is withdrawn", async () => {
-    const memory = memoryFor(100, 30);
-    const kept = ["a", "b", "c", "d"].map((owner) => reserve(memory, owner));
+    const kept = ["a", "b", "c", "d"].map((owner) => reserve(owner));
     for (const reservation of kept) {
       expect(await growth(reservation, 23)).toBe(true);
       reservation.offer(() => expect.unreachable());
       reservation.withdraw();
     }
-    expect(await growth(reserve(memory, "e"), 23)).toBe("waits");
+    expect(await growth(reserve("e"), 23)).toBe("waits");
     expect(kept.map(({ bytes }) => bytes)).toEqual([23, 23, 23, 23]);
   });
 });
@@ -191,16 +184,15 @@ describe("a body that is held while backends are tried", () => {
   const BYTES = new Uint8Array([1, 2, 3]);
 
   async function hold() {
-    const memory = memoryFor(100, 30);
-    const reservation = reserve(memory);
+    const reservation = reserve();
     await reservation.growTo(30);
     const free = vi.fn();
     const body = new HeldBody({ finish: () => BYTES, free }, reservation);
-    return { memory, reservation, body, free };
+    return { reservation, body, free };
   }
 
   it("can be sent again until another request takes its memory", async () => {
-    const { memory, reservation, body, free } = await hold();
+    const { reservation, body, free } = await hold();
     reservation.reclaim();
     expect(body.bytes).toBe(BYTES);
     body.offer();
@@ -210,7 +202,7 @@ describe("a body that is held while backends are tried", () => {
   });
 
   it("is freed once, with its memory, when it is released", async () => {
-    const { memory, body, free } = await hold();
+    const { body, free } = await hold();
     body.release();
     body.release();
     expect([body.bytes, free.mock.calls.length, memory.reservedBytes]).toEqual([null, 1, 0]);

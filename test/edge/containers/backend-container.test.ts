@@ -102,123 +102,103 @@ afterEach(() => {
 });
 
 describe("while no container runs", () => {
-  itOnStage(
-    "metrics, readiness and probes are answered without one, as by a backend that works and is not used",
-    async ({ container, deploy }) => {
-      const object = deploy();
-      const metrics = await get(object, "/metrics");
-      expect([metrics.status, await metrics.text()]).toEqual([200, ""]);
-      expect(metrics.headers.get("Content-Type")).toBe("text/plain; version=0.0.4");
-      for (const path of ["/ready", "/capabilities.json"]) expect((await get(object, path)).status).toBe(503);
-      const probed = await probe(object);
-      expect([probed.status, probed.headers.get("Content-Type")]).toEqual([200, "application/pdf"]);
-      expect([container.starts, container.paths]).toEqual([[], []]);
-    },
-  );
+  itOnStage("metrics, readiness and probes are answered without one", async ({ container, deploy }) => {
+    const object = deploy();
+    const metrics = await get(object, "/metrics");
+    expect([metrics.status, await metrics.text()]).toEqual([200, ""]);
+    expect(metrics.headers.get("Content-Type")).toBe("text/plain; version=0.0.4");
+    for (const path of ["/ready", "/capabilities.json"]) expect((await get(object, path)).status).toBe(503);
+    const probed = await probe(object);
+    expect([probed.status, probed.headers.get("Content-Type")]).toEqual([200, "application/pdf"]);
+    expect([container.starts, container.paths]).toEqual([[], []]);
+  });
 
-  itOnStage(
-    "a caller's render starts one with the edge's settings, and gets there with its token",
-    async ({ container, deploy }) => {
-      const environment = { SERVICE_MAX_OUTPUT_FILES: "7", SERVICE_API_TOKENS: "secret", LIMIT: 1 };
-      const object = deploy({ ...environment, BACKEND_SETTINGS: { SERVICE_MAX_CONCURRENT_RENDERS: "1", BAD: 2 } });
-      let body = "";
-      container.answer = async (request) => {
-        if (request.method === "POST") body = await request.text();
-        return new Response(request.method);
-      };
-      expect(await (await render(object, { "X-Service-Caller": "billing" })).text()).toBe("POST");
-      const { token } = container;
-      expect(token).toMatch(/^[0-9a-f]{64}$/);
-      const settings = { SERVICE_MAX_OUTPUT_FILES: "7", SERVICE_MAX_CONCURRENT_RENDERS: "1" };
-      expect(container.starts).toEqual([
-        { env: { ...settings, SERVICE_BACKEND_TOKENS: token }, enableInternet: false },
-      ]);
-      expect(container.inactivityTimeoutMilliseconds).toBe(600_000);
-      expect(container.paths).toEqual(["/ready", "/v1/render?a=b"]);
-      const [, request] = container.requests;
-      expect(request).toMatchObject({ port: 8788, redirect: "manual" });
-      expect(request?.headers.get("X-Service-Backend-Token")).toBe(token);
-      expect(body).toBe("the body");
-      // A container that is known to be ready is asked at once.
-      expect((await get(object, "/metrics")).status).toBe(200);
-      await render(object);
-      expect(container.paths.slice(2)).toEqual(["/metrics", "/v1/render?a=b"]);
-    },
-  );
+  itOnStage("a render starts one with the edge's settings and has its token", async ({ container, deploy }) => {
+    const environment = { SERVICE_MAX_OUTPUT_FILES: "7", SERVICE_API_TOKENS: "secret", LIMIT: 1 };
+    const object = deploy({ ...environment, BACKEND_SETTINGS: { SERVICE_MAX_CONCURRENT_RENDERS: "1", BAD: 2 } });
+    let body = "";
+    container.answer = async (request) => {
+      if (request.method === "POST") body = await request.text();
+      return new Response(request.method);
+    };
+    expect(await (await render(object, { "X-Service-Caller": "billing" })).text()).toBe("POST");
+    const { token } = container;
+    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    const settings = { SERVICE_MAX_OUTPUT_FILES: "7", SERVICE_MAX_CONCURRENT_RENDERS: "1" };
+    expect(container.starts).toEqual([{ env: { ...settings, SERVICE_BACKEND_TOKENS: token }, enableInternet: false }]);
+    expect(container.inactivityTimeoutMilliseconds).toBe(600_000);
+    expect(container.paths).toEqual(["/ready", "/v1/render?a=b"]);
+    const [, request] = container.requests;
+    expect(request).toMatchObject({ port: 8788, redirect: "manual" });
+    expect(request?.headers.get("X-Service-Backend-Token")).toBe(token);
+    expect(body).toBe("the body");
+    // A container that is known to be ready is asked at once.
+    expect((await get(object, "/metrics")).status).toBe(200);
+    await render(object);
+    expect(container.paths.slice(2)).toEqual(["/metrics", "/v1/render?a=b"]);
+  });
 });
 
 describe("while a container starts", () => {
-  itOnStage(
-    "all renders wait for one start, and probes are answered as by a full backend",
-    async ({ container, deploy }) => {
-      const object = deploy();
-      const { promise, resolve } = Promise.withResolvers<Response>();
-      container.answer = (request) => (request.url.endsWith("/ready") ? promise : new Response("rendered"));
-      const renders = [render(object), render(object)];
-      await vi.waitFor(() => expect(container.paths).toEqual(["/ready"]));
-      const probed = await probe(object);
-      expect([probed.status, probed.headers.get("X-Service-Problem-Code")]).toEqual([429, "render_queue_full"]);
-      expect(probed.headers.get("Content-Type")).toBe("application/problem+json");
-      expect((await get(object, "/ready")).status).toBe(503);
-      resolve(new Response());
-      for (const answer of await Promise.all(renders)) expect(await answer.text()).toBe("rendered");
-      expect([container.starts.length, container.paths.length]).toEqual([1, 3]);
-    },
-  );
+  itOnStage("all renders wait for one start, and to probes it is full", async ({ container, deploy }) => {
+    const object = deploy();
+    const { promise, resolve } = Promise.withResolvers<Response>();
+    container.answer = (request) => (request.url.endsWith("/ready") ? promise : new Response("rendered"));
+    const renders = [render(object), render(object)];
+    await vi.waitFor(() => expect(container.paths).toEqual(["/ready"]));
+    const probed = await probe(object);
+    expect([probed.status, probed.headers.get("X-Service-Problem-Code")]).toEqual([429, "render_queue_full"]);
+    expect(probed.headers.get("Content-Type")).toBe("application/problem+json");
+    expect((await get(object, "/ready")).status).toBe(503);
+    resolve(new Response());
+    for (const answer of await Promise.all(renders)) expect(await answer.text()).toBe("rendered");
+    expect([container.starts.length, container.paths.length]).toEqual([1, 3]);
+  });
 
-  itOnStage(
-    "it is asked every 100 ms, each time for at most two seconds, whether it is ready",
-    async ({ container, deploy }) => {
-      hastenWaits();
-      const timeout = vi.spyOn(AbortSignal, "timeout").mockImplementation(() => AbortSignal.abort());
-      const answers: Answer[] = [
-        ({ signal }) => Promise.reject(signal.reason),
-        () => new Response("draining", { status: 503 }),
-        READY,
-        () => new Response("rendered"),
-      ];
-      container.answer = (request) => (answers.shift() ?? READY)(request);
-      const beganAt = Date.now();
-      expect(await (await render(deploy())).text()).toBe("rendered");
-      expect(Date.now() - beganAt).toBe(200);
-      expect(timeout.mock.calls).toEqual([[2000], [2000], [2000]]);
-    },
-  );
+  itOnStage("it is asked every 100 ms whether it is ready, for two seconds", async ({ container, deploy }) => {
+    hastenWaits();
+    const timeout = vi.spyOn(AbortSignal, "timeout").mockImplementation(() => AbortSignal.abort());
+    const answers: Answer[] = [
+      ({ signal }) => Promise.reject(signal.reason),
+      () => new Response("draining", { status: 503 }),
+      READY,
+      () => new Response("rendered"),
+    ];
+    container.answer = (request) => (answers.shift() ?? READY)(request);
+    const beganAt = Date.now();
+    expect(await (await render(deploy())).text()).toBe("rendered");
+    expect(Date.now() - beganAt).toBe(200);
+    expect(timeout.mock.calls).toEqual([[2000], [2000], [2000]]);
+  });
 
-  itOnStage(
-    "the time that the start takes is taken from the time budget of the render",
-    async ({ container, deploy }) => {
-      hastenWaits();
-      let left = 0;
-      container.answer = () => new Response(null, { status: left-- > 0 ? 503 : 200 });
-      const object = deploy();
-      const budget = () => container.requests.at(-1)?.headers.get("X-Service-Patience-Milliseconds");
-      left = 30;
-      await render(object, { "X-Service-Patience-Milliseconds": "55000" });
-      expect(budget()).toBe("52000");
-      await container.end();
-      left = 30;
-      await render(object, { "X-Service-Patience-Milliseconds": "1000" });
-      expect(budget()).toBe("0");
-      await render(object);
-      expect(budget()).toBeNull();
-    },
-  );
+  itOnStage("the time that it takes is taken from the render's budget", async ({ container, deploy }) => {
+    hastenWaits();
+    let left = 0;
+    container.answer = () => new Response(null, { status: left-- > 0 ? 503 : 200 });
+    const object = deploy();
+    const budget = () => container.requests.at(-1)?.headers.get("X-Service-Patience-Milliseconds");
+    left = 30;
+    await render(object, { "X-Service-Patience-Milliseconds": "55000" });
+    expect(budget()).toBe("52000");
+    await container.end();
+    left = 30;
+    await render(object, { "X-Service-Patience-Milliseconds": "1000" });
+    expect(budget()).toBe("0");
+    await render(object);
+    expect(budget()).toBeNull();
+  });
 
-  itOnStage(
-    "it is given up after thirty seconds, and the next render may find it ready",
-    async ({ container, deploy }) => {
-      hastenWaits();
-      const object = deploy();
-      container.answer = () => new Response(null, { status: 503 });
-      const beganAt = Date.now();
-      await expect(render(object)).rejects.toThrow("did not become ready in time");
-      expect(Date.now() - beganAt).toBe(30_100);
-      container.answer = READY;
-      expect((await render(object)).status).toBe(200);
-      expect(container.starts).toHaveLength(1);
-    },
-  );
+  itOnStage("it is given up after 30 s, and may be ready for the next render", async ({ container, deploy }) => {
+    hastenWaits();
+    const object = deploy();
+    container.answer = () => new Response(null, { status: 503 });
+    const beganAt = Date.now();
+    await expect(render(object)).rejects.toThrow("did not become ready in time");
+    expect(Date.now() - beganAt).toBe(30_100);
+    container.answer = READY;
+    expect((await render(object)).status).toBe(200);
+    expect(container.starts).toHaveLength(1);
+  });
 
   itOnStage("it is given up as soon as it has ended", async ({ container, deploy }) => {
     container.answer = async () => {
@@ -248,27 +228,24 @@ describe("a container that has been ready", () => {
     expect(container.starts).toHaveLength(3);
   });
 
-  itOnStage(
-    "is asked whether it is ready after a request that failed, unless its client has left",
-    async ({ container, deploy }) => {
-      const object = deploy();
-      await render(object);
-      const client = new AbortController();
-      container.answer = ({ signal }) => {
-        const { promise, reject } = Promise.withResolvers<Response>();
-        signal.addEventListener("abort", () => reject(new Error("the client has left")));
-        client.abort();
-        return promise;
-      };
-      await expect(render(object, {}, client.signal)).rejects.toThrow("the client has left");
-      container.answer = () => Promise.reject(new Error("connection reset"));
-      await expect(render(object)).rejects.toThrow("connection reset");
-      container.answer = READY;
-      await render(object);
-      expect(container.paths.slice(2)).toEqual(["/v1/render?a=b", "/v1/render?a=b", "/ready", "/v1/render?a=b"]);
-      expect(container.starts).toHaveLength(1);
-    },
-  );
+  itOnStage("is asked for readiness after a failure, unless the client left", async ({ container, deploy }) => {
+    const object = deploy();
+    await render(object);
+    const client = new AbortController();
+    container.answer = ({ signal }) => {
+      const { promise, reject } = Promise.withResolvers<Response>();
+      signal.addEventListener("abort", () => reject(new Error("the client has left")));
+      client.abort();
+      return promise;
+    };
+    await expect(render(object, {}, client.signal)).rejects.toThrow("the client has left");
+    container.answer = () => Promise.reject(new Error("connection reset"));
+    await expect(render(object)).rejects.toThrow("connection reset");
+    container.answer = READY;
+    await render(object);
+    expect(container.paths.slice(2)).toEqual(["/v1/render?a=b", "/v1/render?a=b", "/ready", "/v1/render?a=b"]);
+    expect(container.starts).toHaveLength(1);
+  });
 });
 
 describe("at a new deployment", () => {
@@ -279,30 +256,24 @@ describe("at a new deployment", () => {
     expect(container.requests.at(-1)?.headers.get("X-Service-Backend-Token")).toBe(container.token);
   });
 
-  itOnStage(
-    "a container with other settings ends before one with the new ones is started",
-    async ({ container, deploy }) => {
-      await render(deploy());
-      const rendering = render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7" }));
-      await vi.waitFor(() => expect(container.signals).toEqual([15]));
-      expect(container.starts).toHaveLength(1);
-      await container.end();
-      await rendering;
-      expect(container.starts.at(-1)?.env).toMatchObject({ SERVICE_MAX_OUTPUT_FILES: "7" });
-      expect([container.starts.length, container.signals]).toEqual([2, [15]]);
-    },
-  );
+  itOnStage("a container with other settings ends before another starts", async ({ container, deploy }) => {
+    await render(deploy());
+    const rendering = render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7" }));
+    await vi.waitFor(() => expect(container.signals).toEqual([15]));
+    expect(container.starts).toHaveLength(1);
+    await container.end();
+    await rendering;
+    expect(container.starts.at(-1)?.env).toMatchObject({ SERVICE_MAX_OUTPUT_FILES: "7" });
+    expect([container.starts.length, container.signals]).toEqual([2, [15]]);
+  });
 
-  itOnStage(
-    "a container with other settings that does not end in time is not waited for",
-    async ({ container, deploy }) => {
-      await render(deploy());
-      hastenWaits();
-      const beganAt = Date.now();
-      await expect(render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7" }))).rejects.toThrow("has not ended yet");
-      expect([Date.now() - beganAt, container.starts.length]).toEqual([30_000, 1]);
-    },
-  );
+  itOnStage("a container with other settings is not waited for without end", async ({ container, deploy }) => {
+    await render(deploy());
+    hastenWaits();
+    const beganAt = Date.now();
+    await expect(render(deploy({ SERVICE_MAX_OUTPUT_FILES: "7" }))).rejects.toThrow("has not ended yet");
+    expect([Date.now() - beganAt, container.starts.length]).toEqual([30_000, 1]);
+  });
 });
 
 it("the class says what the configuration lacks if it has no container", () =>
