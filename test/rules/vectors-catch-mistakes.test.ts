@@ -28,6 +28,9 @@ function noticedInOutput(changes: Partial<OutputRules>): boolean {
 
 type Mistake<Rules> = readonly [name: string, changes: Partial<Rules>];
 
+const inKeys = (name: string, changes: Partial<KeyRules>): Mistake<KeyRules> => [name, changes];
+const inOutput = (name: string, changes: Partial<OutputRules>): Mistake<OutputRules> => [name, changes];
+
 function shifted<Rules>(rules: Rules, names: readonly (keyof Rules & string)[]): Mistake<Rules>[] {
   return names.flatMap((name) =>
     [-1, 1].map((step): Mistake<Rules> => {
@@ -56,11 +59,10 @@ const KEY_MISTAKES: readonly Mistake<KeyRules>[] = [
   ["minSegmentLength one higher", { minSegmentLength: 2 }],
   ["minKeyLength one higher", { minKeyLength: 2 }],
   ["empty segments", { minSegmentLength: 0 }],
-  ...CHARACTERS.filter((character) => character >= " " || "\n\t\0\r".includes(character)).map(
-    (character): Mistake<KeyRules> => [
-      `${JSON.stringify(character)} the other way round`,
-      { isCharacter: (c) => KEY_RULES.isCharacter(c) !== (c === character) },
-    ],
+  ...CHARACTERS.filter((character) => character >= " " || "\n\t\0\r".includes(character)).map((character) =>
+    inKeys(`${JSON.stringify(character)} the other way round`, {
+      isCharacter: (c) => KEY_RULES.isCharacter(c) !== (c === character),
+    }),
   ),
   ["any letter of any script", { isCharacter: (c) => /^[\p{L}A-Za-z0-9._-]$/u.test(c) }],
   ["any character beyond ASCII", { isCharacter: (c) => KEY_RULES.isCharacter(c) || c > "\u007f" }],
@@ -73,21 +75,20 @@ const KEY_MISTAKES: readonly Mistake<KeyRules>[] = [
   ["a slash at the end", { prepare: (key) => key.replace(/\/$/, "") }],
   ["backslashes as slashes", { prepare: (key) => key.replaceAll("\\", "/") }],
   ["no folding", { fold: (key) => key }],
-  ...LETTERS.map(
-    (letter): Mistake<KeyRules> => [
-      `${letter} not folded`,
-      { fold: (key) => key.replace(/[A-Z]/g, (c) => (c === letter ? c : c.toLowerCase())) },
-    ],
+  ...LETTERS.map((letter) =>
+    inKeys(`${letter} not folded`, {
+      fold: (key) => key.replace(/[A-Z]/g, (c) => (c === letter ? c : c.toLowerCase())),
+    }),
   ),
   ["folding of dots at the end, as Windows does", { fold: (key) => key.toLowerCase().replace(/\.+(?=\/|$)/g, "") }],
   ["any key that begins alike as a directory", { isAncestor: (file, key) => file !== key && key.startsWith(file) }],
   ["the parent alone", { isAncestor: (file, key) => key.replace(/\/[^/]*$/, "") === file && key !== file }],
   ["the first directory alone", { isAncestor: (file, key) => key.includes("/") && key.split("/")[0] === file }],
-  ...KEY_RULES.order.map((id, index): Mistake<KeyRules> => [`no ${id}`, { order: without(KEY_RULES.order, index) }]),
+  ...KEY_RULES.order.map((id, index) => inKeys(`no ${id}`, { order: without(KEY_RULES.order, index) })),
   ...KEY_RULES.order.flatMap((id, from) =>
     [0, 1, 2]
       .filter((to) => to !== from)
-      .map((to): Mistake<KeyRules> => [`${id} in place ${to}`, { order: moved(KEY_RULES.order, from, to) }]),
+      .map((to) => inKeys(`${id} in place ${to}`, { order: moved(KEY_RULES.order, from, to) })),
   ),
 ];
 
@@ -103,11 +104,8 @@ function reordered(): Mistake<OutputRules>[] {
   return RULE_IDS.flatMap((second, j) =>
     RULE_IDS.slice(0, j)
       .filter((first) => canMeet(first, second))
-      .map(
-        (first): Mistake<OutputRules> => [
-          `${second} before ${first}`,
-          { rules: moved(OUTPUT_RULES.rules, j, RULE_IDS.indexOf(first)) },
-        ],
+      .map((first) =>
+        inOutput(`${second} before ${first}`, { rules: moved(OUTPUT_RULES.rules, j, RULE_IDS.indexOf(first)) }),
       ),
   );
 }
@@ -115,15 +113,15 @@ function reordered(): Mistake<OutputRules>[] {
 type ListName = "formats" | "versions" | "standards" | "archives" | "taggedStandards" | "pdfA4Standards" | "nullable";
 
 const withoutEach = (name: ListName) =>
-  OUTPUT_RULES[name].map(
-    (item, index): Mistake<OutputRules> => [`${name} without ${item}`, { [name]: without(OUTPUT_RULES[name], index) }],
+  OUTPUT_RULES[name].map((item, index) =>
+    inOutput(`${name} without ${item}`, { [name]: without(OUTPUT_RULES[name], index) }),
   );
 
 const withMore = (name: ListName, items: readonly string[]) =>
-  items.map((item): Mistake<OutputRules> => [`${name} with ${item}`, { [name]: [...OUTPUT_RULES[name], item] }]);
+  items.map((item) => inOutput(`${name} with ${item}`, { [name]: [...OUTPUT_RULES[name], item] }));
 
 const OUTPUT_MISTAKES: readonly Mistake<OutputRules>[] = [
-  ...RULE_IDS.map((id, index): Mistake<OutputRules> => [`no ${id}`, { rules: without(OUTPUT_RULES.rules, index) }]),
+  ...RULE_IDS.map((id, index) => inOutput(`no ${id}`, { rules: without(OUTPUT_RULES.rules, index) })),
   ...reordered(),
   ...shifted(OUTPUT_RULES, ["maxStandards", "minPage", "minPpi", "maxPpi", "maxLength", "maxSelections"]),
   ...(
@@ -137,29 +135,24 @@ const OUTPUT_MISTAKES: readonly Mistake<OutputRules>[] = [
   ...Object.entries(OUTPUT_RULES.pdfAVersion).flatMap(([standard, required]) =>
     OUTPUT_RULES.versions
       .filter((version) => version !== required)
-      .map(
-        (version): Mistake<OutputRules> => [
-          `${standard} with version ${version}`,
-          { pdfAVersion: { ...OUTPUT_RULES.pdfAVersion, [standard]: version } },
-        ],
+      .map((version) =>
+        inOutput(`${standard} with version ${version}`, {
+          pdfAVersion: { ...OUTPUT_RULES.pdfAVersion, [standard]: version },
+        }),
       ),
   ),
   ...Object.entries(OUTPUT_RULES.fields).flatMap(([format, names]) => [
     ...names
       .filter((name) => name !== "format")
-      .map(
-        (name): Mistake<OutputRules> => [
-          `${format} without ${name}`,
-          { fields: { ...OUTPUT_RULES.fields, [format]: names.filter((other) => other !== name) } },
-        ],
+      .map((name) =>
+        inOutput(`${format} without ${name}`, {
+          fields: { ...OUTPUT_RULES.fields, [format]: names.filter((other) => other !== name) },
+        }),
       ),
     ...["version", "standards", "page", "archive", "ppi", "colour"]
       .filter((name) => !names.includes(name) && !(name === "colour" && format !== "pdf"))
-      .map(
-        (name): Mistake<OutputRules> => [
-          `${format} with ${name}`,
-          { fields: { ...OUTPUT_RULES.fields, [format]: [...names, name] } },
-        ],
+      .map((name) =>
+        inOutput(`${format} with ${name}`, { fields: { ...OUTPUT_RULES.fields, [format]: [...names, name] } }),
       ),
   ]),
   ["numbers with a fraction", { isInteger: Number.isFinite }],
@@ -189,7 +182,7 @@ const OUTPUT_MISTAKES: readonly Mistake<OutputRules>[] = [
     ["spaces around the hyphen", /^[1-9][0-9]{0,8}(?: ?- ?(?:[1-9][0-9]{0,8})?)?$/],
     ["a sign", /^[+]?[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8})?)?$/],
     ["end as a page", /^[1-9][0-9]{0,8}(?:-(?:[1-9][0-9]{0,8}|end)?)?$/],
-  ].map(([name, selection]): Mistake<OutputRules> => [String(name), { selection: new RegExp(selection ?? "") }]),
+  ].map(([name, selection]) => inOutput(String(name), { selection: new RegExp(selection ?? "") })),
   ["ends compared as text", { isBackwards: (first, last) => last < first }],
   ["ends that may not be equal", { isBackwards: (first, last) => Number(last) <= Number(first) }],
   ["ends compared by their first digit", { isBackwards: (first, last) => Number(last[0]) < Number(first[0]) }],
