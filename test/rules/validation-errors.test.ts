@@ -60,7 +60,8 @@ describe("the list of errors", () => {
 
   it("holds the first 20, with errors_total if there are more", () => {
     const twenty = Array.from({ length: 20 }, (_, index) => `x${index}: unknown_field`);
-    const [atLimit, past] = [20, 21].map((count) => problemOf({ source: "a", ...fields(count) }));
+    const atLimit = problemOf({ source: "a", ...fields(20) });
+    const past = problemOf({ source: "a", ...fields(21) });
     expect([errorsOf(atLimit), errorsOf(past)]).toEqual([twenty, twenty]);
     expect(atLimit?.context).not.toHaveProperty("errors_total");
     expect(past?.context).toMatchObject({ errors_total: 21 });
@@ -208,13 +209,16 @@ describe("the problem about a bad key", () => {
     [/at most 512 characters/, "k/".repeat(300)],
   ];
 
-  it.each(FAULTS)("says what is wrong: %s", (message, ...keys) => {
-    for (const key of keys) {
-      const found = problemOf({ source: "a", files: { [key]: TEXT_FILE } });
-      expect(found?.detail).toMatch(message);
-      expect(found?.context).toMatchObject({ errors: [{ loc: ["files"], msg: expect.stringMatching(message) }] });
-    }
-  });
+  it.each(FAULTS.map(([message, ...keys]) => ({ message, keys })))(
+    "says what is wrong: $message",
+    ({ message, keys }) => {
+      for (const key of keys) {
+        const found = problemOf({ source: "a", files: { [key]: TEXT_FILE } });
+        expect(found?.detail).toMatch(message);
+        expect(found?.context).toMatchObject({ errors: [{ loc: ["files"], msg: expect.stringMatching(message) }] });
+      }
+    },
+  );
 });
 
 describe("invalid_template_path", () => {
