@@ -1,6 +1,6 @@
-/** Sends requests to the Worker under test, and checks problems. */
+/** Sends requests to the Worker under test, stands in for its backend, and checks problems. */
 import { exports } from "cloudflare:workers";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import {
   type ContractCode,
   expectProblem as expectContractProblem,
@@ -21,6 +21,17 @@ export function sendRender(body: BodyInit, headers: Record<string, string> = {})
     headers: { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json", ...headers },
     body,
   });
+}
+
+/** Answers in place of a backend, and keeps the requests that it gets. */
+export function standInBackend(answer: () => Response) {
+  const requests: { url: string; headers: Headers; body: string }[] = [];
+  vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
+    const request = new Request(url, init);
+    requests.push({ url: request.url, headers: request.headers, body: await request.text() });
+    return answer();
+  });
+  return requests;
 }
 
 /** Expects a response to be this problem, with an `instance` at the address that the client requested. */

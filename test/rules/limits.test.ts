@@ -173,13 +173,9 @@ describe("a request is answered by the earliest stage at which it fails", () => 
     expect(DOCUMENTED_STEPS.flatMap(([, stages]) => stages)).toEqual(STAGES.map(([name]) => name));
   });
 
-  it.each(STAGES.map(([name, ...stage]) => ({ name, stage })))("$name alone", ({ stage: [parts, code, rule] }) => {
-    expectProblem(together(parts), code, rule);
-  });
-
   it.each(
     STAGES.flatMap(([name, parts, code, rule], index) =>
-      STAGES.slice(index + 1).map(([later, laterParts]) => ({
+      STAGES.slice(index).map(([later, laterParts]) => ({
         name,
         later,
         request: together(laterParts, parts),
@@ -187,7 +183,7 @@ describe("a request is answered by the earliest stage at which it fails", () => 
         rule,
       })),
     ),
-  )("$name before $later", ({ request, code, rule }) => {
+  )("$name, whatever there is of $later", ({ request, code, rule }) => {
     expectProblem(request, code, rule);
   });
 

@@ -92,6 +92,10 @@ describe("an answer to a probe", () => {
     ["template_compile_failed", "unavailable"],
     ["foreign", "unavailable"],
     ["invalid_request", "unavailable"],
+    ["forbidden", "unavailable"],
+    ["service_unavailable", "unavailable"],
+    ["render_timeout", "unavailable"],
+    ["render_failed", "unavailable"],
   ])("tells of its backend alone, whose document is right: %s", (content, found) => {
     const result = readProbeAnswer(headOf(content, LOAD_FIELD));
     expect([result.kind === "failed" ? result.failure : result.kind, result.load]).toEqual([found, LOAD]);

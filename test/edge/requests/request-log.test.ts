@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../../edge/log/analytics.ts";
 import app from "../../../edge/worker.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
-import { BASE_URL } from "../send.ts";
+import { BASE_URL, standInBackend } from "../send.ts";
 
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
 const TRACEPARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
@@ -15,18 +15,6 @@ type Bindings = Readonly<Record<string, unknown>>;
 const log = vi.fn<(line: unknown) => void>();
 const error = vi.fn<(line: unknown) => void>();
 const warn = vi.fn<(line: unknown) => void>();
-
-let backendRequests: Headers[] = [];
-
-/** Answers in place of a backend. */
-function standInBackend(answer: () => Response): void {
-  vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
-    const request = new Request(url, init);
-    backendRequests.push(request.headers);
-    await request.arrayBuffer();
-    return answer();
-  });
-}
 
 const pdf = (headers: Record<string, string> = {}) =>
   new Response("%PDF-", { headers: { "Content-Type": "application/pdf", "Content-Length": "5", ...headers } });
@@ -50,7 +38,6 @@ function render(body: string, headers: Record<string, string> = {}, bindings: Bi
 const logged = () => log.mock.calls.map(([line]) => JSON.parse(JSON.stringify(line)));
 
 beforeEach(() => {
-  backendRequests = [];
   log.mockClear();
   error.mockClear();
   warn.mockClear();
@@ -151,10 +138,10 @@ describe("the log line of a request", () => {
 
 describe("the trace of a request", () => {
   it("is passed on to the backend and named in the log line", async () => {
-    standInBackend(() => pdf());
+    const requests = standInBackend(() => pdf());
     await render('{"source":"x"}', { traceparent: TRACEPARENT, tracestate: " vendor=1 , other=2" });
-    expect(backendRequests[0]?.get("traceparent")).toBe(TRACEPARENT);
-    expect(backendRequests[0]?.get("tracestate")).toBe("vendor=1,other=2");
+    expect(requests[0]?.headers.get("traceparent")).toBe(TRACEPARENT);
+    expect(requests[0]?.headers.get("tracestate")).toBe("vendor=1,other=2");
     expect(logged()[0].traceId).toBe(TRACE_ID);
   });
 
@@ -162,10 +149,10 @@ describe("the trace of a request", () => {
     ["malformed", { traceparent: `${TRACEPARENT}-x`, tracestate: "vendor=1" }],
     ["absent", { tracestate: "vendor=1" }],
   ])("is not passed on when it is %s, and has the digits of the request id", async (_what, headers) => {
-    standInBackend(() => pdf());
+    const requests = standInBackend(() => pdf());
     const answer = await render('{"source":"x"}', headers);
-    expect(backendRequests[0]?.has("traceparent")).toBe(false);
-    expect(backendRequests[0]?.has("tracestate")).toBe(false);
+    expect(requests[0]?.headers.has("traceparent")).toBe(false);
+    expect(requests[0]?.headers.has("tracestate")).toBe(false);
     expect(logged()[0].traceId).toBe(answer.headers.get("X-Request-Id")?.replaceAll("-", ""));
   });
 });
