@@ -1,7 +1,4 @@
-/**
- * `--e-invoice`: finishes the document that the service has made, with the package of docs/e-invoices.md, which is
- * loaded only then: few who render have invoices.
- */
+/** `--e-invoice`: finishes a document with the package of docs/e-invoices.md, which is loaded only then. */
 import { Option } from "@commander-js/extra-typings";
 import type { EInvoiceFormat, Finding, ProfileName } from "../e-invoice/e-invoice.ts";
 import type { RenderedFile } from "../typescript/client.ts";

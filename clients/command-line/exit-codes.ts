@@ -1,7 +1,4 @@
-/**
- * How the command ends: an exit code for each origin of a problem, so that a script can branch without reading text.
- * docs/command-line.md has the table.
- */
+/** An exit code for each origin of a problem (docs/command-line.md), so that a script need not read text. */
 import { PROBLEM_ORIGINS, type ProblemOrigin } from "../../rules/problem.ts";
 
 export const EXIT_CODES = {

@@ -1,8 +1,6 @@
 /**
- * Ctrl+C and SIGTERM. A handler in JavaScript runs only between two steps of the program, so it cannot stop a step that
- * takes long, such as a project that was made to take long. Therefore there is no handler, and a signal ends the
- * process at once, except while something is under way that has to be undone or reported: a Typst that runs, a file
- * that is half written, a request to the service.
+ * Ctrl+C and SIGTERM end the process at once, for a handler could not stop a long step of JavaScript. There is one only
+ * while something has to be undone or reported: a Typst that runs, a file half written, a request to the service.
  */
 import { setImmediate } from "node:timers/promises";
 import { EXIT_CODES } from "./exit-codes.ts";

@@ -1,7 +1,4 @@
-/**
- * Warns of font families that neither the project nor the service has, according to the capabilities that the service
- * publishes. The service itself renders such a document without a warning.
- */
+/** Warns of font families that neither project nor service has: the service renders without a warning. */
 import {
   describeMissing,
   describeMissingBold,
@@ -11,7 +8,7 @@ import {
 } from "../typescript/missing-fonts.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import type { Project } from "./project/project.ts";
-import { serviceCapabilities } from "./service-capabilities.ts";
+import { serviceCapabilities } from "./service-cache.ts";
 import { printableLine } from "./terminal.ts";
 
 export interface FontFindings {

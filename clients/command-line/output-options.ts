@@ -1,7 +1,4 @@
-/**
- * Turns the options of the command into the `output` of a request. Rules that concern several fields are left to the
- * rules of the service, which are checked before anything is sent.
- */
+/** Turns the options into the `output` of a request. What concerns several fields is left to the service's rules. */
 import { extname } from "node:path";
 import {
   isOutputFormat,
@@ -28,7 +25,6 @@ export interface OutputFlags {
   readonly filename?: string | undefined;
 }
 
-/** How the caller spells each option. */
 const OPTION_NAMES = {
   page: "--page",
   ppi: "--ppi",
@@ -37,12 +33,7 @@ const OPTION_NAMES = {
   pdfVersion: "--pdf-version",
 } as const satisfies Partial<Record<keyof OutputFlags, string>>;
 
-/**
- * The `output` of the request.
- *
- * @throws CommandError when the format is not known from `--format` or the name of the output, or an option belongs to
- *   another format.
- */
+/** @throws CommandError when neither `--format` nor the name says the format, or an option belongs to another one */
 export function outputOf(flags: OutputFlags): OutputOptions {
   const format = formatOf(flags);
   const { filename, page, pages, ppi, pdfVersion: version } = flags;

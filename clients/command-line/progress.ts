@@ -1,6 +1,4 @@
-/**
- * The line at the bottom of the terminal that says what is being done. It appears only if standard error is a terminal.
- */
+/** The line at the bottom of the terminal that says what is being done, if standard error is one. */
 import { printableLine, say } from "./terminal.ts";
 
 export interface Progress {

@@ -1,15 +1,10 @@
-/**
- * The proxies that the environment names by `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`, in upper or lower case. Node's
- * own `fetch` uses them if it is told to: https://nodejs.org/api/http.html#built-in-proxy-support
- */
+/** The proxies of the environment, for Node's `fetch`: https://nodejs.org/api/http.html#built-in-proxy-support */
 import { CommandError } from "./exit-codes.ts";
 
 export interface ProxyServer {
   /** Without user name and password. */
   readonly url: string;
-  /** The variable that names it. */
   readonly variable: string;
-  /** Whether this Node uses it. */
   readonly isUsed: boolean;
 }
 
@@ -27,10 +22,7 @@ export function useProxies(): void {
   }
 }
 
-/**
- * The proxy for a URL; null if there is none. Reads `NO_PROXY` as Node does, except for ranges of addresses, which it
- * ignores.
- */
+/** Reads `NO_PROXY` as Node does, without ranges of addresses. */
 export function proxyOf(address: string): ProxyServer | null {
   const url = new URL(address);
   const names = url.protocol === "https:" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy", "HTTP_PROXY"];

@@ -4,9 +4,9 @@
  */
 import { styleText } from "node:util";
 import { PROBLEM_ORIGINS } from "../../rules/problem.ts";
-import type { RetryEvent, ServiceProblem } from "../typescript/client.ts";
+import type { RejectedRender, RetryEvent, ServiceProblem } from "../typescript/client.ts";
 import { adviceFor } from "../typescript/problem-advice.ts";
-import { type CommandError, exitCodeOf } from "./exit-codes.ts";
+import { type CommandError, type ExitCode, exitCodeOf } from "./exit-codes.ts";
 import { printable, printableLine } from "./terminal.ts";
 
 /** A problem in lines for people: what it is, where, and what to do about it. @param more lines about it */
@@ -21,10 +21,18 @@ export function problemInWords(problem: ServiceProblem, checkedLocally: boolean,
   return lines.map(printableLine).join("\n");
 }
 
-export function writeProblem(problem: ServiceProblem, checkedLocally: boolean, more: readonly string[] = []): void {
-  const text = problemInWords(problem, checkedLocally, more);
-  const bold = (code: string) => styleText(["bold", "red"], code, { stream: process.stderr });
-  process.stderr.write(`${text.replace(/^[^:]*:/, bold)}\n`);
+/** Reports a problem to people, or as JSON to a stream. @returns the exit code */
+export function reportProblem(
+  { problem, checkedLocally }: Omit<RejectedRender, "ok">,
+  details: readonly string[],
+  jsonStream: NodeJS.WriteStream | null,
+): ExitCode {
+  if (jsonStream !== null) writeJson(problemOutcome(problem, checkedLocally, details), jsonStream);
+  else {
+    const bold = (code: string) => styleText(["bold", "red"], code, { stream: process.stderr });
+    process.stderr.write(`${problemInWords(problem, checkedLocally, details).replace(/^[^:]*:/, bold)}\n`);
+  }
+  return exitCodeOf(problem);
 }
 
 function placesOf({ context }: ServiceProblem): string[] {

@@ -69,10 +69,8 @@ export async function tokenFrom(file: string): Promise<string> {
 }
 
 /**
- * Only of the checkout that this program is in. The folder that somebody works in may come from a stranger, whose link
- * would send another program's secret to whatever listens on this machine.
- *
- * @throws CommandError when there is a file that `npm start` has not written
+ * Only of the checkout that this program is in: a stranger's folder could have a link that sends another program's
+ * secret to whatever listens here. @throws CommandError when there is a file that `npm start` has not written
  */
 async function tokenOfCheckout(): Promise<{ readonly token: string; readonly file: string }> {
   const checkout = ownCheckout();

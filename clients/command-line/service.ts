@@ -9,9 +9,9 @@ import {
   UnexpectedResponseError,
 } from "../typescript/client.ts";
 import { sizeInWords } from "../typescript/size-in-words.ts";
-import { constraintsFile } from "./constraints-file.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { proxyOf, useProxies } from "./proxy.ts";
+import { constraintsFile } from "./service-cache.ts";
 import { LOOPBACK_HOSTS, locateService, type ServiceOptions } from "./service-location.ts";
 import { printableLine, say } from "./terminal.ts";
 import { isPermanent, whyUnexpected, whyUnreachable } from "./unreachable.ts";
@@ -52,9 +52,8 @@ export async function openService(
   if (options.verbose) {
     const proxy = proxyOf(url);
     const way = proxy === null ? "" : `, through the proxy ${proxy.url} (${proxy.variable})`;
-    tell(
-      `document-rendering ${VERSION} on Node ${process.versions.node}: ${url}${way}, with the token of ${tokenOrigin}`,
-    );
+    const program = `document-rendering ${VERSION} on Node ${process.versions.node}`;
+    tell(`${program}: ${url}${way}, with the token of ${tokenOrigin}`);
   }
   const fetch = options.verbose ? tellingFetch(tell) : undefined;
   const client = new ServiceClient({ url, token, fetch, constraintsStore: constraintsFile(url), ...clientOptions });
@@ -113,10 +112,7 @@ function tellingFetch(tell: (line: string) => void): Fetch {
       const response = await fetch(input, init);
       const { headers, status } = response;
       const id = headers.get(REQUEST_ID_HEADER);
-      const hops = HOP_FIELDS.flatMap((name) => {
-        const value = headers.get(name);
-        return value === null ? [] : [`${name}: ${value}`];
-      });
+      const hops = HOP_FIELDS.filter((name) => headers.has(name)).map((name) => `${name}: ${headers.get(name)}`);
       const parts = [`${status} ${after()}`, ...(id === null ? [] : [`request id ${id}`]), ...hops];
       tell(`try ${count}, ${request}${body}: ${parts.join("; ")}`);
       return response;

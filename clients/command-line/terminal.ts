@@ -1,18 +1,10 @@
-/**
- * What the command prints for people, safe to print: file names, data and answers may hold what a terminal would obey.
- */
+/** What the command prints, made safe: file names, data and answers may hold what a terminal would obey. */
 
-/**
- * Characters that a terminal would act on, except tabs and newlines: control characters, and those that change the
- * direction of text.
- */
+/** Control characters except tabs and newlines, and those that change the direction of text. */
 const OBEYED = /(?![\t\n])[\p{Cc}\p{Bidi_Control}]/gu;
 const NEW_LINE_OR_TAB = /[\t\n]/g;
 
-/**
- * Makes text written by others safe to print: each character that a terminal would act on becomes `\uXXXX`, valid in
- * JSON too.
- */
+/** Each character that a terminal would act on becomes `\uXXXX`, valid in JSON too. */
 export function printable(text: string): string {
   return text.replace(OBEYED, escapeCharacter);
 }
@@ -30,10 +22,7 @@ export function say(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
-/**
- * A command line of this program for the user to copy into a shell, begun as this one was: `npx` finds what is not on
- * `PATH`.
- */
+/** A command for the user to copy into a shell, begun as this one was: `npx` finds what is not on `PATH`. */
 export function commandToCopy(args: readonly string[]): string {
   const program = process.env.npm_command === "exec" ? ["npx", "document-rendering"] : ["document-rendering"];
   const quoted = args.map((part) => (/^[\w./:=@%+-]+$/.test(part) ? part : `'${part.replaceAll("'", "'\\''")}'`));

@@ -20,11 +20,7 @@ export interface WatchedProject {
 const SETTLE_MILLISECONDS = 100;
 const IGNORED_FOLDERS = new Set([".git", "node_modules"]);
 
-/**
- * Watches until the signal is aborted. The first run begins at once.
- *
- * @throws CommandError when the folder of the project is gone
- */
+/** Watches until the signal is aborted. @throws CommandError when the folder of the project is gone */
 export async function watchProject(
   { source, further, except }: WatchedProject,
   signal: AbortSignal,

@@ -1,7 +1,4 @@
-/**
- * Remembers the documents that `render` and `check` wrote by their content, so that those in a project's folder are
- * never sent to the service as inputs.
- */
+/** Remembers by their content what the commands wrote, so that a project's folder never sends it as inputs. */
 import { createHash } from "node:crypto";
 import { mkdir, open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,8 +1,6 @@
 /**
  * Validates data by the JSON Schema (2020-12) beside a template. Nothing is fetched, and no code is generated from it.
- *
- * A schema can make the validator run for a very long time, by a regular expression that backtracks or references that
- * branch. `judge` is synchronous, so its caller has to be able to stop it.
+ * A regular expression or references that branch can take for ever: the caller of `judge` has to be able to stop it.
  */
 import { removeUriSchemePlugin } from "@hyperjump/browser";
 import {
@@ -58,7 +56,7 @@ export async function readSchema(text: string): Promise<{ readonly schema: DataS
 
 function notJson(text: string): Judgement | null {
   const offset = jsonErrorOffset(text);
-  return offset === null ? null : { findings: [findingAtOffset(text, offset, "is not JSON")], count: 1 };
+  return offset === null ? null : judgementAt(text, offset, "is not JSON");
 }
 
 async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
@@ -120,14 +118,13 @@ function judgement(mistakes: readonly Mistake[], text: string): Judgement {
 function unjudged(error: unknown, text: string): Judgement {
   const endless = "it is nested too deeply, or the schema refers to itself without end";
   const reason = error instanceof RangeError ? endless : error instanceof Error ? error.message : String(error);
-  return { findings: [findingAtOffset(text, 0, `cannot be validated: ${reason}`)], count: 1 };
+  return judgementAt(text, 0, `cannot be validated: ${reason}`);
 }
 
 function isMembers(value: SchemaFragment): value is { [keyword: string]: SchemaFragment } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A mistake at a value, or at the name of a member. */
 function findingAt(node: Instance.JsonNode, text: string, message: string): SchemaFinding {
   const segments = segmentsOf(node);
   const pointer = segments.map((segment) => `/${String(segment).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
@@ -135,9 +132,8 @@ function findingAt(node: Instance.JsonNode, text: string, message: string): Sche
   return { path: pathInWords(segments), pointer, ...placeOf(text, offset), length, message };
 }
 
-/** A mistake at an offset, in a text that has no values: it is not JSON, or could not be validated. */
-function findingAtOffset(text: string, offset: number, message: string): SchemaFinding {
-  return { path: "", pointer: "", ...placeOf(text, offset), length: 1, message };
+function judgementAt(text: string, offset: number, message: string): Judgement {
+  return { findings: [{ path: "", pointer: "", ...placeOf(text, offset), length: 1, message }], count: 1 };
 }
 
 function placeOf(text: string, offset: number) {

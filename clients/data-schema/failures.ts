@@ -1,7 +1,4 @@
-/**
- * What the validator found, as a tree: each failed keyword with its failed subschemas, and their failed keywords in
- * turn.
- */
+/** What the validator found: each failed keyword with its failed subschemas, and their failed keywords in turn. */
 import type { EvaluationPlugin, ValidationContext } from "@hyperjump/json-schema/experimental";
 import type { JsonNode } from "@hyperjump/json-schema/instance/experimental";
 
@@ -12,7 +9,6 @@ export interface Failure {
   /** The place of the keyword: a URI whose fragment is a JSON Pointer into the schema. */
   readonly location: string;
   readonly instance: JsonNode;
-  /** The subschemas that failed. */
   readonly branches: readonly Branch[];
 }
 
@@ -30,7 +26,6 @@ interface Context extends ValidationContext {
 
 export class FailureCollector implements EvaluationPlugin<Context> {
   readonly id = "failures";
-  /** The failures of the outermost schema. */
   failures: readonly Failure[] = [];
 
   beforeSchema(_url: string, _instance: JsonNode, context: Context): void {

@@ -1,6 +1,4 @@
-/** A mistake in data or in a schema: where it is and what is wrong, for people. */
-
-/** Mistakes beyond this number are only counted. */
+/** Mistakes in data or in a schema. Those beyond this number are only counted. */
 export const MAX_FINDINGS = 20;
 
 export interface SchemaFinding {
@@ -18,7 +16,6 @@ export interface SchemaFinding {
   readonly message: string;
 }
 
-/** A mistake in one line of text: where it is, and what is wrong. @param name of the file */
 export function findingInWords(name: string, { line, column, path, message }: SchemaFinding): string {
   return `${name}:${line}:${column}: ${path === "" ? "" : `${path}: `}${message}`;
 }

@@ -87,14 +87,12 @@ function resolveUri(reference: string, base: string): string {
   return URL.canParse(document, base) ? new URL(document, base).href : document;
 }
 
-/** The text of a member of an object. */
 function textOf(node: JsonNode, wanted: string): string | null {
   if (node.type !== "object") return null;
   const value = Instance.step(wanted, node);
   return value?.type === "string" ? Instance.value<string>(value) : null;
 }
 
-/** The name of a member; empty for anything else. */
 function nameOf(node: JsonNode | undefined): string {
   const [name] = node?.type === "property" ? node.children : [];
   return name === undefined ? "" : Instance.value<string>(name);

@@ -4,12 +4,10 @@ export interface Members {
   readonly [name: string]: unknown;
 }
 
-/** The members of an object; empty for anything else. */
 export function membersOf(value: unknown): Members {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
 }
 
-/** The items of an array; empty for anything else. */
 export function itemsOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
@@ -23,13 +21,10 @@ export function stringsOf(value: unknown): string[] {
 export function schemaAt(location: string, schema: unknown): unknown {
   const [, fragment = ""] = location.split("#");
   if (fragment !== "" && !fragment.startsWith("/")) return undefined;
-  let found = schema;
-  for (const segment of fragment.split("/").slice(1)) {
-    const name = unescapeSegment(segment);
-    if (typeof found !== "object" || found === null || !Object.hasOwn(found, name)) return undefined;
-    found = Object.entries(found).find(([member]) => member === name)?.[1];
-  }
-  return found;
+  return fragment
+    .split("/")
+    .slice(1)
+    .reduce((found, segment) => new Map(Object.entries(found ?? {})).get(unescapeSegment(segment)), schema);
 }
 
 /** References and combinations are followed to this depth, because a schema may refer to itself. */
@@ -37,7 +32,6 @@ const MAX_DEPTH = 16;
 /** More schemas would not improve the suggestions. */
 const MAX_SCHEMAS = 200;
 
-/** The given schemas, and all that they refer to or combine. */
 export function expand(schemas: readonly unknown[], root: unknown): Members[] {
   const found: Members[] = [];
   const open = schemas.map((schema) => ({ schema, depth: 0 }));

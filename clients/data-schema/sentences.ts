@@ -93,7 +93,6 @@ function explain(failure: Failure, subject: Subject): Mistake[] {
   return [{ node: instance, message: sentence(failure, subject) }];
 }
 
-/** Whether a keyword only passes on the failures of its subschemas. */
 function passesOn({ keyword, branches }: Failure): boolean {
   return branches.length > 0 && !["anyOf", "oneOf", "contains"].includes(keyword);
 }
@@ -164,7 +163,6 @@ function explainChoice({ keyword, instance, branches, value }: Failure, subject:
   return closest.map((mistake) => ({ ...mistake, message: `${mistake.message} (in the closest of ${count} forms)` }));
 }
 
-/** The failures below a branch, without the keywords that only pass failures on. */
 function leavesOf({ failures }: Branch): Failure[] {
   return failures.flatMap((failure) => {
     const hasReasons = failure.branches.every(({ failures: inner }) => inner.length > 0);

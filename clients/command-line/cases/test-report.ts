@@ -1,7 +1,4 @@
-/**
- * Reports a run of the cases, as a page for people and as JUnit XML for programs. The page is a single file with its
- * pictures.
- */
+/** Reports a run of the cases: one HTML file with its pictures for people, and JUnit XML for programs. */
 import { dirname, join } from "node:path";
 import { countInWords } from "../../typescript/size-in-words.ts";
 import { CASES_FOLDER } from "./case-files.ts";
@@ -26,7 +23,6 @@ pre { white-space: pre-wrap; background: light-dark(#f4f5f7, #22262c); padding: 
 figure { margin: 0 } img { width: 100%; border: 1px solid #c8ccd2; background: #fff }
 `;
 
-/** An HTML page that shows each differing page: before, after, and the difference. */
 export function htmlReport(results: readonly CaseResult[]): string {
   const failed = results.filter(({ failure }) => failure !== null);
   const title = `${failed.length} of ${results.length} cases failed`;

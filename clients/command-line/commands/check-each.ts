@@ -1,14 +1,10 @@
-/**
- * `check --each`: compiles the template with each row of data on this machine, and shows Typst's diagnostics of those
- * that fail.
- */
+/** `check --each`: compiles the template with each row of data, and shows Typst's diagnostics of those that fail. */
 import { dataOf, type EachDocument, readEachProject } from "../each/documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
-import { type LocalRender, type LocalSettings, renderLocally } from "../local/compile.ts";
+import { type LocalRender, renderLocally } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
-import { askedOnce, type CheckedProject, compareWithService, type MissingInWords } from "../local/missing-here.ts";
-import { operatorFolders } from "../local/operator-folders.ts";
-import { findTypst } from "../local/typst.ts";
+import { askedOnce, compareWithService } from "../local/missing-here.ts";
+import { localSettings } from "../local/operator-folders.ts";
 import { outputOf } from "../output-options.ts";
 import { progressBar, startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
@@ -33,8 +29,8 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   // A check needs no file names: a pattern is only validated.
   const { project, documents } = await readEachProject({ ...flags, source, each, template: flags.output ?? "{#}" });
   await requireValidDocuments(project, each, documents, "compiled");
-  const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
-  const shared = { project, capabilities: askedOnce(flags.url, signal) };
+  const local = await localSettings(flags);
+  const shared = { project, local, capabilities: askedOnce(flags.url, signal) };
   const failures = new Map<string, EachDocument[]>();
   const notesOfRows = new Set<string>();
   const progress = startProgress(progressBar(0, documents.length));
@@ -42,8 +38,9 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   let notShown = 0;
   try {
     for (const [index, document] of documents.entries()) {
-      const rendered = await renderLocally(project, dataOf(document), { options: output, local }, signal);
-      const { warnings, notes } = await missingOf(rendered, { ...shared, data: dataOf(document), local }, signal);
+      const data = dataOf(document);
+      const rendered = await renderLocally(project, data, { options: output, local }, signal);
+      const { warnings, notes } = await compareWithService(rendered, { ...shared, data }, signal);
       for (const note of notes) if (notesOfRows.size < MAX_NOTES) notesOfRows.add(note);
       const severity = flags.strict ? "error" : "warning";
       const inWords = warnings.map((warning) => `${severity}: ${warning}`).join("\n");
@@ -77,16 +74,6 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
     );
   }
   return failed === 0 ? EXIT_CODES.success : EXIT_CODES.template;
-}
-
-async function missingOf(
-  rendered: LocalRender,
-  { local, ...checked }: Omit<CheckedProject, "compiled" | "local"> & { readonly local: Omit<LocalSettings, "limits"> },
-  signal: AbortSignal,
-): Promise<MissingInWords> {
-  if (rendered.kind === "refused") return { notes: [], warnings: [] };
-  const { compiled, limits } = rendered;
-  return compareWithService({ ...checked, compiled, local: { ...local, limits } }, signal);
 }
 
 /** Why a document does not compile; null if it does. */

@@ -7,21 +7,20 @@ import { basename, extname, join, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import type { Output } from "../../../rules/output-options.ts";
 import { cacheFolder } from "../../../typst/cache-folder.mjs";
-import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
+import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { type Compiled, renderLocally } from "../local/compile.ts";
 import { colouredDiagnostics } from "../local/diagnostics.ts";
 import { askedOnce, compareWithService } from "../local/missing-here.ts";
-import { operatorFolders } from "../local/operator-folders.ts";
-import { findTypst } from "../local/typst.ts";
+import { localSettings } from "../local/operator-folders.ts";
 import * as options from "../options.ts";
-import { writeNamedOutput, writeWhole } from "../output-file.ts";
+import { writeNamed, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { leftOutDetails, problemDetails } from "../project/problem-details.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { readData } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
-import { problemOutcome, writeJson, writeProblem } from "../report.ts";
+import { reportProblem, writeJson } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 import type { CheckFlags } from "./flags.ts";
 
@@ -78,21 +77,17 @@ async function checkProject(source: string, named: CheckFlags, signal: AbortSign
   const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData });
   const data = await readData(project, flags.data ?? null);
   await requireValidData(project, data, "compiled");
-  const local = { typstPath: await findTypst(flags.typst), url: flags.url, ...operatorFolders(flags) };
+  const local = await localSettings(flags);
   const rendered = await renderLocally(project, data, { options: output, local }, signal);
   if (rendered.kind === "refused") {
     const { problem, request } = rendered;
     const details = problemDetails(problem, { project, data, request });
-    if (flags.json) writeJson(problemOutcome(problem, true, details));
-    else writeProblem(problem, true, details);
-    return { exitCode: exitCodeOf(problem), page: null };
+    const json = flags.json ? process.stdout : null;
+    return { exitCode: reportProblem({ problem, checkedLocally: true }, details, json), page: null };
   }
-  const { compiled, limits } = rendered;
+  const { compiled } = rendered;
   const capabilities = askedOnce(flags.url, signal);
-  const missing = await compareWithService(
-    { compiled, project, data, local: { ...local, limits }, capabilities },
-    signal,
-  );
+  const missing = await compareWithService(rendered, { project, data, local, capabilities }, signal);
   const page = await keepPages(compiled, project, rendered.output, flags);
   if (flags.open && !flags.watch && page !== null) await openPage(resolve(page));
   const notes = [...project.notes, ...(data?.notes ?? []), ...(compiled.ok ? [] : leftOutDetails(project))];
@@ -101,7 +96,7 @@ async function checkProject(source: string, named: CheckFlags, signal: AbortSign
   return { exitCode: isFine ? EXIT_CODES.success : EXIT_CODES.template, page };
 }
 
-/** Writes the pages where the caller wants them, or where a viewer can open them. @returns the path of the first */
+/** @returns the path of the first page */
 async function keepPages(
   { pages }: Compiled,
   project: Project,
@@ -116,7 +111,7 @@ async function keepPages(
     if (page === undefined || others.length > 0 || extname(place) === ".zip") {
       throw new CommandError("check does not write ZIP files: omit --output, or use render.");
     }
-    await writeNamedOutput(place, page);
+    await writeNamed(place, page);
     return place;
   }
   const digest = createHash("sha256").update(project.sourcePath).digest("hex").slice(0, 16);
@@ -129,7 +124,6 @@ async function keepPages(
   return paths[0] ?? null;
 }
 
-/** What a check has found besides Typst's own report. */
 interface Findings {
   /** The notes that come before Typst's report. */
   readonly before: readonly string[];

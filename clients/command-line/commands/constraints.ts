@@ -1,10 +1,10 @@
 /** `constraints`: prints the limits of the deployment, or with `--json` the whole constraints document. */
 import type { Command } from "@commander-js/extra-typings";
 import { LIMIT_SETTINGS, type LimitName } from "../../../rules/limits.ts";
-import { EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
+import { EXIT_CODES } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
 import { JSON_OPTION, TOKEN_FILE_OPTION, URL_OPTION, VERBOSE_OPTION } from "../options.ts";
-import { problemOutcome, writeJson, writeProblem } from "../report.ts";
+import { reportProblem, writeJson } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
 import { printableLine } from "../terminal.ts";
 
@@ -23,10 +23,8 @@ export function addConstraintsCommand(program: Command, signal: AbortSignal): vo
         throw asCommandError(error, url);
       });
       if (!result.ok) {
-        const details = detailsOf(result.problem);
-        if (flags.json) writeJson(problemOutcome(result.problem, false, details));
-        else writeProblem(result.problem, false, details);
-        process.exitCode = exitCodeOf(result.problem);
+        const rejected = { problem: result.problem, checkedLocally: false };
+        process.exitCode = reportProblem(rejected, detailsOf(result.problem), flags.json ? process.stdout : null);
         return;
       }
       const { constraints } = result;

@@ -5,7 +5,7 @@ import type { OutputOptions } from "../../typescript/render-request.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { dataOf, type EachDocument, readEachProject, requireOwnFolders } from "../each/documents.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
-import { CommandError, type ExitCode, exitCodeOf } from "../exit-codes.ts";
+import { CommandError, type ExitCode } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
 import { findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
@@ -14,7 +14,7 @@ import { requireValidDocuments } from "../project/data-schema.ts";
 import { STANDARD_INPUT } from "../project/folder.ts";
 import type { Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
-import { problemOutcome, writeJson, writeProblem } from "../report.ts";
+import { reportProblem, writeJson } from "../report.ts";
 import { asCommandError, openService } from "../service.ts";
 import { say } from "../terminal.ts";
 import { showRequest } from "./dry-run.ts";
@@ -65,10 +65,8 @@ async function sendAll(
     });
     if (!asked.ok) {
       progress.stop();
-      const more = service.detailsOf(asked.problem);
-      if (flags.json) writeJson(problemOutcome(asked.problem, false, more));
-      else writeProblem(asked.problem, false, more);
-      return exitCodeOf(asked.problem);
+      const rejected = { problem: asked.problem, checkedLocally: false };
+      return reportProblem(rejected, service.detailsOf(asked.problem), flags.json ? process.stdout : null);
     }
     const fonts = await findMissingFonts(wanted, service.url, signal);
     if (flags.strict) requireFonts(fonts, service.url);

@@ -1,6 +1,4 @@
-/**
- * `render`: sends a project to the service and writes the document that comes back.
- */
+/** `render`: sends a project to the service and writes the document that comes back. */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { ServiceProblem } from "../../typescript/client.ts";
 import type { WantedFonts } from "../../typescript/missing-fonts.ts";
@@ -16,7 +14,7 @@ import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
 import { findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.ts";
 import * as options from "../options.ts";
-import { writeNamedOutput, writeOutput, writeToStandardOutput } from "../output-file.ts";
+import { writeNamed, writeOutput, writeToStandardOutput } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
@@ -24,7 +22,7 @@ import { problemDetails, type SentProject, sizeInLines } from "../project/proble
 import { collectProject, projectName } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
-import { problemOutcome, retryInWords, writeJson, writeProblem } from "../report.ts";
+import { reportProblem, retryInWords, writeJson } from "../report.ts";
 import {
   asCommandError,
   failureInWords,
@@ -155,26 +153,18 @@ async function send(prepared: PreparedRender, flags: RenderFlags, signal: AbortS
       });
     if (result.ok) {
       progress.say(`Receiving ${place}`);
-      const write = async () =>
-        deliver(finish === null ? result.body : await finish(result), place, flags.output !== undefined);
-      const bytes = await write().catch((error: unknown) => {
-        throw asCommandError(error, service.url);
-      });
+      const bytes = await Promise.resolve(finish === null ? result.body : finish(result))
+        .then((body) => deliver(body, place, flags.output !== undefined))
+        .catch((error: unknown) => {
+          throw asCommandError(error, service.url);
+        });
       const fonts = await asked;
       const { warnings } = fonts;
       progress.stop();
       if (flags.json) {
         const { contentType, requestId } = result;
-        const outcome = {
-          outcome: "rendered",
-          file: place,
-          bytes,
-          contentType,
-          requestId,
-          warnings,
-          notes: [...notes, ...fonts.notes],
-        } as const;
-        writeJson(outcome, reportStream(place));
+        const said = { warnings, notes: [...notes, ...fonts.notes] };
+        writeJson({ outcome: "rendered", file: place, bytes, contentType, requestId, ...said }, reportStream(place));
         return null;
       }
       for (const warning of warnings) say(`warning: ${warning}`);
@@ -183,10 +173,9 @@ async function send(prepared: PreparedRender, flags: RenderFlags, signal: AbortS
       return null;
     }
     progress.stop();
-    const { problem, checkedLocally } = result;
+    const { problem } = result;
     const details = [...problemDetails(problem, prepared), ...service.detailsOf(problem)];
-    if (flags.json) writeJson(problemOutcome(problem, checkedLocally, details), reportStream(place));
-    else writeProblem(problem, checkedLocally, details);
+    reportProblem(result, details, flags.json ? reportStream(place) : null);
     return problem;
   } catch (error) {
     if (!timeout?.aborted || signal.aborted) throw error;
@@ -204,7 +193,7 @@ function reportStream(place: string): NodeJS.WriteStream {
 
 function deliver(body: ReadableStream<Uint8Array>, place: string, isNamed: boolean): Promise<number> {
   if (place === STANDARD_OUTPUT) return writeToStandardOutput(body);
-  return isNamed ? writeNamedOutput(place, body) : writeOutput(place, body);
+  return isNamed ? writeNamed(place, body) : writeOutput(place, body);
 }
 
 function readSeconds(value: string): number {

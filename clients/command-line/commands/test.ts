@@ -24,8 +24,7 @@ import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.t
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
 import { renderLocally } from "../local/compile.ts";
-import { type OperatorFlags, operatorFolders } from "../local/operator-folders.ts";
-import { findTypstOfAnyVersion } from "../local/typst.ts";
+import { findTypstOfAnyVersion, localSettings, type OperatorFlags } from "../local/operator-folders.ts";
 import * as options from "../options.ts";
 import { writeNamed } from "../output-file.ts";
 import { startProgress } from "../progress.ts";
@@ -90,7 +89,7 @@ function tolerance(value: string): number {
   throw new InvalidArgumentError("It must be a number from 0 to 1.");
 }
 
-/** Makes the pages of a case from its data, or throws a `CommandError` that says why there are none. */
+/** @throws CommandError that says why there are no pages */
 type Renderer = (data: DataText, pageOptions: PageOptions) => Promise<readonly Buffer[]>;
 
 async function testTemplate(source: string, flags: TestFlags, signal: AbortSignal): Promise<CaseResult[]> {
@@ -146,7 +145,7 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
 }
 
 async function localRenderer(project: Project, flags: TestFlags, signal: AbortSignal): Promise<Renderer> {
-  const local = { typstPath: await findTypstOfAnyVersion(flags.typst), url: flags.url, ...operatorFolders(flags) };
+  const local = await localSettings(flags, findTypstOfAnyVersion);
   return async (data, pageOptions) => {
     const rendered = await renderLocally(project, data, { options: outputOf(pageOptions), local }, signal);
     if (rendered.kind === "refused") throw new CommandError(rendered.problem.detail, EXIT_CODES.request);

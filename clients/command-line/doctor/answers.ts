@@ -1,7 +1,4 @@
-/**
- * What comes back for a request, and what is wrong with it if it is not what was expected: nothing came, or something
- * other than the service answered.
- */
+/** What comes back for a request, and what is wrong if nothing came, or something other than the service answered. */
 import * as v from "valibot";
 import type { ProblemCode } from "../../../rules/problem.ts";
 import type { ServiceProblem } from "../../typescript/service-problem.ts";

@@ -1,7 +1,4 @@
-/**
- * What a check is: a row that says what is asked, what can be wrong, and what to do about it; and what the checks of
- * one examination share.
- */
+/** A check is a row: what is asked, what can be wrong, and what to do about it. */
 import type { PublishedConstraints } from "../../typescript/client.ts";
 import type { AnswerFault, Exchange, Outcome } from "./answers.ts";
 import type { Fault } from "./faults.ts";

@@ -13,12 +13,7 @@ const MARKS = {
   skipped: { mark: "–", color: "gray" },
 } as const satisfies Record<CheckResult["status"], object>;
 
-/**
- * Writes results to standard output as they come: a heading for each group or origin, and one line or three for each
- * check.
- *
- * @param isQuiet leaves out checks that passed or were skipped
- */
+/** Writes results as they come. @param isQuiet leaves out checks that passed or were skipped */
 export function startTable(isQuiet: boolean): (result: CheckResult) => void {
   let lastHeading = "";
   return ({ group, origin, title, status, seen, cause, advice }) => {

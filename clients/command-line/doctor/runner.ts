@@ -1,6 +1,6 @@
 /** Runs all checks of a deployment, one after the other, and reports each as soon as it is done. */
 import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../../protocol/headers.ts";
-import { findTypst } from "../local/typst.ts";
+import { findTypst } from "../local/operator-folders.ts";
 import { printable } from "../terminal.ts";
 import { ANSWER_FAULTS, faultIn, outcomeOf } from "./answers.ts";
 import {

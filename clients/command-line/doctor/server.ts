@@ -1,9 +1,6 @@
 /**
- * A server that the doctor asks: the edge, or a backend directly. Each request has a connection of its own and a time
- * limit, and at most a bounded part of each answer is read.
- *
- * Not `fetch`: the doctor sees every header field and the certificate. Redirects are never followed, because the token
- * would go along.
+ * A server that the doctor asks: the edge, or a backend directly. Not by `fetch`: the doctor sees every header field and
+ * the certificate. Redirects are never followed, because the token would go along.
  */
 import { once } from "node:events";
 import { type IncomingMessage, request as requestByHttp } from "node:http";

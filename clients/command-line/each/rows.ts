@@ -30,11 +30,7 @@ const KINDS_IN_WORDS = "JSON Lines, a JSON array, or CSV with a header row";
 const SPREADSHEETS: ReadonlySet<string> = new Set(["504b0304", "d0cf11e0"]);
 const DELIMITERS = [",", ";", "\t"];
 
-/**
- * Splits a file into its rows. Its kind is taken from its extension, or else from how it begins.
- *
- * @throws CommandError when it is of another kind, or cannot be read as the kind that it is
- */
+/** The kind is taken from the extension, or else from how the file begins. @throws CommandError for other kinds */
 export function readRows(bytes: Buffer, name: string): Row[] {
   if (SPREADSHEETS.has(bytes.toString("hex", 0, 4))) {
     throw wrongKind(name, "a spreadsheet or an archive: save the sheet as CSV (UTF-8)");

@@ -3,7 +3,7 @@
  * (output-file.ts), so a run that was interrupted continues where it stopped.
  */
 import { stat } from "node:fs/promises";
-import { type ServiceProblem, ServiceUnreachableError } from "../../typescript/client.ts";
+import { type RejectedRender, type ServiceProblem, ServiceUnreachableError } from "../../typescript/client.ts";
 import type { OutputOptions, RenderRequest } from "../../typescript/render-request.ts";
 import { wait, waitOfProblem } from "../../typescript/retry.ts";
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
@@ -40,13 +40,11 @@ export interface EachRunParts {
   readonly project: Project;
   readonly output: OutputOptions;
   readonly documents: readonly EachDocument[];
-  /** The most requests at once. */
   readonly jobs: number;
   readonly overwrite: boolean;
   readonly json: boolean;
   /** The time limit for each request; null for none. */
   readonly timeoutSeconds: number | null;
-  /** Changes each document that the service has made; null for no change. */
   readonly finish: FinishDocument | null;
   readonly progress: Progress;
   readonly signal: AbortSignal;
@@ -55,7 +53,6 @@ export interface EachRunParts {
 export interface Failure {
   readonly document: EachDocument;
   readonly reason: string;
-  /** Null if the service has not answered. */
   readonly problem: ServiceProblem | null;
   /** What this program can add to the problem, one line each. */
   readonly details: readonly string[];
@@ -133,8 +130,7 @@ export class EachRun {
     try {
       const request = requestOf(project, dataOf(document), output);
       const result = await service.client.render(request, { signal });
-      if (!result.ok)
-        return this.#rejected({ document, attempt, isLast, request }, result.problem, result.checkedLocally);
+      if (!result.ok) return this.#rejected({ document, attempt, isLast, request }, result);
       const body = finish === null ? result.body : await finish(result);
       const bytes = await writeOutput(document.path, body);
       this.#made++;
@@ -160,8 +156,7 @@ export class EachRun {
     this.#showProgress();
   }
 
-  #rejected(attempted: Attempt, problem: ServiceProblem, checkedLocally: boolean): void {
-    const { document, attempt, isLast, request } = attempted;
+  #rejected({ document, attempt, isLast, request }: Attempt, { problem, checkedLocally }: RejectedRender): void {
     if (problem.origin === "capacity" && attempt < MAX_BUSY_ATTEMPTS) {
       this.#pace.refused(Math.max(waitOfProblem(problem) ?? 0, MIN_BUSY_WAIT_SECONDS));
       this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
@@ -187,7 +182,6 @@ export class EachRun {
     this.#failed({ document, reason, problem, details }, exitCodeOf(problem), outcome);
   }
 
-  /** Counts a document that failed without a problem of the service. */
   #failedHere(document: EachDocument, error: CommandError): void {
     this.#failed({ document, reason: error.message, problem: null, details: [] }, error.exitCode, failedOutcome(error));
   }

@@ -25,11 +25,11 @@ import { programText } from "../../../typst/program-text.ts";
 import type { ServiceProblem } from "../../typescript/client.ts";
 import { checkLocally } from "../../typescript/local-check.ts";
 import { encodeRequest, type OutputOptions, type RenderRequest } from "../../typescript/render-request.ts";
-import { constraintsFile } from "../constraints-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
 import type { Project } from "../project/project.ts";
 import { type DataText, requestOf } from "../project/request.ts";
+import { constraintsFile } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
 import { type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
@@ -114,7 +114,7 @@ export function compileLocally(compilation: Compilation, signal: AbortSignal): P
   });
 }
 
-/** In words where a copy of the project is made, because the error of a full disk names no place. */
+/** The error of a full disk names no place. */
 function refuseTemporaryFolder(error: unknown): never {
   const why = error instanceof Error ? error.message : String(error);
   throw new CommandError(

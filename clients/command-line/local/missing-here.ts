@@ -13,10 +13,10 @@ import { describeMissingBold } from "../../typescript/missing-fonts.ts";
 import { fontsWantedBy } from "../missing-fonts.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
-import { serviceCapabilities } from "../service-capabilities.ts";
+import { serviceCapabilities } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
-import { type Compiled, compileLocally, type LocalSettings } from "./compile.ts";
+import { type Compilation, compileLocally, type LocalRender, type LocalSettings } from "./compile.ts";
 
 /** Of the profiles that forbid characters without a font, the one that forbids the least else. */
 const PROBE: Output = { format: "pdf", filename: null, version: null, standards: ["a-3b"], pages: null };
@@ -30,11 +30,10 @@ const MAX_MESSAGE_LENGTH = 10_000;
  */
 const BEYOND_ASCII = /[^\0-\x7f]|\\u|\b(?:emoji|sym|lang)\b|from-unicode|"@/;
 
-export interface CheckedProject {
-  readonly compiled: Compiled;
+interface CheckedProject {
   readonly project: Project;
   readonly data: DataText | null;
-  readonly local: LocalSettings;
+  readonly local: Omit<LocalSettings, "limits">;
   /** Asks the service for its capabilities; null if it does not tell. */
   readonly capabilities: () => Promise<Capabilities | null>;
 }
@@ -48,7 +47,7 @@ export function askedOnce(url: string | undefined, signal: AbortSignal): () => P
   };
 }
 
-export interface MissingInWords {
+interface MissingInWords {
   /** The service has it, so its document will be right; or Typst has already reported it as missing. */
   readonly notes: readonly string[];
   /** The service lacks it too, or may lack it. */
@@ -56,8 +55,15 @@ export interface MissingInWords {
 }
 
 /** Asks whether the service has what is missing here. If nothing is missing, no request is sent. */
-export async function compareWithService(checked: CheckedProject, signal: AbortSignal): Promise<MissingInWords> {
-  const { compiled, project, local } = checked;
+export async function compareWithService(
+  rendered: LocalRender,
+  checked: CheckedProject,
+  signal: AbortSignal,
+): Promise<MissingInWords> {
+  if (rendered.kind === "refused") return { notes: [], warnings: [] };
+  const { compiled, limits } = rendered;
+  const { project, data } = checked;
+  const local = { ...checked.local, limits };
   const notes: string[] = [];
   const warnings: string[] = [];
   // As Typst writes them: in lower case.
@@ -82,7 +88,7 @@ export async function compareWithService(checked: CheckedProject, signal: AbortS
     else if (service !== null) notes.push(`Neither the service nor this machine has ${name}.`);
   }
   if (service !== null) notes.push(...describeMissingBold(wanted, service.fonts));
-  if (compiled.ok) warnings.push(...(await missingCharacters(checked, signal)));
+  if (compiled.ok) warnings.push(...(await missingCharacters({ project, data, output: PROBE, local }, signal)));
   return { notes: notes.map(printableLine), warnings: warnings.map(printableLine) };
 }
 
@@ -99,15 +105,13 @@ function missingPackages({ source, files }: Project, { packagePath }: LocalSetti
 const MAX_NAMED = 10;
 
 /** A sentence if there are any. Typst shows an empty box without a warning, unless the output is a PDF/A. */
-async function missingCharacters(
-  { project, data, local }: CheckedProject,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
+async function missingCharacters(compilation: Compilation, signal: AbortSignal): Promise<readonly string[]> {
+  const { project, data } = compilation;
   const texts = [project.source, ...project.files.map(({ bytes }) => bytes).filter(isUtf8)];
   const mayLack =
     BEYOND_ASCII.test(data?.text ?? "") || texts.some((bytes) => BEYOND_ASCII.test(bytes.toString("latin1")));
   if (!mayLack) return [];
-  const { diagnostics } = await compileLocally({ project, data, output: PROBE, local }, signal);
+  const { diagnostics } = await compileLocally(compilation, signal);
   const found = new Set<string>();
   let place = "";
   for (const { message, file, line } of diagnostics) {

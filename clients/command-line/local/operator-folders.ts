@@ -1,7 +1,9 @@
-/** The fonts and packages that the operator of the service has installed, if this machine has the same folders. */
+/** What compiles on this machine as the service does: Typst in its version, and the folders of its operator. */
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { locateTypst } from "../../../typst/program-location.mjs";
+import { anyTypstProblem, TYPST_VERSION, typstProblem } from "../../../typst/typst-release.mjs";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 
@@ -10,11 +12,21 @@ export interface OperatorFlags {
   readonly packagePath?: string | undefined;
 }
 
+interface CompileFlags extends OperatorFlags {
+  readonly typst?: string | undefined;
+  readonly url?: string | undefined;
+}
+
+/** @param find `findTypstOfAnyVersion` for what compares versions */
+export async function localSettings(flags: CompileFlags, find = findTypst) {
+  return { typstPath: await find(flags.typst), url: flags.url, ...operatorFolders(flags) };
+}
+
 /**
  * The folders of the options, else of `SERVICE_FONT_PATHS` and `SERVICE_PACKAGE_PATH`, else of the checkout, as `npm
  * start` uses them. @throws CommandError for one that does not exist: Typst takes it for empty, and sets other fonts
  */
-export function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
+function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
   const { SERVICE_FONT_PATHS, SERVICE_PACKAGE_PATH } = process.env;
   const fonts =
     fontPath ??
@@ -44,4 +56,25 @@ function folderOfCheckout(name: string, lockName: string): string[] {
     }
   }
   return [];
+}
+
+/** The Typst that the caller names, else `SERVICE_TYPST_BIN`, else one on PATH or in the user's cache. */
+export async function findTypst(named: string | undefined): Promise<string> {
+  if (named !== undefined) return requireTypst(named, typstProblem);
+  const located = await locateTypst();
+  if ("path" in located) return located.path;
+  throw new CommandError(
+    `${located.error} Or get Typst ${TYPST_VERSION} from https://github.com/typst/typst/releases and name it with --typst.`,
+  );
+}
+
+export async function findTypstOfAnyVersion(named: string | undefined): Promise<string> {
+  return named === undefined ? findTypst(named) : requireTypst(named, anyTypstProblem);
+}
+
+async function requireTypst(named: string, problemOf: (file: string) => Promise<string | undefined>): Promise<string> {
+  const file = resolve(named);
+  const problem = await problemOf(file);
+  if (problem !== undefined) throw new CommandError(`--typst: ${problem}.`);
+  return file;
 }

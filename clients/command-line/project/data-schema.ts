@@ -75,9 +75,7 @@ async function requireValidRows(
     found.push(...judgement.findings.slice(0, room).map((finding) => locate(finding, file, row)));
   }
   if (total === 0) return;
-  const findings = found.map(({ file: place, line, column, path, pointer, message }) => {
-    return { file: place, line, column, path, pointer, message };
-  });
+  const findings = found.map(({ offset: _offset, length: _length, ...finding }) => finding);
   const text = listFindings(found, total, `${begin(wrongRows)} not fit ${name}.`);
   throw new CommandError(text, EXIT_CODES.request, { findings });
 }

@@ -1,10 +1,6 @@
-/**
- * Stops work that might run forever. The work has to be synchronous: V8 interrupts loops and regular expressions, but
- * not waiting.
- */
+/** Stops synchronous work that might run forever: V8 interrupts loops and regular expressions, but not waiting. */
 import { createContext, Script } from "node:vm";
 
-/** What `withinSeconds` returns if the time was not enough. */
 export const OUT_OF_TIME = Symbol("out of time");
 
 const context = createContext({ run: () => {} });
