@@ -85,7 +85,7 @@ async function firstBroken(mutant: Mutant): Promise<string | undefined> {
     const { makeSchedule } = await import("./schedule.ts");
     const { runSchedule } = await import("./world.ts");
     for (let seed = 0; seed <= MAX_SCHEDULES; seed++) {
-      const { violation } = await runSchedule(makeSchedule(seed || mutant.seed));
+      const violation = await runSchedule(makeSchedule(seed || mutant.seed));
       if (violation !== null) return violation.invariant;
     }
     return undefined;

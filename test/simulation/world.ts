@@ -16,26 +16,16 @@ const MAX_EVENTS = 100_000;
 /** Longer than any reservation or attempt lasts. */
 const ALL_LIFETIMES_MILLISECONDS = 3_600_000;
 
-export interface Violation {
+interface Violation {
   readonly invariant: string;
   readonly detail: string;
 }
 
-export interface Run {
-  readonly violation: Violation | null;
-  readonly events: number;
-  readonly requests: readonly RequestFacts[];
-}
-
-/**
- * Runs a schedule until nothing is left to happen, or an invariant is broken.
- *
- * @param trace gets a line for each thing that happens.
- */
-export async function runSchedule(schedule: Schedule, trace?: (line: string) => void): Promise<Run> {
+/** Runs a schedule until nothing is left to happen, or an invariant is broken. `trace` gets what happens, by lines. */
+export async function runSchedule(schedule: Schedule, trace?: (line: string) => void): Promise<Violation | null> {
   const world = new World(schedule, trace);
-  const events = await world.run();
-  return { violation: world.violation, events, requests: world.requests };
+  await world.run();
+  return world.violation;
 }
 
 class World implements WorldView {
@@ -70,14 +60,14 @@ class World implements WorldView {
     this.requests = schedule.requests.map((planned) => new RequestFacts(planned));
   }
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     for (const request of this.requests) {
       const edge = this.edges[request.planned.edge];
       if (edge !== undefined) this.time.after(request.planned.at, () => edge.serve(request));
     }
     for (const fault of this.schedule.faults) this.time.after(fault.at, () => this.#inject(fault));
     const events = await this.time.run(() => this.#observe(), MAX_EVENTS);
-    if (this.violation !== null) return events;
+    if (this.violation !== null) return;
     if (events >= MAX_EVENTS) this.violate("everything-ends", `${events} events`);
     for (const request of this.requests) {
       this.check(OF_A_REQUEST, `request ${request.planned.id}`, (invariant) => invariant(request, this));
@@ -85,7 +75,6 @@ class World implements WorldView {
     this.#checkEnd();
     await this.#passAllLifetimes();
     this.#checkEnd();
-    return events;
   }
 
   trace(line: () => string): void {
