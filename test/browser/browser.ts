@@ -2,16 +2,12 @@
  * A service and a browser for a test file, and pages that fail the test if they report an error: an exception, a
  * message of `console.error`, or something that their policy has blocked.
  */
-import { mkdir, readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { readFile } from "node:fs/promises";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { beforeAll, expect, inject, onTestFinished } from "vitest";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 import { launchChromium, type RunningBrowser } from "./chromium.ts";
-
-/** The folder of screenshots, for people to look at. It is not checked in. */
-const PICTURES = fileURLToPath(new URL("../../out/browser/", import.meta.url));
 
 /** Longer than anything takes on a busy machine. */
 const ACTION_TIMEOUT_MILLISECONDS = 120_000;
@@ -20,8 +16,7 @@ const EXPECTED_ERROR =
   /the server responded with a status|^Failed to load resource: net::ERR_(?:INTERNET_DISCONNECTED|FAILED)$/;
 
 /** Starts a Chromium with a home folder of its own, which is removed with it. */
-export async function startBrowser(): Promise<RunningBrowser> {
-  await mkdir(PICTURES, { recursive: true });
+export function startBrowser(): Promise<RunningBrowser> {
   return launchChromium(inject("chromiumPath"), inject("bubblewrapPath"));
 }
 
@@ -133,9 +128,4 @@ export async function addFiles(page: Page, files: Readonly<Record<string, Uint8A
     return { name, mimeType: "application/octet-stream", buffer: Buffer.from(content) };
   });
   await page.locator("#files-input").setInputFiles(payloads);
-}
-
-/** Keeps a screenshot of the page. */
-export async function keepPicture(page: Page, name: string): Promise<void> {
-  await page.screenshot({ path: `${PICTURES}${name}.png` });
 }

@@ -6,17 +6,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { expectAccessible } from "./accessibility.ts";
-import {
-  addFiles,
-  browserStage,
-  chooseExample,
-  downloadBy,
-  keepPicture,
-  openPageIn,
-  tab,
-  template,
-  writeInto,
-} from "./browser.ts";
+import { addFiles, browserStage, chooseExample, downloadBy, openPageIn, tab, template, writeInto } from "./browser.ts";
 
 const stage = browserStage();
 const openPlayground = () => stage.open();
@@ -105,7 +95,6 @@ describe("a draft", () => {
       .poll(() => second.locator("#drafts-list li").allTextContents())
       .toEqual([expect.stringMatching(/^Second.*Open in this tab$/), expect.stringMatching(/^First/)]);
     await expectAccessible(second);
-    await keepPicture(second, "drafts");
     await first.close();
     await second.getByRole("button", { name: "First", exact: true }).click();
     await expect.poll(() => templateText(second)).toBe("First");

@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/clients/data-mistakes.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { addFiles, browserStage, keepPicture, openPage, render, summary, tab, template, writeInto } from "./browser.ts";
+import { addFiles, browserStage, openPage, render, summary, tab, template, writeInto } from "./browser.ts";
 
 const stage = browserStage();
 const openPlayground = () => stage.open();
@@ -84,7 +84,6 @@ describe("an editor", () => {
     await page.getByRole("textbox", { name: "Find" }).fill("items");
     await expect.poll(() => page.locator(".cm-searchMatch").count()).toBe(3);
     await expectAccessible(page);
-    await keepPicture(page, "find");
     await page.keyboard.press("Escape");
     await page.keyboard.press("Control+g");
     await page.getByLabel("Go to line").fill("5");
@@ -108,7 +107,6 @@ describe("an editor", () => {
     await page.keyboard.press("Escape");
     await page.keyboard.type('name]\n#image("lo');
     await expect.poll(() => completions(page)).toEqual(["logo.svg"]);
-    await keepPicture(page, "completion");
   });
 
   it("accepts text typed over a selection without a violation of the page's policy", async () => {
@@ -183,7 +181,6 @@ describe("the page's compiler", () => {
     await expect.poll(() => page.locator("#validation").textContent()).toBe("Valid request, 1 hint");
     expect(sent).toEqual([]);
     await expectAccessible(page);
-    await keepPicture(page, "mistake-in-editor");
     await writeInto(page, "Template (Typst)", "= Prices\n#table(columns: 2)[a][b]\n$x^2$");
     await expect.poll(() => message.textContent()).toBe("");
   });
@@ -195,7 +192,6 @@ describe("the page's compiler", () => {
     const problem = page.locator(".problem");
     await expect.poll(() => problem.textContent()).toContain("Line 3: The project has no file “logo.png”.");
     expect(await problem.getAttribute("data-code")).toBe("template_compile_failed");
-    await keepPicture(page, "mistake-beside-422");
     await problem.getByRole("button", { name: "Template" }).click();
     await page.keyboard.type("@");
     await expect.poll(() => page.locator("#source-message").textContent()).not.toBe("");
@@ -278,7 +274,6 @@ describe("data with a schema", () => {
     await found.last().getByRole("button").click();
     const lastLine = text.split("\n").findIndex((line) => line.includes(`"${told.at(-1)?.match(/^m\d+/)?.[0]}"`)) + 1;
     await expect.poll(() => page.locator("#data-editor .cm-activeLineGutter").textContent()).toBe(`${lastLine}`);
-    await keepPicture(page, "data-schema");
     expect(renders).toEqual([]);
     await addSchema(page, '{"required": ["name"]}');
     await writeData(page, '{"name": "Ada"}');

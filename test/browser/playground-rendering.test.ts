@@ -5,17 +5,7 @@
 import type { Page, Request } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { expectAccessible } from "./accessibility.ts";
-import {
-  browserStage,
-  chooseExample,
-  drawnPage,
-  keepPicture,
-  openPage,
-  outdated,
-  render,
-  template,
-  writeInto,
-} from "./browser.ts";
+import { browserStage, chooseExample, drawnPage, openPage, outdated, render, template, writeInto } from "./browser.ts";
 
 const stage = browserStage();
 const openPlayground = () => stage.open();
@@ -120,7 +110,6 @@ describe("the last good pages", () => {
     expect(await drawnPage(page, 1).isVisible()).toBe(true);
     expect(await outdated(page).isVisible()).toBe(true);
     await expectAccessible(page);
-    await keepPicture(page, "outdated");
     await writeTemplate(page, "Good");
     await render(page);
     await page.locator(".problem").waitFor({ state: "detached" });

@@ -18,7 +18,6 @@ import {
   chooseExample,
   downloadBy,
   drawnPage,
-  keepPicture,
   openPage,
   outdated,
   render,
@@ -59,7 +58,6 @@ describe("rendering", () => {
     expect((await readPdf(content)).pageTexts.join()).toContain("Tarn & Holloway");
     expect([...hosts]).toEqual([stage.service.edge.url.host]);
     await expectAccessible(page);
-    await keepPicture(page, "invoice");
   });
 
   it("lists the entries of an archive, shows each page and offers each as a file", async () => {
@@ -91,7 +89,6 @@ describe("rendering", () => {
     await writeTemplate(page, "#for a in range(100000) { for b in range(100000) { let sum = a + b } }");
     await render(page);
     await page.getByRole("button", { name: "Cancel" }).waitFor();
-    await keepPicture(page, "rendering");
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("heading", { name: "Cancelled" }).waitFor();
     await chooseExample(page, "Certificate");
@@ -121,7 +118,6 @@ describe("validation", () => {
     expect(await page.getByLabel("Pages").getAttribute("aria-invalid")).toBe("true");
     expect(sent.filter((url) => url.endsWith("/v1/render"))).toEqual([]);
     await expectAccessible(page);
-    await keepPicture(page, "rejected");
     await page.getByLabel("Pages").fill("1-3");
     await expect.poll(() => message.textContent()).toBe("");
   });
@@ -171,7 +167,6 @@ describe("validation", () => {
     await render(page);
     await drawnPage(page).waitFor();
     await expect.poll(() => pdfText(page)).toContain("grün is fine");
-    await keepPicture(page, "files");
   });
 });
 
@@ -214,7 +209,6 @@ describe("the token", () => {
     await page.getByRole("button", { name: "Render" }).click();
     await page.getByRole("dialog").waitFor();
     await expectAccessible(page);
-    await keepPicture(page, "token");
     await page.getByLabel("Token", { exact: true }).fill("wrong");
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "rejected" }).waitFor();
@@ -237,7 +231,6 @@ describe("the token", () => {
       return (await readPdf(await readFile(join(folder, file)))).pageTexts[0];
     };
     await page.getByRole("button", { name: "Copy as curl" }).click();
-    await keepPicture(page, "curl");
     expect(await firstPage("hello.pdf")).toContain("Hello, world!");
     await page.getByRole("button", { name: "Close", exact: true }).click();
     await chooseExample(page, "Invoice");
@@ -308,12 +301,10 @@ describe("the page", () => {
       // The viewer adds the tags of a page last. Its links point to them before.
       await expect.poll(() => page.locator('.page[data-loaded="true"]:not(:has(.structTree))').count()).toBe(0);
       await expectAccessible(page);
-      await keepPicture(page, `report-${colorScheme}`);
       await page.getByRole("link", { name: "Reference" }).click();
       await page.locator(".opblock-post").first().waitFor();
       expect(await page.locator(".opblock").count()).toBeGreaterThan(3);
       await expectAccessible(page);
-      await keepPicture(page, `reference-${colorScheme}`);
       await page.getByRole("link", { name: "Playground" }).click();
       await page.getByRole("button", { name: "Render", exact: true }).waitFor();
     },
@@ -331,14 +322,12 @@ describe("the page", () => {
     expect(await name.evaluate((input: HTMLInputElement) => input.scrollWidth <= input.clientWidth)).toBe(true);
     await expectAccessible(page);
     await chooseExample(page, "Certificate");
-    await keepPicture(page, "phone");
     await render(page);
     const picture = page.locator(".sheet img");
     await picture.waitFor();
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
     await expect.poll(() => picture.evaluate((image) => image.getBoundingClientRect().top < innerHeight)).toBe(true);
     await expectAccessible(page);
-    await keepPicture(page, "phone-result");
   });
 });
 
@@ -411,7 +400,6 @@ describe("the result", () => {
     await outdated(page).waitFor();
     expect(await page.locator("#result-document").evaluate((host) => getComputedStyle(host).filter)).toBe("none");
     await expectAccessible(page);
-    await keepPicture(page, "outdated-2");
   });
 
   it("of a template that does not compile names the causes that the request makes likely, and a command", async () => {
@@ -433,7 +421,6 @@ describe("the result", () => {
     await page.getByRole("button", { name: "Copy the command" }).click();
     await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe(command);
     await expectAccessible(page);
-    await keepPicture(page, "compile-failed");
   });
 
   it("names missing families above the document until they are there, or there is no document", async () => {
@@ -454,7 +441,6 @@ describe("the result", () => {
       .toEqual(['The service has no font family "Libertine", and the request brings none: Typst uses another font.']);
     expect(await isLoaded()).toBe(true);
     await expectAccessible(page);
-    await keepPicture(page, "missing-fonts");
     await renderSource('#set text(font: "Libertinus Serif")\nGrüße');
     await expect.poll(() => warnings.count()).toBe(0);
     await renderSource(missing);
@@ -475,6 +461,5 @@ describe("a file that Typst cannot use", () => {
     await page.getByRole("button", { name: "Open prices.csv" }).click();
     await page.getByText("This file is not UTF-8: save it as UTF-8").waitFor();
     await expectAccessible(page);
-    await keepPicture(page, "unusable-files");
   });
 });
