@@ -46,8 +46,7 @@ export class RequestFacts {
   /** It moves by what uploads take. */
   deadline = Number.POSITIVE_INFINITY;
   extendedMilliseconds = 0;
-  leftAt: number | null = null;
-  /** Whether the edge has stopped working on it. */
+  /** Whether its client has left: the edge has stopped working on it. */
   isGone = false;
   /** How many bytes of its body the edge has in memory. */
   heldBytes = 0;

@@ -486,8 +486,8 @@ export const OF_A_REFUSED_BODY: readonly ((
 
 export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) => Finding)[] = [
   /** Every request gets exactly one answer, unless its client has left: then none. */
-  function exactlyOneAnswer({ answers, leftAt }) {
-    const expected = leftAt === null ? 1 : 0;
+  function exactlyOneAnswer({ answers, isGone }) {
+    const expected = isGone ? 0 : 1;
     return answers.length === expected ? null : `${answers.length} answers`;
   },
 
@@ -647,7 +647,7 @@ export const AT_THE_END: readonly ((world: WorldView) => Finding)[] = [
   function nothingIsLeftAtAnEdge({ edges, requests, time, isPastAllLifetimes }) {
     for (const { index, memory, uploads, choice } of edges) {
       const hasUnnoticed = requests.some(
-        ({ planned, leftAt }) => planned.edge === index && leftAt !== null && !planned.isLeavingNoticed,
+        ({ planned, isGone }) => planned.edge === index && isGone && !planned.isLeavingNoticed,
       );
       if (hasUnnoticed && !isPastAllLifetimes) continue;
       const left = [memory.reservedBytes, memory.reservationCount, uploads.held, choice.countUnderWay(time.now)];

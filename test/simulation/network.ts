@@ -1,8 +1,4 @@
-/**
- * The network between edges and backends. It behaves like TCP: while it drops packets, messages wait and arrive later; a
- * process that ends closes its connections; a host that loses power closes nothing, and loses everything that it had.
- */
-
+/** The network between edges and backends, like TCP: what it drops arrives later; a host without power closes nothing. */
 import type { Sending } from "../../edge/backends/try-backends.ts";
 import { sendBody } from "../../edge/body/held-body.ts";
 import { MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";

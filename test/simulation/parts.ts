@@ -1,7 +1,4 @@
-/**
- * What the parts of a simulation and the invariants see of each other, so that there are no import cycles. The comments
- * are at the classes.
- */
+/** What the parts and the invariants see of each other, without import cycles. The comments are at the classes. */
 import type { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import type { RenderQueue } from "../../backend/admission/render-queue.ts";
 import type { ResponseHead } from "../../edge/backends/backend-answer.ts";

@@ -1,7 +1,4 @@
-/**
- * Random numbers from a seed: sfc32, a small generator of good quality. The same seed gives the same numbers on every
- * machine.
- */
+/** Random numbers from a seed, the same on every machine: the generator sfc32. */
 
 /** Numbers dropped after seeding, until all of the state depends on the seed. */
 const WARM_UP = 12;

@@ -1,7 +1,4 @@
-/**
- * A schedule: settings, requests and faults, as plain data made from a seed. The rest of the simulation only carries it
- * out.
- */
+/** A schedule: settings, requests and faults, as plain data made from a seed. */
 import {
   BACKEND_TIMEOUT_SETTING,
   RENDER_TIME_SETTINGS,
@@ -95,10 +92,7 @@ export interface Schedule {
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 ** 2;
 export const LARGEST_BODY_BYTES = 8 * MEBIBYTE;
-/**
- * A host boots no faster than an edge notices that it is gone. If it did, it would answer the edge's probes while
- * nobody renders what it had before, and the edge would wait until the deadline.
- */
+/** A host that boots before an edge misses it answers probes, so the edge waits for lost renders until the deadline. */
 const MIN_BOOT_MILLISECONDS = 15_000;
 
 type Caller = { readonly name: string; readonly habit: "usual" | "burst" | "long" | "leaving" };
@@ -238,12 +232,6 @@ function makeFaults(
   const backend = () => random.integer(0, settings.backends - 1);
   const at = () => random.next() * span;
   switch (scenario) {
-    case "calm":
-    case "poison":
-    case "memory pressure":
-    case "many absent":
-    case "one idle":
-      return [];
     case "one killed":
       return [{ kind: "kill", backend: backend(), at: at(), milliseconds: random.logarithmic(100, 60_000) }];
     case "one grey":
@@ -260,25 +248,20 @@ function makeFaults(
         },
       ];
     case "chaos":
-      break;
+      return Array.from({ length: Math.floor(random.logarithmic(1, 12)) }, () => makeFault(random, settings, at()));
+    default:
+      return [];
   }
-  return Array.from({ length: Math.floor(random.logarithmic(1, 12)) }, (): PlannedFault => {
-    const when = { at: at(), milliseconds: random.logarithmic(10, 60_000) };
-    const kind = random.pick<PlannedFault["kind"]>([...BACKEND_FAULTS, ...LINK_FAULTS, "rolling update"]);
-    switch (kind) {
-      case "rolling update":
-        return { kind, ...when };
-      case "power loss":
-        return { kind, backend: backend(), at: when.at, milliseconds: MIN_BOOT_MILLISECONDS + when.milliseconds };
-      case "kill":
-      case "hang":
-      case "drain":
-      case "sick":
-      case "grey":
-      case "leave":
-        return { kind, backend: backend(), ...when };
-      default:
-        return { kind, backend: backend(), edge: random.integer(0, settings.edges - 1), ...when };
-    }
-  });
 }
+
+function makeFault(random: Random, settings: SimulatedSettings, at: number): PlannedFault {
+  const when = { at, milliseconds: random.logarithmic(10, 60_000) };
+  const kind = random.pick<PlannedFault["kind"]>([...BACKEND_FAULTS, ...LINK_FAULTS, "rolling update"]);
+  if (kind === "rolling update") return { kind, ...when };
+  const backend = random.integer(0, settings.backends - 1);
+  if (kind === "power loss") return { kind, backend, at, milliseconds: MIN_BOOT_MILLISECONDS + when.milliseconds };
+  if (isLinkFault(kind)) return { kind, backend, edge: random.integer(0, settings.edges - 1), ...when };
+  return { kind, backend, ...when };
+}
+
+const isLinkFault = (kind: string): kind is LinkFaultKind => LINK_FAULTS.some((each) => each === kind);

@@ -1,7 +1,4 @@
-/**
- * A backend: a host that runs one process after another. The code that admits renders is the real one; the rest does
- * what `backend/http/render-route.ts` and `backend/main.ts` do, without I/O.
- */
+/** A backend: real code admits renders; around it is what `backend/http/render-route.ts` and `backend/main.ts` do. */
 import { ByteBudget } from "../../backend/admission/byte-budget.ts";
 import { RenderQueue, type SteadyClock } from "../../backend/admission/render-queue.ts";
 import { type BackendLoad, formatBackendLoad, LOAD_HEADER, PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";

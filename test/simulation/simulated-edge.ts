@@ -113,7 +113,6 @@ export class SimulatedEdge {
     time.after(planned.leavesAfterMilliseconds, () => {
       if (request.answers.length > 0) return;
       this.#world.trace(() => `request ${planned.id}: its client leaves`);
-      request.leftAt = time.now;
       request.isGone = true;
       for (const attempt of request.attempts) this.#end(attempt, "gone");
       if (!planned.isLeavingNoticed) this.#rememberOpen(request);
@@ -142,9 +141,7 @@ export class SimulatedEdge {
     try {
       const hasMemory = await resumeUnlessGone(request, this.#readBody(request, reservation));
       upload.release();
-      if (!hasMemory) {
-        return this.#refuse(request, "edge_memory");
-      }
+      if (!hasMemory) return this.#refuse(request, "edge_memory");
       let isOwnEnd = false;
       const collected = {
         finish: () => BYTES.subarray(0, planned.bytes),
@@ -273,10 +270,8 @@ export class SimulatedEdge {
     const { now } = this.#world.time;
     attempt.end = end;
     attempt.endedAt = now;
-    const { seen } = attempt;
-    seen.open--;
-    if (end !== "unusable" && end !== "unanswered") return;
-    seen.isTrusted = false;
+    attempt.seen.open--;
+    if (end === "unusable" || end === "unanswered") attempt.seen.isTrusted = false;
   }
 
   /** An answer of the backend itself, to a render or a probe. */
@@ -308,7 +303,10 @@ export class SimulatedEdge {
     seen.probedAt.push(beganAt);
     let hasFailed = true;
     try {
-      const answer = await this.#sendProbe(request, backend, timeoutMilliseconds);
+      const answer = await this.#get<SimulatedAnswer>(request, backend, timeoutMilliseconds, (process, respond) => {
+        if (process === null) respond(foreignAnswer(502));
+        else process.probe(respond);
+      });
       this.#hear(seen, beganAt, answer, true);
       hasFailed = endOf(answer) === "unusable";
       return answer;
@@ -323,13 +321,6 @@ export class SimulatedEdge {
     });
     this.seenOf(backend).recordLoad(this.#world.time.now, load);
     return load;
-  }
-
-  #sendProbe(request: RequestFacts, backend: number, timeoutMilliseconds: number): Promise<SimulatedAnswer> {
-    return this.#get(request, backend, timeoutMilliseconds, (process, answer) => {
-      if (process === null) answer(foreignAnswer(502));
-      else process.probe(answer);
-    });
   }
 
   /**
@@ -417,12 +408,8 @@ function endOf({ status, load, isRendered }: SimulatedAnswer): AttemptEnd {
 function resumeUnlessGone<Value>(request: RequestFacts, promise: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     promise.then(
-      (value) => {
-        if (!request.isGone) resolve(value);
-      },
-      (error) => {
-        if (!request.isGone) reject(error);
-      },
+      (value) => request.isGone || resolve(value),
+      (error) => request.isGone || reject(error),
     );
   });
 }

@@ -1,7 +1,4 @@
-/**
- * A clock that stands still until something is due, and then jumps there. So minutes pass in milliseconds, and in the
- * same order in every run.
- */
+/** A clock that jumps to what is due next: minutes pass in milliseconds, in the same order in every run. */
 
 interface Due {
   readonly at: number;
@@ -29,8 +26,7 @@ export class VirtualTime {
    *
    * @param observe called after each event, when all promises that it resolved have been handled; returns whether to
    *   go on.
-   * @param maxEvents what is planned again and again for ever ends the run here.
-   * @returns the number of events.
+   * @returns the number of events, at most `maxEvents`.
    */
   async run(observe: () => boolean, maxEvents: number): Promise<number> {
     let count = 0;
