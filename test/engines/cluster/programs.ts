@@ -14,7 +14,6 @@ const NAMES_OF_NODE = "kube-apiserver kube-controller-manager kube-proxy kube-sc
 /** Debian 12 has older ones, which give a pod no user namespace. */
 const CONTAINERD = "2.2.1";
 const RUNC = "1.4.1";
-const REPORTED_PACKAGES = 250;
 const HASH_DIGITS = 12;
 
 /** Where they are, once they are built: a changed version has a folder of its own. */
@@ -84,14 +83,9 @@ interface Compilation {
 
 async function compile({ what, command, constants, programs, needsC, work, say }: Compilation): Promise<void> {
   const started = performance.now();
-  const flags = ["-v", "-trimpath", `-ldflags=${["-s", "-w", ...constants.map((each) => `-X ${each}`)].join(" ")}`];
+  const flags = ["-trimpath", `-ldflags=${["-s", "-w", ...constants.map((each) => `-X ${each}`)].join(" ")}`];
   const env = { CGO_ENABLED: needsC ? "1" : "0", GOBIN: join(work, "bin"), GOFLAGS: "" };
   const options = { cwd: work, env, stdin: "ignore", stdout: "ignore" } as const;
-  const compiler = execa("go", [...command, ...flags, ...programs], options);
-  let packages = 0;
-  for await (const _ of compiler.iterable({ from: "stderr" })) {
-    packages += 1;
-    if (packages % REPORTED_PACKAGES === 0) say(`${what}: ${packages} packages`);
-  }
+  await execa("go", [...command, ...flags, ...programs], options);
   say(`${what}: built in ${Math.round((performance.now() - started) / 1000)} s`);
 }
