@@ -21,20 +21,8 @@ export function startBrowser(): Promise<RunningBrowser> {
 }
 
 /** The service and the browser that the tests of a file share. They exist while the tests run. */
-export interface BrowserStage {
-  readonly service: TestService;
-  readonly browser: Browser;
-}
-
-export interface PlaygroundStage extends BrowserStage {
-  /** The address of the playground with a token. */
-  address(): string;
-  open(options?: BrowserContextOptions): Promise<Page>;
-}
-
-/** Starts a service and a browser before the tests of a file, and ends both after them. */
-export function browserStage(options?: TestServiceOptions): PlaygroundStage {
-  let started: BrowserStage | undefined;
+export function browserStage(options?: TestServiceOptions) {
+  let started: { readonly service: TestService; readonly browser: Browser } | undefined;
   beforeAll(async () => {
     const service = await startTestService(options);
     const { browser, stop } = await startBrowser();
@@ -44,14 +32,15 @@ export function browserStage(options?: TestServiceOptions): PlaygroundStage {
       await service.stop();
     };
   });
-  const current = (): BrowserStage => {
+  const current = () => {
     if (started === undefined) throw new Error("the service and the browser exist only while tests run");
     return started;
   };
+  /** Of the playground, with a token. */
   const address = () => new URL(`/#token=${API_TOKEN}`, current().service.edge.url).href;
   return {
     address,
-    open: (contextOptions) => openPage(current().browser, address(), contextOptions),
+    open: (contextOptions?: BrowserContextOptions) => openPage(current().browser, address(), contextOptions),
     get service() {
       return current().service;
     },
@@ -108,11 +97,25 @@ export async function downloadBy(page: Page, click: () => Promise<void>): Promis
   return { name: download.suggestedFilename(), content: await readFile(await download.path()) };
 }
 
-/** Replaces the text of an editor of the playground. */
+/** Shows an editor of the playground and replaces its text. */
 export async function writeInto(page: Page, label: "Template (Typst)" | "Data (JSON)", text: string): Promise<void> {
+  await tab(page, label.startsWith("Data") ? /^Data/ : "Template").click();
   await page.getByRole("textbox", { name: label }).click();
   await page.keyboard.press("ControlOrMeta+a");
   await page.keyboard.insertText(text);
+}
+
+export const writeTemplate = (page: Page, text: string) => writeInto(page, "Template (Typst)", text);
+
+export async function renderTemplate(page: Page, text: string): Promise<void> {
+  await writeTemplate(page, text);
+  await render(page);
+}
+
+/** Opens a file of the draft in its tab. */
+export async function openFile(page: Page, key: string): Promise<void> {
+  await tab(page, "Files").click();
+  await page.getByRole("button", { name: `Open ${key}` }).click();
 }
 
 /** Opens an example of the playground. */

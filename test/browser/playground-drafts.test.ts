@@ -6,7 +6,17 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { addFiles, browserStage, chooseExample, downloadBy, openPageIn, tab, template, writeInto } from "./browser.ts";
+import {
+  addFiles,
+  browserStage,
+  chooseExample,
+  downloadBy,
+  openFile,
+  openPageIn,
+  tab,
+  template,
+  writeTemplate,
+} from "./browser.ts";
 
 const stage = browserStage();
 const openPlayground = () => stage.open();
@@ -14,11 +24,6 @@ const templateText = async (page: Page) => ((await template(page).textContent())
 const notice = (page: Page) => page.locator("#notice").textContent();
 const kept = (page: Page) => page.getByText("Draft kept").waitFor();
 const openList = (page: Page) => page.getByRole("button", { name: "Drafts…" }).click();
-
-async function writeTemplate(page: Page, text: string): Promise<void> {
-  await tab(page, "Template").click();
-  await writeInto(page, "Template (Typst)", text);
-}
 
 const fileKeys = (page: Page) =>
   page.getByLabel(/^Path of file/).evaluateAll((inputs: HTMLInputElement[]) => inputs.map(({ value }) => value));
@@ -47,7 +52,7 @@ describe("a draft", () => {
     const page = await openPlayground();
     await writeDraft(page);
     await addFiles(page, { "table.csv": "a" });
-    await page.getByRole("button", { name: "Open table.csv" }).click();
+    await openFile(page, "table.csv");
     await page.getByRole("textbox", { name: "File table.csv" }).click();
     await page.keyboard.type("bcd");
     await page.reload();
@@ -206,8 +211,7 @@ describe("an archive", () => {
     await expect.poll(() => templateText(page)).toBe("OneTwo");
     await tab(page, "Data").click();
     await expect.poll(() => page.locator("#data-editor .cm-lintRange").textContent()).toBe("o");
-    await tab(page, "Files").click();
-    await page.getByRole("button", { name: "Open table.csv" }).click();
+    await openFile(page, "table.csv");
     await page.getByRole("textbox", { name: "File table.csv" }).click();
     await page.keyboard.press("Control+End");
     await page.keyboard.type("c\nd");

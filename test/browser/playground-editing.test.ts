@@ -3,7 +3,19 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/clients/data-mistakes.ts";
 import { expectAccessible } from "./accessibility.ts";
-import { addFiles, browserStage, openPage, render, summary, tab, template, writeInto } from "./browser.ts";
+import {
+  addFiles,
+  browserStage,
+  openFile,
+  openPage,
+  render,
+  renderTemplate,
+  summary,
+  tab,
+  template,
+  writeInto,
+  writeTemplate,
+} from "./browser.ts";
 
 const stage = browserStage();
 const openPlayground = () => stage.open();
@@ -20,7 +32,7 @@ describe("a file", () => {
   it("that is text opens in a tab, and edits there are sent and kept", async () => {
     const page = await openPlayground();
     await addFiles(page, { "table.csv": "a,b" });
-    await page.getByRole("button", { name: "Open table.csv" }).click();
+    await openFile(page, "table.csv");
     await fileEditor(page, "table.csv").click();
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.type("c,d,e");
@@ -29,30 +41,27 @@ describe("a file", () => {
     await page.reload();
     await tab(page, "Files").click();
     await expect.poll(() => page.locator("#files-list .file-size").textContent()).toBe("5 bytes");
-    await page.getByRole("button", { name: "Open table.csv" }).click();
+    await openFile(page, "table.csv");
     expect(await fileEditor(page, "table.csv").textContent()).toBe("c,d,e");
   });
 
   it("that is an image is shown; an SVG can be edited beside its picture", async () => {
     const page = await openPlayground();
     await addFiles(page, { "logo.svg": SVG, "dot.png": PNG, "font.bin": Uint8Array.of(0, 1) });
-    for (const [key, width] of [
-      ["logo.svg", 20],
-      ["dot.png", 1],
-    ] as const) {
-      await tab(page, "Files").click();
-      await page.getByRole("button", { name: `Open ${key}` }).click();
-      const picture = page.getByAltText(`The file ${key}`);
-      await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(width);
-    }
+    const expectWidth = (key: string, width: number) =>
+      expect
+        .poll(() => page.getByAltText(`The file ${key}`).evaluate((image: HTMLImageElement) => image.naturalWidth))
+        .toBe(width);
+    await openFile(page, "logo.svg");
+    await expectWidth("logo.svg", 20);
+    await openFile(page, "dot.png");
+    await expectWidth("dot.png", 1);
     await tab(page, "logo.svg").click();
     await fileEditor(page, "logo.svg").click();
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.insertText(SVG.replace('width="20"', 'width="30"'));
-    const picture = page.getByAltText("The file logo.svg");
-    await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(30);
-    await tab(page, "Files").click();
-    await page.getByRole("button", { name: "Open font.bin" }).click();
+    await expectWidth("logo.svg", 30);
+    await openFile(page, "font.bin");
     await page.getByText("This file is not text").waitFor();
   });
 
@@ -68,8 +77,7 @@ describe("a file", () => {
     expect(await fileEditor(page, "lib/x.typ").textContent()).toBe("#let x = 1");
     await page.keyboard.press("Delete");
     await expect.poll(() => page.getByRole("tab").count()).toBe(3);
-    await tab(page, "Files").click();
-    await page.getByRole("button", { name: "Open lib/x.typ" }).click();
+    await openFile(page, "lib/x.typ");
     await tab(page, "Files").click();
     await page.getByRole("button", { name: "Remove lib/x.typ" }).click();
     await expect.poll(() => page.getByRole("tab").count()).toBe(3);
@@ -175,20 +183,19 @@ describe("the page's compiler", () => {
     await page.reload();
     await page.getByRole("button", { name: "Render", exact: true }).waitFor();
     expect(loaded).not.toContain("/playground/typst-compiler.bin");
-    await writeInto(page, "Template (Typst)", "= Prices\n#tabel(columns: 2)");
+    await writeTemplate(page, "= Prices\n#tabel(columns: 2)");
     const message = page.locator("#source-message");
     await expect.poll(() => message.textContent()).toContain("Line 2: Unknown variable: tabel.");
     await expect.poll(() => page.locator("#validation").textContent()).toBe("Valid request, 1 hint");
     expect(sent).toEqual([]);
     await expectAccessible(page);
-    await writeInto(page, "Template (Typst)", "= Prices\n#table(columns: 2)[a][b]\n$x^2$");
+    await writeTemplate(page, "= Prices\n#table(columns: 2)[a][b]\n$x^2$");
     await expect.poll(() => message.textContent()).toBe("");
   });
 
   it("names beside a 422 what the service does not say, and leads to its place", async () => {
     const page = await openPlayground();
-    await writeInto(page, "Template (Typst)", '= Prices\n\n#image("logo.png")');
-    await render(page);
+    await renderTemplate(page, '= Prices\n\n#image("logo.png")');
     const problem = page.locator(".problem");
     await expect.poll(() => problem.textContent()).toContain("Line 3: The project has no file “logo.png”.");
     expect(await problem.getAttribute("data-code")).toBe("template_compile_failed");
@@ -201,7 +208,7 @@ describe("the page's compiler", () => {
   it("takes its hints back when the service has rendered the draft", async () => {
     const page = await openPlayground();
     // The page's Typst is one patch older than that of the service.
-    await writeInto(page, "Template (Typst)", "#assert(sys.version >= version(0, 15, 1))\n= Prices");
+    await writeTemplate(page, "#assert(sys.version >= version(0, 15, 1))\n= Prices");
     const message = page.locator("#source-message");
     await expect.poll(() => message.textContent()).toContain("Line 1: Assertion failed.");
     await render(page);
@@ -210,15 +217,11 @@ describe("the page's compiler", () => {
   });
 });
 
+const writeData = (page: Page, text: string) => writeInto(page, "Data (JSON)", text);
+
 async function addSchema(page: Page, schema: string): Promise<void> {
   await addFiles(page, { "data.schema.json": schema });
   await page.getByLabel("Path of file 1").waitFor();
-  await tab(page, /^Data/).click();
-}
-
-async function writeData(page: Page, text: string): Promise<void> {
-  await tab(page, /^Data/).click();
-  await writeInto(page, "Data (JSON)", text);
 }
 
 /** The playground with a schema among the files of the draft. `renders` are the bodies that it sends. */
@@ -228,7 +231,7 @@ async function openWithSchema(schema: string) {
   page.on("request", (request) => {
     if (request.url().endsWith("/v1/render")) renders.push(request.postData() ?? "");
   });
-  await writeInto(page, "Template (Typst)", "Hello");
+  await writeTemplate(page, "Hello");
   await addSchema(page, schema);
   return { page, renders };
 }

@@ -5,14 +5,31 @@
 import type { Page, Request } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { expectAccessible } from "./accessibility.ts";
-import { browserStage, chooseExample, drawnPage, openPage, outdated, render, template, writeInto } from "./browser.ts";
+import {
+  browserStage,
+  chooseExample,
+  drawnPage,
+  openPage,
+  outdated,
+  render,
+  renderTemplate,
+  template,
+  writeTemplate,
+} from "./browser.ts";
 
 const stage = browserStage();
 const openPlayground = () => stage.open();
 const whileTyping = (page: Page) => page.getByLabel("Render while typing");
+const nextAttempt = (page: Page) => page.getByText("The service is busy: next attempt in");
 const phase = (page: Page) => page.locator(".phase").textContent();
 const numberOfPage = (page: Page) => page.getByRole("textbox", { name: "Page", exact: true });
-const writeTemplate = (page: Page, text: string) => writeInto(page, "Template (Typst)", text);
+
+async function openWhileTyping(): Promise<Page> {
+  const page = await openPlayground();
+  await whileTyping(page).check();
+  await drawnPage(page, 1).waitFor();
+  return page;
+}
 
 async function goToPage(page: Page, number: number): Promise<void> {
   await numberOfPage(page).fill(String(number));
@@ -50,8 +67,7 @@ describe("the viewer", () => {
     const page = await openPlayground();
     const pages = "#for number in range(1, 300) [\n= Page #number\n#pagebreak()]\n= The last page <end>";
     const links = '#link(<end>)[to the end] #link("https://example.com/")[elsewhere]';
-    await writeTemplate(page, `#set page(width: 100mm, height: 60mm)\n${links}\n${pages}`);
-    await render(page);
+    await renderTemplate(page, `#set page(width: 100mm, height: 60mm)\n${links}\n${pages}`);
     await drawnPage(page, 1).waitFor();
     expect(await page.locator(".pdfViewer .page").count()).toBe(300);
     expect(await page.locator('.page[data-loaded="true"]').count()).toBeLessThan(20);
@@ -69,8 +85,7 @@ describe("the viewer", () => {
 
   it("zooms, and keeps the zoom and the place in the next render", async () => {
     const page = await openPlayground();
-    await writeTemplate(page, "#for number in range(1, 6) [\n= Page #number\n#pagebreak()]");
-    await render(page);
+    await renderTemplate(page, "#for number in range(1, 6) [\n= Page #number\n#pagebreak()]");
     await drawnPage(page, 1).waitFor();
     await page.getByLabel("Zoom", { exact: true }).selectOption("0.5");
     await page.getByRole("button", { name: "Zoom in" }).click();
@@ -90,28 +105,24 @@ describe("the viewer", () => {
 describe("the last good pages", () => {
   it("stay after an edit and after an error, marked as outdated, and without the problem of another draft", async () => {
     const page = await openPlayground();
-    await writeTemplate(page, "#unknown-function()");
-    await render(page);
+    await renderTemplate(page, "#unknown-function()");
     await page.locator(".problem").waitFor();
     await chooseExample(page, "Certificate");
     await page.getByText("Nothing rendered yet").first().waitFor();
     expect(await page.locator(".problem").count()).toBe(0);
     await page.getByRole("button", { name: "Undo" }).click();
-    await writeTemplate(page, "Good");
-    await render(page);
+    await renderTemplate(page, "Good");
     await drawnPage(page, 1).waitFor();
     expect(await outdated(page).isVisible()).toBe(false);
     await template(page).click();
     await page.keyboard.type("x");
     await outdated(page).waitFor();
-    await writeTemplate(page, "#unknown-function()");
-    await render(page);
+    await renderTemplate(page, "#unknown-function()");
     await page.locator(".problem").waitFor();
     expect(await drawnPage(page, 1).isVisible()).toBe(true);
     expect(await outdated(page).isVisible()).toBe(true);
     await expectAccessible(page);
-    await writeTemplate(page, "Good");
-    await render(page);
+    await renderTemplate(page, "Good");
     await page.locator(".problem").waitFor({ state: "detached" });
     await outdated(page).waitFor({ state: "hidden" });
   });
@@ -139,13 +150,11 @@ describe("rendering while typing", () => {
   });
 
   it("waits as long as a busy service says, counts down, and sends the latest draft then", async () => {
-    const page = await openPlayground();
-    await whileTyping(page).check();
-    await drawnPage(page, 1).waitFor();
+    const page = await openWhileTyping();
     const renders = recordRenders(page);
     const times = await beBusyOnce(page);
     await typeAtEnd(page, "first");
-    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await nextAttempt(page).waitFor();
     await page.keyboard.type(" latest");
     await expect.poll(() => phase(page)).toBe("The service is busy: next attempt in 2 s");
     await expect.poll(() => phase(page)).toBe("The service is busy: next attempt in 1 s");
@@ -155,9 +164,7 @@ describe("rendering while typing", () => {
   });
 
   it("resumes by itself when the connection is back", async () => {
-    const page = await openPlayground();
-    await whileTyping(page).check();
-    await drawnPage(page, 1).waitFor();
+    const page = await openWhileTyping();
     await page.context().setOffline(true);
     const renders = recordRenders(page);
     await typeAtEnd(page, "again");
@@ -175,11 +182,11 @@ describe("a render that the user asks for", () => {
     const page = await openPlayground();
     const times = await beBusyOnce(page);
     await render(page);
-    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await nextAttempt(page).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("heading", { name: "Cancelled" }).waitFor();
     await render(page);
-    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await nextAttempt(page).waitFor();
     await drawnPage(page, 1).waitFor();
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(RETRY_AFTER_SECONDS * 1000);
   });
@@ -213,10 +220,10 @@ describe("a wait", () => {
     const page = await openPlayground();
     await page.route("**/v1/render", (route) => route.fulfill(busy(30)));
     await whileTyping(page).check();
-    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await nextAttempt(page).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
     await render(page);
-    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await nextAttempt(page).waitFor();
     await whileTyping(page).uncheck();
     await page.getByRole("heading", { name: "Not rendered" }).waitFor();
   });
@@ -226,7 +233,7 @@ describe("a wait", () => {
     const renders = recordRenders(page);
     await page.route("**/v1/render", (route) => route.fulfill(busy(6)));
     await whileTyping(page).check();
-    await expect.poll(() => phase(page)).toContain("The service is busy: next attempt in");
+    await nextAttempt(page).waitFor();
     await page.getByLabel("Pages").fill("no pages");
     await page.getByRole("heading", { name: "Not rendered" }).waitFor();
     expect(await page.locator(".phase").count()).toBe(0);

@@ -18,18 +18,20 @@ import {
   chooseExample,
   downloadBy,
   drawnPage,
+  openFile,
   openPage,
   outdated,
   render,
+  renderTemplate,
   summary,
   tab,
   template,
   writeInto,
+  writeTemplate,
 } from "./browser.ts";
 
 const stage = browserStage({ settings: { SERVICE_MAX_INLINE_FILE_BYTES: "50000" } });
 const openPlayground = (options?: BrowserContextOptions) => stage.open(options);
-const writeTemplate = (page: Page, text: string) => writeInto(page, "Template (Typst)", text);
 /** The text that can be selected on the first page of the PDF. */
 const pdfText = (page: Page) => page.locator(".textLayer").first().textContent();
 
@@ -86,8 +88,7 @@ describe("rendering", () => {
 
   it("can be cancelled, and the next render works", async () => {
     const page = await openPlayground();
-    await writeTemplate(page, "#for a in range(100000) { for b in range(100000) { let sum = a + b } }");
-    await render(page);
+    await renderTemplate(page, "#for a in range(100000) { for b in range(100000) { let sum = a + b } }");
     await page.getByRole("button", { name: "Cancel" }).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("heading", { name: "Cancelled" }).waitFor();
@@ -124,7 +125,6 @@ describe("validation", () => {
 
   it("marks a mistake at its place in the data", async () => {
     const page = await openPlayground();
-    await tab(page, "Data").click();
     await writeInto(page, "Data (JSON)", '{\n  "a": 1,\n  b: 2\n}');
     const message = page.locator("#data-message");
     await expect.poll(() => message.textContent()).toBe("Not valid JSON: see line 3, column 3.");
@@ -162,9 +162,7 @@ describe("validation", () => {
     await expect.poll(() => page.getByLabel("Path of file 3").inputValue()).toBe("photo.jpg");
     expect(await page.locator("#files-list li").nth(2).textContent()).toContain("binary");
     await page.getByRole("button", { name: "Remove photo.jpg" }).click();
-    await tab(page, "Template").click();
-    await writeTemplate(page, '#read("groesse-2.txt") is #read("groesse.txt")');
-    await render(page);
+    await renderTemplate(page, '#read("groesse-2.txt") is #read("groesse.txt")');
     await drawnPage(page).waitFor();
     await expect.poll(() => pdfText(page)).toContain("grün is fine");
   });
@@ -428,24 +426,20 @@ describe("the result", () => {
     const warnings = page.locator("#result-warnings li");
     const isLoaded = () =>
       page.evaluate('performance.getEntriesByType("resource").some(({ name }) => name.endsWith("/missing-fonts.js"))');
-    const renderSource = async (source: string) => {
-      await writeTemplate(page, source);
-      await render(page);
-    };
     const missing = '#set text(font: "Libertine")\nGrüße';
     // On a slow line, the code for warnings comes after the first document.
     expect(await isLoaded()).toBe(false);
-    await renderSource(missing);
+    await renderTemplate(page, missing);
     await expect
       .poll(() => warnings.allTextContents())
       .toEqual(['The service has no font family "Libertine", and the request brings none: Typst uses another font.']);
     expect(await isLoaded()).toBe(true);
     await expectAccessible(page);
-    await renderSource('#set text(font: "Libertinus Serif")\nGrüße');
+    await renderTemplate(page, '#set text(font: "Libertinus Serif")\nGrüße');
     await expect.poll(() => warnings.count()).toBe(0);
-    await renderSource(missing);
+    await renderTemplate(page, missing);
     await expect.poll(() => warnings.count()).toBe(1);
-    await renderSource("#unknown-function()");
+    await renderTemplate(page, "#unknown-function()");
     await page.locator(".problem").waitFor();
     expect(await warnings.count()).toBe(0);
   });
@@ -458,7 +452,7 @@ describe("a file that Typst cannot use", () => {
     const messages = page.locator("#files-list .message");
     await expect.poll(() => messages.allTextContents()).toEqual(["prices.csv is not UTF-8: save it as UTF-8.", ""]);
     expect(await page.locator("#validation").textContent()).toBe("Valid request, 1 hint");
-    await page.getByRole("button", { name: "Open prices.csv" }).click();
+    await openFile(page, "prices.csv");
     await page.getByText("This file is not UTF-8: save it as UTF-8").waitFor();
     await expectAccessible(page);
   });
