@@ -44,7 +44,6 @@ export async function startBackend(
   environment: Readonly<Record<string, string>>,
   port: number,
   onErrorText: (text: string) => void = () => {},
-  standstillMilliseconds: number = STANDSTILL_MILLISECONDS,
 ): Promise<LocalBackend> {
   const bubblewrap = "SERVICE_BUBBLEWRAP_BIN" in environment ? null : await locateBubblewrap();
   const temporary = environment.SERVICE_WORK_DIRECTORY
@@ -81,7 +80,7 @@ export async function startBackend(
     },
   };
   try {
-    await waitUntilReady(backend, standstillMilliseconds);
+    await waitUntilReady(backend);
     isReady = true;
     onErrorText(errorText);
     return backend;
@@ -92,21 +91,21 @@ export async function startBackend(
 }
 
 /** Waits as long as the backend advances from step to step. */
-async function waitUntilReady(backend: LocalBackend, standstillMilliseconds: number): Promise<void> {
+async function waitUntilReady(backend: LocalBackend): Promise<void> {
   let step = "loading";
   let since = performance.now();
   backend.process.on("message", (message) => {
     step = String(message);
     since = performance.now();
   });
-  while (performance.now() - since < standstillMilliseconds) {
+  while (performance.now() - since < STANDSTILL_MILLISECONDS) {
     if (!isRunning(backend.process)) throw new ServiceStartError(backend.errorText() || "The backend has exited.");
     if (step === LAST_STEP && (await isReady(backend))) return;
     await delay(READY_POLL_MILLISECONDS);
   }
   // It may no longer react to anything else.
   backend.process.kill("SIGKILL");
-  const standstill = `The backend did not start: no progress for ${standstillMilliseconds / 1000} s while ${step}.`;
+  const standstill = `The backend did not start: no progress for ${STANDSTILL_MILLISECONDS / 1000} s while ${step}.`;
   throw new ServiceStartError([standstill, backend.errorText()].join("\n").trim());
 }
 

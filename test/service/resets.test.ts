@@ -33,15 +33,6 @@ const backendMetric = (name: string) => metricOf(service.backend, name);
 
 const endlessBody = (paddingBytes: number) => JSON.stringify({ source: ENDLESS, data: "x".repeat(paddingBytes) });
 
-it("a render ends when its client at the edge has gone", async () => {
-  const body = endlessBody(10);
-  const client = await RawConnection.open(service.edge.url);
-  await client.write(renderHead({ "Content-Length": String(body.length) }) + body);
-  await expect.poll(() => backendMetric("service_renders_running")).toBe(1);
-  client.reset();
-  await expect.poll(() => backendMetric("service_renders_running")).toBe(0);
-});
-
 it("forty resets at random moments leave room, slots and memory as they were", async () => {
   expect((await service.render({ source: "x" })).status).toBe(200);
   const before = workerdBytes();

@@ -7,7 +7,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { PROVIDED } from "../../scripts/assets/static-assets.ts";
 import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
 import { processIds, readProc } from "../support/backend/processes.ts";
@@ -234,11 +234,19 @@ describe("npm start", () => {
   });
 
   it("names the step of a backend that stands still", async () => {
-    const typst = join(await makeTemporaryFolder("start-test-"), "typst");
-    await writeFile(typst, "#!/bin/sh\nkill -STOP $PPID; sleep 1\n", { mode: 0o755 });
+    const folder = await makeTemporaryFolder("start-test-");
+    const typst = join(folder, "typst");
+    await writeFile(typst, `#!/bin/sh\n: > "${folder}/asked"\nkill -STOP $PPID; sleep 1\n`, { mode: 0o755 });
     const environment = { ...backendEnvironment(), SERVICE_TYPST_BIN: typst, SERVICE_SANDBOX: "none" };
-    await expect(startBackend(environment, await takeFreePort(), () => {}, 15_000)).rejects.toThrow(
-      /^The backend did not start: no progress for 15 s while asking Typst for its version\.$/,
+    const started = startBackend(environment, await takeFreePort());
+    started.catch(() => {});
+    await expect.poll(() => readdir(folder)).toContain("asked");
+    // From now on two minutes pass each time that somebody looks at the clock.
+    let now = performance.now();
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (now += 121_000));
+    onTestFinished(() => clock.mockRestore());
+    await expect(started).rejects.toThrow(
+      /^The backend did not start: no progress for 120 s while asking Typst for its version\.$/,
     );
   });
 

@@ -100,10 +100,6 @@ describe("Dockerfile", () => {
     expect(stages.filter(({ from }) => !known.has(from))).toEqual([]);
   });
 
-  it("makes the backend unless a target is named", async () => {
-    expect((await readDockerfile()).at(-1)?.name).toBe("backend");
-  });
-
   it.each([
     ["edge", "8787", "/health"],
     ["backend", "8788", "/ready"],

@@ -44,21 +44,13 @@ interface Launch {
   isRunning: boolean;
 }
 
-interface ContainerLauncher {
-  readonly url: string;
-  /** In the order of their starts. */
-  readonly launches: readonly Launch[];
-  /** What instances have set, by their names. */
-  readonly inactivityTimeoutsMilliseconds: ReadonlyMap<string, number>;
-  /** What answers in place of all backends, if a test sets it. */
-  standIn: string | null;
-  stop(): Promise<void>;
-}
-
 /** @param settings of every backend, in addition to those of its container */
-async function startContainerLauncher(settings: Readonly<Record<string, string>>): Promise<ContainerLauncher> {
+async function startContainerLauncher(settings: Readonly<Record<string, string>>) {
+  /** In the order of their starts. */
   const launches: Launch[] = [];
+  /** What instances have set, by their names. */
   const inactivityTimeoutsMilliseconds = new Map<string, number>();
+  let standIn: string | null = null;
   const newest = (instance: string) => launches.findLast((launch) => launch.instance === instance);
 
   async function launch(instance: string, options: Launch["options"]): Promise<void> {
@@ -72,14 +64,8 @@ async function startContainerLauncher(settings: Readonly<Record<string, string>>
       },
       () => 1,
     );
-    const started: Launch = {
-      instance,
-      options,
-      address: `http://${LOOPBACK}:${port}`,
-      backend,
-      ended,
-      isRunning: true,
-    };
+    const address = `http://${LOOPBACK}:${port}`;
+    const started: Launch = { instance, options, address, backend, ended, isRunning: true };
     void ended.then(() => {
       started.isRunning = false;
     });
@@ -108,8 +94,7 @@ async function startContainerLauncher(settings: Readonly<Record<string, string>>
     address: async (instance, body) => {
       if (body !== "8788") throw new Error(`the image does not listen on ${body}`);
       const launched = newest(instance);
-      if (launched === undefined) return null;
-      return launcher.standIn ?? launched.address;
+      return launched === undefined ? null : (standIn ?? launched.address);
     },
   };
 
@@ -121,17 +106,19 @@ async function startContainerLauncher(settings: Readonly<Record<string, string>>
     })();
   });
   const { origin } = await listenOnLoopback(server);
-  const launcher: ContainerLauncher = {
+  return {
     url: origin,
     launches,
     inactivityTimeoutsMilliseconds,
-    standIn: null,
+    /** From now on, this answers in place of all backends. */
+    setStandIn: (address: string) => {
+      standIn = address;
+    },
     stop: async () => {
       await Promise.allSettled(launches.map(async ({ backend }) => (await backend).stop()));
       await closeServer(server);
     },
   };
-  return launcher;
 }
 
 /** `start` and `monitor` are called one after the other, but arrive on connections of their own. */
@@ -139,18 +126,7 @@ async function expectLaunch(isLaunched: () => boolean): Promise<void> {
   for (let tries = 0; tries < 500 && !isLaunched(); tries++) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-interface Stage {
-  readonly launcher: ContainerLauncher;
-  /** Deploys the Worker anew: its containers and the storage of its objects stay. */
-  deploy(bindings?: Bindings): Promise<void>;
-  url(): URL;
-  fetch(path: string, init?: RequestInit): Promise<Response>;
-  render(source: string): Promise<Response>;
-  /** A metric of the newest backend, from itself: the edge keeps an answer for some seconds. */
-  metric(name: string): Promise<number>;
-}
-
-async function makeStage(settings: Readonly<Record<string, string>> = {}): Promise<Stage> {
+async function makeStage(settings: Readonly<Record<string, string>> = {}) {
   const launcher = await startContainerLauncher({ SERVICE_WARM_RENDERS: "0", ...settings });
   onTestFinished(() => launcher.stop());
   const folder = await makeTemporaryFolder("container-test-");
@@ -167,7 +143,8 @@ async function makeStage(settings: Readonly<Record<string, string>> = {}): Promi
     });
   return {
     launcher,
-    deploy: async (bindings = {}) => {
+    /** Deploys the Worker anew: its containers and the storage of its objects stay. */
+    deploy: async (bindings: Bindings = {}) => {
       await worker?.stop();
       // No SERVICE_BACKEND_TOKEN: containers need none.
       const ownBindings = { LAUNCHER_URL: launcher.url, SERVICE_API_TOKENS: `billing:${API_TOKEN}` };
@@ -177,8 +154,9 @@ async function makeStage(settings: Readonly<Record<string, string>> = {}): Promi
     },
     url,
     fetch: send,
-    render: (source) => send("/v1/render", { method: "POST", body: JSON.stringify({ source }) }),
-    metric: async (name) => {
+    render: (source: string) => send("/v1/render", { method: "POST", body: JSON.stringify({ source }) }),
+    /** A metric of the newest backend, from itself: the edge keeps an answer for some seconds. */
+    metric: async (name: string) => {
       const answer = await fetch(`${launcher.launches.at(-1)?.address}/metrics`);
       return sampleValue(parseMetrics(await answer.text()), name, {});
     },
@@ -261,7 +239,7 @@ describe("a container", () => {
       } else if (asked.length > 1) response.end();
     });
     const stage = await makeStage();
-    stage.launcher.standIn = (await listenOnLoopback(server)).origin;
+    stage.launcher.setStandIn((await listenOnLoopback(server)).origin);
     onTestFinished(() => closeServer(server));
     await stage.deploy();
     await expectProblem(await stage.render("= Hello"), "service_unavailable");

@@ -4,19 +4,16 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
-import { EDGE_SOCKET } from "../../../scripts/build/edge-configuration.ts";
 import {
   backendStopSeconds,
   deployedBackendSettings,
   deployedEdgeSettings,
   edgeStopSeconds,
 } from "../../support/deploy/deployed-settings.ts";
-import { imageCommand } from "../../support/deploy/dockerfile.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../deploy/systemd", import.meta.url));
 const BACKEND = "document-rendering-backend@";
 const EDGE = "document-rendering-edge@";
-const INSTALLED = "/opt/document-rendering-service";
 
 /** The values of each key, in their order. */
 type Unit = ReadonlyMap<string, readonly string[]>;
@@ -63,17 +60,6 @@ beforeAll(async () => {
 });
 
 describe("the units", () => {
-  it("start the programs that the images start, where the documentation installs them", async () => {
-    const [program, ...options] = await imageCommand("backend");
-    expect(only(backend, "ExecStart")).toBe(`${INSTALLED}/node_modules/.bin/${[program, ...options].join(" ")}`);
-    expect(only(backend, "WorkingDirectory")).toBe(INSTALLED);
-    const [workerd = "", ...rest] = await imageCommand("edge");
-    const folder = `${INSTALLED}/dist/edge`;
-    const command = [workerd.replace(".", folder), ...rest].join(" ");
-    expect(only(edge, "ExecStart")).toBe(`${command} --socket-addr ${EDGE_SOCKET}=127.0.0.1:%i`);
-    expect(only(edge, "WorkingDirectory")).toBe(folder);
-  });
-
   it("give them settings that they have, and the time that those allow them to take to end", async () => {
     const settings = deployedBackendSettings(await environmentOf(backend, "backend.env.example"));
     expect([settings.port, settings.backendTokens.length, settings.sandboxChoice]).toEqual([8788, 1, "bubblewrap"]);

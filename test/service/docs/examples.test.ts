@@ -37,107 +37,95 @@ it("every example has a test here, and a file for the playground", async () => {
   expect(EXAMPLE_NAMES).toEqual(tested.split(" "));
 });
 
-describe("the invoice", () => {
-  it("is a PDF with its lines and its total computed", async () => {
-    const { answer, bytes } = await renderExample("invoice");
-    expect(answer.headers.get("Content-Type")).toBe("application/pdf");
-    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "invoice-TH-2026-0417.pdf" });
-    const pdf = await readPdf(bytes);
-    const text = textOf(pdf);
-    const { number, lines } = await exampleData("invoice");
-    expect(pdf.headerVersion).toBe("1.7");
-    expect(pdf.pageTexts.length).toBeGreaterThan(0);
-    expect(text).toContain(squeezed(number));
-    for (const { description } of lines as { description: string }[]) expect(text).toContain(squeezed(description));
-    // 36 × 128.40 less 7.5 %: of the first line, by hand.
-    expect(text).toContain("4,275.72");
-  });
+it("the invoice is a PDF with its lines and its total computed", async () => {
+  const { answer, bytes } = await renderExample("invoice");
+  expect(answer.headers.get("Content-Type")).toBe("application/pdf");
+  expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "invoice-TH-2026-0417.pdf" });
+  const pdf = await readPdf(bytes);
+  const text = textOf(pdf);
+  const { number, lines } = await exampleData("invoice");
+  expect(pdf.headerVersion).toBe("1.7");
+  expect(pdf.pageTexts.length).toBeGreaterThan(0);
+  expect(text).toContain(squeezed(number));
+  for (const { description } of lines as { description: string }[]) expect(text).toContain(squeezed(description));
+  // 36 × 128.40 less 7.5 %: of the first line, by hand.
+  expect(text).toContain("4,275.72");
 });
 
-describe("the e-invoice", () => {
-  it("is a PDF/A-3b with the XML of the same invoice attached", async () => {
-    const { answer, bytes } = await renderExample("e-invoice");
-    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "invoice-WK-2026-0088.pdf" });
-    const pdf = await readPdf(bytes);
-    expect(pdf.claims).toMatchObject({ "pdfaid:part": "3", "pdfaid:conformance": "B" });
-    expect(pdf.attachments.map(({ name }) => name)).toEqual(["factur-x.xml"]);
-    // As PDF/A-3 asks of an attachment: how it is related to the document, and what it is. pdf.js does not tell.
-    expect(bytes.toString("latin1")).toMatch(/\/F\(factur-x\.xml\)[^>]*.{0,80}\/AFRelationship\/Alternative/);
-    expect(bytes.toString("latin1")).toMatch(/\/Type\/EmbeddedFile[^>]*\/Subtype\/text#2Fxml/);
+it("the e-invoice is a PDF/A-3b with the XML of the same invoice attached", async () => {
+  const { answer, bytes } = await renderExample("e-invoice");
+  expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "invoice-WK-2026-0088.pdf" });
+  const pdf = await readPdf(bytes);
+  expect(pdf.claims).toMatchObject({ "pdfaid:part": "3", "pdfaid:conformance": "B" });
+  expect(pdf.attachments.map(({ name }) => name)).toEqual(["factur-x.xml"]);
+  // As PDF/A-3 asks of an attachment: how it is related to the document, and what it is. pdf.js does not tell.
+  expect(bytes.toString("latin1")).toMatch(/\/F\(factur-x\.xml\)[^>]*.{0,80}\/AFRelationship\/Alternative/);
+  expect(bytes.toString("latin1")).toMatch(/\/Type\/EmbeddedFile[^>]*\/Subtype\/text#2Fxml/);
 
-    const data = await exampleData("e-invoice");
-    const xml = Buffer.from(pdf.attachments[0]?.content ?? []).toString("utf8");
-    const elements = readXmlElements(xml);
-    const valuesAt = (path: string) =>
-      elements.filter((element) => element.path === `CrossIndustryInvoice/${path}`).map(({ text }) => text);
-    const trade = "SupplyChainTradeTransaction";
-    expect(valuesAt("ExchangedDocument/ID")).toEqual([data.number]);
-    // A name with & and <, which are neither lost nor markup.
-    expect(valuesAt(`${trade}/ApplicableHeaderTradeAgreement/BuyerTradeParty/Name`)).toEqual([
-      (data.buyer as { name: string }).name,
-    ]);
-    expect(valuesAt(`${trade}/IncludedSupplyChainTradeLineItem`)).toHaveLength((data.lines as unknown[]).length);
-    // By hand: 120 × 3.85 + 7.5 × 68.00 = 972.00 at 19 %, 3 × 24.95 = 74.85 at 7 %.
-    const settlement = `${trade}/ApplicableHeaderTradeSettlement`;
-    expect(valuesAt(`${settlement}/ApplicableTradeTax/BasisAmount`)).toEqual(["972.00", "74.85"]);
-    expect(valuesAt(`${settlement}/ApplicableTradeTax/CalculatedAmount`)).toEqual(["184.68", "5.24"]);
-    const sums = `${settlement}/SpecifiedTradeSettlementHeaderMonetarySummation`;
-    expect(valuesAt(`${sums}/LineTotalAmount`)).toEqual(["1046.85"]);
-    expect(valuesAt(`${sums}/GrandTotalAmount`)).toEqual(["1236.77"]);
-    expect(textOf(pdf)).toContain("1236.77");
-  });
+  const data = await exampleData("e-invoice");
+  const xml = Buffer.from(pdf.attachments[0]?.content ?? []).toString("utf8");
+  const elements = readXmlElements(xml);
+  const valuesAt = (path: string) =>
+    elements.filter((element) => element.path === `CrossIndustryInvoice/${path}`).map(({ text }) => text);
+  const trade = "SupplyChainTradeTransaction";
+  expect(valuesAt("ExchangedDocument/ID")).toEqual([data.number]);
+  // A name with & and <, which are neither lost nor markup.
+  expect(valuesAt(`${trade}/ApplicableHeaderTradeAgreement/BuyerTradeParty/Name`)).toEqual([
+    (data.buyer as { name: string }).name,
+  ]);
+  expect(valuesAt(`${trade}/IncludedSupplyChainTradeLineItem`)).toHaveLength((data.lines as unknown[]).length);
+  // By hand: 120 × 3.85 + 7.5 × 68.00 = 972.00 at 19 %, 3 × 24.95 = 74.85 at 7 %.
+  const settlement = `${trade}/ApplicableHeaderTradeSettlement`;
+  expect(valuesAt(`${settlement}/ApplicableTradeTax/BasisAmount`)).toEqual(["972.00", "74.85"]);
+  expect(valuesAt(`${settlement}/ApplicableTradeTax/CalculatedAmount`)).toEqual(["184.68", "5.24"]);
+  const sums = `${settlement}/SpecifiedTradeSettlementHeaderMonetarySummation`;
+  expect(valuesAt(`${sums}/LineTotalAmount`)).toEqual(["1046.85"]);
+  expect(valuesAt(`${sums}/GrandTotalAmount`)).toEqual(["1236.77"]);
+  expect(textOf(pdf)).toContain("1236.77");
 });
 
-describe("the report", () => {
-  it("is a PDF of nine pages from many files", async () => {
-    const { answer, bytes } = await renderExample("report");
-    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "energy-review-2025.pdf" });
-    const pdf = await readPdf(bytes);
-    const { title, publisher } = await exampleData("report");
-    expect(pdf.pageTexts).toHaveLength(9);
-    expect(squeezed(pdf.pageTexts[0])).toContain(squeezed(title));
-    expect(textOf(pdf)).toContain(squeezed(publisher));
-    expect(pdf.pageTexts[8]).toMatch(/9 of 9/);
-  });
+it("the report is a PDF of nine pages from many files", async () => {
+  const { answer, bytes } = await renderExample("report");
+  expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "energy-review-2025.pdf" });
+  const pdf = await readPdf(bytes);
+  const { title, publisher } = await exampleData("report");
+  expect(pdf.pageTexts).toHaveLength(9);
+  expect(squeezed(pdf.pageTexts[0])).toContain(squeezed(title));
+  expect(textOf(pdf)).toContain(squeezed(publisher));
+  expect(pdf.pageTexts[8]).toMatch(/9 of 9/);
 });
 
-describe("the certificate", () => {
-  it("is one image of A5 landscape at 300 pixels per inch", async () => {
-    const { answer, bytes } = await renderExample("certificate");
-    expect(answer.headers.get("Content-Type")).toBe("image/png");
-    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "certificate-LL-2026-0193.png" });
-    const { width, height } = PNG.sync.read(bytes);
-    expect([width, height]).toEqual([2480, 1748]);
-  });
+it("the certificate is one image of A5 landscape at 300 pixels per inch", async () => {
+  const { answer, bytes } = await renderExample("certificate");
+  expect(answer.headers.get("Content-Type")).toBe("image/png");
+  expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "certificate-LL-2026-0193.png" });
+  const { width, height } = PNG.sync.read(bytes);
+  expect([width, height]).toEqual([2480, 1748]);
 });
 
-describe("the slides", () => {
-  it("are a ZIP of eight SVG files, 16 to 9", async () => {
-    const { answer, bytes } = await renderExample("slides");
-    expect(answer.headers.get("Content-Type")).toBe("application/zip");
-    expect(readDisposition(answer)).toMatchObject({ type: "attachment", name: "mobile-boarding-review.zip" });
-    const entries = readZip(bytes);
-    expect(entries.map(({ name }) => name)).toEqual([1, 2, 3, 4, 5, 6, 7, 8].map((page) => `page-0${page}.svg`));
-    for (const entry of entries) {
-      const [width, height] = readSvgSize(entry.bytes);
-      expect(width / height).toBeCloseTo(16 / 9, 2);
-    }
-  });
+it("the slides are a ZIP of eight SVG files, 16 to 9", async () => {
+  const { answer, bytes } = await renderExample("slides");
+  expect(answer.headers.get("Content-Type")).toBe("application/zip");
+  expect(readDisposition(answer)).toMatchObject({ type: "attachment", name: "mobile-boarding-review.zip" });
+  const entries = readZip(bytes);
+  expect(entries.map(({ name }) => name)).toEqual([1, 2, 3, 4, 5, 6, 7, 8].map((page) => `page-0${page}.svg`));
+  for (const entry of entries) {
+    const [width, height] = readSvgSize(entry.bytes);
+    expect(width / height).toBeCloseTo(16 / 9, 2);
+  }
 });
 
-describe("the accessible letter", () => {
-  it("claims PDF/A-2a and PDF/UA-1, and is tagged", async () => {
-    const { answer, bytes } = await renderExample("accessible-letter");
-    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "letter-ER-40128.pdf" });
-    const pdf = await readPdf(bytes);
-    expect(pdf.headerVersion).toBe("1.7");
-    expect(pdf.claims).toMatchObject({ "pdfaid:part": "2", "pdfaid:conformance": "A", "pdfuaid:part": "1" });
-    expect(pdf.isTagged).toBe(true);
-    expect(pdf.pageTexts).toHaveLength(2);
-    const { reference } = await exampleData("accessible-letter");
-    expect(textOf(pdf)).toContain(squeezed(reference));
-    expect(textOf(pdf)).toContain("DearMrOkonjo-Reid");
-  });
+it("the accessible letter claims PDF/A-2a and PDF/UA-1, and is tagged", async () => {
+  const { answer, bytes } = await renderExample("accessible-letter");
+  expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "letter-ER-40128.pdf" });
+  const pdf = await readPdf(bytes);
+  expect(pdf.headerVersion).toBe("1.7");
+  expect(pdf.claims).toMatchObject({ "pdfaid:part": "2", "pdfaid:conformance": "A", "pdfuaid:part": "1" });
+  expect(pdf.isTagged).toBe(true);
+  expect(pdf.pageTexts).toHaveLength(2);
+  const { reference } = await exampleData("accessible-letter");
+  expect(textOf(pdf)).toContain(squeezed(reference));
+  expect(textOf(pdf)).toContain("DearMrOkonjo-Reid");
 });
 
 describe("the brand letter", () => {

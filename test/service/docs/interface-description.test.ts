@@ -47,20 +47,18 @@ it("the interface description is OpenAPI 3.1 of interface version 1.2.0", () => 
   expect(description.document.info.version).toBe("1.2.0");
 });
 
-describe("the examples of requests", () => {
-  it("are rendered, each to the requested output", async () => {
-    const validate = description.validator("/components/schemas/RenderRequest");
-    const examples = description.requestExamples("POST", "/v1/render");
-    expect(examples.length).toBeGreaterThan(8);
-    const types: string[] = [];
-    for (const [name, body] of examples) {
-      expect(validate(body), name).toBe(true);
-      const answer = await renderAsDescribed(body);
-      expect(answer.status, name).toBe(200);
-      types.push(answer.headers.get("Content-Type") ?? "");
-    }
-    expect(new Set(types)).toEqual(new Set(["application/pdf", "image/png", "image/svg+xml", "application/zip"]));
-  });
+it("the examples of requests are rendered, each to the requested output", async () => {
+  const validate = description.validator("/components/schemas/RenderRequest");
+  const examples = description.requestExamples("POST", "/v1/render");
+  expect(examples.length).toBeGreaterThan(8);
+  const types: string[] = [];
+  for (const [name, body] of examples) {
+    expect(validate(body), name).toBe(true);
+    const answer = await renderAsDescribed(body);
+    expect(answer.status, name).toBe(200);
+    types.push(answer.headers.get("Content-Type") ?? "");
+  }
+  expect(new Set(types)).toEqual(new Set(["application/pdf", "image/png", "image/svg+xml", "application/zip"]));
 });
 
 const text = (content: string) => ({ encoding: "text", content });
@@ -160,19 +158,17 @@ describe("every route", () => {
 /** Some seconds of renders; `npm run fuzz:interface` makes far more. */
 const GENERATED_REQUESTS = 30;
 
-describe("generated requests", () => {
-  it("are answered as described, never by a failure, and rejected if the schema rejects them", async () => {
-    const validate = description.validator("/components/schemas/RenderRequest");
-    const statuses = new Set<number>();
-    await fc.assert(
-      fc.asyncProperty(fc.oneof(tidyRequest, wildRequest), async (body) => {
-        const { status } = await renderAsDescribed(body);
-        statuses.add(status);
-        expect(status).toBeLessThan(500);
-        if (!validate(JSON.parse(body))) expect(status).toBe(400);
-      }),
-      { numRuns: GENERATED_REQUESTS, examples: [['{"source":"x"}']] },
-    );
-    for (const status of [200, 400]) expect(statuses).toContain(status);
-  });
+it("generated requests are answered as described, never by a failure, and rejected if the schema rejects them", async () => {
+  const validate = description.validator("/components/schemas/RenderRequest");
+  const statuses = new Set<number>();
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(tidyRequest, wildRequest), async (body) => {
+      const { status } = await renderAsDescribed(body);
+      statuses.add(status);
+      expect(status).toBeLessThan(500);
+      if (!validate(JSON.parse(body))) expect(status).toBe(400);
+    }),
+    { numRuns: GENERATED_REQUESTS, examples: [['{"source":"x"}']] },
+  );
+  for (const status of [200, 400]) expect(statuses).toContain(status);
 });

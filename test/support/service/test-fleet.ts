@@ -84,11 +84,13 @@ export interface FleetOptions {
 export class TestFleet {
   readonly #folder: string;
   readonly #berths: readonly Berth[];
+  readonly urls: readonly string[];
   edge: Awaited<ReturnType<typeof startFleetEdge>>;
 
-  private constructor(folder: string, berths: readonly Berth[], edge: TestFleet["edge"]) {
+  private constructor(folder: string, berths: readonly Berth[], urls: readonly string[], edge: TestFleet["edge"]) {
     this.#folder = folder;
     this.#berths = berths;
+    this.urls = urls;
     this.edge = edge;
   }
 
@@ -102,12 +104,8 @@ export class TestFleet {
         return berth;
       }),
     );
-    const edge = await startFleetEdge(berths.map(({ url, link }) => (isLinked ? link.url.origin : url)));
-    return new TestFleet(folder, berths, edge);
-  }
-
-  get urls(): readonly string[] {
-    return this.#berths.map(({ url }) => url);
+    const urls = berths.map(({ url, link }) => (isLinked ? link.url.origin : url));
+    return new TestFleet(folder, berths, urls, await startFleetEdge(urls));
   }
 
   berth(index: number): Berth {
@@ -127,10 +125,10 @@ export class TestFleet {
    *
    * @param beforeEach what each of them waits for
    */
-  async roll(environment: Environment = {}, beforeEach?: () => Promise<void>): Promise<(number | null)[]> {
+  async roll(environment: Environment, beforeEach: () => Promise<void>): Promise<(number | null)[]> {
     const exitCodes: (number | null)[] = [];
     for (const berth of this.#berths) {
-      await beforeEach?.();
+      await beforeEach();
       exitCodes.push(await berth.end("SIGTERM"));
       await berth.start(environment);
     }
