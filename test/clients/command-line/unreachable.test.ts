@@ -15,6 +15,7 @@ import {
   runProcess,
   writeProject,
 } from "../../support/clients/command-line.ts";
+import { answerRaw } from "../../support/clients/hostile-answers.ts";
 import { sendPdf, sendProblem, startScript, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -66,6 +67,11 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
       async () => `https://${(await listen(createHttpServer())).host}`,
       /does not speak the protocol of the URL \(ERR_SSL_WRONG_VERSION_NUMBER\).*http:\/\//,
     ],
+    [
+      "another protocol",
+      async () => (await startScript(answerRaw("SSH-2.0-OpenSSH_9", ""))).url,
+      /whether the URL must begin with/,
+    ],
   ])("%s", async (_what, start, words) => {
     const { stderr, exitCode } = await render(await start());
     expect(stderr).toMatch(words);
@@ -82,8 +88,8 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     const service = await startScriptedService((response) =>
       sendProblem(response, 429, renderQueueFull("slots_busy", 30), { "Retry-After": "30" }),
     );
-    const busy = await render(service.url, {}, "--timeout", "2");
-    expect(busy.stderr).toMatch(/^The document did not arrive within 2 s \(--timeout\)\. render_queue_full: /);
+    const busy = await render(service.url, {}, "--timeout", "8");
+    expect(busy.stderr).toMatch(/^The document did not arrive within 8 s \(--timeout\)\. render_queue_full: /);
   });
 
   it.each(["0.0001", "1.0011"])("no answer within a --timeout, which may be a fraction: %s", async (value) => {

@@ -90,18 +90,18 @@ export const HOSTILE_ANSWERS: readonly (readonly [what: string, behaviour: Behav
   ),
 ];
 
-const raw = (...lines: readonly string[]): Behaviour => {
+export const answerRaw = (...lines: readonly string[]): Behaviour => {
   return (response) => void response.socket?.end(lines.join("\r\n"), "latin1");
 };
 const RAW_PDF = ["HTTP/1.1 200 OK", "Content-Type: application/pdf"];
 
 /** Answers that break off, or are not HTTP: as if there were none. */
 export const BROKEN_ANSWERS: readonly (readonly [what: string, behaviour: Behaviour])[] = [
-  ["no HTTP", raw("220 mail.example ESMTP", "", "")],
-  ["a file that is shorter than its length", raw(...RAW_PDF, "Content-Length: 1000", "", "%PDF-1.7")],
-  ["chunks that break off", raw(...RAW_PDF, "Transfer-Encoding: chunked", "", "64", "%PDF-1.7")],
-  ["a chunk of a negative size", raw(...RAW_PDF, "Transfer-Encoding: chunked", "", "-5", "%PDF-1.7")],
-  ["a chunk whose size is no number", raw(...RAW_PDF, "Transfer-Encoding: chunked", "", "many", "%PDF-1.7")],
+  ["no HTTP", answerRaw("220 mail.example ESMTP", "", "")],
+  ["a file that is shorter than its length", answerRaw(...RAW_PDF, "Content-Length: 1000", "", "%PDF-1.7")],
+  ["chunks that break off", answerRaw(...RAW_PDF, "Transfer-Encoding: chunked", "", "64", "%PDF-1.7")],
+  ["a chunk of a negative size", answerRaw(...RAW_PDF, "Transfer-Encoding: chunked", "", "-5", "%PDF-1.7")],
+  ["a chunk whose size is no number", answerRaw(...RAW_PDF, "Transfer-Encoding: chunked", "", "many", "%PDF-1.7")],
 ];
 
 /** What is in `context.retry_after`, and how long a client waits. */
