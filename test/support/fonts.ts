@@ -72,7 +72,7 @@ export function collectionHeader(offsets: readonly number[]): Buffer {
 }
 
 /** A font, written for an offset in a file. */
-export function fontAt(tables: FontTables, fileOffset: number): Buffer {
+function fontAt(tables: FontTables, fileOffset: number): Buffer {
   const entries = [...tables].toSorted(([left], [right]) => (left < right ? -1 : 1));
   const header = Buffer.alloc(FONT_HEADER_BYTES + entries.length * TABLE_RECORD_BYTES);
   header.writeUInt32BE(TRUETYPE_VERSION, 0);
