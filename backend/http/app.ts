@@ -31,19 +31,9 @@ const MALFORMED_MEDIA_TYPE = "FST_ERR_CTP_INVALID_MEDIA_TYPE";
 
 type Stage = "serving" | "stopping" | "draining";
 
-export interface RenderService {
-  readonly app: FastifyInstance;
-  /** From now on, `/ready` answers 503, and the edge is told to send new renders elsewhere. They are still accepted. */
-  announceStop(): void;
-  startDraining(): void;
-  isIdle(): boolean;
-  /** @throws SettingError for an unusable folder of fonts or packages. */
-  findCapabilities(): Promise<unknown>;
-  /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
-  readonly workDirectoryLost: Promise<string>;
-}
+export type RenderService = ReturnType<typeof buildRenderService>;
 
-export function buildRenderService(foundation: Foundation): RenderService {
+export function buildRenderService(foundation: Foundation) {
   const { settings } = foundation;
   const app = createApp(settings);
   const parts = openParts(foundation, app.log);
@@ -62,6 +52,7 @@ export function buildRenderService(foundation: Foundation): RenderService {
   for (const { method, path } of BACKEND_ROUTES) app.route({ method, url: path, handler: handlers[path] });
   return {
     app,
+    /** From now on, `/ready` answers 503, and the edge is told to send new renders elsewhere. They are still accepted. */
     announceStop: () => {
       if (stage === "serving") stage = "stopping";
     },
@@ -69,7 +60,9 @@ export function buildRenderService(foundation: Foundation): RenderService {
       stage = "draining";
     },
     isIdle: () => route.underWay() === 0,
+    /** @throws SettingError for an unusable folder of fonts or packages. */
     findCapabilities: () => capabilities.answer(),
+    /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
     workDirectoryLost: workDirectoryWatch.lost,
   };
 }

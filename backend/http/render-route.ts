@@ -35,11 +35,7 @@ export interface RenderRouteResources extends ServiceParts {
   readonly load: () => BackendLoad;
 }
 
-export interface RenderRoute {
-  readonly handle: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
-  /** Requests that have begun and whose answers are not completely delivered. */
-  underWay(): number;
-}
+export type RenderRoute = ReturnType<typeof renderRoute>;
 
 interface Sender {
   readonly caller: string;
@@ -52,8 +48,9 @@ type Reception =
   | { readonly kind: "received"; readonly body: Uint8Array; readonly renderRequest: RenderRequest }
   | { readonly kind: "failed"; readonly outcome: RenderFailure; readonly requestBytes?: number };
 
-export function renderRoute(resources: RenderRouteResources): RenderRoute {
+export function renderRoute(resources: RenderRouteResources) {
   const { settings, observer, deliveries } = resources;
+  /** Requests that have begun and whose answers are not completely delivered. */
   let underWay = 0;
   const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     underWay++;

@@ -1,13 +1,14 @@
 /** Puts together what the backend is made of, below its HTTP application. */
 import type { FastifyBaseLogger } from "fastify";
 import { ByteBudget } from "../admission/byte-budget.ts";
-import { RenderQueue, type SteadyClock } from "../admission/render-queue.ts";
+import { RenderQueue } from "../admission/render-queue.ts";
 import type { Launcher } from "../launcher/launcher.ts";
 import { MachineWatch } from "../observe/machine-watch.ts";
 import type { OtlpTracing } from "../observe/otlp-tracing.ts";
 import { RenderMetrics } from "../observe/render-metrics.ts";
 import { RequestObserver } from "../observe/request-observer.ts";
 import { ProcessLimits } from "../processes/process-limits.ts";
+import { STEADY_CLOCK } from "../render/render-time.ts";
 import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import { maxProcessesOfUser } from "../sandbox/resource-limits.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
@@ -26,14 +27,6 @@ export interface Foundation {
   readonly launcher: Launcher;
   readonly tracing: OtlpTracing | null;
 }
-
-export const STEADY_CLOCK: SteadyClock = {
-  now: () => performance.now(),
-  after: (milliseconds, callback) => {
-    const timer = setTimeout(callback, milliseconds);
-    return () => clearTimeout(timer);
-  },
-};
 
 export type ServiceParts = ReturnType<typeof openParts>;
 

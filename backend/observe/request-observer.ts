@@ -12,14 +12,6 @@ import { phaseSeconds } from "../render/render-time.ts";
 import type { OtlpTracing } from "./otlp-tracing.ts";
 import type { Delivery, RenderMetrics, RequestReport } from "./render-metrics.ts";
 
-export interface ReceivedRequest {
-  readonly request: FastifyRequest;
-  readonly caller: string;
-  /** Whether it has the edge's token. The traces of others are not believed. */
-  readonly isFromEdge: boolean;
-  readonly startMilliseconds: number;
-}
-
 export class RequestObserver {
   readonly #metrics: RenderMetrics;
   readonly #tracing: OtlpTracing | null;
@@ -31,7 +23,8 @@ export class RequestObserver {
     this.#tracing = tracing;
   }
 
-  received(request: FastifyRequest, caller: string, isFromEdge: boolean): ReceivedRequest {
+  /** @param isFromEdge whether it has the edge's token: the traces of others are not believed */
+  received(request: FastifyRequest, caller: string, isFromEdge: boolean) {
     const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()] ?? this.#limitsFingerprint;
     // The two would judge the same request differently.
     if (edgeLimits !== this.#limitsFingerprint) {
@@ -46,7 +39,7 @@ export class RequestObserver {
   }
 
   /** The answer is sent, or its client has gone: the request is counted and logged once. */
-  delivered(received: ReceivedRequest, report: RequestReport, delivery: Delivery | null): void {
+  delivered(received: ReturnType<RequestObserver["received"]>, report: RequestReport, delivery: Delivery | null): void {
     const { request, caller, isFromEdge, startMilliseconds } = received;
     const { format, requestBytes, peakMemoryBytes, outcome: rendering } = report;
     const endMilliseconds = performance.now();

@@ -1,8 +1,17 @@
-/** The time of one render: how long it may go on, and how long each of its phases took. */
+/** The time of one render: the clock by which it waits, how long it may go on, and how long each of its phases took. */
 import type { TimeoutCause } from "../../rules/causes.ts";
 import type { Problem } from "../../rules/problem.ts";
+import type { SteadyClock } from "../admission/render-queue.ts";
 import type { BackendSettings } from "../settings.ts";
 import { CLIENT_GONE, MAX_FILL_SECONDS, type RenderFailure, refuse, timedOut } from "./outcome.ts";
+
+export const STEADY_CLOCK: SteadyClock = {
+  now: () => performance.now(),
+  after: (milliseconds, callback) => {
+    const timer = setTimeout(callback, milliseconds);
+    return () => clearTimeout(timer);
+  },
+};
 
 /** Until its client goes away or its time is used up. */
 export class TimeLimit {

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import type { TypstPaths } from "../../typst/command-line.ts";
 import { runProgram } from "../../typst/programs.mjs";
 import type { SandboxMode } from "../../typst/sandbox-modes.mjs";
-import type { ProgramCommand, ProgramEnd } from "../launcher/program.ts";
+import type { ProgramCommand } from "../launcher/program.ts";
 import type { BackendSettings } from "../settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { RenderDirectory } from "../work-directory/render-directory.ts";
@@ -30,17 +30,6 @@ export interface Sandbox {
   readonly launchers: readonly string[];
   /** Why Typst does not run in this sandbox on this machine, and what to do about it, in sentences for the operator. */
   findObstacle(): Promise<string>;
-}
-
-/** By these, launchers and the loader report a program that cannot be run. Typst exits with 0, 1 or 2. */
-const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
-
-/** Launchers replace themselves with Typst, or end as it does. If one of them has failed, so has the program. */
-export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): ProgramEnd {
-  if (end.kind !== "exited") return end;
-  const hasComplained = launchers.some((name) => end.diagnostics.startsWith(`${name}: `));
-  if (!hasComplained && !LAUNCH_FAILURE_EXIT_CODES.includes(end.exitCode)) return end;
-  return { kind: "failed", reason: `exit code ${end.exitCode}` };
 }
 
 /** If none is set, an empty one is made, because Typst would otherwise use the user's. */

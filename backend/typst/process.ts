@@ -1,11 +1,10 @@
 /** One Typst process: start, feed, count, measure, stop. `render/outcome.ts` decides what its end means. */
 import type { Readable } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
-import { writeFifo } from "../launcher/fifo.ts";
 import type { LaunchedProgram, Launcher } from "../launcher/launcher.ts";
-import type { ProgramEnd } from "../launcher/program.ts";
+import { type ProgramEnd, writeFifo } from "../launcher/program.ts";
 import { readProc } from "../processes/proc.ts";
-import { endOfTypst, type Sandbox, type TypstCommand } from "../sandbox/sandbox.ts";
+import type { Sandbox, TypstCommand } from "../sandbox/sandbox.ts";
 import { listOutputFiles } from "../work-directory/directory-tree.ts";
 
 export type StopReason =
@@ -239,6 +238,17 @@ export class TypstProcess {
       clearTimeout(timer);
     };
   }
+}
+
+/** By these, launchers and the loader report a program that cannot be run. Typst exits with 0, 1 or 2. */
+const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
+
+/** Launchers replace themselves with Typst, or end as it does. If one of them has failed, so has the program. */
+export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): ProgramEnd {
+  if (end.kind !== "exited") return end;
+  const hasComplained = launchers.some((name) => end.diagnostics.startsWith(`${name}: `));
+  if (!hasComplained && !LAUNCH_FAILURE_EXIT_CODES.includes(end.exitCode)) return end;
+  return { kind: "failed", reason: `exit code ${end.exitCode}` };
 }
 
 /**

@@ -2,7 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { type Applicant, RenderQueue, type RenderQueueOptions } from "../../../backend/admission/render-queue.ts";
-import { STEADY_CLOCK } from "../../../backend/http/service-parts.ts";
+import { STEADY_CLOCK } from "../../../backend/render/render-time.ts";
 
 /** The deadline is longer than any test, so nothing here waits for it. */
 const OPTIONS: RenderQueueOptions = { slots: 1, maxWaiting: 10, deadlineMilliseconds: 600_000, clock: STEADY_CLOCK };

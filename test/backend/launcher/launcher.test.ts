@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { type LaunchedProgram, Launcher, type LauncherOptions } from "../../../backend/launcher/launcher.ts";
 import type { ProgramCommand } from "../../../backend/launcher/program.ts";
 import { killIfThere } from "../../../backend/processes/proc.ts";
@@ -533,12 +533,16 @@ describe("a launcher that is closed", () => {
   });
 
   it("ends even if a shell hangs", async () => {
-    const { launcher } = await openLauncher({ answerTimeoutMilliseconds: 500 });
+    const { launcher } = await openLauncher();
     const launched = launcher.start(shell("echo $PPID"));
     const pid = Number(await exchange(launched));
     await launched.end;
     process.kill(pid, "SIGSTOP");
-    await launcher.close();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const closed = launcher.close();
+    await vi.advanceTimersByTimeAsync(5000);
+    await closed;
     expect(isRunning(pid)).toBe(false);
   });
 });

@@ -113,6 +113,11 @@ describe("on one connection", () => {
     expect(await connection.closed()).toBe(true);
   });
 
+  it("a request has a minute and a half to arrive", async () => {
+    // Node measures it, for the head and the body together.
+    expect((await startTemporaryBackend()).server.requestTimeout).toBe(90_000);
+  });
+
   it("nothing is kept open for a client that sends garbage and never closes its side", async () => {
     const backend = await startTemporaryBackend();
     const socket = connect({ port: Number(backend.url.port), host: backend.url.hostname, allowHalfOpen: true });

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, it, onTestFinished } from "vitest";
-import { type FifoReader, writeFifo } from "../../../backend/launcher/fifo.ts";
+import { type FifoReader, writeFifo } from "../../../backend/launcher/program.ts";
 import { isRunning } from "../../support/backend/processes.ts";
 
 const MEBIBYTE = 1024 ** 2;
