@@ -94,32 +94,21 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
 
   /** @param random a number from 0 to below 1, as `Math.random` returns it */
   choose(now: number, excluded: ReadonlySet<Target>, random: () => number): Target | null {
-    for (const standing of STANDINGS) {
-      const equals = this.#withStanding(standing, now, excluded);
-      const first = takeRandom(equals, random);
-      const second = takeRandom(equals, random);
-      if (first === undefined) continue;
-      const isSecond = second !== undefined && costOf(second[1], now) < costOf(first[1], now);
-      return isSecond ? second[0] : first[0];
-    }
-    return null;
+    const [first, second] = pickRandom(this.#bestStanding(now, excluded), 2, random);
+    const isSecond = first !== undefined && second !== undefined && costOf(second[1], now) < costOf(first[1], now);
+    return (isSecond ? second : first)?.[0] ?? null;
   }
 
   /** The least busy of those with the best standing. One whose load is not known comes after one with a free slot. */
   chooseCheapest(now: number, excluded: ReadonlySet<Target>, random: () => number): Target | null {
-    for (const standing of STANDINGS) {
-      const equals = this.#withStanding(standing, now, excluded);
-      let best: { readonly target: Target; readonly rank: number } | null = null;
-      while (equals.length > 0) {
-        // In random order, so that isolates with the same knowledge do not all choose the same one.
-        const [target, state] = takeRandom(equals, random) ?? [];
-        if (target === undefined || state === undefined) break;
-        const rank = rankOf(state, now);
-        if (best === null || rank < best.rank) best = { target, rank };
-      }
-      if (best !== null) return best.target;
+    const equals = this.#bestStanding(now, excluded);
+    let best: { readonly target: Target; readonly rank: number } | null = null;
+    // In random order, so that isolates with the same knowledge do not all choose the same one.
+    for (const [target, state] of pickRandom(equals, equals.length, random)) {
+      const rank = rankOf(state, now);
+      if (best === null || rank < best.rank) best = { target, rank };
     }
-    return null;
+    return best?.target ?? null;
   }
 
   /** Backends that would hardly answer a render now: they were full a moment ago, or probes fail there. */
@@ -137,13 +126,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
 
   pickUnknown(now: number, excluded: ReadonlySet<Target>, count: number, random: () => number): readonly Target[] {
     const unknown = this.#withStanding("in use", now, excluded).filter(([, state]) => !isKnown(state, now));
-    const chosen: Target[] = [];
-    while (chosen.length < count) {
-      const [target] = takeRandom(unknown, random) ?? [];
-      if (target === undefined) break;
-      chosen.push(target);
-    }
-    return chosen;
+    return pickRandom(unknown, count, random).map(([target]) => target);
   }
 
   recordLoad(backend: Target, now: number, load: BackendLoad): void {
@@ -240,6 +223,15 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return count;
   }
 
+  /** All that have the best standing that there is. */
+  #bestStanding(now: number, excluded: ReadonlySet<Target>): [Target, BackendState][] {
+    for (const standing of STANDINGS) {
+      const equals = this.#withStanding(standing, now, excluded);
+      if (equals.length > 0) return equals;
+    }
+    return [];
+  }
+
   #withStanding(standing: Standing, now: number, excluded: ReadonlySet<Target>): [Target, BackendState][] {
     return [...this.#states].filter(([target, state]) => !excluded.has(target) && standingOf(state, now) === standing);
   }
@@ -325,13 +317,15 @@ function setLoad(state: BackendState, now: number, load: BackendLoad): void {
   state.load = load;
   state.loadAt = now;
   state.begunSince = 0;
-  state.drainingUntil = load.isDraining ? now + DRAINING_MILLISECONDS : Number.NEGATIVE_INFINITY;
+  state.drainingUntil = load.isDraining ? now + DRAINING_MILLISECONDS : NEVER;
 }
 
 function pauseMilliseconds(failedProbes: number): number {
   return Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * 2 ** (failedProbes - 1));
 }
 
-function takeRandom<Member>(members: Member[], random: () => number): Member | undefined {
-  return members.splice(Math.floor(random() * members.length), 1)[0];
+/** At most `count` of them, in random order. */
+function pickRandom<Member>(members: readonly Member[], count: number, random: () => number): Member[] {
+  const left = [...members];
+  return members.slice(0, count).flatMap(() => left.splice(Math.floor(random() * left.length), 1));
 }
