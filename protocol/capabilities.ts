@@ -113,7 +113,7 @@ export function commonCapabilities([first, ...others]: readonly [Capabilities, .
   };
 }
 
-/** What some have and others lack, in words: `font Inter`, `@preview/cetz:0.3.4`, `typst 0.15.1`. Variants count. */
+/** What some have and others lack, in words: `@preview/cetz:0.3.4`, or `font Inter` if only a variant differs. */
 export function capabilityDifferences(all: readonly Capabilities[]): string[] {
   const names = all.map((one) => new Set(namesOf(one)));
   const every = new Set(names.flatMap((known) => [...known]));

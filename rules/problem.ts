@@ -24,7 +24,7 @@ export const PROBLEM_ORIGINS = {
 
 export type ProblemOrigin = keyof typeof PROBLEM_ORIGINS;
 
-/** The ids of the published rules, which never change, because clients branch on them: those of `files-rules.ts`. */
+/** The ids of the rules in `files-rules.ts` and `output-rules.ts`. They never change: clients branch on them. */
 export type SetRuleId = "too_many_keys" | "case_collision" | "ancestor_collision";
 
 export type OutputRuleId =

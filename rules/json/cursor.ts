@@ -41,7 +41,7 @@ const HEX_VALUE = new Int8Array(256).map((_, code) => hexDigit(code));
 
 const LITERALS = ["true", "false", "null"].map((word) => Uint8Array.from(word, (letter) => letter.charCodeAt(0)));
 
-/** An escape: its bytes in the body (high digit) and in the decoded string (low digit); see `escapeLength`. */
+/** Kinds of escapes: the high digit is the bytes in the body, the low digit those of the decoded string. */
 const MALFORMED_ESCAPE = 0;
 const SIMPLE_ESCAPE = 0x21;
 const ONE_BYTE_UNIT = 0x61;
@@ -51,20 +51,11 @@ const THREE_BYTE_UNIT = 0x63;
 const LONE_SURROGATE = 0x163;
 const SURROGATE_PAIR = 0xc4;
 
-type Escape =
-  | typeof MALFORMED_ESCAPE
-  | typeof SIMPLE_ESCAPE
-  | typeof ONE_BYTE_UNIT
-  | typeof TWO_BYTE_UNIT
-  | typeof THREE_BYTE_UNIT
-  | typeof LONE_SURROGATE
-  | typeof SURROGATE_PAIR;
-
-function escapeLength(kind: Escape): number {
+function escapeLength(kind: number): number {
   return (kind >> 4) & 0xf;
 }
 
-function escapeSize(kind: Escape): number {
+function escapeSize(kind: number): number {
   return kind & 0xf;
 }
 
@@ -405,7 +396,7 @@ export class JsonCursor {
     return ~end;
   }
 
-  #readEscape(at: number): Escape {
+  #readEscape(at: number): number {
     const body = this.body;
     if (at + 1 >= body.length) return MALFORMED_ESCAPE;
     const letter = body[at + 1] ?? 0;
