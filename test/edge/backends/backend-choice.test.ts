@@ -79,6 +79,9 @@ describe("of two backends", () => {
     const begun = choice.begin(0, 0, EXPIRY);
     choice.abandon(begun);
     expect(choose(5000)).toBe(1);
+    // Those begun before a report are in it.
+    for (const told of [null, null, {}]) attempt(0, 5000, answered(told));
+    expect(choose(5000)).toBe(0);
   });
 
   it("one at which a render has failed is chosen only when the other is excluded, until a probe is answered", () => {

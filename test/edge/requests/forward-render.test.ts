@@ -99,9 +99,24 @@ describe("a render", () => {
   });
 });
 
-describe("a probe", () => {
-  const TWO = { SERVICE_BACKEND_URLS: "http://a http://b" };
+const TWO = { SERVICE_BACKEND_URLS: "http://a http://b" };
 
+it("a backend that is asked how busy it is before a large body goes there cannot lead the edge elsewhere", async () => {
+  const full = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": "render_queue_full" };
+  const sent = standIn(({ url }) => {
+    if (url.endsWith("/ready"))
+      return new Response(null, { headers: { "X-Service-Load": "running=0,waiting=0,slots=1" } });
+    return sent.length > 1 ? pdf() : new Response("{}", { status: 429, headers: full });
+  });
+  expect((await newEdge(TWO)(`{"source":"x"${" ".repeat(65_536)}}`)).status).toBe(200);
+  expect(sent.map(({ url, init }) => [new URL(url).pathname, init.redirect])).toEqual([
+    ["/v1/render", "manual"],
+    ["/ready", "manual"],
+    ["/v1/render", "manual"],
+  ]);
+});
+
+describe("a probe", () => {
   /** The requests that backends get when the first render of an edge fails at one of them. */
   async function afterFailure(answerToProbe: Answer): Promise<Sent[]> {
     let failed = "";

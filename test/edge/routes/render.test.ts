@@ -176,10 +176,20 @@ describe("a rejected request", () => {
     expect(Date.now() - startedAt).toBeLessThan(6000);
   });
 
-  it("has its size checked before its media type, and its media type before its JSON", async () => {
-    const tooLarge = new Uint8Array(DEFAULT_LIMITS.max_request_body_bytes + 1);
-    await expectProblem(await sendRender(tooLarge, { "Content-Type": "text/plain" }), "request_too_large");
-    const { detail } = await expectProblem(await sendRender("{", { "Content-Type": "text/plain" }), "invalid_request");
-    expect(detail).toContain("application/json");
+  it("has its size checked before its media type, and its media type and coding before its JSON", async () => {
+    const limit = DEFAULT_LIMITS.max_request_body_bytes;
+    const tooLarge = new Uint8Array(limit + 1);
+    const { context } = await expectProblem(
+      await sendRender(tooLarge, { "Content-Type": "text/plain" }),
+      "request_too_large",
+    );
+    expect(context).toEqual({ limit, declared_size: limit + 1 });
+    for (const [name, value, told] of [
+      ["Content-Type", "text/plain", "application/json"],
+      ["Content-Encoding", "gzip", "without Content-Encoding"],
+    ] as const) {
+      const { detail } = await expectProblem(await sendRender("{", { [name]: value }), "invalid_request");
+      expect(detail).toContain(told);
+    }
   });
 });
