@@ -144,11 +144,14 @@ describe("the backend does not start", () => {
 });
 
 describe("the backend stops", () => {
-  it("at SIGTERM, and leaves no project in its work directory", async () => {
-    const backend = await spawnReadyBackend();
+  it.each(["SIGTERM", "SIGINT"] as const)("at %s, and leaves no project in its work directory", async (signal) => {
+    // Only for SIGTERM, so that a person who presses Ctrl-C does not wait.
+    const backend = await spawnReadyBackend(signal === "SIGINT" ? { SERVICE_DRAIN_DELAY_SECONDS: "300" } : {});
     expect((await render(backend)).status).toBe(200);
-    backend.child.kill("SIGTERM");
+    const stopped = performance.now();
+    backend.child.kill(signal);
     expect(await backend.ended).toEqual({ exitCode: 0, output: "", errors: "" });
+    expect(performance.now() - stopped).toBeLessThan(200_000);
     expect(await projects(backend)).toEqual([]);
   });
 

@@ -54,6 +54,17 @@ describe("the edge logs a request", () => {
     ]);
   });
 
+  it("once, when its client leaves in the middle of the answer", async () => {
+    stage.backend.behaviour = (response) => {
+      response.writeHead(200, { "Content-Type": "application/pdf" }).write("%PDF-");
+    };
+    const client = await stage.open(renderHead(declared(BODY.length)), BODY);
+    await expect.poll(() => lines.length).toBe(1);
+    client.reset();
+    await expect.poll(stage.backend.countOpen).toBe(0);
+    expect(await allLines()).toMatchObject([{ status: 200, code: "ok" }]);
+  });
+
   it("once, when its client leaves during the render", async () => {
     stage.backend.behaviour = () => {};
     const client = await stage.open(renderHead(declared(BODY.length)), BODY);
@@ -87,6 +98,14 @@ describe("the edge logs a request", () => {
     await expect.poll(() => ownLines().length).toBe(1);
     expect(ownLines()).toMatchObject([{ code: "client_gone", caller: "caller-1" }]);
     expect(ownLines()[0]).not.toHaveProperty("requestBytes");
+  });
+
+  it("with the problem that it was answering, when its client leaves before that", async () => {
+    const client = await stage.open(renderHead({ ...CHUNKED, "X-Service-Api-Token": "wrong" }), chunk("{"));
+    await stage.takenIn();
+    client.reset();
+    await expect.poll(() => ownLines().length).toBe(1);
+    expect(ownLines()).toMatchObject([{ code: "forbidden" }]);
   });
 
   it("with the fields that docs/monitoring.md lists", async () => {

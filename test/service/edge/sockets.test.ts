@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { workerdBytes } from "../../support/backend/processes.ts";
 import { type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
-import { CHUNKED, chunk, declared, type RawAnswer, renderHead } from "../../support/service/raw-connection.ts";
+import { CHUNKED, chunk, declared, renderHead } from "../../support/service/raw-connection.ts";
 import type { ScriptedBackend } from "../../support/service/scripted-backend.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
@@ -18,20 +18,19 @@ const MAX_IDLE_GROWTH_BYTES = 160 * MEBIBYTE;
 const OUTPUT_LIMIT = MEBIBYTE;
 
 let stage: EdgeStage;
-let patientStage: EdgeStage;
 let impatientStage: EdgeStage;
 let limitedStage: EdgeStage;
 let backend: ScriptedBackend;
 
 beforeAll(async () => {
   const { stages, stop } = await startEdgeStages(
-    { SERVICE_API_TOKENS: `${API_TOKEN}, other:${OTHER_TOKEN}` },
-    { SERVICE_BODY_TIMEOUT_SECONDS: "900" },
+    // On a busy machine, large uploads take minutes.
+    { SERVICE_API_TOKENS: `${API_TOKEN}, other:${OTHER_TOKEN}`, SERVICE_BODY_TIMEOUT_SECONDS: "900" },
     { SERVICE_BODY_TIMEOUT_SECONDS: "2" },
     { SERVICE_MAX_OUTPUT_BYTES: String(OUTPUT_LIMIT) },
   );
   const next = () => stages.shift() ?? expect.unreachable("there is a stage for each of the settings");
-  [stage, patientStage, impatientStage, limitedStage] = [next(), next(), next(), next()];
+  [stage, impatientStage, limitedStage] = [next(), next(), next()];
   backend = stage.backend;
   return stop;
 });
@@ -159,29 +158,24 @@ describe("uploads that do not go on", () => {
     const clients = await Promise.all(
       Array.from({ length: IDLE }, (_, index) => open(renderHead(index % 2 === 0 ? CHUNKED : declared(1000)))),
     );
-    const answers: RawAnswer[] = [];
-    for (const client of clients) {
-      void client.answer().then((answer) => {
-        if (answer !== null) answers.push(answer);
-      });
-    }
-    await expect.poll(() => answers.length).toBeGreaterThanOrEqual(IDLE - SHARE);
-    // On a busy machine, the first are silent for too long before the last ones come.
-    expect([400, 429]).toEqual(expect.arrayContaining(answers.map(({ status }) => status)));
-    const refused = answers.find(({ status }) => status === 429);
-    expect(JSON.parse(refused?.body ?? "")).toMatchObject({ code: "render_queue_full", context: { retry_after: 2 } });
-    expect(refused?.headers.get("Retry-After")).toBe("2");
+    let answered = 0;
+    for (const client of clients) void client.answer().then(() => answered++);
+    await expect.poll(() => answered).toBeGreaterThanOrEqual(IDLE - SHARE);
+    expect(workerdBytes() - before).toBeLessThan(MAX_IDLE_GROWTH_BYTES);
     expect(await renderStatus(SMALL_BODY, OTHER_TOKEN)).toBe(200);
-    const askWithFullShare = async () => {
-      const status = await renderStatus(SMALL_BODY);
-      if (status !== 429) await Promise.all(Array.from({ length: SHARE }, () => open(renderHead(CHUNKED))));
-      return status;
+    // On a busy machine, those that wait may have been silent for too long: then others take their places.
+    const refusal = async () => {
+      const answer = await (await open(renderHead(declared(SMALL_BODY.length)), SMALL_BODY)).answer();
+      if (answer?.status !== 429) await Promise.all(Array.from({ length: SHARE }, () => open(renderHead(CHUNKED))));
+      return answer;
     };
-    await expect.poll(askWithFullShare).toBe(429);
+    await expect.poll(refusal).toMatchObject({
+      status: 429,
+      body: expect.stringMatching(/"code":"render_queue_full".*"retry_after":2\b/),
+    });
     // The declared size is judged before the uploads are counted.
     const tooLarge = await open(renderHead(declared(21 * MEBIBYTE)));
     expect((await tooLarge.answer())?.status).toBe(413);
-    expect(workerdBytes() - before).toBeLessThan(MAX_IDLE_GROWTH_BYTES);
     for (const client of clients) client.reset();
     await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
   });
@@ -390,12 +384,12 @@ describe("a body that does not arrive", () => {
   it("is rejected after ten seconds of silence, and the connection is closed; a slow one is accepted", async () => {
     const started = performance.now();
     const silent = [
-      await patientStage.open(renderHead(CHUNKED), chunk("{")),
-      await patientStage.open(renderHead(declared(1000))),
-      await patientStage.open(renderHead(declared(1000)), "{"),
+      await open(renderHead(CHUNKED), chunk("{")),
+      await open(renderHead(declared(1000))),
+      await open(renderHead(declared(1000)), "{"),
     ];
     const answers = silent.map((client) => client.answer());
-    const slow = await patientStage.open(renderHead(CHUNKED));
+    const slow = await open(renderHead(CHUNKED));
     for (const character of SMALL_BODY) {
       await slow.write(chunk(character));
       // A slow client is what this is about.

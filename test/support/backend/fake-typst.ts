@@ -19,9 +19,12 @@ export interface FakeTypst {
 /** Typst's answers to `--version` and `fonts` (it has none), for a backend that starts as a program. */
 export const VERSION_ANSWER = 'case "$1" in --version) echo "typst 0.15.1"; exit 0;; fonts) exit 0;; esac';
 
-/** Shell code that waits for `signal(name)`. It gives up after three minutes, in case the test has ended. */
+/**
+ * Shell code that waits for `signal(name)`. It gives up when the test has finished, or after a quarter of an hour. A
+ * shorter sleep would keep the machine busy where many wait.
+ */
 export const waitFor = (name: string) =>
-  `rounds=0; while [ ! -e "$here/${name}" ] && [ $rounds -lt 9000 ]; do sleep 0.02; rounds=$((rounds + 1)); done`;
+  `while [ ! -e "$here/${name}" ] && [ -d "$here" ] && [ $((rounds += 1)) -lt 9000 ]; do sleep 0.1; done`;
 
 /** Text that a fake writes to standard error and that must never leave the backend. */
 const DIAGNOSTIC = "error: SECRET-DIAGNOSTIC at /secret/path.typ:1:1";
