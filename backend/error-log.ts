@@ -1,6 +1,4 @@
-/**
- * Which parts of an error may be logged: messages of others than the service's own contain paths, or quote the input.
- */
+/** Which parts of an error may be logged: messages that are not the service's own contain paths, or quote the input. */
 
 /** A failure of the machine or of the deployment. Its message contains no part of a request. */
 export class ServiceFailure extends Error {

@@ -1,5 +1,6 @@
 /**
- * The backend as a program. It handles stop signals at once, because Linux drops those that process 1 does not handle.
+ * The backend as a program. It handles stop signals before it loads the rest, which takes half a second: Linux drops
+ * those that process 1 does not handle.
  */
 import type { StopSignal } from "./start/run.ts";
 

@@ -46,9 +46,7 @@ interface Full {
   readonly waitedSeconds: number;
 }
 
-interface Left {
-  readonly kind: "left";
-}
+type Left = Readonly<{ kind: "left" }>;
 
 export type Admission<Result> = Done<Result> | Full | Left;
 

@@ -40,7 +40,7 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger) {
     clock: STEADY_CLOCK,
   });
   const supervisor = new TypstSupervisor(settings, sandbox, launcher);
-  const warmPool = new WarmPool(supervisor, settings.warmRenders, slots, () => queue.running);
+  const warmPool = new WarmPool(supervisor, settings.warmRenders, slots, queue);
   const capabilities = new InstalledCapabilities({ settings, sandbox, supervisor });
   const budgets = openBudgets(settings);
   const deliveries = new Deliveries({

@@ -20,6 +20,13 @@ export function readProc(path: string): string {
   }
 }
 
+/** A limit of this process, by its name in /proc/self/limits; infinite if there is none. */
+export function ownLimit(kind: "soft" | "hard", name: string, limits = readProc("self/limits")): number {
+  const [, soft, hard] = new RegExp(`^${name} +(\\S+) +(\\S+)`, "m").exec(limits) ?? [];
+  const limit = (kind === "soft" ? soft : hard) ?? "unlimited";
+  return limit === "unlimited" ? Number.POSITIVE_INFINITY : Number(limit);
+}
+
 /** Kills a process, or a group by its negative number, unless it has ended or belongs to another user. */
 export function killIfThere(pid: number): void {
   try {

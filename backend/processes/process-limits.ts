@@ -1,7 +1,7 @@
 /** How many processes and threads this backend may still start, by the limits of its control groups and of its user. */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { processIds, readProc } from "./proc.ts";
+import { ownLimit, processIds, readProc } from "./proc.ts";
 
 /** A limit, and its use by all. Threads count, and so do processes that nobody has waited for. */
 export interface ProcessUse {
@@ -18,7 +18,7 @@ export class ProcessLimits {
 
   /** @param maxOfUser the lowest limit of a process of a render on the processes of this user; infinite if none */
   constructor(maxOfUser: number) {
-    this.#maxOfUser = isExempt() ? Number.POSITIVE_INFINITY : Math.min(maxOfUser, ownLimit());
+    this.#maxOfUser = isExempt() ? Number.POSITIVE_INFINITY : Math.min(maxOfUser, ownLimit("soft", "Max processes"));
   }
 
   tightest(): ProcessUse | null {
@@ -70,11 +70,6 @@ export function nameOfProcess1(): string {
 /** The kernel does not count the processes of the machine's superuser; that of a user namespace is an ordinary user. */
 function isExempt(): boolean {
   return process.getuid?.() === 0 && /^\s*0\s+0\s/.test(readProc("self/uid_map"));
-}
-
-function ownLimit(): number {
-  const [, soft = ""] = /^Max processes +(\d+)/m.exec(readProc("self/limits")) ?? [];
-  return soft === "" ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
 function countOwnTasks(): number {

@@ -81,7 +81,10 @@ function readOnly(source: string, target: string): string[] {
   return ["--ro-bind", source, target];
 }
 
-/** What gives each shell of the launcher an empty network (docs/decisions/launcher.md); empty if that cannot be. */
+/**
+ * The beginning of a command that gives each shell of the launcher an empty network (docs/decisions/launcher.md). No two
+ * renders share it: a shell runs one program at a time. Empty where that does not work, or bubblewrap is not used.
+ */
 export async function findEmptyNetwork({
   sandboxChoice,
   unsharePath,

@@ -1,7 +1,7 @@
 /** Resource limits of one Typst process, set by the `ulimit` of its shell; where that cannot set all, by prlimit(1). */
 import { SettingError } from "../../rules/settings.ts";
 import { runProgram } from "../../typst/programs.mjs";
-import { readProc } from "../processes/proc.ts";
+import { ownLimit } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { SandboxMode } from "./sandbox.ts";
 import { tryProgram } from "./trial.ts";
@@ -18,8 +18,8 @@ const KIBIBYTE = 1024;
 const MAX_STACK_BYTES = 256 * KIBIBYTE ** 2;
 
 /** Lower than the maximum if this process may not raise its own. */
-export function stackBytes(limits = readProc("self/limits")): number {
-  return Math.floor(Math.min(MAX_STACK_BYTES, ownHardLimit("Max stack size", limits)) / KIBIBYTE) * KIBIBYTE;
+export function stackBytes(limits?: string): number {
+  return Math.floor(Math.min(MAX_STACK_BYTES, ownLimit("hard", "Max stack size", limits)) / KIBIBYTE) * KIBIBYTE;
 }
 
 export const LIMITER_NAME = "prlimit";
@@ -31,7 +31,7 @@ export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { ha
   return mode === "bubblewrap" && !hasEmptyNetworks ? MAX_PROCESSES : Number.POSITIVE_INFINITY;
 }
 
-/** Shell commands, or prlimit and its arguments, which the command follows. @throws SettingError if there is no way */
+/** As commands of the shell, or as prlimit and its arguments before the command. @throws SettingError if neither works */
 export async function chooseResourceLimits(settings: LimitSettings, shell = "/bin/sh") {
   for (const dialect of DIALECTS) {
     const limits = limitsOf(settings, dialect);
@@ -78,8 +78,9 @@ function limitsOf(settings: LimitSettings, { processesOption, fileBlockBytes }: 
   const memory = Math.floor(renderMemoryBytes / KIBIBYTE);
   // At least one byte above the limit on outputs, so that a longer output is recognised.
   const fileBlocks = Math.ceil((limits.max_output_bytes + 1) / fileBlockBytes);
-  const openFiles = Math.min(MAX_OPEN_FILES, ownHardLimit("Max open files"));
-  const processes = Math.min(MAX_PROCESSES, ownHardLimit("Max processes"));
+  // An ordinary user cannot set one above the hard limit of this process.
+  const openFiles = Math.min(MAX_OPEN_FILES, ownLimit("hard", "Max open files"));
+  const processes = Math.min(MAX_PROCESSES, ownLimit("hard", "Max processes"));
   return [
     { name: "Max address space", prlimit: "as", ulimit: "-v", count: memory, unit: KIBIBYTE },
     // The soft limit sends SIGXCPU, which names the cause. The hard limit, one second later, sends SIGKILL.
@@ -102,12 +103,6 @@ function ulimitCommands({ ulimit, count, hardCount }: Limit): readonly string[] 
   return [`ulimit -S ${ulimit} ${count}`, `ulimit -H ${ulimit} ${hardCount}`];
 }
 
-/** A hard limit of this process, above which an ordinary user cannot set one; infinite if there is none. */
-function ownHardLimit(name: string, limits = readProc("self/limits")): number {
-  const [, hard = "unlimited"] = new RegExp(`^${name} +\\S+ +(\\S+)`, "m").exec(limits) ?? [];
-  return hard === "unlimited" ? Number.POSITIVE_INFINITY : Number(hard);
-}
-
 /** @throws SettingError if a limit of this process is below what the settings promise to renders. */
 function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: LimitSettings): void {
   for (const [name, needed, setting] of [
@@ -115,7 +110,7 @@ function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: LimitSettin
     ["Max cpu time", renderCpuSeconds + 1, "SERVICE_RENDER_CPU_SECONDS"],
     ["Max file size", limits.max_output_bytes + 1, "SERVICE_MAX_OUTPUT_BYTES"],
   ] as const) {
-    const hard = ownHardLimit(name);
+    const hard = ownLimit("hard", name);
     if (hard >= needed) continue;
     throw new SettingError(
       `This process is limited (ulimit) to a "${name}" of ${hard}, and renders need ${needed}. Raise that, or lower ${setting}.`,

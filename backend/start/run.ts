@@ -23,7 +23,7 @@ let isStopping = false;
 export type StopSignal = "SIGTERM" | "SIGINT";
 type OnStopSignal = (handler: (signal: StopSignal) => void) => void;
 
-/** To `npm start`. */
+/** Tells `npm start` how far it has come. */
 function announceStep(step: string): void {
   process.send?.(step);
 }

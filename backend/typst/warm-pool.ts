@@ -24,7 +24,7 @@ export class WarmPool {
   readonly #supervisor: Supervisor;
   readonly #maxWaiting: number;
   readonly #slots: number;
-  readonly #running: () => number;
+  readonly #queue: Readonly<{ running: number }>;
   readonly #waiting: WaitingProcess[] = [];
   readonly #discarding = new Set<Promise<void>>();
   #isClosed = false;
@@ -36,9 +36,9 @@ export class WarmPool {
    * @param slots if all are taken, a process waits without its fonts: finding them ahead saves no work then (96 against
    *   90 renders of a small document per second, measured 2026-11-21)
    */
-  constructor(supervisor: Supervisor, maxWaiting: number, slots: number, running: () => number) {
+  constructor(supervisor: Supervisor, maxWaiting: number, slots: number, queue: Readonly<{ running: number }>) {
     this.#slots = slots;
-    this.#running = running;
+    this.#queue = queue;
     this.#supervisor = supervisor;
     this.#maxWaiting = maxWaiting;
   }
@@ -74,7 +74,7 @@ export class WarmPool {
     setTimeout(() => {
       if (this.#isClosed) return;
       const key = commandKey(command);
-      const running = this.#running();
+      const { running } = this.#queue;
       this.#rendersSinceReplacement++;
       const [oldest] = this.#waiting;
       const isFull = this.#waiting.length >= this.#maxWaiting;

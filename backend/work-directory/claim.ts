@@ -10,20 +10,11 @@ import { workDirectoryPath } from "./paths.ts";
 import { RENDER_PREFIX } from "./render-directory.ts";
 import { identityOf } from "./watch.ts";
 
-export interface WorkDirectoryClaim {
-  /** The directory may have been removed, and another backend may own the path now. */
-  isHeld(): Promise<boolean>;
-  /** @throws SettingError if it is not held: backends that start at the same moment all find the directory free. */
-  expectHeld(): Promise<void>;
-  /** Empties the directory, removes it if it was made for this claim, and gives it up. */
-  release(): Promise<void>;
-}
-
 /** The address of a socket has at most 103 bytes on macOS and 107 on Linux; 9 are for the name of the claim. */
 const MAX_PATH_BYTES = 103 - 9;
 
 /** @throws SettingError if it cannot be made, belongs to another user, or another process works in it. */
-export async function prepareWorkDirectory(workDirectory: string): Promise<WorkDirectoryClaim> {
+export async function prepareWorkDirectory(workDirectory: string) {
   if (Buffer.byteLength(workDirectory) > MAX_PATH_BYTES) {
     throw new SettingError(
       `The path of the work directory ${workDirectory} is longer than ${MAX_PATH_BYTES} bytes. Set SERVICE_WORK_DIRECTORY.`,
@@ -52,10 +43,13 @@ export async function prepareWorkDirectory(workDirectory: string): Promise<WorkD
     return found !== null && identityOf(found) === identity;
   };
   return {
+    /** The directory may have been removed, and another backend may own the path now. */
     isHeld,
+    /** @throws SettingError if it is not held: backends that start at the same moment all find the directory free. */
     expectHeld: async () => {
       if (!(await isHeld())) throw takenDirectory(workDirectory);
     },
+    /** Empties the directory, removes it if it was made for this claim, and gives it up. */
     release: async () => {
       claim.close();
       await empty(workDirectory);

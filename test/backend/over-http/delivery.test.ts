@@ -1,6 +1,6 @@
 /** Delivery of outputs to clients that read slowly or not at all: what it holds, for how long, and whom it affects. */
 import { tmpdir } from "node:os";
-import Fastify from "fastify";
+import Fastify, { type FastifyReply } from "fastify";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { Deliveries } from "../../../backend/http/delivery.ts";
@@ -71,20 +71,29 @@ describe("an output that is not read", () => {
   });
 });
 
+/** Deliveries without a backend. */
+function openDeliveries() {
+  const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE });
+  const deliveries = new Deliveries({ silenceMilliseconds: 3_600_000, totalMilliseconds: 3_600_000 });
+  const app = Fastify();
+  onTestFinished(() => app.close());
+  const deliver = async (reply: FastifyReply) => {
+    const output = new Spool({ directory: tmpdir(), maxOutputBytes: MEBIBYTE, memory, disk: memory }, "caller");
+    await output.append(Buffer.from("an output"));
+    return deliveries.deliver(reply, { output, extension: "pdf" }, null);
+  };
+  return { app, memory, deliveries, deliver };
+}
+
 describe("an output that is ready when its connection has closed", () => {
   it("is dropped at once, even for a request behind another on the connection", async () => {
-    const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE });
-    const deliveries = new Deliveries({ silenceMilliseconds: 3_600_000, totalMilliseconds: 3_600_000 });
-    const app = Fastify();
-    onTestFinished(() => app.close());
+    const { app, memory, deliveries, deliver } = openDeliveries();
     const begun: string[] = [];
     const ends: string[] = [];
     app.get("/:name", async (request, reply) => {
       begun.push(request.url);
       await new Promise((resolve) => request.raw.socket.once("close", resolve));
-      const output = new Spool({ directory: tmpdir(), maxOutputBytes: MEBIBYTE, memory, disk: memory }, "caller");
-      await output.append(Buffer.from("an output"));
-      ends.push((await deliveries.deliver(reply, { output, extension: "pdf" }, null)).end);
+      ends.push((await deliver(reply)).end);
       reply.hijack();
     });
     const connection = new RawConnection(new URL(await app.listen({ host: LOOPBACK, port: 0 })));
@@ -97,16 +106,11 @@ describe("an output that is ready when its connection has closed", () => {
 });
 
 it("a delivery that has ended leaves no deadline behind", async () => {
-  const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE });
-  const deliveries = new Deliveries({ silenceMilliseconds: 3_600_000, totalMilliseconds: 3_600_000 });
-  const app = Fastify();
-  onTestFinished(() => app.close());
+  const { app, deliver } = openDeliveries();
   app.get("/", async (_request, reply) => {
-    const output = new Spool({ directory: tmpdir(), maxOutputBytes: MEBIBYTE, memory, disk: memory }, "caller");
-    await output.append(Buffer.from("an output"));
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
-    const { end } = await deliveries.deliver(reply, { output, extension: "pdf" }, null);
+    const { end } = await deliver(reply);
     ended.resolve([end, vi.getTimerCount()]);
     return reply;
   });

@@ -45,12 +45,6 @@ describe("Typst that fails", () => {
     }
   });
 
-  it("without reading its input, however large the input is", async () => {
-    const { backend } = await backendWithFake("exit 1");
-    const answer = await backend.render({ source: "x".repeat(500_000) });
-    await expectOutcome(backend, answer, "template_compile_failed");
-  });
-
   it("on an invalid source gets an answer that shows nothing of the source, and the next render is not affected", async () => {
     const backend = await startTemporaryBackend();
     const answer = await backend.render({ source: '#let secret-name = 1\n#panic("SECRET text")' });

@@ -13,7 +13,7 @@ import { openTestSandbox, PDF } from "../../support/backend/test-sandbox.ts";
 it("discards a process once that was lost while it waited, even if there can be no other", async () => {
   const { settings, sandbox, launcher } = await openTestSandbox("none");
   const supervisor = new TypstSupervisor(settings, sandbox, launcher);
-  const warmPool = new WarmPool(supervisor, 1, 1, () => 0);
+  const warmPool = new WarmPool(supervisor, 1, 1, { running: 0 });
   const workDirectoryWatch = new WorkDirectoryWatch([]);
   onTestFinished(async () => {
     workDirectoryWatch.stop();

@@ -16,16 +16,16 @@ afterEach(() => void vi.useRealTimers());
 /** A pool of one process, whose processes are never ready. */
 function makePool() {
   const starts: string[] = [];
-  let running = 0;
+  const queue = { running: 0 };
   const start = ({ output }: RenderCommand, when = "now") => {
     starts.push(`${output.format} ${when}`);
     return new Promise<never>(() => {});
   };
-  const pool = new WarmPool({ start, discard: async () => {} }, 1, SLOTS, () => running);
+  const pool = new WarmPool({ start, discard: async () => {} }, 1, SLOTS, queue);
   return {
     /** Ends a render while `stillRunning` others run. @returns the processes that were started for the next one. */
     endRender: async (command: RenderCommand, stillRunning: number): Promise<readonly string[]> => {
-      running = stillRunning;
+      queue.running = stillRunning;
       const before = starts.length;
       pool.prepareNext(command);
       await vi.advanceTimersByTimeAsync(DECIDED_MILLISECONDS);
