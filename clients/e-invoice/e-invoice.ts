@@ -74,6 +74,8 @@ async function finish(
     const claim = metadata?.pdfA == null ? "claims no PDF/A" : `is PDF/A-${metadata.pdfA.toLowerCase()}`;
     return refused("pdf-a-3", "metadata", `The PDF ${claim}. Render it with the standard a-3b, a-3u or a-3a.`);
   }
+  if (metadata.isFinished)
+    return refused("finished-before", "metadata", "The PDF already has the metadata of an e-invoice.");
   const attachment = findAttachment(file, format);
   if (!attachment.ok) return attachment;
   const { name, content } = attachment.value;

@@ -22,6 +22,8 @@ const PROPERTIES = {
 export interface Metadata {
   /** Part and conformance of PDF/A, as `3B`; null if it claims none. */
   readonly pdfA: string | null;
+  /** Whether it already has the metadata of an e-invoice. */
+  readonly isFinished: boolean;
   /** The packet with the metadata of this invoice and the identifier of the changed file. */
   readonly finished: (profile: Profile, attachment: string, instanceId: string) => Uint8Array;
 }
@@ -36,6 +38,7 @@ export function readMetadata(packet: Uint8Array): Metadata | null {
   const part = property(rdf, PDFA_ID, "part");
   return {
     pdfA: part === null ? null : part + (property(rdf, PDFA_ID, "conformance") ?? ""),
+    isFinished: property(rdf, FACTUR_X, "DocumentType") !== null,
     finished: (profile, attachment, instanceId) => {
       const edits = invoiceEdits(rdf, profile, attachment);
       const instance = descendant(rdf, MEDIA_MANAGEMENT, "InstanceID");

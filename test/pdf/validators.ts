@@ -1,7 +1,7 @@
 /**
  * Runs the validators that receivers use, all in Java: veraPDF for PDF/A and PDF/UA, Mustang for Factur-X and
- * XRechnung, and the rules of KoSIT, newer than those in Mustang. KoSIT's own program only runs them, and Maven does
- * not have it: Saxon does the same.
+ * XRechnung, and the rules of KoSIT, newer than those in Mustang. KoSIT's own program runs them with Saxon, too, but by
+ * a configuration that Maven does not have.
  */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

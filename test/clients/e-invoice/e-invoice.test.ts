@@ -35,6 +35,12 @@ async function changed(from: string, to: string): Promise<Uint8Array> {
   return rendered(request.replaceAll(literal(from), literal(to)));
 }
 
+/** A file with one object. */
+const withObject = (object: string) =>
+  Buffer.from(
+    `%PDF-1.7\n${object}\nxref\n1 1\n0000000009 00000 n \ntrailer\n<</Root 1 0 R>>\nstartxref\n${10 + object.length}\n%%EOF\n`,
+  );
+
 async function rulesOf(bytes: Uint8Array, options: FinishOptions = FACTUR_X): Promise<string[]> {
   const finished = await finishEInvoice(bytes, options);
   return finished.ok ? [] : [...new Set(finished.findings.map(({ rule }) => rule))];
@@ -59,9 +65,14 @@ describe("a finished e-invoice", () => {
     );
   });
 
-  it("is not finished again", async () => {
+  it("is not finished again, even if another program has written it anew", async () => {
     const finished = await finishEInvoice(pdf, FACTUR_X);
     expect(finished.ok && (await rulesOf(finished.pdf))).toEqual(["finished-before"]);
+    const metadata = `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description
+      xmlns:pdfaid="http://www.aiim.org/pdfa/ns/id/" pdfaid:part="3" pdfaid:conformance="B"
+      xmlns:fx="urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#" fx:DocumentType="INVOICE"/></rdf:RDF>`;
+    const stream = `1 0 obj<</Metadata 1 0 R/Length ${metadata.length}>>stream\n${metadata}\nendstream`;
+    expect(await rulesOf(withObject(stream))).toEqual(["finished-before"]);
   });
 });
 
@@ -124,16 +135,8 @@ describe("a hostile file", () => {
     }
   });
 
-  /** A file with one object. */
-  const withObject = (object: string) =>
-    new PdfFile(
-      Buffer.from(
-        `%PDF-1.7\n${object}\nxref\n1 1\n0000000009 00000 n \ntrailer\n<</Root 1 0 R>>\nstartxref\n${10 + object.length}\n%%EOF\n`,
-      ),
-    );
-
   it("is refused if an object is too large, or objects are read too often", () => {
-    const ofSize = (bytes: number) => withObject(`1 0 obj<<${" ".repeat(bytes - 11)}>>`);
+    const ofSize = (bytes: number) => new PdfFile(withObject(`1 0 obj<<${" ".repeat(bytes - 11)}>>`));
     expect(() => ofSize(32_768).catalog).not.toThrow();
     expect(() => ofSize(32_769).catalog).toThrow("no object");
     const file = ofSize(100);
@@ -142,7 +145,7 @@ describe("a hostile file", () => {
   });
 
   it("is refused if its objects are nested too deeply", () => {
-    const nested = (depth: number) => withObject(`1 0 obj<</A ${"[".repeat(depth)}${"]".repeat(depth)}>>`);
+    const nested = (depth: number) => new PdfFile(withObject(`1 0 obj<</A ${"[".repeat(depth)}${"]".repeat(depth)}>>`));
     expect(() => nested(64).catalog).not.toThrow();
     expect(() => nested(65).catalog).toThrow("too deeply");
   });
