@@ -319,7 +319,8 @@ class _Validator:
         self._output_rules = constraints["output_rules"]
         self._key_character = re.compile(constraints["segment_character_class"])
         self._errors: list[dict[str, Any]] = []
-        self._codes: list[str] = []
+        self._first_errors: dict[str, dict[str, Any]] = {}
+        """By their code."""
         self._invalid_file: Optional[str] = None
         self._oversize: Optional[Problem] = None
 
@@ -353,17 +354,18 @@ class _Validator:
     # Fields
 
     def _add(self, loc: _Loc, type_: str, code: str = "invalid_request") -> None:
-        self._errors.append({"loc": _shortened(loc), "msg": type_.replace("_", " "), "type": type_})
-        self._codes.append(code)
+        error = {"loc": _shortened(loc), "msg": type_.replace("_", " "), "type": type_}
+        self._errors.append(error)
+        self._first_errors.setdefault(code, error)
 
     def _shape_problem(self) -> Problem:
-        code = min(self._codes, key=list(_TITLES).index)
+        code = min(self._first_errors, key=list(_TITLES).index)
         context: dict[str, Any] = {"errors": self._errors[:_MAX_REPORTED_ERRORS]}
         if len(self._errors) > _MAX_REPORTED_ERRORS:
             context["errors_total"] = len(self._errors)
         if code == "invalid_file_data" and self._invalid_file is not None:
             context["key"] = self._invalid_file
-        first = self._errors[self._codes.index(code)]
+        first = self._first_errors[code]
         place = ".".join(map(str, first["loc"])) or "the request"
         return _problem(code, f"The request is not valid: {place}: {first['msg']}.", **context)
 
@@ -440,7 +442,7 @@ class _Validator:
         size = _text_size(content) if is_text else _base64_size(content)
         if size is None:
             is_valid_key = len(loc) == 2
-            if is_valid_key and "invalid_file_data" not in self._codes:
+            if is_valid_key and "invalid_file_data" not in self._first_errors:
                 self._invalid_file = key
             type_ = "lone_surrogate" if is_text else "invalid_base64"
             self._add([*loc, "content"] if is_valid_key else loc, type_, "invalid_file_data")
@@ -1002,7 +1004,8 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    # Not `math.isfinite`, which raises OverflowError for integers of a few hundred digits.
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _is_path(value: Any) -> bool:

@@ -4,7 +4,7 @@ import { isValidKey, KEY_RULES } from "../../rules/files-rules.ts";
 /** Letters that Unicode does not take apart into a Latin letter and its accents, and the German spelling of umlauts. */
 const SPELLINGS = new Map([
   ...Object.entries({ ä: "ae", ö: "oe", ü: "ue", ß: "ss", æ: "ae", œ: "oe", ø: "o" }),
-  ...Object.entries({ đ: "d", ð: "d", ł: "l", þ: "th" }),
+  ...Object.entries({ đ: "d", ð: "d", ł: "l", þ: "th", ħ: "h", ı: "i" }),
 ]);
 
 const NOT_ALLOWED = new RegExp(KEY_RULES.segment_character_class.replace("[", "[^"));

@@ -11,7 +11,7 @@ describe("a suggested key", () => {
     ["größe.txt", "groesse.txt"],
     ["gro\u0308ße.txt", "groesse.txt"],
     ["café crème.typ", "cafe-creme.typ"],
-    ["Łódź.csv", "Lodz.csv"],
+    ["Łódź ışık.csv", "Lodz-isik.csv"],
     ["My file (1).png", "My-file-1.png"],
     ["ﬁgure①.svg", "figure1.svg"],
     ["写真.png", "file.png"],

@@ -104,11 +104,12 @@ async function startTls(): Promise<string> {
   return `https://localhost:${port}`;
 }
 
-/** A problem of a code that no version of a client knows, of the origin that is given. */
-function unknownProblem(origin: string): Behaviour {
+/** A problem of a code that no version of a client knows. @param status as JSON */
+function unknownProblem(origin: string, status = "403"): Behaviour {
   const known = problemDocument(problem("forbidden", "No.", {}), INSTANCE);
   const document = { ...known, code: "brand_new", context: { colour: "red" }, extra: 1, origin };
-  return answer(403, { "Content-Type": "application/problem+json; charset=utf-8" }, JSON.stringify(document));
+  const text = JSON.stringify(document).replace('"status":403', `"status":${status}`);
+  return answer(403, { "Content-Type": "application/problem+json; charset=utf-8" }, text);
 }
 
 const failed = (code: "render_failed" | "service_unavailable", status: number): Behaviour => {
@@ -148,6 +149,7 @@ const NOT_THE_SERVICE: readonly (readonly [what: string, behaviour: Behaviour, s
   ["a page that is not found", answer(404, { "Content-Type": "text/html" }), 404],
   ["a problem of another service", answer(400, PROBLEM, '{"title":"x"}'), 400],
   ["a problem of an unknown origin", unknownProblem("elsewhere"), 403],
+  ["a problem whose status is beyond every number", unknownProblem("request", "9".repeat(400)), 403],
   ["a problem that is not JSON", answer(400, PROBLEM, "{"), 400],
   ["a redirect", answer(307, { Location: "/elsewhere" }), 307],
 ];
