@@ -33,11 +33,23 @@ export interface RenderCommand {
   readonly bringsFonts: boolean;
 }
 
-export function renderArguments(settings: CommandLineSettings, paths: TypstPaths, command: RenderCommand): string[] {
+/**
+ * `human` quotes the lines around each error: for 9 KB of brackets that do not match, it takes Typst 12 s and 2.4 MB,
+ * `short` 0.04 s and 15 KB (measured 2026-11-26). Only the author of a template reads them.
+ */
+export type DiagnosticFormat = "human" | "short";
+
+export function renderArguments(
+  settings: CommandLineSettings,
+  paths: TypstPaths,
+  command: RenderCommand,
+  diagnosticFormat: DiagnosticFormat = "short",
+): string[] {
   const { output } = command;
   // Typst replaces {p} by the physical page number, anywhere in the path. The rest of the path has no braces.
   const path = paths.outputDirectory === null ? STANDARD_STREAM : join(paths.outputDirectory, "{p}");
-  const formatArguments = ["--format", output.format, ...outputArguments(settings, output)];
+  const diagnosticArguments = ["--diagnostic-format", diagnosticFormat];
+  const formatArguments = ["--format", output.format, ...outputArguments(settings, output), ...diagnosticArguments];
   return compileArguments(settings, withRequestFonts(paths, command), formatArguments, path);
 }
 
@@ -48,7 +60,7 @@ export function pageProbeArguments(
   command: RenderCommand,
   page: number,
 ): string[] {
-  const formatArguments = ["--format", "svg", "--pages", String(page)];
+  const formatArguments = ["--format", "svg", "--pages", String(page), "--diagnostic-format", "short"];
   return compileArguments(settings, withRequestFonts(paths, command), formatArguments, STANDARD_STREAM);
 }
 

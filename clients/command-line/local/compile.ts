@@ -138,7 +138,7 @@ async function compileIn(work: string, compilation: Compilation, signal: AbortSi
   const settings = { creationTimestampSeconds: null, limits: local.limits };
   const command = { output, bringsFonts: project.files.some(({ key }) => isFont(key)) };
 
-  const ended = await runTypst(compilation, root, renderArguments(settings, paths, command), signal);
+  const ended = await runTypst(compilation, root, renderArguments(settings, paths, command, "human"), signal);
   const text = rewriteDiagnostics(Buffer.from(ended.stderr).toString("utf8"), project, root).trimEnd();
   const diagnostics = parseDiagnostics(text);
   const failed = (reason: string | null): Compiled => ({ ok: false, text, diagnostics, reason, pages: [] });

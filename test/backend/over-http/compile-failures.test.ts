@@ -42,6 +42,12 @@ const FAILURES: [string, string, object, string][] = [
   ["an error of an image with its page named", "#nothing", { ...SVG, page: 2 }, REFUSED],
   ["an error of an archive", "#nothing", { ...ARCHIVE, pages: "9" }, REFUSED],
   ["an error of a PDF with pages", "#nothing", { pages: "9" }, REFUSED],
+  [
+    "thousands of errors, which Typst explains in twelve seconds",
+    `${"#{".repeat(3000)}${"}".repeat(3000)}`,
+    {},
+    REFUSED,
+  ],
   ["an error that reads like another", saying("error: cannot export multiple images to stdout"), PNG, REFUSED],
   ["an error that reads like a want of memory", saying("memory allocation of 8 bytes failed"), {}, REFUSED],
 ];
