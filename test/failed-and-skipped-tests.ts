@@ -1,5 +1,5 @@
 /**
- * A reporter for vitest: says why a test failed as soon as it has failed, and at the end names the tests that were
+ * A reporter for vitest: says why a test, a hook or a file failed as soon as it has failed, and at the end names the tests that were
  * skipped because this machine lacks something.
  */
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from "vitest/node";
@@ -16,9 +16,15 @@ export default class FailedAndSkippedTests implements Reporter {
 
   onTestCaseResult(test: TestCase): void {
     const { state, errors } = test.result();
-    if (state !== "failed") return;
-    const reasons = errors.map(({ stack, message }) => (stack ?? message).slice(0, MAX_EARLY_ERROR_CHARACTERS));
-    process.stdout.write(`FAILED ${test.module.relativeModuleId}: ${test.fullName}\n${reasons.join("\n")}\n`);
+    if (state === "failed") report(`${test.module.relativeModuleId}: ${test.fullName}`, errors);
+  }
+
+  onTestSuiteResult(suite: TestSuite): void {
+    report(`${suite.module.relativeModuleId}: ${suite.fullName}`, suite.errors());
+  }
+
+  onTestModuleEnd(module: TestModule): void {
+    report(module.relativeModuleId, module.errors());
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
@@ -29,6 +35,13 @@ export default class FailedAndSkippedTests implements Reporter {
     );
     if (skipped.length > 0) process.stdout.write(`Skipped on this machine:\n${skipped.join("")}`);
   }
+}
+
+/** Of a group or a file, these are the errors of its hooks, or that it does not load: its tests have their own. */
+function report(name: string, errors: readonly { readonly stack?: string; readonly message: string }[]): void {
+  if (errors.length === 0) return;
+  const reasons = errors.map(({ stack, message }) => (stack ?? message).slice(0, MAX_EARLY_ERROR_CHARACTERS));
+  process.stdout.write(`FAILED ${name}\n${reasons.join("\n")}\n`);
 }
 
 /** The names of the skipped tests. A group that was skipped as a whole is one entry, with the number of its tests. */
