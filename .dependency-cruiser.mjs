@@ -4,24 +4,17 @@
  * Type imports count like all others: code that uses a type of another layer depends on that layer.
  */
 
-/** The packages that the rules may import: small, pure, and the same in browsers, workerd and Node. */
-const PACKAGES_OF_RULES = ["content-disposition", "content-type", "valibot"];
-
-/** The packages that the client may import beside the rules. */
-const PACKAGES_OF_CLIENT = ["content-disposition", "fflate"];
-
-/** The packages that e-invoices are read by. */
-const PACKAGES_OF_E_INVOICE = ["fflate", "saxes"];
-
-/** The packages that judge data by a JSON Schema. */
-const PACKAGES_OF_DATA_SCHEMA = ["@hyperjump/json-schema", "@hyperjump/browser"];
+/** The packages that each may import. Those of the rules are small, pure, and the same in browsers, workerd and Node. */
+const PACKAGES = {
+  rules: "^node_modules/(content-disposition|content-type|valibot)/",
+  client: "^node_modules/(content-disposition|fflate)/",
+  eInvoice: "^node_modules/(fflate|saxes)/",
+  dataSchema: "^node_modules/@hyperjump/(json-schema|browser)/",
+};
 
 /** The files of `edge/backends/` that talk to backends. The others decide. */
-const BACKEND_TRANSPORT = ["backend", "look-up-service"];
-const DECIDING_ON_BACKENDS = {
-  path: "^edge/backends/",
-  pathNot: `^edge/backends/(${BACKEND_TRANSPORT.join("|")})\\.ts$`,
-};
+const BACKEND_TRANSPORT = "(backend|look-up-service)\\.ts$";
+const DECIDING_ON_BACKENDS = { path: "^edge/backends/", pathNot: `^edge/backends/${BACKEND_TRANSPORT}` };
 
 /** The folders of the backend from the outermost inwards. Each may import those after it, never those before it. */
 const BACKEND_FOLDERS = [
@@ -53,9 +46,9 @@ export default {
   forbidden: [
     {
       name: "rules-are-pure",
-      comment: `rules/ imports itself and ${PACKAGES_OF_RULES.join(", ")}: no node:*, no platform, no I/O.`,
+      comment: "rules/ imports itself and its few packages: no node:*, no platform, no I/O.",
       from: { path: "^rules/" },
-      to: { pathNot: ["^rules/", `^node_modules/(${PACKAGES_OF_RULES.join("|")})/`] },
+      to: { pathNot: ["^rules/", PACKAGES.rules] },
     },
     {
       name: "json-stands-alone",
@@ -68,7 +61,7 @@ export default {
       comment:
         "protocol/ is what edge, backend and clients say to each other in HTTP: as pure as rules/, which it may import.",
       from: { path: "^protocol/" },
-      to: { pathNot: ["^(protocol|rules)/", `^node_modules/(${PACKAGES_OF_RULES.join("|")})/`] },
+      to: { pathNot: ["^(protocol|rules)/", PACKAGES.rules] },
     },
     {
       name: "typst-stands-below-the-programs",
@@ -85,21 +78,23 @@ export default {
     },
     {
       name: "client-is-portable",
-      comment: `clients/typescript/ runs in browsers, Node and Workers: it imports rules/, protocol/, itself and ${PACKAGES_OF_CLIENT.join(" and ")}.`,
+      comment:
+        "clients/typescript/ runs in browsers, Node and Workers: it imports rules/, protocol/, itself and its packages.",
       from: { path: "^clients/typescript/" },
-      to: { pathNot: ["^(clients/typescript|protocol|rules)/", `^node_modules/(${PACKAGES_OF_CLIENT.join("|")})/`] },
+      to: { pathNot: ["^(clients/typescript|protocol|rules)/", PACKAGES.client] },
     },
     {
       name: "e-invoice-stands-alone",
-      comment: `clients/e-invoice/ finishes a PDF wherever it came from: it imports itself and ${PACKAGES_OF_E_INVOICE.join(", ")}.`,
+      comment: "clients/e-invoice/ finishes a PDF wherever it came from: it imports itself and its packages.",
       from: { path: "^clients/e-invoice/" },
-      to: { pathNot: ["^clients/e-invoice/", `^node_modules/(${PACKAGES_OF_E_INVOICE.join("|")})/`] },
+      to: { pathNot: ["^clients/e-invoice/", PACKAGES.eInvoice] },
     },
     {
       name: "data-schema-is-portable",
-      comment: `clients/data-schema/ judges data in Node and in browsers alike: it imports rules/json/, itself and ${PACKAGES_OF_DATA_SCHEMA.join(" and ")}.`,
+      comment:
+        "clients/data-schema/ judges data in Node and in browsers alike: it imports rules/json/, itself and its packages.",
       from: { path: "^clients/data-schema/" },
-      to: { pathNot: ["^(clients/data-schema|rules/json)/", `^node_modules/(${PACKAGES_OF_DATA_SCHEMA.join("|")})/`] },
+      to: { pathNot: ["^(clients/data-schema|rules/json)/", PACKAGES.dataSchema] },
     },
     {
       name: "service-without-its-clients",
@@ -149,10 +144,7 @@ export default {
       from: DECIDING_ON_BACKENDS,
       to: {
         path: "^(edge/|node_modules/)",
-        pathNot: [
-          `^edge/backends/(?!(${BACKEND_TRANSPORT.join("|")})\\.ts$)`,
-          "^edge/(clock|body/(body-memory|held-body))\\.ts$",
-        ],
+        pathNot: [`^edge/backends/(?!${BACKEND_TRANSPORT})`, "^edge/(clock|body/(body-memory|held-body))\\.ts$"],
       },
     },
     {
@@ -193,15 +185,10 @@ export default {
     },
     {
       name: "backend-leaves",
-      comment: "Every folder of the backend knows the settings and what may be logged of an error, so these know none.",
-      from: { path: "^backend/(settings|error-log)\\.ts$" },
+      comment:
+        "Every folder of the backend knows the settings, the paths that they name and what may be logged of an error: these know none.",
+      from: { path: "^backend/(settings|error-log|work-directory/paths)\\.ts$" },
       to: { path: "^backend/", pathNot: "^backend/work-directory/paths\\.ts$" },
-    },
-    {
-      name: "paths-are-leaves",
-      comment: "The settings name paths of the work directory.",
-      from: { path: "^backend/work-directory/paths\\.ts$" },
-      to: { path: "^backend/" },
     },
     ...importsInwards("backend", BACKEND_FOLDERS),
     ...importsInwards("edge", EDGE_FOLDERS),

@@ -6,7 +6,7 @@ import { CONTESTANTS } from "./worker.ts";
 const [bodyName = "", contestantName = ""] = process.argv.slice(2);
 const make = BODIES[bodyName];
 const contestant = Object.entries(CONTESTANTS).find(([name]) => name === contestantName)?.[1];
-if (make === undefined || contestant === undefined) throw new Error("usage: rules-memory.ts <body> <contestant>");
+if (make === undefined || contestant === undefined) throw new Error("usage: memory.ts <body> <contestant>");
 
 const RESET_PEAK = "5";
 const body = make();

@@ -7,53 +7,45 @@ import { sha256 } from "./content-digest.ts";
 
 const TIMEOUT_SECONDS = 900;
 
-export interface MavenArtifact {
-  readonly group: string;
-  readonly name: string;
-  readonly version: string;
+interface MavenArtifact {
+  /** `group:name:version`. */
+  readonly coordinates: string;
   readonly sha256: string;
 }
 
 /** Mustang as a program. Apache-2.0. */
 export const MUSTANG: MavenArtifact = {
-  group: "org.mustangproject",
-  name: "Mustang-CLI",
-  version: "2.26.0",
+  coordinates: "org.mustangproject:Mustang-CLI:2.26.0",
   sha256: "42d7868cb68264874a7b8cab4c3587b03b23ccc7cd72373da917f66758bb9736",
 };
 
 /** veraPDF as a program. MPL-2.0 or GPL-3.0. */
 export const VERAPDF: MavenArtifact = {
-  group: "org.verapdf.apps",
-  name: "greenfield-apps",
-  version: "1.28.2",
+  coordinates: "org.verapdf.apps:greenfield-apps:1.28.2",
   sha256: "687d4d8bcfec48c9f7e931cf78ed061f1eeccfba55d4cdc000ba9b4d8aa46ce6",
 };
 
 /** The rules of KoSIT as published, in 3.0.2/: Schematron 2.5.0 for XRechnung 3.0. Apache-2.0. */
 export const XRECHNUNG_RULES: MavenArtifact = {
-  group: "com.helger.phive.rules",
-  name: "phive-rules-xrechnung",
-  version: "4.2.3",
+  coordinates: "com.helger.phive.rules:phive-rules-xrechnung:4.2.3",
   sha256: "7a7903c18b8c7f4ffef20c45d0deb6b8d79f76ba13aff00b415f4a7e334025bb",
 };
 
 /** The rules of CEN as published, in 1.3.16/. EUPL-1.2. */
 export const EN_16931_RULES: MavenArtifact = {
-  group: "com.helger.phive.rules",
-  name: "phive-rules-en16931",
-  version: "4.3.7",
+  coordinates: "com.helger.phive.rules:phive-rules-en16931:4.3.7",
   sha256: "842998fe45911442b711300ab251e46489a9a5e2ffc02ddefc4293f8784c2662",
 };
 
 /** The path of an artifact in the cache, to which Maven downloads it. @throws Error if the file is not the pinned one */
-export async function mavenArtifact({ group, name, version, sha256: pinned }: MavenArtifact): Promise<string> {
+export async function mavenArtifact({ coordinates, sha256: pinned }: MavenArtifact): Promise<string> {
+  const [group = "", name = "", version = ""] = coordinates.split(":");
   const repository = join(cacheFolder(), "maven");
   const file = `${name}-${version}.jar`;
   const path = join(repository, ...group.split("."), name, version, file);
   if ((await hashOf(path)) === pinned) return path;
   process.stderr.write(`Downloading ${file}\n`);
-  const goal = ["dependency:get", `-Dartifact=${group}:${name}:${version}`, "-Dtransitive=false"];
+  const goal = ["dependency:get", `-Dartifact=${coordinates}`, "-Dtransitive=false"];
   const { exitCode, all } = await execa("mvn", ["--batch-mode", `-Dmaven.repo.local=${repository}`, ...goal], {
     all: true,
     reject: false,
@@ -65,7 +57,7 @@ export async function mavenArtifact({ group, name, version, sha256: pinned }: Ma
   throw new Error(
     hash !== null
       ? `${path} has the SHA-256 ${hash}, not the pinned ${pinned}. The file was not used: remove it, and run the command again.`
-      : `Maven could not download ${group}:${name}:${version} (exit code ${exitCode}). Check the connection, and run the command again.\n${lines}`,
+      : `Maven could not download ${coordinates} (exit code ${exitCode}). Check the connection, and run the command again.\n${lines}`,
   );
 }
 
