@@ -6,9 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { DATA_FILE_NAME } from "../../../typst/file-layout.ts";
 import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { ageSeconds, processStatus, typstProcessesOf } from "../../support/backend/processes.ts";
-import { binaryFile } from "../../support/backend/request-files.ts";
 import { startTemporaryBackend, type TestBackend } from "../../support/backend/test-backend.ts";
-import { LIBERATION_FAMILY, liberation } from "../../support/fonts.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 
@@ -140,20 +138,5 @@ describe("a process that waits for its text", () => {
     const outcome = { format: "pdf", outcome: "client_gone" };
     await expect.poll(() => backend.metric("service_render_requests_total", outcome)).toBe(1);
     expect(await renderText(backend, "next")).toEqual(["next"]);
-  });
-
-  it("has none if the request brings fonts, and finds them in a second request too", async () => {
-    const backend = await backendFor();
-    const body = {
-      source: `#set text(font: "${LIBERATION_FAMILY}", fallback: false)\ntext`,
-      files: { "font.ttf": binaryFile(await liberation("Regular")) },
-    };
-    for (const _ of [1, 2]) {
-      expect((await readPdf(await backend.rendered(body))).pageTexts).toEqual(["text"]);
-      await expect.poll(async () => (await backend.projects()).length).toBe(1);
-      const [project = ""] = await backend.projects();
-      expect(await readdir(join(backend.workDirectory, project))).toEqual([]);
-    }
-    expect(await backend.metric("service_warm_renders_used_total")).toBe(1);
   });
 });

@@ -1,10 +1,10 @@
 /** The work directory: its contents while a render runs, and that no render leaves anything in it, however it ended. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import fileSystem, { mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
+import fileSystem, { chmod, mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
@@ -74,6 +74,7 @@ it("the work directory is emptied at start without following links out of it", a
   const workDirectory = join(folder, "work");
   const outside = join(folder, "outside");
   await mkdir(join(workDirectory, "render-crashed", "project"), { recursive: true });
+  await chmod(workDirectory, 0o755);
   await writeFile(join(workDirectory, "render-crashed", "project", "x"), "x");
   await mkdir(outside);
   await writeFile(join(outside, "precious"), "x");
@@ -81,6 +82,17 @@ it("the work directory is emptied at start without following links out of it", a
   await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }).workDirectory);
   expect(await readdir(workDirectory)).toEqual(["claim"]);
   expect(await readdir(outside)).toEqual(["precious"]);
+  // It was there before, open to everyone.
+  expect((await stat(workDirectory)).mode & 0o777).toBe(0o700);
+});
+
+it("a work directory that another user has made is not used, and not emptied", async () => {
+  const workDirectory = await makeTemporaryFolder("work-directory-test-");
+  await writeFile(join(workDirectory, "theirs"), "");
+  const getuid = vi.spyOn(process, "getuid").mockReturnValue((await stat(workDirectory)).uid + 1);
+  onTestFinished(() => void getuid.mockRestore());
+  await expect(prepareWorkDirectory(workDirectory)).rejects.toThrow("belongs to another user");
+  expect(await readdir(workDirectory)).toEqual(["theirs"]);
 });
 
 it.each([
