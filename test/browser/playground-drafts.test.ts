@@ -140,6 +140,23 @@ describe("a draft", () => {
     await expect.poll(() => fileKeys(page)).toEqual(["a.csv", "e.csv"]);
   });
 
+  it("has the content of a file that comes back while its removal is being saved", async () => {
+    const page = await openPlayground();
+    await addFiles(page, { "a.csv": "abc" });
+    await kept(page);
+    await page.evaluate(() => {
+      // Each of these events saves at once, and no save ends before this function.
+      for (const button of ["[aria-label='Remove a.csv']", "#files-notice button"]) {
+        document.querySelector<HTMLElement>(button)?.click();
+        dispatchEvent(new Event("visibilitychange"));
+      }
+    });
+    await kept(page);
+    await page.reload();
+    await tab(page, "Files").click();
+    expect(await page.locator("#files-list .file-size").allTextContents()).toEqual(["3 bytes"]);
+  });
+
   it("stays among the drafts when it is edited and the draft that it replaced is brought back", async () => {
     const page = await openPlayground();
     await chooseExample(page, "Invoice");
@@ -172,13 +189,16 @@ describe("a draft", () => {
     await expect.poll(() => second.getByRole("button", { name: "Mine", exact: true }).count()).toBe(0);
   });
 
-  it("is reported as not kept if the browser keeps nothing", async () => {
+  it.each(["refuses it", "never answers"])("is reported as not kept if the browser %s", async (how) => {
     const page = await openPlayground();
-    await page.addInitScript(() => {
-      IDBFactory.prototype.open = () => {
-        throw new DOMException("No.", "SecurityError");
-      };
-    });
+    await page.addInitScript((isRefused) => {
+      if (!isRefused) IDBRequest.prototype.addEventListener = () => {};
+      else {
+        IDBFactory.prototype.open = () => {
+          throw new DOMException("No.", "SecurityError");
+        };
+      }
+    }, how === "refuses it");
     await page.reload();
     await page.getByText("This browser keeps no drafts for this page").waitFor();
     await chooseExample(page, "Certificate");

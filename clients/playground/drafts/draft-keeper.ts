@@ -13,6 +13,8 @@ export type Restored = "nothing" | "draft" | "copy";
 const STORAGE_KEY = "draft";
 const LOCK_PREFIX = "draft:";
 const SAVE_DELAY_MILLISECONDS = 250;
+/** The page waits for its draft, and a browser may leave a request for a database without an answer. */
+const OPEN_TIMEOUT_MILLISECONDS = 3000;
 /** A tab that is reloaded may still hold the lock for a moment. */
 const RELOAD_PATIENCE_MILLISECONDS = 1000;
 
@@ -34,7 +36,8 @@ export class DraftKeeper {
   }
 
   async start(): Promise<Restored> {
-    this.#kept = await KeptDrafts.open().catch(() => null);
+    const tooLate = new Promise<null>((resolve) => setTimeout(() => resolve(null), OPEN_TIMEOUT_MILLISECONDS));
+    this.#kept = await Promise.race([KeptDrafts.open().catch(() => null), tooLate]);
     if (this.#kept === null) this.#setState("no database");
     const restored = await this.#restore().catch(() => "nothing" as const);
     if (restored === "nothing") await this.#use(newId());

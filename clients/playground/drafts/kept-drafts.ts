@@ -26,13 +26,18 @@ export const MAX_KEPT_DRAFTS = 20;
 
 const STORES = ["drafts", "contents"] as const;
 
+/** The contents that the database has of the draft that was read or saved last, once `done` is fulfilled. */
+interface StoredContents {
+  readonly id: string;
+  readonly contents: ReadonlyMap<FileContent, number>;
+  readonly done: Promise<unknown>;
+}
+
+const NOTHING: StoredContents = { id: "", contents: new Map(), done: Promise.resolve() };
+
 export class KeptDrafts {
   readonly #database: IDBPDatabase<Schema>;
-  /** The contents that the database has of the draft that was read or saved last. */
-  #stored: { readonly id: string; readonly contents: ReadonlyMap<FileContent, number> } = {
-    id: "",
-    contents: new Map(),
-  };
+  #stored: StoredContents = NOTHING;
 
   constructor(database: IDBPDatabase<Schema>) {
     this.#database = database;
@@ -72,7 +77,7 @@ export class KeptDrafts {
         return draftFile(key, content);
       }),
     );
-    this.#stored = { id, contents };
+    this.#stored = { ...NOTHING, id, contents };
     const { source, data, output } = record;
     return { source, data, files, output };
   }
@@ -81,7 +86,7 @@ export class KeptDrafts {
   async save(id: string, { files, ...rest }: Draft): Promise<void> {
     const transaction = this.#database.transaction(STORES, "readwrite");
     const store = transaction.objectStore("contents");
-    const before: ReadonlyMap<FileContent, number> = this.#stored.id === id ? this.#stored.contents : new Map();
+    const { contents: before, done: savedBefore } = this.#stored.id === id ? this.#stored : NOTHING;
     const writes: Promise<unknown>[] = before.size === 0 ? [store.delete(allContents(id))] : [];
     const contents = new Map(files.map(({ content }) => [content, before.get(content) ?? Math.random()]));
     for (const [content, contentId] of contents) {
@@ -94,11 +99,17 @@ export class KeptDrafts {
     writes.push(transaction.objectStore("drafts").put({ ...rest, id, savedAt: Date.now(), files: keys }));
     // This does not wait for the results, which a page that is being closed never gets.
     transaction.commit();
-    await Promise.all([...writes, transaction.done]);
-    this.#stored = { id, contents };
+    // The next save may begin before this one has ended. It leaves out what this one has put, so it fails with it.
+    const done = Promise.all([...writes, transaction.done, savedBefore]);
+    this.#stored = { id, contents, done };
+    await done.catch((error: unknown) => {
+      this.#stored = NOTHING;
+      throw error;
+    });
   }
 
   async delete(id: string): Promise<void> {
+    if (this.#stored.id === id) this.#stored = NOTHING;
     const transaction = this.#database.transaction(STORES, "readwrite");
     await Promise.all([
       transaction.objectStore("drafts").delete(id),

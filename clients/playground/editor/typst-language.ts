@@ -130,16 +130,20 @@ const mode = simpleMode({
   ],
 });
 
-/** What is nested deeper forgets its outermost levels. */
+/** What is nested deeper forgets levels, but never the outermost one, where all text is read. */
 const MAX_DEPTH = 200;
 
 export const typstLanguage = StreamLanguage.define({
   ...mode,
   name: "typst",
   token(stream, state) {
-    const token = mode.token(stream, state);
-    if (hasStack(state)) state.stack.splice(0, state.stack.length - MAX_DEPTH);
-    return token;
+    // The end of a line may end many states at once. CodeMirror fails after ten calls in which nothing is read.
+    for (let left = MAX_DEPTH; left > 0; left--) {
+      const token = mode.token(stream, state);
+      if (hasStack(state)) state.stack.splice(1, state.stack.length - MAX_DEPTH);
+      if (stream.pos > stream.start) return token;
+    }
+    return null;
   },
   tokenTable: { functionName: tags.function(tags.variableName) },
   languageData: { commentTokens: { line: "//", block: { open: "/*", close: "*/" } } },

@@ -35,6 +35,7 @@ export class OutputPanel {
     const fold = byId("output-options", HTMLDetailsElement);
     fold.open = (readStored("local", FOLDED_KEY) ?? (matchMedia(ROOMY_SCREEN).matches ? "open" : "")) === "open";
     fold.querySelector("summary")?.addEventListener("click", () => {
+      // The click has not changed it yet.
       writeStored("local", FOLDED_KEY, fold.open ? "folded" : "open");
     });
     this.#form.addEventListener("submit", (event) => event.preventDefault());

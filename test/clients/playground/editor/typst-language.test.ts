@@ -47,6 +47,12 @@ describe("the highlighting of Typst", () => {
     expect(colours(source).length).toBeGreaterThan(5);
   });
 
+  it.each([5, 30, 300])("gets through %i levels that end with their line", (count) => {
+    const text = `${"*_".repeat(count)} x\n= y\n`;
+    expect(typstLanguage.parser.parse(text).length).toBe(text.length);
+    expect(colours(text).at(-1)).toBe("heading: = y");
+  });
+
   it("gets through any text", () => {
     const piece = fc.constantFrom(
       ...'#$*_[](){}"`\\/=<>@;.,:-+ \n0aλh😀'.split(""),
