@@ -31,10 +31,7 @@ export const LINE_OPTION = new Option("--line <number>", "with --each: only this
 export const FILES_OPTION = new Option(
   "-f, --files <glob>",
   "more files: a folder or a glob below the folder of the source; may be repeated",
-).argParser((value: string, previous: readonly string[] | undefined): readonly string[] => [
-  ...(previous ?? []),
-  value,
-]);
+).argParser(addValue);
 
 export const FORMAT_OPTION = new Option("--format <format>", "by default the extension of the output").choices(
   OUTPUT_FORMATS,
@@ -60,13 +57,23 @@ export const TYPST_OPTION = new Option("--typst <file>", "the Typst to compile w
 export const FONT_PATH_OPTION = new Option(
   "--font-path <folder>",
   "fonts that the service has besides Typst's own; may be repeated",
-).argParser((value: string, previous: readonly string[] | undefined): readonly string[] => [
-  ...(previous ?? []),
-  value,
-]);
+).argParser(addValue);
 export const PACKAGE_PATH_OPTION = new Option("--package-path <folder>", "Typst packages that the service has");
 
 export const STRICT_OPTION = new Option("--strict", "fail if a font is missing, which is a warning otherwise");
+
+function addValue(value: string, previous: readonly string[] | undefined): readonly string[] {
+  return [...(previous ?? []), value];
+}
+
+/** Reads a number of seconds, which may be a fraction. */
+export function secondsUpTo(max: number): (value: string) => number {
+  return (value) => {
+    const seconds = Number(value);
+    if (seconds > 0 && seconds <= max) return seconds;
+    throw new InvalidArgumentError(`It must be a number of seconds, up to ${max}.`);
+  };
+}
 
 export function wholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): (value: string) => number {
   return (value) => {

@@ -66,37 +66,17 @@ export function retryInWords({ reason, waitSeconds }: RetryEvent): string {
   return `${cause}: retrying in ${Math.ceil(waitSeconds)} s`;
 }
 
-/** The outcome of one document, as `--json` prints it. */
-export type Outcome =
-  | {
-      readonly outcome: "rendered";
-      readonly file: string;
-      readonly bytes: number;
-      readonly contentType: string;
-      readonly requestId: string | null;
-      /** What the caller should know about the files that were sent, one sentence each. */
-      readonly notes: readonly string[];
-    }
-  | {
-      readonly outcome: "problem";
-      readonly exitCode: number;
-      readonly checkedLocally: boolean;
-      readonly problem: object;
-      /** What this program adds to the problem: the largest files, better names. */
-      readonly details?: readonly string[];
-    }
-  | { readonly outcome: "failed"; readonly exitCode: number; readonly message: string };
-
+/** What `--json` prints of a problem. @param details what this program adds: the largest files, better names */
 export function problemOutcome(
   problem: ServiceProblem,
   checkedLocally: boolean,
   details: readonly string[] = [],
-): Outcome {
-  const outcome = { outcome: "problem" as const, exitCode: exitCodeOf(problem), checkedLocally, problem };
+): object {
+  const outcome = { outcome: "problem", exitCode: exitCodeOf(problem), checkedLocally, problem };
   return details.length === 0 ? outcome : { ...outcome, details };
 }
 
-export function failedOutcome({ exitCode, message, details }: CommandError): Outcome {
+export function failedOutcome({ exitCode, message, details }: CommandError): object {
   return { outcome: "failed", exitCode, message, ...details };
 }
 

@@ -4,7 +4,7 @@ import type { ExaminationTarget, NamedUrl } from "../doctor/check.ts";
 import { isHealthy, reportForPrograms, startTable, summaryInWords } from "../doctor/report.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
-import { JSON_OPTION, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
+import { JSON_OPTION, secondsUpTo, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
 import { writeJson } from "../report.ts";
 import { locateService, type ServiceOptions, tokenFrom } from "../service-location.ts";
 
@@ -27,7 +27,12 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
       "--metrics-token-file <file>",
       "a file that holds the token of /metrics, if it needs one; by default $SERVICE_METRICS_TOKEN",
     )
-    .option("--timeout <seconds>", "how long one request may take", readSeconds, DEFAULT_TIMEOUT_SECONDS)
+    .option(
+      "--timeout <seconds>",
+      "how long one request may take",
+      secondsUpTo(MAX_TIMEOUT_SECONDS),
+      DEFAULT_TIMEOUT_SECONDS,
+    )
     .option("--quiet", "show only warnings and failures")
     .addOption(JSON_OPTION)
     .addOption(TYPST_OPTION)
@@ -94,10 +99,4 @@ function baseUrl(address: string): URL {
   url.search = "";
   url.hash = "";
   return url;
-}
-
-function readSeconds(value: string): number {
-  const seconds = Number(value);
-  if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds;
-  throw new InvalidArgumentError(`It must be a number up to ${MAX_TIMEOUT_SECONDS}.`);
 }

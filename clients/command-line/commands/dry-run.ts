@@ -20,20 +20,9 @@ export async function showRequest(planned: PlannedRender, flags: RenderFlags): P
   const bytes = bodyBytes(request);
   const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
   if (flags.json) {
-    const listed = files.map(({ key, ...file }) => ({ path: key, ...file }));
-    const { output } = request;
+    const sent = { files: files.map(({ key, ...file }) => ({ path: key, ...file })), output: request.output };
     const { leftOut } = project;
-    writeJson({
-      outcome: "planned",
-      url,
-      files: listed,
-      output,
-      bodyBytes: bytes,
-      file: place,
-      others,
-      leftOut,
-      notes,
-    });
+    writeJson({ outcome: "planned", url, ...sent, bodyBytes: bytes, file: place, others, leftOut, notes });
     return EXIT_CODES.success;
   }
   const rows = files.map((file) => ({ ...file, size: inBytes(file.bytes) }));

@@ -1,5 +1,5 @@
 /** `render`: sends a project to the service and writes the document that comes back. */
-import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import type { Command } from "@commander-js/extra-typings";
 import type { ServiceProblem } from "../../typescript/client.ts";
 import type { WantedFonts } from "../../typescript/missing-fonts.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
@@ -72,7 +72,7 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
     .option(
       "--timeout <seconds>",
       "how long each document may take, tries included; with --each, each try",
-      readSeconds,
+      options.secondsUpTo(MAX_TIMEOUT_SECONDS),
     )
     .option("--dry-run", "list what would be sent, and send nothing")
     .addOption(options.VERBOSE_OPTION)
@@ -194,10 +194,4 @@ function reportStream(place: string): NodeJS.WriteStream {
 function deliver(body: ReadableStream<Uint8Array>, place: string, isNamed: boolean): Promise<number> {
   if (place === STANDARD_OUTPUT) return writeToStandardOutput(body);
   return isNamed ? writeNamed(place, body) : writeOutput(place, body);
-}
-
-function readSeconds(value: string): number {
-  const seconds = Number(value);
-  if (seconds > 0 && seconds <= MAX_TIMEOUT_SECONDS) return seconds;
-  throw new InvalidArgumentError(`It must be a number of seconds, up to ${MAX_TIMEOUT_SECONDS}.`);
 }

@@ -8,6 +8,7 @@ import { type Command, InvalidArgumentError } from "@commander-js/extra-typings"
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { PPI } from "../../../rules/output-options.ts";
 import { cacheFolder } from "../../../typst/cache-folder.mjs";
+import { anyTypstProblem } from "../../../typst/typst-release.mjs";
 import { archiveEntries } from "../../typescript/archive-entries.ts";
 import { UnexpectedResponseError } from "../../typescript/client.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
@@ -24,7 +25,7 @@ import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.t
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { interruptible } from "../interruption.ts";
 import { renderLocally } from "../local/compile.ts";
-import { findTypstOfAnyVersion, localSettings, type OperatorFlags } from "../local/operator-folders.ts";
+import { localSettings, type OperatorFlags } from "../local/operator-folders.ts";
 import * as options from "../options.ts";
 import { writeNamed } from "../output-file.ts";
 import { startProgress } from "../progress.ts";
@@ -145,7 +146,7 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
 }
 
 async function localRenderer(project: Project, flags: TestFlags, signal: AbortSignal): Promise<Renderer> {
-  const local = await localSettings(flags, findTypstOfAnyVersion);
+  const local = await localSettings(flags, anyTypstProblem);
   return async (data, pageOptions) => {
     const rendered = await renderLocally(project, data, { options: outputOf(pageOptions), local }, signal);
     if (rendered.kind === "refused") throw new CommandError(rendered.problem.detail, EXIT_CODES.request);

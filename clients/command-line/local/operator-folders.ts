@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { locateTypst } from "../../../typst/program-location.mjs";
-import { anyTypstProblem, TYPST_VERSION, typstProblem } from "../../../typst/typst-release.mjs";
+import { TYPST_VERSION, typstProblem } from "../../../typst/typst-release.mjs";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 
@@ -17,9 +17,9 @@ interface CompileFlags extends OperatorFlags {
   readonly url?: string | undefined;
 }
 
-/** @param find `findTypstOfAnyVersion` for what compares versions */
-export async function localSettings(flags: CompileFlags, find = findTypst) {
-  return { typstPath: await find(flags.typst), url: flags.url, ...operatorFolders(flags) };
+/** @param problemOf what is wrong with the Typst of `--typst` */
+export async function localSettings(flags: CompileFlags, problemOf = typstProblem) {
+  return { typstPath: await findTypst(flags.typst, problemOf), url: flags.url, ...operatorFolders(flags) };
 }
 
 /**
@@ -59,22 +59,16 @@ function folderOfCheckout(name: string, lockName: string): string[] {
 }
 
 /** The Typst that the caller names, else `SERVICE_TYPST_BIN`, else one on PATH or in the user's cache. */
-export async function findTypst(named: string | undefined): Promise<string> {
-  if (named !== undefined) return requireTypst(named, typstProblem);
+export async function findTypst(named: string | undefined, problemOf = typstProblem): Promise<string> {
+  if (named !== undefined) {
+    const file = resolve(named);
+    const problem = await problemOf(file);
+    if (problem !== undefined) throw new CommandError(`--typst: ${problem}.`);
+    return file;
+  }
   const located = await locateTypst();
   if ("path" in located) return located.path;
   throw new CommandError(
     `${located.error} Or get Typst ${TYPST_VERSION} from https://github.com/typst/typst/releases and name it with --typst.`,
   );
-}
-
-export async function findTypstOfAnyVersion(named: string | undefined): Promise<string> {
-  return named === undefined ? findTypst(named) : requireTypst(named, anyTypstProblem);
-}
-
-async function requireTypst(named: string, problemOf: (file: string) => Promise<string | undefined>): Promise<string> {
-  const file = resolve(named);
-  const problem = await problemOf(file);
-  if (problem !== undefined) throw new CommandError(`--typst: ${problem}.`);
-  return file;
 }

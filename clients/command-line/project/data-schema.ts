@@ -1,5 +1,5 @@
 /** Validates the data of a project by the `data.schema.json` beside its source, before anything is sent or compiled. */
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { DataSchema } from "../../data-schema/data-schema.ts";
 import { findingInWords, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
@@ -29,7 +29,7 @@ type Located = SchemaFinding & { readonly file: string };
 /** @param doing what was not done: "sent" or "compiled". @throws CommandError with each mistake, also of the schema */
 export async function requireValidData(project: Project, data: DataText | null, doing: string): Promise<void> {
   const row = { data: data?.text ?? "{}", line: 1, column: 1 };
-  const file = data === null ? "(no data)" : dataName(project, data);
+  const file = data === null ? "(no data)" : shownName(data.name);
   const what = data === null ? "there is no data, which does" : `${file} does`;
   await requireValidRows(project, file, [row], () => `Nothing was ${doing}: ${what}`);
 }
@@ -107,11 +107,6 @@ async function schemaOf({ root, sourceName }: Project): Promise<DataSchema | nul
 
 function schemaName({ root, sourceName }: Project): string {
   return printableLine(shownPath(root, sourceName, SCHEMA_FILE));
-}
-
-/** The path of the data file as the caller would write it. */
-function dataName({ root, sourceName, dataPath }: Project, { name }: DataText): string {
-  return shownName(name === dataPath ? shownPath(root, sourceName, basename(name)) : name);
 }
 
 function shownName(name: string): string {
