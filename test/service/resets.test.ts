@@ -20,7 +20,9 @@ const MAX_GROWTH_BYTES = 128 * MEBIBYTE;
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startTestService({ backendSettings: NO_TIME_LIMIT });
+  // On a busy machine, the largest bodies take minutes.
+  const settings = { SERVICE_BODY_TIMEOUT_SECONDS: "900" };
+  service = await startTestService({ settings, backendSettings: NO_TIME_LIMIT });
   return () => service.stop();
 });
 

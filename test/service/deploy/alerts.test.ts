@@ -31,10 +31,10 @@ const edgeRefusals = (code: string, cause: string) =>
   `service_edge_refusals_total${label("backend-1", `,code="${code}",cause="${cause}"`)}`;
 const LENGTH = 120;
 
-/** Good renders per minute of which so many take at most ten seconds, and all at most thirty. */
-function durations(within10: number, all: number): Series {
+/** Renders per minute of which so many take at most ten seconds, and all at most thirty. */
+function durations(within10: number, all: number, outcomeClass = "ok"): Series {
   const series = (name: string, more: string) =>
-    `service_render_duration_seconds_${name}${label("backend-1", `,class="ok"${more}`)}`;
+    `service_render_duration_seconds_${name}${label("backend-1", `,class="${outcomeClass}"${more}`)}`;
   const buckets = Object.entries({ "10": within10, "30": all, "+Inf": all });
   return Object.fromEntries([
     ...buckets.map(([le, count]) => [series("bucket", `,le="${le}"`), `0+${count}x${LENGTH}`]),
@@ -115,10 +115,12 @@ const capabilities = (origin: string, digest: string) =>
 
 const CASES: readonly Case[] = [
   [
-    "a busy service whose callers send some invalid requests and templates",
+    "a busy service whose callers send some invalid requests and templates, and leave when a render takes long",
     60,
     {
       ...traffic(600),
+      ...durations(600, 600),
+      ...durations(0, 100, "client_gone"),
       [TEMPLATE_FAILED]: "0+30x120",
       [outcome("invalid_request", "none")]: "0+60x120",
       [outcome("render_timeout")]: "0+1x120",
@@ -174,7 +176,23 @@ const CASES: readonly Case[] = [
       [outcome("service_unavailable", "none", "backend-2")]: "0x29 2 _ 0x90",
     },
   ],
-  ["a burst of failures out of nothing", 32, { [FAILED]: "0x30 5x90" }, ["RendersFail", ONE]],
+  [
+    "five of whatever can go wrong, a quarter of an hour ago",
+    46,
+    Object.fromEntries(
+      [FAILED, TEMPLATE_FAILED, FORBIDDEN, QUEUE_FULL, NO_MEMORY, UNANSWERED].map((name) => [name, "0x30 5x90"]),
+    ),
+  ],
+  [
+    "a burst of failures out of nothing, in several series",
+    32,
+    {
+      [FAILED]: "0x30 1x90",
+      [outcome("service_unavailable")]: "0x30 1x90",
+      [outcome("service_unavailable", "none")]: "0x30 1x90",
+    },
+    ["RendersFail", ONE],
+  ],
   ["an edge whose metrics are gone", 21, { [UP]: "1x10", [OTHER_UP]: "1x10" }, ["EdgeDown", DEPLOYMENT]],
   ["an edge that missed one scrape", 11, { [UP]: "1x10 stale 1x100", [OTHER_UP]: "1x10 stale 1x100" }],
   ["a backend that is down", 13, { [UP]: "1x10 0x110" }, ["BackendDown", SCRAPED]],
