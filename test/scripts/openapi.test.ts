@@ -2,8 +2,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { FILES_VECTORS, OUTPUT_VECTORS } from "../../rules/conformance-vectors.ts";
-import { constraintsDocument, ERROR_CODES_DOCUMENT } from "../../rules/constraints.ts";
-import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { problemExample } from "../../scripts/generate/openapi/examples.ts";
 import { contextMembers, PROBLEM_CODES, problemSchemaName } from "../../scripts/generate/openapi/response-schemas.ts";
@@ -42,15 +40,6 @@ describe("problems", () => {
   it("are listed for the statuses that the contract has for a render", () => {
     const { responses = {} } = description.document.paths["/v1/render"]?.post ?? {};
     expect(Object.keys(responses)).toEqual("200 400 403 404 405 408 413 422 429 500 503".split(" "));
-  });
-});
-
-describe("the rules as documents", () => {
-  it("are as described", () => {
-    const validate = validatorOf("Constraints");
-    const document: unknown = JSON.parse(JSON.stringify(constraintsDocument(DEFAULT_LIMITS)));
-    expect(validate(document), JSON.stringify(validate.errors)).toBe(true);
-    expect(validatorOf("ErrorCodes")(ERROR_CODES_DOCUMENT)).toBe(true);
   });
 });
 

@@ -64,25 +64,20 @@ async function deploymentFiles(): Promise<string[]> {
   return ["compose.yaml", "wrangler.toml", "Dockerfile", ...folders.flat()];
 }
 
-const PAGES = [
-  ...["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md"],
-  ...(await readdir(new URL("docs", ROOT), { recursive: true }))
-    .filter((name) => name.endsWith(".md"))
-    .map((name) => `docs/${name}`),
-];
-
-it.each(PAGES)("%s names no setting that nothing reads", async (page) => {
-  const sources = await Promise.all(
-    ["backend", "edge", "protocol", "rules", "scripts", "clients", "typst", "test/browser", "test/engines"].map(
-      async (folder) => {
-        const names = await readdir(new URL(folder, ROOT), { recursive: true });
-        return Promise.all(
-          names.filter((name) => /\.m?ts$|\.mjs$/.test(name)).map((name) => readPage(`${folder}/${name}`)),
-        );
-      },
-    ),
-  );
-  const known = new Set(sources.flat().flatMap((source) => source.match(/\bSERVICE_[A-Z_]+[A-Z]/g) ?? []));
-  const named = (await readPage(page)).match(/\bSERVICE_[A-Z_]+[A-Z]/g) ?? [];
-  expect(named.filter((name) => !known.has(name))).toEqual([]);
+it("no page names a setting that nothing reads", async () => {
+  const filesIn = async (folder: string, names: RegExp) => {
+    const files = await readdir(new URL(folder, ROOT), { recursive: true });
+    return files.filter((name) => names.test(name)).map((name) => `${folder}/${name}`);
+  };
+  const rooms = "backend edge protocol rules scripts clients typst test/browser test/engines".split(" ");
+  const sources = (await Promise.all(rooms.map((room) => filesIn(room, /\.(?:ts|mjs)$/)))).flat();
+  const settingsIn = async (path: string) => (await readPage(path)).match(/\bSERVICE_[A-Z_]+[A-Z]/g) ?? [];
+  const known = new Set((await Promise.all(sources.map(settingsIn))).flat());
+  const pages = "README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md examples/README.md".split(" ");
+  for (const page of [...pages, ...(await filesIn("docs", /\.md$/))]) {
+    expect(
+      (await settingsIn(page)).filter((name) => !known.has(name)),
+      page,
+    ).toEqual([]);
+  }
 });
