@@ -123,7 +123,9 @@ async function prepareSet(target: string, set: FontSet, download: FontSources["d
     const kept = set.keptOfCollection === null ? font : withFirstFonts(font, set.keptOfCollection);
     await writeFile(join(target, basename(name)), kept, { flag: "wx" });
   }
-  return { packages, content_sha256: (await folderDigest(target)) ?? "" };
+  const digest = await folderDigest(target);
+  if (digest === null) throw new VendoringError(`The fonts of ${set.packages.join(" and ")} cannot be read.`);
+  return { packages, content_sha256: digest };
 }
 
 async function controlField(archive: string, field: string): Promise<string> {

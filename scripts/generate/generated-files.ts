@@ -224,38 +224,20 @@ function integerRows(reader: string, settings: Readonly<Record<string, Described
 
 /** With its tables, with the figures that it quotes from the pages in `bench/`, and with what log lines say of causes. */
 function withGeneratedParts(text: string, page: string): string {
-  const replacements: readonly (readonly [
-    marks: RegExp,
-    content: (...names: string[]) => string | null | undefined,
-  ])[] = [
-    [
-      /(<!-- table: ([\w-]+) -->\n)[\s\S]*?(<!-- end of table -->)/g,
-      (name = "") => TABLES[name] && `\n${table(TABLES[name])}\n`,
-    ],
-    [
-      /(<!-- figure: ([\w-]+): (.+?): (.+?) -->).*?(<!-- end -->)/g,
-      (bench, row = "", column = "") => cellOf(readFileSync(rootPath(`bench/${bench}.md`), "utf8"), row, column),
-    ],
-    [
-      /(<!-- next step: (\w+) -->).*?(<!-- end -->)/g,
-      (cause) => new Map<string, string>(Object.entries(NEXT_STEPS)).get(cause ?? "")?.replaceAll(SETTING, code),
-    ],
-  ];
-  return replacements.reduce(
-    (whole, [marks, contentOf]) =>
-      whole.replace(marks, (_match, start: string, ...others: (string | number)[]) => {
-        // After the groups, `replace` passes the offset and the whole text.
-        const groups = others.slice(0, -2).map(String);
-        const content = contentOf(...groups.slice(0, -1));
-        if (content === undefined || content === null)
-          throw new Error(`${page} quotes what there is not: ${start.trim()}`);
-        return `${start}${content}${groups.at(-1)}`;
-      }),
-    text,
-  );
+  const marks = /(<!-- (table|figure|next step): (.+?) -->\n?)[\s\S]*?(<!-- end(?: of table)? -->)/g;
+  return text.replace(marks, (_match, start: string, kind: string, names: string, end: string) => {
+    const content = generatedPart(kind, names.split(": "));
+    if (content === undefined || content === null) throw new Error(`${page} quotes what there is not: ${start.trim()}`);
+    return `${start}${content}${end}`;
+  });
 }
 
-const SETTING = /\b(?:SERVICE|service)_\w+/g;
+function generatedPart(kind: string, [name = "", row = "", column = ""]: string[]): string | null | undefined {
+  if (kind === "table") return TABLES[name] && `\n${table(TABLES[name])}\n`;
+  if (kind === "figure") return cellOf(readFileSync(rootPath(`bench/${name}.md`), "utf8"), row, column);
+  const nextStep = new Map<string, string>(Object.entries(NEXT_STEPS)).get(name);
+  return nextStep?.replaceAll(/\b(?:SERVICE|service)_\w+/g, code);
+}
 
 /** In a table, GitHub ends a cell at every bar, even inside code. */
 function table([head, rows]: Table): string {
