@@ -83,13 +83,19 @@ describe("a setting of named tokens", () => {
     expect(parse(text).map(({ name, token }) => [name, token])).toEqual(tokens);
   });
 
-  it.each([":secret", "name:", `${"n".repeat(65)}:secret`, "-a:secret", ".a:secret", "a/b:secret", "a=:secret"])(
-    "of %j is rejected by name and place, without the token in the message",
-    (text) => {
-      expect(() => parse(`first,${text}`)).toThrow(SettingError);
-      expect(() => parse(`first,${text}`)).toThrow(/^SERVICE_API_TOKENS (?!.*secret).*entry 2/);
-    },
-  );
+  it.each([
+    ":secret",
+    "name:",
+    `${"n".repeat(65)}:secret`,
+    "-a:secret",
+    ".a:secret",
+    "a/b:secret",
+    "a=:secret",
+    "edge-probe:secret",
+  ])("of %j is rejected by name and place, without the token in the message", (text) => {
+    expect(() => parse(`first,${text}`)).toThrow(SettingError);
+    expect(() => parse(`first,${text}`)).toThrow(/^SERVICE_API_TOKENS (?!.*secret).*entry 2/);
+  });
 });
 
 describe("the caller of a request", () => {

@@ -29,9 +29,10 @@ function ask(path: string, init: RequestInit = {}, bindings: Bindings = {}): Pro
   return Promise.resolve(app.fetch(new Request(`${BASE_URL}${path}`, init), environment, createExecutionContext()));
 }
 
-function render(body: string, headers: Record<string, string> = {}, bindings: Bindings = {}): Promise<Response> {
+function render(body: string, headers: Record<string, string> = {}, bindings: Bindings = {}, signal?: AbortSignal) {
   const own = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" };
-  return ask("/v1/render", { method: "POST", headers: { ...own, ...headers }, body }, bindings);
+  const init = { method: "POST", headers: { ...own, ...headers }, body, ...(signal && { signal }) };
+  return ask("/v1/render", init, bindings);
 }
 
 /** The lines that were logged, as the platform gets them. */
@@ -120,6 +121,14 @@ describe("the log line of a request", () => {
     expect(logged()).toHaveLength(3);
     expect(JSON.stringify(logged())).not.toMatch(/secret|127\.0\.0\.1|render\.example/);
     expect(JSON.stringify(logged())).not.toContain(API_TOKEN);
+  });
+
+  it("is written once, even if the client leaves after the answer has begun", async () => {
+    standInBackend(() => pdf());
+    const client = new AbortController();
+    await render('{"source":"x"}', {}, {}, client.signal);
+    client.abort();
+    expect(logged()).toMatchObject([{ code: "ok" }]);
   });
 
   it("is one line of JSON, or absent, if the setting says so", async () => {
