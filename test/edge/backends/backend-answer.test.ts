@@ -39,6 +39,7 @@ describe("an answer to a render", () => {
     ["a code of Object", headOf("render_failed", { "X-Service-Problem-Code": "toString" }), "foreign"],
     ["an unknown code", headOf("render_failed", { "X-Service-Problem-Code": "no_such_code" }), "foreign"],
     ["a problem without a code", headOf("render_failed", { "X-Service-Problem-Code": "" }), "foreign"],
+    ["a page with a code", headOf("render_failed", { "Content-Type": "text/html" }), "foreign"],
     ["a code with another status", { ...headOf("render_failed"), status: 502 }, "foreign"],
     ["a file with another status", { ...headOf("file"), status: 201 }, "foreign"],
   ])("is a backend's by its head alone: %s", (_what, head, found) => {
