@@ -99,6 +99,13 @@ describe("the token", () => {
     expect(pulledBytes).toBeLessThan(70 * 1024 * 1024);
   });
 
+  it("is refused without reading the body of a client that waits to be asked for it", async () => {
+    const { body, isRead } = watchedBody();
+    const init = { method: "POST", headers: { Expect: "100-continue" }, body };
+    await expectProblem(await app.fetch(new Request(`${BASE_URL}/v1/render`, init), env), "forbidden");
+    expect(isRead()).toBe(false);
+  });
+
   it("may be missing in any number of requests, and the body of each is read and discarded", async () => {
     // One caller may have 32 bodies discarded at once.
     for (let count = 0; count < 33; count++) {

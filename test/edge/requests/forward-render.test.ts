@@ -103,9 +103,12 @@ const TWO = { SERVICE_BACKEND_URLS: "http://a http://b" };
 
 it("a backend that is asked how busy it is before a large body goes there cannot lead the edge elsewhere", async () => {
   const full = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": "render_queue_full" };
+  const cancel = vi.fn();
   const sent = standIn(({ url }) => {
     if (url.endsWith("/ready"))
-      return new Response(null, { headers: { "X-Service-Load": "running=0,waiting=0,slots=1" } });
+      return new Response(new ReadableStream({ cancel }), {
+        headers: { "X-Service-Load": "running=0,waiting=0,slots=1" },
+      });
     return sent.length > 1 ? pdf() : new Response("{}", { status: 429, headers: full });
   });
   expect((await newEdge(TWO)(`{"source":"x"${" ".repeat(65_536)}}`)).status).toBe(200);
@@ -114,6 +117,8 @@ it("a backend that is asked how busy it is before a large body goes there cannot
     ["/ready", "manual"],
     ["/v1/render", "manual"],
   ]);
+  // Its body is not needed, and would keep the connection.
+  expect(cancel).toHaveBeenCalledOnce();
 });
 
 describe("a probe", () => {
