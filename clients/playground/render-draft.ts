@@ -1,18 +1,22 @@
 /** Renders the draft: what is checked before, what the page shows meanwhile, and what becomes of each outcome. */
+import { JsonCursor } from "../../rules/json/cursor.ts";
+import { DEFAULT_OUTPUT } from "../../rules/output-options.ts";
+import { readOutput } from "../../rules/output-reader.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
+import { ValidationErrorList } from "../../rules/validation-errors.ts";
+import { listCompileFailureCauses } from "../typescript/compile-failure-causes.ts";
 import type { DocumentParts } from "../typescript/missing-fonts.ts";
 import type { ServiceProblem } from "../typescript/service-problem.ts";
 import type { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { findingsOf, type ProblemReport } from "./checks/findings.ts";
 import type { RequestCheck } from "./checks/request-check.ts";
-import { type Draft, draftFileStem } from "./drafts/draft.ts";
+import { type Draft, draftFileStem, outputJson } from "./drafts/draft.ts";
 import type { DraftStore } from "./drafts/draft-store.ts";
 import { describeKind } from "./output/output-panel.ts";
 import { askWorker } from "./page/ask-worker.ts";
 import { readStored, writeStored } from "./page/browser-storage.ts";
 import { byId } from "./page/elements.ts";
 import { type ApiToken, readToken } from "./render/api-token.ts";
-import { explainCompileFailure } from "./render/compile-failure.ts";
 import { type RenderCause, RenderSession, type SettledOutcome, type Wait } from "./render/render-session.ts";
 import type { RenderedDocument } from "./render/service-call.ts";
 import type { ResultView } from "./result/result-view.ts";
@@ -154,7 +158,8 @@ export class DraftRenderer {
     );
     if (findings.length > 0) check.mark(findings);
     if (problem.code === "forbidden") token.show("rejected");
-    const compileFailure = problem.code === "template_compile_failed" ? explainCompileFailure(draft) : null;
+    const isCompileFailure = problem.code === "template_compile_failed";
+    const compileFailure = isCompileFailure ? { folder: draftFileStem(draft), causes: causesIn(draft) } : null;
     result.showProblem({ ...problem, findings, compileFailure });
     if (compileFailure !== null) void this.#findMistake(outcome, problem, draft);
   }
@@ -164,7 +169,7 @@ export class DraftRenderer {
     const findings = await compilerCheck.check(draft);
     if (findings.length === 0 || this.#lastOutcome !== outcome) return;
     check.run();
-    result.showProblem({ ...problem, findings, compileFailure: { ...explainCompileFailure(draft), causes: [] } });
+    result.showProblem({ ...problem, findings, compileFailure: { folder: draftFileStem(draft), causes: [] } });
   }
 
   async #warnOfFonts(outcome: SettledOutcome, draft: Draft): Promise<void> {
@@ -173,6 +178,12 @@ export class DraftRenderer {
     const warnings = await askWorker<readonly string[]>("/playground/missing-fonts.js", parts, []);
     if (this.#lastOutcome === outcome) this.#parts.result.showWarnings(warnings);
   }
+}
+
+/** Why Typst may have refused a draft: the service says only that it did. */
+function causesIn({ output }: Draft): string[] {
+  const json = new TextEncoder().encode(outputJson(output));
+  return listCompileFailureCauses(readOutput(new JsonCursor(json), new ValidationErrorList()) ?? DEFAULT_OUTPUT);
 }
 
 function nameProblem({ code, detail }: ProblemReport) {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { strToU8, unzipSync, zipSync } from "fflate";
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { expectAccessible } from "./accessibility.ts";
 import {
@@ -207,6 +208,13 @@ describe("a draft", () => {
 });
 
 describe("an archive", () => {
+  it("that unpacks to more than a request may have is not opened", async () => {
+    const page = await openPlayground();
+    const content = new Uint8Array(DEFAULT_LIMITS.max_request_body_bytes + 1);
+    await addFiles(page, { "large.zip": zipSync({ "main.typ": content }) });
+    await page.getByText("large.zip was not opened: The ZIP unpacks to more").waitFor();
+  });
+
   it("opens as the draft from which it was saved", async () => {
     const page = await openPlayground();
     await writeDraft(page);

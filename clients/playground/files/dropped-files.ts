@@ -107,8 +107,7 @@ async function readArchive({ path, file }: NamedFile, limits: Limits): Promise<R
   if (file.size > maxBytes) return refused(`it has ${file.size} bytes, and the limit for a request is ${maxBytes}.`);
   const bytes = await file.bytes().catch(() => null);
   if (bytes === null) return refused("it could not be read.");
-  const maxFiles = limits.effective_max_files + 3;
-  const entries = await unpackArchive({ archive: bytes, bounds: { maxEntries: maxFiles, maxBytes }, of: "folder" });
-  const folder = folderOfEntries(entries, { maxFiles, maxBytes });
+  const bounds = { maxEntries: limits.effective_max_files + 3, maxBytes };
+  const folder = folderOfEntries(await unpackArchive({ archive: bytes, bounds, of: "folder" }), bounds);
   return typeof folder === "string" ? refused(folder) : { isFolder: true, files: folder, skipped: [] };
 }

@@ -11,12 +11,6 @@ export interface UnpackRequest {
   readonly of: "folder" | "pages";
 }
 
-export interface FolderBounds {
-  readonly maxFiles: number;
-  /** For all files together, unpacked. */
-  readonly maxBytes: number;
-}
-
 /** The oldest date that a ZIP can hold. It is always the same, so archives of the same folder have the same bytes. */
 const MODIFIED = new Date(1980, 0, 1);
 
@@ -36,11 +30,11 @@ export function isFileOfFolder(name: string): boolean {
 
 export function folderOfEntries(
   entries: readonly ArchiveEntry[] | ArchiveFault,
-  { maxFiles, maxBytes }: FolderBounds,
+  { maxEntries, maxBytes }: ArchiveBounds,
 ): FolderFile[] | string {
   switch (entries) {
     case "too many entries":
-      return `The ZIP has more files than a request may have: ${maxFiles}.`;
+      return `The ZIP has more files than a request may have: ${maxEntries}.`;
     case "too large":
       return `The ZIP unpacks to more than a request may have: ${maxBytes} bytes.`;
     case "broken":

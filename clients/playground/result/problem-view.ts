@@ -3,7 +3,13 @@ import { adviceFor } from "../../typescript/problem-advice.ts";
 import type { Finding } from "../checks/findings.ts";
 import { connectCopyButton } from "../page/copy-button.ts";
 import { byId, make, makeButton } from "../page/elements.ts";
-import type { CompileFailure } from "../render/compile-failure.ts";
+
+export interface CompileFailure {
+  /** The name of the folder on the reader's machine. Its saved options are those of the draft. */
+  readonly folder: string;
+  /** Sentences, the likeliest cause first; empty if the mistake is known. */
+  readonly causes: readonly string[];
+}
 
 export interface ShownProblem {
   readonly code: string;

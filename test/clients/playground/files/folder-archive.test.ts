@@ -7,12 +7,11 @@ import { draftOfFolder, folderOfDraft } from "../../../../clients/playground/dra
 import { archiveOf, folderOfEntries, isFileOfFolder } from "../../../../clients/playground/files/folder-archive.ts";
 import { archiveEntries } from "../../../../clients/typescript/archive-entries.ts";
 
-const BOUNDS = { maxFiles: 3, maxBytes: 1000 };
+const BOUNDS = { maxEntries: 3, maxBytes: 1000 };
 
 /** As the worker of the page does. */
 function folderOfArchive(archive: Uint8Array, bounds: typeof BOUNDS) {
-  const { maxFiles: maxEntries, maxBytes } = bounds;
-  return folderOfEntries(archiveEntries(archive, { maxEntries, maxBytes }, isFileOfFolder), bounds);
+  return folderOfEntries(archiveEntries(archive, bounds, isFileOfFolder), bounds);
 }
 
 const paths = (entries: Zippable) => {
@@ -32,7 +31,7 @@ describe("an archive", () => {
     };
     const folder = folderOfDraft(draft);
     if (typeof folder === "string") throw new Error(folder);
-    const unpacked = folderOfArchive(archiveOf(folder), { maxFiles: 5, maxBytes: 10_000 });
+    const unpacked = folderOfArchive(archiveOf(folder), { maxEntries: 5, maxBytes: 10_000 });
     if (typeof unpacked === "string") throw new Error(unpacked);
     const { files, ...rest } = draftOfFolder(unpacked) ?? FIRST_DRAFT;
     expect(rest).toEqual({ source: draft.source, data: draft.data, output: draft.output });
