@@ -43,16 +43,10 @@ function draftOf(values: readonly unknown[]): Draft {
 }
 
 function addMembers(draft: Draft, objects: readonly object[]): void {
-  const valuesOf = new Map<string, unknown[]>();
-  for (const object of objects) {
-    for (const [name, value] of Object.entries(object)) {
-      const values = valuesOf.get(name);
-      if (values === undefined) valuesOf.set(name, [value]);
-      else values.push(value);
-    }
-  }
-  draft.properties = Object.fromEntries([...valuesOf].map(([name, values]) => [name, draftOf(values)]));
-  const required = [...valuesOf].filter(([, values]) => values.length === objects.length).map(([name]) => name);
+  const entries: [string, unknown][] = objects.flatMap((object) => Object.entries(object));
+  const members = [...Map.groupBy(entries, ([name]) => name)];
+  draft.properties = Object.fromEntries(members.map(([name, all]) => [name, draftOf(all.map(([, value]) => value))]));
+  const required = members.filter(([, all]) => all.length === objects.length).map(([name]) => name);
   if (required.length > 0) draft.required = required;
   draft.additionalProperties = false;
 }

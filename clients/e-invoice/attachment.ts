@@ -1,5 +1,5 @@
 /** Finds the attached XML of an e-invoice in a PDF. */
-import { errorAt, failed, type Outcome } from "./finding.ts";
+import { type Outcome, refused } from "./finding.ts";
 import type { PdfFile } from "./pdf-file.ts";
 import { type PdfDictionary, PdfName, PdfReference, PdfString, type PdfValue } from "./pdf-syntax.ts";
 import { ATTACHMENT_NAMES, type EInvoiceFormat } from "./profiles.ts";
@@ -25,14 +25,12 @@ export function findAttachment(pdf: PdfFile, format: EInvoiceFormat): Outcome<At
   const wanted = ATTACHMENT_NAMES[format];
   const files = attachedFiles(pdf);
   const [found, second] = files.filter(({ name }) => name === wanted);
-  if (found === undefined) return failed(errorAt("attachment-name", "attachments", withoutAttachment(files, wanted)));
-  if (second !== undefined)
-    return failed(errorAt("attachment-name", "attachments", `Two attachments are named ${wanted}.`));
+  if (found === undefined) return refused("attachment-name", "attachments", withoutAttachment(files, wanted));
+  if (second !== undefined) return refused("attachment-name", "attachments", `Two attachments are named ${wanted}.`);
   const { name, dictionary, reference } = found;
   const embedded = pdf.dictionary(dictionary.get("EF"));
   const stream = pdf.stream(embedded?.get("UF") ?? embedded?.get("F"), MAX_XML_BYTES);
-  if (stream === null)
-    return failed(errorAt("attachment-name", `attachment ${name}`, "The attachment has no content."));
+  if (stream === null) return refused("attachment-name", `attachment ${name}`, "The attachment has no content.");
   const associated = pdf.array(pdf.catalog.get("AF")) ?? [];
   return {
     ok: true,

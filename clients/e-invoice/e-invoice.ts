@@ -4,7 +4,7 @@
  * sent anywhere.
  */
 import { type Attachment, findAttachment } from "./attachment.ts";
-import { errorAt, type Finding } from "./finding.ts";
+import { errorAt, type Finding, type Refusal, refused } from "./finding.ts";
 import { readProfile } from "./invoice-xml.ts";
 import { readMetadata } from "./metadata.ts";
 import { PdfFile } from "./pdf-file.ts";
@@ -28,10 +28,7 @@ export type FinishedEInvoice =
       readonly pdf: Uint8Array<ArrayBuffer>;
       readonly profile: ProfileName;
     }
-  | {
-      readonly ok: false;
-      readonly findings: readonly Finding[];
-    };
+  | Refusal;
 
 /** A program can be expected to hold a file of this size several times. */
 const MAX_PDF_BYTES = 256 * 1024 ** 2;
@@ -124,8 +121,4 @@ function linkFindings(
 async function identifierOf(pdf: Uint8Array): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new Uint8Array(pdf)));
   return btoa(String.fromCharCode(...digest.subarray(0, 16)));
-}
-
-function refused(rule: string, place: string, message: string): FinishedEInvoice {
-  return { ok: false, findings: [errorAt(rule, place, message)] };
 }

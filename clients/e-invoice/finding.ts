@@ -17,11 +17,14 @@ export function errorAt(rule: string, place: string, message: string): Finding {
   return { rule, place, message: isShort ? message : `${message.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…` };
 }
 
-/** A value, or the findings that prevented it. */
-export type Outcome<Value> =
-  | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly findings: readonly Finding[] };
+export interface Refusal {
+  readonly ok: false;
+  readonly findings: readonly Finding[];
+}
 
-export function failed(...findings: readonly Finding[]): { readonly ok: false; readonly findings: readonly Finding[] } {
-  return { ok: false, findings };
+/** A value, or the findings that prevented it. */
+export type Outcome<Value> = { readonly ok: true; readonly value: Value } | Refusal;
+
+export function refused(rule: string, place: string, message: string): Refusal {
+  return { ok: false, findings: [errorAt(rule, place, message)] };
 }

@@ -2,7 +2,7 @@
  * Reads the XML of an invoice: whether it is safe to read, and which profile it has. The standard's rules are not
  * checked here.
  */
-import { errorAt, failed, type Outcome } from "./finding.ts";
+import { type Outcome, refused } from "./finding.ts";
 import { type EInvoiceFormat, PROFILES, type Profile, type ProfileName } from "./profiles.ts";
 import { decodeUtf8, descendant, readXml } from "./xml-document.ts";
 
@@ -18,14 +18,13 @@ const GUIDELINE_PLACE =
  */
 export function readProfile(content: Uint8Array, format: EInvoiceFormat, wanted: ProfileName | null): Outcome<Profile> {
   const xml = decodeUtf8(content);
-  if (xml === null || !declaresUtf8(xml))
-    return failed(errorAt("xml-encoding", "XML", "The XML is not encoded as UTF-8."));
+  if (xml === null || !declaresUtf8(xml)) return refused("xml-encoding", "XML", "The XML is not encoded as UTF-8.");
   const read = readXml(xml);
   if (!read.ok) return read;
   const root = read.value;
   if (root.namespace !== INVOICE || root.name !== "CrossIndustryInvoice") {
     const message = `The XML is ${root.qualifiedName}, not a Cross Industry Invoice (rsm:CrossIndustryInvoice).`;
-    return failed(errorAt("profile", "XML", message));
+    return refused("profile", "XML", message);
   }
   const parameter = descendant(root, AGGREGATE, "GuidelineSpecifiedDocumentContextParameter");
   const guideline = parameter === undefined ? "" : (descendant(parameter, AGGREGATE, "ID")?.text.trim() ?? "");
@@ -33,13 +32,11 @@ export function readProfile(content: Uint8Array, format: EInvoiceFormat, wanted:
   if (profile === undefined) {
     const message =
       guideline === "" ? "The XML names no guideline." : `The guideline ${guideline} belongs to no profile.`;
-    return failed(errorAt("profile", GUIDELINE_PLACE, message));
+    return refused("profile", GUIDELINE_PLACE, message);
   }
   if (profile.format !== format || (wanted !== null && profile.name !== wanted)) {
     const other = wanted ?? (format === "xrechnung" ? "XRECHNUNG" : "a profile of Factur-X");
-    return failed(
-      errorAt("profile", GUIDELINE_PLACE, `The XML has the profile ${profile.name}, but ${other} is wanted.`),
-    );
+    return refused("profile", GUIDELINE_PLACE, `The XML has the profile ${profile.name}, but ${other} is wanted.`);
   }
   return { ok: true, value: profile };
 }

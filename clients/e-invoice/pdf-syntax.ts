@@ -128,17 +128,14 @@ export class PdfCursor {
 const characterOf = (code: string) => String.fromCharCode(Number.parseInt(code, 16));
 
 export function writeValue(value: PdfValue): string {
-  if (value instanceof PdfName) return `/${value.name.replaceAll(/[^!-~]|[#()<>[\]{}/%]/g, escapeInName)}`;
+  if (value instanceof PdfName)
+    return `/${value.name.replaceAll(/[^!-~]|[#()<>[\]{}/%]/g, (it) => `#${writeHexadecimal(it)}`)}`;
   if (value instanceof PdfString) return `<${value.bytes.replaceAll(/./gs, writeHexadecimal)}>`;
   if (value instanceof PdfReference) return `${value.number} 0 R`;
   if (value instanceof Map)
     return `<<${[...value].map(([key, entry]) => `${writeValue(new PdfName(key))} ${writeValue(entry)}`).join("")}>>`;
   if (Array.isArray(value)) return `[${value.map(writeValue).join(" ")}]`;
   return String(value);
-}
-
-function escapeInName(character: string): string {
-  return `#${writeHexadecimal(character)}`;
 }
 
 function writeHexadecimal(character: string): string {

@@ -3,7 +3,7 @@
  * nested.
  */
 import { SaxesParser } from "saxes";
-import { errorAt, failed, type Outcome } from "./finding.ts";
+import { type Outcome, refused } from "./finding.ts";
 
 export interface XmlElement {
   /** With its prefix, as written. */
@@ -34,12 +34,12 @@ export function readXml(xml: string): Outcome<XmlElement> {
   try {
     return { ok: true, value: parseXml(xml) };
   } catch (error) {
-    if (error instanceof XmlSizeError) return failed(errorAt("xml-size", "XML", error.message));
-    if (error instanceof DoctypeError) return failed(errorAt("xml-doctype", "XML", error.message));
+    if (error instanceof XmlSizeError) return refused("xml-size", "XML", error.message);
+    if (error instanceof DoctypeError) return refused("xml-doctype", "XML", error.message);
     // The parser throws plain errors, whose messages begin with line and column.
     const [, place = "", message = ""] = /^(\d+):\d+: (.*)$/s.exec(error instanceof Error ? error.message : "") ?? [];
     if (message === "") throw error;
-    return failed(errorAt("xml-syntax", `line ${place}`, message));
+    return refused("xml-syntax", `line ${place}`, message);
   }
 }
 

@@ -13,6 +13,18 @@ const COMMON_CAUSES = [
   "A package that this deployment does not have.",
 ];
 
+const CAUSES_OF_STANDARDS: readonly (readonly [standard: RegExp, cause: string])[] = [
+  [
+    /^(?:ua-1|a-\da)$/,
+    'Accessible: an image or a formula without a description, as in image("logo.png", alt: "Our logo").',
+  ],
+  [/^ua-1$/, 'PDF/UA-1: a document without a title, as in set document(title: "Price list").'],
+  [/^ua-1$/, "PDF/UA-1: headings that skip a level."],
+  [/^a-1/, "PDF/A-1: transparency, in a colour, a gradient or an image."],
+  [/^a-(?:1|2|4$)/, "This PDF/A profile forbids pdf.attach: PDF/A-3 and PDF/A-4f allow it."],
+  [/^(?:ua-1|a-[^1])/, "A character that none of the fonts has, which this standard forbids."],
+];
+
 /** @param output the options of the request that failed */
 export function listCompileFailureCauses(output: Output): string[] {
   return [...causesOfStandards(output), ...causesOfPages(output), ...COMMON_CAUSES];
@@ -21,21 +33,9 @@ export function listCompileFailureCauses(output: Output): string[] {
 function causesOfStandards(output: Output): string[] {
   if (output.format !== "pdf") return [];
   const { standards } = output;
-  const asksFor = (pattern: RegExp) => standards.some((standard) => pattern.test(standard));
-  return [
-    ...(asksFor(/^(?:ua-1|a-\da)$/)
-      ? ['Accessible: an image or a formula without a description, as in image("logo.png", alt: "Our logo").']
-      : []),
-    ...(asksFor(/^ua-1$/)
-      ? [
-          'PDF/UA-1: a document without a title, as in set document(title: "Price list").',
-          "PDF/UA-1: headings that skip a level.",
-        ]
-      : []),
-    ...(asksFor(/^a-1/) ? ["PDF/A-1: transparency, in a colour, a gradient or an image."] : []),
-    ...(asksFor(/^a-(?:1|2|4$)/) ? ["This PDF/A profile forbids pdf.attach: PDF/A-3 and PDF/A-4f allow it."] : []),
-    ...(asksFor(/^(?:ua-1|a-[^1])/) ? ["A character that none of the fonts has, which this standard forbids."] : []),
-  ];
+  return CAUSES_OF_STANDARDS.filter(([pattern]) => standards.some((standard) => pattern.test(standard))).map(
+    ([, cause]) => cause,
+  );
 }
 
 function causesOfPages(output: Output): string[] {

@@ -104,9 +104,7 @@ const EXCEPTIONS: readonly (readonly [postScriptName: RegExp, family: string])[]
 
 function exceptionalFamily(postScriptName: string): string | null {
   const [pattern, family = ""] = EXCEPTIONS.find(([known]) => known.test(postScriptName)) ?? [];
-  if (pattern === undefined) return null;
-  const [, ...groups] = pattern.exec(postScriptName) ?? [];
-  return family.replace(/\$(\d)/g, (_, group: string) => groups[Number(group) - 1] ?? "");
+  return pattern === undefined ? null : (pattern.exec(postScriptName)?.[0].replace(pattern, family) ?? null);
 }
 
 const STYLES =

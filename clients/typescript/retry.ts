@@ -27,10 +27,7 @@ const MAX_BACKOFF_SECONDS = 8;
 /** The service asks for a minute at most. Whatever asks for more than this is not waited for longer. */
 const MAX_RETRY_AFTER_SECONDS = 300;
 
-export interface RetryPolicy {
-  readonly maxAttempts: number;
-  readonly maxTotalSeconds: number;
-}
+export type RetryPolicy = Required<RetryOptions>;
 
 export interface FailedAttempt {
   /** From 1. */

@@ -25,7 +25,8 @@ export type ServiceProblem = {
 }[ProblemCode];
 
 export function asServiceProblem(body: unknown): ServiceProblem | null {
-  if (!isProblemDocument(body)) return null;
+  if (typeof body !== "object" || body === null || !("instance" in body) || typeof body.instance !== "string")
+    return null;
   // Not from `X-Request-Id`: a browser hides that header of another origin, and the fragment is the same id.
   const requestId = body.instance.split("#")[1] || null;
   const problem: object = { ...body, requestId };
@@ -37,11 +38,6 @@ export function asLocalProblem(document: ProblemDocument): ServiceProblem {
   const problem: object = { ...document, instance: null, requestId: null };
   if (!isServiceProblem(problem)) throw new Error("the rules made a problem without its members");
   return problem;
-}
-
-function isProblemDocument(value: unknown): value is ProblemDocument {
-  if (typeof value !== "object" || value === null) return false;
-  return "instance" in value && typeof value.instance === "string" && isServiceProblem(value);
 }
 
 type Check = (value: unknown) => boolean;
