@@ -182,7 +182,7 @@ eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
   });
 
   it("has no environment variables but its time zone and those of its allocator", async () => {
-    const { pid } = await waitingTypst(mode, { TYPST_ROOT: "/", SERVICE_BACKEND_TOKENS: "secret" });
+    const { pid, settings, sandbox } = await waitingTypst(mode, { TYPST_ROOT: "/", SERVICE_BACKEND_TOKENS: "secret" });
     const variables = readProc(`${pid}/environ`).split("\0");
     // bubblewrap adds the working directory. So does a shell script in place of setpriv, with more if the shell is bash
     // or busybox. glibc splits its variable in place.
@@ -192,6 +192,10 @@ eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
     );
     const allocator = mode === "bubblewrap" ? [expect.stringMatching(/^GLIBC_TUNABLES=glibc[.]malloc[.]/)] : [];
     expect(own.toSorted()).toEqual([...allocator, "TZ=UTC"]);
+    if (mode !== "bubblewrap") return;
+    // Twice, and one would hide that the other is gone: bubblewrap gets none, and passes none on.
+    const command = sandbox.programCommand(await RenderDirectory.create(settings.workDirectory, false), []);
+    expect([command.environment, command.arguments.includes("--clearenv")]).toEqual([{}, true]);
   });
 
   it("ends with the process that started it, even if nothing cleans up", async () => {
