@@ -144,6 +144,12 @@ it("follows references within the schema, by pointer, anchor and identifier", as
   expect(await judge(schema, "[1, 2, 3]")).toHaveLength(3);
 });
 
+it("looks for references in members of any name, and in no data", async () => {
+  expect(await judge({ const: { $ref: "#/nothing" } }, "1")).toHaveLength(1);
+  const read = await readSchema('{"properties": {"const": {"$ref": "#/nothing"}}}');
+  expect(read).toMatchObject({ findings: [{ message: expect.stringMatching(/^leads to "#\/nothing"/) }] });
+});
+
 it("follows references with escaped letters", async () => {
   const schema = { $ref: "#/$defs/Stra%C3%9Fe%25", $defs: { "Straße%": { type: "string" } } };
   expect(await judge(schema, "1")).toHaveLength(1);

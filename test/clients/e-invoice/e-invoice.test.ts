@@ -4,6 +4,7 @@
  */
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
+import { findAttachment } from "../../../clients/e-invoice/attachment.ts";
 import { type FinishOptions, finishEInvoice } from "../../../clients/e-invoice/e-invoice.ts";
 import { readProfile } from "../../../clients/e-invoice/invoice-xml.ts";
 import { readMetadata } from "../../../clients/e-invoice/metadata.ts";
@@ -146,6 +147,13 @@ describe("a hostile file", () => {
     const file = ofSize(100);
     for (let time = 0; time < 1000; time++) file.resolve(new PdfReference(1));
     expect(() => file.catalog).toThrow("too often");
+  });
+
+  it("is refused if two attachments have the name of the invoice", () => {
+    const names = "(factur-x.xml) <</UF (factur-x.xml)>>".repeat(2);
+    const file = new PdfFile(withObject(`1 0 obj<</Names <</EmbeddedFiles <</Names [${names}]>>>>>>`));
+    const message = "Two attachments are named factur-x.xml.";
+    expect(findAttachment(file, "factur-x")).toMatchObject({ ok: false, findings: [{ message }] });
   });
 
   it("is refused if its objects are nested too deeply", () => {
