@@ -296,6 +296,12 @@ describe("tokens", () => {
     expect(run.stdout).toContain("302 to /login?token=[token]");
     expect(run.stdout + run.stderr).not.toContain(API_TOKEN);
     expect(run.exitCode).toBe(1);
+    const redirectMetrics = (answer: PassingAnswer) => {
+      if (answer.path !== "/metrics") return;
+      Object.assign(answer, { status: 302, headers: { location: "/login?token=of%2Fmetrics%3D" } });
+    };
+    const report = await examineBehind(redirectMetrics, { token: "", metricsToken: "of/metrics=" });
+    expect(resultOf(report, "origins-up").seen).toBe("302 to /login?token=[token]");
   });
 });
 

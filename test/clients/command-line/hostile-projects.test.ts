@@ -55,6 +55,14 @@ describe("a command ends", () => {
     expect(stderr).toContain("… and 49980 more.");
   });
 
+  it("where a source reads more than any service accepts", async () => {
+    const large = "x".repeat(40 * 1024 ** 2);
+    const files = { "a.typ": '#read("b.txt") #read("c.txt")', "b.txt": large, "c.txt": large };
+    const { stderr, exitCode } = await inProject(files, ["render", "a.typ", "--dry-run"]);
+    expect(stderr).toMatch(/^request_too_large: the files of the project have 80\.0 MiB; no service accepts/);
+    expect(exitCode).toBe(3);
+  });
+
   it("where a schema is larger than any that people write", async () => {
     const files = { "a.typ": "x", "data.schema.json": `{"enum": [${"1,".repeat(600_000)}1]}` };
     const { stderr, exitCode } = await inProject(files, ["render", "a.typ"]);

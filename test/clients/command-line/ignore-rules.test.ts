@@ -74,3 +74,11 @@ it("rules that were made to take long are refused, and so is a file that is too 
   const large = await folderWith({ ".gitignore": "#".repeat(1024 ** 2 + 1) });
   await expect(leftOut(large, ["a"])).rejects.toThrow("the limit is 1048576");
 });
+
+it("the time for the rules is that of all folders together", async () => {
+  const rules = await IgnoreRules.load(await folderWith({ ".gitignore": "*.log" }), 0.5);
+  const keepForEver = async () => {
+    for (let index = 0; index < 1_000_000; index++) await rules.keep([`a-${index}`, `b-${index}`]);
+  };
+  await expect(keepForEver()).rejects.toThrow("take too long");
+});

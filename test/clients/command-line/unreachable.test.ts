@@ -75,6 +75,8 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
   ])("%s", async (_what, start, words) => {
     const { stderr, exitCode } = await render(await start());
     expect(stderr).toMatch(words);
+    // Another try would not help.
+    expect(stderr).not.toContain("Tried");
     expect(stderr.trim().split("\n")).toHaveLength(1);
     expect(exitCode).toBe(7);
   });
@@ -203,6 +205,14 @@ describe("a token that is refused", () => {
     const { stderr, sent } = await renderFrom(program);
     expect(stderr).toContain(`The token came from the file ${join(checkout, ".local/api-token")} of the checkout.`);
     expect(new Set(sent)).toEqual(new Set(["token-of-the-checkout"]));
+  });
+
+  it("is not that of the checkout for a service elsewhere", async () => {
+    const { checkout, program } = await makeCheckout();
+    await writeFile(join(checkout, ".local/api-token"), "token-of-the-checkout\n");
+    const args = ["render", "a.typ", "--url", "http://render.example"];
+    const { stderr } = await runProcess(await makeProject(), args, { env: { SERVICE_API_TOKEN: "" }, program });
+    expect(stderr).toMatch(/^There is no token for http:\/\/render\.example: /);
   });
 
   it("is not that of the folder in which somebody works, nor of one above the program", async () => {
