@@ -1,5 +1,6 @@
 /** The context of a request: bindings, variables and the state of the isolate. */
 import type { Context } from "hono";
+import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH } from "../protocol/routes.ts";
 import { limitsFingerprint } from "../rules/limits.ts";
 import { SettingError } from "../rules/settings.ts";
 import { type Backend, openBackend, UnreportedCounts } from "./backends/backend.ts";
@@ -14,8 +15,7 @@ import { WALL_CLOCK } from "./clock.ts";
 import { CommonCapabilities } from "./gathered/common-capabilities.ts";
 import { shareMetrics } from "./gathered/metrics.ts";
 import type { SharedAnswer } from "./gathered/shared-answer.ts";
-import type { RequestRecord } from "./log/request-record.ts";
-import { writeLine } from "./log/request-record.ts";
+import { type RequestRecord, writeLine } from "./log/request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
 export interface EdgeEnvironment {
@@ -118,10 +118,17 @@ export function settingsOf(context: EdgeContext): EdgeSettings {
   return deploymentOf(context).settings;
 }
 
+/** The methods of the requested path as `Allow` lists them; null if this deployment does not serve the path. */
+export function servedMethods(context: EdgeContext): string | null {
+  const { path } = context.req;
+  const isOff = path === METRICS_PATH && settingsOf(context).metricsAccess.kind === "off";
+  return isOff ? null : allowedMethods(ALL_EDGE_ROUTES, path);
+}
+
 /** Has the backends that DNS names looked up again if it is time, and waits until one is known. */
 export async function renewBackends(context: EdgeContext): Promise<void> {
-  const { pool } = deploymentOf(context);
-  if (!pool.isRenewed) return;
+  const { pool, settings } = deploymentOf(context);
+  if (settings.backends.services.length === 0) return;
   context.executionCtx.waitUntil(pool.renew());
   await pool.wait();
 }

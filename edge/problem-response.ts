@@ -5,7 +5,6 @@ import {
   MAX_DISCARDED_BYTES,
 } from "../protocol/body-collector.ts";
 import { NOT_STORED_HEADERS } from "../protocol/headers.ts";
-import { causeField } from "../rules/causes.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument, problemInstance } from "../rules/problem.ts";
 import { FairLimit } from "./body/fair-limit.ts";
 import { BodyReader } from "./body/read-body.ts";
@@ -15,8 +14,7 @@ import { loggedClientSignal } from "./requests/request-log.ts";
 export const PROBLEM_HEADERS = { ...NOT_STORED_HEADERS, "Content-Type": PROBLEM_MEDIA_TYPE } as const;
 
 export function problemResponse(context: EdgeContext, problem: Problem): Response {
-  context.var.record.code = problem.code;
-  context.var.record.cause = causeField(problem);
+  context.var.record.problem = problem;
   const document = problemDocument(problem, problemInstance(context.req.url, context.var.requestId));
   const response = new Response(JSON.stringify(document), {
     status: PROBLEMS[problem.code].status,

@@ -1,31 +1,30 @@
 /** Reads a body up to the size limit and discards the rest of a refused one, at edge and backend alike. */
-import { type DeclaredLength, declaredSize, requestTooLarge } from "../rules/declared-size.ts";
-import { LIMIT_SETTINGS, type Limits } from "../rules/limits.ts";
-import { type Problem, problem } from "../rules/problem.ts";
+import { LIMIT_SETTINGS } from "../rules/limits.ts";
+import { type Problem, problem, requestTooLarge } from "../rules/problem.ts";
 
 /** The first allocation, unless the body declares less. The memory doubles as needed. */
 const FIRST_CAPACITY_BYTES = 64 * 1024;
 
 /** Memory is allocated as bytes arrive, not as declared: a body that is announced and never sent costs nothing. */
 export class BodyCollector {
-  readonly #head: DeclaredLength;
-  readonly #limits: Limits;
+  readonly #declaredSize: number | null;
+  readonly #limit: number;
   #memory = new ArrayBuffer(0);
   #size = 0;
 
-  /** @param head its declared size has been validated */
-  constructor(head: DeclaredLength, limits: Limits) {
-    this.#head = head;
-    this.#limits = limits;
+  /** @param declaredSize it has been validated */
+  constructor(declaredSize: number | null, limit: number) {
+    this.#declaredSize = declaredSize;
+    this.#limit = limit;
   }
 
   /** The allocated bytes after `add` of a chunk of this length; unchanged when `add` would reject it. */
   capacityWith(chunkLength: number): number {
     const capacity = this.#memory.byteLength;
-    const limit = this.#limits.max_request_body_bytes;
+    const limit = this.#limit;
     const size = this.#size + chunkLength;
     if (size <= capacity || size > limit) return capacity;
-    const declared = declaredSize(this.#head) ?? limit;
+    const declared = this.#declaredSize ?? limit;
     const most = size <= declared ? Math.min(declared, limit) : limit;
     return Math.min(most, Math.max(size, 2 * capacity, FIRST_CAPACITY_BYTES));
   }
@@ -33,7 +32,7 @@ export class BodyCollector {
   /** Adds a chunk. When the body is over the limit, it returns a problem and keeps nothing of the chunk. */
   add(chunk: Uint8Array): Problem | null {
     const size = this.#size + chunk.length;
-    if (size > this.#limits.max_request_body_bytes) return requestTooLarge(this.#head, this.#limits);
+    if (size > this.#limit) return requestTooLarge(this.#declaredSize, this.#limit);
     const capacity = this.capacityWith(chunk.length);
     // `transfer` frees the old memory at once, without waiting for the garbage collector.
     if (capacity > this.#memory.byteLength) this.#memory = this.#memory.transfer(capacity);

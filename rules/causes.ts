@@ -1,6 +1,6 @@
 /**
  * Why a render was answered 408, 429 or 503, and how an attempt on a backend failed: closed lists. Log lines and
- * metrics name the cause; `detail` says it in the words beside it.
+ * metrics have the names; `detail` has the words beside them.
  */
 
 export const CAUSES = {
@@ -65,32 +65,16 @@ export const ATTEMPT_FAILURES = {
 
 export type AttemptFailure = keyof typeof ATTEMPT_FAILURES;
 
-const LOG_FIELDS = {
-  render_timeout: "timeoutCause",
-  render_queue_full: "capacityCause",
-  service_unavailable: "unavailableCause",
-} as const satisfies Record<CausedCode, string>;
-
-export type CauseField = { readonly [Code in CausedCode as (typeof LOG_FIELDS)[Code]]?: Cause };
-
-export function causeField({ code, cause }: { readonly code: string; readonly cause?: Cause | undefined }): CauseField {
-  return cause !== undefined && isCausedCode(code) ? { [LOG_FIELDS[code]]: cause } : {};
-}
-
 /** A cause that another part of the service names; undefined if the code has no such cause. */
 export function parseCause<Code extends string>(code: Code, name: string | null): Cause<Code & CausedCode> | undefined;
 export function parseCause(code: string, name: string | null): Cause | undefined {
   return name !== null && isCausedCode(code) && isCauseOf(code, name) ? name : undefined;
 }
 
-function isCausedCode(code: string): code is CausedCode {
+export function isCausedCode(code: string): code is CausedCode {
   return Object.hasOwn(CAUSES, code);
 }
 
 function isCauseOf(code: CausedCode, name: string): name is Cause {
   return Object.hasOwn(CAUSES[code], name);
-}
-
-export function inSeconds(seconds: number): string {
-  return seconds === 1 ? "1 second" : `${seconds} seconds`;
 }

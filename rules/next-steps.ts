@@ -1,6 +1,21 @@
-/** What the operator can do about each cause and failure: one sentence, in log lines and in docs/monitoring.md. */
-import type { AttemptFailure, Cause } from "./causes.ts";
+/** What a log line says of a cause: its name, in a field of its own, and what the operator can do about it. */
+import { type AttemptFailure, type Cause, type CausedCode, isCausedCode } from "./causes.ts";
 
+const CAUSE_FIELDS = {
+  render_timeout: "timeoutCause",
+  render_queue_full: "capacityCause",
+  service_unavailable: "unavailableCause",
+} as const satisfies Record<CausedCode, string>;
+
+export type CauseFields = { readonly [Code in CausedCode as (typeof CAUSE_FIELDS)[Code]]?: Cause } & {
+  readonly nextStep?: string;
+};
+
+export function causeFields({ code, cause }: { code: string; cause?: Cause | undefined }): CauseFields {
+  return cause !== undefined && isCausedCode(code) ? { [CAUSE_FIELDS[code]]: cause, nextStep: NEXT_STEPS[cause] } : {};
+}
+
+/** One sentence for each cause and failure, in log lines and in docs/monitoring.md. */
 export const NEXT_STEPS: Readonly<Record<Cause | AttemptFailure, string>> = {
   wall_clock:
     "If renders of others are slow too, add cores or lower SERVICE_MAX_CONCURRENT_RENDERS; otherwise simplify the template, or raise SERVICE_RENDER_TIMEOUT_SECONDS.",

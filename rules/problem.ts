@@ -9,7 +9,6 @@ import {
   type CapacityCause,
   type Cause,
   type CausedCode,
-  inSeconds,
   type TimeoutCause,
   type UnavailableCause,
 } from "./causes.ts";
@@ -271,6 +270,10 @@ export function problem(code: ProblemCode, detail: string, context: ProblemConte
   return { code, detail, context };
 }
 
+function inSeconds(seconds: number): string {
+  return seconds === 1 ? "1 second" : `${seconds} seconds`;
+}
+
 export function notFound(): Problem {
   return problem("not_found", "Nothing is served at this path.", {});
 }
@@ -287,6 +290,14 @@ export function renderTimeout(cause: TimeoutCause, limitSeconds: number, timeout
 export function renderQueueFull(cause: CapacityCause, retryAfterSeconds: number): Problem {
   const detail = `${CAUSES.render_queue_full[cause]} Try again in ${inSeconds(retryAfterSeconds)}.`;
   return { ...problem("render_queue_full", detail, { retry_after: retryAfterSeconds }), cause };
+}
+
+/** @param declaredSize what `Content-Length` says, or null */
+export function requestTooLarge(declaredSize: number | null, limit: number): Problem {
+  return problem("request_too_large", `The request body is over the limit of ${limit} bytes.`, {
+    limit,
+    ...(declaredSize !== null && { declared_size: declaredSize }),
+  });
 }
 
 export function outputTooLarge(countedBytes: number, limit: number): Problem {

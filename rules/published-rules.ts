@@ -1,9 +1,8 @@
 /** The library for programs that send render requests: the service's verdict, from published constraints alone. */
-import { validateDeclaredSize } from "./declared-size.ts";
 import { RULES_VERSION } from "./files-rules.ts";
 import { LIMIT_SETTINGS, type LimitName, publishedLimits, UNLIMITED } from "./limits.ts";
 import { OUTPUT_RULES_VERSION } from "./output-rules.ts";
-import type { Problem } from "./problem.ts";
+import { type Problem, requestTooLarge } from "./problem.ts";
 import { parseRenderRequest } from "./render-request.ts";
 
 export type { Problem, ProblemCode, ProblemDocument } from "./problem.ts";
@@ -59,8 +58,8 @@ export function checkRequest(request: unknown, constraints: PublishedConstraints
   }
   const body = bodyOf(request);
   const limits = publishedLimits(constraints.limits);
-  const tooLarge = validateDeclaredSize({ contentLength: String(body.length) }, limits);
-  if (tooLarge !== null) return { verdict: "refused", problem: tooLarge };
+  const limit = limits.max_request_body_bytes;
+  if (body.length > limit) return { verdict: "refused", problem: requestTooLarge(body.length, limit) };
   const parsed = parseRenderRequest(body, limits);
   return parsed.ok ? { verdict: "accepted" } : { verdict: "refused", problem: parsed.problem };
 }

@@ -1,12 +1,23 @@
-/** Validates the media type and the codings of a render request, which are checked before its JSON. */
+/** Validates the declared size, the media type and the codings of a render request, before its JSON. */
 import { parse as parseContentType } from "content-type";
-import type { DeclaredLength } from "./declared-size.ts";
-import { type Problem, problem } from "./problem.ts";
+import type { Limits } from "./limits.ts";
+import { type Problem, problem, requestTooLarge } from "./problem.ts";
 
-export interface RequestHead extends DeclaredLength {
+export interface RequestHead {
+  readonly contentLength: string | null;
   readonly contentType: string | null;
   readonly contentEncoding: string | null;
   readonly transferEncoding: string | null;
+}
+
+/** The `Content-Length` of the request, or null. HTTP servers reject a malformed one before it gets here. */
+export function declaredSize({ contentLength }: RequestHead): number | null {
+  return contentLength !== null && /^[0-9]+$/.test(contentLength) ? Number(contentLength) : null;
+}
+
+export function validateDeclaredSize(head: RequestHead, { max_request_body_bytes: limit }: Limits): Problem | null {
+  const size = declaredSize(head);
+  return size !== null && size > limit ? requestTooLarge(size, limit) : null;
 }
 
 const UTF8 = /^utf-?8$/i;

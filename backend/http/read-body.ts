@@ -9,11 +9,10 @@ import {
   MAX_DISCARDED_BYTES,
   NO_MEMORY_RETRY_SECONDS,
 } from "../../protocol/body-collector.ts";
-import { declaredSize, validateDeclaredSize } from "../../rules/declared-size.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { renderQueueFull } from "../../rules/problem.ts";
 import { MAX_BODY_MILLISECONDS } from "../../rules/render-time.ts";
-import type { RequestHead } from "../../rules/request-head.ts";
+import { declaredSize, type RequestHead, validateDeclaredSize } from "../../rules/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
 import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
 
@@ -35,7 +34,7 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
   if (refusal !== null) return Promise.resolve(refuse(refusal));
   // Node emits no more events for a connection that is already closed.
   if (message.destroyed) return Promise.resolve(CLIENT_GONE);
-  const collector = new BodyCollector(head, limits);
+  const collector = new BodyCollector(declaredSize(head), limits.max_request_body_bytes);
   return new Promise((resolve) => {
     const finish = (reading: BodyReading) => {
       clearTimeout(total);

@@ -30,7 +30,7 @@ import {
 } from "@opentelemetry/sdk-trace";
 import project from "../../package.json" with { type: "json" };
 import { type TraceParent, traceIdOf } from "../../protocol/trace-context.ts";
-import type { CauseField } from "../../rules/causes.ts";
+import type { CauseFields } from "../../rules/next-steps.ts";
 import type { OutputFormat } from "../../rules/output-options.ts";
 import { outcomeClass, PROBLEMS, type RequestOutcome } from "../../rules/problem.ts";
 import type { PhaseRun } from "../render/render-time.ts";
@@ -43,7 +43,7 @@ const EXPORT_INTERVAL_MILLISECONDS = 5000;
 const SHUTDOWN_MILLISECONDS = 1000;
 
 /** Nothing of the request's content is here. */
-export interface TracedRequest extends CauseField {
+export interface TracedRequest extends CauseFields {
   readonly requestId: string;
   readonly scheme: "http" | "https";
   readonly parent: TraceParent | null;

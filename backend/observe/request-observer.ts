@@ -3,9 +3,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { LIMITS_HEADER } from "../../protocol/headers.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, type TraceParent } from "../../protocol/trace-context.ts";
-import { causeField } from "../../rules/causes.ts";
 import { type Limits, limitsFingerprint } from "../../rules/limits.ts";
-import { NEXT_STEPS } from "../../rules/next-steps.ts";
+import { causeFields } from "../../rules/next-steps.ts";
 import type { RequestOutcome } from "../../rules/problem.ts";
 import type { RenderOutcome } from "../render/outcome.ts";
 import { phaseSeconds } from "../render/render-time.ts";
@@ -51,13 +50,12 @@ export class RequestObserver {
       caller,
       format,
       outcome,
-      ...(problem !== null && causeField(problem)),
+      ...(problem !== null && causeFields(problem)),
       requestBytes,
       outputBytes: rendering.kind === "rendered" ? rendering.file.output.size : undefined,
     };
     const runs = delivery === null ? report.runs : [...report.runs, delivery.run];
-    const advice = problem?.cause === undefined ? undefined : NEXT_STEPS[problem.cause];
-    request.log.info({ ...record, nextStep: advice, phases: phaseSeconds(runs), peakMemoryBytes }, "render");
+    request.log.info({ ...record, phases: phaseSeconds(runs), peakMemoryBytes }, "render");
     if (this.#tracing === null || !isFromEdge) return;
     const scheme = request.protocol === "https" ? "https" : "http";
     const parent = traceParentOf(request.headers);

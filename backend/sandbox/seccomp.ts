@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { SettingError } from "../../rules/settings.ts";
 import type { BackendSettings } from "../settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
-import { type Check, type Rule, SYSTEM_CALL_RULES, type SystemCall } from "./system-calls.ts";
+import { type ArgumentCheck, type Rule, SYSTEM_CALL_RULES, type SystemCall } from "./system-calls.ts";
 
 /** AUDIT_ARCH_* of <linux/audit.h>, and the numbers of the calls that exist on the processor. */
 interface Architecture {
@@ -96,14 +96,14 @@ function onCall(number: number, { allowedIf, otherwise }: Rule): Instruction[] {
 }
 
 /** Allows the call if all checks hold. */
-function allowIf([check, ...others]: readonly Check[]): Instruction[] {
+function allowIf([check, ...others]: readonly ArgumentCheck[]): Instruction[] {
   if (check === undefined) return [[RETURN, 0, 0, ALLOW]];
   const next = allowIf(others);
   return [...test(check, next.length), ...next];
 }
 
 /** Continues with the next instruction if the check holds, and otherwise skips `skipped` instructions. */
-function test({ argument, half, mask, values }: Check, skipped: number): Instruction[] {
+function test({ argument, half, mask, values }: ArgumentCheck, skipped: number): Instruction[] {
   const others = values.length - 1;
   return [
     [LOAD, 0, 0, ARGUMENTS_OFFSET + argument * ARGUMENT_BYTES + HALF_OFFSETS[half]],

@@ -13,7 +13,7 @@
  */
 
 /** The bits under `mask` of one 32-bit half of an argument must equal one of `values`. */
-export interface Check {
+export interface ArgumentCheck {
   readonly argument: number;
   readonly half: "lower" | "upper";
   readonly mask: number;
@@ -22,34 +22,34 @@ export interface Check {
 
 export interface Rule {
   /** The call is allowed if all checks of one of these lists hold. */
-  readonly allowedIf: readonly (readonly Check[])[];
+  readonly allowedIf: readonly (readonly ArgumentCheck[])[];
   readonly otherwise: "EPERM" | "ENOSYS" | "SIGSYS";
 }
 
 const EVERY_BIT = 0xffffffff;
 
 /** The kernel reads numbers and flags from the lower half, or rejects an upper half that is not 0. */
-function compareBits(argument: number, mask: number, ...values: readonly number[]): Check {
+function compareBits(argument: number, mask: number, ...values: readonly number[]): ArgumentCheck {
   return { argument, half: "lower", mask, values };
 }
 
-function compareValue(argument: number, ...values: readonly number[]): Check {
+function compareValue(argument: number, ...values: readonly number[]): ArgumentCheck {
   return compareBits(argument, EVERY_BIT, ...values);
 }
 
-function allowBits(argument: number, bits: number): Check {
+function allowBits(argument: number, bits: number): ArgumentCheck {
   return compareBits(argument, ~bits, 0);
 }
 
-function forbidBits(argument: number, bits: number): Check {
+function forbidBits(argument: number, bits: number): ArgumentCheck {
   return compareBits(argument, bits, 0);
 }
 
-function requireNull(argument: number): Check[] {
+function requireNull(argument: number): ArgumentCheck[] {
   return [compareValue(argument, 0), { argument, half: "upper", mask: EVERY_BIT, values: [0] }];
 }
 
-function allowIf(...alternatives: readonly (readonly Check[])[]): Rule {
+function allowIf(...alternatives: readonly (readonly ArgumentCheck[])[]): Rule {
   return { allowedIf: alternatives, otherwise: "EPERM" };
 }
 

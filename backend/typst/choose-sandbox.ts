@@ -98,7 +98,7 @@ async function findFault(settings: BackendSettings, sandbox: Sandbox, launcher: 
 
 type Escape = "reads a file of the host" | "writes outside of its output" | "opens a socket";
 
-const ATTEMPT_TIMEOUT_MILLISECONDS = 20_000;
+const PROBE_TIMEOUT_MILLISECONDS = 20_000;
 const SECRET = "a secret of the host";
 
 export async function probeSandbox(settings: BackendSettings, sandbox: Sandbox, launcher: Launcher) {
@@ -107,14 +107,14 @@ export async function probeSandbox(settings: BackendSettings, sandbox: Sandbox, 
   try {
     const secretPath = join(host, "secret.txt");
     await writeFile(secretPath, SECRET);
-    const compiles = await attempt(prober, { source: "= Hello" });
-    const reads = await attempt(prober, {
+    const compiles = await compile(prober, { source: "= Hello" });
+    const reads = await compile(prober, {
       // Only reading the right text is an escape. The sandbox may show an empty file instead.
       source: `#assert.eq(read("link.txt"), "${SECRET}")`,
       linkTo: secretPath,
     });
     const writtenPath = join(host, "written.pdf");
-    await attempt(prober, { source: "= Hello", outputPath: writtenPath });
+    await compile(prober, { source: "= Hello", outputPath: writtenPath });
     const escapes: Escape[] = [];
     if (reads) escapes.push("reads a file of the host");
     if (existsSync(writtenPath)) escapes.push("writes outside of its output");
@@ -127,7 +127,7 @@ export async function probeSandbox(settings: BackendSettings, sandbox: Sandbox, 
 
 type Prober = Readonly<{ settings: BackendSettings; sandbox: Sandbox; launcher: Launcher }>;
 
-interface Attempt {
+interface ProbeTask {
   readonly source: string;
   /** The target of a symbolic link `link.txt` among the files of the render. */
   readonly linkTo?: string;
@@ -135,7 +135,7 @@ interface Attempt {
   readonly proxyUrl?: string;
 }
 
-async function attempt({ settings, sandbox, launcher }: Prober, task: Attempt): Promise<boolean> {
+async function compile({ settings, sandbox, launcher }: Prober, task: ProbeTask): Promise<boolean> {
   const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
   try {
     if (task.linkTo !== undefined) await symlink(task.linkTo, join(renderDirectory.root, "link.txt"));
@@ -147,7 +147,7 @@ async function attempt({ settings, sandbox, launcher }: Prober, task: Attempt): 
     const process = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
     const { end } = await process.perform({
       input: [Buffer.from(task.source)],
-      timeoutMilliseconds: ATTEMPT_TIMEOUT_MILLISECONDS,
+      timeoutMilliseconds: PROBE_TIMEOUT_MILLISECONDS,
       output: DISCARD_OUTPUT,
     });
     return end.kind === "exited" && end.exitCode === 0;
@@ -167,7 +167,7 @@ async function connectsToHost(prober: Prober): Promise<boolean> {
   const address = listener.address();
   try {
     if (address === null || typeof address === "string") throw new Error("the loopback interface has no port");
-    await attempt(prober, { source: '#import "@preview/probe:0.1.0"', proxyUrl: `http://127.0.0.1:${address.port}` });
+    await compile(prober, { source: '#import "@preview/probe:0.1.0"', proxyUrl: `http://127.0.0.1:${address.port}` });
     return wasReached;
   } finally {
     listener.close();

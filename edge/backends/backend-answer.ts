@@ -7,13 +7,7 @@ import {
   parseBackendLoad,
 } from "../../protocol/headers.ts";
 import { fileExtensionOf } from "../../protocol/rendered-file.ts";
-import {
-  type AttemptFailure,
-  type CapacityCause,
-  type CauseField,
-  causeField,
-  parseCause,
-} from "../../rules/causes.ts";
+import { type AttemptFailure, type CapacityCause, type Cause, parseCause } from "../../rules/causes.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { outputTooLarge, PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, type ProblemCode } from "../../rules/problem.ts";
 
@@ -103,14 +97,15 @@ function contentOf(head: ResponseHead): "file" | "foreign" | ProblemCode {
   if (fileExtensionOf(mediaType) !== null) return status === 200 ? "file" : "foreign";
   if (mediaType !== PROBLEM_MEDIA_TYPE || (lengthOf(head) ?? 0) > MAX_PROBLEM_BYTES) return "foreign";
   // Proxies answer with problems too (RFC 9457), which are not in the contract.
-  const code = problemCodeOf(head);
-  return code !== null && PROBLEMS[code].status === status ? code : "foreign";
+  const code = problemOf(head)?.code;
+  return code !== undefined && PROBLEMS[code].status === status ? code : "foreign";
 }
 
-function reasonOf({ status, headers }: ResponseHead, content: ReturnType<typeof contentOf>): string {
+function reasonOf(head: ResponseHead, content: ReturnType<typeof contentOf>): string {
+  const { status } = head;
   if (content === "foreign") return `status ${status} from something other than a backend`;
   if (content === "forbidden") return `status ${status}: it does not accept SERVICE_BACKEND_TOKEN`;
-  const cause = parseCause(content, headers.get(PROBLEM_CAUSE_HEADER));
+  const cause = problemOf(head)?.cause;
   return cause === undefined ? `status ${status}` : `status ${status}: ${cause}`;
 }
 
@@ -119,14 +114,10 @@ function readRetryAfter(text: string | null): number {
   return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : DEFAULT_RETRY_AFTER_SECONDS;
 }
 
-export function problemCodeOf({ headers }: ResponseHead): ProblemCode | null {
-  const name = headers.get(PROBLEM_CODE_HEADER);
-  return name !== null && isProblemCode(name) ? name : null;
-}
-
-export function causeFieldOf(response: ResponseHead): CauseField {
-  const code = problemCodeOf(response) ?? "ok";
-  return causeField({ code, cause: parseCause(code, response.headers.get(PROBLEM_CAUSE_HEADER)) });
+/** The problem that the header fields of an answer name, by a code and a cause that are known; null if there is none. */
+export function problemOf({ headers }: ResponseHead): { code: ProblemCode; cause: Cause | undefined } | null {
+  const code = headers.get(PROBLEM_CODE_HEADER) ?? "";
+  return isProblemCode(code) ? { code, cause: parseCause(code, headers.get(PROBLEM_CAUSE_HEADER)) } : null;
 }
 
 function isProblemCode(name: string): name is ProblemCode {

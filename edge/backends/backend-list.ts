@@ -55,10 +55,6 @@ export class BackendList {
     this.#services = new Map(services.map((service) => [service, new ServiceState()]));
   }
 
-  get isRenewed(): boolean {
-    return this.#services.size > 0;
-  }
-
   /** The same object for a backend as long as it is listed. */
   get addresses(): readonly BackendAddress[] {
     return this.#addresses;
@@ -177,10 +173,6 @@ export class BackendPool<Target> {
     this.#reopen();
   }
 
-  get isRenewed(): boolean {
-    return this.#list.isRenewed;
-  }
-
   get backends(): readonly Target[] {
     return [...this.#open.values()];
   }
@@ -192,7 +184,7 @@ export class BackendPool<Target> {
   async wait(): Promise<void> {
     const { clock } = this.#parts;
     const until = clock.now() + FIRST_LOOKUP_MILLISECONDS;
-    while (this.isRenewed && this.#open.size === 0 && clock.now() < until) {
+    while (this.#open.size === 0 && clock.now() < until) {
       await this.renew();
       if (this.#open.size === 0) await clock.wait(POLL_MILLISECONDS);
     }

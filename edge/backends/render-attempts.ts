@@ -37,7 +37,7 @@ export interface RefusedRender {
   readonly problem: Problem;
 }
 
-type NextStep<Target> =
+type RenderStep<Target> =
   | { readonly kind: "try"; readonly backend: Target }
   | { readonly kind: "wait"; readonly milliseconds: number }
   | { readonly kind: "ask"; readonly backends: readonly Target[] }
@@ -91,7 +91,7 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     this.#deadline += longer;
   }
 
-  next(now: number): NextStep<Target> {
+  next(now: number): RenderStep<Target> {
     const isOver = this.#costly >= MAX_ATTEMPTS || this.#lost >= MAX_LOST_BACKENDS;
     if (isOver || this.#deadline - now < MIN_ATTEMPT_MILLISECONDS) return this.refuse();
     const hasHadMany = this.#attempts >= MAX_ATTEMPTS;
@@ -111,7 +111,7 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     return { kind: "wait", milliseconds: PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS };
   }
 
-  #nextUntried(now: number, excluded: ReadonlySet<Target>): NextStep<Target> | null {
+  #nextUntried(now: number, excluded: ReadonlySet<Target>): RenderStep<Target> | null {
     const isFirst = this.#full === null;
     if (!isFirst && this.#bodyBytes >= MIN_ASKED_BYTES && !this.#choice.hasFreeSlot(now, excluded)) {
       const notAsked = new Set([...excluded, ...this.#asked]);

@@ -1,8 +1,7 @@
-/** What `SERVICE_METRICS_ACCESS` decides: who may read `/metrics`, and whether it is among the paths that are served. */
+/** Who may read `/metrics`, as `SERVICE_METRICS_ACCESS` says. */
 import { createMiddleware } from "hono/factory";
 import { validateToken } from "../../protocol/authentication.ts";
-import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH } from "../../protocol/routes.ts";
-import { type EdgeBindings, type EdgeContext, settingsOf } from "../context.ts";
+import { type EdgeBindings, settingsOf } from "../context.ts";
 import { problemResponse } from "../problem-response.ts";
 
 /** As Prometheus sends it: RFC 6750 section 2.1; the name of the scheme in any case (RFC 9110 section 11.1). */
@@ -22,11 +21,3 @@ export const requireMetricsAccess = createMiddleware<EdgeBindings>(async (contex
     }
   }
 });
-
-const ROUTES_WITHOUT_METRICS = ALL_EDGE_ROUTES.filter(({ path }) => path !== METRICS_PATH);
-
-/** The methods of the requested path as `Allow` lists them; null if the path is not served. */
-export function servedMethods(context: EdgeContext): string | null {
-  const hasMetrics = settingsOf(context).metricsAccess.kind !== "off";
-  return allowedMethods(hasMetrics ? ALL_EDGE_ROUTES : ROUTES_WITHOUT_METRICS, context.req.path);
-}

@@ -1,11 +1,13 @@
-/** What the edge records about a request, for one log line: no content, token or query, and no path but a route's. */
-
+/**
+ * What the edge records about a request, for one log line and one data point in an Analytics Engine dataset, if there
+ * is one: no content, token or query, and no path but a route's.
+ */
 import { joinServerTimings, serverTiming } from "../../protocol/headers.ts";
 import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../../protocol/trace-context.ts";
-import type { AttemptFailure, Cause, CauseField } from "../../rules/causes.ts";
-import { NEXT_STEPS } from "../../rules/next-steps.ts";
-import type { RequestOutcome } from "../../rules/problem.ts";
+import type { AttemptFailure, Cause } from "../../rules/causes.ts";
+import { causeFields } from "../../rules/next-steps.ts";
+import type { ProblemCode, RequestOutcome } from "../../rules/problem.ts";
 import type { RequestLogging } from "../settings.ts";
 
 /** The phases of a render request at the edge, in their order. `origin` lasts until a backend's answer begins. */
@@ -19,8 +21,8 @@ export type RequestLine = ReturnType<RequestRecord["line"]>;
 
 export class RequestRecord {
   caller: string | undefined;
-  code: RequestOutcome = "ok";
-  cause: CauseField = {};
+  /** With which the request is answered; null for any other answer. */
+  problem: { readonly code: ProblemCode; readonly cause?: Cause | undefined } | null = null;
   requestBytes: number | undefined;
   backend: string | undefined;
   tries: number | undefined;
@@ -52,6 +54,7 @@ export class RequestRecord {
   line(request: Request, path: string, requestId: string, response: Response | null) {
     const { headers, method } = request;
     const length = response?.headers.get("Content-Length");
+    const code: RequestOutcome = this.problem?.code ?? (response === null ? "client_gone" : "ok");
     return {
       message: "request",
       requestId,
@@ -59,9 +62,8 @@ export class RequestRecord {
       route: ROUTE_PATHS.has(path) ? path : "none",
       method: METHODS.has(method) ? method : "other",
       status: response?.status,
-      code: response === null && this.code === "ok" ? "client_gone" : this.code,
-      ...this.cause,
-      nextStep: nextStepOf(this.cause),
+      code,
+      ...(this.problem !== null && causeFields(this.problem)),
       caller: this.caller,
       requestBytes: this.requestBytes,
       responseBytes: length ? Number(length) : undefined,
@@ -74,15 +76,66 @@ export class RequestRecord {
   }
 }
 
-export function causeOf({ timeoutCause, capacityCause, unavailableCause }: CauseField): Cause | undefined {
-  return timeoutCause ?? capacityCause ?? unavailableCause;
-}
-
-function nextStepOf(field: CauseField): string | undefined {
-  const cause = causeOf(field);
-  return cause === undefined ? undefined : NEXT_STEPS[cause];
-}
-
 export function writeLine(logging: RequestLogging, level: "error" | "warn" | "info" | "log", line: object): void {
   console[level](logging === "json" ? JSON.stringify(line) : line);
+}
+
+export const ANALYTICS_BINDING = "EDGE_ANALYTICS";
+
+interface AnalyticsDataset {
+  writeDataPoint(point: { readonly indexes: string[]; readonly blobs: string[]; readonly doubles: number[] }): void;
+}
+
+/** A column. An unknown number is written as -1, an unknown text as "". */
+type Field<Value> = readonly [name: string, read: (line: RequestLine) => Value | undefined, meaning: string];
+
+/** `blob1` and so on. Queries name columns by their number, so new ones come last and none is ever removed. */
+export const ANALYTICS_BLOBS: readonly Field<string>[] = [
+  ["route", ({ route }) => route, "path of the route, or `none`"],
+  ["method", ({ method }) => method, "method of the request, or `other`"],
+  ["code", ({ code }) => code, "`ok`, the code of the problem, or `client_gone`"],
+  ["caller", ({ caller }) => caller, "name of the caller"],
+  ["origin", ({ origin }) => origin, "name of the backend that answered, or was tried last"],
+  [
+    "cause",
+    ({ timeoutCause, capacityCause, unavailableCause }) => timeoutCause ?? capacityCause ?? unavailableCause,
+    "[cause](#429-and-503) of a 408, 429 or 503",
+  ],
+  ["failures", ({ failures }) => failures?.join(","), "how attempts on backends [failed](#failed-attempts)"],
+];
+
+export const ANALYTICS_DOUBLES: readonly Field<number>[] = [
+  ["status", ({ status }) => status, "status of the answer"],
+  ["requestBytes", ({ requestBytes }) => requestBytes, "size of the body, if it was read completely"],
+  ["responseBytes", ({ responseBytes }) => responseBytes, "declared size of the answer"],
+  ["tries", ({ tries }) => tries, "how many times the request was sent to a backend"],
+  ["receive", ({ milliseconds }) => milliseconds.receive, "milliseconds until the body was read"],
+  ["validate", ({ milliseconds }) => milliseconds.validate, "milliseconds of validation"],
+  ["origin", ({ milliseconds }) => milliseconds.origin, "milliseconds until a backend's answer began"],
+  ["total", ({ milliseconds }) => milliseconds.total, "milliseconds until the answer began"],
+];
+
+/** Cloudflare samples each index separately, so one caller with many requests does not blur another's count. */
+const indexOf = ({ caller, route }: RequestLine) => caller ?? route;
+
+/** Once per isolate: a dataset that rejects one data point rejects all. Without valid settings there is no `Deployment`. */
+let hasFailed = false;
+
+/** Never throws: a request must not fail because it is not counted. */
+export function writeAnalytics(dataset: unknown, line: RequestLine): void {
+  if (!isDataset(dataset)) return;
+  try {
+    dataset.writeDataPoint({
+      indexes: [indexOf(line)],
+      blobs: ANALYTICS_BLOBS.map(([, read]) => read(line) ?? ""),
+      doubles: ANALYTICS_DOUBLES.map(([, read]) => read(line) ?? -1),
+    });
+  } catch (error) {
+    if (!hasFailed) console.error({ message: `${ANALYTICS_BINDING} rejects data points`, error: String(error) });
+    hasFailed = true;
+  }
+}
+
+function isDataset(binding: unknown): binding is AnalyticsDataset {
+  return typeof binding === "object" && binding !== null && "writeDataPoint" in binding;
 }

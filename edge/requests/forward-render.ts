@@ -81,8 +81,7 @@ async function send(
     headers: {
       ...commonHeaders(context, requestId, caller, timeBudgetMilliseconds),
       ...traceHeaders(context.req.raw.headers),
-      // The URL of the client's request, for the `instance` of the backend's problems. `require-url.ts` bounds its
-      // length.
+      // The URL of the client's request, for the `instance` of the backend's problems. `requireUrl` bounds its length.
       "X-Forwarded-Proto": protocol.slice(0, -1),
       "X-Forwarded-Host": host,
     },

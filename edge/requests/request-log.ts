@@ -1,8 +1,7 @@
 /** Writes the edge's log lines: one for each request at its end, and one for each failure. */
 import { tracing } from "cloudflare:workers";
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
-import { ANALYTICS_BINDING, writeAnalytics } from "../log/analytics.ts";
-import { type RequestLine, writeLine } from "../log/request-record.ts";
+import { ANALYTICS_BINDING, type RequestLine, writeAnalytics, writeLine } from "../log/request-record.ts";
 import { parseLogRequests, type RequestLogging } from "../settings.ts";
 
 /** Writes log line, data point and span of a request once. @param response null if the client left before it */
@@ -45,8 +44,9 @@ function describeSpan(span: Span, line: RequestLine): void {
 
 /** Counts why the request is refused, and how attempts failed. Without valid settings there is no backend to tell. */
 function countForMetrics(context: EdgeContext): void {
-  const { cause, failures } = context.var.record;
-  const refusal = cause.capacityCause ?? cause.unavailableCause;
+  const { problem, failures } = context.var.record;
+  // A backend counts its time-outs itself.
+  const refusal = problem?.code === "render_timeout" ? undefined : problem?.cause;
   const names = refusal === undefined ? failures : [refusal, ...failures];
   if (refusal === "edge_failure") return;
   for (const name of names) deploymentOf(context).counts.add(name);

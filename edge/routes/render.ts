@@ -2,12 +2,11 @@
 import { BodyCollector, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/headers.ts";
 import { fileExtensionOf, fileHeaders } from "../../protocol/rendered-file.ts";
-import { validateDeclaredSize } from "../../rules/declared-size.ts";
 import { renderQueueFull } from "../../rules/problem.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
 import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
-import { type RequestHead, validateMediaType } from "../../rules/request-head.ts";
-import { causeFieldOf, lengthOf, maxAnswerBytes, problemCodeOf } from "../backends/backend-answer.ts";
+import { declaredSize, type RequestHead, validateDeclaredSize, validateMediaType } from "../../rules/request-head.ts";
+import { lengthOf, maxAnswerBytes, problemOf } from "../backends/backend-answer.ts";
 import type { BodyReservation } from "../body/body-memory.ts";
 import { HeldBody } from "../body/held-body.ts";
 import { readBody, SLACK_MILLISECONDS } from "../body/read-body.ts";
@@ -39,7 +38,7 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
   };
   // When the client disconnects, workerd never resumes the code after the next `await`: no `finally` runs.
   loggedClientSignal(context).addEventListener("abort", release);
-  const collector = new BodyCollector(head, settings.limits);
+  const collector = new BodyCollector(declaredSize(head), settings.limits.max_request_body_bytes);
   try {
     const refusal = await readBody(context.req.raw, collector, reservation, settings.bodyTimeoutSeconds);
     upload.release();
@@ -78,8 +77,7 @@ async function validateAndForward(
 function clientResponse(context: EdgeContext, response: Response, suggestedName: string | null): Response {
   const { record } = context.var;
   record.backendTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
-  record.code = problemCodeOf(response) ?? "ok";
-  record.cause = causeFieldOf(response);
+  record.problem = problemOf(response);
   const extension = fileExtensionOf(response.headers.get("Content-Type"));
   const headers = new Headers(extension === null ? PROBLEM_HEADERS : fileHeaders(extension, suggestedName));
   const { status, body } = response;

@@ -7,7 +7,7 @@ import { cellOf } from "../../bench/report.ts";
 import { ANSWER_FAULTS } from "../../clients/command-line/doctor/answers.ts";
 import { CHECK_GROUPS } from "../../clients/command-line/doctor/runner.ts";
 import { adviceFor } from "../../clients/typescript/problem-advice.ts";
-import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/log/analytics.ts";
+import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/log/request-record.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import project from "../../package.json" with { type: "json" };
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../../rules/constraints.ts";

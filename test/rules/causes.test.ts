@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { ATTEMPT_FAILURES, CAUSES, causeField, parseCause } from "../../rules/causes.ts";
+import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
+import { causeFields } from "../../rules/next-steps.ts";
 import { REFUSALS } from "../support/causes.ts";
 import { tableOfPage } from "../support/readers/page-table.ts";
 
@@ -29,6 +30,6 @@ it.each(["constructor", "toString", "hasOwnProperty", "__proto__", "no_such_caus
   (name) => {
     for (const code of Object.keys(CAUSES)) expect(parseCause(code, name)).toBe(undefined);
     expect(parseCause(name, "slots_busy")).toBe(undefined);
-    expect(causeField({ code: name, cause: "slots_busy" })).toEqual({});
+    expect(causeFields({ code: name, cause: "slots_busy" })).toEqual({});
   },
 );

@@ -1,10 +1,9 @@
 /** What is wrong with a draft, and in which field, by the rules with which the service validates. */
-import { requestTooLarge } from "../../../rules/declared-size.ts";
 import { isValidKey } from "../../../rules/files-rules.ts";
 import type { Limits } from "../../../rules/limits.ts";
 import { OUTPUT_FIELDS, type OutputField } from "../../../rules/output-options.ts";
 import { OUTPUT_RULES } from "../../../rules/output-rules.ts";
-import type { Problem, ValidationError } from "../../../rules/problem.ts";
+import { type Problem, requestTooLarge, type ValidationError } from "../../../rules/problem.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { jsonErrorOffset as offsetOfError } from "../../data-schema/json-error.ts";
 import { type Draft, type DraftFile, FileContent, listSentFiles, requestBytes } from "../drafts/draft.ts";
@@ -50,7 +49,7 @@ export function validateDraft(draft: Draft, limits: Limits): Verdict {
     body.length,
   );
   if (problems.length === 0 && size > limits.max_request_body_bytes) {
-    problems.push(requestTooLarge({ contentLength: String(size) }, limits));
+    problems.push(requestTooLarge(size, limits.max_request_body_bytes));
   }
   if (malformedAt === null && problems.length === 0) return { ok: true };
   const keys = draft.files.map(({ key }) => key);

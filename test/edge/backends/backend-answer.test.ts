@@ -1,9 +1,8 @@
 /** What an answer of a backend gives: for the client, for the choice of backends, and in the log. */
 import { describe, expect, it } from "vitest";
 import {
-  causeFieldOf,
   lengthOf,
-  problemCodeOf,
+  problemOf,
   problemOfLength,
   type ResponseHead,
   readAnswer,
@@ -47,14 +46,11 @@ describe("an answer to a render", () => {
     expect(result.kind === "failed" ? result.failure : result.kind).toBe(found);
   });
 
-  it("of a file has no code, whatever it names", () => {
-    expect(problemCodeOf(headOf("file", { "X-Service-Problem-Code": "toString" }))).toBeNull();
-  });
-
-  it("names the cause of its problem for the log, if its code has such a cause", () => {
+  it("names its problem for the log, with a cause if its code has such a cause", () => {
     const cause = { "X-Service-Problem-Cause": "queue_full" };
-    expect(causeFieldOf(headOf("render_queue_full", cause))).toEqual({ capacityCause: "queue_full" });
-    expect(causeFieldOf(headOf("render_queue_full", { ...cause, "X-Service-Problem-Code": "toString" }))).toEqual({});
+    expect(problemOf(headOf("render_queue_full", cause))).toEqual({ code: "render_queue_full", cause: "queue_full" });
+    expect(problemOf(headOf("render_failed", cause))).toEqual({ code: "render_failed" });
+    expect(problemOf(headOf("render_failed", { ...cause, "X-Service-Problem-Code": "toString" }))).toBeNull();
   });
 
   it.each([

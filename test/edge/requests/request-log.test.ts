@@ -2,7 +2,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env, tracing } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../../edge/log/analytics.ts";
+import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../../edge/log/request-record.ts";
 import app from "../../../edge/worker.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 import { BASE_URL, standInBackend } from "../send.ts";

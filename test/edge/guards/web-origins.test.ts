@@ -1,7 +1,10 @@
-/** Pages of other origins (CORS), inside workerd: what a browser is told, for each route and each answer. */
+/** Host names, and pages of other origins (CORS), inside workerd: what is served, and what a browser is told of it. */
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
+import { readHosts } from "../../../edge/settings.ts";
 import app from "../../../edge/worker.ts";
+import { SettingError } from "../../../rules/settings.ts";
+import { expectProblem as expectContractProblem } from "../../support/problems.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 import { BASE_URL, expectProblem } from "../send.ts";
 
@@ -152,4 +155,39 @@ it("a setting that is not valid makes the service unavailable", async () => {
   for (const path of ["/health", "/v1/constraints", "/openapi.json", "/nowhere"]) {
     await expectProblem(await send(path, { settings }), "service_unavailable");
   }
+});
+
+const HOSTS = { ...env, SERVICE_HOSTS: "127.0.0.1 localhost, [::1]" };
+const visit = (url: string, settings: object = HOSTS) => app.fetch(new Request(url), settings);
+
+describe("a deployment that names its hosts", () => {
+  it.each(["http://127.0.0.1:8787", "http://localhost", "https://[::1]:1", "http://LOCALHOST:8787"])(
+    "serves %s",
+    async (origin) => {
+      expect((await visit(`${origin}/health`)).status).toBe(200);
+      expect((await visit(`${origin}/`)).status).toBe(200);
+    },
+  );
+
+  it.each([
+    "http://evil.example:8787",
+    "http://localhost.evil.example",
+    "http://127.0.0.1.evil.example",
+    "http://127.0.0.2",
+    "http://localhost.",
+  ])("serves nothing but /health under %s, and says what to do", async (origin) => {
+    expect((await visit(`${origin}/health`)).status).toBe(200);
+    for (const path of ["/", "/metrics", "/v1/constraints", "/nothing"]) {
+      const { detail } = await expectContractProblem(await visit(`${origin}${path}`), "forbidden");
+      expect(detail).toContain("SERVICE_HOSTS");
+    }
+  });
+});
+
+it("a deployment that names none serves any", async () => {
+  expect((await visit("http://render.example/health", env)).status).toBe(200);
+});
+
+it.each(["http://localhost", "localhost:8787", "LOCALHOST", "*", "a/b"])("%s is not the name of a host", (entry) => {
+  expect(() => readHosts({ SERVICE_HOSTS: `localhost ${entry}` })).toThrow(SettingError);
 });

@@ -1,0 +1,71 @@
+/** The origins of the web that may use the service: its own, by URL and host name, and those of other pages (CORS). */
+import { cors } from "hono/cors";
+import { createMiddleware } from "hono/factory";
+import { API_TOKEN_HEADER, REQUEST_ID_HEADER } from "../../protocol/headers.ts";
+import { problem } from "../../rules/problem.ts";
+import { type EdgeBindings, servedMethods, settingsOf } from "../context.ts";
+import { problemResponse } from "../problem-response.ts";
+
+const INVALID = "The request has no valid http or https URL: see its Host, and X-Forwarded-Proto if a proxy sets it.";
+
+/** Whatever the URL standard takes for the end of a host, or for a user name in front of it. */
+const NOT_IN_A_HOST = /[/?#@\\\s]/;
+
+/** A name of 253 bytes (RFC 1035, section 2.3.4), a colon and a port. A longer one would be passed on to backends. */
+const MAX_HOST_LENGTH = 253 + 6;
+
+/**
+ * workerd only concatenates the URL of a request, of scheme (`X-Forwarded-Proto`), `Host` and path: a slash in the host
+ * would turn the requested path into a query.
+ */
+export const requireUrl = createMiddleware<EdgeBindings>(async (context, next) => {
+  const { url, headers } = context.req.raw;
+  const isWeb = /^https?:\/\//.test(url) && !NOT_IN_A_HOST.test(headers.get("Host") ?? "");
+  if (isWeb && URL.canParse(url) && new URL(url).host.length <= MAX_HOST_LENGTH) return next();
+  return problemResponse(context, problem("invalid_request", INVALID, {}));
+});
+
+const OTHER_HOST =
+  "The service is not served under the host name of this request. If it should be, its operator adds the name to SERVICE_HOSTS.";
+
+/**
+ * A page of the web can have its own name resolved to an address of the machine that shows it (DNS rebinding), and is
+ * then of one origin with whatever answers there. Probes of Kubernetes and balancers ask for `/health` by address.
+ */
+export const requireServedHost = createMiddleware<EdgeBindings>(async (context, next) => {
+  const { hosts } = settingsOf(context);
+  const { hostname, pathname } = new URL(context.req.raw.url);
+  if (hosts.length === 0 || hosts.includes(hostname) || pathname === "/health") return next();
+  return problemResponse(context, problem("forbidden", OTHER_HOST, {}));
+});
+
+const REQUEST_HEADERS = [API_TOKEN_HEADER, "Content-Type", "If-None-Match", "traceparent", "tracestate"];
+
+const RESPONSE_HEADERS = [REQUEST_ID_HEADER, "Retry-After", "Content-Disposition", "ETag", "Server-Timing", "Allow"];
+
+/** The longest that Chromium keeps the answer to a preflight request. */
+const PREFLIGHT_MAX_AGE_SECONDS = 2 * 60 * 60;
+
+export const CORS_HEADERS_OF_304 = ["Access-Control-Allow-Origin", "Access-Control-Expose-Headers"];
+
+/**
+ * Pages of other origins may use the service only if `SERVICE_CORS_ORIGINS` names them, never with a browser's
+ * credentials. hono takes every OPTIONS for a preflight request, so it gets only real ones, for a path that is served.
+ */
+export const allowOtherOrigins = createMiddleware<EdgeBindings>(async (context, next) => {
+  const { corsOrigins } = settingsOf(context);
+  if (corsOrigins.length === 0) return next();
+  if (context.req.method === "OPTIONS") {
+    const allowed = servedMethods(context);
+    if (allowed === null || context.req.header("Access-Control-Request-Method") === undefined) return next();
+    context.res.headers.set("Allow", allowed);
+  }
+  const answerWithCors = cors({
+    origin: typeof corsOrigins === "string" ? corsOrigins : [...corsOrigins],
+    allowMethods: () => [servedMethods(context) ?? ""],
+    allowHeaders: REQUEST_HEADERS,
+    exposeHeaders: RESPONSE_HEADERS,
+    maxAge: PREFLIGHT_MAX_AGE_SECONDS,
+  });
+  return answerWithCors(context, next);
+});
