@@ -3,7 +3,7 @@ import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { CAPABILITIES_PATH } from "../protocol/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, SERVER_TIMING_HEADER } from "../protocol/headers.ts";
-import { EDGE_ROUTES, HELP_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES, STATIC_ROUTES } from "../protocol/routes.ts";
+import { EDGE_ROUTES, FILE_ROUTES } from "../protocol/routes.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { type EdgeBindings, type EdgeContext, servedMethods, settingsOf } from "./context.ts";
 import { limitCallerRate, requireToken } from "./guards/caller.ts";
@@ -50,9 +50,7 @@ const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
 };
 
 for (const { method, path } of EDGE_ROUTES) app.on(method, [path], ...HANDLERS[path]);
-for (const { method, path } of [...STATIC_ROUTES, ...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES, ...HELP_ROUTES]) {
-  app.on(method, path, answerStaticFile);
-}
+for (const { method, path } of FILE_ROUTES) app.on(method, path, answerStaticFile);
 
 /** A Worker whose settings are not valid must not appear healthy. */
 function answerHealth(context: EdgeContext): Response {

@@ -7,7 +7,9 @@ export const FILE_MEDIA_TYPES = {
   png: "image/png",
   svg: "image/svg+xml",
   zip: "application/zip",
-} as const satisfies Record<FileExtension, string>;
+} as const;
+
+export type FileExtension = keyof typeof FILE_MEDIA_TYPES;
 
 /** Opened by itself, an SVG runs no scripts and loads nothing, whatever the document has put into it. */
 const SVG_HEADERS = {
@@ -28,8 +30,6 @@ export function fileHeaders(extension: FileExtension, suggestedName: string | nu
     "Content-Disposition": contentDisposition(suggestedName, extension),
   };
 }
-
-export type FileExtension = "pdf" | "png" | "svg" | "zip";
 
 /** Extensions that would be wrong for the content. Any other is part of the name. */
 const KNOWN_EXTENSION = /\.(?:pdf|png|svg|zip|jpe?g|typ)$/i;
@@ -74,13 +74,6 @@ export function safeFileName(suggestion: string | null, extension: FileExtension
 }
 
 function truncate(text: string, maxBytes: number): string {
-  const utf8 = new TextEncoder();
-  let size = 0;
-  let result = "";
-  for (const character of text) {
-    size += utf8.encode(character).length;
-    if (size > maxBytes) break;
-    result += character;
-  }
-  return result.replace(TRAILING, "");
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
+  return text.slice(0, read).replace(TRAILING, "");
 }

@@ -13,20 +13,22 @@ export interface Route {
 
 export const METRICS_PATH = "/metrics";
 
-export const EDGE_ROUTES = [
+const COMMON_ROUTES = [
   { path: "/v1/render", method: "POST" },
-  { path: "/v1/constraints", method: "GET" },
   { path: CAPABILITIES_PATH, method: "GET" },
   { path: "/health", method: "GET" },
   { path: METRICS_PATH, method: "GET" },
 ] as const satisfies readonly Route[];
 
-export const STATIC_ROUTES: readonly Route[] = [...Object.keys(STATIC_DOCUMENTS), OPENAPI_DOCUMENT_NAME].map(
-  (name) => ({
-    path: `/${name}`,
-    method: "GET",
-  }),
-);
+export const EDGE_ROUTES = [...COMMON_ROUTES, { path: "/v1/constraints", method: "GET" }] as const;
+
+export const BACKEND_ROUTES = [...COMMON_ROUTES, { path: "/ready", method: "GET" }] as const;
+
+function routesTo(paths: readonly string[]): readonly Route[] {
+  return paths.map((path) => ({ path, method: "GET" }));
+}
+
+const STATIC_ROUTES = routesTo([...Object.keys(STATIC_DOCUMENTS), OPENAPI_DOCUMENT_NAME].map((name) => `/${name}`));
 
 /** The page that shows the interface description to people. Its files are below its path. */
 export const REFERENCE_PATH = "/reference";
@@ -46,14 +48,18 @@ export function examplePath(name: string): string {
   return `${PLAYGROUND_FILES_PATH}/example-${name}.json`;
 }
 
-export const REFERENCE_ROUTES: readonly Route[] = [
-  "",
-  "/reference.css",
-  "/reference.js",
-  "/swagger-ui.css",
-  "/swagger-ui-bundle.js",
-  "/swagger-ui-bundle.js.LICENSE.txt",
-].map((file) => ({ path: `${REFERENCE_PATH}${file}`, method: "GET" }));
+const REFERENCE_FILES = [
+  "reference.css",
+  "reference.js",
+  "swagger-ui.css",
+  "swagger-ui-bundle.js",
+  "swagger-ui-bundle.js.LICENSE.txt",
+];
+
+export const REFERENCE_ROUTES = routesTo([
+  REFERENCE_PATH,
+  ...REFERENCE_FILES.map((file) => `${REFERENCE_PATH}/${file}`),
+]);
 
 /** Pages of `docs/` that the playground leads to, and their style sheet. */
 export const HELP_PATH = "/help";
@@ -63,16 +69,13 @@ export function helpPath(name: string): string {
   return `${HELP_PATH}/${name}`;
 }
 
-export const HELP_ROUTES: readonly Route[] = [...HELP_PAGES, "help.css"].map((name) => ({
-  path: helpPath(name),
-  method: "GET",
-}));
+export const HELP_ROUTES = routesTo([...HELP_PAGES, "help.css"].map(helpPath));
 
 /** The page on which people try the service. Its files are below `PLAYGROUND_FILES_PATH`. */
 export const PLAYGROUND_PATH = "/";
 export const PLAYGROUND_FILES_PATH = "/playground";
 
-export const PLAYGROUND_ROUTES: readonly Route[] = [
+export const PLAYGROUND_ROUTES = routesTo([
   PLAYGROUND_PATH,
   ...[
     "icon.svg",
@@ -91,23 +94,12 @@ export const PLAYGROUND_ROUTES: readonly Route[] = [
     "pdf-worker.js",
   ].map((file) => `${PLAYGROUND_FILES_PATH}/${file}`),
   ...EXAMPLE_NAMES.map(examplePath),
-].map((path) => ({ path, method: "GET" }));
+]);
 
-export const ALL_EDGE_ROUTES: readonly Route[] = [
-  ...EDGE_ROUTES,
-  ...STATIC_ROUTES,
-  ...PLAYGROUND_ROUTES,
-  ...REFERENCE_ROUTES,
-  ...HELP_ROUTES,
-];
+/** Those of all files, which the edge serves as they are. */
+export const FILE_ROUTES = [...STATIC_ROUTES, ...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES, ...HELP_ROUTES];
 
-export const BACKEND_ROUTES = [
-  { path: "/v1/render", method: "POST" },
-  { path: CAPABILITIES_PATH, method: "GET" },
-  { path: "/health", method: "GET" },
-  { path: "/ready", method: "GET" },
-  { path: METRICS_PATH, method: "GET" },
-] as const satisfies readonly Route[];
+export const ALL_EDGE_ROUTES: readonly Route[] = [...EDGE_ROUTES, ...FILE_ROUTES];
 
 /** The methods of a path as `Allow` lists them (RFC 9110, section 10.2.1); null if the path is not served. */
 export function allowedMethods(routes: readonly Route[], path: string): string | null {

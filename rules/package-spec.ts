@@ -26,9 +26,8 @@ export function formatPackageSpec({ namespace, name, version }: PackageSpec): st
 }
 
 export function quotedPackageSpecs(text: string): PackageSpec[] {
-  return [...text.matchAll(new RegExp(`"${SPEC_SOURCE}"`, "g"))].flatMap(([, namespace, name, version]) =>
-    namespace === undefined || name === undefined || version === undefined ? [] : [{ namespace, name, version }],
-  );
+  const quoted = text.matchAll(new RegExp(`"(${SPEC_SOURCE})"`, "g"));
+  return [...quoted].flatMap(([, spec = ""]) => parsePackageSpec(spec) ?? []);
 }
 
 /** Negative if `left` is the older of two versions, positive if it is the newer one. Missing numbers are 0. */

@@ -3,6 +3,7 @@
 
 declare class TextEncoder {
   encode(input: string): Uint8Array<ArrayBuffer>;
+  encodeInto(input: string, target: Uint8Array): { readonly read: number };
 }
 
 declare class TextDecoder {

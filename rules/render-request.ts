@@ -16,7 +16,9 @@ import { type Problem, problem } from "./problem.ts";
 import { quote, shortenPath } from "./quote.ts";
 import { ValidationErrorList } from "./validation-errors.ts";
 
-export type Encoding = "text" | "base64";
+const ENCODINGS = ["text", "base64"] as const;
+
+export type Encoding = (typeof ENCODINGS)[number];
 
 export interface RenderFile {
   readonly key: string;
@@ -45,8 +47,6 @@ export function parseRenderRequest(body: Uint8Array, limits: Limits): ParseResul
 }
 
 const FIELDS = ["source", "files", "data", "output", "encoding", "content"] as const;
-
-const ENCODINGS: readonly string[] = ["text", "base64"] satisfies Encoding[];
 
 /** Longer than every field name, so that a key that is cut here equals none of them. */
 const MAX_FIELD_NAME_CODE_UNITS = 512;
@@ -232,8 +232,8 @@ class RequestReader {
   #readEncoding(loc: readonly string[]): Encoding | null {
     const span = this.#readStringField(loc);
     if (span === null) return null;
-    const text = decodeJsonString(this.#cursor.body, span, MAX_FIELD_NAME_CODE_UNITS);
-    if (text === "text" || text === "base64") return text;
+    const encoding = findName(ENCODINGS, this.#cursor.body, span);
+    if (encoding !== null) return encoding;
     this.#errors.addFieldError(loc, "not_allowed", `encoding must be one of ${ENCODINGS.join(", ")}`);
     return null;
   }

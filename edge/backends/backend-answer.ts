@@ -31,19 +31,20 @@ export type FailedAttempt = {
   readonly reason: string;
 } & (
   | { readonly failure: "full"; readonly retryAfterSeconds: number; readonly cause: CapacityCause }
-  | { readonly failure: Exclude<AttemptFailure, "full"> }
+  | { readonly failure: OtherFailure }
 );
 
-export function failedAttempt(failure: Exclude<AttemptFailure, "full">, error: unknown): FailedAttempt {
+type OtherFailure = Exclude<AttemptFailure, "full">;
+
+export function failedAttempt(failure: OtherFailure, error: unknown): FailedAttempt {
   return { kind: "failed", failure, load: null, reason: String(error) };
 }
 
 export function readAnswer(head: ResponseHead): AttemptResult {
   const load = parseBackendLoad(head.headers.get(LOAD_HEADER));
   const content = contentOf(head);
-  const fail = (failure: Exclude<AttemptFailure, "full">): FailedAttempt => {
-    return { kind: "failed", failure, load, reason: reasonOf(head, content) };
-  };
+  const reason = reasonOf(head, content);
+  const fail = (failure: OtherFailure): FailedAttempt => ({ kind: "failed", failure, load, reason });
   switch (content) {
     case "file":
     case "render_timeout":
@@ -55,7 +56,7 @@ export function readAnswer(head: ResponseHead): AttemptResult {
     case "render_queue_full": {
       const retryAfterSeconds = readRetryAfter(head.headers.get("Retry-After"));
       const cause = parseCause(content, head.headers.get(PROBLEM_CAUSE_HEADER)) ?? "backend_full";
-      return { kind: "failed", failure: "full", retryAfterSeconds, cause, load, reason: reasonOf(head, content) };
+      return { kind: "failed", failure: "full", retryAfterSeconds, cause, load, reason };
     }
     // The edge has found the request valid. So it did not reach the backend as it was sent, or the two have other
     // limits.

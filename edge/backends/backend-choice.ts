@@ -102,13 +102,10 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   /** The least busy of those with the best standing. One whose load is not known comes after one with a free slot. */
   chooseCheapest(now: number, excluded: ReadonlySet<Target>, random: () => number): Target | null {
     const equals = this.#bestStanding(now, excluded);
-    let best: { readonly target: Target; readonly rank: number } | null = null;
     // In random order, so that isolates with the same knowledge do not all choose the same one.
-    for (const [target, state] of pickRandom(equals, equals.length, random)) {
-      const rank = rankOf(state, now);
-      if (best === null || rank < best.rank) best = { target, rank };
-    }
-    return best?.target ?? null;
+    const shuffled = pickRandom(equals, equals.length, random);
+    const [cheapest] = shuffled.sort(([, left], [, right]) => rankOf(left, now) - rankOf(right, now));
+    return cheapest?.[0] ?? null;
   }
 
   /** Backends that would hardly answer a render now: they were full a moment ago, or probes fail there. */
@@ -260,7 +257,7 @@ function costOf(state: BackendState, now: number): number {
 }
 
 function rankOf(state: BackendState, now: number): number {
-  if (wasFull(state, now)) return Number.POSITIVE_INFINITY;
+  if (wasFull(state, now)) return Number.MAX_VALUE;
   return isKnown(state, now) ? costOf(state, now) : costOf(state, now) + UNKNOWN_COST;
 }
 

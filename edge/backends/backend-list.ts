@@ -111,12 +111,9 @@ export class BackendList {
       ...this.#fixed,
       ...nameAll(found, this.#fixed).map((address) => known.get(keyOf(address)) ?? address),
     ];
-    const now = new Set(this.#addresses);
-    const earlier = new Set(before);
-    return {
-      added: this.#addresses.filter((address) => !earlier.has(address)).map(({ name }) => name),
-      removed: before.filter((address) => !now.has(address)).map(({ name }) => name),
-    };
+    const [earlier, now] = [new Set(before), new Set(this.#addresses)];
+    const namesOf = (addresses: Set<BackendAddress>) => Array.from(addresses, ({ name }) => name);
+    return { added: namesOf(now.difference(earlier)), removed: namesOf(earlier.difference(now)) };
   }
 }
 

@@ -81,18 +81,16 @@ function readAnswer(reader: DnsReader, asked: string, id: number): SrvAnswer {
     if (type === TYPE.SRV && name === asked) services.push(readService(reader));
   });
   readRecords(reader, authorities, () => {});
-  const addresses = new Map<string, string[]>();
+  const addresses: { readonly name: string; readonly address: string }[] = [];
   readRecords(reader, additional, (name, type, end) => {
-    if (type !== TYPE.A && type !== TYPE.AAAA) return;
-    const known = addresses.get(name) ?? [];
-    known.push(readAddress(reader, type, end));
-    addresses.set(name, known);
+    if (type === TYPE.A || type === TYPE.AAAA) addresses.push({ name, address: readAddress(reader, type, end) });
   });
+  const addressesByName = Map.groupBy(addresses, ({ name }) => name);
   const records = services
     .filter(({ host, port }) => port > 0 && isHostName(host))
     .map(({ host, port }) => {
       // The same one for every edge. IPv4 sorts before the brackets of IPv6.
-      const [address = null] = (addresses.get(host) ?? []).sort();
+      const [address = null] = (addressesByName.get(host) ?? []).map((one) => one.address).sort();
       return { host, port, address };
     });
   return records.length > 0 ? { kind: "records", records } : { kind: "none" };

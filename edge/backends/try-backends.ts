@@ -134,17 +134,11 @@ async function tryBackend<Target extends NonNullable<unknown>, Answer extends Re
   }
 }
 
-interface FollowedUpload {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly timeBudgetMilliseconds: number;
-  abort(): void;
-}
-
 /** Abandons a backend when it is hopeless or its time is up, which begins anew when it has all of the body. */
 function followUpload<Target extends NonNullable<unknown>>(
   forwarding: Forwarding<Target, ResponseHead>,
   attempt: Attempt<Target>,
-  { bytes, timeBudgetMilliseconds, abort }: FollowedUpload,
+  { bytes, timeBudgetMilliseconds, abort }: Pick<Sending, "bytes" | "timeBudgetMilliseconds"> & { abort(): void },
 ) {
   const { clock, attempts, body } = forwarding;
   const { backend, beganAt } = attempt;

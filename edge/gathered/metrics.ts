@@ -46,25 +46,18 @@ interface Family {
  * callers.
  */
 export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): string {
-  const gauge = (name: string, help: string, samples: string[]): Family => {
-    return { header: [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`], samples };
+  const gauge = (name: string, help: string, values: readonly string[]): Family => {
+    return {
+      header: [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`],
+      samples: values.map((value) => `${name}${value}`),
+    };
   };
-  const up = gauge(
-    "service_origin_up",
-    "Whether the origin answered this scrape.",
-    scrapes
-      .filter(({ isAbsent }) => !isAbsent)
-      .map(({ backend, text }) => `service_origin_up${labels(backend, "")} ${text === null ? 0 : 1}`),
-  );
-  const absent = gauge(
-    "service_origin_absent",
-    "Origins that have never answered this edge.",
-    scrapes.filter(({ isAbsent }) => isAbsent).map(({ backend }) => `service_origin_absent${labels(backend, "")} 1`),
-  );
-  const families = new Map([
-    ["service_origin_up", up],
-    ["service_origin_absent", absent],
-  ]);
+  const present = scrapes.filter(({ isAbsent }) => !isAbsent);
+  const values = present.map(({ backend, text }) => `${labels(backend, "")} ${text === null ? 0 : 1}`);
+  const up = gauge("service_origin_up", "Whether the origin answered this scrape.", values);
+  const absences = scrapes.flatMap(({ backend, isAbsent }) => (isAbsent ? [`${labels(backend, "")} 1`] : []));
+  const absent = gauge("service_origin_absent", "Origins that have never answered this edge.", absences);
+  const families = new Map(Object.entries({ service_origin_up: up, service_origin_absent: absent }));
   for (const scrape of scrapes) addExposition(families, scrape, isPublic);
   const shown = [...families.values()].filter((family) => family === up || family.samples.length > 0);
   return [...shown.flatMap(({ header, samples }) => [...header, ...samples]), ""].join("\n");

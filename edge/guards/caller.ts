@@ -37,9 +37,7 @@ export const limitCallerRate = createMiddleware<EdgeBindings>(async (context, ne
   return next();
 });
 
-type RateOutcome = "within" | "over" | { readonly error: string };
-
-async function askInTime(limiter: RateLimit, key: string): Promise<RateOutcome> {
+async function askInTime(limiter: RateLimit, key: string): Promise<"within" | "over" | { readonly error: string }> {
   try {
     const outcome = await inTime(limiter.limit({ key }), LIMITER_TIMEOUT_MILLISECONDS);
     if (outcome === "late") return { error: `no answer within ${LIMITER_TIMEOUT_MILLISECONDS} ms` };

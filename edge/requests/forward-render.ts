@@ -146,12 +146,12 @@ function report(context: EdgeContext, backend: Backend, { failure, reason }: Fai
   const isFull = failure === "full";
   const message = isFull ? "a backend was full" : "a backend did not answer";
   const hasAnswered = isFull || deploymentOf(context).backendChoice.hasAnswered(backend);
-  const line = {
+  logFailure(context, "warn", {
     requestId: context.var.requestId,
     message,
     origin: backend.name,
     cause: reason,
     nextStep: NEXT_STEPS[failure],
-  };
-  logFailure(context, "warn", hasAnswered ? line : { ...line, hasEverAnswered: false });
+    ...(!hasAnswered && { hasEverAnswered: false }),
+  });
 }

@@ -9,24 +9,19 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   const { record, requestId } = context.var;
   const dataset = context.env[ANALYTICS_BINDING];
   const logging = loggingOf(context);
-  const span = tracedSpan();
+  // workerd alone traces nothing.
+  const span = tracing.getActiveSpan();
   if (!record.end()) return;
   countForMetrics(context);
-  if (logging === "none" && dataset === undefined && span === null) return;
+  if (logging === "none" && dataset === undefined && !span?.isTraced) return;
   record.caller = context.var.caller;
   const line = record.line(context.req.raw, context.req.path, requestId, response);
   writeAnalytics(dataset, line);
-  if (span !== null) describeSpan(span, line);
+  if (span?.isTraced) describeSpan(span, line);
   if (logging !== "none") writeLine(logging, "log", line);
 }
 
-/** The platform's span of the request; null if it is not traced. workerd alone traces nothing. */
-function tracedSpan(): Span | null {
-  const span = tracing.getActiveSpan();
-  return span?.isTraced ? span : null;
-}
-
-/** Named like the backend's. The platform does not pass its trace on: `render.trace_id` leads to those spans. */
+/** Of the platform's span. Named like the backend's. The platform does not pass its trace on: `render.trace_id` leads to those spans. */
 function describeSpan(span: Span, line: RequestLine): void {
   span.setAttributes({
     "http.route": line.route,

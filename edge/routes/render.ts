@@ -82,15 +82,11 @@ function clientResponse(context: EdgeContext, response: Response, suggestedName:
   const headers = new Headers(extension === null ? PROBLEM_HEADERS : fileHeaders(extension, suggestedName));
   const { status, body } = response;
   const length = lengthOf(response);
-  if (body === null || length !== null) {
-    // The runtime sends exactly as many bytes as this field says.
-    if (length !== null) headers.set("Content-Length", String(length));
-    return new Response(body, { status, headers });
-  }
-  return new Response(body.pipeThrough(cutOff(context, maxAnswerBytes(response, settingsOf(context).limits))), {
-    status,
-    headers,
-  });
+  // The runtime sends exactly as many bytes as this field says.
+  if (length !== null) headers.set("Content-Length", String(length));
+  if (body === null || length !== null) return new Response(body, { status, headers });
+  const limited = body.pipeThrough(cutOff(context, maxAnswerBytes(response, settingsOf(context).limits)));
+  return new Response(limited, { status, headers });
 }
 
 /** Passes bytes on, and breaks the answer off where it becomes too long. It keeps nothing. */

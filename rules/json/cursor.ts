@@ -59,6 +59,10 @@ function escapeSize(kind: number): number {
   return kind & 0xf;
 }
 
+function isDigit(byte: number): boolean {
+  return (byte ^ ZERO) < 10;
+}
+
 function isPlainAscii(word: number): boolean {
   return (specialBytes(word) | (word & 0x80808080)) === 0;
 }
@@ -152,7 +156,9 @@ export class JsonCursor {
 
   /** The kind of the value at the cursor. If no value begins there, the text is malformed and the result null. */
   peekKind(): JsonKind | null {
-    switch (this.body[this.position]) {
+    const byte = this.body[this.position] ?? 0;
+    if (byte === MINUS || isDigit(byte)) return "number";
+    switch (byte) {
       case OPEN_BRACE:
         return "object";
       case OPEN_BRACKET:
@@ -164,18 +170,6 @@ export class JsonCursor {
         return "boolean";
       case 0x6e:
         return "null";
-      case MINUS:
-      case 0x30:
-      case 0x31:
-      case 0x32:
-      case 0x33:
-      case 0x34:
-      case 0x35:
-      case 0x36:
-      case 0x37:
-      case 0x38:
-      case 0x39:
-        return "number";
       default:
         this.#fail(this.position);
         return null;
@@ -296,14 +290,12 @@ export class JsonCursor {
         const hasContent = inObject ? this.enterObject() : this.enterArray();
         if (this.malformedAt >= 0) return false;
         if (hasContent) {
-          if (inObject && observer !== null && depth <= maxDepth && this.#isRemarkableKey(observer, depth)) {
-            this.#observeKey(observer, depth, true);
-          }
+          if (inObject && observer !== null && depth <= maxDepth) this.#observeKey(observer, depth, true);
           continue;
         }
         depth--;
         inObject = stack.pop();
-      } else if (byte === MINUS || (byte >= ZERO && byte <= 0x39)) {
+      } else if (byte === MINUS || isDigit(byte)) {
         if (!this.#readNumber(depth <= maxDepth ? observer : null)) return false;
       } else if (!this.#readLiteral(byte)) {
         return false;
@@ -317,9 +309,7 @@ export class JsonCursor {
         }
         const hasMore = inObject ? this.nextMember() : this.nextItem();
         if (hasMore) {
-          if (inObject && observer !== null && depth <= maxDepth && this.#isRemarkableKey(observer, depth)) {
-            this.#observeKey(observer, depth, false);
-          }
+          if (inObject && observer !== null && depth <= maxDepth) this.#observeKey(observer, depth, false);
           break;
         }
         if (this.malformedAt >= 0) return false;
@@ -328,11 +318,6 @@ export class JsonCursor {
         inObject = stack.pop();
       }
     }
-  }
-
-  #isRemarkableKey({ maxStringBytes, watchedKeyBytes, watchedDepth }: ValueObserver, depth: number): boolean {
-    const size = this.stringSize;
-    return size === watchedKeyBytes || depth === watchedDepth || size > maxStringBytes || this.stringHasLoneSurrogates;
   }
 
   #observeKey(observer: ValueObserver, depth: number, isFirst: boolean): void {
@@ -457,7 +442,7 @@ export class JsonCursor {
     const body = this.body;
     const length = body.length;
     let at = from;
-    while (at < length && ((body[at] ?? 0) ^ ZERO) < 10) at++;
+    while (at < length && isDigit(body[at] ?? 0)) at++;
     return at;
   }
 
