@@ -128,25 +128,16 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
 /** @throws SettingError with a message that names the variable and says what it must be. */
 export function readBackendSettings(environment: Environment) {
   const { queueDeadlineSeconds, renderTimeoutSeconds } = readRenderTime(environment);
-  const { graceSeconds } = BACKEND_INTEGER_SETTINGS;
+  const { graceSeconds, maxTempBytes, maxBodyMemoryBytes } = BACKEND_INTEGER_SETTINGS;
   const defaultGraceSeconds = queueDeadlineSeconds + renderTimeoutSeconds + GRACE_MARGIN_SECONDS;
   const integers = readIntegerSettings(
     { ...BACKEND_INTEGER_SETTINGS, graceSeconds: { ...graceSeconds, default: defaultGraceSeconds } },
     environment,
   );
   const limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, environment));
-  expectAtLeast(
-    maxTempBytesPerRender(limits),
-    integers.maxTempBytes,
-    BACKEND_INTEGER_SETTINGS.maxTempBytes,
-    "one full request with its folders, and two full outputs",
-  );
-  expectAtLeast(
-    limits.max_request_body_bytes,
-    integers.maxBodyMemoryBytes,
-    BACKEND_INTEGER_SETTINGS.maxBodyMemoryBytes,
-    "one full request",
-  );
+  const fullRender = "one full request with its folders, and two full outputs";
+  expectAtLeast(maxTempBytesPerRender(limits), integers.maxTempBytes, maxTempBytes, fullRender);
+  expectAtLeast(limits.max_request_body_bytes, integers.maxBodyMemoryBytes, maxBodyMemoryBytes, "one full request");
   return Object.freeze({
     ...integers,
     queueDeadlineSeconds,

@@ -15,7 +15,8 @@ export class ByteBudget {
   readonly #bytesByCaller = new Map<string, number>();
   #reservedBytes = 0;
 
-  constructor({ maxBytes, maxBytesPerRequest }: Record<"maxBytes" | "maxBytesPerRequest", number>) {
+  /** @param maxBytesPerRequest what one request can need at the most */
+  constructor(maxBytes: number, maxBytesPerRequest: number) {
     this.maxBytes = maxBytes;
     this.#maxBytesPerCaller = Math.max(maxBytesPerRequest, maxBytes - maxBytesPerRequest);
   }

@@ -170,7 +170,7 @@ export class RenderQueue {
 
   #enter({ signal, deadlineMilliseconds = Number.POSITIVE_INFINITY }: Applicant, state: CallerState): Promise<Entry> {
     if (signal.aborted) return Promise.resolve({ kind: "left" });
-    state.markActive(this.#nowSeconds());
+    state.lastSeenSeconds = this.#nowSeconds();
     return new Promise((resolve) => {
       const leave = () => waiter.settle({ kind: "left" });
       const deadline = Math.min(this.#options.deadlineMilliseconds, deadlineMilliseconds);
@@ -289,10 +289,10 @@ export class CallerState {
   /** Running mean of the length of its renders; infinite until one has ended. */
   #meanSeconds = Number.POSITIVE_INFINITY;
   #used = { seconds: 0, atSeconds: 0 };
-  #lastSeenSeconds: number;
+  lastSeenSeconds: number;
 
   constructor(nowSeconds: number) {
-    this.#lastSeenSeconds = nowSeconds;
+    this.lastSeenSeconds = nowSeconds;
   }
 
   get running(): number {
@@ -300,9 +300,7 @@ export class CallerState {
   }
 
   get lent(): number {
-    let count = 0;
-    for (const { isLent } of this.#running) if (isLent) count++;
-    return count;
+    return [...this.#running].filter(({ isLent }) => isLent).length;
   }
 
   get isIdle(): boolean {
@@ -310,7 +308,7 @@ export class CallerState {
   }
 
   wasActiveWithin(seconds: number, nowSeconds: number): boolean {
-    return !this.isIdle || nowSeconds - this.#lastSeenSeconds <= seconds;
+    return !this.isIdle || nowSeconds - this.lastSeenSeconds <= seconds;
   }
 
   /** The mean, or as long as its longest running render takes. @param unknownSeconds until a render has ended */
@@ -325,10 +323,6 @@ export class CallerState {
     return this.#used.seconds * 0.5 ** ((nowSeconds - this.#used.atSeconds) / USE_HALF_LIFE_SECONDS);
   }
 
-  markActive(nowSeconds: number): void {
-    this.#lastSeenSeconds = nowSeconds;
-  }
-
   /** @returns what counts the end, once. A render that was stopped does not make its caller quicker. */
   admit(nowSeconds: number, isLent = false): (endSeconds: number, isStopped?: boolean) => void {
     const render = { admittedSeconds: nowSeconds, isLent };
@@ -337,7 +331,7 @@ export class CallerState {
       this.#running.delete(render);
       if (!isStopped || endSeconds - nowSeconds > this.#meanSeconds) this.#count(endSeconds - nowSeconds);
       this.#used = { seconds: this.usedSeconds(endSeconds) + endSeconds - nowSeconds, atSeconds: endSeconds };
-      this.markActive(endSeconds);
+      this.lastSeenSeconds = endSeconds;
     };
   }
 

@@ -42,7 +42,11 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger) {
   const supervisor = new TypstSupervisor(settings, sandbox, launcher);
   const warmPool = new WarmPool(supervisor, settings.warmRenders, slots, queue);
   const capabilities = new InstalledCapabilities({ settings, sandbox, supervisor });
-  const budgets = openBudgets(settings);
+  const budgets = {
+    tempSpace: new ByteBudget(settings.maxTempBytes, maxTempBytesPerRender(limits)),
+    bodyMemory: new ByteBudget(settings.maxBodyMemoryBytes, limits.max_request_body_bytes),
+    outputMemory: new ByteBudget(settings.maxOutputMemoryBytes, MAX_MEMORY_BYTES_PER_OUTPUT),
+  };
   const deliveries = new Deliveries({
     silenceMilliseconds: settings.deliverySilenceSeconds * 1000,
     totalMilliseconds: settings.deliveryTimeoutSeconds * 1000,
@@ -75,22 +79,5 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger) {
       await Promise.all([warmPool.close(), supervisor.close()]);
       await tracing?.shutdown();
     },
-  };
-}
-
-function openBudgets(settings: BackendSettings) {
-  return {
-    tempSpace: new ByteBudget({
-      maxBytes: settings.maxTempBytes,
-      maxBytesPerRequest: maxTempBytesPerRender(settings.limits),
-    }),
-    bodyMemory: new ByteBudget({
-      maxBytes: settings.maxBodyMemoryBytes,
-      maxBytesPerRequest: settings.limits.max_request_body_bytes,
-    }),
-    outputMemory: new ByteBudget({
-      maxBytes: settings.maxOutputMemoryBytes,
-      maxBytesPerRequest: MAX_MEMORY_BYTES_PER_OUTPUT,
-    }),
   };
 }

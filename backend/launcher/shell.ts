@@ -6,8 +6,7 @@ import { Socket } from "node:net";
 import { join } from "node:path";
 import { errorCode } from "../error-log.ts";
 import { killIfThere, killStrayProcesses } from "../processes/proc.ts";
-import type { ProgramCommand, ProgramEnd } from "./program.ts";
-import { ShellReport, shellCommand, startLine, writeFifo } from "./program.ts";
+import { type ProgramCommand, type ProgramEnd, ShellReport, shellCommand, startLine, writeFifo } from "./program.ts";
 
 const FUNCTIONS = readFileSync(new URL("launcher.sh", import.meta.url), "utf8");
 

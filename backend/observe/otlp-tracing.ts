@@ -22,7 +22,6 @@ import {
 import {
   AlwaysOnSampler,
   BatchSpanProcessor,
-  type IdGenerator,
   ParentBasedSampler,
   RandomIdGenerator,
   type SpanExporter,
@@ -139,16 +138,11 @@ export class OtlpTracing {
   }
 }
 
-class RequestTraceIds implements IdGenerator {
-  readonly #random = new RandomIdGenerator();
+class RequestTraceIds extends RandomIdGenerator {
   next = "";
 
-  generateTraceId(): string {
+  override generateTraceId(): string {
     return this.next;
-  }
-
-  generateSpanId(): string {
-    return this.#random.generateSpanId();
   }
 }
 

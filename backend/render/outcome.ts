@@ -29,7 +29,7 @@ export function failureOfTypst(
   settings: BackendSettings,
   grantedSeconds: number,
 ): RenderFailure | null {
-  const { end, outputTaken, outputBytes } = report;
+  const { end, outputTaken, outputBytes, ranOutOfMemory } = report;
   const { max_output_bytes } = settings.limits;
   // Checked first: a process over the limit may exit before it is stopped.
   if (outputTaken === "too-large" || outputBytes > max_output_bytes) return outputOverLimit(outputBytes, settings);
@@ -41,7 +41,12 @@ export function failureOfTypst(
     case "stopped":
       return failureOfStop(end.reason, report, settings, grantedSeconds);
     case "signalled":
-      return failureOfSignal(end.signal, report, settings, grantedSeconds);
+      if (ranOutOfMemory) {
+        return compileFailed(`The render needed more memory than its ${settings.renderMemoryBytes} bytes.`);
+      }
+      // SIGXCPU and SIGXFSZ come from our own limits. Any other signal is a failure of the service.
+      if (end.signal === "SIGXCPU") return timedOut("processor_time", settings, grantedSeconds);
+      return end.signal === "SIGXFSZ" ? outputOverLimit(outputBytes, settings) : renderFailed();
     case "exited":
       return end.exitCode === 0
         ? null
@@ -69,20 +74,6 @@ function failureOfStop(
     case "not-needed":
       throw new ServiceFailure("a process was discarded while its request waited for it");
   }
-}
-
-/** SIGXCPU and SIGXFSZ come from our own limits. Any other signal is a failure of the service. */
-function failureOfSignal(
-  signal: string,
-  { ranOutOfMemory, outputBytes }: TypstReport,
-  settings: BackendSettings,
-  grantedSeconds: number,
-): RenderFailure {
-  if (ranOutOfMemory) {
-    return compileFailed(`The render needed more memory than its ${settings.renderMemoryBytes} bytes.`);
-  }
-  if (signal === "SIGXCPU") return timedOut("processor_time", settings, grantedSeconds);
-  return signal === "SIGXFSZ" ? outputOverLimit(outputBytes, settings) : renderFailed();
 }
 
 /** Only Typst's diagnostics would say more, and they are never passed on. */

@@ -81,18 +81,14 @@ export function phaseSeconds(runs: readonly PhaseRun[]): PhaseSeconds {
 }
 
 export class PhaseTimer {
-  readonly #runs: PhaseRun[] = [];
-
-  get runs(): readonly PhaseRun[] {
-    return this.#runs;
-  }
+  readonly runs: PhaseRun[] = [];
 
   async time<Result>(phase: RequestPhase, work: () => Promise<Result>): Promise<Result> {
     const started = performance.now();
     try {
       return await work();
     } finally {
-      this.#runs.push({ phase, startMilliseconds: started, milliseconds: performance.now() - started });
+      this.runs.push({ phase, startMilliseconds: started, milliseconds: performance.now() - started });
     }
   }
 }

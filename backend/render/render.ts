@@ -18,8 +18,7 @@ import {
 import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
-import type { WorkDirectoryWatch } from "../work-directory/watch.ts";
-import { isDiskFull } from "../work-directory/watch.ts";
+import { isDiskFull, type WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { archiveOutcome } from "./archive.ts";
 import { failureOfTypst, noPageWritten, noTemporarySpace, type RenderFailure, type RenderOutcome } from "./outcome.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
@@ -98,15 +97,9 @@ class RenderJob {
   async run(): Promise<RenderOutcome> {
     const { settings, tempSpace, outputMemory } = this.#resources;
     if (!this.#space.resize(this.#inputBytes)) return noTemporarySpace();
-    const output = new Spool(
-      {
-        directory: settings.workDirectory,
-        maxOutputBytes: settings.limits.max_output_bytes,
-        memory: outputMemory,
-        disk: tempSpace,
-      },
-      this.#valid.caller,
-    );
+    const { workDirectory: directory, limits } = settings;
+    const space = { directory, maxOutputBytes: limits.max_output_bytes, memory: outputMemory, disk: tempSpace };
+    const output = new Spool(space, this.#valid.caller);
     let isHandedOver = false;
     try {
       const outcome = await this.#renderInto(output);

@@ -3,8 +3,7 @@
  * output directory and, read-only, its files and Typst with its libraries, fonts and packages.
  */
 import { basename } from "node:path";
-import type { TypstPaths } from "../../typst/command-line.ts";
-import { RENDER_ENVIRONMENT } from "../../typst/command-line.ts";
+import { RENDER_ENVIRONMENT, type TypstPaths } from "../../typst/command-line.ts";
 import { hasMadeEmptySandbox, NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../typst/sandbox-modes.mjs";
 import type { Launcher } from "../launcher/launcher.ts";
 import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";

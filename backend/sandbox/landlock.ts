@@ -3,8 +3,7 @@
  * util-linux 2.41 or newer. Typst sees the host's own paths, and may see that other files exist.
  */
 import { basename } from "node:path";
-import type { TypstPaths } from "../../typst/command-line.ts";
-import { RENDER_ENVIRONMENT } from "../../typst/command-line.ts";
+import { RENDER_ENVIRONMENT, type TypstPaths } from "../../typst/command-line.ts";
 import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";

@@ -46,9 +46,9 @@ export class InstalledCapabilities {
   }
 
   async #find(): Promise<{ body: Buffer; digest: string }> {
-    const { settings, sandbox, supervisor } = this.#sources;
-    const packages = settings.packagePath === null ? [] : await vendoredPackages(settings.packagePath);
-    const fonts = await listFonts(settings, sandbox, supervisor);
+    const { packagePath } = this.#sources.settings;
+    const packages = packagePath === null ? [] : await vendoredPackages(packagePath);
+    const fonts = await listFonts(this.#sources);
     const body = Buffer.from(JSON.stringify(capabilitiesOf(TYPST_VERSION, fonts, packages)));
     if (body.length > MAX_CAPABILITIES_BYTES) {
       throw new SettingError("SERVICE_FONT_PATHS names folders with more fonts than can be published. Remove some.");
@@ -78,11 +78,7 @@ const LIST_TIMEOUT_MILLISECONDS = 30_000;
 /** For about ten thousand fonts. */
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
-async function listFonts(
-  settings: Pick<BackendSettings, "workDirectory">,
-  sandbox: Sandbox,
-  supervisor: TypstSupervisor,
-): Promise<FontFamily[]> {
+async function listFonts({ settings, sandbox, supervisor }: CapabilitySources): Promise<FontFamily[]> {
   const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
   const process = supervisor.startIn(renderDirectory, fontListArguments(sandbox.view(renderDirectory)));
   const chunks: Buffer[] = [];

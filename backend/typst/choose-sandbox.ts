@@ -19,37 +19,26 @@ import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { DISCARD_OUTPUT, TypstProcess } from "./process.ts";
 
-interface ChosenSandbox {
-  readonly sandbox: Sandbox;
-  readonly message: string | null;
-}
-
 /** @throws SettingError if Typst can escape from the sandbox, or does not run in it; with `auto`, in every sandbox. */
-export async function chooseSandbox(settings: BackendSettings, launcher: Launcher): Promise<ChosenSandbox> {
+export async function chooseSandbox(
+  settings: BackendSettings,
+  launcher: Launcher,
+): Promise<{ readonly sandbox: Sandbox; readonly message: string | null }> {
   const { sandboxChoice } = settings;
-  if (sandboxChoice === "auto") return chooseAutomatically(settings, launcher);
-  const sandbox = await openSandbox(settings, sandboxChoice, launcher);
-  if (sandbox.mode === "none") {
-    return {
-      sandbox,
-      message: "WARNING: SERVICE_SANDBOX=none: a flaw in Typst would expose this machine to every caller.",
-    };
-  }
-  const fault = await findFault(settings, sandbox, launcher);
-  if (fault !== null) throw new SettingError(fault);
-  return { sandbox, message: null };
-}
-
-async function chooseAutomatically(settings: BackendSettings, launcher: Launcher): Promise<ChosenSandbox> {
+  const isAutomatic = sandboxChoice === "auto";
   const faults: string[] = [];
-  for (const mode of AUTOMATIC_MODES) {
+  for (const mode of isAutomatic ? AUTOMATIC_MODES : [sandboxChoice]) {
     const sandbox = await openSandbox(settings, mode, launcher);
+    if (mode === "none") return { sandbox, message: UNCONFINED_WARNING };
     const fault = await findFault(settings, sandbox, launcher);
-    if (fault === null) return { sandbox, message: [`SERVICE_SANDBOX=auto: ${mode} is used.`, ...faults].join(" ") };
-    faults.push(fault);
+    if (fault !== null) faults.push(fault);
+    else if (isAutomatic) return { sandbox, message: [`SERVICE_SANDBOX=auto: ${mode} is used.`, ...faults].join(" ") };
+    else return { sandbox, message: null };
   }
   throw new SettingError(faults.join(" "));
 }
+
+const UNCONFINED_WARNING = "WARNING: SERVICE_SANDBOX=none: a flaw in Typst would expose this machine to every caller.";
 
 /** @throws SettingError if this machine's processor or shell is not known well enough to confine a process */
 export function openSandbox(settings: BackendSettings, mode: SandboxMode, launcher: Launcher): Promise<Sandbox> {

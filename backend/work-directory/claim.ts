@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { SettingError } from "../../rules/settings.ts";
-import { describeError, errorCode } from "../error-log.ts";
+import { errorCode } from "../error-log.ts";
 import { killStrayProcesses } from "../processes/proc.ts";
 import { workDirectoryPath } from "./paths.ts";
 import { RENDER_PREFIX } from "./render-directory.ts";
@@ -67,8 +67,9 @@ async function makeDirectory(path: string): Promise<boolean> {
   try {
     return (await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined;
   } catch (error) {
-    const { code } = describeError(error);
-    throw new SettingError(`The work directory ${path} cannot be made: ${code}. Set SERVICE_WORK_DIRECTORY.`);
+    throw new SettingError(
+      `The work directory ${path} cannot be made: ${errorCode(error)}. Set SERVICE_WORK_DIRECTORY.`,
+    );
   }
 }
 

@@ -46,9 +46,7 @@ export function neededDirectoryBytes(files: readonly string[]): number {
 
 /** Shared ones are counted for each path. */
 export function countNamedDirectories(files: readonly string[]): number {
-  let count = 0;
-  for (const file of files) for (const character of file) if (character === "/") count++;
-  return count;
+  return files.reduce((count, file) => count + file.split("/").length - 1, 0);
 }
 
 /** @param signal stops the work; directories already made stay. @throws DirectoryError */

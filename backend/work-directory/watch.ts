@@ -2,7 +2,7 @@
 import { constants, type Stats, type StatsFs, statSync } from "node:fs";
 import { access, stat, statfs } from "node:fs/promises";
 import { basename } from "node:path";
-import { describeError, ServiceFailure } from "../error-log.ts";
+import { errorCode, ServiceFailure } from "../error-log.ts";
 
 /** An idle backend takes at most this long to notice. */
 const INTERVAL_MILLISECONDS = 1000;
@@ -61,7 +61,7 @@ async function mayStillBe(path: string, expected: string): Promise<boolean> {
   try {
     return identityOf(await stat(path)) === expected;
   } catch (error) {
-    return !["ENOENT", "ENOTDIR"].includes(describeError(error).code);
+    return !["ENOENT", "ENOTDIR"].includes(errorCode(error));
   }
 }
 

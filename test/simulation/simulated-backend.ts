@@ -122,10 +122,7 @@ export class BackendProcess {
       deadlineMilliseconds: settings.queueDeadlineSeconds * 1000,
       clock,
     });
-    this.memory = new ByteBudget({
-      maxBytes: settings.backendMemoryBytes,
-      maxBytesPerRequest: settings.largestBodyBytes,
-    });
+    this.memory = new ByteBudget(settings.backendMemoryBytes, settings.largestBodyBytes);
   }
 
   get load(): BackendLoad {

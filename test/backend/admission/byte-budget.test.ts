@@ -4,7 +4,7 @@ import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 
 describe("a budget of bytes", () => {
   it("gives a caller all but the maximum of one request of another caller", () => {
-    const budget = new ByteBudget({ maxBytes: 100, maxBytesPerRequest: 30 });
+    const budget = new ByteBudget(100, 30);
     const [first, second, other] = [budget.open("a"), budget.open("a"), budget.open("b")];
     expect(first.resize(40)).toBe(true);
     expect(second.resize(31)).toBe(false);
@@ -22,7 +22,7 @@ describe("a budget of bytes", () => {
   });
 
   it("says whether it is a caller's own share that leaves no room", () => {
-    const budget = new ByteBudget({ maxBytes: 100, maxBytesPerRequest: 30 });
+    const budget = new ByteBudget(100, 30);
     const [own, another] = [budget.open("a"), budget.open("a")];
     expect([own.resize(20), another.resize(10)]).toEqual([true, true]);
     expect([own.bytes, own.isOverShare(60), own.isOverShare(61)]).toEqual([20, false, true]);
@@ -32,7 +32,7 @@ describe("a budget of bytes", () => {
   });
 
   it("has room for one request, however small the budget is", () => {
-    const budget = new ByteBudget({ maxBytes: 40, maxBytesPerRequest: 30 });
+    const budget = new ByteBudget(40, 30);
     expect(budget.open("a").resize(30)).toBe(true);
   });
 });

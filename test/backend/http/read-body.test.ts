@@ -36,7 +36,7 @@ async function pushEvery(milliseconds: number, count: number, message: IncomingM
 }
 
 function budgetOf(maxBytes: number, maxBytesPerRequest = maxBytes): ByteBudget {
-  return new ByteBudget({ maxBytes, maxBytesPerRequest });
+  return new ByteBudget(maxBytes, maxBytesPerRequest);
 }
 
 /** What the promise has resolved with, or "pending". */

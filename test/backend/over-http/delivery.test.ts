@@ -73,7 +73,7 @@ describe("an output that is not read", () => {
 
 /** Deliveries without a backend. */
 function openDeliveries() {
-  const memory = new ByteBudget({ maxBytes: MEBIBYTE, maxBytesPerRequest: MEBIBYTE });
+  const memory = new ByteBudget(MEBIBYTE, MEBIBYTE);
   const deliveries = new Deliveries({ silenceMilliseconds: 3_600_000, totalMilliseconds: 3_600_000 });
   const app = Fastify();
   onTestFinished(() => app.close());

@@ -49,8 +49,8 @@ async function pack(
     return { number, path: join(folder, String(number)), content };
   });
   for (const { path, content } of pages) await writeFile(path, content);
-  const memory = new ByteBudget({ maxBytes: memoryBytes, maxBytesPerRequest: memoryBytes });
-  const disk = new ByteBudget({ maxBytes: 64 * MEBIBYTE, maxBytesPerRequest: 64 * MEBIBYTE });
+  const memory = new ByteBudget(memoryBytes, memoryBytes);
+  const disk = new ByteBudget(64 * MEBIBYTE, 64 * MEBIBYTE);
   const spool = new Spool({ directory, maxOutputBytes, memory, disk }, "caller");
   try {
     const packed = await packPages(pages, spool, { extension, maxPageBytes, signal });
@@ -154,8 +154,8 @@ async function outcomeOf(
   { wanted = WANTED, roomBytes = LIMIT, diskBytes = LIMIT, clientGone = new AbortController().signal } = {},
 ) {
   for (const [index, content] of pages.entries()) await writeFile(join(directory, String(index + 1)), content);
-  const memory = new ByteBudget({ maxBytes: 0, maxBytesPerRequest: 0 });
-  const disk = new ByteBudget({ maxBytes: diskBytes, maxBytesPerRequest: diskBytes });
+  const memory = new ByteBudget(0, 0);
+  const disk = new ByteBudget(diskBytes, diskBytes);
   const archive = new Spool({ directory: tmpdir(), maxOutputBytes: LIMIT, memory, disk }, "caller");
   onTestFinished(() => archive.close());
   const hasRoomFor = (bytes: number) => bytes <= roomBytes;

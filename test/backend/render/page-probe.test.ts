@@ -65,7 +65,7 @@ describe("a PDF of selected pages", () => {
     "%PDF-1.7 <</Type/Pages/Count 1/Kids[3 0 R]>> /MediaBox[0 0 595 842]/Parent <</Length 8/Filter/FlateDecode>>";
 
   async function spoolOf(text: string): Promise<Spool> {
-    const budget = new ByteBudget({ maxBytes: 1000, maxBytesPerRequest: 1000 });
+    const budget = new ByteBudget(1000, 1000);
     const spool = new Spool({ directory: tmpdir(), maxOutputBytes: 1000, memory: budget, disk: budget }, "caller");
     onTestFinished(() => spool.close());
     expect(await spool.append(Buffer.from(text))).toBe("kept");

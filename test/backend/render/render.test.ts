@@ -19,7 +19,7 @@ it("discards a process once that was lost while it waited, even if there can be 
     workDirectoryWatch.stop();
     await supervisor.close();
   });
-  const budget = () => new ByteBudget({ maxBytes: 1e9, maxBytesPerRequest: 1e9 });
+  const budget = () => new ByteBudget(1e9, 1e9);
   const [tempSpace, outputMemory] = [budget(), budget()];
   const body = Buffer.from('{"source":"x"}');
   const parsed = parseRenderRequest(body, DEFAULT_LIMITS);

@@ -16,7 +16,7 @@ beforeEach(async () => {
   return () => rm(directory, { recursive: true });
 });
 
-const budget = (maxBytes: number) => new ByteBudget({ maxBytes, maxBytesPerRequest: maxBytes });
+const budget = (maxBytes: number) => new ByteBudget(maxBytes, maxBytes);
 
 function spoolOf({ memoryBytes = 8 * MEBIBYTE, diskBytes = 8 * MEBIBYTE, maxOutputBytes = 8 * MEBIBYTE } = {}) {
   const [memory, disk] = [budget(memoryBytes), budget(diskBytes)];
