@@ -18,7 +18,7 @@ import { FilesPanel } from "./files/files-panel.ts";
 import { COPY_NOTICE, connectDraftBar } from "./open-drafts.ts";
 import { OutputPanel } from "./output/output-panel.ts";
 import { byId } from "./page/elements.ts";
-import { Notice } from "./page/notice.ts";
+import { connectNotice } from "./page/notice.ts";
 import { connectPaneSeparator } from "./page/pane-separator.ts";
 import { connectTabs } from "./page/tabs.ts";
 import { connectToken, readToken } from "./render/api-token.ts";
@@ -39,7 +39,7 @@ const restored = await keeper.start();
 
 connectPaneSeparator(byId("request-separator", HTMLElement), byId("panes", HTMLElement));
 const tabs = connectTabs(byId("tabs", HTMLElement));
-const notice = new Notice(byId("notice", HTMLElement));
+const notice = connectNotice("notice");
 const source = new CodeEditor(byId("source-editor", HTMLElement), {
   label: "Template (Typst)",
   language: typstLanguage,
@@ -70,7 +70,9 @@ store.onChange((change) => {
 });
 const fields: RequestFields = { tabs, source, data, files, fileTabs, output };
 const compilerCheck = new CompilerCheck(store, () => void check.run());
-const check = new RequestCheck(store, fields, [unusableFiles, compilerCheck], () => renderer.continueAfterCheck());
+const check = new RequestCheck(store, fields, [unusableFiles, (draft) => compilerCheck.findingsOn(draft)], () =>
+  renderer.continueAfterCheck(),
+);
 const result = new ResultView((finding) => check.goTo(finding));
 const token = connectToken(() => void updateLimits());
 const renderer = new DraftRenderer({ store, check, compilerCheck, token, result });
@@ -82,7 +84,7 @@ connectCurlDialog(() => {
 showTexts();
 check.run();
 result.showNothing();
-if (restored === "copy") notice.say(COPY_NOTICE);
+if (restored === "copy") notice(COPY_NOTICE);
 // On a slow line, the viewer for the first render is loaded before the limits, which can wait.
 void viewerLoaded.then(updateLimits);
 

@@ -29,20 +29,20 @@ export function connectDraftBar(
     // Not afterwards: by then somebody may have chosen another tab.
     tabs.show("source-panel");
     const undo = await keeper.begin(draft, { isEdited });
-    notice.say(text, () => void undo());
+    notice(text, () => void undo());
   };
   const openExample = async (name: string, title: string) => {
     const example = await fetchExample(name).catch(() => null);
-    if (example === null) notice.say("The example cannot be loaded. Check the connection, then try again.");
+    if (example === null) notice("The example cannot be loaded. Check the connection, then try again.");
     else await begin(draftOfExample(example), `Example loaded: ${title}.`, false);
   };
   connectDraftsDialog(keeper, (isCopy) => {
-    notice.say(isCopy ? COPY_NOTICE : "Draft opened.");
+    notice(isCopy ? COPY_NOTICE : "Draft opened.");
     tabs.show("source-panel");
   });
   byId("archive-save", HTMLButtonElement).addEventListener("click", () => {
     const folder = folderOfDraft(store.draft);
-    if (typeof folder === "string") notice.say(folder);
+    if (typeof folder === "string") notice(folder);
     else saveFile(archiveOf(folder), "application/zip", `${draftFileStem(store.draft)}.zip`);
   });
   connectMenu(byId("examples-menu", HTMLDetailsElement));

@@ -7,11 +7,11 @@ import { type Finding, type Verdict, validateDraft } from "./findings.ts";
 import { goToFinding, markFindings, type RequestFields } from "./request-findings.ts";
 import { SchemaCheck, withSchemaVerdict } from "./schema-check.ts";
 
-/** Finds mistakes that the rules of the service do not know. They do not keep a request from being sent. */
-export interface FindingSource {
-  /** What is known of a draft so far. Called at each check, so it takes no time; news come by `RequestCheck.run`. */
-  findingsOn(draft: Draft): readonly Finding[];
-}
+/**
+ * What is known so far of mistakes in a draft that the rules of the service do not know, and that do not keep a request
+ * from being sent. Called at each check, so it takes no time; news come by `RequestCheck.run`.
+ */
+export type FindingSource = (draft: Draft) => readonly Finding[];
 
 const DELAY_MILLISECONDS = 150;
 
@@ -50,7 +50,7 @@ export class RequestCheck {
 
   /** Marks findings until the next check, and returns what the further sources have added. */
   mark(findings: readonly Finding[]): readonly Finding[] {
-    const further = this.#sources.flatMap((source) => source.findingsOn(this.#store.draft));
+    const further = this.#sources.flatMap((source) => source(this.#store.draft));
     markFindings(this.#fields, [...findings, ...further]);
     return further;
   }

@@ -6,7 +6,6 @@ const DATES = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyl
 
 export function connectDraftsDialog(keeper: DraftKeeper, onOpened: (isCopy: boolean) => void): void {
   const dialog = byId("drafts-dialog", HTMLDialogElement);
-  const close = byId("drafts-close", HTMLButtonElement);
 
   const show = async () => {
     const drafts = await keeper.list();
@@ -24,7 +23,7 @@ export function connectDraftsDialog(keeper: DraftKeeper, onOpened: (isCopy: bool
     const remove = makeButton("Delete", { class: "link-button", "aria-label": `Delete ${title}` }, async () => {
       await keeper.delete(id);
       await show();
-      close.focus();
+      byId("drafts-close", HTMLButtonElement).focus();
     });
     return make(
       "li",
@@ -36,7 +35,6 @@ export function connectDraftsDialog(keeper: DraftKeeper, onOpened: (isCopy: bool
   };
 
   byId("drafts-button", HTMLButtonElement).addEventListener("click", () => void show().then(() => dialog.showModal()));
-  close.addEventListener("click", () => dialog.close());
 }
 
 const STATES: Readonly<Record<KeepState, string>> = {

@@ -1,5 +1,6 @@
 /** Completions in Typst code: members of the data and, within strings, names of files. */
 import type { Completion, CompletionContext, CompletionResult, CompletionSource } from "@codemirror/autocomplete";
+import { parseJson } from "../../typescript/transport.ts";
 import type { Draft } from "../drafts/draft.ts";
 
 const NAME = String.raw`[\p{L}_][\p{L}\p{N}_-]*`;
@@ -60,9 +61,7 @@ function membersAt(data: unknown, path: string): Completion[] {
 }
 
 function memberOf(value: unknown, name: string): unknown[] {
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return [];
-  const members: { readonly [name: string]: unknown } = { ...value };
-  return [members[name]];
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name) ? [Reflect.get(value, name)] : [];
 }
 
 function kindOf(value: unknown): string {
@@ -75,12 +74,7 @@ function kindOf(value: unknown): string {
 let last: { readonly text: string; readonly value: unknown } = { text: "", value: undefined };
 
 function parseData(text: string): unknown {
-  if (last.text === text) return last.value;
-  try {
-    last = { text, value: JSON.parse(text) };
-  } catch {
-    last = { ...last, text };
-  }
+  if (last.text !== text) last = { text, value: parseJson(text) ?? last.value };
   return last.value;
 }
 

@@ -2,6 +2,7 @@
 import { syntaxTree } from "@codemirror/language";
 import type { EditorState } from "@codemirror/state";
 import type { SyntaxNode } from "@lezer/common";
+import { parseJson } from "../../typescript/transport.ts";
 
 export interface TextRange {
   readonly from: number;
@@ -11,12 +12,13 @@ export interface TextRange {
 /** The range of the value at a path, or of the innermost container on that path that exists. */
 export function rangeOfPath(state: EditorState, path: readonly (string | number)[]): TextRange {
   let node: SyntaxNode = syntaxTree(state).topNode.firstChild ?? syntaxTree(state).topNode;
+  const isNamed = ({ from, to }: SyntaxNode, name: string) => parseJson(state.sliceDoc(from, to)) === name;
   for (const segment of path) {
     const values = childrenOf(node).filter(({ name }) => !/^[[\]{},]$/.test(name));
     const next: SyntaxNode | null | undefined =
       typeof segment === "number"
         ? values[segment]
-        : values.find((property) => nameOf(state, property.firstChild) === segment)?.lastChild;
+        : values.find(({ firstChild }) => firstChild !== null && isNamed(firstChild, segment))?.lastChild;
     if (!next) break;
     node = next;
   }
@@ -27,13 +29,4 @@ function childrenOf(node: SyntaxNode): SyntaxNode[] {
   const children: SyntaxNode[] = [];
   for (let child = node.firstChild; child !== null; child = child.nextSibling) children.push(child);
   return children;
-}
-
-function nameOf(state: EditorState, node: SyntaxNode | null): string | null {
-  if (node === null) return null;
-  try {
-    return String(JSON.parse(state.sliceDoc(node.from, node.to)));
-  } catch {
-    return null;
-  }
 }

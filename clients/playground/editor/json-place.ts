@@ -1,4 +1,5 @@
 /** What a position in JSON belongs to, while the JSON is being written and need not be correct. */
+import { parseJson } from "../../typescript/transport.ts";
 
 export interface JsonPlace {
   readonly path: readonly (string | number)[];
@@ -52,19 +53,11 @@ function read(stack: Container[], token: string, last: string): void {
   } else if (token === "," && typeof inside?.segment === "number") {
     inside.segment++;
   } else if (inside !== undefined && token !== "," && isNameNext(inside, last)) {
-    inside.segment = nameOf(token);
+    inside.segment = String(parseJson(token) ?? token);
     inside.names.add(inside.segment);
   }
 }
 
 function isNameNext({ isObject }: Container, last: string): boolean {
   return isObject && (last === "{" || last === ",");
-}
-
-function nameOf(token: string): string {
-  try {
-    return String(JSON.parse(token));
-  } catch {
-    return token;
-  }
 }

@@ -7,13 +7,14 @@ import {
 } from "@codemirror/autocomplete";
 import type { EditorView } from "@codemirror/view";
 import { suggestedMembers, suggestedValues } from "../../data-schema/suggestions.ts";
+import { parseJson } from "../../typescript/transport.ts";
 import { placeInJson } from "./json-place.ts";
 
 const WORD = /^"?[^"\\\s:,[\]{}]*"?$/;
 
 export function schemaCompletions(schema: () => string | null): CompletionSource {
   return ({ state, pos, explicit }) => {
-    const value = parseSchema(schema());
+    const value = parseJson(schema() ?? "");
     if (value === undefined) return null;
     const place = placeInJson(state.doc.toString(), pos);
     if (place === null || (!explicit && place.from === pos)) return null;
@@ -44,13 +45,4 @@ function insertAs(text: string) {
       annotations: pickedCompletion.of(completion),
     });
   };
-}
-
-function parseSchema(schema: string | null): unknown {
-  if (schema === null) return undefined;
-  try {
-    return JSON.parse(schema);
-  } catch {
-    return undefined;
-  }
 }

@@ -5,7 +5,7 @@ import { type DraftFile, draftFile, FileContent } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
 import { draftOfFolder, type FolderFile } from "../drafts/project-folder.ts";
 import { byId } from "../page/elements.ts";
-import { Notice } from "../page/notice.ts";
+import { connectNotice } from "../page/notice.ts";
 import type { Tabs } from "../page/tabs.ts";
 import { type AddedFiles, listChosenFiles, listDroppedFiles, type ReadFiles, readFiles } from "./dropped-files.ts";
 import { type FileMark, FileRow } from "./file-row.ts";
@@ -29,7 +29,7 @@ export class FilesPanel {
   readonly #options: FilesPanelOptions;
   readonly #store: DraftStore;
   readonly #list = byId("files-list", HTMLUListElement);
-  readonly #notice = new Notice(byId("files-notice", HTMLElement));
+  readonly #notice = connectNotice("files-notice");
   readonly #addButton = byId("files-add", HTMLButtonElement);
   readonly #rows = new Map<number, FileRow>();
   #shown: readonly DraftFile[] | null = null;
@@ -50,12 +50,12 @@ export class FilesPanel {
     connectFileDrop(
       () => options.limits().effective_max_files + 4,
       (added) => {
-        if (added === null) this.#notice.say("The dropped items cannot be read.");
+        if (added === null) this.#notice("The dropped items cannot be read.");
         else void this.#add(added);
       },
     );
     this.#store.onChange((change) => {
-      if (change === "replace") this.#notice.say("");
+      if (change === "replace") this.#notice("");
       this.#show();
     });
     this.#show();
@@ -70,7 +70,7 @@ export class FilesPanel {
     }
     const count = read.files.length;
     if (count === 0) {
-      this.#notice.say(read.skipped.join(" "));
+      this.#notice(read.skipped.join(" "));
       return;
     }
     const summary = `${count} file${count === 1 ? "" : "s"} added.`;
@@ -140,7 +140,7 @@ export class FilesPanel {
   #replace(after: readonly DraftFile[], said: string): void {
     const before = this.#store.draft.files;
     this.#store.edit({ files: after });
-    this.#notice.say(said, () => {
+    this.#notice(said, () => {
       const { files } = this.#store.draft;
       const current = new Map(files.map((file) => [file.id, file]));
       const kept = new Set(after.map(({ id }) => id));

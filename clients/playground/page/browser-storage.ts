@@ -7,7 +7,7 @@ const memory = new Map<string, string>();
 
 export function readStored(kind: StorageKind, key: string): string | null {
   try {
-    return storageOf(kind).getItem(key);
+    return window[`${kind}Storage`].getItem(key);
   } catch {
     return memory.get(`${kind}:${key}`) ?? null;
   }
@@ -15,14 +15,10 @@ export function readStored(kind: StorageKind, key: string): string | null {
 
 export function writeStored(kind: StorageKind, key: string, text: string | null): void {
   try {
-    if (text === null) storageOf(kind).removeItem(key);
-    else storageOf(kind).setItem(key, text);
+    if (text === null) window[`${kind}Storage`].removeItem(key);
+    else window[`${kind}Storage`].setItem(key, text);
   } catch {
     if (text === null) memory.delete(`${kind}:${key}`);
     else memory.set(`${kind}:${key}`, text);
   }
-}
-
-function storageOf(kind: StorageKind): Storage {
-  return kind === "session" ? sessionStorage : localStorage;
 }

@@ -1,20 +1,17 @@
-/** A line that says what has just happened, with a button that undoes it. */
-import { makeButton } from "./elements.ts";
+/** A line of the page that says what has just happened, with a button that undoes it. */
+import { byId, makeButton } from "./elements.ts";
 
-export class Notice {
-  readonly #element: HTMLElement;
+export type Notice = (text: string, undo?: () => void) => void;
 
-  constructor(element: HTMLElement) {
-    this.#element = element;
-  }
-
-  say(text: string, undo?: () => void): void {
-    this.#element.replaceChildren(text);
+export function connectNotice(id: string): Notice {
+  const element = byId(id, HTMLElement);
+  return (text, undo) => {
+    element.replaceChildren(text);
     if (undo === undefined) return;
     const button = makeButton("Undo", { class: "link-button" }, () => {
-      this.#element.replaceChildren("Undone.");
+      element.replaceChildren("Undone.");
       undo();
     });
-    this.#element.append(" ", button);
-  }
+    element.append(" ", button);
+  };
 }

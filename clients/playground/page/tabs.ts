@@ -1,13 +1,8 @@
 /** Tabs according to the ARIA Authoring Practices, where Delete closes those that can be closed. */
 
-export interface Tabs {
-  show(panelId: string): void;
-  add(tab: HTMLElement, onClose: () => void): void;
-  /** Removes a tab. If it was shown, the tab before it is shown. */
-  remove(tab: HTMLElement): void;
-}
+export type Tabs = ReturnType<typeof connectTabs>;
 
-export function connectTabs(list: HTMLElement): Tabs {
+export function connectTabs(list: HTMLElement) {
   const closers = new Map<HTMLElement, () => void>();
   const tabs = () => [...list.querySelectorAll<HTMLElement>('[role="tab"]')];
   const select = (tab: HTMLElement) => {
@@ -38,15 +33,16 @@ export function connectTabs(list: HTMLElement): Tabs {
     select(neighbour);
   });
   return {
-    show: (panelId) => {
+    show: (panelId: string) => {
       const tab = tabs().find((each) => each.getAttribute("aria-controls") === panelId);
       if (tab !== undefined) select(tab);
     },
-    add: (tab, onClose) => {
+    add: (tab: HTMLElement, onClose: () => void) => {
       list.append(tab);
       closers.set(tab, onClose);
     },
-    remove: (tab) => {
+    /** Removes a tab. If it was shown, the tab before it is shown. */
+    remove: (tab: HTMLElement) => {
       const all = tabs();
       const before = all[all.indexOf(tab) - 1];
       closers.delete(tab);

@@ -27,10 +27,7 @@ export function connectToken(onChange: () => void): ApiToken {
     input.value = "";
     save("");
   });
-  byId("token-form", HTMLFormElement).addEventListener("submit", (event) => {
-    event.preventDefault();
-    save(input.value.trim());
-  });
+  byId("token-form", HTMLFormElement).addEventListener("submit", () => save(input.value.trim()));
   const save = (token: string) => {
     writeStored("session", STORAGE_KEY, token === "" ? null : token);
     dialog.close();

@@ -28,7 +28,6 @@ export function connectCurlDialog(prepare: () => Draft | null): void {
     save.onclick = () => saveFile(body, "application/json", BODY_FILE_NAME);
     dialog.showModal();
   });
-  byId("curl-close", HTMLButtonElement).addEventListener("click", () => dialog.close());
   connectCopyButton(
     byId("curl-copy", HTMLButtonElement),
     () => text.value,

@@ -1,7 +1,7 @@
 /** Decides when the page renders. At most one request is under way, and the latest draft is rendered last. */
 import { type RetryPolicy, retryPolicy, waitBeforeRetry, waitOfProblem } from "../../typescript/retry.ts";
 import type { Draft } from "../drafts/draft.ts";
-import { callRender, type RenderOutcome } from "./service-call.ts";
+import { type CallOutcome, callRender } from "./service-call.ts";
 
 export type RenderCause = "asked" | "typing";
 
@@ -22,7 +22,7 @@ export interface RenderPage {
 }
 
 /** `not sent`: the page has stopped waiting, because typing no longer renders or the draft has a problem. */
-export type SettledOutcome = RenderOutcome | { readonly kind: "not sent" };
+export type SettledOutcome = CallOutcome | { readonly kind: "not sent" };
 
 const TYPING_PAUSE_MILLISECONDS = 600;
 const ASKED_POLICY = retryPolicy();
@@ -96,7 +96,7 @@ export class RenderSession {
     this.#underWay = { draft, controller };
     const started = performance.now();
     this.#page.onProgress(null);
-    const outcome: RenderOutcome = navigator.onLine
+    const outcome: CallOutcome = navigator.onLine
       ? await callRender(draft, token, controller.signal)
       : { kind: "unreachable" };
     this.#underWay = null;
@@ -109,7 +109,7 @@ export class RenderSession {
     if (next !== null) this.request(next);
   }
 
-  #waitsAfter(outcome: RenderOutcome, cause: RenderCause): boolean {
+  #waitsAfter(outcome: CallOutcome, cause: RenderCause): boolean {
     const isBusy = outcome.kind === "problem" && outcome.problem.origin === "capacity";
     this.#isUnreachable = outcome.kind === "unreachable";
     this.#lastRendered = null;

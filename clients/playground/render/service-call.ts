@@ -16,7 +16,7 @@ export interface RenderedDocument {
   readonly maxBytes: number;
 }
 
-export type RenderOutcome =
+export type CallOutcome =
   | { readonly kind: "document"; readonly document: RenderedDocument }
   | { readonly kind: "problem"; readonly problem: ServiceProblem }
   | { readonly kind: "cancelled" }
@@ -24,7 +24,7 @@ export type RenderOutcome =
   | { readonly kind: "unexpected"; readonly message: string };
 
 /** Sends a valid draft once. Failures of the network and an aborted `signal` are outcomes, and never reject. */
-export async function callRender(draft: Draft, token: string, signal: AbortSignal): Promise<RenderOutcome> {
+export async function callRender(draft: Draft, token: string, signal: AbortSignal): Promise<CallOutcome> {
   try {
     body = requestBytes(draft);
     const result = await clientOf(token).render({ source: draft.source }, { signal });

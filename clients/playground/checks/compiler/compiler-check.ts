@@ -2,7 +2,6 @@
 import { type Draft, listSentFiles } from "../../drafts/draft.ts";
 import type { DraftStore } from "../../drafts/draft-store.ts";
 import type { Finding } from "../findings.ts";
-import type { FindingSource } from "../request-check.ts";
 import { TimedWorker } from "../timed-worker.ts";
 import type { CompilerAnswer } from "./compiler-worker.ts";
 import type { CompilerProject } from "./project-text.ts";
@@ -11,7 +10,7 @@ import type { CompilerProject } from "./project-text.ts";
 const MAX_COMPILE_MILLISECONDS = 15_000;
 const TYPING_PAUSE_MILLISECONDS = 700;
 
-export class CompilerCheck implements FindingSource {
+export class CompilerCheck {
   readonly #worker = new TimedWorker<CompilerProject, CompilerAnswer>(
     "/playground/compiler-worker.js",
     MAX_COMPILE_MILLISECONDS,
@@ -26,7 +25,8 @@ export class CompilerCheck implements FindingSource {
   constructor(store: DraftStore, onNews: () => void) {
     store.onChange((change) => {
       clearTimeout(this.#typing);
-      if (change === "replace") return;
+      // The compiler has 11 MB: for people who save data, it is loaded only after a 422.
+      if (change === "replace" || matchMedia("(prefers-reduced-data: reduce)").matches) return;
       this.#typing = setTimeout(() => void this.check(store.draft).then(onNews), TYPING_PAUSE_MILLISECONDS);
     });
   }
