@@ -69,10 +69,8 @@ const render = ({ url }: BackendProcess, headers: Readonly<Record<string, string
 
 /** Renders on a connection that this side never closes; the answer's body. */
 async function renderOnKeptConnection({ url }: BackendProcess): Promise<string> {
-  const connection = await RawConnection.open(url);
-  onTestFinished(() => void connection.socket.destroy());
   const body = '{"source":"x"}';
-  await connection.write(backendRenderHead(declared(body.length)) + body);
+  const connection = await RawConnection.open(url, backendRenderHead(declared(body.length)) + body);
   return (await connection.answer())?.body ?? "";
 }
 

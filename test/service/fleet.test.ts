@@ -4,25 +4,17 @@
  */
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
-import { parseMetrics, sampleValue } from "../support/readers/metrics-text.ts";
-import { RawConnection, renderHead } from "../support/service/raw-connection.ts";
+import { metricsAt, sampleValue } from "../support/readers/metrics-text.ts";
+import { declared, RawConnection, renderHead, renderRequest } from "../support/service/raw-connection.ts";
 import { FAULTS, Load, startFleetEdge, TestFleet } from "../support/service/test-fleet.ts";
-import { backendEnvironment } from "../support/service/test-service.ts";
+import { backendEnvironment, clientOf } from "../support/service/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
 const CLIENTS = 4;
-/** Opens a connection to the edge of `pair` and writes this. */
-async function open(head: Readonly<Record<string, string>>, body: string): Promise<RawConnection> {
-  const client = await RawConnection.open(pair.edge.url);
-  onTestFinished(() => client.reset());
-  await client.write(renderHead(head) + body);
-  return client;
-}
-
 /** The number of renders that run or wait at a backend. */
 async function occupied(url: string): Promise<number> {
-  const samples = parseMetrics(await (await fetch(new URL("/metrics", url))).text());
-  return sampleValue(samples, "service_renders_running", {}) + sampleValue(samples, "service_renders_waiting", {});
+  const samples = await metricsAt(url);
+  return sampleValue(samples, "service_renders_running") + sampleValue(samples, "service_renders_waiting");
 }
 
 /** Two backends that these tests share. The last test leaves them with other settings. */
@@ -36,8 +28,7 @@ beforeAll(async () => {
 });
 
 it("an edge that is replaced leaves no render behind, and the next one serves", async () => {
-  const endless = JSON.stringify({ source: ENDLESS });
-  await open({ "Content-Length": String(endless.length) }, endless);
+  await RawConnection.open(pair.edge.url, renderRequest(JSON.stringify({ source: ENDLESS })));
   const total = async () => (await occupied(pair.berth(0).url)) + (await occupied(pair.berth(1).url));
   await expect.poll(total).toBe(1);
   await pair.replaceEdge();
@@ -71,6 +62,7 @@ const MIXED: readonly Kind[] = [
 it("each of 120 mixed requests, many at once, gets its own answer", async () => {
   const REQUESTS = 120;
   const ids = new Set<string | null>();
+  const { render } = clientOf(pair.edge.url);
   let next = 0;
   const client = async () => {
     while (next < REQUESTS) {
@@ -80,11 +72,7 @@ it("each of 120 mixed requests, many at once, gets its own answer", async () => 
         token = API_TOKEN,
         answer: expected,
       } = MIXED[number % MIXED.length]?.(number) ?? expect.unreachable();
-      const answer = await fetch(new URL("/v1/render", pair.edge.url), {
-        method: "POST",
-        headers: { "X-Service-Api-Token": token, "Content-Type": "application/json" },
-        body: typeof body === "string" ? body : JSON.stringify(body),
-      });
+      const answer = await render(body, { headers: { "X-Service-Api-Token": token } });
       ids.add(answer.headers.get("X-Request-Id"));
       expect([answer.status, await answer.text()]).toEqual(expected);
     }
@@ -123,8 +111,9 @@ describe("under load", () => {
     const squares =
       '{"source":"#for n in range(12000) { place(dx: calc.rem(n, 90) * 1pt, square(size: 1pt)) }","output":{"format":"svg"}}';
     // It reads nothing before it is asked to.
-    const reader = await open({ "Content-Length": String(squares.length), "Accept-Encoding": "identity" }, squares);
-    const sender = await open({ "Content-Length": "14" }, "");
+    const request = renderRequest(squares, { "Accept-Encoding": "identity" });
+    const reader = await RawConnection.open(pair.edge.url, request);
+    const sender = await RawConnection.open(pair.edge.url, renderHead(declared(14)));
     const load = new Load(CLIENTS, () => pair.edge.url);
     for (const piece of ['{"source', '":"x"', "}"]) {
       await load.more();

@@ -1,11 +1,17 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
-import type { LocalBackend } from "../../scripts/start/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
 import { makeFakeTypst, VERSION_ANSWER } from "../support/backend/fake-typst.ts";
 import { workerdBytes } from "../support/backend/processes.ts";
-import { parseMetrics, sampleValue } from "../support/readers/metrics-text.ts";
-import { chunk, RawConnection, renderHead } from "../support/service/raw-connection.ts";
+import { metricsAt, sampleValue } from "../support/readers/metrics-text.ts";
+import {
+  CHUNKED,
+  chunk,
+  declared,
+  RawConnection,
+  renderHead,
+  renderRequest,
+} from "../support/service/raw-connection.ts";
 import { startTestService, type TestService } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
 
@@ -26,12 +32,7 @@ beforeAll(async () => {
   return () => service.stop();
 });
 
-async function metricOf(backend: LocalBackend, name: string): Promise<number> {
-  const answer = await fetch(new URL("/metrics", backend.url));
-  return sampleValue(parseMetrics(await answer.text()), name, {});
-}
-
-const backendMetric = (name: string) => metricOf(service.backend, name);
+const metricOf = async ({ backend }: TestService, name: string) => sampleValue(await metricsAt(backend.url), name);
 
 const endlessBody = (paddingBytes: number) => JSON.stringify({ source: ENDLESS, data: "x".repeat(paddingBytes) });
 
@@ -45,8 +46,7 @@ it("forty resets at random moments leave room, slots and memory as they were", a
       const body = endlessBody(Math.random() < 0.2 ? Math.floor(Math.random() * MEBIBYTE) : 10);
       const client = await RawConnection.open(service.edge.url);
       const isChunked = Math.random() < 0.5;
-      const framing = isChunked ? { "Transfer-Encoding": "chunked" } : { "Content-Length": String(body.length) };
-      void client.write(renderHead(framing));
+      void client.write(renderHead(isChunked ? CHUNKED : declared(body.length)));
       const sent = body.slice(0, Math.random() < 0.3 ? Math.floor(Math.random() * body.length) : body.length);
       void client.write(isChunked ? Buffer.concat([chunk(sent), Buffer.from("0\r\n\r\n")]) : sent);
       // Any moment is the point: most of them are no state that can be seen.
@@ -56,13 +56,13 @@ it("forty resets at random moments leave room, slots and memory as they were", a
   };
   await Promise.all(Array.from({ length: AT_ONCE }, leave));
   for (const name of ["service_renders_running", "service_renders_waiting", "service_temp_reserved_bytes"]) {
-    await expect.poll(() => backendMetric(name), { message: name }).toBe(0);
+    await expect.poll(() => metricOf(service, name), { message: name }).toBe(0);
   }
   expect(workerdBytes() - before).toBeLessThan(MAX_GROWTH_BYTES);
   // One caller's share is two of the largest bodies and a little: if anything were held, the second would be rejected.
   const holders = await Promise.all([1, 2].map(() => RawConnection.open(service.edge.url)));
-  const whole = [...holders].map((client) =>
-    client.write(renderHead({ "Content-Length": String(20 * MEBIBYTE) }) + " ".repeat(20 * MEBIBYTE - 1)),
+  const whole = holders.map((client) =>
+    client.write(renderHead(declared(20 * MEBIBYTE)) + " ".repeat(20 * MEBIBYTE - 1)),
   );
   expect(await Promise.all(whole)).toEqual([true, true]);
   await Promise.all(holders.map((client) => client.write("x")));
@@ -88,11 +88,10 @@ it("clients that close without a reset, which workerd does not notice, hold thei
   onTestFinished(() => shared.stop());
   const body = endlessBody(10);
   for (let index = 0; index < LEAVING; index++) {
-    const client = await RawConnection.open(shared.edge.url);
-    await client.write(renderHead({ "Content-Length": String(body.length) }) + body);
+    const client = await RawConnection.open(shared.edge.url, renderRequest(body));
     client.socket.destroy();
   }
-  const waiting = () => metricOf(shared.backend, "service_renders_waiting");
+  const waiting = () => metricOf(shared, "service_renders_waiting");
   await expect.poll(waiting).toBe(LEAVING - 2);
   const headers = { "X-Service-Api-Token": otherToken };
   for (let served = 0; served < 2; served++) {
@@ -105,6 +104,6 @@ it("clients that close without a reset, which workerd does not notice, hold thei
   }
   await typst.signal("all");
   for (const name of ["service_renders_running", "service_renders_waiting"]) {
-    await expect.poll(() => metricOf(shared.backend, name), { message: name }).toBe(0);
+    await expect.poll(() => metricOf(shared, name), { message: name }).toBe(0);
   }
 });

@@ -13,7 +13,7 @@ import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts
 import { processIds, readProc } from "../support/backend/processes.ts";
 import { typstPath } from "../support/backend/typst-path.ts";
 import { listenOnLoopback } from "../support/loopback-server.ts";
-import { backendEnvironment } from "../support/service/test-service.ts";
+import { backendEnvironment, clientOf } from "../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
@@ -98,8 +98,7 @@ describe("npm start", () => {
     expect([page[1], page[2]]).toEqual([url.toString(), SECRET]);
     expect((await fetch(page[1] ?? "")).headers.get("Content-Type")).toBe("text/html; charset=utf-8");
     expect(service.errors()).toMatch(/^WARNING: SERVICE_SANDBOX=none: /m);
-    const headers = { "X-Service-Api-Token": SECRET, "Content-Type": "application/json" };
-    const answer = await fetch(new URL("/v1/render", url), { method: "POST", headers, body: '{"source":"x"}' });
+    const answer = await clientOf(url).render({ source: "x" }, { headers: { "X-Service-Api-Token": SECRET } });
     expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/^%PDF-/)]);
 
     for (const [host, status] of [

@@ -20,9 +20,9 @@ import type { LocalWorker } from "../../../scripts/start/local-worker.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { expectProblem } from "../../support/problems.ts";
-import { parseMetrics, sampleValue } from "../../support/readers/metrics-text.ts";
-import { declared, RawConnection, renderHead } from "../../support/service/raw-connection.ts";
-import { backendEnvironment } from "../../support/service/test-service.ts";
+import { metricsAt, sampleValue } from "../../support/readers/metrics-text.ts";
+import { RawConnection, renderRequest } from "../../support/service/raw-connection.ts";
+import { backendEnvironment, clientOf } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
@@ -136,11 +136,6 @@ async function makeStage(settings: Readonly<Record<string, string>> = {}) {
     if (worker === null) throw new Error("nothing is deployed");
     return worker.url;
   };
-  const send = (path: string, init: RequestInit = {}) =>
-    fetch(new URL(path, url()), {
-      ...init,
-      headers: { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" },
-    });
   return {
     launcher,
     /** Deploys the Worker anew: its containers and the storage of its objects stay. */
@@ -153,13 +148,10 @@ async function makeStage(settings: Readonly<Record<string, string>> = {}) {
       worker = await startWorkerFile(WORKER, { ...ownBindings, ...origins, ...bindings }, objects);
     },
     url,
-    fetch: send,
-    render: (source: string) => send("/v1/render", { method: "POST", body: JSON.stringify({ source }) }),
+    fetch: (path: string) => clientOf(url()).send(path),
+    render: (source: string) => clientOf(url()).render({ source }),
     /** A metric of the newest backend, from itself: the edge keeps an answer for some seconds. */
-    metric: async (name: string) => {
-      const answer = await fetch(`${launcher.launches.at(-1)?.address}/metrics`);
-      return sampleValue(parseMetrics(await answer.text()), name, {});
-    },
+    metric: async (name: string) => sampleValue(await metricsAt(launcher.launches.at(-1)?.address ?? ""), name),
   };
 }
 
@@ -168,8 +160,7 @@ describe("a container", () => {
     const stage = await makeStage();
     await stage.deploy();
     expect((await stage.fetch("/health")).status).toBe(200);
-    const metrics = parseMetrics(await (await stage.fetch("/metrics")).text());
-    expect(sampleValue(metrics, "service_origin_up", { origin: "backend-1" })).toBe(1);
+    expect(sampleValue(await metricsAt(stage.url()), "service_origin_up", { origin: "backend-1" })).toBe(1);
     // It needs no token, so it must cost nothing.
     await expectProblem(await stage.fetch("/capabilities.json"), "service_unavailable");
     expect(stage.launcher.launches).toEqual([]);
@@ -252,9 +243,7 @@ describe("a container", () => {
     const stage = await makeStage(NO_TIME_LIMIT);
     await stage.deploy();
     expect((await stage.render("= Hello")).status).toBe(200);
-    const body = JSON.stringify({ source: ENDLESS });
-    const client = await RawConnection.open(stage.url());
-    await client.write(renderHead(declared(body.length)) + body);
+    const client = await RawConnection.open(stage.url(), renderRequest(JSON.stringify({ source: ENDLESS })));
     await expect.poll(() => stage.metric("service_renders_running")).toBe(1);
     client.reset();
     await expect.poll(() => stage.metric("service_renders_running")).toBe(0);
@@ -267,7 +256,5 @@ it("the entry point with containers loads without them, and says what is missing
   const worker = await startWorkerFile(ENTRY_POINT, bindings, { classes: { BACKENDS: "BackendContainer" }, folder });
   onTestFinished(() => worker.stop());
   expect((await fetch(new URL("/health", worker.url))).status).toBe(200);
-  const body = { method: "POST", body: '{"source":"x"}' };
-  const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" };
-  await expectProblem(await fetch(new URL("/v1/render", worker.url), { ...body, headers }), "service_unavailable");
+  await expectProblem(await clientOf(worker.url).render({ source: "x" }), "service_unavailable");
 });

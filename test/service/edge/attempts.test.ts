@@ -9,13 +9,13 @@ import { CAUSES } from "../../../rules/causes.ts";
 import { startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { listenOnLoopback } from "../../support/loopback-server.ts";
-import { type MetricSample, parseMetrics, sampleValue } from "../../support/readers/metrics-text.ts";
-import { type EdgeSettings, startEdges } from "../../support/service/edge-stage.ts";
+import { metricsAt, sampleValue } from "../../support/readers/metrics-text.ts";
+import { bodyOfSize, startEdges, startOneEdge } from "../../support/service/edge-stage.ts";
 import { FaultyLink } from "../../support/service/faulty-link.ts";
 import { sendWithoutReading } from "../../support/service/raw-connection.ts";
 import { problemAnswer, ScriptedBackend } from "../../support/service/scripted-backend.ts";
-import { backendEnvironment } from "../../support/service/test-service.ts";
-import { API_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";
+import { backendEnvironment, clientOf } from "../../support/service/test-service.ts";
+import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 * KIBIBYTE;
@@ -25,18 +25,8 @@ const MANY_BACKENDS = 30;
 /** How many edges of a test are new, so that they know nothing of their backends. */
 const FRESH_EDGES = 3;
 
-/** A valid request of this many bytes. No string in it is longer than the limit. */
-function bodyOf(size: number, source = "x"): string {
-  const piece = `"${"x".repeat(500_000)}"`;
-  const empty = JSON.stringify({ source, data: [] });
-  const pieces = Array.from({ length: Math.floor((size - empty.length) / (piece.length + 1)) }, () => piece);
-  const start = `${empty.slice(0, -2)}${pieces.join(",")}]`;
-  return `${start}${" ".repeat(size - start.length - 1)}}`;
-}
-
 async function render(edge: URL, body: string): Promise<{ status: number; code: string; detail: string }> {
-  const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" };
-  const answer = await fetch(new URL("/v1/render", edge), { method: "POST", headers, body });
+  const answer = await clientOf(edge).render(body);
   const text = await answer.text();
   const { code, detail } = answer.ok ? { code: "", detail: "" } : JSON.parse(text);
   return { status: answer.status, code: String(code), detail: String(detail) };
@@ -57,13 +47,8 @@ async function listen(serve: (socket: Socket) => void, options: { pauseOnConnect
 }
 
 /** New edges, each with these backends. */
-async function startEqualEdges(
-  count: number,
-  backends: readonly string[],
-  settings: EdgeSettings = {},
-): Promise<readonly URL[]> {
-  const equal = { SERVICE_BACKEND_URLS: backends.join(" "), ...settings };
-  const { urls, stop } = await startEdges(Array.from({ length: count }, () => equal));
+async function startEqualEdges(count: number, backends: readonly string[]): Promise<readonly URL[]> {
+  const { urls, stop } = await startEdges(Array(count).fill({ SERVICE_BACKEND_URLS: backends.join(" ") }));
   onTestFinished(stop);
   return urls;
 }
@@ -90,7 +75,7 @@ describe("an attempt on a backend", () => {
     const edges = await startEqualEdges(sizes.length, [backend]);
     for (const [index, size] of sizes.entries()) {
       const edge = edges[index] ?? expect.unreachable("each size has an edge");
-      expect(await render(edge, bodyOf(size)), `${size} bytes`).toMatchObject({
+      expect(await render(edge, bodyOfSize(size)), `${size} bytes`).toMatchObject({
         status: 503,
         detail: expect.stringContaining(detail),
       });
@@ -112,7 +97,7 @@ describe("an attempt on a backend", () => {
 });
 
 describe("a backend behind a link that takes longer for a body than the edge waits for an answer", () => {
-  const BODY = bodyOf(6 * MEBIBYTE, ENDLESS);
+  const BODY = bodyOfSize(6 * MEBIBYTE, ENDLESS);
   const UPLOAD_SECONDS = 4;
   const SETTINGS = { SERVICE_QUEUE_DEADLINE_SECONDS: "1", SERVICE_RENDER_TIMEOUT_SECONDS: "1" };
 
@@ -129,21 +114,18 @@ describe("a backend behind a link that takes longer for a body than the edge wai
     onTestFinished(() => {
       for (const link of links) link.stop();
     });
-    const urls = links.map(({ url }) => url.origin);
-    const [edge] = await startEqualEdges(1, urls, { ...SETTINGS, SERVICE_BACKEND_TIMEOUT_SECONDS: "3" });
-    if (edge === undefined) throw new Error("no edge");
+    const urls = links.map(({ url }) => url.origin).join(" ");
+    const timeouts = { ...SETTINGS, SERVICE_BACKEND_TIMEOUT_SECONDS: "3" };
+    const { url: edge, stop } = await startOneEdge({ SERVICE_BACKEND_URLS: urls, ...timeouts });
+    onTestFinished(stop);
     return { backend, edge };
   }
 
-  async function metricsOf(url: URL): Promise<MetricSample[]> {
-    return parseMetrics(await (await fetch(new URL("/metrics", url))).text());
-  }
-
-  const runningAt = async (url: URL) => sampleValue(await metricsOf(url), "service_renders_running", {});
+  const runningAt = async (url: URL) => sampleValue(await metricsAt(url), "service_renders_running");
 
   /** The names of the ways in which attempts of the edge have failed. */
   async function failuresOf(edge: URL): Promise<Set<string | undefined>> {
-    const samples = await metricsOf(edge);
+    const samples = await metricsAt(edge);
     const failures = samples.filter(({ name, value }) => name === "service_edge_attempt_failures_total" && value > 0);
     return new Set(failures.map(({ labels }) => labels.failure));
   }
@@ -152,7 +134,7 @@ describe("a backend behind a link that takes longer for a body than the edge wai
    * A busy machine may not render anything within the second that there is for it. That is no failure of an attempt.
    */
   async function expectRender(edge: URL): Promise<void> {
-    await expect.poll(async () => (await render(edge, bodyOf(30))).status).toBe(200);
+    await expect.poll(async () => (await render(edge, bodyOfSize(30))).status).toBe(200);
   }
 
   it("answers 408 itself, and stays in use", async () => {
@@ -187,7 +169,7 @@ describe(`one of ${MANY_BACKENDS} backends`, () => {
     const backends = [...Array(MANY_BACKENDS - 1).fill(UNREACHABLE_URL), running.url.origin];
     const edges = await startEqualEdges(FRESH_EDGES * SHOWN_SIZES.length, backends);
     for (const [index, edge] of edges.entries()) {
-      const body = bodyOf(SHOWN_SIZES[index % SHOWN_SIZES.length] ?? 0);
+      const body = bodyOfSize(SHOWN_SIZES[index % SHOWN_SIZES.length] ?? 0);
       expect(await render(edge, body)).toMatchObject({ status: 200, detail: "" });
     }
   });
@@ -210,7 +192,7 @@ describe(`one of ${MANY_BACKENDS} backends`, () => {
       FRESH_EDGES,
       [...full, idle].map(({ url }) => url.origin),
     );
-    const body = bodyOf(size);
+    const body = bodyOfSize(size);
     const wasted = () => full.reduce((sum, { renders, probes }) => sum + renders.length + probes, 0);
     for (const edge of edges) {
       const beforeFirst = wasted();

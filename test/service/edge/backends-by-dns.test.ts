@@ -2,19 +2,20 @@
  * The edge on real sockets with backends that it finds by DNS: while they come and go, and while DNS is wrong or away.
  */
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { writeEdge } from "../../../scripts/build/edge-configuration.ts";
 import { LOOPBACK } from "../../../scripts/start/local-service.ts";
 import { listenOnLoopback } from "../../support/loopback-server.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { startBuiltEdge } from "../../support/service/built-edge.ts";
-import { type EdgeSettings, startEdges } from "../../support/service/edge-stage.ts";
-import { declared, RawConnection, renderHead } from "../../support/service/raw-connection.ts";
+import { type EdgeSettings, startEdges, startOneEdge } from "../../support/service/edge-stage.ts";
+import { RawConnection, renderRequest } from "../../support/service/raw-connection.ts";
 import { ScriptedBackend } from "../../support/service/scripted-backend.ts";
+import { clientOf } from "../../support/service/test-service.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 
 const NAME = "_http._tcp.backend.render.svc.cluster.local";
@@ -152,9 +153,9 @@ const serviceOf = ({ name, url }: ScriptedBackend): Service => ({
 });
 
 async function startEdgeWith(settings: EdgeSettings): Promise<URL> {
-  const { urls, stop } = await startEdges([{ SERVICE_BACKEND_URLS: `srv:${NAME}`, ...settings }]);
+  const { url, stop } = await startOneEdge({ SERVICE_BACKEND_URLS: `srv:${NAME}`, ...settings });
   onTestFinished(stop);
-  return urls[0] ?? expect.unreachable("an edge has been started");
+  return url;
 }
 
 interface Stage {
@@ -168,33 +169,27 @@ interface Stage {
  */
 const STAGES = 12;
 const unused: Stage[] = [];
-const stops: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
   const servers = await Promise.all(Array.from({ length: STAGES }, () => new DnsServer().start()));
   const { urls, stop } = await startEdges(
     servers.map(({ entry }) => ({ SERVICE_BACKEND_URLS: `srv:${NAME}`, SERVICE_DNS_SERVERS: entry })),
   );
-  stops.push(stop, ...servers.map((dns) => () => dns.stop()));
   for (const [index, edge] of urls.entries()) {
     const dns = servers[index];
     if (dns !== undefined) unused.push({ dns, edge });
   }
-});
-afterAll(async () => {
-  for (const stop of stops) await stop();
+  return async () => {
+    await stop();
+    for (const dns of servers) await dns.stop();
+  };
 });
 
 function takeStage(): Stage {
   return unused.pop() ?? expect.unreachable("STAGES is too small");
 }
 
-const render = (edge: URL) =>
-  fetch(new URL("/v1/render", edge), {
-    method: "POST",
-    headers: { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" },
-    body: '{"source":"x"}',
-  });
+const render = (edge: URL) => clientOf(edge).render({ source: "x" });
 const renderText = async (edge: URL) => (await render(edge)).text();
 /** The backends in the edge's metrics, by whether they are up. */
 async function originsOf(edge: URL): Promise<string[]> {
@@ -323,9 +318,7 @@ describe("while DNS", () => {
     const a = await startBackend("a");
     dns.services.set(NAME, [serviceOf(a)]);
     dns.behaviour = () => {};
-    const client = await RawConnection.open(edge);
-    const body = '{"source":"x"}';
-    await client.write(`${renderHead(declared(body.length))}${body}`);
+    const client = await RawConnection.open(edge, renderRequest('{"source":"x"}'));
     await expect.poll(() => dns.asked.length).toBe(1);
     client.reset();
     dns.behaviour = (connection, answer) => void connection.write(answer);
@@ -348,8 +341,7 @@ it("without a name server the edge is not healthy", async () => {
 
 it("the edge in workerd alone looks names up in the domains of its machine", async () => {
   const [dns, a] = await Promise.all([startDns(), startBackend("a")]);
-  const folder = await mkdtemp(join(tmpdir(), "edge-with-dns-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = await makeTemporaryFolder("edge-with-dns-");
   await writeEdge(join(folder, "edge"));
   await writeFile(
     join(folder, "resolv.conf"),

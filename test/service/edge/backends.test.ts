@@ -4,13 +4,14 @@
  */
 import { once } from "node:events";
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { expectProblem } from "../../support/problems.ts";
 import { type EdgeSettings, startEdges } from "../../support/service/edge-stage.ts";
-import { RawConnection, renderHead } from "../../support/service/raw-connection.ts";
+import { RawConnection, renderRequest } from "../../support/service/raw-connection.ts";
 import { type Behaviour, problemAnswer, ScriptedBackend } from "../../support/service/scripted-backend.ts";
-import { API_TOKEN } from "../../support/tokens.ts";
+import { clientOf } from "../../support/service/test-service.ts";
 
+const BODY = '{"source":"x"}';
 const RENDERS = 12;
 /** Of renders while a backend is avoided, which takes seconds. */
 const SELDOM = { interval: 500 };
@@ -78,12 +79,7 @@ function takeStage(count: number, settings?: EdgeSettings): Stage {
 }
 
 function stageOf(url: URL, origins: readonly ScriptedBackend[]): Stage {
-  const render = (body = '{"source":"x"}') =>
-    fetch(new URL("/v1/render", url), {
-      method: "POST",
-      headers: { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" },
-      body,
-    });
+  const render = (body = BODY) => clientOf(url).render(body);
   return {
     url,
     origins,
@@ -221,9 +217,7 @@ describe("a render that is tried again", () => {
         breakOff = () => response.socket?.resetAndDestroy();
       };
     }
-    const client = await RawConnection.open(url);
-    onTestFinished(() => client.reset());
-    await client.write(`${renderHead({ "Content-Length": "14" })}{"source":"x"}`);
+    const client = await RawConnection.open(url, renderRequest(BODY));
     await once(client.socket.resume(), "data");
     breakOff();
     expect(await client.closed()).toBe(true);
@@ -234,8 +228,7 @@ describe("a render that is tried again", () => {
     const { origins, url } = takeStage(3);
     for (const origin of origins) origin.behaviour = () => {};
     const requests = () => origins.flatMap((origin) => origin.renders);
-    const client = await RawConnection.open(url);
-    await client.write(`${renderHead({ "Content-Length": "14" })}{"source":"x"}`);
+    const client = await RawConnection.open(url, renderRequest(BODY));
     await expect.poll(() => requests().length).toBe(1);
     client.reset();
     await expect.poll(() => origins.reduce((sum, { abandoned }) => sum + abandoned, 0)).toBe(1);
@@ -330,9 +323,8 @@ it("an origin is not avoided because clients reset their renders, nor does that 
   let isOver = false;
   const leaving = (async () => {
     while (!isOver) {
-      const client = await RawConnection.open(url);
       const [before, gone] = [begun, b.abandoned];
-      await client.write(`${renderHead({ "Content-Length": String(endless.length) })}${endless}`);
+      const client = await RawConnection.open(url, renderRequest(endless));
       await expect.poll(() => begun).toBeGreaterThan(before);
       client.reset();
       await expect.poll(() => b.abandoned > gone || isOver).toBe(true);
@@ -361,18 +353,15 @@ it("no redirect is followed: neither a render nor the edge's token goes to its t
 it("what a caller adds to the header fields of a render at its origin is bounded", async () => {
   const { origins, url } = takeStage(1);
   const [origin] = origins;
-  const body = '{"source":"x"}';
   const host = `${"a".repeat(63)}.${"b".repeat(63)}.${"c".repeat(63)}.${"d".repeat(61)}:65535`;
   const tracestate = Array.from({ length: 32 }, (_, index) => `k${index}=${"v".repeat(200)}`).join(",");
-  const client = await RawConnection.open(url);
-  onTestFinished(() => client.reset());
   const fields = {
     Host: host,
     traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`,
     tracestate,
     Cookie: "c".repeat(3000),
   };
-  await client.write(renderHead({ "Content-Length": String(body.length), ...fields }) + body);
+  const client = await RawConnection.open(url, renderRequest(BODY, fields));
   expect((await client.answer())?.status).toBe(200);
   const headers = origin?.renders[0] ?? {};
   expect(headers["x-forwarded-host"]).toBe(host);
@@ -396,14 +385,8 @@ describe("a request without a usable URL", () => {
     ["a host of 7 KB", { Host: "a".repeat(7000) }],
   ])("is refused, and no origin is blamed for it: %s", async (_what, fields) => {
     const { origins, url } = stage;
-    const body = '{"source":"x"}';
-    for (const head of [
-      renderHead({ "Content-Length": String(body.length), ...fields }) + body,
-      `GET /health HTTP/1.1\r\nHost: ${fields.Host}\r\n\r\n`,
-    ]) {
-      const client = await RawConnection.open(url);
-      onTestFinished(() => client.reset());
-      await client.write(head);
+    for (const request of [renderRequest(BODY, fields), `GET /health HTTP/1.1\r\nHost: ${fields.Host}\r\n\r\n`]) {
+      const client = await RawConnection.open(url, request);
       // Its `instance` may have no host.
       const answer = await client.answer();
       expect([answer?.status, JSON.parse(answer?.body ?? "")]).toMatchObject([400, { code: "invalid_request" }]);

@@ -10,19 +10,15 @@ import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { writeEdge } from "../../../scripts/build/edge-configuration.ts";
 import { type LocalEdge, startEdge } from "../../../scripts/start/local-service.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
-import { type BuiltEdge, startBuiltEdge } from "../../support/service/built-edge.ts";
+import { startBuiltEdge } from "../../support/service/built-edge.ts";
+import { clientOf } from "../../support/service/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 
 const STATIC = fileURLToPath(new URL("../../../static", import.meta.url));
 const COMMAND = ["./workerd", "serve", "config.capnp"] as const;
-const RENDER = {
-  method: "POST",
-  headers: { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" },
-  body: '{"source":"x"}',
-};
 
 let folder: string;
-let built: BuiltEdge;
+let built: Awaited<ReturnType<typeof startBuiltEdge>>;
 let local: LocalEdge;
 
 beforeAll(async () => {
@@ -130,7 +126,7 @@ describe("the edge in workerd alone", () => {
     }
     const edge = await startBuiltEdge(folder, COMMAND, {});
     onTestFinished(async () => void (await edge.stop()));
-    expect((await fetch(new URL("/v1/render", edge.url), RENDER)).status).toBe(503);
+    expect((await clientOf(edge.url).render({ source: "x" })).status).toBe(503);
   });
 
   it("names the client's scheme if a proxy terminates TLS", async () => {
@@ -156,7 +152,7 @@ describe("the edge in workerd alone", () => {
       SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
       SERVICE_BACKEND_URLS: origin,
     });
-    const answer = fetch(new URL("/v1/render", edge.url), RENDER);
+    const answer = clientOf(edge.url).render({ source: "x" });
     await expect.poll(() => waiting.length).toBe(1);
     const ended = edge.stop();
     waiting[0]?.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": 5 }).end("%PDF-");

@@ -5,18 +5,19 @@
 import { readdir, readFile } from "node:fs/promises";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { tableOfPage } from "../../support/readers/page-table.ts";
-import { startEdgeStage } from "../../support/service/edge-stage.ts";
-import { CHUNKED, chunk, declared, renderHead } from "../../support/service/raw-connection.ts";
+import { type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
+import { CHUNKED, chunk, renderHead, renderRequest } from "../../support/service/raw-connection.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
 const BODY = '{"source":"x"}';
 
-let stage: Awaited<ReturnType<typeof startEdgeStage>>;
+let stage: EdgeStage;
 let lines: { readonly [field: string]: unknown }[] = [];
 
 beforeAll(async () => {
-  stage = await startEdgeStage({ SERVICE_LOG_REQUESTS: "json" });
-  return () => stage.stop();
+  const { stages, stop } = await startEdgeStages({ SERVICE_LOG_REQUESTS: "json" });
+  stage = stages[0] ?? expect.unreachable("a stage has been started");
+  return stop;
 });
 
 beforeEach(() => {
@@ -45,7 +46,7 @@ async function allLines() {
 
 describe("the edge logs a request", () => {
   it("once, when it has answered it", async () => {
-    const client = await stage.open(renderHead(declared(BODY.length)), BODY);
+    const client = await stage.open(renderRequest(BODY));
     expect((await client.answer())?.status).toBe(200);
     client.reset();
     await expect.poll(() => lines.length).toBe(1);
@@ -58,7 +59,7 @@ describe("the edge logs a request", () => {
     stage.backend.behaviour = (response) => {
       response.writeHead(200, { "Content-Type": "application/pdf" }).write("%PDF-");
     };
-    const client = await stage.open(renderHead(declared(BODY.length)), BODY);
+    const client = await stage.open(renderRequest(BODY));
     await expect.poll(() => lines.length).toBe(1);
     client.reset();
     await expect.poll(stage.backend.countOpen).toBe(0);
@@ -67,7 +68,7 @@ describe("the edge logs a request", () => {
 
   it("once, when its client leaves during the render", async () => {
     stage.backend.behaviour = () => {};
-    const client = await stage.open(renderHead(declared(BODY.length)), BODY);
+    const client = await stage.open(renderRequest(BODY));
     await expect.poll(stage.backend.countOpen).toBe(1);
     client.reset();
     await expect.poll(() => lines.length).toBe(1);
@@ -109,7 +110,7 @@ describe("the edge logs a request", () => {
   });
 
   it("with the fields that docs/monitoring.md lists", async () => {
-    const client = await stage.open(renderHead(declared(BODY.length)), BODY);
+    const client = await stage.open(renderRequest(BODY));
     await client.answer();
     await expect.poll(() => lines.length).toBe(1);
     const listed = (await tableOfPage("monitoring.md", "### Of the edge")).map(([field]) => field);

@@ -2,8 +2,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { workerdBytes } from "../../support/backend/processes.ts";
-import { type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
-import { CHUNKED, chunk, declared, renderHead } from "../../support/service/raw-connection.ts";
+import { bodyOfSize, type EdgeStage, startEdgeStages } from "../../support/service/edge-stage.ts";
+import { CHUNKED, chunk, declared, renderHead, renderRequest } from "../../support/service/raw-connection.ts";
 import type { ScriptedBackend } from "../../support/service/scripted-backend.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
@@ -44,16 +44,8 @@ const hold = () => {
 
 const open = (...writes: readonly (Uint8Array | string)[]) => stage.open(...writes);
 
-/** A valid request of this many bytes, nearly all of them in `data`. */
-function bodyOf(size: number): string {
-  const piece = "x".repeat(500_000);
-  const count = Math.floor((size - 100) / (piece.length + 3));
-  const start = `{"source":"x","data":[${Array.from({ length: count }, () => `"${piece}"`).join(",")}]`;
-  return `${start}${" ".repeat(size - start.length - 1)}}`;
-}
-
 async function renderStatus(body: string, token = API_TOKEN): Promise<number> {
-  const client = await open(renderHead({ "Content-Length": String(body.length), "X-Service-Api-Token": token }), body);
+  const client = await open(renderRequest(body, { "X-Service-Api-Token": token }));
   return (await client.answer())?.status ?? 0;
 }
 
@@ -71,20 +63,20 @@ describe("the memory for bodies", () => {
       for (const client of clients) client.reset();
     }
     await expect.poll(() => renderStatus(SMALL_BODY)).toBe(200);
-    await expect.poll(() => renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
+    await expect.poll(() => renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
   });
 
   it("is free again after renders whose clients have disconnected", async () => {
     hold();
-    const body = bodyOf(10 * MEBIBYTE);
+    const body = bodyOfSize(10 * MEBIBYTE);
     for (let round = 0; round < 10; round++) {
-      const client = await open(renderHead(declared(body.length)), body);
+      const client = await open(renderRequest(body));
       await expect.poll(backend.countOpen).toBe(1);
       client.reset();
       await expect.poll(backend.countOpen).toBe(0);
     }
     backend.behaviour = (response) => backend.answer(response);
-    expect(await renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
+    expect(await renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
   });
 
   it("is not held by uploads that send nothing", async () => {
@@ -93,18 +85,18 @@ describe("the memory for bodies", () => {
       await open(renderHead(declared(20 * MEBIBYTE)));
     }
     expect(await renderStatus(SMALL_BODY)).toBe(200);
-    expect(await renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
+    expect(await renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
   });
 
   it("is free again once a body is forwarded, however long its render takes", async () => {
     hold();
-    const body = bodyOf(16 * MEBIBYTE);
+    const body = bodyOfSize(16 * MEBIBYTE);
     for (let index = 1; index <= 6; index++) {
-      await open(renderHead(declared(body.length)), body);
+      await open(renderRequest(body));
       await expect.poll(backend.countOpen).toBe(index);
     }
     backend.behaviour = (response) => backend.answer(response);
-    expect(await renderStatus(bodyOf(20 * MEBIBYTE))).toBe(200);
+    expect(await renderStatus(bodyOfSize(20 * MEBIBYTE))).toBe(200);
   });
 
   it("is divided among callers: one with slow uploads leaves enough for the largest body of another", async () => {
@@ -119,7 +111,7 @@ describe("the memory for bodies", () => {
     const statuses: (number | undefined)[] = [];
     for (const answer of answers) void answer.then((given) => statuses.push(given?.status));
     await expect.poll(() => statuses).toContain(429);
-    expect(await renderStatus(bodyOf(20 * MEBIBYTE), OTHER_TOKEN)).toBe(200);
+    expect(await renderStatus(bodyOfSize(20 * MEBIBYTE), OTHER_TOKEN)).toBe(200);
     // Those that have their memory get a response: their bodies are complete, and not JSON.
     for (const client of slow) void client.write(" ".repeat(5 * MEBIBYTE));
     const rejected = (await Promise.all(answers)).filter((answer) => answer !== null && answer.status !== 400);
@@ -164,7 +156,7 @@ describe("uploads that do not go on", () => {
     expect(await renderStatus(SMALL_BODY, OTHER_TOKEN)).toBe(200);
     // On a busy machine, those that wait may have been silent for too long: then others take their places.
     const refusal = async () => {
-      const answer = await (await open(renderHead(declared(SMALL_BODY.length)), SMALL_BODY)).answer();
+      const answer = await (await open(renderRequest(SMALL_BODY))).answer();
       if (answer?.status !== 429) await Promise.all(Array.from({ length: SHARE }, () => open(renderHead(CHUNKED))));
       return answer;
     };
@@ -304,8 +296,8 @@ it("an answer that does not say how long it is is cut off beyond the output limi
     response.write(Buffer.alloc(OUTPUT_LIMIT / 2, " "));
     response.end(Buffer.alloc(OUTPUT_LIMIT / 2 + 1, " "));
   };
-  const head = renderHead({ ...declared(SMALL_BODY.length), Connection: "close" });
-  const bytes = await (await limitedStage.open(head, SMALL_BODY)).readToEnd();
+  const client = await limitedStage.open(renderRequest(SMALL_BODY, { Connection: "close" }));
+  const bytes = await client.readToEnd();
   expect(bytes.toString("latin1")).toMatch(/^HTTP\/1.1 200 /);
   expect(bytes.length).toBeLessThan(OUTPUT_LIMIT + 4096);
   expect(bytes.subarray(-5).toString()).not.toBe("0\r\n\r\n");
@@ -313,16 +305,14 @@ it("an answer that does not say how long it is is cut off beyond the output limi
 
 describe("a client that leaves", () => {
   it("has not left when it has only finished writing", async () => {
-    const client = await open(renderHead(declared(SMALL_BODY.length)), SMALL_BODY);
+    const client = await open(renderRequest(SMALL_BODY));
     client.socket.end();
     expect((await client.answer())?.status).toBe(200);
   });
 
   it("ends its request to the backend", async () => {
     hold();
-    const clients = await Promise.all(
-      Array.from({ length: 20 }, () => open(renderHead(declared(SMALL_BODY.length)), SMALL_BODY)),
-    );
+    const clients = await Promise.all(Array.from({ length: 20 }, () => open(renderRequest(SMALL_BODY))));
     await expect.poll(backend.countOpen).toBe(20);
     for (const client of clients) client.reset();
     await expect.poll(backend.countOpen).toBe(0);

@@ -3,7 +3,6 @@
  * directory that is removed with it.
  */
 import { mkdtemp, readdir, rm } from "node:fs/promises";
-import type { Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, inject, onTestFinished } from "vitest";
@@ -12,7 +11,7 @@ import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { openSandbox } from "../../../backend/typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
-import { type MetricSample, parseMetrics, sampleValue } from "../readers/metrics-text.ts";
+import { parseMetrics, sampleValue } from "../readers/metrics-text.ts";
 import { BACKEND_TOKEN } from "../tokens.ts";
 import { processesOf } from "./processes.ts";
 import { emptyNetworkFor } from "./test-sandbox.ts";
@@ -26,29 +25,7 @@ export async function projectsIn(workDirectory: string): Promise<string[]> {
 /** What a render request is made of: an object to be sent as JSON, or the body's own text or bytes. */
 export type RenderBody = object | string | Uint8Array<ArrayBuffer>;
 
-export interface TestBackend {
-  readonly url: URL;
-  readonly workDirectory: string;
-  readonly server: Server;
-  announceStop(): void;
-  startDraining(): void;
-  isIdle(): boolean;
-  findCapabilities(): Promise<unknown>;
-  /** Sends a render request as the edge does. */
-  render(body: RenderBody, init?: RequestInit): Promise<Response>;
-  /** The file of a render request that must succeed. */
-  rendered(body: RenderBody): Promise<Buffer>;
-  fetch(path: string, init?: RequestInit): Promise<Response>;
-  metrics(): Promise<MetricSample[]>;
-  /** The value of one sample, 0 if it does not exist yet. */
-  metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
-  /** The lines about its requests, whatever the log level, with the fields that all lines of a request have. */
-  readonly logged: readonly object[];
-  /** The names of the render directories and outputs that exist now. */
-  projects(): Promise<string[]>;
-  workFiles(): Promise<string[]>;
-  close(): Promise<void>;
-}
+export type TestBackend = Awaited<ReturnType<typeof startTestBackend>>;
 
 /**
  * Starts a backend. The environment contains what differs from the defaults of the tests.
@@ -58,7 +35,7 @@ export interface TestBackend {
 export async function startTestBackend(
   environment: Readonly<Record<string, string>> = {},
   launcherAnswerTimeoutMilliseconds?: number,
-): Promise<TestBackend> {
+) {
   const workDirectory = environment.SERVICE_WORK_DIRECTORY ?? (await mkdtemp(join(tmpdir(), "backend-test-")));
   const settings = readBackendSettings({
     SERVICE_PORT: "0",
@@ -83,12 +60,8 @@ export async function startTestBackend(
   });
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
   const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
-  const { app, announceStop, startDraining, isIdle, findCapabilities } = buildRenderService({
-    settings,
-    sandbox,
-    launcher,
-    tracing: null,
-  });
+  const service = buildRenderService({ settings, sandbox, launcher, tracing: null });
+  const { app, announceStop, startDraining, isIdle, findCapabilities } = service;
   const logged: object[] = [];
   const child = app.log.child.bind(app.log);
   app.log.child = (fields: Parameters<typeof child>[0], options: Parameters<typeof child>[1]) => {
@@ -112,17 +85,23 @@ export async function startTestBackend(
     startDraining,
     isIdle,
     findCapabilities,
+    /** Sends a render request as the edge does. */
     render,
-    rendered: async (body) => {
+    /** The file of a render request that must succeed. */
+    rendered: async (body: RenderBody) => {
       const answer = await render(body);
       const bytes = Buffer.from(await answer.bytes());
       expect(answer.status, bytes.toString("utf8")).toBe(200);
       return bytes;
     },
     fetch: send,
+    /** The lines about its requests, whatever the log level, with the fields that all lines of a request have. */
     logged,
     metrics,
-    metric: async (name, labels = {}) => sampleValue(await metrics(), name, labels),
+    /** The value of one sample, 0 if it does not exist yet. */
+    metric: async (name: string, labels: Readonly<Record<string, string>> = {}) =>
+      sampleValue(await metrics(), name, labels),
+    /** The names of the render directories and outputs that exist now. */
     projects: () => projectsIn(workDirectory),
     workFiles: () => readdir(workDirectory),
     close: async () => {
@@ -144,7 +123,7 @@ function serializeError({ log }: RenderService["app"], error: unknown): unknown 
   return serializers.err(error);
 }
 
-export async function startTemporaryBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
+export async function startTemporaryBackend(...options: Parameters<typeof startTestBackend>) {
   const backend = await startTestBackend(...options);
   onTestFinished(() => backend.close());
   return backend;
@@ -169,7 +148,7 @@ export function sharedBackends(
   };
 }
 
-export async function startSharedBackend(...options: Parameters<typeof startTestBackend>): Promise<TestBackend> {
+export async function startSharedBackend(...options: Parameters<typeof startTestBackend>) {
   const backend = await startTestBackend(...options);
   afterAll(() => backend.close());
   return backend;

@@ -3,7 +3,7 @@ import { format } from "node:util";
 import { inject, onTestFinished } from "vitest";
 import { Launcher } from "../../../backend/launcher/launcher.ts";
 import { findEmptyNetwork } from "../../../backend/sandbox/bubblewrap.ts";
-import type { Sandbox, SandboxMode } from "../../../backend/sandbox/sandbox.ts";
+import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { type BackendSettings, readBackendSettings } from "../../../backend/settings.ts";
 import { openSandbox } from "../../../backend/typst/choose-sandbox.ts";
 import { prepareWorkDirectory } from "../../../backend/work-directory/claim.ts";
@@ -11,11 +11,7 @@ import type { Output } from "../../../rules/output-options.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { typstPath } from "./typst-path.ts";
 
-export interface TestSandbox {
-  readonly settings: BackendSettings;
-  readonly sandbox: Sandbox;
-  readonly launcher: Launcher;
-}
+export type TestSandbox = Awaited<ReturnType<typeof openTestSandbox>>;
 
 /** An output that Typst writes to its standard output. */
 export const PDF: Output = { format: "pdf", filename: null, version: null, standards: [], pages: null };
@@ -33,10 +29,7 @@ export function emptyNetworkFor(settings: BackendSettings): Promise<readonly str
 }
 
 /** Opens a sandbox in a work directory that is removed when the test has finished. */
-export async function openTestSandbox(
-  mode: SandboxMode,
-  environment: Readonly<Record<string, string>> = {},
-): Promise<TestSandbox> {
+export async function openTestSandbox(mode: SandboxMode, environment: Readonly<Record<string, string>> = {}) {
   const workDirectory = await makeTemporaryFolder("sandbox-test-");
   const settings = readBackendSettings({
     PATH: process.env.PATH,

@@ -1,12 +1,10 @@
 /** Makes self-signed certificates (RFC 5280) with any dates and names, for tests of clients that must check both. */
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 
-export interface TestCertificate {
-  readonly key: string;
-  readonly cert: string;
-}
+export type TestCertificate = ReturnType<typeof makeCertificate>;
 
 const DAY_MILLISECONDS = 24 * 60 * 60 * 1000;
+const INTEGER = 0x02;
 const ECDSA_WITH_SHA256 = "2a8648ce3d040302";
 const COMMON_NAME = "550403";
 const SUBJECT_ALT_NAME = "551d11";
@@ -20,15 +18,15 @@ export function makeCertificate(
   { fromDays, toDays }: { readonly fromDays: number; readonly toDays: number },
   names: readonly string[],
   issuer?: string,
-): TestCertificate {
+) {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const algorithm = sequence(oid(ECDSA_WITH_SHA256));
   const subject = names[0] ?? "test";
   const altNames = sequence(...names.map((host) => der(0x82, Buffer.from(host))));
   const signed = sequence(
-    der(0xa0, integer(Buffer.from([2]))),
+    der(0xa0, der(INTEGER, Buffer.from([2]))),
     // Positive, and with no zero in front.
-    integer(Buffer.concat([Buffer.from([0x41]), randomBytes(8)])),
+    der(INTEGER, Buffer.from([0x41]), randomBytes(8)),
     algorithm,
     distinguishedName(issuer ?? subject),
     sequence(time(fromDays), time(toDays)),
@@ -62,10 +60,6 @@ function sequence(...contents: readonly Buffer[]): Buffer {
 
 function oid(hexadecimal: string): Buffer {
   return der(0x06, Buffer.from(hexadecimal, "hex"));
-}
-
-function integer(bytes: Buffer): Buffer {
-  return der(0x02, bytes);
 }
 
 /** As GeneralizedTime. */

@@ -13,12 +13,7 @@ import { API_TOKEN } from "../tokens.ts";
 
 export const PROGRAM = inject("commandLinePath");
 
-export interface CommandRun {
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly bytes: Buffer;
-}
+type CommandRun = ReturnType<typeof runOf>;
 
 /** What is undefined is not set. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -65,7 +60,7 @@ export async function runProcess(cwd: string, args: readonly string[], options?:
   return runOf(exitCode, Buffer.from(stdout), Buffer.from(stderr));
 }
 
-function runOf(exitCode: number | undefined, bytes: Buffer, stderr: Buffer): CommandRun {
+function runOf(exitCode: number | undefined, bytes: Buffer, stderr: Buffer) {
   return { exitCode, stdout: bytes.toString("utf8"), stderr: stderr.toString("utf8"), bytes };
 }
 

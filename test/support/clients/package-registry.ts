@@ -6,17 +6,12 @@ import { onTestFinished } from "vitest";
 import { parsePackageSpec } from "../../../rules/package-spec.ts";
 import { closeServer, listenOnLoopback } from "../loopback-server.ts";
 
-export interface PackageRegistry {
-  readonly url: URL;
-  /** The paths that were asked for. */
-  readonly requests: string[];
-  /** Publishes an archive, or an answer of another kind, for `@preview/name:1.2.3`. */
-  publish(spec: string, answer: Uint8Array | ((response: ServerResponse) => void)): void;
-}
+export type PackageRegistry = Awaited<ReturnType<typeof startPackageRegistry>>;
 
 /** Starts a registry that is stopped when the running test has finished. */
-export async function startPackageRegistry(): Promise<PackageRegistry> {
+export async function startPackageRegistry() {
   const answers = new Map<string, Uint8Array | ((response: ServerResponse) => void)>();
+  /** The paths that were asked for. */
   const requests: string[] = [];
   const server = createServer((request, response) => {
     const path = request.url ?? "";
@@ -31,7 +26,8 @@ export async function startPackageRegistry(): Promise<PackageRegistry> {
   return {
     url,
     requests,
-    publish: (spec, answer) => {
+    /** Publishes an archive, or an answer of another kind, for `@preview/name:1.2.3`. */
+    publish: (spec: string, answer: Uint8Array | ((response: ServerResponse) => void)) => {
       const { namespace, name, version } = parsePackageSpec(spec) ?? {};
       answers.set(`/${namespace}/${name}-${version}.tar.gz`, answer);
     },

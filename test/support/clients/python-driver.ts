@@ -15,11 +15,6 @@ export function hasPython(): boolean {
   }
 }
 
-export interface PythonCall {
-  readonly result: Record<string, unknown>;
-  readonly events: readonly unknown[];
-}
-
 export class PythonDriver {
   readonly #process: ChildProcessWithoutNullStreams;
   readonly #lines: AsyncIterator<string>;
@@ -37,12 +32,14 @@ export class PythonDriver {
     return JSON.parse(value);
   }
 
-  async call(method: "render" | "check" | "constraints", options: object, request?: object): Promise<PythonCall> {
+  async call(method: "render" | "check" | "constraints", options: object, request?: object) {
     const called = await this.ask({ do: method, options, request });
     if (typeof called !== "object" || called === null || !("result" in called) || !("events" in called)) {
       throw new Error("no call");
     }
-    return { result: Object(called.result), events: Array.isArray(called.events) ? called.events : [] };
+    const result: Record<string, unknown> = Object(called.result);
+    const events: readonly unknown[] = Array.isArray(called.events) ? called.events : [];
+    return { result, events };
   }
 
   stop(): void {

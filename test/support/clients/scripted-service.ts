@@ -10,17 +10,10 @@ import { closeServer, listenOnLoopback } from "../loopback-server.ts";
 
 export type Behaviour = (response: ServerResponse) => void;
 
-export interface ScriptedService {
-  readonly url: string;
-  readonly requests: IncomingMessage[];
-  /** Of the render requests, in the order in which they were complete. */
-  readonly bodies: SentRequest[];
-  /** What has been written to all connections, heads included. */
-  sentBytes(): number;
-}
+export type ScriptedService = Awaited<ReturnType<typeof startScriptedService>>;
 
 /** What a render request carries, as far as tests look at it. */
-export interface SentRequest {
+interface SentRequest {
   readonly source: string;
   readonly files: Readonly<Record<string, { readonly encoding: string; readonly content: string }>>;
   readonly data?: unknown;
@@ -35,9 +28,10 @@ const ETAG = '"of-a-test"';
 export async function startScriptedService(
   answer: (response: ServerResponse, count: number) => void,
   limits: Limits | null = DEFAULT_LIMITS,
-): Promise<ScriptedService> {
+) {
   const constraints = limits === null ? null : constraintsWithoutVectors(limits);
   const requests: IncomingMessage[] = [];
+  /** Of the render requests, in the order in which they were complete. */
   const bodies: SentRequest[] = [];
   let answered = 0;
   const server = createServer((request, response) => {
@@ -64,16 +58,13 @@ export async function startScriptedService(
   server.on("connection", (socket) => sockets.push(socket));
   const { origin } = await listenOnLoopback(server);
   onTestFinished(() => closeServer(server));
-  return {
-    url: origin,
-    requests,
-    bodies,
-    sentBytes: () => sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0),
-  };
+  /** What has been written to all connections, heads included. */
+  const sentBytes = () => sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0);
+  return { url: origin, requests, bodies, sentBytes };
 }
 
 /** Starts a server that answers each request, whatever it asks, with the next behaviour; the last one is repeated. */
-export const startScript = (...behaviours: readonly Behaviour[]): Promise<ScriptedService> =>
+export const startScript = (...behaviours: readonly Behaviour[]) =>
   startScriptedService((response, count) => (behaviours[count - 1] ?? behaviours.at(-1))?.(response), null);
 
 /** The client for Python would compare each vector. */

@@ -23,15 +23,7 @@ export interface PassingAnswer {
   body: Buffer;
 }
 
-export interface TamperingProxy {
-  readonly url: URL;
-  /** The requests so far, as `GET /path`. */
-  readonly requests: string[];
-  /** How many requests were open at the same time, at most. */
-  mostAtOnce(): number;
-}
-
-export interface TamperingOptions {
+interface TamperingOptions {
   /** Served by TLS as `localhost`. */
   readonly certificate?: TestCertificate;
   /** Passes a request on only when all of its body is there. */
@@ -45,7 +37,8 @@ export async function startTamperingProxy(
   service: URL,
   tamper: (answer: PassingAnswer) => void,
   { certificate, isBuffering = false, maxBodyBytes = Number.POSITIVE_INFINITY }: TamperingOptions = {},
-): Promise<TamperingProxy> {
+) {
+  /** The requests so far, as `GET /path`. */
   const requests: string[] = [];
   let [open, most] = [0, 0];
   const handle = (request: IncomingMessage, response: ServerResponse) => {
@@ -92,5 +85,7 @@ export async function startTamperingProxy(
   const address = await listenOnLoopback(server);
   onTestFinished(() => closeServer(server));
   const url = certificate === undefined ? address : new URL(`https://localhost:${address.port}`);
-  return { url, requests, mostAtOnce: () => most };
+  /** How many requests were open at the same time, at most. */
+  const mostAtOnce = () => most;
+  return { url, requests, mostAtOnce };
 }

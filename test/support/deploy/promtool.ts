@@ -46,18 +46,16 @@ async function promtoolProblem(file: string): Promise<string | undefined> {
   return failed ? shortMessage : undefined;
 }
 
-/** How `promtool` ended, with all that it said. */
-export interface PromtoolResult {
-  readonly succeeded: boolean;
-  readonly output: string;
-}
-
-/** Runs `promtool` in a temporary folder that holds these files. JSON is YAML, so an object is written as JSON. */
+/**
+ * Runs `promtool` in a temporary folder that holds these files. JSON is YAML, so an object is written as JSON.
+ *
+ * @returns how it ended, with all that it said.
+ */
 export async function runPromtool(
   promtool: string,
   args: readonly string[],
   files: Readonly<Record<string, string | object>>,
-): Promise<PromtoolResult> {
+) {
   const folder = await mkdtemp(join(tmpdir(), "promtool-test-"));
   try {
     for (const [name, content] of Object.entries(files)) {
@@ -65,13 +63,8 @@ export async function runPromtool(
     }
     // It runs for seconds, a third of which it would spend on collecting garbage.
     const env = { GOGC: "400" };
-    const { failed, all } = await execa(promtool, args, {
-      cwd: folder,
-      env,
-      all: true,
-      reject: false,
-      stdin: "ignore",
-    });
+    const options = { cwd: folder, env, all: true, reject: false, stdin: "ignore" } as const;
+    const { failed, all } = await execa(promtool, args, options);
     return { succeeded: !failed, output: all };
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -11,6 +11,11 @@ const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (N[aA][nN]|[+-]Inf|[0-9
 const COMMENT = /^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) \S/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)/gy;
 
+/** The metrics of an edge or a backend that shows them to everybody. */
+export async function metricsAt(url: URL | string): Promise<MetricSample[]> {
+  return parseMetrics(await (await fetch(new URL("/metrics", url))).text());
+}
+
 /** All samples of an exposition; throws for an invalid line and for a family with two TYPE lines. */
 export function parseMetrics(text: string): MetricSample[] {
   const samples: MetricSample[] = [];
@@ -39,7 +44,7 @@ function parseSample(line: string): MetricSample {
 export function sampleValue(
   samples: readonly MetricSample[],
   name: string,
-  labels: Readonly<Record<string, string>>,
+  labels: Readonly<Record<string, string>> = {},
 ): number {
   const wanted = Object.entries(labels);
   return samples

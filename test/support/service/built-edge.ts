@@ -1,15 +1,8 @@
 /** The edge as `npm run build:edge` makes it, as its own process with its own environment. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { EDGE_SOCKET } from "../../../scripts/build/edge-configuration.ts";
 import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
-
-export interface BuiltEdge {
-  readonly url: URL;
-  readonly process: ChildProcess;
-  /** Sends SIGTERM and waits for the end: 0 if everything in flight was answered. */
-  stop(): Promise<number | null>;
-}
 
 /**
  * Starts it on a free port and waits until it answers.
@@ -20,7 +13,7 @@ export async function startBuiltEdge(
   folder: string,
   command: readonly [program: string, ...options: string[]],
   environment: Readonly<Record<string, string>>,
-): Promise<BuiltEdge> {
+) {
   const [program, ...options] = command;
   const url = new URL(`http://${LOOPBACK}:${await takeFreePort()}`);
   const child = spawn(program, [...options, "--socket-addr", `${EDGE_SOCKET}=${url.host}`], {
@@ -29,7 +22,8 @@ export async function startBuiltEdge(
     stdio: ["ignore", "ignore", "inherit"],
   });
   const ended = once(child, "exit");
-  const stop = async () => {
+  /** Sends SIGTERM and waits for the end: 0 if everything in flight was answered. */
+  const stop = async (): Promise<number | null> => {
     child.kill("SIGTERM");
     const [exitCode] = await ended;
     return exitCode;
@@ -40,7 +34,7 @@ export async function startBuiltEdge(
       () => true,
       () => false,
     );
-    if (isListening) return { url, process: child, stop };
+    if (isListening) return { url, stop };
     await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 25))]);
   }
 }

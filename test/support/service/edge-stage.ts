@@ -2,7 +2,6 @@
  * Edges with real sockets on both sides. The Worker runs in workerd without a proxy in front, because a proxy would
  * hide disconnects of clients.
  */
-import { onTestFinished } from "vitest";
 import { startConfiguredWorkers } from "../../../scripts/start/local-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
 import { RawConnection } from "./raw-connection.ts";
@@ -22,6 +21,24 @@ export const startEdges = (each: readonly EdgeSettings[]) =>
     each.map((settings) => ({ ...DEFAULTS, ...settings })),
     0,
   );
+
+export async function startOneEdge(settings: EdgeSettings) {
+  const {
+    urls: [url],
+    stop,
+  } = await startEdges([settings]);
+  if (url === undefined) throw new Error("no edge has been started");
+  return { url, stop };
+}
+
+/** A valid request of this many bytes. No string in it is longer than the limit. */
+export function bodyOfSize(size: number, source = "x"): string {
+  const piece = `"${"x".repeat(500_000)}"`;
+  const empty = JSON.stringify({ source, data: [] });
+  const count = Math.floor((size - empty.length) / (piece.length + 1));
+  const start = `${empty.slice(0, -2)}${Array(count).fill(piece).join(",")}]`;
+  return `${start}${" ".repeat(size - start.length - 1)}}`;
+}
 
 /** One edge in front of one scripted backend. */
 export interface EdgeStage {
@@ -45,12 +62,7 @@ export async function startEdgeStages(...each: readonly EdgeSettings[]) {
     const url = urls[index] ?? backend.url;
     return {
       backend,
-      open: async (...writes) => {
-        const client = await RawConnection.open(url);
-        onTestFinished(() => client.reset());
-        for (const bytes of writes) await client.write(bytes);
-        return client;
-      },
+      open: (...writes) => RawConnection.open(url, ...writes),
       takenIn: async () => {
         await (await fetch(new URL("/health", url))).bytes();
       },
@@ -63,13 +75,4 @@ export async function startEdgeStages(...each: readonly EdgeSettings[]) {
       for (const backend of backends) await backend.stop();
     },
   };
-}
-
-export async function startEdgeStage(settings: EdgeSettings = {}) {
-  const {
-    stages: [stage],
-    stop,
-  } = await startEdgeStages(settings);
-  if (stage === undefined) throw new Error("no edge has been started");
-  return { ...stage, stop };
 }

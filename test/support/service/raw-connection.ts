@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { onTestFinished } from "vitest";
 import { type ContractCode, expectProblem, type ReceivedProblem } from "../problems.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
 
@@ -40,6 +41,10 @@ export function backendRenderHead(fields: Fields): string {
 export const CHUNKED = { "Transfer-Encoding": "chunked" };
 export const declared = (bytes: number) => ({ "Content-Length": String(bytes) });
 
+/** A whole render request to the edge, with a body in ASCII. */
+export const renderRequest = (body: string, fields: Fields = {}) =>
+  renderHead({ ...declared(body.length), ...fields }) + body;
+
 /** A chunk of a body with `Transfer-Encoding: chunked`. */
 export function chunk(piece: Uint8Array | string): Buffer {
   const bytes = Buffer.from(piece);
@@ -59,9 +64,12 @@ export class RawConnection {
     this.socket.on("error", () => {});
   }
 
-  static async open(url: URL): Promise<RawConnection> {
+  /** Opens a connection and writes this. It is reset when the test has finished. */
+  static async open(url: URL, ...writes: readonly (Uint8Array | string)[]): Promise<RawConnection> {
     const connection = new RawConnection(url);
+    onTestFinished(() => connection.reset());
     await once(connection.socket, "connect");
+    for (const bytes of writes) await connection.write(bytes);
     return connection;
   }
 

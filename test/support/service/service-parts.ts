@@ -1,11 +1,5 @@
 /** Both parts of the service, in whatever process: this imports nothing that only a test has. */
-import {
-  type LocalBackend,
-  type LocalEdge,
-  startBackend,
-  startEdge,
-  takeFreePort,
-} from "../../../scripts/start/local-service.ts";
+import { startBackend, startEdge, takeFreePort } from "../../../scripts/start/local-service.ts";
 
 /** What both parts are started with. */
 export interface ServicePlan {
@@ -16,13 +10,9 @@ export interface ServicePlan {
   readonly otherBackendUrls: readonly string[];
 }
 
-export interface ServiceParts {
-  readonly edge: LocalEdge;
-  readonly backend: LocalBackend;
-  stop(): Promise<void>;
-}
+export type ServiceParts = Awaited<ReturnType<typeof startParts>>;
 
-export async function startParts(plan: ServicePlan): Promise<ServiceParts> {
+export async function startParts(plan: ServicePlan) {
   const backend = await startBackend(plan.backend, await takeFreePort());
   try {
     const urls = [backend.url.origin, ...plan.otherBackendUrls].join(" ");

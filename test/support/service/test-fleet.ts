@@ -10,8 +10,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { LOOPBACK, type LocalBackend, startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { readSvgSize } from "../readers/svg-reader.ts";
 import { API_TOKEN } from "../tokens.ts";
-import { type EdgeSettings, startEdges } from "./edge-stage.ts";
+import { type EdgeSettings, startOneEdge } from "./edge-stage.ts";
 import { FaultyLink, type LinkState } from "./faulty-link.ts";
+import { clientOf } from "./test-service.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -66,12 +67,8 @@ class Berth {
 }
 
 /** Starts an edge that knows these URLs of backends. */
-export async function startFleetEdge(backends: readonly string[], settings: EdgeSettings = {}) {
-  const { urls, stop } = await startEdges([{ SERVICE_BACKEND_URLS: backends.join(" "), ...settings }]);
-  const [url] = urls;
-  if (url === undefined) throw new Error("no edge has been started");
-  return { url, stop };
-}
+export const startFleetEdge = (backends: readonly string[], settings: EdgeSettings = {}) =>
+  startOneEdge({ SERVICE_BACKEND_URLS: backends.join(" "), ...settings });
 
 export interface FleetOptions {
   readonly backends: number;
@@ -207,11 +204,9 @@ export class Load {
     const number = this.#sent++;
     const size = { width: 10 + (number % 1000), height: 10 + Math.floor(number / 1000) };
     const began = performance.now();
-    const answer = await fetch(new URL("/v1/render", this.#url()), {
-      method: "POST",
-      headers: { "X-Service-Api-Token": this.#token(), "Content-Type": "application/json" },
-      body: JSON.stringify({ source: SOURCE, data: size, output: { format: "svg" } }),
-    });
+    const request = { source: SOURCE, data: size, output: { format: "svg" } };
+    const headers = { "X-Service-Api-Token": this.#token() };
+    const answer = await clientOf(this.#url()).render(request, { headers });
     const bytes = await answer.bytes();
     if (answer.status !== 200) {
       lost.push(`${answer.status} ${Buffer.from(bytes).toString("utf8")}`);

@@ -84,7 +84,8 @@ function planOf({ settings = {}, backendSettings = {}, otherBackendUrls = [] }: 
   };
 }
 
-function clientOf(url: URL): Pick<SharedService, "send" | "render"> {
+/** What sends requests to the edge at this URL. */
+export function clientOf(url: URL): Pick<SharedService, "send" | "render"> {
   const send = (path: string, init: RequestInit = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has("X-Service-Api-Token")) headers.set("X-Service-Api-Token", API_TOKEN);
