@@ -135,6 +135,7 @@ describe("GET /v1/constraints", () => {
     ["SERVICE_BODY_TIMEOUT_SECONDS", "0"],
     ["SERVICE_BACKEND_URLS", "ftp://backend"],
     ["SERVICE_API_TOKENS", "-name:token"],
+    ["SERVICE_CORS_ORIGINS", "a.example"],
   ])("answers 503 at /health too when %s is %j", async (name, value) => {
     const answer = await app.fetch(new Request(`${BASE_URL}/health`), { ...env, [name]: value });
     await expectProblem(answer, "service_unavailable");

@@ -46,15 +46,16 @@ it("bindings that are no text are no settings", () => {
   );
 });
 
-describe("the access to /metrics", () => {
-  it.each([undefined, "", " "])("needs a token if there are tokens and the setting is %j", (access) => {
+it.each([undefined, "", " "])(
+  "the access to /metrics needs a token if there are tokens and the setting is %j",
+  (access) => {
     const settings = {
       SERVICE_METRICS_TOKENS: "scrape",
       ...(access !== undefined && { SERVICE_METRICS_ACCESS: access }),
     };
     expect(readEdgeSettings(settings).metricsAccess).toEqual({ kind: "token", tokens: ["scrape"] });
-  });
-});
+  },
+);
 
 describe("SERVICE_CORS_ORIGINS", () => {
   it.each<[string | undefined, "*" | readonly string[]]>([

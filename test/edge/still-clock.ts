@@ -1,3 +1,5 @@
+/** Clocks that only a test moves: one to be passed in, and the platform's own. */
+import { vi } from "vitest";
 import type { WallClock } from "../../edge/clock.ts";
 
 /** A clock that stands still until `pass` or `passTo`. */
@@ -41,4 +43,12 @@ export class StillClock implements WallClock {
   pass(milliseconds: number): Promise<void> {
     return this.passTo(this.#now + milliseconds);
   }
+}
+
+/** Waits take no time but on the clock, until `vi.useRealTimers` and `vi.restoreAllMocks`. */
+export function hastenWaits(): void {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  vi.spyOn(scheduler, "wait").mockImplementation(async (milliseconds) => {
+    vi.setSystemTime(Date.now() + milliseconds);
+  });
 }

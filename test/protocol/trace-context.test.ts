@@ -122,10 +122,8 @@ describe("a tracestate", () => {
   });
 });
 
-describe("the trace of a request", () => {
-  it("is the caller's, or has the digits of the request id", () => {
-    const requestId = "0195f3a2-7c41-4d9e-8b1a-5f0c2d3e4a6b";
-    expect(traceIdOf(parseTraceparent(VALID), requestId)).toBe(TRACE_ID);
-    expect(traceIdOf(null, requestId)).toBe("0195f3a27c414d9e8b1a5f0c2d3e4a6b");
-  });
+it("the trace of a request is the caller's, or has the digits of the request id", () => {
+  const requestId = "0195f3a2-7c41-4d9e-8b1a-5f0c2d3e4a6b";
+  expect(traceIdOf(parseTraceparent(VALID), requestId)).toBe(TRACE_ID);
+  expect(traceIdOf(null, requestId)).toBe("0195f3a27c414d9e8b1a5f0c2d3e4a6b");
 });

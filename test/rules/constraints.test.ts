@@ -2,9 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { constraintsDocument, ERROR_CODES_DOCUMENT, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
-import { problem, problemDocument } from "../../rules/problem.ts";
 import { CONTRACT } from "../support/contract.ts";
-import { limitsWith } from "../support/rules/limits-for-tests.ts";
 import { KEY_RULES, OUTPUT_RULES as RULES } from "../support/rules/published-rules-client.ts";
 
 describe("the constraints document", () => {
@@ -41,26 +39,11 @@ describe("the constraints document", () => {
     });
   });
 
-  it.each([0, 1, 64, 1023, 1024, 1025, 100_000])(
-    "takes the smaller of max_keys and %i as effective_max_files",
-    (configured) => {
-      const { max_keys, limits } = constraintsDocument(limitsWith({ max_inline_files: configured }));
-      expect(max_keys).toBe(1024);
-      expect(limits).toMatchObject({ max_inline_files: configured, effective_max_files: Math.min(1024, configured) });
-    },
-  );
-
   it("lists the rules in the order of docs/api.md, each output rule answered by invalid_request", () => {
     const { set_rules, output_rules } = constraintsDocument(DEFAULT_LIMITS);
     expect(set_rules.map(({ id }) => id)).toEqual(KEY_RULES.order);
     expect(output_rules.rules.map(({ id }) => id)).toEqual(RULES.rules.map(({ id }) => id));
     expect(new Set(output_rules.rules.map(({ error_code }) => error_code))).toEqual(new Set(["invalid_request"]));
-  });
-
-  it("answers no member differently for other limits but limits", () => {
-    const { limits: _low, ...rules } = constraintsDocument(limitsWith({ max_inline_files: 1, max_output_files: 2 }));
-    const { limits: _default, ...defaultRules } = constraintsDocument(DEFAULT_LIMITS);
-    expect(rules).toEqual(defaultRules);
   });
 });
 
@@ -99,23 +82,5 @@ describe("error-codes.json", () => {
       expect(new Set(texts).size).toBe(Object.keys(CONTRACT).length);
       expect(texts).not.toContain("");
     }
-  });
-});
-
-describe("a problem document", () => {
-  it("has every member of docs/api.md#errors", () => {
-    const document = problemDocument(
-      problem("render_timeout", "Too slow.", { timeout_secs: 30 }),
-      "https://a.example/b#c",
-    );
-    expect(document).toEqual({
-      code: "render_timeout",
-      origin: "request",
-      title: "Render timeout",
-      status: 408,
-      detail: "Too slow.",
-      instance: "https://a.example/b#c",
-      context: { timeout_secs: 30 },
-    });
   });
 });

@@ -57,12 +57,6 @@ describe("the number of files", () => {
   const validate = (count: number, maxInlineFiles: number) =>
     problemOf({ source: "a", files: files(count) }, limitsWith({ max_inline_files: maxInlineFiles }));
 
-  it("may be 64 by default, and 65 is rejected without a rule", () => {
-    expect(problemOf({ source: "a", files: files(64) })).toBeNull();
-    expect(problemOf({ source: "a", files: files(65) })).toMatchObject({ code: "invalid_file_data" });
-    expect(problemOf({ source: "a", files: files(65) })?.context).toEqual({ count: 65, limit: 64 });
-  });
-
   it.each([1024, 5000])("may be 1024 where %i are configured, and 1025 breaks the rule too_many_keys", (configured) => {
     expect(validate(1024, configured)).toBeNull();
     expect(validate(1025, configured)).toMatchObject({ code: "invalid_file_data" });

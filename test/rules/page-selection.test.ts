@@ -13,13 +13,6 @@ it("a page selection is too long at any length past its bound", () => {
   }
 });
 
-it("a selection that does not parse is left out of the others", () => {
-  expect(parsePageSelection("1,x,,3-,02")).toEqual([
-    { first: 1, last: 1 },
-    { first: 3, last: null },
-  ]);
-});
-
 const page = fc.integer({ min: 1, max: 40 });
 const selection = fc.oneof(
   page.map(String),

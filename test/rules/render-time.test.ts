@@ -3,19 +3,14 @@ import { describe, expect, it } from "vitest";
 import { queueDeadlineMilliseconds, readRenderTime, renderTimeoutWithin } from "../../rules/render-time.ts";
 import { SettingError } from "../../rules/settings.ts";
 
-const environment = (queue: number | undefined, render: number, backend?: number) => ({
-  SERVICE_QUEUE_DEADLINE_SECONDS: queue === undefined ? undefined : String(queue),
-  SERVICE_RENDER_TIMEOUT_SECONDS: String(render),
-  SERVICE_BACKEND_TIMEOUT_SECONDS: backend === undefined ? undefined : String(backend),
+const environment = (queue: number | undefined, render: number | undefined, backend?: number) => ({
+  SERVICE_QUEUE_DEADLINE_SECONDS: queue?.toString(),
+  SERVICE_RENDER_TIMEOUT_SECONDS: render?.toString(),
+  SERVICE_BACKEND_TIMEOUT_SECONDS: backend?.toString(),
 });
 
 describe("the time budget of the edge", () => {
   it("is ten seconds more than queue deadline and render timeout together, if it is not set", () => {
-    expect(readRenderTime({})).toEqual({
-      queueDeadlineSeconds: 30,
-      renderTimeoutSeconds: 20,
-      backendTimeoutSeconds: 60,
-    });
     expect(readRenderTime(environment(5, 7)).backendTimeoutSeconds).toBe(22);
   });
 
@@ -29,15 +24,17 @@ describe("the time budget of the edge", () => {
   });
 });
 
-describe("the queue deadline", () => {
-  it.each([1, 7, 600])("is ten seconds more than a render timeout of %i seconds, if it is not set", (render) => {
-    expect(readRenderTime(environment(undefined, render))).toEqual({
+it.each([undefined, 1, 7, 600])(
+  "the queue deadline is ten seconds more than a render timeout of %i seconds, if it is not set",
+  (set) => {
+    const render = set ?? 20;
+    expect(readRenderTime(environment(undefined, set))).toEqual({
       queueDeadlineSeconds: render + 10,
       renderTimeoutSeconds: render,
       backendTimeoutSeconds: 2 * render + 20,
     });
-  });
-});
+  },
+);
 
 it.each([
   ["queue deadline", environment(0, 7)],

@@ -60,16 +60,9 @@ describe("the limits", () => {
     },
   );
 
-  it("are named in their fingerprint in alphabetical order", () => {
-    const names = limitsFingerprint(DEFAULT_LIMITS)
-      .split(",")
-      .map((part) => part.split("=")[0]);
-    expect(names).toEqual(Object.keys(DEFAULT_LIMITS).toSorted());
-  });
-
   it("have one fingerprint for equal limits in any order, and another for each that differs", () => {
     const reversed = Object.fromEntries(Object.entries(DEFAULT_LIMITS).toReversed());
-    expect(limitsFingerprint({ ...DEFAULT_LIMITS, ...reversed })).toBe(limitsFingerprint(DEFAULT_LIMITS));
+    expect(limitsFingerprint({ ...reversed, ...DEFAULT_LIMITS })).toBe(limitsFingerprint(DEFAULT_LIMITS));
     const others = Object.keys(LIMIT_SETTINGS).map((name) => limitsFingerprint(limitsWith({ [name]: 1 })));
     expect(new Set([...others, limitsFingerprint(DEFAULT_LIMITS)]).size).toBe(others.length + 1);
   });

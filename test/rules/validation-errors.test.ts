@@ -157,69 +157,68 @@ describe("the problem about bad file data", () => {
   });
 });
 
-describe("the detail of a request with field errors", () => {
-  const detailOf = (request: unknown) => problemOf(request)?.detail;
+const detailOf = (request: unknown) => problemOf(request)?.detail;
 
-  it.each([
-    [{}, "The request is not valid. source: source is required."],
-    ["[]", "The request is not valid. the request must be a JSON object, not an array."],
-    ["1", "The request is not valid. the request must be a JSON object, not a number."],
-    ['"x"', "The request is not valid. the request must be a JSON object, not a string."],
-    ["null", "The request is not valid. the request must be a JSON object, not null."],
-    ["true", "The request is not valid. the request must be a JSON object, not a boolean."],
-    [{ source: 1, x: 1 }, "The request is not valid. source: source must be a string, not a number (and 1 more)."],
-    [{ source: "s", data: Array(30).fill("\ud800") }, /^The request is not valid\. data\.0: .* \(and 29 more\)\.$/],
-    [{ source: "s", files: [] }, "The request is not valid. files: expected an object, got an array."],
-    [{ source: "s", output: [] }, "The request is not valid. output: output must be an object."],
-    // The code is not that of an invalid key.
-    [{ source: "s", files: { "..": TEXT_FILE }, x: 1 }, "The request is not valid. x: unknown field (and 1 more)."],
-    [
-      { source: "s", files: Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`${i}/`, TEXT_FILE])), x: 1 },
-      "The request is not valid: a field is not valid.",
-    ],
-    [{ source: "\ud800" }, "source contains a lone surrogate, which UTF-8 cannot encode."],
-    [
-      { source: "s", files: { k: base64File("Q") } },
-      'The content of the file "k" is cut off: no Base64 has this length.',
-    ],
-    ["{", "The body is not valid JSON: syntax error at byte 1."],
-  ])("of %j says where the first is and how many there are", (request, detail) => {
+it.each([
+  [{}, "The request is not valid. source: source is required."],
+  ["[]", "The request is not valid. the request must be a JSON object, not an array."],
+  ["1", "The request is not valid. the request must be a JSON object, not a number."],
+  ['"x"', "The request is not valid. the request must be a JSON object, not a string."],
+  ["null", "The request is not valid. the request must be a JSON object, not null."],
+  ["true", "The request is not valid. the request must be a JSON object, not a boolean."],
+  [{ source: 1, x: 1 }, "The request is not valid. source: source must be a string, not a number (and 1 more)."],
+  [{ source: "s", data: Array(30).fill("\ud800") }, /^The request is not valid\. data\.0: .* \(and 29 more\)\.$/],
+  [{ source: "s", files: [] }, "The request is not valid. files: expected an object, got an array."],
+  [{ source: "s", output: [] }, "The request is not valid. output: output must be an object."],
+  // The code is not that of an invalid key.
+  [{ source: "s", files: { "..": TEXT_FILE }, x: 1 }, "The request is not valid. x: unknown field (and 1 more)."],
+  [
+    { source: "s", files: Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`${i}/`, TEXT_FILE])), x: 1 },
+    "The request is not valid: a field is not valid.",
+  ],
+  [{ source: "\ud800" }, "source contains a lone surrogate, which UTF-8 cannot encode."],
+  [
+    { source: "s", files: { k: base64File("Q") } },
+    'The content of the file "k" is cut off: no Base64 has this length.',
+  ],
+  ["{", "The body is not valid JSON: syntax error at byte 1."],
+])(
+  "the detail of a request with field errors of %j says where the first is and how many there are",
+  (request, detail) => {
     if (typeof detail === "string") expect(detailOf(request)).toBe(detail);
     else expect(detailOf(request)).toMatch(detail);
-  });
-});
+  },
+);
 
-describe("the problem about a bad key", () => {
-  const FAULTS: readonly (readonly [message: RegExp, ...keys: string[]])[] = [
-    [/must not contain spaces: allowed are the letters A-Z and/, "a b", "my folder/a.png", `${"k/".repeat(255)} k`],
-    [/only ASCII, so no umlauts or accents: allowed are the letters A-Z/, "Gr\u00fc\u00dfe.typ", "\u{1f600}", "\ud800"],
-    [/only ASCII, so no umlauts or accents: allowed are the letters A-Z/, "Gr\u00fc\u00dfe an alle.typ"],
-    [/: allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes between/, "a\n", "a%20b"],
-    [/: allowed are the letters A-Z/, "@preview/x"],
-    [/separate folders by \/, not by \\/, "a\\b", "C:\\logos\\a b.png"],
-    [/path within the project, not an absolute path or a URL/, "C:/logos/a.png", "file:///a", "https://example.com/a"],
-    [/must not be empty/, ""],
-    [/not an absolute path or a URL: leave out the slash at its beginning/, "/a", "/"],
-    [/end with a slash/, "a/", `${"k/".repeat(254)}../`],
-    [/two in a row/, "a//b"],
-    [/must not contain "\.\.": it cannot lead out of the project/, "../a", "a/..", `${"s".repeat(255)}/..`],
-    [/begin with the name itself, without "\.\/"/, "./a"],
-    [/dots alone/, "a/./b", ".", "a/..."],
-    [/at most 255 characters/, "s".repeat(256), `a/${"s".repeat(256)}`],
-    [/at most 512 characters/, "k/".repeat(300)],
-  ];
+const FAULTS: readonly (readonly [message: RegExp, ...keys: string[]])[] = [
+  [/must not contain spaces: allowed are the letters A-Z and/, "a b", "my folder/a.png", `${"k/".repeat(255)} k`],
+  [/only ASCII, so no umlauts or accents: allowed are the letters A-Z/, "Gr\u00fc\u00dfe.typ", "\u{1f600}", "\ud800"],
+  [/only ASCII, so no umlauts or accents: allowed are the letters A-Z/, "Gr\u00fc\u00dfe an alle.typ"],
+  [/: allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes between/, "a\n", "a%20b"],
+  [/: allowed are the letters A-Z/, "@preview/x"],
+  [/separate folders by \/, not by \\/, "a\\b", "C:\\logos\\a b.png"],
+  [/path within the project, not an absolute path or a URL/, "C:/logos/a.png", "file:///a", "https://example.com/a"],
+  [/must not be empty/, ""],
+  [/not an absolute path or a URL: leave out the slash at its beginning/, "/a", "/"],
+  [/end with a slash/, "a/", `${"k/".repeat(254)}../`],
+  [/two in a row/, "a//b"],
+  [/must not contain "\.\.": it cannot lead out of the project/, "../a", "a/..", `${"s".repeat(255)}/..`],
+  [/begin with the name itself, without "\.\/"/, "./a"],
+  [/dots alone/, "a/./b", ".", "a/..."],
+  [/at most 255 characters/, "s".repeat(256), `a/${"s".repeat(256)}`],
+  [/at most 512 characters/, "k/".repeat(300)],
+];
 
-  it.each(FAULTS.map(([message, ...keys]) => ({ message, keys })))(
-    "says what is wrong: $message",
-    ({ message, keys }) => {
-      for (const key of keys) {
-        const found = problemOf({ source: "a", files: { [key]: TEXT_FILE } });
-        expect(found?.detail).toMatch(message);
-        expect(found?.context).toMatchObject({ errors: [{ loc: ["files"], msg: expect.stringMatching(message) }] });
-      }
-    },
-  );
-});
+it.each(FAULTS.map(([message, ...keys]) => ({ message, keys })))(
+  "the problem about a bad key says what is wrong: $message",
+  ({ message, keys }) => {
+    for (const key of keys) {
+      const found = problemOf({ source: "a", files: { [key]: TEXT_FILE } });
+      expect(found?.detail).toMatch(message);
+      expect(found?.context).toMatchObject({ errors: [{ loc: ["files"], msg: expect.stringMatching(message) }] });
+    }
+  },
+);
 
 describe("invalid_template_path", () => {
   const key = `../${"secret".repeat(30)}`;

@@ -19,10 +19,8 @@ const MAX_ALLOCATED_BYTES_PER_BYTE = 250;
 /** How much the reads per byte may grow when the body is eight times as long. */
 const MAX_GROWTH = 1.5;
 
-const parse = (body: Uint8Array): unknown => parseRenderRequest(body, LIMITS);
-
 /** Reads of single bytes. Loops over words are not counted: each reads four bytes at once and never goes back. */
-function countReads(text: string, validate = parse): { reads: number; size: number } {
+function countReads(text: string): { reads: number; size: number } {
   const bytes = bodyOf(text);
   let reads = 0;
   const body = new Proxy(bytes, {
@@ -32,16 +30,16 @@ function countReads(text: string, validate = parse): { reads: number; size: numb
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  validate(body);
+  parseRenderRequest(body, LIMITS);
   return { reads, size: bytes.length };
 }
 
 /** The bytes that one validation allocates on V8's heap: the least of several runs, because compiling allocates too. */
-function countAllocated(body: Uint8Array, validate = parse): number {
+function countAllocated(body: Uint8Array): number {
   let least = Number.POSITIVE_INFINITY;
   for (let run = 0; run < 5; run++) {
     const before = allocatedBytes();
-    validate(body);
+    parseRenderRequest(body, LIMITS);
     least = Math.min(least, allocatedBytes() - before);
   }
   return least;
@@ -69,25 +67,9 @@ describe.each(HOSTILE_BODIES)("the validation of $name", ({ make }) => {
   });
 });
 
-describe("the counters", () => {
-  it("see what the validator reads and allocates", () => {
-    const body = JSON.stringify({ source: "x", data: Array(500).fill(" a\n") });
-    const { reads, size } = countReads(body);
-    expect(reads).toBeGreaterThanOrEqual(size);
-    expect(countAllocated(bodyOf(body))).toBeGreaterThan(0);
-  });
-
-  it("see what a validator of quadratic time would read and allocate", () => {
-    const quadratic = (body: Uint8Array) => {
-      let sum = 0;
-      for (let start = 0; start < body.length; start++) {
-        for (let index = start; index < body.length; index++) sum += body[index] ?? 0;
-      }
-      return sum;
-    };
-    const body = "1,".repeat(300);
-    expect(countReads(body, quadratic).reads).toBeGreaterThan(MAX_READS_PER_BYTE * body.length);
-    const hoarding = (bytes: Uint8Array) => Array.from(bytes, () => Array.from(bytes));
-    expect(countAllocated(bodyOf(body), hoarding)).toBeGreaterThan(MAX_ALLOCATED_BYTES_PER_BYTE * body.length);
-  });
+it("the counters see what the validator reads and allocates", () => {
+  const body = JSON.stringify({ source: "x", data: Array(500).fill(" a\n") });
+  const { reads, size } = countReads(body);
+  expect(reads).toBeGreaterThanOrEqual(size);
+  expect(countAllocated(bodyOf(body))).toBeGreaterThan(0);
 });

@@ -82,21 +82,19 @@ describe("an answer to a render", () => {
   });
 });
 
-describe("an answer to a probe", () => {
-  it.each<[ProblemCode | "file" | "foreign", string]>([
-    ["file", "answered"],
-    ["render_queue_full", "full"],
-    ["template_compile_failed", "unavailable"],
-    ["foreign", "unavailable"],
-    ["invalid_request", "unavailable"],
-    ["forbidden", "unavailable"],
-    ["service_unavailable", "unavailable"],
-    ["render_timeout", "unavailable"],
-    ["render_failed", "unavailable"],
-  ])("tells of its backend alone, whose document is right: %s", (content, found) => {
-    const result = readProbeAnswer(headOf(content, LOAD_FIELD));
-    expect([result.kind === "failed" ? result.failure : result.kind, result.load]).toEqual([found, LOAD]);
-  });
+it.each<[ProblemCode | "file" | "foreign", string]>([
+  ["file", "answered"],
+  ["render_queue_full", "full"],
+  ["template_compile_failed", "unavailable"],
+  ["foreign", "unavailable"],
+  ["invalid_request", "unavailable"],
+  ["forbidden", "unavailable"],
+  ["service_unavailable", "unavailable"],
+  ["render_timeout", "unavailable"],
+  ["render_failed", "unavailable"],
+])("an answer to a probe tells of its backend alone, whose document is right: %s", (content, found) => {
+  const result = readProbeAnswer(headOf(content, LOAD_FIELD));
+  expect([result.kind === "failed" ? result.failure : result.kind, result.load]).toEqual([found, LOAD]);
 });
 
 describe("the length of an answer", () => {

@@ -329,24 +329,22 @@ describe("a probe", () => {
   });
 });
 
-describe("a result", () => {
-  const failed = (failure: Parameters<typeof failedAttempt>[0], told: BackendLoad | null) => {
-    return { ...failedAttempt(failure, ""), load: told };
-  };
+const failed = (failure: Parameters<typeof failedAttempt>[0], told: BackendLoad | null) => {
+  return { ...failedAttempt(failure, ""), load: told };
+};
 
-  it.each<[string, AttemptResult, "in use" | "full" | "draining" | "suspect"]>([
-    ["an answer", answered({}), "in use"],
-    ["a full backend", full(load({})), "full"],
-    ["a backend that finds fault with the request", failed("refused_request", load({})), "in use"],
-    ["a backend that fails", failed("unavailable", load({})), "suspect"],
-    ["a backend that fails because it is about to stop", failed("unavailable", load({ isDraining: true })), "draining"],
-    ["a full backend that is about to stop", full(load({ isDraining: true })), "draining"],
-  ])("of %s: %s", (_what, result, state) => {
-    attempt(0, 0, result);
-    expect(choice.hasInUse(0, new Set([1]))).toBe(state === "in use" || state === "full");
-    expect(choice.listHopeless(0)).toEqual(state === "full" ? [0] : []);
-    expect(dueBackends(0)).toEqual(state === "suspect" ? [0] : []);
-  });
+it.each<[string, AttemptResult, "in use" | "full" | "draining" | "suspect"]>([
+  ["an answer", answered({}), "in use"],
+  ["a full backend", full(load({})), "full"],
+  ["a backend that finds fault with the request", failed("refused_request", load({})), "in use"],
+  ["a backend that fails", failed("unavailable", load({})), "suspect"],
+  ["a backend that fails because it is about to stop", failed("unavailable", load({ isDraining: true })), "draining"],
+  ["a full backend that is about to stop", full(load({ isDraining: true })), "draining"],
+])("a result of %s: %s", (_what, result, state) => {
+  attempt(0, 0, result);
+  expect(choice.hasInUse(0, new Set([1]))).toBe(state === "in use" || state === "full");
+  expect(choice.listHopeless(0)).toEqual(state === "full" ? [0] : []);
+  expect(dueBackends(0)).toEqual(state === "suspect" ? [0] : []);
 });
 
 it("a backend counts as idle from the time of a request whose answer says that nothing runs or waits", () => {

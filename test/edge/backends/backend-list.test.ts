@@ -98,30 +98,28 @@ describe("the backends", () => {
   });
 });
 
-describe("the name of a backend", () => {
-  it("is the first label of its host, with its port if another has that label, and its host if it has that as well", () => {
-    const list = listOf("two=http://a.example srv:a");
-    answer(list, 0, {
-      kind: "records",
-      records: [
-        recordOf("one.x"),
-        recordOf("two.x"),
-        recordOf("three.x", "10.0.0.3", 1),
-        recordOf("three.x", "10.0.0.3", 2),
-        recordOf("four.x"),
-        recordOf("four.y", "10.0.0.4"),
-      ],
-    });
-    expect(namesOf(list).sort()).toEqual([
-      "10.0.0.4:8788",
-      "four.x:8788",
-      "one",
-      "three-1",
-      "three-2",
-      "two",
-      "two-8788",
-    ]);
+it("the name of a backend is the first label of its host, with its port if another has that label, and its host if it has that as well", () => {
+  const list = listOf("two=http://a.example srv:a");
+  answer(list, 0, {
+    kind: "records",
+    records: [
+      recordOf("one.x"),
+      recordOf("two.x"),
+      recordOf("three.x", "10.0.0.3", 1),
+      recordOf("three.x", "10.0.0.3", 2),
+      recordOf("four.x"),
+      recordOf("four.y", "10.0.0.4"),
+    ],
   });
+  expect(namesOf(list).sort()).toEqual([
+    "10.0.0.4:8788",
+    "four.x:8788",
+    "one",
+    "three-1",
+    "three-2",
+    "two",
+    "two-8788",
+  ]);
 });
 
 describe("the number of backends", () => {

@@ -57,20 +57,18 @@ sortlist 10.0.0.0`;
   });
 });
 
-describe("a name", () => {
-  const search = ["a.example", "b.example"];
+const search = ["a.example", "b.example"];
 
-  it.each([
-    ["is looked for in the domains first if it has few dots", "x.y", 2, ["x.y.a.example", "x.y.b.example", "x.y"]],
-    ["is taken for a full one first if it has many", "x.y", 1, ["x.y", "x.y.a.example", "x.y.b.example"]],
-    ["is a full one if it ends in a dot", "x.y.", 5, ["x.y"]],
-    [
-      "is not looked for where it would be too long",
-      "a".repeat(63).concat(".b".repeat(92)),
-      200,
-      ["a".repeat(63).concat(".b".repeat(92))],
-    ],
-  ])("%s", (_what, name, dots, names) => {
-    expect(fullNamesOf(name, { search, dots })).toEqual(names);
-  });
+it.each([
+  ["is looked for in the domains first if it has few dots", "x.y", 2, ["x.y.a.example", "x.y.b.example", "x.y"]],
+  ["is taken for a full one first if it has many", "x.y", 1, ["x.y", "x.y.a.example", "x.y.b.example"]],
+  ["is a full one if it ends in a dot", "x.y.", 5, ["x.y"]],
+  [
+    "is not looked for where it would be too long",
+    "a".repeat(63).concat(".b".repeat(92)),
+    200,
+    ["a".repeat(63).concat(".b".repeat(92))],
+  ],
+])("a name %s", (_what, name, dots, names) => {
+  expect(fullNamesOf(name, { search, dots })).toEqual(names);
 });

@@ -126,13 +126,11 @@ describe("the memory for bodies", () => {
   });
 
   it("is freed at the end of the lifetime of a reservation that is never released", async () => {
-    let now = 0;
-    memory = new BodyMemory(30, 100, { now: () => now, wait: async () => {}, after: () => () => {} });
     for (let index = 0; index < 2; index++) await memory.reserve("a", 50).growTo(30);
     const next = reserve();
-    now = 49;
+    await clock.passTo(49);
     expect(memory.tryGrow(next, 30)).toBe(false);
-    now = 50;
+    await clock.passTo(50);
     expect([memory.tryGrow(next, 30), memory.reservedBytes]).toEqual([true, 30]);
   });
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { FairLimit, type Permit } from "../../../edge/body/fair-limit.ts";
 import { uploadLimit } from "../../../edge/body/read-body.ts";
+import { StillClock } from "../still-clock.ts";
 
 const LIFETIME_MILLISECONDS = 1000;
 
@@ -12,14 +13,14 @@ function acquireAll(limit: FairLimit, owner: string): Permit[] {
   return permits;
 }
 
-it("an upload counts for as long as its body may take, and ten seconds more", () => {
-  let now = 0;
-  const limit = uploadLimit(60, { now: () => now, wait: async () => {}, after: () => () => {} });
+it("an upload counts for as long as its body may take, and ten seconds more", async () => {
+  const clock = new StillClock();
+  const limit = uploadLimit(60, clock);
   limit.acquire("a");
-  now = 69_999;
+  await clock.passTo(69_999);
   limit.acquire("a");
   expect(limit.held).toBe(2);
-  now = 70_000;
+  await clock.passTo(70_000);
   limit.acquire("a");
   expect(limit.held).toBe(2);
 });
@@ -55,14 +56,13 @@ describe("a fair limit", () => {
     expect(acquireAll(limit, "a")).toHaveLength(4);
   });
 
-  it("has room again after the lifetime of permits that are never released, and not before", () => {
-    let now = 0;
-    const clock = { now: () => now, wait: async () => {}, after: () => () => {} };
+  it("has room again after the lifetime of permits that are never released, and not before", async () => {
+    const clock = new StillClock();
     const limit = new FairLimit(8, LIFETIME_MILLISECONDS, clock);
     acquireAll(limit, "a");
-    now = LIFETIME_MILLISECONDS - 1;
+    await clock.passTo(LIFETIME_MILLISECONDS - 1);
     expect(limit.acquire("a")).toBeNull();
-    now = LIFETIME_MILLISECONDS;
+    await clock.passTo(LIFETIME_MILLISECONDS);
     expect(acquireAll(limit, "a")).toHaveLength(4);
   });
 });

@@ -3,6 +3,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { BackendContainer, type ContainerControl } from "../../../edge/containers/backend-container.ts";
+import { hastenWaits } from "../still-clock.ts";
 
 type Answer = (request: Request) => Response | Promise<Response>;
 
@@ -87,14 +88,6 @@ const render = (object: BackendContainer, headers: Readonly<Record<string, strin
   object.fetch(new Request(RENDER, { method: "POST", body: "the body", headers, ...(signal && { signal }) }));
 const get = (object: BackendContainer, path: string) => object.fetch(new Request(`https://render.example${path}`));
 const probe = (object: BackendContainer) => render(object, { "X-Service-Caller": "edge-probe" });
-
-/** Waiting takes no time, but for what is passed to it. */
-function hastenWaits(): void {
-  vi.useFakeTimers({ toFake: ["Date"] });
-  vi.spyOn(scheduler, "wait").mockImplementation(async (milliseconds) => {
-    vi.setSystemTime(Date.now() + milliseconds);
-  });
-}
 
 afterEach(() => {
   vi.useRealTimers();

@@ -1,16 +1,12 @@
 /** What many requests share: how often it is gathered, how long it is kept, who gathers when a client leaves. */
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Gathered, SharedAnswer } from "../../../edge/gathered/shared-answer.ts";
+import { hastenWaits } from "../still-clock.ts";
 
 const TIMEOUT_MILLISECONDS = 5000;
 
 /** Requests poll on a clock that only they move. */
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"] });
-  vi.spyOn(scheduler, "wait").mockImplementation(async (milliseconds) => {
-    vi.setSystemTime(Date.now() + milliseconds);
-  });
-});
+beforeEach(hastenWaits);
 afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();

@@ -62,25 +62,22 @@ describe("a caller", () => {
 });
 
 describe("no request is refused because of a binding that", () => {
-  it.each<[string, RateLimit["limit"]]>([
-    ["rejects", () => Promise.reject(new Error("broken"))],
+  it.each<[string, unknown]>([
+    ["rejects", { limit: () => Promise.reject(new Error("broken")) }],
     [
       "throws",
-      () => {
-        throw new Error("broken");
+      {
+        limit: () => {
+          throw new Error("broken");
+        },
       },
     ],
-    ["never answers", () => new Promise(() => {})],
-  ])("%s, and the operator is told", async (_what, limit) => {
+    ["never answers", { limit: () => new Promise(() => {}) }],
+    ["is not a rate-limit binding", "100"],
+  ])("%s, and the operator is told", async (_what, limiter) => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
-    expect(await statuses(1, "a1", binding(limit))).toEqual([400]);
-    expect(warn).toHaveBeenCalledExactlyOnceWith(
-      expect.objectContaining({ message: "rate limit not applied", error: expect.stringMatching(/broken|1000 ms/) }),
-    );
-  });
-
-  it("is not a rate-limit binding", async () => {
-    vi.spyOn(console, "warn").mockImplementation(() => {});
-    expect(await statuses(1, "a1", { ...LIMITED, CALLER_RATE_LIMITER: "100" })).toEqual([400]);
+    expect(await statuses(1, "a1", { ...LIMITED, CALLER_RATE_LIMITER: limiter })).toEqual([400]);
+    const error = expect.stringMatching(/broken|1000 ms|not a function/);
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ message: "rate limit not applied", error }));
   });
 });

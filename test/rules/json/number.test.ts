@@ -13,43 +13,10 @@ function isRead(text: string): boolean {
   return isReadByTypst(body, 1, body.length - 1);
 }
 
-const digits = (maxLength: number) => fc.string({ unit: fc.constantFrom(..."0123456789"), minLength: 1, maxLength });
-const integer = fc.oneof(
-  fc.constant("0"),
-  fc.tuple(fc.constantFrom(..."123456789"), digits(330)).map(([first, rest]) => first + rest),
-  fc
-    .tuple(fc.constantFrom("1", "17976931348623157", "17976931348623158", "17976931348623159", "2"), fc.nat(320))
-    .map(([first, zeros]) => first + "0".repeat(zeros)),
-);
-const fraction = fc.oneof(
-  fc.constant(""),
-  digits(30).map((text) => `.${text}`),
-  fc.tuple(fc.nat(340), digits(340)).map(([zeros, text]) => `.${"0".repeat(zeros)}${text}`),
-);
-const exponent = fc.oneof(
-  fc.constant(""),
-  fc
-    .tuple(
-      fc.constantFrom("e", "E"),
-      fc.constantFrom("", "+", "-"),
-      fc.oneof(fc.integer({ min: 0, max: 700 }), fc.constantFrom(307, 308, 309, 400)),
-    )
-    .map(([letter, sign, value]) => letter + sign + value),
-  fc.constantFrom(
-    "e0000308",
-    "e99999999999999999999",
-    "e-99999999999999999999",
-    "e1000000000",
-    "e-1000000000",
-    "e+000",
-  ),
-);
-const anyNumber = fc.tuple(fc.constantFrom("", "-"), integer, fraction, exponent).map((parts) => parts.join(""));
-
 describe("a number", () => {
   it("is read exactly where the formulation with big integers reads it", () => {
     fc.assert(
-      fc.property(fc.oneof(anyNumber, numberText, borderNumberText), (text) => {
+      fc.property(fc.oneof(numberText, borderNumberText), (text) => {
         expect(isRead(text)).toBe(isReadByTypstSlowly(text));
       }),
       { numRuns: runs(10_000) },
