@@ -1,13 +1,12 @@
 /** The memory of a backend under more bodies and outputs than it takes: at most what docs/operations.md says. */
 import { readFile } from "node:fs/promises";
 import { expect, it, onTestFinished } from "vitest";
-import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
 import { NO_TIME_LIMIT } from "../support/backend/bombs.ts";
 import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/backend/fake-typst.ts";
 import { residentBytes } from "../support/backend/processes.ts";
 import { renderInit } from "../support/backend/test-backend.ts";
 import { sendWithoutReading } from "../support/service/raw-connection.ts";
-import { backendEnvironment } from "../support/service/test-service.ts";
+import { startBackendAlone } from "../support/service/test-service.ts";
 
 const MEBIBYTE = 1024 ** 2;
 const BODY_MEMORY_BYTES = 64 * MEBIBYTE;
@@ -24,19 +23,14 @@ it("a backend under load takes the memory that docs/operations.md says, plus its
   const typst = await makeFakeTypst(
     `${VERSION_ANSWER}\ncat > /dev/null; ${waitFor("go")}; head -c ${MEBIBYTE} /dev/zero`,
   );
-  const backend = await startBackend(
-    {
-      ...backendEnvironment(),
-      SERVICE_TYPST_BIN: typst.path,
-      SERVICE_SANDBOX: "none",
-      SERVICE_WARM_RENDERS: "0",
-      ...NO_TIME_LIMIT,
-      SERVICE_MAX_BODY_MEMORY_BYTES: String(BODY_MEMORY_BYTES),
-      SERVICE_MAX_OUTPUT_MEMORY_BYTES: String(OUTPUT_MEMORY_BYTES),
-    },
-    await takeFreePort(),
-  );
-  onTestFinished(() => backend.stop());
+  const backend = await startBackendAlone({
+    SERVICE_TYPST_BIN: typst.path,
+    SERVICE_SANDBOX: "none",
+    SERVICE_WARM_RENDERS: "0",
+    ...NO_TIME_LIMIT,
+    SERVICE_MAX_BODY_MEMORY_BYTES: String(BODY_MEMORY_BYTES),
+    SERVICE_MAX_OUTPUT_MEMORY_BYTES: String(OUTPUT_MEMORY_BYTES),
+  });
   let mostBytes = 0;
   const watching = setInterval(() => {
     mostBytes = Math.max(mostBytes, residentBytes(backend.process.pid ?? 0));

@@ -2,16 +2,15 @@
  * `/capabilities.json` over real parts: the edge with two backends that differ, and a package rendered by what it says.
  */
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { CAPABILITIES_PATH, type Capabilities } from "../../protocol/capabilities.ts";
 import { addPackages } from "../../scripts/packages/package-folder.ts";
-import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
 import { packageArchive, startPackageRegistry } from "../support/clients/package-registry.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../support/fonts.ts";
 import { readPdf } from "../support/readers/pdf-reader.ts";
 import {
-  backendEnvironment,
   sharedService,
+  startBackendAlone,
   startTestService,
   type TestService,
 } from "../support/service/test-service.ts";
@@ -36,29 +35,20 @@ const familiesOf = ({ fonts }: Capabilities) => fonts.map(({ family }) => family
 
 it("a render imports what npm run packages has vendored, with what that imports", async () => {
   const service = await startTestService({ backendSettings: { SERVICE_PACKAGE_PATH: await packageFolder() } });
-  try {
-    const { packages }: Capabilities = await (await service.send(CAPABILITIES_PATH)).json();
-    expect(packages).toEqual([AXES, CHART]);
-    const answer = await service.render({ source: '#import "@preview/chart:1.0.0": chart\n#chart' });
-    expect(answer.status).toBe(200);
-    expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["Chart with an axis from a file"]);
-    const missing = await service.render({ source: '#import "@preview/chart:1.0.1": chart' });
-    expect(missing.status).toBe(422);
-  } finally {
-    await service.stop();
-  }
+  onTestFinished(() => service.stop());
+  const { packages }: Capabilities = await (await service.send(CAPABILITIES_PATH)).json();
+  expect(packages).toEqual([AXES, CHART]);
+  const answer = await service.render({ source: '#import "@preview/chart:1.0.0": chart\n#chart' });
+  expect(answer.status).toBe(200);
+  expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["Chart with an axis from a file"]);
+  const missing = await service.render({ source: '#import "@preview/chart:1.0.1": chart' });
+  expect(missing.status).toBe(422);
 });
 
 it("a backend whose folder of packages is not complete does not start, and says what to do", async () => {
   const folder = await makeTemporaryFolder("capabilities-test-");
-  const environment = {
-    ...backendEnvironment(),
-    SERVICE_PACKAGE_PATH: join(folder, "missing"),
-    SERVICE_SANDBOX: "none",
-  };
-  await expect(takeFreePort().then((port) => startBackend(environment, port))).rejects.toThrow(
-    "SERVICE_PACKAGE_PATH: ",
-  );
+  const settings = { SERVICE_PACKAGE_PATH: join(folder, "missing"), SERVICE_SANDBOX: "none" };
+  await expect(startBackendAlone(settings)).rejects.toThrow("SERVICE_PACKAGE_PATH: ");
 });
 
 describe("two backends with different fonts and packages", () => {

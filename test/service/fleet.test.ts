@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
 import { metricsAt, sampleValue } from "../support/readers/metrics-text.ts";
 import { declared, RawConnection, renderHead, renderRequest } from "../support/service/raw-connection.ts";
-import { FAULTS, Load, startFleetEdge, TestFleet } from "../support/service/test-fleet.ts";
+import { FAULTS, startFleet, startFleetEdge, startLoad, type TestFleet } from "../support/service/test-fleet.ts";
 import { backendEnvironment, clientOf } from "../support/service/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../support/tokens.ts";
 
@@ -22,18 +22,17 @@ let pair: TestFleet;
 
 beforeAll(async () => {
   // The test of an edge that is replaced needs renders that only it ends.
-  const backendSettings = { ...backendEnvironment(), ...NO_TIME_LIMIT };
-  pair = await TestFleet.start({ backends: 2, backendSettings });
+  pair = await startFleet(2, { ...backendEnvironment(), ...NO_TIME_LIMIT });
   return () => pair.stop();
 });
 
 it("an edge that is replaced leaves no render behind, and the next one serves", async () => {
-  await RawConnection.open(pair.edge.url, renderRequest(JSON.stringify({ source: ENDLESS })));
+  await RawConnection.open(pair.edgeUrl(), renderRequest(JSON.stringify({ source: ENDLESS })));
   const total = async () => (await occupied(pair.berth(0).url)) + (await occupied(pair.berth(1).url));
   await expect.poll(total).toBe(1);
   await pair.replaceEdge();
   await expect.poll(total).toBe(0);
-  const load = new Load(CLIENTS, () => pair.edge.url);
+  const load = startLoad(CLIENTS, pair.edgeUrl);
   await load.more();
   expect(await load.end()).toMatchObject({ lost: [], wrong: [] });
 });
@@ -62,7 +61,7 @@ const MIXED: readonly Kind[] = [
 it("each of 120 mixed requests, many at once, gets its own answer", async () => {
   const REQUESTS = 120;
   const ids = new Set<string | null>();
-  const { render } = clientOf(pair.edge.url);
+  const { render } = clientOf(pair.edgeUrl());
   let next = 0;
   const client = async () => {
     while (next < REQUESTS) {
@@ -86,7 +85,7 @@ describe("under load", () => {
     let fleet: TestFleet;
 
     beforeAll(async () => {
-      fleet = await TestFleet.start({ backends: 3, backendSettings: backendEnvironment(), isLinked: true });
+      fleet = await startFleet(3, backendEnvironment(), true);
       return () => fleet.stop();
     });
 
@@ -94,7 +93,7 @@ describe("under load", () => {
       const { url } = fleet.berth(0);
       // The last one may still avoid the backend, as it should.
       await fleet.replaceEdge();
-      const load = new Load(CLIENTS, () => fleet.edge.url);
+      const load = startLoad(CLIENTS, fleet.edgeUrl);
       await expect.poll(() => occupied(url)).toBeGreaterThan(0);
       await fleet.berth(0).disturb(fault);
       await load.more();
@@ -112,9 +111,9 @@ describe("under load", () => {
       '{"source":"#for n in range(12000) { place(dx: calc.rem(n, 90) * 1pt, square(size: 1pt)) }","output":{"format":"svg"}}';
     // It reads nothing before it is asked to.
     const request = renderRequest(squares, { "Accept-Encoding": "identity" });
-    const reader = await RawConnection.open(pair.edge.url, request);
-    const sender = await RawConnection.open(pair.edge.url, renderHead(declared(14)));
-    const load = new Load(CLIENTS, () => pair.edge.url);
+    const reader = await RawConnection.open(pair.edgeUrl(), request);
+    const sender = await RawConnection.open(pair.edgeUrl(), renderHead(declared(14)));
+    const load = startLoad(CLIENTS, pair.edgeUrl);
     for (const piece of ['{"source', '":"x"', "}"]) {
       await load.more();
       await sender.write(piece);
@@ -126,11 +125,11 @@ describe("under load", () => {
 
   // The backends of the first roll end at once, those of the second one after a drain delay.
   it("backends, an edge, a caller's token and that of the backends can be replaced one after another", async () => {
-    let { edge } = pair;
+    let url = pair.edgeUrl();
     let token = API_TOKEN;
-    const load = new Load(
+    const load = startLoad(
       CLIENTS,
-      () => edge.url,
+      () => url,
       () => token,
     );
     const both = { SERVICE_BACKEND_TOKENS: `${BACKEND_TOKEN} new-token`, SERVICE_DRAIN_DELAY_SECONDS: "1" };
@@ -142,7 +141,7 @@ describe("under load", () => {
       SERVICE_API_TOKENS: `billing:${API_TOKEN} billing:new-token`,
     });
     onTestFinished(() => newEdge.stop());
-    edge = newEdge;
+    url = newEdge.url;
     await load.more();
     token = "new-token";
     expect(await pair.roll({ SERVICE_BACKEND_TOKENS: "new-token" }, () => load.more())).toEqual([0, 0]);

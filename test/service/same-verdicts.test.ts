@@ -3,7 +3,7 @@
  * words. Only `instance` differs, which names where the request was received.
  */
 import { beforeAll, describe, expect, it } from "vitest";
-import { renderInit } from "../support/backend/test-backend.ts";
+import { type RenderBody, renderInit } from "../support/backend/test-backend.ts";
 import { type ContractCode, expectProblem } from "../support/problems.ts";
 import { startTestService, type TestService } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
@@ -27,13 +27,11 @@ const withData = (data: unknown) => ({ source: "x", data });
 const bytes = (...values: number[]) => Uint8Array.from(values);
 const encode = (body: string) => new TextEncoder().encode(body);
 
-type Body = object | string | Uint8Array<ArrayBuffer>;
-
 /**
  * One of each code, and what either platform could decode, quote or measure in its own way. What the rules say is
  * tested with the rules.
  */
-const REJECTED: readonly (readonly [what: string, code: ContractCode, body: Body])[] = [
+const REJECTED: readonly (readonly [what: string, code: ContractCode, body: RenderBody])[] = [
   ["an empty body", "invalid_request", ""],
   ["a body that is not UTF-8", "invalid_request", bytes(...encode('{"source":"'), 0xff, ...encode('"}'))],
   ["a body in UTF-16", "invalid_request", bytes(0xff, 0xfe, 0x7b, 0, 0x7d, 0)],
@@ -55,11 +53,12 @@ async function verdict(answer: Response) {
   return { answer, text: body.replace(/"instance":"[^"]*"/, '"instance":""') };
 }
 
-async function bothVerdicts(body: Body, headers: Readonly<Record<string, string>> = {}): Promise<[Verdict, Verdict]> {
+async function bothVerdicts(
+  body: RenderBody,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<[Verdict, Verdict]> {
   const atBackend = await fetch(new URL("/v1/render", service.backend.url), renderInit(body, { headers }));
-  const atEdge = await service.render(typeof body === "string" || body instanceof Uint8Array ? body : { ...body }, {
-    headers,
-  });
+  const atEdge = await service.render(body, { headers });
   return [await verdict(atEdge), await verdict(atBackend)];
 }
 

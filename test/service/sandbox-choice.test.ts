@@ -1,19 +1,15 @@
 /** SERVICE_SANDBOX=auto: the first sandbox that holds on this machine, and never none. */
-import { expect, inject, it, onTestFinished } from "vitest";
-import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
+import { expect, inject, it } from "vitest";
+import type { LocalBackend } from "../../scripts/start/local-service.ts";
 import { renderInit } from "../support/backend/test-backend.ts";
 import { landlockNote } from "../support/backend/test-sandbox.ts";
-import { backendEnvironment } from "../support/service/test-service.ts";
+import { startBackendAlone } from "../support/service/test-service.ts";
 
 const NO_BUBBLEWRAP = { SERVICE_BUBBLEWRAP_BIN: "/nonexistent/bwrap" };
 const NO_SETPRIV = { SERVICE_SETPRIV_BIN: "/nonexistent/setpriv" };
 
-async function startWithAuto(environment: Readonly<Record<string, string>>): Promise<LocalBackend> {
-  const settings = { ...backendEnvironment(), SERVICE_SANDBOX: "auto", SERVICE_WARM_RENDERS: "0", ...environment };
-  const backend = await startBackend(settings, await takeFreePort());
-  onTestFinished(() => backend.stop());
-  return backend;
-}
+const startWithAuto = (environment: Readonly<Record<string, string>>) =>
+  startBackendAlone({ SERVICE_SANDBOX: "auto", SERVICE_WARM_RENDERS: "0", ...environment });
 
 /** The sandbox in which a backend renders, by its own words, after it has rendered. */
 async function sandboxInUse({ url }: LocalBackend): Promise<unknown> {

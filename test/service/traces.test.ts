@@ -9,10 +9,10 @@ import { array, type InferOutput, number, object, optional, parse, string, union
 import { describe, expect, it, onTestFinished } from "vitest";
 import { OtlpTracing, type TracedRequest } from "../../backend/observe/otlp-tracing.ts";
 import { VERSION } from "../../clients/command-line/version.ts";
-import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
+import type { LocalBackend } from "../../scripts/start/local-service.ts";
 import { renderInit } from "../support/backend/test-backend.ts";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
-import { backendEnvironment } from "../support/service/test-service.ts";
+import { startBackendAlone } from "../support/service/test-service.ts";
 import { UNREACHABLE_URL } from "../support/tokens.ts";
 
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -82,12 +82,8 @@ function valuesOf(attributes: InferOutput<typeof ATTRIBUTES>) {
   );
 }
 
-async function startTracedBackend(endpoint: string, settings: Record<string, string> = {}): Promise<LocalBackend> {
-  const environment = { ...backendEnvironment(), OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...settings };
-  const backend = await startBackend(environment, await takeFreePort());
-  onTestFinished(() => backend.stop());
-  return backend;
-}
+const startTracedBackend = (endpoint: string, settings: Record<string, string> = {}) =>
+  startBackendAlone({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...settings });
 
 async function render(backend: LocalBackend, body: object, headers: Record<string, string> = {}): Promise<Response> {
   const answer = await fetch(new URL("/v1/render", backend.url), renderInit(body, { headers }));

@@ -5,35 +5,26 @@
 import { once } from "node:events";
 import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { describe, expect, inject, it, onTestFinished } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import type { SandboxMode } from "../../backend/sandbox/sandbox.ts";
-import { type LocalBackend, startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
+import type { LocalBackend } from "../../scripts/start/local-service.ts";
 import { makeFakeTypst, VERSION_ANSWER, waitFor } from "../support/backend/fake-typst.ts";
 import { processesOf, typstProcessesOf } from "../support/backend/processes.ts";
 import { renderInit } from "../support/backend/test-backend.ts";
 import { eachSandbox } from "../support/backend/test-sandbox.ts";
 import { expectProblem } from "../support/problems.ts";
-import { backendEnvironment } from "../support/service/test-service.ts";
+import { startBackendAlone } from "../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
-
-type Settings = Readonly<Record<string, string>>;
 
 const temporaryFolder = () => makeTemporaryFolder("work-directory-lost-");
 
-async function start(workDirectory: string, settings: Settings): Promise<LocalBackend> {
-  const backend = await startBackend(
-    {
-      SERVICE_SETPRIV_BIN: inject("setprivPath") ?? "",
-      SERVICE_WARM_RENDERS: "0",
-      ...backendEnvironment(),
-      SERVICE_WORK_DIRECTORY: workDirectory,
-      ...settings,
-    },
-    await takeFreePort(),
-  );
-  onTestFinished(() => backend.stop());
-  return backend;
-}
+const start = (workDirectory: string, settings: Readonly<Record<string, string>>) =>
+  startBackendAlone({
+    SERVICE_SETPRIV_BIN: inject("setprivPath") ?? "",
+    SERVICE_WARM_RENDERS: "0",
+    SERVICE_WORK_DIRECTORY: workDirectory,
+    ...settings,
+  });
 
 const render = ({ url }: LocalBackend, source = "x") =>
   fetch(new URL("/v1/render", url), renderInit({ source }, { headers: { Connection: "close" } }));

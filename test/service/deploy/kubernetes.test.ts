@@ -5,7 +5,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseEnv } from "node:util";
 import { ScaledObject } from "@kubernetes-models/keda/keda.sh/v1alpha1";
 import { ServiceMonitor } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1";
 import { Deployment } from "kubernetes-models/apps/v1";
@@ -36,6 +35,7 @@ import {
   deployedBackendSettings,
   deployedEdgeSettings,
   edgeStopSeconds,
+  readEnvironment,
 } from "../../support/deploy/deployed-settings.ts";
 import { imageInstruction } from "../../support/deploy/dockerfile.ts";
 
@@ -134,11 +134,6 @@ async function literalsOf(path: string, name: string): Promise<Record<string, st
   );
 }
 
-async function secretsOf(name: string): Promise<Record<string, string>> {
-  const values = parseEnv(await readFile(join(FOLDER, `${name}.example`), "utf8"));
-  return Object.fromEntries(Object.entries(values).map(([key, value = ""]) => [key, value]));
-}
-
 /** The names of the settings that a container takes from a list. */
 const sourcesOf = ({ template }: Workload) =>
   template.spec.containers[0]?.envFrom.map((source) => Object.values(source)[0]?.name);
@@ -158,11 +153,11 @@ beforeAll(async () => {
   edge = workload("edge");
   backendSettings = deployedBackendSettings({
     ...(await literalsOf("base/kustomization.yaml", "backend-settings")),
-    ...(await secretsOf("backend-secrets.env")),
+    ...(await readEnvironment("kubernetes/backend-secrets.env.example")),
   });
   edgeSettings = await deployedEdgeSettings({
     ...(await literalsOf("base/kustomization.yaml", "edge-settings")),
-    ...(await secretsOf("edge-secrets.env")),
+    ...(await readEnvironment("kubernetes/edge-secrets.env.example")),
   });
 });
 

@@ -2,13 +2,13 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseEnv } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
 import {
   backendStopSeconds,
   deployedBackendSettings,
   deployedEdgeSettings,
   edgeStopSeconds,
+  readEnvironment,
 } from "../../support/deploy/deployed-settings.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../deploy/systemd", import.meta.url));
@@ -45,11 +45,7 @@ async function environmentOf(unit: Unit, example: string): Promise<Record<string
     const [name = "", ...value] = text.split("=");
     return [name, value.join("=").replace("%i", "8788")];
   });
-  const file = parseEnv(await readFile(join(FOLDER, example), "utf8"));
-  return {
-    ...Object.fromEntries(pairs),
-    ...Object.fromEntries(Object.entries(file).map(([name, value = ""]) => [name, value])),
-  };
+  return { ...Object.fromEntries(pairs), ...(await readEnvironment(`systemd/${example}`)) };
 }
 
 const seconds = (text: string) => Number(/^(\d+)s$/.exec(text)?.[1]);

@@ -1,5 +1,6 @@
 /** Every example through the whole service, its file read by programs that the service does not use. */
 import { readFile } from "node:fs/promises";
+import { extname } from "node:path";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
@@ -12,15 +13,24 @@ import { readXmlElements } from "../../support/readers/xml-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  ".pdf": "application/pdf",
+  ".png": "image/png",
+  ".zip": "application/zip",
+};
+
 const service = await sharedService();
 
-async function renderExample(name: string) {
+/** Renders an example, which must be a file of this name. */
+async function renderExample(name: string, filename: string, type = "inline") {
   const answer = await service.render(await exampleRequest(name));
   const bytes = Buffer.from(await answer.bytes());
   expect(answer.status, bytes.toString("utf8")).toBe(200);
   expect(answer.headers.get("Content-Length")).toBe(String(bytes.length));
   expect(answer.headers.get("Cache-Control")).toBe("no-store");
-  return { answer, bytes };
+  expect(answer.headers.get("Content-Type")).toBe(MEDIA_TYPES[extname(filename)]);
+  expect(readDisposition(answer)).toMatchObject({ type, name: filename });
+  return bytes;
 }
 
 async function exampleData(name: string): Promise<Record<string, unknown>> {
@@ -38,9 +48,7 @@ it("every example has a test here, and a file for the playground", async () => {
 });
 
 it("the invoice is a PDF with its lines and its total computed", async () => {
-  const { answer, bytes } = await renderExample("invoice");
-  expect(answer.headers.get("Content-Type")).toBe("application/pdf");
-  expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "invoice-TH-2026-0417.pdf" });
+  const bytes = await renderExample("invoice", "invoice-TH-2026-0417.pdf");
   const pdf = await readPdf(bytes);
   const text = textOf(pdf);
   const { number, lines } = await exampleData("invoice");
@@ -53,8 +61,7 @@ it("the invoice is a PDF with its lines and its total computed", async () => {
 });
 
 it("the e-invoice is a PDF/A-3b with the XML of the same invoice attached", async () => {
-  const { answer, bytes } = await renderExample("e-invoice");
-  expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "invoice-WK-2026-0088.pdf" });
+  const bytes = await renderExample("e-invoice", "invoice-WK-2026-0088.pdf");
   const pdf = await readPdf(bytes);
   expect(pdf.claims).toMatchObject({ "pdfaid:part": "3", "pdfaid:conformance": "B" });
   expect(pdf.attachments.map(({ name }) => name)).toEqual(["factur-x.xml"]);
@@ -85,8 +92,7 @@ it("the e-invoice is a PDF/A-3b with the XML of the same invoice attached", asyn
 });
 
 it("the report is a PDF of nine pages from many files", async () => {
-  const { answer, bytes } = await renderExample("report");
-  expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "energy-review-2025.pdf" });
+  const bytes = await renderExample("report", "energy-review-2025.pdf");
   const pdf = await readPdf(bytes);
   const { title, publisher } = await exampleData("report");
   expect(pdf.pageTexts).toHaveLength(9);
@@ -96,17 +102,13 @@ it("the report is a PDF of nine pages from many files", async () => {
 });
 
 it("the certificate is one image of A5 landscape at 300 pixels per inch", async () => {
-  const { answer, bytes } = await renderExample("certificate");
-  expect(answer.headers.get("Content-Type")).toBe("image/png");
-  expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "certificate-LL-2026-0193.png" });
+  const bytes = await renderExample("certificate", "certificate-LL-2026-0193.png");
   const { width, height } = PNG.sync.read(bytes);
   expect([width, height]).toEqual([2480, 1748]);
 });
 
 it("the slides are a ZIP of eight SVG files, 16 to 9", async () => {
-  const { answer, bytes } = await renderExample("slides");
-  expect(answer.headers.get("Content-Type")).toBe("application/zip");
-  expect(readDisposition(answer)).toMatchObject({ type: "attachment", name: "mobile-boarding-review.zip" });
+  const bytes = await renderExample("slides", "mobile-boarding-review.zip", "attachment");
   const entries = readZip(bytes);
   expect(entries.map(({ name }) => name)).toEqual([1, 2, 3, 4, 5, 6, 7, 8].map((page) => `page-0${page}.svg`));
   for (const entry of entries) {
@@ -116,8 +118,7 @@ it("the slides are a ZIP of eight SVG files, 16 to 9", async () => {
 });
 
 it("the accessible letter claims PDF/A-2a and PDF/UA-1, and is tagged", async () => {
-  const { answer, bytes } = await renderExample("accessible-letter");
-  expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "letter-ER-40128.pdf" });
+  const bytes = await renderExample("accessible-letter", "letter-ER-40128.pdf");
   const pdf = await readPdf(bytes);
   expect(pdf.headerVersion).toBe("1.7");
   expect(pdf.claims).toMatchObject({ "pdfaid:part": "2", "pdfaid:conformance": "A", "pdfuaid:part": "1" });
@@ -130,8 +131,7 @@ it("the accessible letter claims PDF/A-2a and PDF/UA-1, and is tagged", async ()
 
 describe("the brand letter", () => {
   it("is set in the fonts that come with it, and in no other", async () => {
-    const { answer, bytes } = await renderExample("brand-letter");
-    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "letter-HM-2026-118.pdf" });
+    const bytes = await renderExample("brand-letter", "letter-HM-2026-118.pdf");
     expect(fontNamesOf(bytes)).toEqual(new Set(["HaldenGrotesk-Regular", "HaldenGrotesk-Bold"]));
     const pdf = await readPdf(bytes);
     const { subject, closing } = await exampleData("brand-letter");

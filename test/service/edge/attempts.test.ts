@@ -6,15 +6,14 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { CAUSES } from "../../../rules/causes.ts";
-import { startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { listenOnLoopback } from "../../support/loopback-server.ts";
 import { metricsAt, sampleValue } from "../../support/readers/metrics-text.ts";
 import { bodyOfSize, startEdges, startOneEdge } from "../../support/service/edge-stage.ts";
-import { FaultyLink } from "../../support/service/faulty-link.ts";
+import { startFaultyLink } from "../../support/service/faulty-link.ts";
 import { sendWithoutReading } from "../../support/service/raw-connection.ts";
 import { problemAnswer, ScriptedBackend } from "../../support/service/scripted-backend.ts";
-import { backendEnvironment, clientOf } from "../../support/service/test-service.ts";
+import { clientOf, startBackendAlone } from "../../support/service/test-service.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const KIBIBYTE = 1024;
@@ -106,10 +105,8 @@ describe("a backend behind a link that takes longer for a body than the edge wai
    * other.
    */
   async function start(backendSettings: Readonly<Record<string, string>> = {}) {
-    const settings = { ...backendEnvironment(), ...SETTINGS, ...backendSettings };
-    const backend = await startBackend(settings, await takeFreePort());
-    onTestFinished(() => backend.stop());
-    const makeLink = () => new FaultyLink(Number(backend.url.port), BODY.length / UPLOAD_SECONDS).start();
+    const backend = await startBackendAlone({ ...SETTINGS, ...backendSettings });
+    const makeLink = () => startFaultyLink(Number(backend.url.port), BODY.length / UPLOAD_SECONDS);
     const links = await Promise.all([makeLink(), makeLink()]);
     onTestFinished(() => {
       for (const link of links) link.stop();

@@ -1,4 +1,6 @@
 /** What a deploy file gives the programs, by the programs' own readers of settings. */
+import { readFile } from "node:fs/promises";
+import { parseEnv } from "node:util";
 import { type BackendSettings, readBackendSettings } from "../../../backend/settings.ts";
 import { type EdgeSettings, readEdgeSettings } from "../../../edge/settings.ts";
 import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../../rules/render-time.ts";
@@ -59,6 +61,12 @@ export function backendStopSeconds({ drainDelaySeconds, graceSeconds }: BackendS
 export function edgeStopSeconds({ bodyTimeoutSeconds, backendTimeoutSeconds }: EdgeSettings): number {
   const slowUploadSeconds = (MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS) / 1000;
   return bodyTimeoutSeconds + backendTimeoutSeconds + slowUploadSeconds;
+}
+
+/** The variables of a file of assignments, of this path below `deploy/`. */
+export async function readEnvironment(path: string): Promise<Record<string, string>> {
+  const values = parseEnv(await readFile(new URL(`../../../deploy/${path}`, import.meta.url), "utf8"));
+  return Object.fromEntries(Object.entries(values).map(([name, value = ""]) => [name, value]));
 }
 
 /** The bytes of a size such as `600m` (compose) or `600Mi` (Kubernetes). */

@@ -1,17 +1,14 @@
 /** The whole service for a test: the backend as its own process and the edge in workerd, over real sockets. */
-import { inject } from "vitest";
+import { inject, onTestFinished } from "vitest";
+import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { typstPath } from "../backend/typst-path.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
 import { type ServiceParts, type ServicePlan, startParts } from "./service-parts.ts";
 
 /** A service that other files may use at the same time. */
-export interface SharedService {
+export interface SharedService extends ReturnType<typeof clientOf> {
   readonly edge: { readonly url: URL };
   readonly backend: { readonly url: URL };
-  /** Sends a request to the edge, with the API token unless the headers have one. */
-  send(path: string, init?: RequestInit): Promise<Response>;
-  /** Sends a body to the edge's render route, as JSON unless the headers say otherwise. */
-  render(body: object | string | Uint8Array<ArrayBuffer>, init?: RequestInit): Promise<Response>;
 }
 
 export type TestService = SharedService & ServiceParts;
@@ -34,6 +31,13 @@ export function backendEnvironment(): Record<string, string> {
     SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
     SERVICE_LOG_LEVEL: "silent",
   };
+}
+
+/** Starts a backend alone, which is stopped when the test has finished. */
+export async function startBackendAlone(settings: Readonly<Record<string, string>> = {}): Promise<LocalBackend> {
+  const backend = await startBackend({ ...backendEnvironment(), ...settings }, await takeFreePort());
+  onTestFinished(() => backend.stop());
+  return backend;
 }
 
 /**
@@ -85,7 +89,8 @@ function planOf({ settings = {}, backendSettings = {}, otherBackendUrls = [] }: 
 }
 
 /** What sends requests to the edge at this URL. */
-export function clientOf(url: URL): Pick<SharedService, "send" | "render"> {
+export function clientOf(url: URL) {
+  /** Sends a request, with the API token unless the headers have one. */
   const send = (path: string, init: RequestInit = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has("X-Service-Api-Token")) headers.set("X-Service-Api-Token", API_TOKEN);
@@ -93,7 +98,8 @@ export function clientOf(url: URL): Pick<SharedService, "send" | "render"> {
   };
   return {
     send,
-    render: (body, init = {}) => {
+    /** Sends a body to the render route, as JSON unless the headers say otherwise. */
+    render: (body: object | string | Uint8Array<ArrayBuffer>, init: RequestInit = {}): Promise<Response> => {
       const headers = new Headers(init.headers);
       if (!headers.has("Content-Type")) headers.set("Content-Type", "application/json");
       const bytes = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
