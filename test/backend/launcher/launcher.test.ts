@@ -92,13 +92,6 @@ const TITLED_SHELLS = SHELLS.map((testShell) => [testShell.title, testShell] as 
 describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShell) => {
   beforeEach(({ skip }) => skip(testShell.path === null));
 
-  it("gets its whole input, and returns its output and its end", async () => {
-    const { launcher } = await openLauncher({ testShell });
-    const launched = launcher.start(shell("tr a-z A-Z; echo words >&2; exit 3"));
-    expect(await exchange(launched, "some input")).toBe("SOME INPUT");
-    expect(await launched.end).toEqual({ ...EXITED, exitCode: 3, diagnostics: "words\n" });
-  });
-
   it("may end without having read its input", async () => {
     const { launcher } = await openLauncher({ testShell });
     for (let round = 0; round < 20; round++) {
@@ -108,15 +101,17 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
     }
   });
 
-  it("gets its own streams, however many start at once", async () => {
+  it("gets its own input, output and end, however many start at once", async () => {
     const { launcher } = await openLauncher({ testShell });
     const numbers = Array.from({ length: 20 }, (_, number) => number);
     for (let round = 0; round < 3; round++) {
-      const programs = numbers.map((number) => launcher.start(shell(`cat; echo ${number}; echo ${number} >&2`)));
+      const programs = numbers.map((number) =>
+        launcher.start(shell(`cat; echo ${number}; echo ${number} >&2; exit ${number}`)),
+      );
       const outputs = await Promise.all(programs.map((program, number) => exchange(program, `${number}-`)));
       expect(outputs).toEqual(numbers.map((number) => `${number}-${number}\n`));
       const ends = await Promise.all(programs.map(({ end }) => end));
-      expect(ends).toEqual(numbers.map((number) => ({ ...EXITED, diagnostics: `${number}\n` })));
+      expect(ends).toEqual(numbers.map((number) => ({ ...EXITED, exitCode: number, diagnostics: `${number}\n` })));
     }
   });
 
@@ -246,22 +241,16 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
   });
 
   it.each([
-    ["a folder that is not there", shell("", { workingDirectory: "/nonexistent" })],
-    ["a file that is not there", shell("", { inheritedFile: "/nonexistent/file" })],
-    ["a limit that cannot be set", shell("", { limitCommands: ["ulimit -n 1000000000000"] })],
-  ])("fails if it is given %s", async (_what, command) => {
+    ["a folder that is not there", { workingDirectory: "/nonexistent" }, NOT_STARTED],
+    ["a file that is not there", { inheritedFile: "/nonexistent/file" }, NOT_STARTED],
+    ["a limit that cannot be set", { limitCommands: ["ulimit -n 1000000000000"] }, NOT_STARTED],
+    ["a program that is not there", { file: "/nonexistent/program" }, { kind: "exited", exitCode: 127 }],
+  ])("fails if it is given %s", async (_what, command, end) => {
     const { launcher } = await openLauncher({ testShell });
     for (let round = 0; round < 2; round++) {
-      expect(await endOf(launcher.start(command))).toEqual(NOT_STARTED);
+      expect(await endOf(launcher.start(shell("", command)))).toMatchObject(end);
       expect(await exchange(launcher.start(shell("echo next")))).toBe("next\n");
     }
-  });
-
-  it("fails by the usual exit code if it is not there", async () => {
-    const { launcher } = await openLauncher({ testShell });
-    const end = await endOf(launcher.start(shell("", { file: "/nonexistent/program" })));
-    expect(end).toMatchObject({ kind: "exited", exitCode: 127 });
-    expect(await exchange(launcher.start(shell("echo next")))).toBe("next\n");
   });
 
   it("is followed by another shell if it is killed with its own, before the next program needs one", async () => {
@@ -404,13 +393,7 @@ describe("the FIFOs of a shell", () => {
   });
 });
 
-function startBackendWithTwoSlots(
-  environment: Readonly<Record<string, string>> = {},
-  answerTimeoutMilliseconds?: number,
-): Promise<TestBackend> {
-  const settings = { SERVICE_MAX_CONCURRENT_RENDERS: "2", ...environment };
-  return startTemporaryBackend(settings, answerTimeoutMilliseconds);
-}
+const TWO_SLOTS = { SERVICE_MAX_CONCURRENT_RENDERS: "2" };
 
 /** The shells of a backend: those that work in its work directory and name their FIFOs there. */
 function shellPids({ workDirectory }: TestBackend): number[] {
@@ -431,7 +414,7 @@ describe("a shell that dies", () => {
   eachSandbox(it, MODES)(
     "takes its render with it, and no other, and the next render gets a new shell (%s)",
     async (mode) => {
-      const backend = await startBackendWithTwoSlots({ SERVICE_SANDBOX: mode, ...NO_TIME_LIMIT });
+      const backend = await startTemporaryBackend({ ...TWO_SLOTS, SERVICE_SANDBOX: mode, ...NO_TIME_LIMIT });
       const answers = [backend.render({ source: ENDLESS }), backend.render({ source: ENDLESS })];
       await expect.poll(() => typstProcessesOf(backend.workDirectory).length).toBe(2);
       const pids = typstProcessesOf(backend.workDirectory);
@@ -450,7 +433,7 @@ describe("a shell that dies", () => {
   );
 
   it("while renders start leaves no half-built sandbox behind", async () => {
-    const backend = await startBackendWithTwoSlots({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
+    const backend = await startTemporaryBackend({ SERVICE_MAX_CONCURRENT_RENDERS: "4" });
     for (let round = 0; round < 12; round++) {
       expect((await backend.render({ source: "x" })).status).toBe(200);
       const answers = Array.from({ length: 4 }, () => backend.render({ source: "x" }));
@@ -467,7 +450,7 @@ describe("a shell that dies", () => {
   });
 
   it("or hangs is replaced, and the render that noticed it was never started", async () => {
-    const backend = await startBackendWithTwoSlots({ SERVICE_RENDER_TIMEOUT_SECONDS: "2" }, 500);
+    const backend = await startTemporaryBackend({ ...TWO_SLOTS, SERVICE_RENDER_TIMEOUT_SECONDS: "2" }, 500);
     expect((await backend.render({ source: "x" })).status).toBe(200);
     const [pid = 0] = shellPids(backend);
     process.kill(pid, "SIGSTOP");
@@ -480,7 +463,7 @@ describe("a shell that dies", () => {
   });
 
   it("does not die of a terminal's signals, which are meant for the backend", async () => {
-    const backend = await startBackendWithTwoSlots();
+    const backend = await startTemporaryBackend(TWO_SLOTS);
     expect((await backend.render({ source: "x" })).status).toBe(200);
     const pids = shellPids(backend);
     for (const pid of pids) {
@@ -547,23 +530,21 @@ describe("a launcher that is closed", () => {
   });
 });
 
-describe("a shell without descriptors or processes left", () => {
-  it("reports each program that it cannot start, and starts programs again when it can", async () => {
-    const { launcher } = await openLauncher();
-    // Its own streams are 0 to 2.
-    for (const count of [3, 4]) {
-      const first = launcher.start(shell("exit 0"));
-      const pid = await first.ancestorPid;
-      await endOf(first);
-      const limit = (soft: number) => spawnSync("prlimit", [`--pid=${pid}`, `--nofile=${soft}:`]).status;
-      expect(limit(count)).toBe(0);
-      const inheritedFile = "/dev/null";
-      expect((await endOf(launcher.start(shell("", { inheritedFile, file: "/bin/true" })))).kind).not.toBe("signalled");
-      limit(1024);
-    }
-    // The shell may have ended because of that, and the launcher may not know it yet.
-    await expect.poll(() => exchange(launcher.start(shell("echo started")))).toBe("started\n");
-  });
+it("a shell without descriptors left reports each program that it cannot start, and starts programs again when it can", async () => {
+  const { launcher } = await openLauncher();
+  // Its own streams are 0 to 2.
+  for (const count of [3, 4]) {
+    const first = launcher.start(shell("exit 0"));
+    const pid = await first.ancestorPid;
+    await endOf(first);
+    const limit = (soft: number) => spawnSync("prlimit", [`--pid=${pid}`, `--nofile=${soft}:`]).status;
+    expect(limit(count)).toBe(0);
+    const command = shell("", { inheritedFile: "/dev/null", file: "/bin/true" });
+    expect((await endOf(launcher.start(command))).kind).not.toBe("signalled");
+    limit(1024);
+  }
+  // The shell may have ended because of that, and the launcher may not know it yet.
+  await expect.poll(() => exchange(launcher.start(shell("echo started")))).toBe("started\n");
 });
 
 it("keeps as many shells as renders need, however many programs have run at once, and removes what the others leave", async () => {

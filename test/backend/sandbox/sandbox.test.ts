@@ -43,32 +43,30 @@ import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 /** Much longer than the kernel takes. */
 const END_TIMEOUT_MILLISECONDS = 20_000;
 
-const ESCAPES = ["reads a file of the host", "writes outside of its output", "opens a socket"];
-
 describe("the probe", () => {
   it("escapes in every way if there is no sandbox", async () => {
     const { settings, sandbox, launcher } = await openTestSandbox("none");
-    expect(await probeSandbox(settings, sandbox, launcher)).toEqual({ compiles: true, escapes: ESCAPES });
+    expect(await probeSandbox(settings, sandbox, launcher)).toEqual({
+      compiles: true,
+      escapes: ["reads a file of the host", "writes outside of its output", "opens a socket"],
+    });
   });
 
-  eachSandbox(it, SANDBOXES)("stays inside %s and compiles there", expectHeld);
+  eachSandbox(it, SANDBOXES)("stays inside %s and compiles there", async (mode) => {
+    const { settings, sandbox, launcher } = await openTestSandbox(mode);
+    expect(await probeSandbox(settings, sandbox, launcher)).toEqual({ compiles: true, escapes: [] });
+  });
 
   it("finds a hole in a sandbox", async () => {
     const { settings, sandbox, launcher } = await openTestSandbox("bubblewrap");
     // The root is read-only, so the mount point must exist.
     await mkdir(join(settings.workDirectory, "sandbox-root", tmpdir()), { recursive: true });
-    const leaky = {
-      ...sandbox,
-      programCommand: (...parts: Parameters<typeof sandbox.programCommand>) => {
-        const programCommand = sandbox.programCommand(...parts);
-        const end = programCommand.arguments.indexOf("--chdir");
-        return {
-          ...programCommand,
-          arguments: programCommand.arguments.toSpliced(end, 0, "--bind", tmpdir(), tmpdir()),
-        };
-      },
+    const programCommand = (...parts: Parameters<typeof sandbox.programCommand>) => {
+      const command = sandbox.programCommand(...parts);
+      const end = command.arguments.indexOf("--chdir");
+      return { ...command, arguments: command.arguments.toSpliced(end, 0, "--bind", tmpdir(), tmpdir()) };
     };
-    const { escapes } = await probeSandbox(settings, leaky, launcher);
+    const { escapes } = await probeSandbox(settings, { ...sandbox, programCommand }, launcher);
     expect(escapes).toEqual(["reads a file of the host", "writes outside of its output"]);
   });
 });
@@ -86,19 +84,11 @@ async function compileIn({ settings, sandbox, launcher }: TestSandbox, project: 
   return end;
 }
 
-async function expectHeld(mode: SandboxMode): Promise<void> {
-  const { settings, sandbox, launcher } = await openTestSandbox(mode);
-  expect(await probeSandbox(settings, sandbox, launcher)).toEqual({ compiles: true, escapes: [] });
-}
-
 describe("a symbolic link in a render directory", () => {
-  interface Link {
-    readonly linkTo: (folder: string) => string;
-    readonly path?: string;
-  }
+  type Link = readonly [linkTo: (folder: string) => string, path?: string];
 
   /** The end of a compilation that reads through the link. */
-  async function readThrough(mode: SandboxMode, { linkTo, path = "link" }: Link): Promise<TypstEnd> {
+  async function readThrough(mode: SandboxMode, [linkTo, path = "link"]: Link): Promise<TypstEnd> {
     const own = await openTestSandbox(mode);
     const folder = await makeTemporaryFolder("link-test-");
     await writeFile(join(folder, "secret.txt"), "a secret of the host");
@@ -108,12 +98,12 @@ describe("a symbolic link in a render directory", () => {
   }
 
   const LINKS: readonly Link[] = [
-    { linkTo: (folder) => join(folder, "secret.txt") },
-    { linkTo: (folder) => folder, path: "link/secret.txt" },
-    { linkTo: (folder) => join("../..", folder.slice(tmpdir().length), "secret.txt") },
-    { linkTo: () => "/etc/passwd" },
-    { linkTo: () => "/proc/self/environ" },
-    { linkTo: () => "/dev/zero" },
+    [(folder) => join(folder, "secret.txt")],
+    [(folder) => folder, "link/secret.txt"],
+    [(folder) => join("../..", folder.slice(tmpdir().length), "secret.txt")],
+    [() => "/etc/passwd"],
+    [() => "/proc/self/environ"],
+    [() => "/dev/zero"],
   ];
 
   eachSandbox(it, SANDBOXES)("leads nowhere in %s", async (mode) => {
@@ -127,19 +117,13 @@ describe("a symbolic link in a render directory", () => {
   });
 });
 
-interface WaitingTypst extends TestSandbox {
-  readonly pid: number;
-  /** The process ids of all of them. */
-  readonly pids: readonly number[];
-}
-
-/** A Typst that waits for its input in a sandbox, or several at the same time. */
+/** A Typst that waits for its input in a sandbox, or several at the same time, all of which are the `pids`. */
 async function waitingTypst(
   mode: SandboxMode,
   environment: Readonly<Record<string, string>> = {},
   output: Output = PDF,
   count = 1,
-): Promise<WaitingTypst> {
+) {
   const own = await openTestSandbox(mode, environment);
   const supervisor = new TypstSupervisor(own.settings, own.sandbox, own.launcher);
   for (let number = 0; number < count; number++) {
@@ -447,19 +431,17 @@ describe("the limits of a render", () => {
     });
   });
 
+  // Patterns of sed.
   it.each(["-v", "-S -t", "-H -t", "-f", "-n", "-s", "-[pu]"])(
     "are set by prlimit if the shell ignores ulimit %s",
-    (option) => expectPrlimitWithout(option),
+    async (option) => {
+      const shell = join(await makeTemporaryFolder("shell-test-"), "sh");
+      const script = `exec /bin/sh -c "$(printf '%s' "$2" | sed 's/ulimit ${option} [0-9]* && //')"`;
+      await writeFile(shell, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+      const { shellCommands, prefix } = await chooseResourceLimits(settings, shell);
+      expect([shellCommands, prefix[0]]).toEqual([[], settings.prlimitPath]);
+    },
   );
-
-  /** @param option a pattern of sed */
-  async function expectPrlimitWithout(option: string): Promise<void> {
-    const shell = join(await makeTemporaryFolder("shell-test-"), "sh");
-    const script = `exec /bin/sh -c "$(printf '%s' "$2" | sed 's/ulimit ${option} [0-9]* && //')"`;
-    await writeFile(shell, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-    const { shellCommands, prefix } = await chooseResourceLimits(settings, shell);
-    expect([shellCommands, prefix[0]]).toEqual([[], settings.prlimitPath]);
-  }
 
   /** What `chooseResourceLimits` does in a backend that is started with these options of prlimit. */
   async function chooseUnder(...options: readonly string[]) {
