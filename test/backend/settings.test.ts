@@ -6,21 +6,19 @@ import { readBackendSettings } from "../../backend/settings.ts";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { SettingError } from "../../rules/settings.ts";
 
-describe("an empty environment", () => {
-  it("makes a backend that listens only on this machine, with the default limits of docs/api.md#limits", () => {
-    const settings = readBackendSettings({});
-    expect(settings).toMatchObject({
-      host: "127.0.0.1",
-      backendTokens: [],
-      queueDeadlineSeconds: 30,
-      renderTimeoutSeconds: 20,
-      packagePath: null,
-      creationTimestampSeconds: null,
-      limits: DEFAULT_LIMITS,
-    });
-    expect(settings.maxConcurrentRenders).toBeGreaterThanOrEqual(1);
-    expect(Object.isFrozen(settings)).toBe(true);
+it("an empty environment makes a backend that listens only on this machine, with the default limits of docs/api.md#limits", () => {
+  const settings = readBackendSettings({});
+  expect(settings).toMatchObject({
+    host: "127.0.0.1",
+    backendTokens: [],
+    queueDeadlineSeconds: 30,
+    renderTimeoutSeconds: 20,
+    packagePath: null,
+    creationTimestampSeconds: null,
+    limits: DEFAULT_LIMITS,
   });
+  expect(settings.maxConcurrentRenders).toBeGreaterThanOrEqual(1);
+  expect(Object.isFrozen(settings)).toBe(true);
 });
 
 describe("a setting", () => {

@@ -44,25 +44,17 @@ describe("slots", () => {
   });
 
   it.each([
-    ["in turn while their slot times differ by less than a second", CLEAR_USE_SECONDS - 0.1, "more"],
-    ["to the one that has used clearly less slot time", CLEAR_USE_SECONDS + 0.1, "less"],
-  ])("go between two callers %s", async (_what, usedSeconds, expected) => {
+    ["in turn while their slot times differ by less than a second", CLEAR_USE_SECONDS - 0.1, 0, "more"],
+    ["to the one that has used clearly less slot time", CLEAR_USE_SECONDS + 0.1, 0, "less"],
+    ["in turn again when the use is long ago", 4, 120, "more"],
+  ])("go between two callers %s", async (_what, usedSeconds, pauseSeconds, expected) => {
     const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
     await renderOnce(renders, "more", usedSeconds);
     await renderOnce(renders, "less", 0);
+    await renders.pass(pauseSeconds);
     await ask(renders, "holder", "less", "more");
     await renders.end("holder");
     expect(renders.running(expected)).toBe(1);
-  });
-
-  it("go to a caller again when its use is long ago", async () => {
-    const renders = new RendersInVirtualTime({ ...OPTIONS, slots: 1 });
-    await renderOnce(renders, "more", 4);
-    await renderOnce(renders, "less", 0);
-    await renders.pass(120);
-    await ask(renders, "holder", "less", "more");
-    await renders.end("holder");
-    expect(renders.running("more")).toBe(1);
   });
 });
 
@@ -81,12 +73,17 @@ describe("the slot that slow callers leave free", () => {
     return renders;
   }
 
-  it.each([2, 3, 4])("is one of %i", async (slots) => {
+  it.each([
+    [1, 1],
+    [2, 1],
+    [3, 2],
+    [4, 3],
+  ])("is one of several: of %i slots they get %i", async (slots, slow) => {
     const renders = await quickAndSlow(10, slots);
     await ask(renders, ...Array.from({ length: 8 }, () => "slow"));
-    expect(renders.running("slow")).toBe(slots - 1);
+    expect(renders.running("slow")).toBe(slow);
     await ask(renders, "quick");
-    expect(renders.running("quick")).toBe(1);
+    expect(renders.running("quick")).toBe(slots - slow);
   });
 
   it("is the cause even where the slow caller's request has little time, and a quick caller has the slot", async () => {
@@ -96,12 +93,6 @@ describe("the slot that slow callers leave free", () => {
     const ofQuick = renders.ask("quick", { timeBudgetSeconds: 1 });
     await renders.pass(1);
     expect([ofSlow.refusalCause, ofQuick.refusalCause]).toEqual(["slot_kept_free", "time_budget"]);
-  });
-
-  it("is not left if it is the only one", async () => {
-    const renders = await quickAndSlow(10, 1);
-    await ask(renders, "slow");
-    expect(renders.running("slow")).toBe(1);
   });
 
   it("is left by all slow callers together", async () => {

@@ -51,9 +51,13 @@ interface Attack extends Template {
 
 const limitedBackend = sharedBackends(LIMITS);
 
-/** Runs an attack beside its harmless form; expects the code, not before its time, and nothing left. */
-async function expectStopped(attack: Attack, code: ContractCode): Promise<void> {
-  const { control, settings = {}, ...body } = attack;
+/**
+ * Runs an attack beside its harmless form; expects the code, not before its time, and nothing left. Without a time limit,
+ * where an attack ends by itself, even on a slow machine.
+ */
+async function expectStopped(attack: Attack, code: ContractCode, timeLimit: object = NO_TIME_LIMIT): Promise<void> {
+  const { control, settings: own, ...body } = attack;
+  const settings: Attack["settings"] = { ...timeLimit, ...own };
   const backend = await limitedBackend(settings);
   const started = performance.now();
   const [{ problem, seconds }, harmless] = await Promise.all([
@@ -72,10 +76,6 @@ async function expectStopped(attack: Attack, code: ContractCode): Promise<void> 
   }
   await expectNothingLeft(backend);
 }
-
-/** The same for an attack that ends by itself, even on a slow machine. */
-const expectStoppedWithoutTimeLimit = (attack: Attack, code: ContractCode) =>
-  expectStopped({ ...attack, settings: { ...NO_TIME_LIMIT, ...attack.settings } }, code);
 
 const changed = (source: string, harmless: string): Attack => ({ source, control: { source: harmless } });
 /** The same source with a great number and, harmless, with a small one. */
@@ -127,7 +127,6 @@ const pdfOf = (page: string) =>
     "%%EOF",
   ].join("\n");
 const pages = (count: number) => `#for number in range(${count}) { pagebreak(weak: false) }`;
-const PNG = { format: "png" };
 const ZIP_OF_PNG = { format: "png", archive: "zip", ppi: 72 };
 const ZIP_OF_SVG = { format: "svg", archive: "zip" };
 
@@ -163,7 +162,7 @@ describe("a template does not read", () => {
     ],
     ["a package of the public index", importing("@preview/cetz:0.3.0")],
     ["a package by a name that is a path", importing("@../secrets:0.1.0")],
-  ])("%s", (_what, attack) => expectStoppedWithoutTimeLimit(attack, "template_compile_failed"));
+  ])("%s", (_what, attack) => expectStopped(attack, "template_compile_failed"));
 
   it("the directory of another render, even if it knows the path", async () => {
     const backend = await limitedBackend(NO_TIME_LIMIT);
@@ -196,13 +195,10 @@ describe("a template that never ends is stopped at the render timeout", () => {
     ["loops in loops", ENDLESS_WORK],
     // It keeps what it has read: half a gigabyte in two or three seconds.
     ["a recursion that branches", { ...scaled(branching, 60, 6), settings: memoryOf(8192) }],
-  ])("%s", (_what, attack) => expectStopped(attack, "render_timeout"));
+  ])("%s", (_what, attack) => expectStopped(attack, "render_timeout", {}));
 
   it("or when its processor time is used up", () =>
-    expectStoppedWithoutTimeLimit(
-      { ...ENDLESS_WORK, settings: { SERVICE_RENDER_CPU_SECONDS: "1" } },
-      "render_timeout",
-    ));
+    expectStopped({ ...ENDLESS_WORK, settings: { SERVICE_RENDER_CPU_SECONDS: "1" } }, "render_timeout"));
 });
 
 const growing = (count: number) => `#let all = ()\n#for i in range(${count}) { all.push((i, str(i))) }`;
@@ -215,7 +211,10 @@ describe("a template that exhausts memory has failed to compile", () => {
     ["a thousand million numbers", scaled((count) => `#range(${count})`, 1e9, 10)],
     ["a string of 300 MB", scaled((length) => `#("x" * ${length}).len()`, 300_000_000, 300)],
     ["an array that grows", scaled(growing, 10_000_000, 10)],
-    ["a page of a million points at 300 ppi", { ...scaled(square, 1_000_000, 100), output: { ...PNG, ppi: 300 } }],
+    [
+      "a page of a million points at 300 ppi",
+      { ...scaled(square, 1_000_000, 100), output: { format: "png", ppi: 300 } },
+    ],
     [
       "an image of 60000 by 60000 in 1 KB",
       image("a.png", binaryFile(png(60_000, 60_000, Buffer.alloc(1000))), HARMLESS_PNG),
@@ -224,7 +223,7 @@ describe("a template that exhausts memory has failed to compile", () => {
       "three million shapes in a compressed SVG",
       image("a.svg", binaryFile(compressedSvg(3_000_000)), binaryFile(compressedSvg(3))),
     ],
-  ])("%s", (_what, attack) => expectStoppedWithoutTimeLimit(attack, "template_compile_failed"));
+  ])("%s", (_what, attack) => expectStopped(attack, "template_compile_failed"));
 });
 
 describe("a template that Typst itself refuses has failed to compile", () => {
@@ -259,7 +258,7 @@ describe("a template that Typst itself refuses has failed to compile", () => {
       "a regular expression of a million states",
       scaled((count) => `#("a" * 9).matches(regex("(a{1,${count}}){1,${count}}")).len()`, 1000, 9),
     ],
-  ])("%s", (_what, attack) => expectStoppedWithoutTimeLimit(attack, "template_compile_failed"));
+  ])("%s", (_what, attack) => expectStopped(attack, "template_compile_failed"));
 });
 
 /** A signal that the memory limit does not explain is a failure of the service (docs/api.md#codes). */
@@ -273,7 +272,7 @@ describe("a template that overflows Typst's stack is a failed render, and the se
       "by elements in elements",
       scaled((depth) => `#let tree = xml(bytes("<a>" * ${depth} + "</a>" * ${depth}))`, 1_000_000, 10),
     ],
-  ])("%s", (_what, attack) => expectStoppedWithoutTimeLimit(attack, "render_failed"));
+  ])("%s", (_what, attack) => expectStopped(attack, "render_failed"));
 });
 
 describe("a template that makes too much is stopped by the limits of its output", () => {
@@ -319,7 +318,5 @@ describe("a template that makes too much is stopped by the limits of its output"
       },
     ],
     ["a single SVG that is too large", "output_too_large", { ...manyShapes, output: { format: "svg" } }],
-  ])("%s", async (_what, code, attack) => {
-    await expectStoppedWithoutTimeLimit(attack, code);
-  });
+  ])("%s", (_what, code, attack) => expectStopped(attack, code));
 });

@@ -51,24 +51,29 @@ function expectLeftAlone(message: IncomingMessage): void {
   expect(["data", "end", "close", "error"].map((event) => message.listenerCount(event))).toEqual([0, 0, 0, 0]);
 }
 
+function read(message: IncomingMessage, { limits = DEFAULT_LIMITS, budget = budgetOf(MEBIBYTE) } = {}) {
+  return readBody(message, limits, budget.open("slow"));
+}
+
+const TOO_SLOW = { kind: "refused", problem: expect.objectContaining({ code: "invalid_request" }) };
+
+it.each([
+  ["reading a body ends after ten seconds without a chunk", read, TOO_SLOW, 9900, 3, 10_000],
+  ["reading a body ends after a minute, however steadily the chunks arrive", read, TOO_SLOW, 100, 599, 100],
+  ["draining one ends after half a second without a chunk", drainBody, false, 400, 2, 500],
+  ["draining one ends after five seconds, however steadily the chunks arrive", drainBody, false, 100, 49, 100],
+] as const)("%s", async (_what, start, expected, milliseconds, chunks, lastMilliseconds) => {
+  const message = messageOf();
+  const ending: Promise<unknown> = start(message);
+  await pushEvery(milliseconds, chunks, message);
+  await vi.advanceTimersByTimeAsync(lastMilliseconds - 1);
+  expect(await now(ending)).toBe("pending");
+  await vi.advanceTimersByTimeAsync(1);
+  expect(await now(ending)).toEqual(expected);
+  expectLeftAlone(message);
+});
+
 describe("reading a body", () => {
-  const TOO_SLOW = { kind: "refused", problem: { code: "invalid_request" } };
-
-  function read(message: IncomingMessage, { limits = DEFAULT_LIMITS, budget = budgetOf(MEBIBYTE) } = {}) {
-    return readBody(message, limits, budget.open("slow"));
-  }
-
-  it("ends after ten seconds without a chunk", async () => {
-    const message = messageOf();
-    const reading = read(message);
-    await pushEvery(9900, 3, message);
-    await vi.advanceTimersByTimeAsync(9900);
-    expect(await now(reading)).toBe("pending");
-    await vi.advanceTimersByTimeAsync(100);
-    expect(await now(reading)).toMatchObject(TOO_SLOW);
-    expectLeftAlone(message);
-  });
-
   it("ends at once if the body declares more than the limit, and with the chunk that exceeds it", async () => {
     const limits = { ...DEFAULT_LIMITS, max_request_body_bytes: 100 };
     const tooLarge = { kind: "refused", problem: { code: "request_too_large" } };
@@ -110,15 +115,6 @@ describe("reading a body", () => {
     expect(await now(reading)).toEqual({ kind: "client-gone" });
   });
 
-  it("ends after a minute, however steadily the chunks arrive", async () => {
-    const message = messageOf();
-    const reading = read(message);
-    await pushEvery(100, 599, message);
-    expect(await now(reading)).toBe("pending");
-    await pushEvery(100, 1, message);
-    expect(await now(reading)).toMatchObject(TOO_SLOW);
-  });
-
   it("ends at once if the connection is already closed", async () => {
     expect(await now(read(await closedMessage()))).toEqual({ kind: "client-gone" });
   });
@@ -133,26 +129,6 @@ describe("draining the body of a refused request", () => {
     message.complete = true;
     message.push(null);
     expect(await now(draining)).toBe(true);
-  });
-
-  it("ends after half a second without a chunk", async () => {
-    const message = messageOf();
-    const draining = drainBody(message);
-    await pushEvery(400, 2, message);
-    await vi.advanceTimersByTimeAsync(499);
-    expect(await now(draining)).toBe("pending");
-    await vi.advanceTimersByTimeAsync(1);
-    expect(await now(draining)).toBe(false);
-    expectLeftAlone(message);
-  });
-
-  it("ends after five seconds, however steadily the chunks arrive", async () => {
-    const message = messageOf();
-    const draining = drainBody(message);
-    await pushEvery(100, 49, message);
-    expect(await now(draining)).toBe("pending");
-    await pushEvery(100, 1, message);
-    expect(await now(draining)).toBe(false);
   });
 
   it("ends after 64 MiB", async () => {

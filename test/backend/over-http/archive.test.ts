@@ -41,20 +41,18 @@ describe("the entries of an archive", () => {
   });
 });
 
-describe("the bytes of an archive", () => {
-  it("are equal for equal requests", async () => {
-    const archives = async () =>
-      Promise.all(
-        ["png", "svg"].map(async (format) => {
-          const source = `${pagesOf(3)}\n= Title\nText`;
-          return (await backend.rendered({ source, output: { format, archive: "zip" } })).toString("base64");
-        }),
-      );
-    expect(await archives()).toEqual(await archives());
-    // ZIP counts time in steps of two seconds, so two renders in one step do not show whether there is a time in it.
-    const entries = await renderZip(pagesOf(2), svgZip());
-    expect(entries.map(({ modified }) => modified)).toEqual(["1980-01-01 00:00:00", "1980-01-01 00:00:00"]);
-  });
+it("the bytes of an archive are equal for equal requests", async () => {
+  const archives = async () =>
+    Promise.all(
+      ["png", "svg"].map(async (format) => {
+        const source = `${pagesOf(3)}\n= Title\nText`;
+        return (await backend.rendered({ source, output: { format, archive: "zip" } })).toString("base64");
+      }),
+    );
+  expect(await archives()).toEqual(await archives());
+  // ZIP counts time in steps of two seconds, so two renders in one step do not show whether there is a time in it.
+  const entries = await renderZip(pagesOf(2), svgZip());
+  expect(entries.map(({ modified }) => modified)).toEqual(["1980-01-01 00:00:00", "1980-01-01 00:00:00"]);
 });
 
 describe("the number of pages in an archive", () => {
@@ -77,43 +75,38 @@ describe("the number of pages in an archive", () => {
   });
 });
 
-describe("an archive of pages that take long to compress", () => {
-  /** Writes pages of noise into the output directory, which compress slowly. */
-  const writePages = (count: number) =>
-    `cat > /dev/null; head -c 4194304 /dev/urandom > "$here/noise"; n=1
-while [ $n -le ${count} ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n + 1)); done`;
-
-  const SPACE = { SERVICE_MAX_OUTPUT_BYTES: String(256 * MEBIBYTE), SERVICE_MAX_TEMP_BYTES: String(1024 * MEBIBYTE) };
-
-  it("is abandoned when its client leaves, and does not block others meanwhile", async () => {
-    const typst = await makeFakeTypst(`${writePages(50)}; : > "$here/written"`);
-    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path, ...SPACE });
-    const leaving = new AbortController();
-    const answer = backend.render({ source: "x", output: svgZip() }, { signal: leaving.signal });
-    answer.catch(() => {});
-    await expect.poll(() => typst.read("written")).not.toBeNull();
-    for (let count = 0; count < 5; count++) expect((await backend.fetch("/health")).status).toBe(200);
-    expect(await backend.metric("service_renders_running")).toBe(1);
-    leaving.abort();
-    await expect(answer).rejects.toThrow();
-    await expect.poll(() => backend.metric("service_renders_running")).toBe(0);
-    expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
-    await expect.poll(() => backend.projects()).toEqual([]);
+it("an archive of pages that take long to compress is abandoned when its client leaves, and does not block others meanwhile", async () => {
+  // Pages of noise, which compress slowly.
+  const typst = await makeFakeTypst(`cat > /dev/null; head -c 4194304 /dev/urandom > "$here/noise"; n=1
+while [ $n -le 50 ]; do cp "$here/noise" "$(dirname "$target")/$n"; n=$((n + 1)); done; : > "$here/written"`);
+  const backend = await startTemporaryBackend({
+    SERVICE_TYPST_BIN: typst.path,
+    SERVICE_MAX_OUTPUT_BYTES: String(256 * MEBIBYTE),
+    SERVICE_MAX_TEMP_BYTES: String(1024 * MEBIBYTE),
   });
+  const leaving = new AbortController();
+  const answer = backend.render({ source: "x", output: svgZip() }, { signal: leaving.signal });
+  answer.catch(() => {});
+  await expect.poll(() => typst.read("written")).not.toBeNull();
+  for (let count = 0; count < 5; count++) expect((await backend.fetch("/health")).status).toBe(200);
+  expect(await backend.metric("service_renders_running")).toBe(1);
+  leaving.abort();
+  await expect(answer).rejects.toThrow();
+  await expect.poll(() => backend.metric("service_renders_running")).toBe(0);
+  expect(await backend.metric("service_render_requests_total", { outcome: "client_gone" })).toBe(1);
+  await expect.poll(() => backend.projects()).toEqual([]);
 });
 
-describe("temporary space", () => {
-  it("is reserved only as it is used: with the default space, all of 32 slots can make archives", async () => {
-    const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf '<svg/>' > "$(dirname "$target")/1"`);
-    const backend = await startTemporaryBackend({
-      SERVICE_TYPST_BIN: typst.path,
-      SERVICE_MAX_CONCURRENT_RENDERS: "32",
-      ...NO_TIME_LIMIT,
-    });
-    const answers = Array.from({ length: 32 }, () => backend.render({ source: "x", output: svgZip() }));
-    await expect.poll(() => backend.metric("service_renders_running")).toBe(32);
-    await typst.signal("go");
-    const statuses = (await Promise.all(answers)).map(({ status }) => status);
-    expect(statuses).toEqual(statuses.map(() => 200));
+it("temporary space is reserved only as it is used: with the default space, all of 32 slots can make archives", async () => {
+  const typst = await makeFakeTypst(`cat > /dev/null; ${waitFor("go")}; printf '<svg/>' > "$(dirname "$target")/1"`);
+  const backend = await startTemporaryBackend({
+    SERVICE_TYPST_BIN: typst.path,
+    SERVICE_MAX_CONCURRENT_RENDERS: "32",
+    ...NO_TIME_LIMIT,
   });
+  const answers = Array.from({ length: 32 }, () => backend.render({ source: "x", output: svgZip() }));
+  await expect.poll(() => backend.metric("service_renders_running")).toBe(32);
+  await typst.signal("go");
+  const statuses = (await Promise.all(answers)).map(({ status }) => status);
+  expect(statuses).toEqual(statuses.map(() => 200));
 });

@@ -1,7 +1,7 @@
 /** The memory for request bodies: when it is free again. How callers share it: `causes.test.ts`. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
 import { textFile } from "../../support/backend/request-files.ts";
@@ -10,33 +10,31 @@ import { sendWithoutReading } from "../../support/service/raw-connection.ts";
 
 const MEBIBYTE = 1024 ** 2;
 
-describe("the body of a request", () => {
-  it("is not kept in memory while the output is delivered", async () => {
-    const typst = await makeFakeTypst(`cat > /dev/null; head -c ${24 * MEBIBYTE} /dev/zero`);
-    const backend = await startTemporaryBackend({
-      ...NO_TIME_LIMIT,
-      SERVICE_TYPST_BIN: typst.path,
-      // On a busy machine the first delivery waits long for the last render.
-      SERVICE_QUEUE_DEADLINE_SECONDS: "600",
-      SERVICE_DELIVERY_SILENCE_SECONDS: "600",
-      SERVICE_DELIVERY_TIMEOUT_SECONDS: "600",
-    });
-    const file = textFile("z".repeat(MEBIBYTE));
-    const files = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`f${index}`, file]));
-    setFlagsFromString("--expose-gc");
-    const collectGarbage: unknown = runInNewContext("gc");
-    const heldBytes = () => {
-      if (typeof collectGarbage === "function") collectGarbage();
-      return process.memoryUsage().arrayBuffers;
-    };
-    const before = heldBytes();
-    const readers = Array.from({ length: 6 }, () => sendWithoutReading(backend.url, { source: "x", files }));
-    onTestFinished(() => {
-      for (const { socket } of readers) socket.destroy();
-    });
-    // 90 MB of bodies are read, validated and rendered first.
-    await expect.poll(() => backend.metric("service_deliveries_underway")).toBe(6);
-    // Six bodies of 15 MB would be 90 MB.
-    await expect.poll(() => heldBytes() - before).toBeLessThan(30 * MEBIBYTE);
+it("the body of a request is not kept in memory while the output is delivered", async () => {
+  const typst = await makeFakeTypst(`cat > /dev/null; head -c ${24 * MEBIBYTE} /dev/zero`);
+  const backend = await startTemporaryBackend({
+    ...NO_TIME_LIMIT,
+    SERVICE_TYPST_BIN: typst.path,
+    // On a busy machine the first delivery waits long for the last render.
+    SERVICE_QUEUE_DEADLINE_SECONDS: "600",
+    SERVICE_DELIVERY_SILENCE_SECONDS: "600",
+    SERVICE_DELIVERY_TIMEOUT_SECONDS: "600",
   });
+  const file = textFile("z".repeat(MEBIBYTE));
+  const files = Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`f${index}`, file]));
+  setFlagsFromString("--expose-gc");
+  const collectGarbage: unknown = runInNewContext("gc");
+  const heldBytes = () => {
+    if (typeof collectGarbage === "function") collectGarbage();
+    return process.memoryUsage().arrayBuffers;
+  };
+  const before = heldBytes();
+  const readers = Array.from({ length: 6 }, () => sendWithoutReading(backend.url, { source: "x", files }));
+  onTestFinished(() => {
+    for (const { socket } of readers) socket.destroy();
+  });
+  // 90 MB of bodies are read, validated and rendered first.
+  await expect.poll(() => backend.metric("service_deliveries_underway")).toBe(6);
+  // Six bodies of 15 MB would be 90 MB.
+  await expect.poll(() => heldBytes() - before).toBeLessThan(30 * MEBIBYTE);
 });

@@ -85,24 +85,22 @@ function openDeliveries() {
   return { app, memory, deliveries, deliver };
 }
 
-describe("an output that is ready when its connection has closed", () => {
-  it("is dropped at once, even for a request behind another on the connection", async () => {
-    const { app, memory, deliveries, deliver } = openDeliveries();
-    const begun: string[] = [];
-    const ends: string[] = [];
-    app.get("/:name", async (request, reply) => {
-      begun.push(request.url);
-      await new Promise((resolve) => request.raw.socket.once("close", resolve));
-      ends.push((await deliver(reply)).end);
-      reply.hijack();
-    });
-    const connection = new RawConnection(new URL(await app.listen({ host: LOOPBACK, port: 0 })));
-    await connection.write("GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /second HTTP/1.1\r\nHost: x\r\n\r\n");
-    await expect.poll(() => begun).toEqual(["/first", "/second"]);
-    connection.reset();
-    await expect.poll(() => ends).toEqual(["client_gone", "client_gone"]);
-    expect([deliveries.underWay, memory.reservedBytes]).toEqual([0, 0]);
+it("an output that is ready when its connection has closed is dropped at once, even for a request behind another on the connection", async () => {
+  const { app, memory, deliveries, deliver } = openDeliveries();
+  const begun: string[] = [];
+  const ends: string[] = [];
+  app.get("/:name", async (request, reply) => {
+    begun.push(request.url);
+    await new Promise((resolve) => request.raw.socket.once("close", resolve));
+    ends.push((await deliver(reply)).end);
+    reply.hijack();
   });
+  const connection = new RawConnection(new URL(await app.listen({ host: LOOPBACK, port: 0 })));
+  await connection.write("GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /second HTTP/1.1\r\nHost: x\r\n\r\n");
+  await expect.poll(() => begun).toEqual(["/first", "/second"]);
+  connection.reset();
+  await expect.poll(() => ends).toEqual(["client_gone", "client_gone"]);
+  expect([deliveries.underWay, memory.reservedBytes]).toEqual([0, 0]);
 });
 
 it("a delivery that has ended leaves no deadline behind", async () => {
@@ -121,18 +119,16 @@ it("a delivery that has ended leaves no deadline behind", async () => {
   expect(await ended.promise).toEqual(["delivered", 0]);
 });
 
-describe("an output that breaks off between Typst and the backend", () => {
-  it("is never delivered as complete", async () => {
-    // A program that ends without reading its input may break the connection while its output is still on the way.
-    const bytes = 4 * MEBIBYTE;
-    const typst = await makeFakeTypst(`head -c ${bytes} /dev/zero`);
-    const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path });
-    for (let round = 0; round < 5; round++) {
-      const answer = await backend.render({ source: "x".repeat(100_000) });
-      if (answer.status === 200) expect((await answer.bytes()).length).toBe(bytes);
-      else await expectProblem(answer, "service_unavailable");
-    }
-  });
+it("an output that breaks off between Typst and the backend is never delivered as complete", async () => {
+  // A program that ends without reading its input may break the connection while its output is still on the way.
+  const bytes = 4 * MEBIBYTE;
+  const typst = await makeFakeTypst(`head -c ${bytes} /dev/zero`);
+  const backend = await startTemporaryBackend({ SERVICE_TYPST_BIN: typst.path });
+  for (let round = 0; round < 5; round++) {
+    const answer = await backend.render({ source: "x".repeat(100_000) });
+    if (answer.status === 200) expect((await answer.bytes()).length).toBe(bytes);
+    else await expectProblem(answer, "service_unavailable");
+  }
 });
 
 describe("an output that is read", () => {

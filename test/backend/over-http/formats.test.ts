@@ -29,65 +29,52 @@ async function renderOk(output: object) {
   return { answer, headers: answer.headers, bytes };
 }
 
-describe("a PDF", () => {
-  it("is the default output, shown inline under a default name", async () => {
-    const { answer, headers, bytes } = await renderOk({});
-    expect(headers.get("Content-Type")).toBe("application/pdf");
-    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "document.pdf" });
-    expect(headers.has("Content-Security-Policy")).toBe(false);
-    const pdf = await readPdf(bytes);
-    expect(pdf).toMatchObject({ headerVersion: "1.7", pageTexts: ["Hello"], pageSizes: [[144, 72]] });
-  });
+it.each([
+  [{}, "application/pdf", "inline", "document.pdf"],
+  [{ format: "png" }, "image/png", "inline", "document.png"],
+  [{ format: "svg" }, "image/svg+xml", "inline", "document.svg"],
+  [{ format: "png", archive: "zip" }, "application/zip", "attachment", "document.zip"],
+  [{ format: "svg", archive: "zip" }, "application/zip", "attachment", "document.zip"],
+])("the answer to %j is %s, shown %s under the default name %s", async (output, mediaType, type, name) => {
+  const { answer, headers } = await renderOk(output);
+  expect(headers.get("Content-Type")).toBe(mediaType);
+  expect(readDisposition(answer)).toMatchObject({ type, name });
+  expect(headers.has("Content-Security-Policy")).toBe(mediaType === "image/svg+xml");
 });
 
-describe("a PNG", () => {
-  it("has 144 pixels per inch by default", async () => {
-    const { answer, headers, bytes } = await renderOk({ format: "png" });
-    expect(headers.get("Content-Type")).toBe("image/png");
-    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "document.png" });
-    const { width, height } = PNG.sync.read(bytes);
-    expect([width, height]).toEqual([288, 144]);
-  });
-
-  it.each([
-    [1, 2, 1],
-    [72, 144, 72],
-    [300, 600, 300],
-  ])("has the size that %i pixels per inch give", async (ppi, expectedWidth, expectedHeight) => {
-    const { bytes } = await renderOk({ format: "png", ppi });
-    const { width, height } = PNG.sync.read(bytes);
-    expect([width, height]).toEqual([expectedWidth, expectedHeight]);
-  });
+it("a PDF has the pages of the document", async () => {
+  const pdf = await readPdf((await renderOk({})).bytes);
+  expect(pdf).toMatchObject({ headerVersion: "1.7", pageTexts: ["Hello"], pageSizes: [[144, 72]] });
 });
 
-describe("an SVG", () => {
-  it("is well-formed and must not run or load anything", async () => {
-    const { answer, headers, bytes } = await renderOk({ format: "svg" });
-    expect(headers.get("Content-Type")).toBe("image/svg+xml");
-    expect(readDisposition(answer)).toMatchObject({ type: "inline", name: "document.svg" });
-    expect(readSvgSize(bytes)).toEqual([144, 72]);
-    const policy = headers.get("Content-Security-Policy") ?? "";
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).toMatch(/(?:^|; )sandbox(?:;|$)/);
-    expect(policy).not.toMatch(/script-src|allow-scripts|http/);
-  });
+it.each([
+  [undefined, 288, 144],
+  [1, 2, 1],
+  [72, 144, 72],
+  [300, 600, 300],
+])("a PNG has the size that %i pixels per inch give, or else 144", async (ppi, expectedWidth, expectedHeight) => {
+  const { width, height } = PNG.sync.read((await renderOk({ format: "png", ppi })).bytes);
+  expect([width, height]).toEqual([expectedWidth, expectedHeight]);
 });
 
-describe("a ZIP", () => {
-  it.each(["png", "svg"])("of %s pages is an attachment", async (format) => {
-    const { answer, headers, bytes } = await renderOk({ format, archive: "zip" });
-    expect(headers.get("Content-Type")).toBe("application/zip");
-    expect(readDisposition(answer)).toMatchObject({ type: "attachment", name: "document.zip" });
-    expect(readZip(bytes).map(({ name }) => name)).toEqual([`page-01.${format}`]);
-  });
+it("an SVG is well-formed and must not run or load anything", async () => {
+  const { headers, bytes } = await renderOk({ format: "svg" });
+  expect(readSvgSize(bytes)).toEqual([144, 72]);
+  const policy = headers.get("Content-Security-Policy") ?? "";
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).toMatch(/(?:^|; )sandbox(?:;|$)/);
+  expect(policy).not.toMatch(/script-src|allow-scripts|http/);
 });
 
-describe("the name of an answer", () => {
-  it("cannot break out of its header", async () => {
-    const { answer, headers } = await renderOk({ filename: 'a"; filename="evil.exe\r\nSet-Cookie: x=1' });
-    expect(readDisposition(answer).name).toBe("a filename=evil.exeSet-Cookie x=1.pdf");
-    expect(headers.has("Set-Cookie")).toBe(false);
-  });
+it.each(["png", "svg"])("a ZIP of %s has a file for each page", async (format) => {
+  const { bytes } = await renderOk({ format, archive: "zip" });
+  expect(readZip(bytes).map(({ name }) => name)).toEqual([`page-01.${format}`]);
+});
+
+it("the name of an answer cannot break out of its header", async () => {
+  const { answer, headers } = await renderOk({ filename: 'a"; filename="evil.exe\r\nSet-Cookie: x=1' });
+  expect(readDisposition(answer).name).toBe("a filename=evil.exeSet-Cookie x=1.pdf");
+  expect(headers.has("Set-Cookie")).toBe(false);
 });
 
 /** Pages that show their number, each ten points wider than the one before. */

@@ -76,23 +76,21 @@ it("the metrics of a backend that has served nothing have a zero for all that ca
   expect(sampleValue(samples, "service_work_directory_free_bytes", {})).toBeGreaterThan(1e6);
 });
 
-describe("the log", () => {
-  it("has one line for each render, with its id, its trace, and the size of a body that was read", async () => {
-    const backend = await startTemporaryBackend();
-    const traceId = "0af7651916cd43dd8448eb211c80319c";
-    const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
-    const rendered = await backend.render({ source: "x" }, { headers: { traceparent } });
-    await rendered.bytes();
-    const invalid = await backend.render({ source: "" });
-    await backend.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "wrong" } });
-    await expect
-      .poll(() => backend.logged)
-      .toMatchObject([
-        { outcome: "ok", requestBytes: 14, traceId, reqId: rendered.headers.get("X-Request-Id") },
-        { outcome: "invalid_request", requestBytes: 13, reqId: invalid.headers.get("X-Request-Id") },
-        { outcome: "forbidden", requestBytes: undefined },
-      ]);
-  });
+it("the log has one line for each render, with its id, its trace, and the size of a body that was read", async () => {
+  const backend = await startTemporaryBackend();
+  const traceId = "0af7651916cd43dd8448eb211c80319c";
+  const traceparent = `00-${traceId}-b7ad6b7169203331-01`;
+  const rendered = await backend.render({ source: "x" }, { headers: { traceparent } });
+  await rendered.bytes();
+  const invalid = await backend.render({ source: "" });
+  await backend.render({ source: "x" }, { headers: { "X-Service-Backend-Token": "wrong" } });
+  await expect
+    .poll(() => backend.logged)
+    .toMatchObject([
+      { outcome: "ok", requestBytes: 14, traceId, reqId: rendered.headers.get("X-Request-Id") },
+      { outcome: "invalid_request", requestBytes: 13, reqId: invalid.headers.get("X-Request-Id") },
+      { outcome: "forbidden", requestBytes: undefined },
+    ]);
 });
 
 const METRIC = "service_caller_requests_total";

@@ -135,18 +135,16 @@ describe("a client that leaves", () => {
   });
 });
 
-describe("a backend that is stopped", () => {
-  it("serves the waiting renders before it closes, and accepts no others", async () => {
-    const { backend, typst } = await heldBackend();
-    const { answer: held } = await enqueue(backend, "held");
-    const { answer: queued } = await enqueue(backend, "queued");
-    backend.startDraining();
-    await expectProblem(await backend.render(named("late")), "service_unavailable");
-    expect(backend.isIdle()).toBe(false);
-    await typst.signal("go");
-    expect([(await held).status, (await queued).status]).toEqual([200, 200]);
-    await expect.poll(() => backend.isIdle()).toBe(true);
-    // A connection that is kept would keep the process from ending.
-    expect((await held).headers.get("Connection")).toBe("close");
-  });
+it("a backend that is stopped serves the waiting renders before it closes, and accepts no others", async () => {
+  const { backend, typst } = await heldBackend();
+  const { answer: held } = await enqueue(backend, "held");
+  const { answer: queued } = await enqueue(backend, "queued");
+  backend.startDraining();
+  await expectProblem(await backend.render(named("late")), "service_unavailable");
+  expect(backend.isIdle()).toBe(false);
+  await typst.signal("go");
+  expect([(await held).status, (await queued).status]).toEqual([200, 200]);
+  await expect.poll(() => backend.isIdle()).toBe(true);
+  // A connection that is kept would keep the process from ending.
+  expect((await held).headers.get("Connection")).toBe("close");
 });

@@ -44,29 +44,24 @@ it("is shorter if the edge left less of it, and then the document is not to blam
   });
 });
 
-it("is shorter for writing the files of a request, and says so", async () => {
-  const time = new TimeLimit(settingsOf("600", "300"), new AbortController().signal);
+it.each([
+  ["writing_files", 600, MAX_FILL_SECONDS],
+  ["wall_clock", 1, 1],
+])("stops the writing of files, and says why: %s", async (cause, timeout_secs, stopSeconds) => {
+  const time = new TimeLimit(settingsOf(String(timeout_secs), "1"), new AbortController().signal);
   stopTimers();
   const filling = time.limitFill(untilStopped);
-  await vi.advanceTimersByTimeAsync(MAX_FILL_SECONDS * 1000);
+  await vi.advanceTimersByTimeAsync(stopSeconds * 1000);
   expect(time.over.aborted).toBe(false);
-  expect(await filling).toMatchObject({ problem: { cause: "writing_files", context: { timeout_secs: 600 } } });
+  expect(await filling).toMatchObject({ problem: { cause, context: { timeout_secs } } });
 });
 
-it("stops the writing of files when the render timeout has passed", async () => {
-  const time = new TimeLimit(settingsOf("1", "1"), new AbortController().signal);
-  stopTimers();
-  const filling = time.limitFill(untilStopped);
-  await vi.advanceTimersByTimeAsync(1000);
-  expect(await filling).toMatchObject({ problem: { cause: "wall_clock", context: { timeout_secs: 1 } } });
-});
-
-it("stops the writing of files when the client goes away, before it begins or meanwhile", async () => {
+it("ends when the client goes away, without a problem for anyone, and so does the writing of files", async () => {
   const client = new AbortController();
   const time = new TimeLimit(settingsOf("600", "300"), client.signal);
   const meanwhile = time.limitFill(untilStopped);
   client.abort();
-  expect(await meanwhile).toBe(CLIENT_GONE);
+  expect([time.over.aborted, time.failure(), await meanwhile]).toEqual([true, CLIENT_GONE, CLIENT_GONE]);
   expect(await time.limitFill(untilStopped)).toBe(CLIENT_GONE);
 });
 
@@ -75,14 +70,6 @@ it("changes nothing about what the writing of files finds", async () => {
   const found = problem("invalid_file_data", "It cannot be written.", { key: "a" });
   expect(await time.limitFill(async () => null)).toBe(null);
   expect(await time.limitFill(async () => found)).toEqual({ kind: "refused", problem: found });
-});
-
-it("ends when the client goes away, without a problem for anyone", () => {
-  const client = new AbortController();
-  const time = new TimeLimit(settingsOf("600", "300"), client.signal);
-  client.abort();
-  expect(time.over.aborted).toBe(true);
-  expect(time.failure()).toBe(CLIENT_GONE);
 });
 
 it("a phase is timed whether it succeeds or fails, and its runs add up to its seconds", async () => {
