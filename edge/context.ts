@@ -12,7 +12,7 @@ import { BodyMemory } from "./body/body-memory.ts";
 import type { FairLimit } from "./body/fair-limit.ts";
 import { uploadLimit } from "./body/read-body.ts";
 import { WALL_CLOCK } from "./clock.ts";
-import { CommonCapabilities } from "./gathered/common-capabilities.ts";
+import { shareCapabilities } from "./gathered/common-capabilities.ts";
 import { shareMetrics } from "./gathered/metrics.ts";
 import type { SharedAnswer } from "./gathered/shared-answer.ts";
 import { type RequestRecord, writeLine } from "./log/request-record.ts";
@@ -47,7 +47,7 @@ interface Deployment {
   readonly pool: BackendPool<Backend>;
   readonly backendChoice: BackendChoice<Backend>;
   readonly metrics: SharedAnswer<string>;
-  readonly commonCapabilities: CommonCapabilities;
+  readonly commonCapabilities: ReturnType<typeof shareCapabilities>;
   /** The document of `/v1/constraints`; null until it is first asked for. */
   constraints: object | null;
 }
@@ -88,7 +88,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
       (backend) => backendChoice.hasAnswered(backend),
       settings.metricsAccess.kind === "open",
     ),
-    commonCapabilities: new CommonCapabilities(pool),
+    commonCapabilities: shareCapabilities(pool),
     constraints: null,
   };
   deployments.set(env, deployment);

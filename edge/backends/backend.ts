@@ -95,16 +95,11 @@ export class UnreportedCounts {
   }
 }
 
-export interface FetchBounds {
-  readonly maxBytes: number;
-  readonly timeoutMilliseconds: number;
-}
-
 /** A small document, bounded in size and time; null without one. */
 export async function fetchText(
   backend: Backend,
   path: string,
-  { maxBytes, timeoutMilliseconds }: FetchBounds,
+  { maxBytes, timeoutMilliseconds }: { readonly maxBytes: number; readonly timeoutMilliseconds: number },
 ): Promise<string | null> {
   const deadline = Date.now() + timeoutMilliseconds;
   try {

@@ -44,7 +44,7 @@ export function answerConstraints(context: EdgeContext): Promise<Response> {
 
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {
   await renewBackends(context);
-  const document = await deploymentOf(context).commonCapabilities.answer(() => loggedClientSignal(context));
+  const document = await deploymentOf(context).commonCapabilities.get(() => loggedClientSignal(context));
   // No backend has answered lately. An empty list would claim that there are no fonts.
   if (document === null) return problemResponse(context, serviceUnavailable("no_backend_answered"));
   // Fonts and packages change only with a deployment, and every caller gets the same document.

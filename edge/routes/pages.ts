@@ -20,12 +20,9 @@ const PAGES: Readonly<Record<string, Page>> = {
   ),
 };
 
+const COMPILER_WORKER = `${PLAYGROUND_FILES_PATH}/compiler-worker.js`;
 /** A worker has a policy of its own. This one compiles WebAssembly and fetches it, and does nothing else. */
-const WORKER_HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  [`${PLAYGROUND_FILES_PATH}/compiler-worker.js`]: {
-    "Content-Security-Policy": "default-src 'none'; script-src 'wasm-unsafe-eval'; connect-src 'self'",
-  },
-};
+const COMPILER_WORKER_POLICY = "default-src 'none'; script-src 'wasm-unsafe-eval'; connect-src 'self'";
 
 export async function answerStaticFile(context: EdgeContext): Promise<Response> {
   const { path } = context.req;
@@ -38,7 +35,7 @@ export async function answerStaticFile(context: EdgeContext): Promise<Response> 
     headers: {
       ...Object.fromEntries(asset.headers),
       ...(page !== undefined && pageHeaders(page)),
-      ...WORKER_HEADERS[path],
+      ...(path === COMPILER_WORKER && { "Content-Security-Policy": COMPILER_WORKER_POLICY }),
     },
   });
 }

@@ -9,10 +9,11 @@ import { BodyReservation } from "../../edge/body/body-memory.ts";
 import app from "../../edge/worker.ts";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import { ATTEMPT_FAILURES, type AttemptFailure, CAUSES } from "../../rules/causes.ts";
-import { PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
+import type { ProblemCode } from "../../rules/problem.ts";
 import { BACKEND_CAPACITY_CAUSES, BACKEND_CAUSES, MACHINE_CAUSES, REFUSALS } from "../support/causes.ts";
 import type { ReceivedProblem } from "../support/problems.ts";
 import { BACKEND_TOKEN } from "../support/tokens.ts";
+import { headOf } from "./answer-head.ts";
 import { BASE_URL } from "./send.ts";
 
 const COUNTS = "X-Service-Edge-Counts";
@@ -85,17 +86,11 @@ function standIn(answer: Answer): void {
   });
 }
 
+const pdf = () => new Response("%PDF-", headOf("file", { "Content-Length": "5" }));
 const problem =
   (code: ProblemCode, cause = ""): Answer =>
   async () =>
-    new Response("{}", {
-      status: PROBLEMS[code].status,
-      headers: {
-        "Content-Type": "application/problem+json",
-        "X-Service-Problem-Code": code,
-        "X-Service-Problem-Cause": cause,
-      },
-    });
+    new Response("{}", headOf(code, { "X-Service-Problem-Cause": cause }));
 
 const unreachable: Answer = async () => {
   throw new Error("connection refused");
@@ -254,18 +249,14 @@ it("reports again what no backend has acknowledged", async () => {
   const repeated = new Set<string | null>();
   standIn(async (init) => {
     repeated.add(new Headers(init.headers).get(COUNTS));
-    return new Response("%PDF-", { headers: { "Content-Type": "application/pdf", "Content-Length": "5" } });
+    return pdf();
   });
   expect((await edge.render()).status).toBe(200);
   expect(repeated).toEqual(new Set([null]));
 });
 
 it("reports how attempts failed even if another backend has answered the request", async () => {
-  standIn(async (_init, url) =>
-    url.host === "a"
-      ? new Response("<html>", { status: 502 })
-      : new Response("%PDF-", { headers: { "Content-Type": "application/pdf", "Content-Length": "5" } }),
-  );
+  standIn(async (_init, url) => (url.host === "a" ? new Response("<html>", { status: 502 }) : pdf()));
   const edge = new Edge({ SERVICE_BACKEND_URLS: "http://a http://b" });
   for (let count = 0; count < 20; count++) await edge.render();
   await edge.ask("/metrics");

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import app from "../../../edge/worker.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
+import { headOf } from "../answer-head.ts";
 import { BASE_URL } from "../send.ts";
 
 const MEBIBYTE = 1024 ** 2;
@@ -18,7 +19,7 @@ interface Sent {
 
 type Answer = (sent: Sent) => Response;
 
-const pdf = (body: BodyInit = "%PDF-") => new Response(body, { headers: { "Content-Type": "application/pdf" } });
+const pdf = (body: BodyInit | null = "%PDF-") => new Response(body, headOf("file"));
 const unreachable: Answer = () => {
   throw new Error("connection refused");
 };
@@ -102,14 +103,11 @@ describe("a render", () => {
 const TWO = { SERVICE_BACKEND_URLS: "http://a http://b" };
 
 it("a backend that is asked how busy it is before a large body goes there cannot lead the edge elsewhere", async () => {
-  const full = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": "render_queue_full" };
   const cancel = vi.fn();
   const sent = standIn(({ url }) => {
-    if (url.endsWith("/ready"))
-      return new Response(new ReadableStream({ cancel }), {
-        headers: { "X-Service-Load": "running=0,waiting=0,slots=1" },
-      });
-    return sent.length > 1 ? pdf() : new Response("{}", { status: 429, headers: full });
+    const idle = { headers: { "X-Service-Load": "running=0,waiting=0,slots=1" } };
+    if (url.endsWith("/ready")) return new Response(new ReadableStream({ cancel }), idle);
+    return sent.length > 1 ? pdf() : new Response("{}", headOf("render_queue_full"));
   });
   expect((await newEdge(TWO)(`{"source":"x"${" ".repeat(65_536)}}`)).status).toBe(200);
   expect(sent.map(({ url, init }) => [new URL(url).pathname, init.redirect])).toEqual([
@@ -158,7 +156,7 @@ describe("a probe", () => {
   it.each([
     ["an answer of as many bytes as a probe may have", () => pdf("x".repeat(65_536)), []],
     ["an answer whose body comes later than its head", () => pdf(lateBody()), []],
-    ["an answer without a body", () => new Response(null, { headers: { "Content-Type": "application/pdf" } }), []],
+    ["an answer without a body", () => pdf(null), []],
     ["an answer that is too long", () => pdf("x".repeat(65_537)), ["probe: Error: the answer is too long or too slow"]],
     ["none", unreachable, ["probe: Error: connection refused"]],
   ])("that gets %s shows whether the backend works", async (_what, answer, causes) => {
@@ -176,8 +174,7 @@ it("an answer without a body that did not come from a backend is logged once for
 });
 
 it("a full backend is logged as full", async () => {
-  const headers = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": "render_queue_full" };
-  standIn(() => new Response("{}", { status: 429, headers }));
+  standIn(() => new Response("{}", headOf("render_queue_full")));
   expect((await newEdge()()).status).toBe(429);
   expect(warn.mock.calls[0]?.[0]).toMatchObject({ message: "a backend was full", origin: "backend-1" });
 });

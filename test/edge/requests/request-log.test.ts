@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../../edge/log/request-record.ts";
 import app from "../../../edge/worker.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
+import { headOf } from "../answer-head.ts";
 import { BASE_URL, standInBackend } from "../send.ts";
 
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -14,10 +15,9 @@ type Bindings = Readonly<Record<string, unknown>>;
 
 const log = vi.fn<(line: unknown) => void>();
 const error = vi.fn<(line: unknown) => void>();
-const warn = vi.fn<(line: unknown) => void>();
 
 const pdf = (headers: Record<string, string> = {}) =>
-  new Response("%PDF-", { headers: { "Content-Type": "application/pdf", "Content-Length": "5", ...headers } });
+  new Response("%PDF-", headOf("file", { "Content-Length": "5", ...headers }));
 
 function ask(path: string, init: RequestInit = {}, bindings: Bindings = {}): Promise<Response> {
   const environment = {
@@ -38,17 +38,9 @@ function render(body: string, headers: Record<string, string> = {}, bindings: Bi
 /** The lines that were logged, as the platform gets them. */
 const logged = () => log.mock.calls.map(([line]) => JSON.parse(JSON.stringify(line)));
 
-beforeEach(() => {
-  log.mockClear();
-  error.mockClear();
-  warn.mockClear();
-  // Its methods cannot be spied on in workerd.
-  vi.stubGlobal("console", { log, error, warn });
-});
-
-afterEach(() => {
-  vi.unstubAllGlobals();
-});
+// The methods of the console cannot be spied on in workerd.
+beforeEach(() => void vi.stubGlobal("console", { log: log.mockClear(), error: error.mockClear(), warn: () => {} }));
+afterEach(() => void vi.unstubAllGlobals());
 
 describe("the log line of a request", () => {
   it("says what was asked by whom, how it ended, how large it was and how long it took", async () => {
@@ -79,8 +71,7 @@ describe("the log line of a request", () => {
   });
 
   it("has the code of a problem, from the edge or from a backend", async () => {
-    const problem = { "Content-Type": "application/problem+json", "X-Service-Problem-Code": "output_too_large" };
-    standInBackend(() => new Response("{}", { status: 413, headers: problem }));
+    standInBackend(() => new Response("{}", headOf("output_too_large")));
     const answer = await render('{"source":"x"}');
     expect(answer.headers.has("X-Service-Problem-Code")).toBe(false);
     await render('{"source":1}');

@@ -3,7 +3,7 @@ import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Backend } from "../../../edge/backends/backend.ts";
-import { CommonCapabilities } from "../../../edge/gathered/common-capabilities.ts";
+import { shareCapabilities } from "../../../edge/gathered/common-capabilities.ts";
 import app from "../../../edge/worker.ts";
 import {
   CAPABILITIES_PATH,
@@ -52,8 +52,8 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-async function packagesOf(capabilities: CommonCapabilities): Promise<string[] | null> {
-  const document = await capabilities.answer(() => new AbortController().signal);
+async function packagesOf(capabilities: ReturnType<typeof shareCapabilities>): Promise<string[] | null> {
+  const document = await capabilities.get(() => new AbortController().signal);
   return document?.packages.map(({ name }) => name) ?? null;
 }
 
@@ -78,7 +78,7 @@ describe("the document of the edge", () => {
   it("has what all backends have in common, is kept for a minute, and the log names the rest once", async () => {
     const one = fakeBackend("a", WITH("chart", "letter"));
     const other = fakeBackend("b", WITH("chart", "axes"));
-    const capabilities = new CommonCapabilities({ backends: [one, other] });
+    const capabilities = shareCapabilities({ backends: [one, other] });
     for (const [passed, requests] of [
       [0, 1],
       [MINUTE - 1, 1],
@@ -104,7 +104,7 @@ describe("the document of the edge", () => {
 
   it("names twenty differences and gives the number of all", async () => {
     const many = Array.from({ length: 30 }, (_, index) => `p${index}`);
-    await packagesOf(new CommonCapabilities({ backends: [fakeBackend("a", WITH()), fakeBackend("b", WITH(...many))] }));
+    await packagesOf(shareCapabilities({ backends: [fakeBackend("a", WITH()), fakeBackend("b", WITH(...many))] }));
     expect(warnings).toMatchObject([{ notEverywhereCount: 30 }]);
     expect(warnings).toHaveProperty("0.notEverywhere.length", 20);
   });
@@ -114,7 +114,7 @@ describe("a backend that does not answer", () => {
   it("is represented by its last document for an hour, then not at all", async () => {
     const one = fakeBackend("a", WITH("chart", "letter"));
     const other = fakeBackend("b", WITH("chart"));
-    const capabilities = new CommonCapabilities({ backends: [one, other] });
+    const capabilities = shareCapabilities({ backends: [one, other] });
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     other.answer = DOWN;
     now += 60 * MINUTE;
@@ -130,7 +130,7 @@ describe("a backend that does not answer", () => {
     const one = fakeBackend("a", WITH("chart"));
     const other = fakeBackend("b", WITH());
     other.answer = DOWN;
-    const capabilities = new CommonCapabilities({ backends: [one, other] });
+    const capabilities = shareCapabilities({ backends: [one, other] });
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     now += 4999;
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
@@ -152,12 +152,12 @@ describe("an answer that is not a document", () => {
     const one = fakeBackend("a", WITH("chart"));
     const other = fakeBackend("b", WITH());
     other.answer = answer;
-    expect(await packagesOf(new CommonCapabilities({ backends: [one, other] }))).toEqual(["chart"]);
+    expect(await packagesOf(shareCapabilities({ backends: [one, other] }))).toEqual(["chart"]);
   });
 
   it("is distinguished from a document of exactly the size limit", async () => {
     const one = fakeBackend("a", WITH());
     one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
-    expect(await packagesOf(new CommonCapabilities({ backends: [one] }))).toEqual(["letter"]);
+    expect(await packagesOf(shareCapabilities({ backends: [one] }))).toEqual(["letter"]);
   });
 });

@@ -8,18 +8,10 @@ import app from "../../../edge/worker.ts";
 import { BodyCollector } from "../../../protocol/body-collector.ts";
 import { DEFAULT_LIMITS, limitsFingerprint } from "../../../rules/limits.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
+import { headOf } from "../answer-head.ts";
 import { expectProblem, sendRender, standInBackend } from "../send.ts";
 
-function pdfAnswer(): Response {
-  return new Response("%PDF-", {
-    headers: {
-      "Content-Type": "application/pdf",
-      "Content-Disposition": 'inline; filename="a.pdf"',
-      "Cache-Control": "no-store",
-      "X-Backend-Secret": "internal",
-    },
-  });
-}
+const pdfAnswer = () => new Response("%PDF-", headOf("file"));
 
 afterEach(() => {
   vi.useRealTimers();
@@ -90,14 +82,9 @@ describe("a valid request", () => {
   );
 
   it("gets a problem of the backend with the header fields of a problem", async () => {
-    const headers = {
-      "Content-Type": "application/problem+json",
-      "X-Service-Problem-Code": "template_compile_failed",
-      "Cache-Control": "public, max-age=9999",
-      "Content-Disposition": "attachment",
-      "Retry-After": "9",
-    };
-    standInBackend(() => new Response('{"code":"template_compile_failed"}', { status: 422, headers }));
+    const fields = { "Cache-Control": "public, max-age=9999", "Content-Disposition": "attachment", "Retry-After": "9" };
+    const head = headOf("template_compile_failed", fields);
+    standInBackend(() => new Response('{"code":"template_compile_failed"}', head));
     const answer = await sendRender('{"source":"x"}');
     expect([answer.status, answer.headers.get("Content-Type")]).toEqual([422, "application/problem+json"]);
     expect(answer.headers.get("Cache-Control")).toBe("no-store");
