@@ -48,11 +48,12 @@ async function startProcess(settings: Settings): Promise<LocalBackend> {
 const send = ({ url }: LocalBackend, body: object) =>
   fetch(new URL("/v1/render", url), renderInit(body, { headers: { Connection: "close" } }));
 
-describe("a backend that is killed in the middle of renders", () => {
-  eachSandbox(it, [
-    ["bubblewrap", "2"],
-    ["landlock", "0"],
-  ])("takes every Typst with it, and the next backend cleans up (%s, %s warm)", async (sandbox = "", warm = "") => {
+eachSandbox(it, [
+  ["bubblewrap", "2"],
+  ["landlock", "0"],
+])(
+  "a backend that is killed in the middle of renders takes every Typst with it, and the next backend cleans up (%s, %s warm)",
+  async (sandbox = "", warm = "") => {
     const folder = await makeTemporaryFolder("faults-test-");
     const settings = {
       SERVICE_WORK_DIRECTORY: folder,
@@ -82,8 +83,8 @@ describe("a backend that is killed in the middle of renders", () => {
     expect((await send(next, { source: "x" })).status).toBe(200);
     await next.stop();
     expect(processesOf(folder)).toEqual([]);
-  });
-});
+  },
+);
 
 /** Whether this process may mount, itself or by the attack suite's helper. */
 const canMount = await (async () => {
@@ -103,16 +104,18 @@ function unmount(folder: string): Promise<boolean> {
 }
 
 describe.skipIf(!canMount)("a work directory (skipped without the right to mount)", () => {
-  /** A backend whose work directory is on a file system of its own with this much space left. */
-  async function backendOnSmallDisk(left: Left): Promise<TestBackend> {
+  /** The path for a work directory on a file system of its own, whose root belongs to the user that mounted it. */
+  async function onOwnDisk(): Promise<string> {
     const disk = await makeTemporaryFolder("faults-test-");
     expect(await mount("-t", "tmpfs", "tmpfs", disk)).toBe(true);
-    // The root of the file system belongs to the user that mounted it.
-    const backend = await startTestBackend({ SERVICE_WORK_DIRECTORY: join(disk, `on-${basename(disk)}`) });
-    onTestFinished(async () => {
-      await backend.close().catch(() => {});
-      await unmount(disk);
-    });
+    onTestFinished(async () => void (await unmount(disk)));
+    return join(disk, `on-${basename(disk)}`);
+  }
+
+  /** A backend whose work directory has this much space left. */
+  async function backendOnSmallDisk(left: Left): Promise<TestBackend> {
+    const backend = await startTestBackend({ SERVICE_WORK_DIRECTORY: await onOwnDisk() });
+    onTestFinished(() => backend.close().catch(() => {}));
     await leave(backend, left);
     return backend;
   }
@@ -123,23 +126,13 @@ describe.skipIf(!canMount)("a work directory (skipped without the right to mount
     return mount(...alone, "-o", `remount,${options}`, "tmpfs", dirname(workDirectory));
   }
 
-  interface Left {
-    readonly bytes: number;
-    readonly names?: number;
-  }
+  type Left = Readonly<{ bytes: number; names?: number }>;
 
   async function leave(backend: TestBackend, { bytes, names }: Left): Promise<void> {
     const { blocks, bfree, bsize, files, ffree } = await statfs(backend.workDirectory);
     const limits = [`size=${(blocks - bfree) * bsize + bytes}`];
     if (names !== undefined) limits.push(`nr_inodes=${files - ffree + names}`);
     expect(await remount(backend, limits.join(","))).toBe(true);
-  }
-
-  async function fill(backend: TestBackend, leaveBytes: number): Promise<string> {
-    const { bavail, bsize } = await statfs(backend.workDirectory);
-    const path = join(backend.workDirectory, "filler");
-    await writeFile(path, Buffer.alloc(bavail * bsize - leaveBytes));
-    return path;
   }
 
   it("that is read-only makes the service unavailable until it is writable again", async () => {
@@ -154,10 +147,7 @@ describe.skipIf(!canMount)("a work directory (skipped without the right to mount
   });
 
   it("that is read-only when the backend stops is left as it is, with one line and exit code 1", async () => {
-    const disk = await makeTemporaryFolder("faults-test-");
-    expect(await mount("-t", "tmpfs", "tmpfs", disk)).toBe(true);
-    onTestFinished(async () => void (await unmount(disk)));
-    const workDirectory = join(disk, `on-${basename(disk)}`);
+    const workDirectory = await onOwnDisk();
     const backend = await startProcess({ SERVICE_WORK_DIRECTORY: workDirectory, SERVICE_WARM_RENDERS: "1" });
     expect((await send(backend, { source: "x" })).status).toBe(200);
     expect(await remount({ workDirectory }, "ro")).toBe(true);
@@ -170,7 +160,9 @@ describe.skipIf(!canMount)("a work directory (skipped without the right to mount
 
   it("without room for a file of the request makes the service unavailable until there is room", async () => {
     const backend = await backendOnSmallDisk({ bytes: MEBIBYTE });
-    const filler = await fill(backend, 65_536);
+    const { bavail, bsize } = await statfs(backend.workDirectory);
+    const filler = join(backend.workDirectory, "filler");
+    await writeFile(filler, Buffer.alloc(bavail * bsize - 65_536));
     const body = { source: "x", files: { "a.txt": textFile("x".repeat(300_000)) } };
     await expectProblem(await backend.render(body), "service_unavailable");
     await expect.poll(() => backend.projects()).toEqual([]);

@@ -113,29 +113,27 @@ it("a valid font is used, so the tests below can tell when another one is", asyn
   expect(await fontsUsed(await limitedBackend(), sent([SOUND]))).toEqual(new Set(["LiberationSans"]));
 });
 
-describe("a file that Typst cannot load as a font is ignored", () => {
-  it.each<[string, () => Files]>([
-    ["a font cut off at 64 places", () => sent(truncations(SOUND, 64))],
-    ["a font that claims 65535 tables", () => sent([withMostTables(SOUND)])],
-    [
-      "a table of names that claims four gigabytes and ends before",
-      () => sent([withLongNames(withoutOutlines(SOUND), MAX_UINT16, 1000)]),
-    ],
-    ["a collection of itself", () => sent([collectionHeader([0, 0, 0])], "ttc")],
-    ["empty files", () => sent(Array.from({ length: 64 }, () => Buffer.alloc(0)))],
-    [
-      "the beginning of a font and then garbage",
-      () =>
-        sent(
-          Array.from({ length: 12 }, () => Buffer.concat([SOUND.subarray(0, 400), Buffer.alloc(MEBIBYTE - 400, 0x79)])),
-        ),
-    ],
-  ])("%s", async (_what, files) => {
-    const backend = await limitedBackend();
-    const [used] = await Promise.all([fontsUsed(backend, files()), ordinaryRender(backend)]);
-    expect(used).not.toContain("LiberationSans");
-    await expectNothingLeft(backend);
-  });
+it.each<[string, () => Files]>([
+  ["a font cut off at 64 places", () => sent(truncations(SOUND, 64))],
+  ["a font that claims 65535 tables", () => sent([withMostTables(SOUND)])],
+  [
+    "a table of names that claims four gigabytes and ends before",
+    () => sent([withLongNames(withoutOutlines(SOUND), MAX_UINT16, 1000)]),
+  ],
+  ["a collection of itself", () => sent([collectionHeader([0, 0, 0])], "ttc")],
+  ["empty files", () => sent(Array.from({ length: 64 }, () => Buffer.alloc(0)))],
+  [
+    "the beginning of a font and then garbage",
+    () =>
+      sent(
+        Array.from({ length: 12 }, () => Buffer.concat([SOUND.subarray(0, 400), Buffer.alloc(MEBIBYTE - 400, 0x79)])),
+      ),
+  ],
+])("a file that Typst cannot load as a font is ignored: %s", async (_what, files) => {
+  const backend = await limitedBackend();
+  const [used] = await Promise.all([fontsUsed(backend, files()), ordinaryRender(backend)]);
+  expect(used).not.toContain("LiberationSans");
+  await expectNothingLeft(backend);
 });
 
 describe("a font with false tables", () => {
@@ -179,29 +177,29 @@ it("a thousand fonts take time, but the document is rendered", async () => {
   await expectNothingLeft(backend);
 });
 
-describe("an expensive font is stopped by the limits of every render", () => {
-  it("memory: four gigabytes of names", async () => {
-    const backend = await limitedBackend({ SERVICE_RENDER_CPU_SECONDS: "60" });
-    const named = (count: number) => sent([withLongNames(withoutOutlines(SOUND), count, count)]);
-    const attack = backend.render({ source: SOURCE, files: named(MAX_UINT16) });
-    const [problem] = await Promise.all([
-      attack.then((answer) => expectProblem(answer, "template_compile_failed")),
-      backend.rendered({ source: SOURCE, files: named(9) }),
-    ]);
-    expect(problem.detail).toContain("memory");
-    await expectNothingLeft(backend);
-  });
+const named = (count: number) => sent([withLongNames(withoutOutlines(SOUND), count, count)]);
+/** The font alone is the cause: under another name Typst does not read it. */
+const boundless = (extension: string) => sent([boundlessCollection()], extension);
 
-  it("processor time: a collection of sixteen bytes that claims four thousand million fonts", async () => {
-    const backend = await limitedBackend({ SERVICE_RENDER_CPU_SECONDS: "1" });
-    const files = sent([boundlessCollection()], "otc");
-    const attack = backend.render({ source: SOURCE, files });
+it.each([
+  ["memory", "four gigabytes of names", "template_compile_failed", "60", named(MAX_UINT16), named(9)],
+  [
+    "processor time",
+    "a collection of sixteen bytes that claims four thousand million fonts",
+    "render_timeout",
+    "1",
+    boundless("otc"),
+    boundless("bin"),
+  ],
+] as const)(
+  "an expensive font is stopped by the limit of every render on %s: %s",
+  async (limit, _what, code, cpuSeconds, hostile, harmless) => {
+    const backend = await limitedBackend({ SERVICE_RENDER_CPU_SECONDS: cpuSeconds });
     const [problem] = await Promise.all([
-      attack.then((answer) => expectProblem(answer, "render_timeout")),
-      // The font alone is the cause: under another name Typst does not read it.
-      backend.rendered({ source: SOURCE, files: sent([boundlessCollection()], "bin") }),
+      backend.render({ source: SOURCE, files: hostile }).then((answer) => expectProblem(answer, code)),
+      backend.rendered({ source: SOURCE, files: harmless }),
     ]);
-    expect(problem.detail).toContain("processor time");
+    expect(problem.detail).toContain(limit);
     await expectNothingLeft(backend);
-  });
-});
+  },
+);

@@ -206,74 +206,71 @@ const square = (points: number) => `#set page(width: ${points}pt, height: ${poin
 /** Boxes nested `depth` levels deep. */
 const boxes = (depth: number) => `#let c = [x]\n#for i in range(${depth}) { c = box(c) }\n#c`;
 
-describe("a template that exhausts memory has failed to compile", () => {
-  it.each<[string, Attack]>([
-    ["a thousand million numbers", scaled((count) => `#range(${count})`, 1e9, 10)],
-    ["a string of 300 MB", scaled((length) => `#("x" * ${length}).len()`, 300_000_000, 300)],
-    ["an array that grows", scaled(growing, 10_000_000, 10)],
-    [
-      "a page of a million points at 300 ppi",
-      { ...scaled(square, 1_000_000, 100), output: { format: "png", ppi: 300 } },
-    ],
-    [
-      "an image of 60000 by 60000 in 1 KB",
-      image("a.png", binaryFile(png(60_000, 60_000, Buffer.alloc(1000))), HARMLESS_PNG),
-    ],
-    [
-      "three million shapes in a compressed SVG",
-      image("a.svg", binaryFile(compressedSvg(3_000_000)), binaryFile(compressedSvg(3))),
-    ],
-  ])("%s", (_what, attack) => expectStopped(attack, "template_compile_failed"));
-});
+it.each<[string, Attack]>([
+  ["a thousand million numbers", scaled((count) => `#range(${count})`, 1e9, 10)],
+  ["a string of 300 MB", scaled((length) => `#("x" * ${length}).len()`, 300_000_000, 300)],
+  ["an array that grows", scaled(growing, 10_000_000, 10)],
+  ["a page of a million points at 300 ppi", { ...scaled(square, 1_000_000, 100), output: { format: "png", ppi: 300 } }],
+  [
+    "an image of 60000 by 60000 in 1 KB",
+    image("a.png", binaryFile(png(60_000, 60_000, Buffer.alloc(1000))), HARMLESS_PNG),
+  ],
+  [
+    "three million shapes in a compressed SVG",
+    image("a.svg", binaryFile(compressedSvg(3_000_000)), binaryFile(compressedSvg(3))),
+  ],
+])("a template that exhausts memory has failed to compile: %s", (_what, attack) =>
+  expectStopped(attack, "template_compile_failed"),
+);
 
-describe("a template that Typst itself refuses has failed to compile", () => {
-  it.each<[string, Attack]>([
-    ["endless recursion", changed("#let f(n) = f(n + 1)\n#f(0)", "#let f(n) = if n < 9 { f(n + 1) }\n#f(0)")],
-    ["an endless loop that says so", changed("#while true {}", "#while false {}")],
-    ["a show rule of itself", changed("#show par: it => par(it)\nHello", "#show par: it => it\nHello")],
-    [
-      "files that include each other",
-      {
-        source: '#include "a.typ"',
-        files: { "a.typ": textFile('#include "a.typ"') },
-        control: { files: { "a.typ": textFile("Hello") } },
-      },
-    ],
-    ["parentheses without end", scaled((depth) => `#${nested("(", ")", depth)}`, 20_000, 20)],
-    ["so many boxes in boxes that the usual stack of 8 MiB would overflow", scaled(boxes, 100_000, 20)],
-    ["references that multiply in an SVG", image("a.svg", textFile(referenceBomb(9)), textFile(referenceBomb(1)))],
-    ["entities that multiply in an SVG", image("a.svg", textFile(entityBomb(9)), textFile(entityBomb(1)))],
-    ["an SVGZ of 700 MB", image("a.svg", binaryFile(compressedSpaces(700_000_000)), binaryFile(compressedSpaces(700)))],
-    ["a PDF whose pages are their own parents", image("a.pdf", textFile(pdfOf("2 0 R")), textFile(pdfOf("3 0 R")))],
-    ["anchors that multiply in YAML", scaledFile('#yaml("a.yaml").len()', "a.yaml", anchorBomb, 9, 1)],
-    [
-      "brackets without end in JSON",
-      scaledFile('#json("a.json")', "a.json", (depth) => nested("[", "]", depth), 20_000, 20),
-    ],
-    [
-      "a CBOR array that promises 2^63 items",
-      changed(`#cbor(bytes((0x9b, 0x7f${", 0xff".repeat(7)})))`, `#cbor(bytes((0x9b, 0x00${", 0x00".repeat(7)})))`),
-    ],
-    [
-      "a regular expression of a million states",
-      scaled((count) => `#("a" * 9).matches(regex("(a{1,${count}}){1,${count}}")).len()`, 1000, 9),
-    ],
-  ])("%s", (_what, attack) => expectStopped(attack, "template_compile_failed"));
-});
+it.each<[string, Attack]>([
+  ["endless recursion", changed("#let f(n) = f(n + 1)\n#f(0)", "#let f(n) = if n < 9 { f(n + 1) }\n#f(0)")],
+  ["an endless loop that says so", changed("#while true {}", "#while false {}")],
+  ["a show rule of itself", changed("#show par: it => par(it)\nHello", "#show par: it => it\nHello")],
+  [
+    "files that include each other",
+    {
+      source: '#include "a.typ"',
+      files: { "a.typ": textFile('#include "a.typ"') },
+      control: { files: { "a.typ": textFile("Hello") } },
+    },
+  ],
+  ["parentheses without end", scaled((depth) => `#${nested("(", ")", depth)}`, 20_000, 20)],
+  ["so many boxes in boxes that the usual stack of 8 MiB would overflow", scaled(boxes, 100_000, 20)],
+  ["references that multiply in an SVG", image("a.svg", textFile(referenceBomb(9)), textFile(referenceBomb(1)))],
+  ["entities that multiply in an SVG", image("a.svg", textFile(entityBomb(9)), textFile(entityBomb(1)))],
+  ["an SVGZ of 700 MB", image("a.svg", binaryFile(compressedSpaces(700_000_000)), binaryFile(compressedSpaces(700)))],
+  ["a PDF whose pages are their own parents", image("a.pdf", textFile(pdfOf("2 0 R")), textFile(pdfOf("3 0 R")))],
+  ["anchors that multiply in YAML", scaledFile('#yaml("a.yaml").len()', "a.yaml", anchorBomb, 9, 1)],
+  [
+    "brackets without end in JSON",
+    scaledFile('#json("a.json")', "a.json", (depth) => nested("[", "]", depth), 20_000, 20),
+  ],
+  [
+    "a CBOR array that promises 2^63 items",
+    changed(`#cbor(bytes((0x9b, 0x7f${", 0xff".repeat(7)})))`, `#cbor(bytes((0x9b, 0x00${", 0x00".repeat(7)})))`),
+  ],
+  [
+    "a regular expression of a million states",
+    scaled((count) => `#("a" * 9).matches(regex("(a{1,${count}}){1,${count}}")).len()`, 1000, 9),
+  ],
+])("a template that Typst itself refuses has failed to compile: %s", (_what, attack) =>
+  expectStopped(attack, "template_compile_failed"),
+);
 
 /** A signal that the memory limit does not explain is a failure of the service (docs/api.md#codes). */
-describe("a template that overflows Typst's stack is a failed render, and the service goes on", () => {
-  it.each<[string, Attack]>([
-    [
-      "by arrays in arrays",
-      scaled((depth) => `#let c = ()\n#for i in range(${depth}) { c = (c,) }\n#repr(c)`, 1_000_000, 10),
-    ],
-    [
-      "by elements in elements",
-      scaled((depth) => `#let tree = xml(bytes("<a>" * ${depth} + "</a>" * ${depth}))`, 1_000_000, 10),
-    ],
-  ])("%s", (_what, attack) => expectStopped(attack, "render_failed"));
-});
+it.each<[string, Attack]>([
+  [
+    "by arrays in arrays",
+    scaled((depth) => `#let c = ()\n#for i in range(${depth}) { c = (c,) }\n#repr(c)`, 1_000_000, 10),
+  ],
+  [
+    "by elements in elements",
+    scaled((depth) => `#let tree = xml(bytes("<a>" * ${depth} + "</a>" * ${depth}))`, 1_000_000, 10),
+  ],
+])("a template that overflows Typst's stack is a failed render, and the service goes on: %s", (_what, attack) =>
+  expectStopped(attack, "render_failed"),
+);
 
 describe("a template that makes too much is stopped by the limits of its output", () => {
   const shapes = { "a.svg": textFile(svg('<rect width="1" height="1"/>'.repeat(30_000))) };

@@ -37,20 +37,15 @@ function startReader(path: string, delayed = "true"): StartedReader {
   return { process, text: text(process.stdout), end: once(process, "exit"), kill };
 }
 
-it("a text arrives whole, with its chunks in order", async () => {
+it.each([
+  ["with its chunks in order", ["one ", "", "two"]],
+  ["if it is larger than a FIFO", ["0123456789abcde\n".repeat(MEBIBYTE / 16), "."]],
+])("a text arrives whole, %s", async (_how, chunks) => {
   const path = await makeFifo();
   const reader = startReader(path);
-  expect(await writeFifo(path, [Buffer.from("one "), Buffer.alloc(0), Buffer.from("two")], reader)).toBe(true);
-  expect(await reader.text).toBe("one two");
-});
-
-it("a text that is larger than a FIFO arrives whole", async () => {
-  const path = await makeFifo();
-  const reader = startReader(path);
-  const line = "0123456789abcde\n";
-  const sent = `${line.repeat(MEBIBYTE / line.length)}.`;
-  expect(await writeFifo(path, [Buffer.from(sent)], reader)).toBe(true);
-  expect((await reader.text) === sent).toBe(true);
+  const texts = chunks.map((chunk) => Buffer.from(chunk));
+  expect(await writeFifo(path, texts, reader)).toBe(true);
+  expect((await reader.text) === chunks.join("")).toBe(true);
 });
 
 it("a reader that opens late is waited for", async () => {
@@ -79,17 +74,13 @@ it("a reader that stops in the middle never sees an end, and is waited for until
   expect(await reader.text).toBe("");
 });
 
-it("a reader that closes in the middle is killed", async () => {
+it.each([
+  ["closes in the middle", 'head -c 10 "$1" >&2; sleep 600', false],
+  ["would wait forever, because the FIFO is gone", "sleep 600", true],
+])("a reader that %s is killed", async (_what, script, isGone) => {
   const path = await makeFifo();
-  const reader = startReader(path, 'head -c 10 "$1" >&2; sleep 600');
+  const reader = startReader(path, script);
+  if (isGone) await rm(path);
   expect(await writeFifo(path, [Buffer.alloc(MEBIBYTE, "x")], reader)).toBe(false);
-  expect(reader.process.signalCode).toBe("SIGKILL");
-});
-
-it("a reader of a FIFO that is gone is killed, because it would wait forever", async () => {
-  const path = await makeFifo();
-  const reader = startReader(path, "sleep 600");
-  await rm(path);
-  expect(await writeFifo(path, [Buffer.from("x")], reader)).toBe(false);
   expect(reader.process.signalCode).toBe("SIGKILL");
 });

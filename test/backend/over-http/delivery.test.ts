@@ -131,19 +131,17 @@ it("an output that breaks off between Typst and the backend is never delivered a
   }
 });
 
-describe("an output that is read", () => {
-  it.each([
-    ["in memory, at most", MEBIBYTE],
-    ["in a file, at least", MEBIBYTE + 1],
-  ])("arrives complete with its length: %s", async (_what, bytes) => {
-    const backend = await backendOf(bytes);
-    const answer = await backend.render({ source: "x" });
-    expect(answer.headers.get("Content-Length")).toBe(String(bytes));
-    expect(answer.headers.get("Content-Type")).toBe("application/pdf");
-    expect(answer.headers.get("Content-Disposition")).toBe("inline; filename=document.pdf");
-    const received = Buffer.from(await answer.bytes());
-    expect(received.equals(Buffer.alloc(bytes))).toBe(true);
-    await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
-    expect(await backend.metric("service_deliveries_total", { end: "delivered" })).toBe(1);
-  });
+it.each([
+  ["in memory, at most", MEBIBYTE],
+  ["in a file, at least", MEBIBYTE + 1],
+])("an output that is read arrives complete with its length: %s", async (_what, bytes) => {
+  const backend = await backendOf(bytes);
+  const answer = await backend.render({ source: "x" });
+  expect(answer.headers.get("Content-Length")).toBe(String(bytes));
+  expect(answer.headers.get("Content-Type")).toBe("application/pdf");
+  expect(answer.headers.get("Content-Disposition")).toBe("inline; filename=document.pdf");
+  const received = Buffer.from(await answer.bytes());
+  expect(received.equals(Buffer.alloc(bytes))).toBe(true);
+  await expect.poll(() => held(backend)).toEqual([0, 0, 0]);
+  expect(await backend.metric("service_deliveries_total", { end: "delivered" })).toBe(1);
 });

@@ -131,12 +131,10 @@ describe("pages of a PDF", () => {
   });
 });
 
-describe("a single image", () => {
-  it.each([1, 3, 70])("is page %i if the request names it", async (page) => {
-    const output = { format: "png", page, ppi: 72 };
-    const { width, height } = PNG.sync.read(await backend.rendered({ source: numberedPages(page), output }));
-    expect([width, height]).toEqual([100 + 10 * page, 100]);
-  });
+it.each([1, 3, 70])("a single image is page %i if the request names it", async (page) => {
+  const output = { format: "png", page, ppi: 72 };
+  const { width, height } = PNG.sync.read(await backend.rendered({ source: numberedPages(page), output }));
+  expect([width, height]).toEqual([100 + 10 * page, 100]);
 });
 
 /** A document with everything that the strictest standards require: a title, a language, a heading, a date. */
@@ -196,10 +194,8 @@ describe("versions and standards", () => {
   });
 });
 
-describe("a selection of tagged pages", () => {
-  it.each(["a-1b", "a-2u", "a-3b", "a-4f"])("keeps the claim of %s", async (standard) => {
-    const pdf = await renderPdf(CONFORMING, { standards: [standard], pages: "1" });
-    expect(pdf.claims["pdfaid:part"]).toBe(standard[2]);
-    expect(pdf.isTagged).toBe(false);
-  });
+it.each(["a-1b", "a-2u", "a-3b", "a-4f"])("a selection of tagged pages keeps the claim of %s", async (standard) => {
+  const pdf = await renderPdf(CONFORMING, { standards: [standard], pages: "1" });
+  expect(pdf.claims["pdfaid:part"]).toBe(standard[2]);
+  expect(pdf.isTagged).toBe(false);
 });

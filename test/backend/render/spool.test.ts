@@ -43,6 +43,11 @@ async function appendAll(spool: Spool, chunks: readonly Buffer[]): Promise<Buffe
   return Buffer.concat(chunks);
 }
 
+const PLACES: readonly [string, number][] = [
+  ["in memory", MEBIBYTE],
+  ["in a file", 0],
+];
+
 describe("an output", () => {
   it("is in memory up to its limit there, and then in a file that has no name", async () => {
     const { spool, reserved } = spoolOf();
@@ -126,10 +131,7 @@ describe("an output", () => {
     await expect(reading.next()).rejects.toThrow("shorter");
   });
 
-  it.each([
-    ["in memory", MEBIBYTE],
-    ["in a file", 0],
-  ])("that is cleared is empty, and can be written again: %s", async (_where, memoryBytes) => {
+  it.each(PLACES)("that is cleared is empty, and can be written again: %s", async (_where, memoryBytes) => {
     const { spool, reserved } = spoolOf({ memoryBytes, diskBytes: 100 });
     await appendAll(spool, [chunkOf(100)]);
     await spool.clear();
@@ -139,10 +141,7 @@ describe("an output", () => {
     expect((await contentOf(spool)).equals(content)).toBe(true);
   });
 
-  it.each([
-    ["in memory", MEBIBYTE],
-    ["in a file", 0],
-  ])("that is closed reserves nothing, even if it is closed again: %s", async (_where, memoryBytes) => {
+  it.each(PLACES)("that is closed reserves nothing, even if it is closed again: %s", async (_where, memoryBytes) => {
     const { spool, reserved } = spoolOf({ memoryBytes });
     await appendAll(spool, [chunkOf(100)]);
     await spool.close();

@@ -1,7 +1,7 @@
 /** What a backend says if its sandbox cannot start. */
-import { execFile } from "node:child_process";
 import { copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { execa } from "execa";
 import { describe, expect, inject, it } from "vitest";
 import { readProc } from "../../../backend/processes/proc.ts";
 import {
@@ -88,42 +88,40 @@ describe("the explanation for bubblewrap", () => {
   });
 });
 
-describe("the explanation for Landlock", () => {
-  it.each<[string, Partial<LandlockFacts>, string]>([
-    ["setpriv is missing", { setpriv: { kind: "missing" } }, "setpriv is missing"],
-    [
-      "setpriv is too old",
-      { knowsLandlock: false, setprivVersion: "util-linux 2.38.1", setpriv: { kind: "fails", complaint: "usage" } },
-      "setpriv is too old (this is util-linux 2.38.1): util-linux 2.41",
-    ],
-    ["setpriv is so old that it has no version", { knowsLandlock: false, setprivVersion: null }, "too old: util-linux"],
-    ["the kernel has none", { setpriv: complaint("Function not implemented") }, "The kernel has no Landlock"],
-    ["the kernel's is off", { setpriv: complaint("Operation not supported") }, "not switched on"],
-    [
-      "the kernel's list of modules lacks it",
-      { setpriv: complaint("Function not implemented"), securityModules: ["lockdown", "apparmor"] },
-      "not switched on",
-    ],
-    [
-      "a container's filter refuses it",
-      { setpriv: complaint("Operation not permitted"), isFiltered: true },
-      "older than Landlock",
-    ],
-    ["nothing usual is found", { setpriv: complaint("Invalid argument") }, "no usual cause was found"],
-    ["it works", {}, "does SERVICE_TYPST_BIN run"],
-  ])("where %s", (_what, facts, words) => {
-    expect(describeLandlockObstacle({ ...LANDLOCK, ...facts })).toContain(words);
-  });
+it.each<[string, Partial<LandlockFacts>, string]>([
+  ["setpriv is missing", { setpriv: { kind: "missing" } }, "setpriv is missing"],
+  [
+    "setpriv is too old",
+    { knowsLandlock: false, setprivVersion: "util-linux 2.38.1", setpriv: { kind: "fails", complaint: "usage" } },
+    "setpriv is too old (this is util-linux 2.38.1): util-linux 2.41",
+  ],
+  ["setpriv is so old that it has no version", { knowsLandlock: false, setprivVersion: null }, "too old: util-linux"],
+  ["the kernel has none", { setpriv: complaint("Function not implemented") }, "The kernel has no Landlock"],
+  ["the kernel's is off", { setpriv: complaint("Operation not supported") }, "not switched on"],
+  [
+    "the kernel's list of modules lacks it",
+    { setpriv: complaint("Function not implemented"), securityModules: ["lockdown", "apparmor"] },
+    "not switched on",
+  ],
+  [
+    "a container's filter refuses it",
+    { setpriv: complaint("Operation not permitted"), isFiltered: true },
+    "older than Landlock",
+  ],
+  ["nothing usual is found", { setpriv: complaint("Invalid argument") }, "no usual cause was found"],
+  ["it works", {}, "does SERVICE_TYPST_BIN run"],
+])("the explanation for Landlock where %s", (_what, facts, words) => {
+  expect(describeLandlockObstacle({ ...LANDLOCK, ...facts })).toContain(words);
 });
 
 /** The command line of the backend of this checkout. */
 const BACKEND = [process.execPath, join(import.meta.dirname, "../../../backend/main.ts")];
 
-/** Starts the backend through a command that takes something away from it; returns its message once it has ended. */
-async function refusal(sandbox: string, command: readonly string[], setting: Record<string, string> = {}) {
+/** Starts the backend through a command that takes something away from it; expects that it ends and says why. */
+async function expectRefusal(words: string, sandbox: string, command: readonly string[], setting: object = {}) {
   const workDirectory = await makeTemporaryFolder("obstacle-test-");
   const [program = "", ...options] = [...command, ...BACKEND];
-  const environment = {
+  const env = {
     PATH: process.env.PATH,
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
     SERVICE_SANDBOX: sandbox,
@@ -134,11 +132,13 @@ async function refusal(sandbox: string, command: readonly string[], setting: Rec
     SERVICE_PORT: String(await takeFreePort()),
     ...setting,
   };
-  return new Promise<{ exitCode: unknown; text: string }>((resolve) => {
-    execFile(program, options, { env: environment, timeout: 250_000 }, (error, _stdout, text) =>
-      resolve({ exitCode: error?.code, text }),
-    );
+  const { exitCode, stderr } = await execa(program, options, {
+    env,
+    extendEnv: false,
+    timeout: 250_000,
+    reject: false,
   });
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining(words)]);
 }
 
 const ENOSYS = 38;
@@ -189,8 +189,7 @@ describe("the facts of this machine", () => {
 describe("a backend ends and names the cause", () => {
   it("if /proc is masked", async () => {
     const command = [inject("bubblewrapPath"), "--dev-bind", "/", "/", "--tmpfs", "/proc/sys", "--"];
-    const { exitCode, text } = await refusal("bubblewrap", command);
-    expect([exitCode, text]).toEqual([1, expect.stringContaining("/proc is masked")]);
+    await expectRefusal("/proc is masked", "bubblewrap", command);
   });
 
   it.skipIf(landlockNote !== "")(`if a container's seccomp filter refuses user namespaces${landlockNote}`, async () => {
@@ -202,8 +201,7 @@ describe("a backend ends and names the cause", () => {
       refuse(EPERM),
       ALLOW,
     ]);
-    const { exitCode, text } = await refusal("bubblewrap", filter);
-    expect([exitCode, text]).toEqual([1, expect.stringContaining("Docker's default seccomp profile")]);
+    await expectRefusal("Docker's default seccomp profile", "bubblewrap", filter);
   });
 
   // Ubuntu's setting binds every program without its own profile, such as a bubblewrap in another place. Only its
@@ -212,8 +210,7 @@ describe("a backend ends and names the cause", () => {
     it("if AppArmor closes user namespaces", async () => {
       const elsewhere = join(await makeTemporaryFolder("apparmor-test-"), "bwrap");
       await copyFile(inject("bubblewrapPath"), elsewhere);
-      const { exitCode, text } = await refusal("bubblewrap", [], { SERVICE_BUBBLEWRAP_BIN: elsewhere });
-      expect([exitCode, text]).toEqual([1, expect.stringContaining("deploy/apparmor-bubblewrap")]);
+      await expectRefusal("deploy/apparmor-bubblewrap", "bubblewrap", [], { SERVICE_BUBBLEWRAP_BIN: elsewhere });
     });
   }
 
@@ -222,7 +219,6 @@ describe("a backend ends and names the cause", () => {
     ["is behind a filter that refuses it", EPERM, "refuses Landlock"],
   ])(`if the kernel %s${landlockNote}`, async (_what, error, words) => {
     const filter = await behindFilter([LOAD_NUMBER, [0x15, 0, 1, LANDLOCK_CREATE_RULESET], refuse(error), ALLOW]);
-    const { exitCode, text } = await refusal("landlock", filter);
-    expect([exitCode, text]).toEqual([1, expect.stringContaining(words)]);
+    await expectRefusal(words, "landlock", filter);
   });
 });

@@ -51,19 +51,15 @@ function validate(filter: Buffer, { architecture, number, arguments: values = []
   throw new Error("the filter ends without a verdict");
 }
 
+const VERDICTS = new Map([
+  [0x7fff0000, ALLOW],
+  [0x80000000, KILL],
+  [0x00030000, TRAP],
+]);
+
 function verdict(value: number): string {
-  switch ((value & 0xffff0000) >>> 0) {
-    case 0x7fff0000:
-      return ALLOW;
-    case 0x80000000:
-      return KILL;
-    case 0x00030000:
-      return TRAP;
-    case 0x00050000:
-      return `errno ${value & 0xffff}`;
-    default:
-      throw new Error(`verdict ${value} is unknown`);
-  }
+  const action = (value & 0xffff0000) >>> 0;
+  return VERDICTS.get(action) ?? (action === 0x00050000 ? `errno ${value & 0xffff}` : `unknown verdict ${value}`);
 }
 
 /** Possible arguments of a call, from no bit to every bit. */
@@ -87,11 +83,6 @@ describe.each(Object.entries(PROCESSORS))("the seccomp filter for %s", (processo
     validateNumber(number, ...values.map((value) => (typeof value === "number" ? BigInt(value) : POINTER)));
   /** The verdicts on a call whatever its arguments are. */
   const verdicts = (number: number) => new Set(SOME_ARGUMENTS.map((values) => validateNumber(number, ...values)));
-  const attemptsOf = (call: string) => {
-    const found = LIMITED_CALLS.find((one) => one.call === call);
-    if (found === undefined) throw new Error(`nothing is known about ${call}`);
-    return found;
-  };
 
   it("allows or ends the calls on its lists, whatever their arguments are, and refuses all others", () => {
     const listed = new Map<number, string>();
@@ -106,7 +97,9 @@ describe.each(Object.entries(PROCESSORS))("the seccomp filter for %s", (processo
 
   it("judges the others by their arguments", () => {
     for (const [call, number] of Object.entries(limited)) {
-      const { allowed, refused, errno = 1 } = attemptsOf(call);
+      const known = LIMITED_CALLS.find((one) => one.call === call);
+      if (known === undefined) throw new Error(`nothing is known about ${call}`);
+      const { allowed, refused, errno = 1 } = known;
       const judge = (attempt: Attempt) => `${call} ${attempt[0]}: ${validateAttempt(number, attempt)}`;
       expect(allowed.map(judge)).toEqual(allowed.map(([what]) => `${call} ${what}: ${ALLOW}`));
       expect(refused.map(judge)).toEqual(refused.map(([what]) => `${call} ${what}: errno ${errno}`));

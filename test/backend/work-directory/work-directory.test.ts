@@ -79,7 +79,7 @@ it("the work directory is emptied at start without following links out of it", a
   await mkdir(outside);
   await writeFile(join(outside, "precious"), "x");
   await symlink(outside, join(workDirectory, "link"));
-  await prepareWorkDirectory(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }).workDirectory);
+  await prepareWorkDirectory(workDirectory);
   expect(await readdir(workDirectory)).toEqual(["claim"]);
   expect(await readdir(outside)).toEqual(["precious"]);
   // It was there before, open to everyone.
@@ -101,16 +101,14 @@ it.each([
 ])("a work directory with a path of %i bytes leaves room for its sockets: %s", async (bytes, isTaken) => {
   const folder = await makeTemporaryFolder("work-directory-test-");
   const workDirectory = join(folder, "x".repeat(bytes - Buffer.byteLength(folder) - 1));
-  const settings = readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory });
-  const taking = prepareWorkDirectory(settings.workDirectory);
+  const taking = prepareWorkDirectory(workDirectory);
   if (!isTaken) {
     await expect(taking).rejects.toThrow("is longer than 94 bytes. Set SERVICE_WORK_DIRECTORY.");
     return;
   }
   const claim = await taking;
   expect((await stat(workDirectory)).mode & 0o777).toBe(0o700);
-  const launcher = new Launcher(settings);
-  await launcher.close();
+  await new Launcher(readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory })).close();
   await claim.release();
 });
 
@@ -126,9 +124,7 @@ it("processes that a crash has left in the work directory are killed, and no oth
   });
   await Promise.all([once(left, "spawn"), once(other, "spawn")]);
   const ended = once(left, "exit");
-  const claim = await prepareWorkDirectory(
-    readBackendSettings({ SERVICE_WORK_DIRECTORY: workDirectory }).workDirectory,
-  );
+  const claim = await prepareWorkDirectory(workDirectory);
   expect(await ended).toEqual([null, "SIGKILL"]);
   expect([other.exitCode, other.signalCode]).toEqual([null, null]);
   await claim.release();
