@@ -19,20 +19,13 @@ import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const SECRET = "secret-token-5f0c2b";
 
-interface Start {
-  readonly folder: string;
-  /** Standard output and standard error so far. */
-  readonly output: () => string;
-  readonly errors: () => string;
-  readonly ended: Promise<number | null>;
-  stop(): void;
-}
+type Start = Awaited<ReturnType<typeof start>>;
 
-/** Starts the service with a home and a temporary folder of its own. */
+/** Starts the service with a home and a temporary folder of its own. Its output and errors are those so far. */
 async function start(
   settings: Readonly<Record<string, string>>,
   [program = "", ...programArguments]: readonly string[] = [process.execPath, join(PROJECT, "scripts/start.ts")],
-): Promise<Start> {
+) {
   const folder = await makeTemporaryFolder("start-test-");
   const child = spawn(program, programArguments, {
     cwd: PROJECT,
@@ -60,7 +53,7 @@ async function start(
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     errors += chunk;
   });
-  const ended = once(child, "close").then(([exitCode]) => exitCode);
+  const ended: Promise<number | null> = once(child, "close").then(([exitCode]) => exitCode);
   onTestFinished(async () => {
     child.kill("SIGTERM");
     await ended;

@@ -23,7 +23,8 @@ const ATTRIBUTES = array(object({ key: string(), value: VALUE }));
 const SPAN = object({
   traceId: string(),
   spanId: string(),
-  parentSpanId: optional(string()),
+  /** Empty for a root. */
+  parentSpanId: optional(string(), ""),
   name: string(),
   startTimeUnixNano: string(),
   endTimeUnixNano: string(),
@@ -60,11 +61,7 @@ function spansOf(body: unknown) {
   return parse(EXPORT, body).resourceSpans.flatMap(({ resource, scopeSpans }) =>
     scopeSpans.flatMap(({ spans }) =>
       spans.map((span) => ({
-        traceId: span.traceId,
-        spanId: span.spanId,
-        /** Empty for a root. */
-        parentSpanId: span.parentSpanId ?? "",
-        name: span.name,
+        ...span,
         attributes: valuesOf(span.attributes),
         isError: span.status.code === ERROR_STATUS,
         startMilliseconds: Number(span.startTimeUnixNano) / 1e6,

@@ -102,9 +102,16 @@ export function makeSchedule(seed: number): Schedule {
   const scenario = random.pick<Schedule["scenario"]>([...SCENARIOS, "chaos", "chaos"]);
   const settings = makeSettings(random, scenario);
   const span = scenario === "recovery" ? random.integer(60_000, 150_000) : random.logarithmic(500, 90_000);
-  const requests = makeRequests(random, scenario, settings, span);
-  const faults = makeFaults(random, scenario, settings, span);
-  return { seed, scenario, settings, requests, faults };
+  const draft = { random, scenario, settings, span };
+  return { seed, scenario, settings, requests: makeRequests(draft), faults: makeFaults(draft) };
+}
+
+interface Draft {
+  readonly random: Random;
+  readonly scenario: Schedule["scenario"];
+  readonly settings: SimulatedSettings;
+  /** For how long requests come, in milliseconds. */
+  readonly span: number;
 }
 
 function makeSettings(random: Random, scenario: Schedule["scenario"]): SimulatedSettings {
@@ -145,12 +152,8 @@ function makeSettings(random: Random, scenario: Schedule["scenario"]): Simulated
   };
 }
 
-function makeRequests(
-  random: Random,
-  scenario: Schedule["scenario"],
-  settings: SimulatedSettings,
-  span: number,
-): PlannedRequest[] {
+function makeRequests(draft: Draft): PlannedRequest[] {
+  const { random, scenario, settings, span } = draft;
   const habits = ["usual", "usual", "burst", "long", "leaving"] as const;
   const callers = Array.from({ length: random.integer(1, 4) }, (_, index): Caller => {
     return { name: `caller-${index + 1}`, habit: random.pick(habits) };
@@ -166,7 +169,7 @@ function makeRequests(
   for (let id = 1; id <= count; id++) {
     const caller = random.pick([firstCaller, ...callers]);
     if (caller.habit !== "burst" || random.chance(0.1)) burstAt = random.next() * span;
-    requests.push(makeRequest(random, scenario, settings, { id, at: burstAt, caller, usualMilliseconds, poisonId }));
+    requests.push(makeRequest(draft, { id, at: burstAt, caller, usualMilliseconds, poisonId }));
   }
   return requests;
 }
@@ -179,12 +182,8 @@ interface RequestPlan {
   readonly poisonId: number;
 }
 
-function makeRequest(
-  random: Random,
-  scenario: Schedule["scenario"],
-  settings: SimulatedSettings,
-  { id, at, caller, usualMilliseconds, poisonId }: RequestPlan,
-): PlannedRequest {
+function makeRequest({ random, scenario, settings }: Draft, plan: RequestPlan): PlannedRequest {
+  const { id, at, caller, usualMilliseconds, poisonId } = plan;
   const timeout = settings.renderTimeoutSeconds * 1000;
   const isHuge = random.chance(scenario === "memory pressure" ? 0.6 : 0.05);
   const bytes = Math.ceil(
@@ -223,12 +222,7 @@ function makeRequest(
   };
 }
 
-function makeFaults(
-  random: Random,
-  scenario: Schedule["scenario"],
-  settings: SimulatedSettings,
-  span: number,
-): PlannedFault[] {
+function makeFaults({ random, scenario, settings, span }: Draft): PlannedFault[] {
   const backend = () => random.integer(0, settings.backends - 1);
   const at = () => random.next() * span;
   switch (scenario) {

@@ -355,7 +355,7 @@ export class BackendProcess {
       case "full":
         return refusal("render_queue_full", admission.retryAfterSeconds);
       case "done":
-        return replyTo(admission.result.end);
+        return admission.result.end && REPLIES[admission.result.end];
     }
   }
 
@@ -459,17 +459,9 @@ function refusal(content: ProblemCode, retryAfterSeconds: number | null = null):
   return { content, retryAfterSeconds, isRendered: false };
 }
 
-function replyTo(end: RenderEnd | null): Reply | null {
-  switch (end) {
-    case null:
-      return null;
-    case "file":
-      return FILE;
-    case "problem":
-      return { ...FILE, content: "template_compile_failed" };
-    case "timeout":
-      return { ...FILE, content: "render_timeout" };
-    case "broken machine":
-      return refusal("service_unavailable");
-  }
-}
+const REPLIES: Readonly<Record<RenderEnd, Reply>> = {
+  file: FILE,
+  problem: { ...FILE, content: "template_compile_failed" },
+  timeout: { ...FILE, content: "render_timeout" },
+  "broken machine": refusal("service_unavailable"),
+};

@@ -13,18 +13,11 @@ interface ContractProblem {
   readonly context: readonly string[];
 }
 
-const request = (status: number, title: string, ...context: string[]): ContractProblem => ({
-  status,
-  origin: "request",
-  title,
-  context,
-});
-const template = (status: number, title: string, ...context: string[]): ContractProblem => ({
-  status,
-  origin: "template",
-  title,
-  context,
-});
+const from =
+  (origin: ContractProblem["origin"]) =>
+  (status: number, title: string, ...context: string[]): ContractProblem => ({ status, origin, title, context });
+const request = from("request");
+const template = from("template");
 
 export const CONTRACT = {
   invalid_request: request(400, "Invalid request", "errors", "errors_total", "rule"),

@@ -36,13 +36,6 @@ export function tablesOf(font: Buffer): FontTables {
   );
 }
 
-/**
- * A font of these tables. They are not checked, so they may lie. Checksums are left out, because readers ignore them.
- */
-export function fontOf(tables: FontTables): Buffer {
-  return fontAt(tables, 0);
-}
-
 /** The font with some of its tables replaced. */
 export function withTables(font: Buffer, replacements: Readonly<Record<string, Buffer>>): Buffer {
   return fontOf(new Map([...tablesOf(font), ...Object.entries(replacements)]));
@@ -53,7 +46,7 @@ export function collectionOf(fonts: readonly Buffer[]): Buffer {
   let end = 12 + 4 * fonts.length;
   const offsets: number[] = [];
   const bodies = fonts.map((font) => {
-    const body = fontAt(tablesOf(font), end);
+    const body = fontOf(tablesOf(font), end);
     offsets.push(end);
     end += body.length;
     return body;
@@ -71,8 +64,11 @@ export function collectionHeader(offsets: readonly number[]): Buffer {
   return header;
 }
 
-/** A font, written for an offset in a file. */
-function fontAt(tables: FontTables, fileOffset: number): Buffer {
+/**
+ * A font of these tables, written for an offset in a file. They are not checked, so they may lie. Checksums are left out,
+ * because readers ignore them.
+ */
+export function fontOf(tables: FontTables, fileOffset = 0): Buffer {
   const entries = [...tables].toSorted(([left], [right]) => (left < right ? -1 : 1));
   const header = Buffer.alloc(FONT_HEADER_BYTES + entries.length * TABLE_RECORD_BYTES);
   header.writeUInt32BE(TRUETYPE_VERSION, 0);

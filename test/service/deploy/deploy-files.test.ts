@@ -68,16 +68,13 @@ const ADDED_LABELS: ReadonlySet<string> = new Set(["le", "origin"]);
 
 describe("docs/monitoring.md", () => {
   it("lists every metric of the service with its labels, and no other", async () => {
-    const labelsByMetric = new Map<string, Set<string>>();
-    for (const { name, labels } of samples) {
-      if (!name.startsWith("service_")) continue;
-      const metric = name.replace(/_(?:bucket|sum|count)$/, "");
-      const known = labelsByMetric.get(metric) ?? new Set();
-      for (const label of Object.keys(labels)) if (!ADDED_LABELS.has(label)) known.add(label);
-      labelsByMetric.set(metric, known);
-    }
+    const own = samples.filter(({ name }) => name.startsWith("service_"));
+    const byMetric = Map.groupBy(own, ({ name }) => name.replace(/_(?:bucket|sum|count)$/, ""));
     const row = (metric: string, labels: readonly string[]) => `${metric}: ${labels.toSorted().join(", ")}`;
-    const offered = [...labelsByMetric].map(([metric, labels]) => row(metric, [...labels]));
+    const offered = [...byMetric].map(([metric, bearers]) => {
+      const labels = new Set(bearers.flatMap(({ labels }) => Object.keys(labels)));
+      return row(metric, [...labels.difference(ADDED_LABELS)]);
+    });
     const listed = await tableOfPage("monitoring.md", "## Metrics");
     const rows = listed.map(([metric = "", labels = ""]) => row(metric, labels.split(", ")));
     expect(rows.toSorted()).toEqual(offered.toSorted());

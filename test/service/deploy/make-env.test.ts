@@ -1,22 +1,21 @@
 /** deploy/make-env.sh writes the tokens of a deployment. */
-import { cp, mkdtemp, readFile, rm, stat } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
+import { cp, readFile, rm, stat } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseEnv } from "node:util";
 import { execa } from "execa";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 let checkout = "";
 
 beforeEach(async () => {
-  checkout = await mkdtemp(join(tmpdir(), "make-env-"));
+  checkout = await makeTemporaryFolder("make-env-");
   await cp(join(ROOT, "deploy"), join(checkout, "deploy"), { recursive: true });
   await cp(join(ROOT, ".env.example"), join(checkout, ".env.example"));
 });
-
-afterEach(() => rm(checkout, { recursive: true }));
 
 const makeEnv = (...options: string[]) =>
   execa(join(checkout, "deploy/make-env.sh"), options, { reject: false, cwd: "/" });

@@ -4,7 +4,7 @@
  * elsewhere.
  */
 import { cpSync } from "node:fs";
-import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
@@ -166,11 +166,11 @@ describe("docs/templates-in-ci.md", async () => {
 });
 
 /** Commands that need minutes, with the test that runs them. */
-const NOT_RUN_HERE: Readonly<Record<string, { readonly runBy: string }>> = {
-  "npm start": { runBy: "test/service/start.test.ts" },
-  "npm test": { runBy: ".ci/run" },
-  "docker build --target all-in-one -t document-rendering-all-in-one .": { runBy: "Dockerfile" },
-  "docker run --rm -p 127.0.0.1:8787:8787 document-rendering-all-in-one": { runBy: "test/engines/compose.ts" },
+const NOT_RUN_HERE: Readonly<Record<string, string>> = {
+  "npm start": "test/service/start.test.ts",
+  "npm test": ".ci/run",
+  "docker build --target all-in-one -t document-rendering-all-in-one .": "Dockerfile",
+  "docker run --rm -p 127.0.0.1:8787:8787 document-rendering-all-in-one": "test/engines/compose.ts",
 };
 
 /** Most commands of wrangler need an account. Its table of commands says whether it knows them. */
@@ -203,15 +203,14 @@ async function makeCheckout(): Promise<string> {
   await mkdir(bin);
   await symlink(typstPath(), join(bin, "typst"));
   await symlink(process.execPath, join(bin, "node"));
-  await writeFile(
-    join(bin, "npm"),
-    `#!/bin/sh\n[ "$1 $2 $3" = "run example --" ] || exit 64\nshift 3\nexec node '${PROJECT}scripts/example.ts' "$@"\n`,
-  );
-  await writeFile(
-    join(bin, "npx"),
-    `#!/bin/sh\n[ "$1" = document-rendering ] || exit 64\nshift\nexec node '${folder}/dist/cli/main.js' "$@"\n`,
-  );
-  for (const name of ["npm", "npx"]) await chmod(join(bin, name), 0o755);
+  for (const [name, words, count, program] of [
+    ["npm", "run example --", 3, `${PROJECT}scripts/example.ts`],
+    ["npx", "document-rendering", 1, `${folder}/dist/cli/main.js`],
+  ] as const) {
+    const isKnown = `case "$*" in "${words}"*) ;; *) exit 64;; esac`;
+    const script = `#!/bin/sh\n${isKnown}\nshift ${count}\nexec node '${program}' "$@"\n`;
+    await writeFile(join(bin, name), script, { mode: 0o755 });
+  }
   return folder;
 }
 
@@ -233,13 +232,10 @@ function runInCheckout(folder: string, script: string) {
 
 /** Expects that a command which is not run here would work. */
 async function expectToWork(command: string): Promise<void> {
-  if (command.startsWith(WRANGLER)) {
-    expectWranglerToKnow(command.slice(WRANGLER.length));
-    return;
-  }
-  const known = NOT_RUN_HERE[command];
-  if (known === undefined) throw new Error(`beside a command that is not run here: ${command}`);
-  expect(await readPage(known.runBy)).toContain(command);
+  if (command.startsWith(WRANGLER)) return expectWranglerToKnow(command.slice(WRANGLER.length));
+  const runBy = NOT_RUN_HERE[command];
+  if (runBy === undefined) throw new Error(`beside a command that is not run here: ${command}`);
+  expect(await readPage(runBy)).toContain(command);
 }
 
 /** A command is its first words, as far as the table has them; a name of the operator's own may follow. */

@@ -27,19 +27,14 @@ async function canRunWorker(): Promise<boolean> {
 
 const test = it.skipIf(!(await canRunWorker()));
 
-interface Queue {
-  readonly folder: string;
-  readonly database: DatabaseSync;
-  /** What the webhook was told. */
-  readonly told: unknown[];
-  add(request: object): void;
-}
+type Queue = Awaited<ReturnType<typeof makeQueue>>;
 
 /** @param failures the statuses of the webhook's first answers; after these it is well */
-async function makeQueue(failures: number[] = []): Promise<Queue> {
+async function makeQueue(failures: number[] = []) {
   const folder = await makeTemporaryFolder("queue-");
   await cp(join(PROJECT, "clients/python/document_rendering.py"), join(folder, "document_rendering.py"));
   await writeFile(join(folder, "worker.py"), blockIn("python"));
+  /** What the webhook was told. */
   const told: unknown[] = [];
   const webhook = createServer((request, response) => {
     void json(request).then((body) => {
@@ -55,7 +50,7 @@ async function makeQueue(failures: number[] = []): Promise<Queue> {
     await closeServer(webhook);
   });
   const insert = database.prepare("INSERT INTO jobs (request, webhook) VALUES (?, ?)");
-  return { folder, database, told, add: (request) => void insert.run(JSON.stringify(request), href) };
+  return { folder, database, told, add: (request: object) => void insert.run(JSON.stringify(request), href) };
 }
 
 function startWorker({ folder }: Queue, url: string) {

@@ -17,13 +17,7 @@ const RENDERS = 12;
 const SELDOM = { interval: 500 };
 const LOAD = "X-Service-Load";
 
-interface Stage {
-  readonly url: URL;
-  readonly origins: readonly ScriptedBackend[];
-  render(body?: string): Promise<Response>;
-  /** The texts of `count` renders, one after another, and of more until `asked` has received a request. */
-  renderMany(count: number, asked?: ScriptedBackend): Promise<string[]>;
-}
+type Stage = ReturnType<typeof stageOf>;
 
 const CORS = { SERVICE_CORS_ORIGINS: "*" };
 const LONG_PATIENCE = { SERVICE_BACKEND_TIMEOUT_SECONDS: "53" };
@@ -78,13 +72,14 @@ function takeStage(count: number, settings?: EdgeSettings): Stage {
   return taken?.stage ?? expect.unreachable("EDGES has too few of these");
 }
 
-function stageOf(url: URL, origins: readonly ScriptedBackend[]): Stage {
+function stageOf(url: URL, origins: readonly ScriptedBackend[]) {
   const render = (body = BODY) => clientOf(url).render(body);
   return {
     url,
     origins,
     render,
-    renderMany: async (renders, asked) => {
+    /** The texts of so many renders, one after another, and of more until `asked` has received a request. */
+    renderMany: async (renders: number, asked?: ScriptedBackend) => {
       const texts: string[] = [];
       while (texts.length < renders || asked?.renders.length === 0) texts.push(await (await render()).text());
       return texts;

@@ -1,12 +1,9 @@
 /** SVG as Typst itself writes it, without the service. */
-import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
+import { execa } from "execa";
 import { typstPath } from "./typst-path.ts";
-
-const execFileAsync = promisify(execFile);
 
 export async function typstSvgPages(source: string | { readonly project: string }): Promise<Buffer[]> {
   const directory = await mkdtemp(join(tmpdir(), "typst-svg-"));
@@ -14,12 +11,9 @@ export async function typstSvgPages(source: string | { readonly project: string 
     const input = typeof source === "string" ? "-" : join(source.project, "main.typ");
     const fonts = typeof source === "string" ? [] : ["--font-path", source.project];
     const output = join(directory, "{p}");
-    const run = execFileAsync(typstPath(), [
-      ...["compile", "--format", "svg", "--ignore-system-fonts", ...fonts, "--jobs", "1"],
-      ...[input, output],
-    ]);
-    run.child.stdin?.end(typeof source === "string" ? source : "");
-    await run;
+    const options = ["--format", "svg", "--ignore-system-fonts", ...fonts, "--jobs", "1"];
+    const text = typeof source === "string" ? source : "";
+    await execa(typstPath(), ["compile", ...options, input, output], { input: text });
     const numbers = (await readdir(directory)).map(Number).sort((left, right) => left - right);
     return await Promise.all(numbers.map((number) => readFile(join(directory, String(number)))));
   } finally {

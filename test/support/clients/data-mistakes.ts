@@ -3,21 +3,6 @@
  * command line and the playground are tested by the same ones.
  */
 
-export interface DataMistake {
-  /** What is wrong, as the name of a test. */
-  readonly what: string;
-  /** The schema of the member. */
-  readonly schema: object | boolean;
-  /** JSON texts of the member. */
-  readonly right: string;
-  readonly wrong: string;
-  /** Below the member; empty for the member itself. */
-  readonly path: string;
-  /** The mistake's place in the wrong text. */
-  readonly at: string;
-  readonly message: string;
-}
-
 const ADDRESS = {
   type: "object",
   properties: { street: {}, city: {} },
@@ -31,6 +16,10 @@ const PAYMENT = {
   ],
 };
 
+/**
+ * What is wrong, as the name of a test; the schema of the member; JSON texts of it; the path below the member, which is
+ * empty for the member itself, and the mistake's place in the wrong text; what is said.
+ */
 // biome-ignore format: a table.
 const TABLE: readonly (readonly [
   what: string,
@@ -96,7 +85,9 @@ const TABLE: readonly (readonly [
     'must match the pattern ^[a-z]+$, not the string "AB"'],
 ];
 
-export const DATA_MISTAKES: readonly DataMistake[] = TABLE.map(([what, schema, right, wrong, place, message]) => {
+type DataMistake = (typeof DATA_MISTAKES)[number];
+
+export const DATA_MISTAKES = TABLE.map(([what, schema, right, wrong, place, message]) => {
   const [path = "", ...at] = place.split(" ");
   return { what, schema, right, wrong, path, at: at.join(" "), message };
 });

@@ -1,5 +1,5 @@
 /** The client for Python, as a test calls it: by a driver that takes one command at a time. */
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
@@ -7,12 +7,7 @@ const DRIVER = fileURLToPath(new URL("../../clients/python/python_driver.py", im
 
 /** Whether there is an interpreter of the version that the client needs. */
 export function hasPython(): boolean {
-  try {
-    execFileSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 9))"]);
-    return true;
-  } catch {
-    return false;
-  }
+  return spawnSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 9))"]).status === 0;
 }
 
 export class PythonDriver {

@@ -1,6 +1,7 @@
 /** A service that answers what a test tells it to: what the real one does only under load, when broken, or never. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 import { CAPABILITIES_PATH } from "../../../protocol/capabilities.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
@@ -46,13 +47,12 @@ export async function startScriptedService(
       }
       return;
     }
-    request.on("error", () => {});
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.once("end", () => {
-      if (request.method === "POST") bodies.push(JSON.parse(Buffer.concat(chunks).toString("utf8")));
+    const receive = (body: string) => {
+      if (request.method === "POST") bodies.push(JSON.parse(body));
       answer(response, ++answered);
-    });
+    };
+    // What a client breaks off is not answered.
+    text(request).then(receive, () => {});
   });
   const sockets: Socket[] = [];
   server.on("connection", (socket) => sockets.push(socket));

@@ -3,6 +3,7 @@ import { cpSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { DockerfileParser, type From, type Instruction } from "dockerfile-ast";
+import { array, parse, string } from "valibot";
 
 export interface ImageStage {
   readonly name: string | null;
@@ -73,8 +74,7 @@ export async function copyImageFiles(target: string, folder: string): Promise<vo
   }
 }
 
+/** @throws if it is not in the JSON form. */
 export async function imageCommand(target: string): Promise<string[]> {
-  const command: unknown = JSON.parse(await imageInstruction(target, "CMD"));
-  if (Array.isArray(command) && command.every((part): part is string => typeof part === "string")) return command;
-  throw new Error(`the command of ${target} is not in the JSON form`);
+  return parse(array(string()), JSON.parse(await imageInstruction(target, "CMD")));
 }

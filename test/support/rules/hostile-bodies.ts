@@ -30,19 +30,20 @@ const inData = (data: string) => `{"source":"x","data":${data}}`;
 const inFiles = (members: string) => `{"source":"x","files":{${members}}}`;
 const inOutput = (members: string) => `{"source":"x","output":{${members}}}`;
 
-/** `data` that is an array of the unit. */
-function items(name: string, unit: string): HostileBody {
-  return { name, make: (bytes) => inData(`[${list(unit, bytes)}]`) };
-}
-
-/** One number as long as the body. */
-function longNumber(name: string, make: (digits: number) => string): HostileBody {
+/** Any `data` of about this many bytes. */
+function data(name: string, make: (bytes: number) => string): HostileBody {
   return { name, make: (bytes) => inData(make(bytes)) };
 }
 
+/** `data` that is an array of the unit. */
+const items = (name: string, unit: string) => data(name, (bytes) => `[${list(unit, bytes)}]`);
+
 /** An object in `data` of members with the key and value. */
-function members(name: string, member: string): HostileBody {
-  return { name, make: (bytes) => inData(`{${list(member, bytes)}}`) };
+const members = (name: string, member: string) => data(name, (bytes) => `{${list(member, bytes)}}`);
+
+/** An output with such a member. */
+function output(name: string, member: (bytes: number) => string): HostileBody {
+  return { name, make: (bytes) => inOutput(member(bytes)) };
 }
 
 /** `files` with numbered keys. */
@@ -51,9 +52,8 @@ function files(name: string, key: (index: number) => string, file: string): Host
 }
 
 /** An array in `data` whose last items are errors, so that the search for their paths passes all other items. */
-function lastErrors(name: string, unit: string): HostileBody {
-  return { name, make: (bytes) => inData(`[${list(unit, bytes)},${Array(30).fill("1e999").join(",")}]`) };
-}
+const lastErrors = (name: string, unit: string) =>
+  data(name, (bytes) => `[${list(unit, bytes)},${Array(30).fill("1e999").join(",")}]`);
 
 function nested(opening: string, closing: string, leaf: string, bytes: number): string {
   const depth = Math.floor(bytes / (opening.length + closing.length));
@@ -75,13 +75,13 @@ export const HOSTILE_BODIES: readonly HostileBody[] = [
     `9${"9".repeat(400)}e-200`,
     `0.${"0".repeat(300)}1e600`,
   ].map((unit) => items(`numbers ${unit.slice(0, 24)}`, unit)),
-  longNumber("an integer as long as the body", (length) => "9".repeat(length)),
-  longNumber("a fraction as long as the body", (length) => `0.${"0".repeat(length)}1`),
-  longNumber("an exponent as long as the body", (length) => `1e${"0".repeat(length)}308`),
-  longNumber("digits and an exponent that bring each other back", (length) => `${"1".repeat(length)}e-${length - 309}`),
+  data("an integer as long as the body", (length) => "9".repeat(length)),
+  data("a fraction as long as the body", (length) => `0.${"0".repeat(length)}1`),
+  data("an exponent as long as the body", (length) => `1e${"0".repeat(length)}308`),
+  data("digits and an exponent that bring each other back", (length) => `${"1".repeat(length)}e-${length - 309}`),
   ...["true", "null", '""', '"a"', "[]", "{}", "[[]]", '{"":{}}'].map((unit) => items(`items ${unit}`, unit)),
   ...["\\n", "\\u0041", "\\u00e9", "\\ud83d\\ude00", "\\ud800", "é", "\u{1f600}", "a\\n"].flatMap((unit) => [
-    { name: `one string of ${unit}`, make: (bytes: number) => inData(`"${unit.repeat(bytes / unit.length)}"`) },
+    data(`one string of ${unit}`, (bytes) => `"${unit.repeat(bytes / unit.length)}"`),
     items(`strings of ${unit}`, `"${unit.repeat(8)}"`),
     { name: `source of ${unit}`, make: (bytes: number) => `{"source":"${unit.repeat(bytes / unit.length)}"}` },
   ]),
@@ -93,21 +93,21 @@ export const HOSTILE_BODIES: readonly HostileBody[] = [
   members("reserved keys with objects", `"${RESERVED}":{"${RESERVED}":{"${RESERVED}":0}}`),
   items("objects that are dates", `{"${RESERVED}":"2020-01-01"}`),
   items("objects with a reserved key of escapes", `{"${"\\u0024"}${RESERVED.slice(1)}":"2020-01-01"}`),
-  {
-    name: "reserved keys nested in each other",
-    make: (bytes) => inData(`[${list(nested(`{"${RESERVED}":`, "}", '"2020-01-01"', 3400), bytes)}]`),
-  },
-  { name: "keys that all differ", make: (bytes) => inData(`{${numbered((index) => `"k${index}":0`, bytes)}}`) },
+  data(
+    "reserved keys nested in each other",
+    (bytes) => `[${list(nested(`{"${RESERVED}":`, "}", '"2020-01-01"', 3400), bytes)}]`,
+  ),
+  data("keys that all differ", (bytes) => `{${numbered((index) => `"k${index}":0`, bytes)}}`),
   lastErrors("errors past many empty strings", '""'),
   lastErrors("errors past many objects", '{"key":{"other":[1,2]}}'),
   lastErrors("errors past many keys of escapes", `{"${"\\u0041".repeat(30)}":0}`),
   lastErrors("errors past many nests", `${"[".repeat(100)}${"]".repeat(100)}`),
   items("errors at many places", '{"a":[1e999,"\\ud800"]}'),
   items("nests that are too deep", `${"[".repeat(130)}${"]".repeat(130)}`),
-  { name: "arrays as deep as the body", make: (bytes) => inData(nested("[", "]", "", bytes)) },
-  { name: "objects as deep as the body", make: (bytes) => inData(nested('{"":', "}", "0", bytes)) },
+  data("arrays as deep as the body", (bytes) => nested("[", "]", "", bytes)),
+  data("objects as deep as the body", (bytes) => nested('{"":', "}", "0", bytes)),
   { name: "a deep unknown field", make: (bytes) => `{"source":"x","y":${nested('[{"":', "}]", "0", bytes)}}` },
-  { name: "spaces", make: (bytes) => inData(`[${" \n\t\r".repeat(bytes / 4)}]`) },
+  data("spaces", (bytes) => `[${" \n\t\r".repeat(bytes / 4)}]`),
   { name: "unknown fields", make: (bytes) => `{"source":"x",${list('"":0', bytes)}}` },
   { name: "unknown fields that all differ", make: (bytes) => `{"source":"x",${numbered((i) => `"${i}":0`, bytes)}}` },
   { name: "an unknown field with a long name", make: (bytes) => `{"source":"x","${"n".repeat(bytes)}":0}` },
@@ -142,17 +142,14 @@ export const HOSTILE_BODIES: readonly HostileBody[] = [
     name: "a Base64 file as long as the body",
     make: (bytes) => inFiles(`"f":{"encoding":"base64","content":"${"AAAA".repeat(bytes / 4)}"}`),
   },
-  { name: "a long page selection", make: (bytes) => inOutput(`"pages":"${list("1", bytes)}"`) },
-  {
-    name: "a page selection of escapes",
-    make: (bytes) => inOutput(`"pages":"${"\\ud83d\\ude00".repeat(bytes / 12)}"`),
-  },
-  { name: "many standards", make: (bytes) => inOutput(`"standards":[${list('"ua-1"', bytes)}]`) },
-  { name: "many long standards", make: (bytes) => inOutput(`"standards":[${list(`"${"x".repeat(5000)}"`, bytes)}]`) },
-  { name: "unknown output fields", make: (bytes) => inOutput(list('"":0', bytes)) },
-  { name: "a long file name", make: (bytes) => inOutput(`"filename":"${"n".repeat(bytes)}"`) },
-  { name: "a file name of escapes", make: (bytes) => inOutput(`"filename":"${"\\u0041".repeat(bytes / 6)}"`) },
-  { name: "a long format", make: (bytes) => inOutput(`"format":"${"\\ud800".repeat(bytes / 6)}"`) },
-  { name: "a long number in output", make: (bytes) => inOutput(`"format":"png","ppi":1${"0".repeat(bytes)}`) },
+  output("a long page selection", (bytes) => `"pages":"${list("1", bytes)}"`),
+  output("a page selection of escapes", (bytes) => `"pages":"${"\\ud83d\\ude00".repeat(bytes / 12)}"`),
+  output("many standards", (bytes) => `"standards":[${list('"ua-1"', bytes)}]`),
+  output("many long standards", (bytes) => `"standards":[${list(`"${"x".repeat(5000)}"`, bytes)}]`),
+  output("unknown output fields", (bytes) => list('"":0', bytes)),
+  output("a long file name", (bytes) => `"filename":"${"n".repeat(bytes)}"`),
+  output("a file name of escapes", (bytes) => `"filename":"${"\\u0041".repeat(bytes / 6)}"`),
+  output("a long format", (bytes) => `"format":"${"\\ud800".repeat(bytes / 6)}"`),
+  output("a long number in output", (bytes) => `"format":"png","ppi":1${"0".repeat(bytes)}`),
   { name: "a long string in place of the request", make: (bytes) => `"${"a".repeat(bytes)}"` },
 ];

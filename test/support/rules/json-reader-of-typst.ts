@@ -1,20 +1,19 @@
 /** Runs Typst's JSON parser on many texts at once. */
-import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { execa } from "execa";
 import { typstPath } from "../backend/typst-path.ts";
 
 const MAX_STDERR_BYTES = 64 * 1024 * 1024;
 
-/** Typst's error for each text that it could not read, by the index of the text. */
-export type Rejections = ReadonlyMap<number, string>;
-
 /**
  * Lets Typst read each JSON text separately. An error in one context does not stop the others, so one run reads
  * thousands.
+ *
+ * @returns Typst's error for each text that it could not read, by the index of the text.
  */
-export async function rejectionsByTypst(texts: readonly string[]): Promise<Rejections> {
+export async function rejectionsByTypst(texts: readonly string[]): Promise<ReadonlyMap<number, string>> {
   // Typst reports equal errors only once, so line feeds give each text its own line and message.
   const program =
     '#for (index, text) in json("texts.json").enumerate() { context { let _ = json(bytes("\\n" * index + text)) } }';
@@ -47,19 +46,17 @@ async function errorsOf(program: string, texts: readonly string[]): Promise<stri
   }
 }
 
-function compile(folder: string): Promise<string> {
-  const options = { cwd: folder, env: {}, encoding: "utf8", maxBuffer: MAX_STDERR_BYTES } as const;
-  return new Promise((resolve, reject) => {
-    const child = execFile(
-      typstPath(),
-      // Thousands of errors: to show the source with each takes ten times as long as to compile it.
-      ["compile", "--ignore-system-fonts", "--diagnostic-format=short", "main.typ", "out.pdf"],
-      options,
-      (error, _stdout, stderr) => {
-        if (error === null || error.code === 1) resolve(stderr);
-        else reject(error);
-      },
-    );
-    child.stdin?.end();
-  });
+async function compile(folder: string): Promise<string> {
+  // Thousands of errors: to show the source with each takes ten times as long as to compile it.
+  const args = ["compile", "--ignore-system-fonts", "--diagnostic-format=short", "main.typ", "out.pdf"];
+  const options = {
+    cwd: folder,
+    extendEnv: false,
+    maxBuffer: MAX_STDERR_BYTES,
+    reject: false,
+    stdin: "ignore",
+  } as const;
+  const { exitCode, shortMessage, stderr } = await execa(typstPath(), args, options);
+  if (exitCode !== 0 && exitCode !== 1) throw new Error(shortMessage);
+  return stderr;
 }

@@ -7,8 +7,7 @@
 
 /** A JSON value with what `JSON.parse` would lose. `start` and `end` are offsets in UTF-16 units. */
 export type JsonNode = { readonly start: number; readonly end: number } & (
-  | { readonly kind: "null" }
-  | { readonly kind: "boolean"; readonly value: boolean }
+  | { readonly kind: "null" | "boolean" }
   | { readonly kind: "number"; readonly text: string }
   | { readonly kind: "string"; readonly value: string }
   | { readonly kind: "array"; readonly items: readonly JsonNode[] }
@@ -65,8 +64,7 @@ class Reader {
       }
     }
     if (this.#takes("null")) return { kind: "null", start, end: this.#at };
-    if (this.#takes("true")) return { kind: "boolean", value: true, start, end: this.#at };
-    if (this.#takes("false")) return { kind: "boolean", value: false, start, end: this.#at };
+    if (this.#takes("true") || this.#takes("false")) return { kind: "boolean", start, end: this.#at };
     NUMBER.lastIndex = start;
     const number = NUMBER.exec(this.#text)?.[0];
     if (number === undefined) throw new SyntaxError("no value");

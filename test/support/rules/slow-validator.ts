@@ -217,11 +217,11 @@ class SlowValidator {
   }
 
   #readData(node: JsonNode): JsonNode {
-    forEachInData(node, ({ path, string, isDateKey, number, depth }) => {
+    forEachInData(node, ({ path, string = "", isDateKey, number = "0", depth }) => {
       if (depth === 128) this.#field(["data", ...path], "nesting_too_deep");
-      if (string !== null && !string.isWellFormed()) this.#field(["data", ...path], "lone_surrogate");
+      if (!string.isWellFormed()) this.#field(["data", ...path], "lone_surrogate");
       if (isDateKey) this.#field(["data", ...path], "reserved_key");
-      if (number !== null && !isReadByTypstSlowly(number)) this.#field(["data", ...path], "number_out_of_range");
+      if (!isReadByTypstSlowly(number)) this.#field(["data", ...path], "number_out_of_range");
     });
     return node;
   }
@@ -319,8 +319,8 @@ class SlowValidator {
     const limit = this.#limits.max_string_bytes;
     const oversize: Verdict[] = [];
     if (data !== null) {
-      forEachInData(data, ({ path, string, isKey }) => {
-        const size = string === null ? 0 : Buffer.byteLength(string);
+      forEachInData(data, ({ path, string = "", isKey }) => {
+        const size = Buffer.byteLength(string);
         const subject = isKey ? "key" : "value";
         if (size > limit) oversize.push(rejected("string_too_large", { path: shortened(path), subject, size, limit }));
       });
@@ -346,26 +346,20 @@ function withRepetition(members: readonly JsonMember[]): (JsonMember & { readonl
 interface DataPlace {
   readonly path: Loc;
   /** The string that is here: a value, or the key that is the last segment of `path`. */
-  readonly string: string | null;
-  readonly isKey: boolean;
+  readonly string?: string;
+  readonly isKey?: boolean;
   /** Whether it is the last key of an object that Typst reads as a date. */
-  readonly isDateKey: boolean;
-  readonly number: string | null;
-  /** How many containers are open, including this one; 0 if no container begins. */
-  readonly depth: number;
+  readonly isDateKey?: boolean;
+  readonly number?: string;
+  /** If a container begins: how many are open, including this one. */
+  readonly depth?: number;
 }
 
 /** Visits `data` in the order of its text. Of a container at depth 128, only the beginning is visited. */
 function forEachInData(node: JsonNode, visit: (place: DataPlace) => void, path: Loc = [], depth = 0): void {
-  const isContainer = node.kind === "array" || node.kind === "object";
-  visit({
-    path,
-    string: node.kind === "string" ? node.value : null,
-    isKey: false,
-    isDateKey: false,
-    number: node.kind === "number" ? node.text : null,
-    depth: isContainer ? depth + 1 : 0,
-  });
+  if (node.kind === "string") visit({ path, string: node.value });
+  if (node.kind === "number") visit({ path, number: node.text });
+  if (node.kind === "array" || node.kind === "object") visit({ path, depth: depth + 1 });
   if (depth === 127) return;
   if (node.kind === "array") {
     for (const [index, item] of node.items.entries()) forEachInData(item, visit, [...path, index], depth + 1);
@@ -374,7 +368,7 @@ function forEachInData(node: JsonNode, visit: (place: DataPlace) => void, path: 
     const isDate = isDateForTypst(node.members);
     for (const [index, { key, value }] of node.members.entries()) {
       const isDateKey = isDate && index === node.members.length - 1;
-      visit({ path: [...path, key], string: key, isKey: true, isDateKey, number: null, depth: 0 });
+      visit({ path: [...path, key], string: key, isKey: true, isDateKey });
       forEachInData(value, visit, [...path, key], depth + 1);
     }
   }
