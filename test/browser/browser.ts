@@ -3,11 +3,13 @@
  * message of `console.error`, or something that their policy has blocked.
  */
 import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { beforeAll, expect, inject, onTestFinished } from "vitest";
+import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
-import { launchChromium, type RunningBrowser } from "./chromium.ts";
+import { launchChromium } from "./chromium.ts";
 
 /** Longer than anything takes on a busy machine. */
 const ACTION_TIMEOUT_MILLISECONDS = 120_000;
@@ -15,9 +17,13 @@ const ACTION_TIMEOUT_MILLISECONDS = 120_000;
 const EXPECTED_ERROR =
   /the server responded with a status|^Failed to load resource: net::ERR_(?:INTERNET_DISCONNECTED|FAILED)$/;
 
-/** Starts a Chromium with a home folder of its own, which is removed with it. */
-export function startBrowser(): Promise<RunningBrowser> {
-  return launchChromium(inject("chromiumPath"), inject("bubblewrapPath"));
+/** An empty page at its own origin. */
+export async function servePage(): Promise<{ origin: string; stop: () => Promise<void> }> {
+  const server = createServer((_request, response) => {
+    response.setHeader("Content-Type", "text/html").end("<!doctype html><title>An application</title>");
+  });
+  const { origin } = await listenOnLoopback(server);
+  return { origin, stop: () => closeServer(server) };
 }
 
 /** The service and the browser that the tests of a file share. They exist while the tests run. */
@@ -25,7 +31,7 @@ export function browserStage(options?: TestServiceOptions) {
   let started: { readonly service: TestService; readonly browser: Browser } | undefined;
   beforeAll(async () => {
     const service = await startTestService(options);
-    const { browser, stop } = await startBrowser();
+    const { browser, stop } = await launchChromium(inject("chromiumPath"), inject("bubblewrapPath"));
     started = { service, browser };
     return async () => {
       await stop();

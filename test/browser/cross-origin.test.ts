@@ -1,40 +1,15 @@
 /** Pages of other origins (CORS) in a real browser: one that the deployment names, and one that it does not. */
-import { createServer } from "node:http";
-import type { Browser, Page } from "playwright-core";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
+import type { Page } from "playwright-core";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { parseMetrics } from "../support/readers/metrics-text.ts";
-import { startTestService, type TestService } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
-import { startBrowser } from "./browser.ts";
+import { browserStage, servePage } from "./browser.ts";
 
-let service: TestService;
-let browser: Browser;
-let allowedPage: string;
-let otherPage: string;
-
-/** An empty page at its own origin. */
-async function servePage(): Promise<{ origin: string; stop: () => Promise<void> }> {
-  const server = createServer((_request, response) => {
-    response.setHeader("Content-Type", "text/html").end("<!doctype html><title>An application</title>");
-  });
-  const { origin } = await listenOnLoopback(server);
-  return { origin, stop: () => closeServer(server) };
-}
-
-beforeAll(async () => {
-  const [allowed, other] = [await servePage(), await servePage()];
-  allowedPage = allowed.origin;
-  otherPage = other.origin;
-  service = await startTestService({ settings: { SERVICE_CORS_ORIGINS: allowedPage } });
-  const started = await startBrowser();
-  ({ browser } = started);
-  return async () => {
-    await started.stop();
-    await service.stop();
-    await allowed.stop();
-    await other.stop();
-  };
+const [allowed, other] = [await servePage(), await servePage()];
+const stage = browserStage({ settings: { SERVICE_CORS_ORIGINS: allowed.origin } });
+afterAll(async () => {
+  await allowed.stop();
+  await other.stop();
 });
 
 /** What `fetch` in a page returned, or `blocked` if the browser withheld it from the page. */
@@ -42,7 +17,7 @@ type Got = "blocked" | { readonly status: number; readonly start: string; readon
 
 /** Does not use `openPage`, which fails a test in which the browser blocks something. */
 async function pageAt(origin: string): Promise<Page> {
-  const context = await browser.newContext();
+  const context = await stage.browser.newContext();
   onTestFinished(() => context.close());
   const page = await context.newPage();
   await page.goto(origin);
@@ -61,20 +36,20 @@ async function fetchIn(page: Page, path: string, init: { method?: string; body?:
         return "blocked" as const;
       }
     },
-    { url: new URL(path, service.edge.url).toString(), options: { ...init, headers } },
+    { url: new URL(path, stage.service.edge.url).toString(), options: { ...init, headers } },
   );
 }
 
 /** All requests that the backend has received. */
 async function rendersOfBackend(): Promise<number> {
-  const samples = parseMetrics(await (await fetch(new URL("/metrics", service.backend.url))).text());
+  const samples = parseMetrics(await (await fetch(new URL("/metrics", stage.service.backend.url))).text());
   const counts = samples.filter(({ name }) => name === "service_render_requests_total").map(({ value }) => value);
   return counts.reduce((sum, value) => sum + value, 0);
 }
 
 describe("a page of an origin that the deployment names", () => {
   it("can render, and can read the file with its name and the request id, problems and the constraints", async () => {
-    const page = await pageAt(allowedPage);
+    const page = await pageAt(allowed.origin);
     const got = await fetchIn(page, "/v1/render", { method: "POST", body: '{"source":"x","output":{"filename":"a"}}' });
     expect(got).toMatchObject({
       status: 200,
@@ -94,12 +69,12 @@ describe("a page of an origin that the deployment names", () => {
 
 describe("a page of another origin", () => {
   it("can read nothing, and its renders are not sent", async () => {
-    const page = await pageAt(otherPage);
+    const page = await pageAt(other.origin);
     const before = await rendersOfBackend();
     expect(await fetchIn(page, "/v1/render", { method: "POST", body: '{"source":"x"}' })).toBe("blocked");
     expect(await rendersOfBackend()).toBe(before);
     expect(await fetchIn(page, "/v1/constraints")).toBe("blocked");
-    const read = `fetch("${service.edge.url}health").then(() => "read", () => "blocked")`;
+    const read = `fetch("${stage.service.edge.url}health").then(() => "read", () => "blocked")`;
     expect(await page.evaluate(read)).toBe("blocked");
   });
 });

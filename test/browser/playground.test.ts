@@ -1,13 +1,11 @@
 /** The playground in a real browser, with the whole service behind it: what it shows, refuses and asks for. */
 
 import { readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
 import { join } from "node:path";
 import { execa } from "execa";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { PNG } from "pngjs";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { readPdf } from "../support/readers/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { API_TOKEN } from "../support/tokens.ts";
@@ -23,6 +21,7 @@ import {
   outdated,
   render,
   renderTemplate,
+  servePage,
   summary,
   tab,
   template,
@@ -187,11 +186,8 @@ describe("the token", () => {
   });
 
   it("cannot be changed by a page that has opened this one", async () => {
-    const other = createServer((_request, response) => {
-      response.setHeader("Content-Type", "text/html").end("<!doctype html><title>Another page</title>");
-    });
-    const { origin } = await listenOnLoopback(other);
-    onTestFinished(() => closeServer(other));
+    const { origin, stop } = await servePage();
+    onTestFinished(stop);
     const opener = await openPage(stage.browser, origin);
     const [page] = await Promise.all([
       opener.context().waitForEvent("page"),

@@ -5,7 +5,7 @@ import { OUTPUT_FIELDS, type OutputField } from "../../../rules/output-options.t
 import { OUTPUT_RULES } from "../../../rules/output-rules.ts";
 import { type Problem, requestTooLarge, type ValidationError } from "../../../rules/problem.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
-import { jsonErrorOffset as offsetOfError } from "../../data-schema/json-error.ts";
+import { jsonErrorOffset } from "../../data-schema/json-error.ts";
 import { type Draft, type DraftFile, FileContent, listSentFiles, requestBytes } from "../drafts/draft.ts";
 
 /** A range of a text, in UTF-16 code units. The default length is 1. */
@@ -40,7 +40,7 @@ export type Verdict =
 
 /** Validates a draft as the service will, at each pause in typing: contents of files separately, and each only once. */
 export function validateDraft(draft: Draft, limits: Limits): Verdict {
-  const malformedAt = jsonErrorOffset(draft.data);
+  const malformedAt = draft.data.trim() === "" ? null : jsonErrorOffset(draft.data);
   const files = draft.files.map((file) => ({ ...file, content: NO_CONTENT }));
   const body = requestBytes({ ...draft, files, ...(malformedAt !== null && { data: "" }) });
   const problems = [...problemsOf(body, limits), ...draft.files.flatMap((file) => contentProblem(file, limits) ?? [])];
@@ -55,7 +55,7 @@ export function validateDraft(draft: Draft, limits: Limits): Verdict {
   const keys = draft.files.map(({ key }) => key);
   const findings = problems.flatMap((problem) => findingsOf(problem, keys));
   // The service names only the first problem; here, one in the options is shown besides.
-  if (!findings.some(({ place }) => isOutputField(place.field))) {
+  if (!findings.some(({ place }) => OUTPUT_FIELDS.some((name) => name === place.field))) {
     const alone = requestBytes({ source: "x", data: "", files: [], output: draft.output });
     findings.push(...problemsOf(alone, limits).flatMap((problem) => findingsOf(problem, [])));
   }
@@ -89,15 +89,6 @@ function contentProblem(file: DraftFile, limits: Limits): Problem | null {
   const [problem = null] = problemsOf(requestBytes(draft), { ...limits, effective_max_files: 1 });
   contentVerdicts.set(file.content, { key, limits, problem });
   return problem;
-}
-
-function isOutputField(field: string): boolean {
-  return OUTPUT_FIELDS.some((name) => name === field);
-}
-
-/** As in data-schema/json-error.ts, but a draft may have no data. */
-export function jsonErrorOffset(text: string): number | null {
-  return text.trim() === "" ? null : offsetOfError(text);
 }
 
 function placeOf(text: string, offset: number): string {

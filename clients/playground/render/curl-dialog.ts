@@ -19,10 +19,8 @@ export function connectCurlDialog(prepare: () => Draft | null): void {
     const draft = prepare();
     if (draft === null) return;
     const body = requestBody(draft);
-    const { format, members } = draft.output;
-    const extension = members.archive === undefined ? format : "zip";
-    text.value = curlCommand(location.origin, body, `${draftFileStem(draft)}.${extension}`);
     const isFile = body.length > MAX_INLINE_BODY_CODE_UNITS;
+    text.value = curlCommand(draft, isFile ? null : body);
     save.hidden = !isFile;
     byId("curl-hint", HTMLElement).hidden = !isFile;
     save.onclick = () => saveFile(body, "application/json", BODY_FILE_NAME);
@@ -35,15 +33,16 @@ export function connectCurlDialog(prepare: () => Draft | null): void {
   );
 }
 
-/** The command that sends a body and saves the answer as `outputName`, a name that needs no quoting. */
-function curlCommand(origin: string, body: string, outputName: string): string {
-  const isInline = body.length <= MAX_INLINE_BODY_CODE_UNITS;
+/** @param body null if it is in its file */
+function curlCommand(draft: Draft, body: string | null): string {
+  const { format, members } = draft.output;
+  const extension = members.archive === undefined ? format : "zip";
   const lines = [
-    `curl --fail-with-body -o ${outputName} ${origin}/v1/render`,
+    `curl --fail-with-body -o ${draftFileStem(draft)}.${extension} ${location.origin}/v1/render`,
     `  -H "${API_TOKEN_HEADER}: $SERVICE_API_TOKEN"`,
     `  -H 'Content-Type: application/json'`,
-    isInline ? `  --data-binary @- <<'${END_MARK}'` : `  --data-binary @${BODY_FILE_NAME}`,
+    body === null ? `  --data-binary @${BODY_FILE_NAME}` : `  --data-binary @- <<'${END_MARK}'`,
   ];
   const command = lines.join(" \\\n");
-  return isInline ? `${command}\n${body}\n${END_MARK}\n` : `${command}\n`;
+  return body === null ? `${command}\n` : `${command}\n${body}\n${END_MARK}\n`;
 }

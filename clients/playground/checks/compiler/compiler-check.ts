@@ -63,11 +63,6 @@ function projectOf(draft: Draft): CompilerProject {
     source,
     data: data.trim() === "" ? "{}" : data,
     files: listSentFiles(draft).map(({ key, content }) => ({ key, bytes: content.bytes() })),
-    standards: output.format === "pdf" ? standardsOf(output.members.standards) : [],
+    standards: output.format === "pdf" ? [JSON.parse(output.members.standards ?? "[]")].flat().map(String) : [],
   };
-}
-
-function standardsOf(json = "[]"): readonly string[] {
-  const standards: unknown = JSON.parse(json);
-  return Array.isArray(standards) ? standards.filter((each) => typeof each === "string") : [];
 }
