@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { beforeAll, expect, inject, onTestFinished } from "vitest";
+import { beforeAll, expect, inject, it, onTestFinished } from "vitest";
 import { closeServer, listenOnLoopback } from "../support/loopback-server.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service/test-service.ts";
 import { API_TOKEN } from "../support/tokens.ts";
@@ -44,9 +44,12 @@ export function browserStage(options?: TestServiceOptions) {
   };
   /** Of the playground, with a token. */
   const address = () => new URL(`/#token=${API_TOKEN}`, current().service.edge.url).href;
+  const open = (contextOptions?: BrowserContextOptions) => openPage(current().browser, address(), contextOptions);
   return {
     address,
-    open: (contextOptions?: BrowserContextOptions) => openPage(current().browser, address(), contextOptions),
+    open,
+    /** A test that gets the playground, with a token. */
+    it: it.extend("page", () => open()),
     get service() {
       return current().service;
     },

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { strToU8, unzipSync, zipSync } from "fflate";
 import type { Page } from "playwright-core";
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { DEFAULT_LIMITS } from "../../rules/limits.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { expectAccessible } from "./accessibility.ts";
@@ -20,7 +20,7 @@ import {
 } from "./browser.ts";
 
 const stage = browserStage();
-const openPlayground = () => stage.open();
+const { it } = stage;
 const templateText = async (page: Page) => ((await template(page).textContent()) ?? "").trim();
 const notice = (page: Page) => page.locator("#notice").textContent();
 const kept = (page: Page) => page.getByText("Draft kept").waitFor();
@@ -49,8 +49,7 @@ async function expectDraft(page: Page): Promise<void> {
 }
 
 describe("a draft", () => {
-  it("survives a reload right after the last key in one of its files, and the end of its tab", async () => {
-    const page = await openPlayground();
+  it("survives a reload right after the last key in one of its files, and the end of its tab", async ({ page }) => {
     await writeDraft(page);
     await addFiles(page, { "table.csv": "a" });
     await openFile(page, "table.csv");
@@ -64,8 +63,9 @@ describe("a draft", () => {
     await expectDraft(await openPageIn(page.context(), stage.address()));
   });
 
-  it("that the browser has no room for is said not to be kept, and the page asks before it is closed", async () => {
-    const page = await openPlayground();
+  it("that the browser has no room for is said not to be kept, and the page asks before it is closed", async ({
+    page,
+  }) => {
     await page.evaluate(() => {
       IDBTransaction.prototype.commit = function () {
         this.abort();
@@ -84,7 +84,7 @@ describe("a draft", () => {
   });
 
   it("is a copy in a second tab, and neither tab overwrites the work of the other", async () => {
-    const first = await openPlayground();
+    const first = await stage.open();
     await writeTemplate(first, "First");
     await kept(first);
     const second = await openPageIn(first.context(), stage.address());
@@ -106,8 +106,7 @@ describe("a draft", () => {
     await expect.poll(() => templateText(second)).toBe("First");
   });
 
-  it("comes back with its files when the example that replaced it is undone, or from the list", async () => {
-    const page = await openPlayground();
+  it("comes back with its files when the example that replaced it is undone, or from the list", async ({ page }) => {
     await writeDraft(page);
     await chooseExample(page, "Invoice");
     await expect.poll(() => notice(page)).toContain("Example loaded: Invoice");
@@ -127,8 +126,7 @@ describe("a draft", () => {
     await expect.poll(() => page.locator("#drafts-list li").count()).toBe(1);
   });
 
-  it("is restored by an undo that keeps the edits of other files since", async () => {
-    const page = await openPlayground();
+  it("is restored by an undo that keeps the edits of other files since", async ({ page }) => {
     await addFiles(page, { "a.csv": "a", "b.csv": "b" });
     await page.getByRole("button", { name: "Remove a.csv" }).click();
     await page.getByLabel("Path of file 1").fill("c.csv");
@@ -141,8 +139,7 @@ describe("a draft", () => {
     await expect.poll(() => fileKeys(page)).toEqual(["a.csv", "e.csv"]);
   });
 
-  it("has the content of a file that comes back while its removal is being saved", async () => {
-    const page = await openPlayground();
+  it("has the content of a file that comes back while its removal is being saved", async ({ page }) => {
     await addFiles(page, { "a.csv": "abc" });
     await kept(page);
     await page.evaluate(() => {
@@ -158,8 +155,7 @@ describe("a draft", () => {
     expect(await page.locator("#files-list .file-size").allTextContents()).toEqual(["3 bytes"]);
   });
 
-  it("stays among the drafts when it is edited and the draft that it replaced is brought back", async () => {
-    const page = await openPlayground();
+  it("stays among the drafts when it is edited and the draft that it replaced is brought back", async ({ page }) => {
     await chooseExample(page, "Invoice");
     await expect.poll(() => notice(page)).toContain("Example loaded: Invoice");
     await writeTemplate(page, "Edited example");
@@ -170,7 +166,7 @@ describe("a draft", () => {
   });
 
   it("cannot be deleted while another tab works on it", async () => {
-    const first = await openPlayground();
+    const first = await stage.open();
     await writeDraft(first);
     await kept(first);
     const second = await openPageIn(first.context(), stage.address());
@@ -191,7 +187,7 @@ describe("a draft", () => {
   });
 
   it.each(["refuses it", "never answers"])("is reported as not kept if the browser %s", async (how) => {
-    const page = await openPlayground();
+    const page = await stage.open();
     await page.addInitScript((isRefused) => {
       if (!isRefused) IDBRequest.prototype.addEventListener = () => {};
       else {
@@ -208,15 +204,13 @@ describe("a draft", () => {
 });
 
 describe("an archive", () => {
-  it("that unpacks to more than a request may have is not opened", async () => {
-    const page = await openPlayground();
+  it("that unpacks to more than a request may have is not opened", async ({ page }) => {
     const content = new Uint8Array(DEFAULT_LIMITS.max_request_body_bytes + 1);
     await addFiles(page, { "large.zip": zipSync({ "main.typ": content }) });
     await page.getByText("large.zip was not opened: The ZIP unpacks to more").waitFor();
   });
 
-  it("opens as the draft from which it was saved", async () => {
-    const page = await openPlayground();
+  it("opens as the draft from which it was saved", async ({ page }) => {
     await writeDraft(page);
     const archive = await savedArchive(page);
     await writeTemplate(page, "Other");
@@ -226,8 +220,7 @@ describe("an archive", () => {
     await expect.poll(() => templateText(page)).toBe("Other");
   });
 
-  it("keeps the line ends of its files, and mistakes in its data are marked at the right place", async () => {
-    const page = await openPlayground();
+  it("keeps the line ends of its files, and mistakes in its data are marked at the right place", async ({ page }) => {
     await openArchive(
       page,
       zipSync({
@@ -249,8 +242,7 @@ describe("an archive", () => {
 });
 
 describe("a folder", () => {
-  it("with a template and data is a project", async () => {
-    const page = await openPlayground();
+  it("with a template and data is a project", async ({ page }) => {
     const folder = await makeTemporaryFolder("project-");
     await writeFile(join(folder, "main.typ"), "= Project #data.a");
     await writeFile(join(folder, "data.json"), '\ufeff{"a": 2}');

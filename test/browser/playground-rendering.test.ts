@@ -3,7 +3,7 @@
  * browser.
  */
 import type { Page, Request } from "playwright-core";
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { expectAccessible } from "./accessibility.ts";
 import {
   browserStage,
@@ -18,14 +18,14 @@ import {
 } from "./browser.ts";
 
 const stage = browserStage();
-const openPlayground = () => stage.open();
+const { it } = stage;
 const whileTyping = (page: Page) => page.getByLabel("Render while typing");
 const nextAttempt = (page: Page) => page.getByText("The service is busy: next attempt in");
 const phase = (page: Page) => page.locator(".phase").textContent();
 const numberOfPage = (page: Page) => page.getByRole("textbox", { name: "Page", exact: true });
 
 async function openWhileTyping(): Promise<Page> {
-  const page = await openPlayground();
+  const page = await stage.open();
   await whileTyping(page).check();
   await drawnPage(page, 1).waitFor();
   return page;
@@ -63,8 +63,9 @@ function recordRenders(page: Page) {
 }
 
 describe("the viewer", () => {
-  it("has all of 300 pages, draws those that come into view, and follows links, to elsewhere in a new tab", async () => {
-    const page = await openPlayground();
+  it("has all of 300 pages, draws those that come into view, and follows links, to elsewhere in a new tab", async ({
+    page,
+  }) => {
     const pages = "#for number in range(1, 300) [\n= Page #number\n#pagebreak()]\n= The last page <end>";
     const links = '#link(<end>)[to the end] #link("https://example.com/")[elsewhere]';
     await renderTemplate(page, `#set page(width: 100mm, height: 60mm)\n${links}\n${pages}`);
@@ -83,8 +84,7 @@ describe("the viewer", () => {
     await expectAccessible(page);
   });
 
-  it("zooms, and keeps the zoom and the place in the next render", async () => {
-    const page = await openPlayground();
+  it("zooms, and keeps the zoom and the place in the next render", async ({ page }) => {
     await renderTemplate(page, "#for number in range(1, 6) [\n= Page #number\n#pagebreak()]");
     await drawnPage(page, 1).waitFor();
     await page.getByLabel("Zoom", { exact: true }).selectOption("0.5");
@@ -103,8 +103,9 @@ describe("the viewer", () => {
 });
 
 describe("the last good pages", () => {
-  it("stay after an edit and after an error, marked as outdated, and without the problem of another draft", async () => {
-    const page = await openPlayground();
+  it("stay after an edit and after an error, marked as outdated, and without the problem of another draft", async ({
+    page,
+  }) => {
     await renderTemplate(page, "#unknown-function()");
     await page.locator(".problem").waitFor();
     await chooseExample(page, "Certificate");
@@ -129,8 +130,7 @@ describe("the last good pages", () => {
 });
 
 describe("rendering while typing", () => {
-  it("sends one request at a time, and the latest draft last", async () => {
-    const page = await openPlayground();
+  it("sends one request at a time, and the latest draft last", async ({ page }) => {
     const renders = recordRenders(page);
     await whileTyping(page).check();
     await drawnPage(page, 1).waitFor();
@@ -165,8 +165,9 @@ describe("rendering while typing", () => {
 });
 
 describe("a render that the user asks for", () => {
-  it("waits until the time that a busy service has named, even if the previous render was cancelled", async () => {
-    const page = await openPlayground();
+  it("waits until the time that a busy service has named, even if the previous render was cancelled", async ({
+    page,
+  }) => {
     const times = await beBusyOnce(page);
     await render(page);
     await nextAttempt(page).waitFor();
@@ -193,8 +194,7 @@ describe("a render that the user asks for", () => {
     await page.getByRole("heading", { name: "You are offline" }).waitFor({ state: "detached" });
   });
 
-  it("is tried again at once if the user asks again while the service cannot be reached", async () => {
-    const page = await openPlayground();
+  it("is tried again at once if the user asks again while the service cannot be reached", async ({ page }) => {
     let isReachable = false;
     await page.route("**/v1/render", (route) => (isReachable ? route.fallback() : route.abort()));
     await whileTyping(page).check();
@@ -206,8 +206,7 @@ describe("a render that the user asks for", () => {
 });
 
 describe("a wait", () => {
-  it("ends when typing no longer renders", async () => {
-    const page = await openPlayground();
+  it("ends when typing no longer renders", async ({ page }) => {
     await page.route("**/v1/render", (route) => route.fulfill(busy(30)));
     await whileTyping(page).check();
     await nextAttempt(page).waitFor();
@@ -218,8 +217,7 @@ describe("a wait", () => {
     await page.getByRole("heading", { name: "Not rendered" }).waitFor();
   });
 
-  it("ends without a request if the draft has a problem by then", async () => {
-    const page = await openPlayground();
+  it("ends without a request if the draft has a problem by then", async ({ page }) => {
     const renders = recordRenders(page);
     await page.route("**/v1/render", (route) => route.fulfill(busy(6)));
     await whileTyping(page).check();

@@ -3,9 +3,9 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import type { BrowserContextOptions, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { PNG } from "pngjs";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, onTestFinished } from "vitest";
 import { readPdf } from "../support/readers/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { API_TOKEN } from "../support/tokens.ts";
@@ -30,7 +30,7 @@ import {
 } from "./browser.ts";
 
 const stage = browserStage({ settings: { SERVICE_MAX_INLINE_FILE_BYTES: "50000" } });
-const openPlayground = (options?: BrowserContextOptions) => stage.open(options);
+const { it } = stage;
 /** The text that can be selected on the first page of the PDF. */
 const pdfText = (page: Page) => page.locator(".textLayer").first().textContent();
 
@@ -61,8 +61,7 @@ describe("rendering", () => {
     await expectAccessible(page);
   });
 
-  it("lists the entries of an archive, shows each page and offers each as a file", async () => {
-    const page = await openPlayground();
+  it("lists the entries of an archive, shows each page and offers each as a file", async ({ page }) => {
     await chooseExample(page, "Slides");
     await render(page);
     const entries = page.locator(".entries li");
@@ -76,8 +75,7 @@ describe("rendering", () => {
     await expectAccessible(page);
   });
 
-  it("shows an SVG as a picture and never as a part of the page", async () => {
-    const page = await openPlayground();
+  it("shows an SVG as a picture and never as a part of the page", async ({ page }) => {
     await writeTemplate(page, '#set page(width: 60mm, height: 30mm)\nHello #link("https://example.com")[there]');
     await page.getByRole("radio", { name: "SVG" }).check();
     await render(page);
@@ -85,8 +83,7 @@ describe("rendering", () => {
     expect(await page.locator("#result svg").count()).toBe(0);
   });
 
-  it("can be cancelled, and the next render works", async () => {
-    const page = await openPlayground();
+  it("can be cancelled, and the next render works", async ({ page }) => {
     await renderTemplate(page, "#for a in range(100000) { for b in range(100000) { let sum = a + b } }");
     await page.getByRole("button", { name: "Cancel" }).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
@@ -99,7 +96,7 @@ describe("rendering", () => {
 
 describe("validation", () => {
   it("shows at the field why a request would be rejected, unfolds it, and moves the focus there", async () => {
-    const page = await openPlayground({ viewport: { width: 1024, height: 768 } });
+    const page = await stage.open({ viewport: { width: 1024, height: 768 } });
     const sent: string[] = [];
     page.on("request", (request) => sent.push(request.url()));
     await page.getByText("Options hello.pdf").click();
@@ -122,8 +119,7 @@ describe("validation", () => {
     await expect.poll(() => message.textContent()).toBe("");
   });
 
-  it("marks a mistake at its place in the data", async () => {
-    const page = await openPlayground();
+  it("marks a mistake at its place in the data", async ({ page }) => {
     await writeInto(page, "Data (JSON)", '{\n  "a": 1,\n  b: 2\n}');
     const message = page.locator("#data-message");
     await expect.poll(() => message.textContent()).toBe("Not valid JSON: see line 3, column 3.");
@@ -134,8 +130,7 @@ describe("validation", () => {
     await expectAccessible(page);
   });
 
-  it("uses the limits of the deployment", async () => {
-    const page = await openPlayground();
+  it("uses the limits of the deployment", async ({ page }) => {
     const add = async () => {
       await addFiles(page, { "big.bin": Buffer.alloc(50_001, 255), "small.bin": Buffer.alloc(50_000, 255) });
       return page.locator("#files-notice").textContent();
@@ -144,8 +139,7 @@ describe("validation", () => {
     await expect.poll(add).toContain("1 file added. big.bin was not added");
   });
 
-  it("accepts files by picker and by drop, and gives a file with a wrong path a better one", async () => {
-    const page = await openPlayground();
+  it("accepts files by picker and by drop, and gives a file with a wrong path a better one", async ({ page }) => {
     await addFiles(page, { "größe.txt": "grün", "groesse.txt": "fine" });
     await expect.poll(() => page.locator("#file-0-message").textContent()).toContain("allowed are the letters");
     expect(await page.locator("#file-1-message").textContent()).toBe("");
@@ -168,8 +162,9 @@ describe("validation", () => {
 });
 
 describe("the token", () => {
-  it("moves from the link into the session of the tab, where only who saves another one replaces it", async () => {
-    const page = await openPlayground();
+  it("moves from the link into the session of the tab, where only who saves another one replaces it", async ({
+    page,
+  }) => {
     const own = stage.service.edge.url.toString();
     const stored = () => page.evaluate('sessionStorage.getItem("api-token")');
     expect(await page.evaluate("[JSON.stringify(localStorage), document.cookie]")).toEqual(["{}", ""]);
@@ -215,8 +210,9 @@ describe("the token", () => {
     await drawnPage(page).waitFor();
   });
 
-  it("is a variable in the curl command, which makes the same document, of a long request from a file", async () => {
-    const page = await openPlayground();
+  it("is a variable in the curl command, which makes the same document, of a long request from a file", async ({
+    page,
+  }) => {
     const folder = await makeTemporaryFolder("curl-test-");
     const firstPage = async (file: string) => {
       const command = await page.getByLabel("Command").inputValue();
@@ -239,8 +235,7 @@ describe("the token", () => {
 });
 
 describe("the page", () => {
-  it("can be used by the keyboard alone", async () => {
-    const page = await openPlayground();
+  it("can be used by the keyboard alone", async ({ page }) => {
     const tabTo = async (isThere: string) => {
       for (let presses = 0; presses < 60; presses++) {
         if (await page.evaluate(isThere)) return;
@@ -269,8 +264,7 @@ describe("the page", () => {
     await expect.poll(() => summary(page)).toContain("invoice-TH-2026-0417.png");
   });
 
-  it("tells a screen reader what is happening", async () => {
-    const page = await openPlayground();
+  it("tells a screen reader what is happening", async ({ page }) => {
     await render(page);
     await drawnPage(page).waitFor();
     expect(await page.locator("#status").textContent()).toMatch(/^Finished: hello\.pdf · 1 page/);
@@ -284,7 +278,7 @@ describe("the page", () => {
   it.each(["light", "dark"] as const)(
     "has enough contrast in the %s scheme, as has the reference",
     async (colorScheme) => {
-      const page = await openPlayground({ colorScheme });
+      const page = await stage.open({ colorScheme });
       await chooseExample(page, "Report");
       for (const name of ["Files", "Data", "Template"]) {
         await page.getByRole("tab", { name }).click();
@@ -305,7 +299,7 @@ describe("the page", () => {
   );
 
   it("fits on a phone and scrolls to the result when it arrives", async () => {
-    const page = await openPlayground({
+    const page = await stage.open({
       viewport: { width: 360, height: 740 },
       isMobile: true,
       hasTouch: true,
@@ -337,7 +331,7 @@ async function ariaOf(page: Page): Promise<{ name: string; description: string }
 
 describe("the space", () => {
   it("has room for fifteen lines of the template at 1024 × 768, with the options folded", async () => {
-    const page = await openPlayground({ viewport: { width: 1024, height: 768 } });
+    const page = await stage.open({ viewport: { width: 1024, height: 768 } });
     const editor = page.locator("#source-editor");
     const lines = await editor.evaluate((host) => {
       const line = host.shadowRoot?.querySelector(".cm-line");
@@ -352,8 +346,9 @@ describe("the space", () => {
     await page.getByLabel("File name").waitFor();
   });
 
-  it("is divided by a separator that the keyboard and the mouse move, and the browser remembers it", async () => {
-    const page = await openPlayground();
+  it("is divided by a separator that the keyboard and the mouse move, and the browser remembers it", async ({
+    page,
+  }) => {
     const separator = page.getByRole("separator", { name: "Width of the request" });
     expect(await widthOf(page, "#request")).toBe(720);
     await separator.focus();
@@ -375,8 +370,7 @@ describe("the space", () => {
 });
 
 describe("the result", () => {
-  it("says what it is, bears the draft's name, and keeps its colours when it is outdated", async () => {
-    const page = await openPlayground();
+  it("says what it is, bears the draft's name, and keeps its colours when it is outdated", async ({ page }) => {
     await writeTemplate(page, '#set document(title: "Prices")\n= Price list 2027\n');
     await page.getByLabel("File name").fill("");
     await page.getByLabel("PDF/A profile").selectOption("a-2b");
@@ -396,8 +390,9 @@ describe("the result", () => {
     await expectAccessible(page);
   });
 
-  it("of a template that does not compile names the causes that the request makes likely, and a command", async () => {
-    const page = await openPlayground();
+  it("of a template that does not compile names the causes that the request makes likely, and a command", async ({
+    page,
+  }) => {
     await writeTemplate(page, "= Price list\n#rect(fill: rgb(255, 0, 0, 50%))");
     await page.getByLabel("File name").fill("");
     await page.getByLabel("PDF/A profile").selectOption("a-1b");
@@ -417,8 +412,7 @@ describe("the result", () => {
     await expectAccessible(page);
   });
 
-  it("names missing families above the document until they are there, or there is no document", async () => {
-    const page = await openPlayground();
+  it("names missing families above the document until they are there, or there is no document", async ({ page }) => {
     const warnings = page.locator("#result-warnings li");
     const isLoaded = () =>
       page.evaluate('performance.getEntriesByType("resource").some(({ name }) => name.endsWith("/missing-fonts.js"))');
@@ -442,8 +436,7 @@ describe("the result", () => {
 });
 
 describe("a file that Typst cannot use", () => {
-  it("is named where it is added, with what to do, and the request can be sent", async () => {
-    const page = await openPlayground();
+  it("is named where it is added, with what to do, and the request can be sent", async ({ page }) => {
     await addFiles(page, { "prices.csv": Buffer.from("Preis;größer", "latin1"), "fine.csv": "a;b" });
     const messages = page.locator("#files-list .message");
     await expect.poll(() => messages.allTextContents()).toEqual(["prices.csv is not UTF-8: save it as UTF-8.", ""]);

@@ -72,7 +72,8 @@ export class DocumentView {
         preview.replaceChildren(makeSheet(url, name));
       });
       const link = make("a", { href: url, download: name, "aria-label": `Download ${name}` }, "Download");
-      return make("li", {}, open, make("span", { class: "file-size notice" }, sizeInWords(content.length)), link);
+      const size = make("span", { class: "file-size notice" }, sizeInWords(content.length));
+      return make("li", { class: "row" }, open, size, link);
     });
     const list = make("ul", { class: "entries list" }, ...items);
     list.querySelector("button")?.click();
