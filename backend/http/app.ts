@@ -132,10 +132,11 @@ function createApp(settings: BackendSettings): FastifyInstance {
       const traceId = traceIdOf(traceParentOf(headers), String(bindings.reqId));
       return logger.child({ ...bindings, traceId }, options);
     },
-    genReqId: ({ headers }) => takeRequestId(headers[REQUEST_ID_HEADER.toLowerCase()]),
-    frameworkErrors: (_error, request, reply) => {
-      sendProblem(request, reply, notFound());
+    genReqId: ({ headers }) => {
+      const id = String(headers[REQUEST_ID_HEADER.toLowerCase()]);
+      return REQUEST_ID_PATTERN.test(id) ? id : randomUUID();
     },
+    frameworkErrors: (_error, request, reply) => void sendProblem(request, reply, notFound()),
   });
   pendingAnswers.watch(app.server);
   // Each request that waits for its answer listens to its connection. Node would log more than ten as a leak.
@@ -146,9 +147,4 @@ function createApp(settings: BackendSettings): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _payload, done) => done(null));
   return app;
-}
-
-function takeRequestId(given: string | string[] | undefined): string {
-  const id = String(given);
-  return REQUEST_ID_PATTERN.test(id) ? id : randomUUID();
 }

@@ -26,7 +26,7 @@ export interface ShellOptions {
 }
 
 export class Shell {
-  readonly #options: ShellOptions;
+  readonly answerTimeoutMilliseconds: number;
   readonly #child: ChildProcess;
   readonly #input: string;
   readonly #output: string;
@@ -37,7 +37,7 @@ export class Shell {
   #isUsable = true;
 
   constructor(options: ShellOptions) {
-    this.#options = options;
+    this.answerTimeoutMilliseconds = options.answerTimeoutMilliseconds;
     const { command, workDirectory, fifoPath } = options;
     const [program = "", ...programArguments] = command;
     this.#input = join(workDirectory, `${fifoPath}.in`);
@@ -121,10 +121,6 @@ export class Shell {
     const { pid, exitCode, signalCode } = this.#child;
     // Until Node has seen its exit, its process id belongs to no other process.
     if (pid !== undefined && exitCode === null && signalCode === null) killIfThere(-pid);
-  }
-
-  get answerTimeoutMilliseconds(): number {
-    return this.#options.answerTimeoutMilliseconds;
   }
 
   send(commands: string): void {

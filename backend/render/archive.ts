@@ -137,7 +137,8 @@ class Packer {
   async #addWhole(page: Buffer, entry: ZipInputFile): Promise<PackResult> {
     const { extension, signal } = this.#options;
     if (signal.aborted) return "stopped";
-    const content = extension === "svg" ? escapeWhole(page) : page;
+    const escaper = new SvgEscaper();
+    const content = extension === "svg" ? Buffer.concat([escaper.push(page), escaper.end()]) : page;
     measure(content, entry);
     // The whole output fits into one chunk. The default chunk would be far larger than a tiny page.
     const chunkSize = content.length + DEFLATE_OVERHEAD_BYTES;
@@ -185,11 +186,6 @@ class Packer {
     }
     return "kept";
   }
-}
-
-function escapeWhole(svg: Buffer): Buffer {
-  const escaper = new SvgEscaper();
-  return Buffer.concat([escaper.push(svg), escaper.end()]);
 }
 
 function measure(chunk: Buffer, entry: ZipInputFile): void {

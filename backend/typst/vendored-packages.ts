@@ -71,7 +71,8 @@ export async function installedPackages(folder: string): Promise<PackageSpec[]> 
       for (const name of await namesIn(join(folder, namespace), PACKAGE_IDENTIFIER_PATTERN)) {
         for (const version of await namesIn(join(folder, namespace, name), PACKAGE_VERSION_PATTERN)) {
           const spec = { namespace, name, version };
-          if (await isFile(join(packagePathIn(folder, spec), PACKAGE_MANIFEST_NAME))) found.push(spec);
+          const manifest = await stat(join(packagePathIn(folder, spec), PACKAGE_MANIFEST_NAME)).catch(() => null);
+          if (manifest?.isFile()) found.push(spec);
           if (found.length > MAX_VENDORED_PACKAGES) {
             throw new PackageFolderError(`${folder} holds more than ${MAX_VENDORED_PACKAGES} packages.`);
           }
@@ -90,12 +91,5 @@ async function namesIn(folder: string, pattern: RegExp): Promise<string[]> {
   // A symbolic link may name a folder, and Typst follows it.
   return entries.flatMap((entry) =>
     pattern.test(entry.name) && (entry.isDirectory() || entry.isSymbolicLink()) ? [entry.name] : [],
-  );
-}
-
-function isFile(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isFile(),
-    () => false,
   );
 }

@@ -9,38 +9,28 @@ const OPTIONS: RenderQueueOptions = { slots: 1, maxWaiting: 10, deadlineMillisec
 const NEVER = new AbortController().signal;
 const ANYONE: Applicant = { caller: "anyone", signal: NEVER };
 
-interface Gate {
-  readonly passed: Promise<void>;
-  open(): void;
-}
-
-function makeGate(): Gate {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  return { passed: promise, open: resolve };
-}
-
 it("returns the result of a task and how long the task waited", async () => {
   let seconds = 100;
   const queue = new RenderQueue({ ...OPTIONS, clock: { ...STEADY_CLOCK, now: () => seconds * 1000 } });
-  const gate = makeGate();
-  const first = queue.run(ANYONE, () => gate.passed);
+  const gate = Promise.withResolvers<void>();
+  const first = queue.run(ANYONE, () => gate.promise);
   const second = queue.run(ANYONE, async () => "result");
   await setImmediate();
   seconds = 103;
-  gate.open();
+  gate.resolve();
   expect(await first).toEqual({ kind: "done", result: undefined, waitedSeconds: 0 });
   expect(await second).toEqual({ kind: "done", result: "result", waitedSeconds: 3 });
 });
 
 it("runs work that counts for no caller only in a free slot, and never lets it wait", async () => {
   const queue = new RenderQueue(OPTIONS);
-  const gate = makeGate();
+  const gate = Promise.withResolvers<void>();
   expect(await queue.runIfFree(async () => "result")).toMatchObject({ kind: "done", result: "result" });
-  const first = queue.runIfFree(() => gate.passed);
+  const first = queue.runIfFree(() => gate.promise);
   const waiting = queue.run(ANYONE, async () => "next");
   expect(await queue.runIfFree(async () => "never")).toMatchObject({ kind: "full", retryAfterSeconds: 1 });
   expect([queue.running, queue.waiting, queue.knownCallers]).toEqual([1, 1, 1]);
-  gate.open();
+  gate.resolve();
   await first;
   expect(await waiting).toMatchObject({ kind: "done", result: "next" });
 });
@@ -48,13 +38,13 @@ it("runs work that counts for no caller only in a free slot, and never lets it w
 it("frees the slot of a task that throws, and passes the error on", async () => {
   const queue = new RenderQueue(OPTIONS);
   const failure = new Error("the machine failed");
-  const gate = makeGate();
+  const gate = Promise.withResolvers<void>();
   const failing = queue.run(ANYONE, async () => {
-    await gate.passed;
+    await gate.promise;
     throw failure;
   });
   const next = queue.run(ANYONE, async () => "next");
-  gate.open();
+  gate.resolve();
   await expect(failing).rejects.toBe(failure);
   expect(await next).toMatchObject({ kind: "done", result: "next" });
   expect(queue.running).toBe(0);
@@ -78,11 +68,11 @@ it("keeps no listener on the signal of a task that has run", async () => {
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  const gate = makeGate();
-  const first = queue.run(ANYONE, () => gate.passed);
+  const gate = Promise.withResolvers<void>();
+  const first = queue.run(ANYONE, () => gate.promise);
   const second = queue.run({ ...ANYONE, signal: counted }, async () => "second");
   expect(listeners).toBe(1);
-  gate.open();
+  gate.resolve();
   await Promise.all([first, second]);
   expect(listeners).toBe(0);
 });

@@ -115,6 +115,7 @@ const importing = (name: string): Attack => ({
   control: { source: '#import "own.typ"', files: { "own.typ": textFile("") } },
 });
 const HARMLESS_SVG = textFile(svg('<rect width="1" height="1"/>'));
+const imageInSvg = (href: string) => image("a.svg", textFile(svg(`<image href="${href}" width="9"/>`)), HARMLESS_SVG);
 const HARMLESS_PNG = binaryFile(noisePng(5));
 /** A PDF whose list of pages holds one object twice. */
 const pdfOf = (page: string) =>
@@ -144,14 +145,8 @@ describe("a template does not read", () => {
       "a file of the host as an image",
       { source: '#image("/etc/passwd")', control: { source: '#image("a.svg")', files: { "a.svg": HARMLESS_SVG } } },
     ],
-    [
-      "a file of the host from within an SVG",
-      image("a.svg", textFile(svg('<image href="/etc/passwd" width="9"/>')), HARMLESS_SVG),
-    ],
-    [
-      "the network from within an SVG",
-      image("a.svg", textFile(svg('<image href="http://127.0.0.1:9/" width="9"/>')), HARMLESS_SVG),
-    ],
+    ["a file of the host from within an SVG", imageInSvg("/etc/passwd")],
+    ["the network from within an SVG", imageInSvg("http://127.0.0.1:9/")],
     [
       "a file of the host by an entity of XML",
       image(

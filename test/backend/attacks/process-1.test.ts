@@ -34,7 +34,7 @@ const obstacle =
   process.getuid?.() === 0 ? "for the superuser" : findOnPath(initName).length === 0 ? `without ${initName}` : "";
 
 /** Starts the backend below these programs, the first of which is process 1. */
-async function startContainer(programs: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+async function startContainer(programs: readonly string[]) {
   const port = await takeFreePort();
   const limit = ["prlimit", `--nproc=${MAX_PROCESSES}`, "--"];
   const command = [...NAMESPACE, ...limit, ...programs, process.execPath, "backend/main.ts"];
@@ -49,7 +49,6 @@ async function startContainer(programs: readonly string[], environment: Readonly
       SERVICE_LOG_LEVEL: "info",
       SERVICE_WORK_DIRECTORY: await makeTemporaryFolder("process-1-"),
       SERVICE_PORT: String(port),
-      ...environment,
     },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -114,16 +114,11 @@ async function startVictim() {
   };
 }
 
-interface Attack {
-  readonly what: string;
-  /** Whether it did what it is about. */
-  readonly succeeds: (mode: SandboxMode) => Promise<boolean>;
-}
-
-const ATTACKS: readonly Attack[] = [
-  {
-    what: "kill another process by what happens in a directory",
-    succeeds: async (mode) => {
+/** What each is about, and whether it did that. */
+const ATTACKS: readonly [what: string, succeeds: (mode: SandboxMode) => Promise<boolean>][] = [
+  [
+    "kill another process by what happens in a directory",
+    async (mode) => {
       const victim = await startVictim();
       const { run } = await openStage(mode);
       // F_SETOWN and F_SETSIG, then F_NOTIFY with DN_CREATE.
@@ -131,10 +126,10 @@ const ATTACKS: readonly Attack[] = [
       await run(`open(D, "<", $output); ${arm} open(N, ">", "$output/1"); sleep 1`);
       return victim.wasKilled();
     },
-  },
-  {
-    what: "make a socket, by which it would reach another render or the next one",
-    succeeds: async (mode) => {
+  ],
+  [
+    "make a socket, by which it would reach another render or the next one",
+    async (mode) => {
       const { run } = await openStage(mode);
       // AF_UNIX, AF_INET, AF_NETLINK, AF_VSOCK.
       const families = "1, 2, 16, 40";
@@ -146,11 +141,11 @@ const ATTACKS: readonly Attack[] = [
       expect(output).toMatch(/^sockets: \d$/);
       return output !== "sockets: 0";
     },
-  },
+  ],
 ];
 
 describe("a program in place of Typst", () => {
-  it.each(ATTACKS)("can $what without a sandbox", async ({ succeeds }) => {
+  it.each(ATTACKS)("can %s without a sandbox", async (_what, succeeds) => {
     expect(await succeeds("none")).toBe(true);
   });
 
@@ -161,7 +156,7 @@ describe("a program in place of Typst", () => {
       expect([end, output]).toEqual([{ kind: "exited", exitCode: 3 }, "it runs"]);
     });
 
-    it.each(ATTACKS)("cannot $what", async ({ succeeds }) => {
+    it.each(ATTACKS)("cannot %s", async (_what, succeeds) => {
       expect(await succeeds(mode)).toBe(false);
     });
 

@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import * as v from "valibot";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
-import { CLIENT_GONE, compileFailed, SELECTION_EMPTY, SEVERAL_PAGES } from "../../../backend/render/outcome.ts";
+import {
+  CLIENT_GONE,
+  compileFailed,
+  type RenderFailure,
+  SELECTION_EMPTY,
+  SEVERAL_PAGES,
+} from "../../../backend/render/outcome.ts";
 import { explainFailure, failureOfSelection } from "../../../backend/render/page-probe.ts";
 import { Spool } from "../../../backend/render/spool.ts";
 import type { TypstEnd, TypstReport } from "../../../backend/typst/process.ts";
@@ -31,19 +37,15 @@ describe("a single image that Typst refuses", () => {
     return { printPage, explained: explainFailure(FAILURE, result, wanted, printPage) };
   };
 
-  it("has several pages where the second one can be printed", async () => {
-    const { explained, printPage } = explain(IMAGE, REFUSED, PRINTED);
-    expect(await explained).toBe(SEVERAL_PAGES);
+  it.each([
+    ["has several pages where the second one can be printed", PRINTED, SEVERAL_PAGES],
+    ["has failed for itself where that is refused", REFUSED, FAILURE],
+    ["has failed for itself where that is not there", NOTHING, FAILURE],
+    ["is that the client has left, if it has by then", LEFT, CLIENT_GONE],
+  ])("%s", async (_what, secondPage, expected) => {
+    const { explained, printPage } = explain(IMAGE, REFUSED, secondPage);
+    expect(await explained).toBe(expected);
     expect(printPage.mock.calls).toEqual([[2]]);
-  });
-
-  it("has failed for itself where it cannot", async () => {
-    expect(await explain(IMAGE, REFUSED, REFUSED).explained).toBe(FAILURE);
-    expect(await explain(IMAGE, REFUSED, NOTHING).explained).toBe(FAILURE);
-  });
-
-  it("is that the client has left, if it has by then", async () => {
-    expect(await explain(IMAGE, REFUSED, LEFT).explained).toBe(CLIENT_GONE);
   });
 
   it.each([
@@ -72,33 +74,19 @@ describe("a PDF of selected pages", () => {
     return spool;
   }
 
-  it("matches nothing where it looks like the blank page and its lowest page cannot be printed", async () => {
-    const printPage = vi.fn(async () => NOTHING);
-    const failure = await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), printPage);
-    expect(failure).toBe(SELECTION_EMPTY);
+  it.each<[string, TypstReport, RenderFailure | null]>([
+    ["matches nothing where its lowest page cannot be printed", NOTHING, SELECTION_EMPTY],
+    ["matches where that page can be printed", PRINTED, null],
+    ["matches where that page is too large", resultOf({ kind: "stopped", reason: "output-too-large" }, 10_000), null],
+    ["is delivered where the second compile is stopped", resultOf({ kind: "stopped", reason: "render-timeout" }), null],
+    ["is delivered where that needs too much time", resultOf({ kind: "signalled", signal: "SIGXCPU" }), null],
+    ["is delivered where that fails", REFUSED, null],
+    ["is delivered where that never runs", resultOf({ kind: "not-started", cause: new Error("failed") }), null],
+    ["is that the client has left, if it has by then", LEFT, CLIENT_GONE],
+  ])("that looks like the blank page %s", async (_what, lowestPage, expected) => {
+    const printPage = vi.fn(async () => lowestPage);
+    expect(await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), printPage)).toBe(expected);
     expect(printPage.mock.calls).toEqual([[3]]);
-  });
-
-  it("matches where that page can be printed, however large it is", async () => {
-    const tooLarge = resultOf({ kind: "stopped", reason: "output-too-large" }, 10_000);
-    for (const page of [PRINTED, tooLarge]) {
-      expect(await failureOfSelection(PAGES, await spoolOf(PLACEHOLDER), async () => page)).toBeNull();
-    }
-  });
-
-  it.each<[string, TypstEnd]>([
-    ["is stopped", { kind: "stopped", reason: "render-timeout" }],
-    ["needs too much processor time", { kind: "signalled", signal: "SIGXCPU" }],
-    ["fails", { kind: "exited", exitCode: 1 }],
-    ["never runs", { kind: "not-started", cause: new Error("the sandbox failed") }],
-  ])("is delivered where the second compile %s", async (_how, end) => {
-    const pdf = await spoolOf(PLACEHOLDER);
-    expect(await failureOfSelection(PAGES, pdf, async () => resultOf(end))).toBeNull();
-  });
-
-  it("is that the client has left, if it has by then", async () => {
-    const pdf = await spoolOf(PLACEHOLDER);
-    expect(await failureOfSelection(PAGES, pdf, async () => LEFT)).toBe(CLIENT_GONE);
   });
 
   it.each([

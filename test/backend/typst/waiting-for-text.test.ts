@@ -49,15 +49,16 @@ async function waitingBackend(settings: Settings = {}) {
   return { backend, waiting: await waitingProcess(backend.workDirectory) };
 }
 
-/** Stops Typst before it reads, and reads in its place: what is written fills the FIFO and goes no further. */
-function jam(waiting: { pid: number; fifo: string }): { begun(): Promise<void> } {
+/**
+ * Stops Typst before it reads, and reads in its place: what is written fills the FIFO and goes no further.
+ * @returns what resolves when the text has begun
+ */
+function jam(waiting: { pid: number; fifo: string }) {
   process.kill(waiting.pid, "SIGSTOP");
   const descriptor = openSync(waiting.fifo, constants.O_RDONLY | constants.O_NONBLOCK);
   onTestFinished(() => closeSync(descriptor));
-  return {
-    // The end of a FIFO without a writer reads as no bytes, a FIFO that is empty as an error.
-    begun: () => expect.poll(() => readSync(descriptor, Buffer.alloc(1))).toBe(1),
-  };
+  // The end of a FIFO without a writer reads as no bytes, a FIFO that is empty as an error.
+  return () => expect.poll(() => readSync(descriptor, Buffer.alloc(1))).toBe(1);
 }
 
 describe("a process that waits for its text", () => {
@@ -112,7 +113,7 @@ describe("a process that waits for its text", () => {
 
   it("is replaced if it is killed with a part of its text", async () => {
     const { backend, waiting } = await waitingBackend(NO_TIME_LIMIT);
-    const { begun } = jam(waiting);
+    const begun = jam(waiting);
     const answer = renderText(backend, LONG_TEXT);
     await begun();
     process.kill(waiting.pid, "SIGKILL");
@@ -128,7 +129,7 @@ describe("a process that waits for its text", () => {
 
   it("ends when its client goes away in the middle of the text", async () => {
     const { backend, waiting } = await waitingBackend(NO_TIME_LIMIT);
-    const { begun } = jam(waiting);
+    const begun = jam(waiting);
     const client = new AbortController();
     const answer = backend.render({ source: LONG_TEXT }, { signal: client.signal }).catch(() => "gone");
     await begun();
