@@ -143,10 +143,7 @@ export class Shell {
   }
 }
 
-interface OpenFifo {
-  readonly path: string;
-  readonly descriptor: number;
-}
+type OpenFifo = Readonly<{ path: string; descriptor: number }>;
 
 export class Run {
   readonly output: Socket;

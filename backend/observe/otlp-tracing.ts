@@ -165,27 +165,24 @@ function remoteContext({ traceId, parentId, isSampled }: TraceParent) {
 
 /** Named as in OpenTelemetry's semantic conventions where these have a name. No value holds text of the request. */
 function attributesOf(request: TracedRequest): Attributes {
-  const { requestBytes, outputBytes, timeoutCause, capacityCause, unavailableCause } = request;
+  const { outcome, requestBytes, outputBytes, timeoutCause, capacityCause, unavailableCause } = request;
+  const status = outcome === "ok" || outcome === "client_gone" ? 200 : PROBLEMS[outcome].status;
   return {
     "http.request.method": "POST",
     "http.route": "/v1/render",
     "url.path": "/v1/render",
     "url.scheme": request.scheme,
-    ...(request.outcome !== "client_gone" && { "http.response.status_code": statusOf(request) }),
+    ...(outcome !== "client_gone" && { "http.response.status_code": status }),
     ...(requestBytes !== undefined && { "http.request.body.size": requestBytes }),
     ...(outputBytes !== undefined && { "http.response.body.size": outputBytes }),
     "render.request_id": request.requestId,
     "render.caller": request.caller,
     "render.format": request.format,
-    "render.outcome": request.outcome,
+    "render.outcome": outcome,
     ...(timeoutCause !== undefined && { "render.timeout_cause": timeoutCause }),
     ...(capacityCause !== undefined && { "render.capacity_cause": capacityCause }),
     ...(unavailableCause !== undefined && { "render.unavailable_cause": unavailableCause }),
   };
-}
-
-function statusOf({ outcome }: TracedRequest): number {
-  return outcome === "ok" || outcome === "client_gone" ? 200 : PROBLEMS[outcome].status;
 }
 
 function epochMilliseconds(performanceMilliseconds: number): number {

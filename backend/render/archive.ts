@@ -20,10 +20,7 @@ import type { TimeLimit } from "./render-time.ts";
 import type { Spool } from "./spool.ts";
 import { escapeSvg, SvgEscaper } from "./svg-escaping.ts";
 
-interface PageFile {
-  readonly number: number;
-  readonly path: string;
-}
+type PageFile = Readonly<{ number: number; path: string }>;
 
 /** With a fixed time, equal pages make equal archives. ZIP times are local. */
 const MODIFIED = new Date(1980, 0, 1);

@@ -84,9 +84,9 @@ describe("Typst that takes too long", () => {
 
   it("is killed while it floods its diagnostics, which are not kept", async () => {
     const { backend } = await backendWithFake("yes SECRET >&2", TIMEOUT);
-    const peak = watchMemory();
+    const peakMebibytes = watchMemory();
     await expectOutcome(backend, await backend.render({ source: "x" }), "render_timeout");
-    expect(peak.stop()).toBeLessThan(MOST_MEBIBYTES);
+    expect(peakMebibytes()).toBeLessThan(MOST_MEBIBYTES);
   });
 
   it("is killed by the limit of processor time, which the metrics count apart", async () => {
@@ -124,10 +124,10 @@ describe("an output over the limit", () => {
 
   it("that never ends is cut off at once and never kept in memory", async () => {
     const { backend, typst } = await backendWithFake('echo $$ > "$here/self"; exec cat /dev/zero', SMALL);
-    const peak = watchMemory();
+    const peakMebibytes = watchMemory();
     const answer = await backend.render({ source: "x" });
     const { context } = await expectOutcome(backend, answer, "output_too_large");
-    expect(peak.stop()).toBeLessThan(MOST_MEBIBYTES);
+    expect(peakMebibytes()).toBeLessThan(MOST_MEBIBYTES);
     expect(context).toEqual({ size: expect.any(Number), limit: LIMIT });
     expect(context.size).toBeGreaterThan(LIMIT);
     const pids = await writtenPids(typst, "self");
@@ -165,17 +165,18 @@ describe("an output over the limit", () => {
   });
 });
 
-/** Measures the peak growth from now on, in MiB, of this process's memory; the backend runs in it. */
-function watchMemory(): { stop(): number } {
+/**
+ * Measures this process's memory, in which the backend runs.
+ * @returns what ends that, and returns the peak growth in MiB
+ */
+function watchMemory(): () => number {
   const before = process.memoryUsage.rss();
   let peak = before;
   const timer = setInterval(() => {
     peak = Math.max(peak, process.memoryUsage.rss());
   }, 5);
-  return {
-    stop: () => {
-      clearInterval(timer);
-      return (peak - before) / 2 ** 20;
-    },
+  return () => {
+    clearInterval(timer);
+    return (peak - before) / 2 ** 20;
   };
 }

@@ -20,7 +20,6 @@ const SETTINGS = readBackendSettings({
   SERVICE_RENDER_MEMORY_BYTES: "200000000",
 });
 
-const SUCCESS: TypstEnd = { kind: "exited", exitCode: 0 };
 const MEASURED = { outputTaken: "kept", outputBytes: 100, ranOutOfMemory: false, peakMemoryBytes: null } as const;
 
 const failure = (end: TypstEnd, measured: Partial<TypstReport> = {}) =>
@@ -48,54 +47,42 @@ it.each([
   expect(timedOut(cause, SETTINGS, SETTINGS.renderTimeoutSeconds)).toEqual(timeout(words));
 });
 
-describe("a process that exits", () => {
-  it("with 0 has succeeded, and with any other code the template has failed", () => {
-    expect(failure(SUCCESS)).toBeNull();
-    for (const exitCode of [1, 2, 101]) expect(failure({ kind: "exited", exitCode })).toEqual(COMPILE_FAILED);
-  });
+const exited = (exitCode: number): TypstEnd => ({ kind: "exited", exitCode });
+const stopped = (reason: StopReason): TypstEnd => ({ kind: "stopped", reason });
+const killed = (signal: string): TypstEnd => ({ kind: "signalled", signal });
+const NO_MEMORY = { ranOutOfMemory: true };
 
-  it("with 0 has succeeded up to the last byte of the limit, and not with one more", () => {
-    expect(failure(SUCCESS, { outputBytes: LIMIT })).toBeNull();
-    expect(failure(SUCCESS, { outputBytes: LIMIT + 1 })).toEqual(tooLarge(LIMIT + 1));
-  });
-
-  it("with 0 has not succeeded if its output was not read to the end", () => {
-    expect(failure(SUCCESS, { outputTaken: "too-large", outputBytes: LIMIT })).toEqual(tooLarge(LIMIT + 1));
-    expect(failure(SUCCESS, { outputTaken: "no-room" })).toEqual(NO_ROOM);
-  });
+it.each<[string, TypstEnd, Partial<TypstReport>, object | null]>([
+  ["exits with 0 has succeeded", exited(0), {}, null],
+  ["exits with 0 and the last byte of the limit has, too", exited(0), { outputBytes: LIMIT }, null],
+  ["exits with 0 and one byte more has not", exited(0), { outputBytes: LIMIT + 1 }, tooLarge(LIMIT + 1)],
+  ["was not read to the end", exited(0), { outputTaken: "too-large", outputBytes: LIMIT }, tooLarge(LIMIT + 1)],
+  ["has no room for its output", exited(0), { outputTaken: "no-room" }, NO_ROOM],
+  ["exits with 1", exited(1), {}, COMPILE_FAILED],
+  ["exits with 2", exited(2), {}, COMPILE_FAILED],
+  ["panics", exited(101), {}, COMPILE_FAILED],
+  ["is stopped for its client", stopped("client-gone"), {}, CLIENT_GONE],
+  ["is stopped at the timeout", stopped("render-timeout"), {}, timeout(/ 31 seconds/)],
+  ["is stopped for its size", stopped("output-too-large"), { outputBytes: 9000 }, tooLarge(9000)],
+  ["is stopped for its size, of which less is known", stopped("output-too-large"), {}, tooLarge(LIMIT + 1)],
+  ["is stopped for its files", stopped("too-many-files"), {}, TOO_MANY_FILES],
+  ["is stopped for want of room", stopped("no-room"), {}, NO_ROOM],
+  ["meets its limit on time", killed("SIGXCPU"), {}, timeout(/11 seconds/)],
+  ["meets its limit on files", killed("SIGXFSZ"), {}, tooLarge(LIMIT + 1)],
+  ["is killed by SIGSEGV", killed("SIGSEGV"), {}, RENDER_FAILED],
+  ["is killed by SIGABRT", killed("SIGABRT"), {}, RENDER_FAILED],
+  ["is killed by SIGKILL", killed("SIGKILL"), {}, RENDER_FAILED],
+  ["is killed by SIGSYS", killed("SIGSYS"), {}, RENDER_FAILED],
+  ["is killed by SIGABRT without memory", killed("SIGABRT"), NO_MEMORY, OUT_OF_MEMORY],
+  ["is killed by SIGSEGV without memory", killed("SIGSEGV"), NO_MEMORY, OUT_OF_MEMORY],
+  ["is killed by SIGXCPU without memory", killed("SIGXCPU"), NO_MEMORY, OUT_OF_MEMORY],
+  ["is killed by SIGSYS without memory", killed("SIGSYS"), NO_MEMORY, OUT_OF_MEMORY],
+])("a process that %s", (_how, end, measured, expected) => {
+  expect(failure(end, measured)).toEqual(expected);
 });
 
-describe("a process that is stopped", () => {
-  it.each<[StopReason, number, object]>([
-    ["client-gone", 100, CLIENT_GONE],
-    ["render-timeout", 100, timeout(/ 31 seconds/)],
-    ["output-too-large", 9000, tooLarge(9000)],
-    ["output-too-large", 100, tooLarge(LIMIT + 1)],
-    ["too-many-files", 100, TOO_MANY_FILES],
-    ["no-room", 100, NO_ROOM],
-  ])("has the failure of its reason: %s", (reason, outputBytes, expected) => {
-    expect(failure({ kind: "stopped", reason }, { outputBytes })).toEqual(expected);
-  });
-
-  it("was not one that a request needs", () => {
-    expect(() => failure({ kind: "stopped", reason: "not-needed" })).toThrow("discarded");
-  });
-});
-
-describe("a process that is killed by a signal", () => {
-  it("has met its own limit or is a failure of the service", () => {
-    expect(failure({ kind: "signalled", signal: "SIGXCPU" })).toEqual(timeout(/11 seconds/));
-    expect(failure({ kind: "signalled", signal: "SIGXFSZ" })).toEqual(tooLarge(LIMIT + 1));
-    for (const signal of ["SIGSEGV", "SIGABRT", "SIGKILL", "SIGSYS"]) {
-      expect(failure({ kind: "signalled", signal })).toEqual(RENDER_FAILED);
-    }
-  });
-
-  it("after it ran out of memory is a failure of the template, whatever the signal", () => {
-    for (const signal of ["SIGABRT", "SIGSEGV", "SIGXCPU", "SIGSYS"]) {
-      expect(failure({ kind: "signalled", signal }, { ranOutOfMemory: true })).toEqual(OUT_OF_MEMORY);
-    }
-  });
+it("a process that was discarded was not one that a request needs", () => {
+  expect(() => failure(stopped("not-needed"))).toThrow("discarded");
 });
 
 it.each(["not-started", "output-lost"] as const)("a broken machine has no outcome: %s", (kind) => {

@@ -7,12 +7,8 @@ import { startTemporaryBackend, startTestBackend, type TestBackend } from "../..
 import { expectProblem } from "../../support/problems.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 
-function startWarmBackend(warmRenders: number): Promise<TestBackend> {
-  return startTemporaryBackend({
-    SERVICE_WARM_RENDERS: String(warmRenders),
-    SERVICE_MAX_CONCURRENT_RENDERS: "2",
-  });
-}
+const startWarmBackend = () =>
+  startTemporaryBackend({ SERVICE_WARM_RENDERS: "1", SERVICE_MAX_CONCURRENT_RENDERS: "2" });
 
 const warmTakes = (backend: TestBackend) => backend.metric("service_warm_renders_used_total");
 
@@ -27,14 +23,9 @@ async function expectText(backend: TestBackend, text: string): Promise<void> {
   expect((await readPdf(await backend.rendered({ source: text }))).pageTexts).toEqual([text]);
 }
 
-/** Leaves one process waiting for each of two kinds of request. */
-async function renderTwoKinds(backend: TestBackend): Promise<void> {
-  await Promise.all([{}, { format: "svg" }].map((output) => backend.rendered({ source: "x", output })));
-}
-
 describe("a process that waits", () => {
   it("serves the next request of its kind and no other", async () => {
-    const backend = await startWarmBackend(1);
+    const backend = await startWarmBackend();
     const seenPids = new Set<number>();
     const seenProjects = new Set<string>();
     for (let round = 0; round < 5; round++) {
@@ -50,7 +41,7 @@ describe("a process that waits", () => {
   });
 
   it("serves no request for another format, other pages, another version or a standard", async () => {
-    const backend = await startWarmBackend(1);
+    const backend = await startWarmBackend();
     for (const output of [{}, { format: "svg" }, { pages: "1" }, { standards: ["a-2b"] }]) {
       await backend.rendered({ source: "x", output });
       await waitingPids(backend, 1);
@@ -59,7 +50,7 @@ describe("a process that waits", () => {
   });
 
   it("serves a request that differs only in its file name", async () => {
-    const backend = await startWarmBackend(1);
+    const backend = await startWarmBackend();
     await expectText(backend, "x");
     await waitingPids(backend, 1);
     const answer = await backend.render({ source: "x", output: { filename: "other" } });
@@ -73,7 +64,7 @@ describe("a process that waits", () => {
   ];
 
   it.each(VICTIMS)("is replaced if it is killed meanwhile or just before its request, %s", async (_what, victims) => {
-    const backend = await startWarmBackend(1);
+    const backend = await startWarmBackend();
     await expectText(backend, "x");
     const [first = 0] = await waitingPids(backend, 1);
     for (const victim of victims(first)) killIfThere(victim);
@@ -102,7 +93,7 @@ describe("a process that waits", () => {
   });
 
   it("has nothing of the request before", async () => {
-    const backend = await startWarmBackend(1);
+    const backend = await startWarmBackend();
     const files = { "secret.txt": textFile("the secret") };
     for (let round = 0; round < 2; round++) {
       const own = { source: '#read("secret.txt") #sys.inputs.len()', files, data: { secret: "the secret" } };
@@ -120,20 +111,16 @@ describe("a process that waits", () => {
 });
 
 describe("processes that wait", () => {
-  it("are gone with their folders when the backend closes", async () => {
-    const backend = await startTestBackend({ SERVICE_WARM_RENDERS: "2" });
-    await renderTwoKinds(backend);
-    const pids = await waitingPids(backend, 2);
-    await backend.close();
-    expect(pids.filter(isRunning)).toEqual([]);
-    expect(processesOf(backend.workDirectory)).toEqual([]);
-    await expect(backend.projects()).rejects.toThrow();
-  });
-
-  it("are gone even if the backend closes while they start", async () => {
-    const backend = await startTestBackend({ SERVICE_WARM_RENDERS: "2" });
-    await renderTwoKinds(backend);
-    await backend.close();
-    expect(processesOf(backend.workDirectory)).toEqual([]);
-  });
+  it.each(["when they wait", "while they start"])(
+    "are gone with their folders if the backend closes %s",
+    async (when) => {
+      const backend = await startTestBackend({ SERVICE_WARM_RENDERS: "2" });
+      await Promise.all([{}, { format: "svg" }].map((output) => backend.rendered({ source: "x", output })));
+      const pids = when === "when they wait" ? await waitingPids(backend, 2) : [];
+      await backend.close();
+      expect(pids.filter(isRunning)).toEqual([]);
+      expect(processesOf(backend.workDirectory)).toEqual([]);
+      await expect(backend.projects()).rejects.toThrow();
+    },
+  );
 });
