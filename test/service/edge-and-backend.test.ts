@@ -4,14 +4,10 @@ import { expectProblem } from "../support/problems.ts";
 import { readDisposition } from "../support/readers/content-disposition.ts";
 import { parseMetrics, sampleValue } from "../support/readers/metrics-text.ts";
 import { readPdf } from "../support/readers/pdf-reader.ts";
-import { expectRawProblem, sendRaw } from "../support/service/raw-connection.ts";
+import { declared, expectRawProblem, RawConnection, renderHead } from "../support/service/raw-connection.ts";
 import { sharedService } from "../support/service/test-service.ts";
-import { API_TOKEN } from "../support/tokens.ts";
 
 const service = await sharedService();
-
-const TOKEN_FIELD = `X-Service-Api-Token: ${API_TOKEN}`;
-const JSON_FIELD = "Content-Type: application/json";
 
 describe("a rendered file", () => {
   it("comes through the edge with the backend's headers and the edge's request id", async () => {
@@ -74,15 +70,18 @@ describe("a problem", () => {
 
 describe("a body at the edge", () => {
   it("that is shorter than its Content-Length never gets a successful response", async () => {
-    const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 1000"];
-    const answer = await sendRaw({ url: service.edge.url, head, body: '{"source":"x"}', leavesAfterBody: true });
-    expect(answer).toBeNull();
+    const client = await RawConnection.open(service.edge.url, renderHead(declared(1000)), '{"source":"x"}');
+    client.socket.destroy();
+    expect(await client.answer()).toBeNull();
     expect((await service.send("/health")).status).toBe(200);
   });
 
   it("that is longer than its Content-Length is validated up to that length", async () => {
-    const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 10"];
-    const answer = await sendRaw({ url: service.edge.url, head, body: '{"source":"x"}' });
-    await expectRawProblem(answer, "invalid_request");
+    const client = await RawConnection.open(
+      service.edge.url,
+      renderHead({ ...declared(10), Connection: "close" }),
+      '{"source":"x"}',
+    );
+    await expectRawProblem(await client.answer(), "invalid_request");
   });
 });

@@ -69,7 +69,6 @@ export class RequestFacts {
 
 /** An interval in which something kept a backend from serving an edge, and a moment after it. */
 interface Disturbance {
-  readonly cause: string;
   readonly backend: number;
   /** Null for all edges. */
   readonly edge: number | null;
@@ -81,8 +80,8 @@ export class Disturbances {
   readonly #all: Disturbance[] = [];
 
   /** @returns a function that records the end. */
-  begin(cause: string, now: number, backend: number, edge: number | null = null): (now: number) => void {
-    const disturbance = { cause, backend, edge, from: now, to: Number.POSITIVE_INFINITY };
+  begin(now: number, backend: number, edge: number | null = null): (now: number) => void {
+    const disturbance = { backend, edge, from: now, to: Number.POSITIVE_INFINITY };
     this.#all.push(disturbance);
     return (end) => {
       disturbance.to = Math.min(disturbance.to, end);

@@ -10,7 +10,7 @@ import {
   longestTransitMilliseconds,
   MAX_UPLOAD_MILLISECONDS,
 } from "../../rules/render-time.ts";
-import type { AnswerFacts, AttemptFacts, CallerFacts, RequestFacts, Seen } from "./facts.ts";
+import type { AttemptFacts, CallerFacts, RequestFacts, Seen } from "./facts.ts";
 import type { EdgeView, ProcessView, WorldView } from "./parts.ts";
 import type { PlannedRequest, SimulatedSettings } from "./schedule.ts";
 
@@ -328,15 +328,11 @@ export const OF_AN_ATTEMPT: readonly ((
     const [other, ...more] = equal.filter((index) => index !== backend);
     if (!equal.includes(backend) || other === undefined || more.length > 0) return null;
     // Once a backend was full, only what is known to be idle goes before what is known to have work.
-    const isKnown = now - edge.seenOf(other).toldAt <= LOAD_LIFETIME_MILLISECONDS;
+    const seen = edge.seenOf(other);
+    const isKnown = now - seen.toldAt <= LOAD_LIFETIME_MILLISECONDS;
     if (!isKnown && request.attempts.some(({ end }) => end === "full")) return null;
-    const isIdle = workOf(edge.seenOf(other), now) === 0 && edge.seenOf(other).left === 0;
-    if (
-      !isIdle ||
-      now - edge.seenOf(other).fullAt < FULL_MILLISECONDS ||
-      now - edge.seenOf(other).returnedAt <= RETURN_LIFETIME_MILLISECONDS
-    )
-      return null;
+    if (workOf(seen, now) > 0 || seen.left > 0 || now - seen.fullAt < FULL_MILLISECONDS) return null;
+    if (now - seen.returnedAt <= RETURN_LIFETIME_MILLISECONDS) return null;
     return workOf(edge.seenOf(backend), now) > 0 ? `backend ${other} was idle` : null;
   },
 ];
@@ -471,13 +467,9 @@ export const OF_A_REFUSED_BODY: readonly ((
     const sum = (of: readonly RequestFacts[]) => of.reduce((sum, { heldBytes }) => sum + heldBytes, bytes);
     const all = sum(needed);
     const own = sum(needed.filter(({ planned }) => planned.caller === request.planned.caller));
-    const isRefused =
-      all > Math.max(edgeMemoryBytes - largestBodyBytes, Math.floor(edgeMemoryBytes * MIN_FRACTION_FOR_OTHERS)) ||
-      own >
-        Math.max(
-          edgeMemoryBytes - 2 * largestBodyBytes,
-          Math.floor(edgeMemoryBytes * MIN_FRACTION_FOR_OTHERS_OF_OWNER),
-        );
+    const share = (bodies: number, fraction: number) =>
+      Math.max(edgeMemoryBytes - bodies * largestBodyBytes, Math.floor(edgeMemoryBytes * fraction));
+    const isRefused = all > share(1, MIN_FRACTION_FOR_OTHERS) || own > share(2, MIN_FRACTION_FOR_OTHERS_OF_OWNER);
     return isRefused ? null : `${bytes} bytes beside ${all - bytes}, of ${edgeMemoryBytes}`;
   },
 ];
@@ -553,11 +545,9 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) =
    * 503 is answered only after a fault: something disturbed a backend during the request, or the request itself is at
    * fault.
    */
-  function brokenOnlyAfterAFault(request, world) {
-    const { answers, planned, forwardedAt } = request;
-    const [answer] = answers;
+  function brokenOnlyAfterAFault({ answers: [answer], planned, forwardedAt }, { backends, disturbances }) {
     if (answer?.status !== BROKEN || isAtFault(planned) || forwardedAt === null) return null;
-    const isClear = world.backends.every(({ index }) => isClearDuring(world, request, forwardedAt, answer, index));
+    const isClear = backends.every(({ index }) => disturbances.isClear(planned.edge, index, forwardedAt, answer.at));
     return isClear ? "no fault" : null;
   },
 
@@ -578,7 +568,8 @@ export const OF_A_REQUEST: readonly ((request: RequestFacts, world: WorldView) =
     const lost = attempts.filter(({ end, isSent }) => end === "unanswered" && isSent).length;
     const isTooLate = deadline - answer.at < TOO_LATE_MILLISECONDS;
     for (const { index } of world.backends) {
-      if (world.settings.full.includes(index) || !isClearDuring(world, request, forwardedAt, answer, index)) continue;
+      if (world.settings.full.includes(index)) continue;
+      if (!world.disturbances.isClear(planned.edge, index, forwardedAt, answer.at)) continue;
       const own = attempts.filter(({ backend }) => backend === index);
       const isOver = lost >= MAX_BROUGHT_DOWN || costlyOf(attempts).length >= MAX_ATTEMPTS;
       const wasLeftOut = attempts.length >= MAX_ATTEMPTS && request.wereBusy.has(index);
@@ -670,16 +661,6 @@ function isExcused({ end, remainingMilliseconds }: AttemptFacts, { settings }: W
 /** What the longest render needs of the time budget. */
 function neededMilliseconds({ queueDeadlineSeconds, renderTimeoutSeconds }: SimulatedSettings): number {
   return (queueDeadlineSeconds + renderTimeoutSeconds) * 1000 + TRANSFER_MILLISECONDS;
-}
-
-function isClearDuring(
-  { disturbances }: WorldView,
-  { planned }: RequestFacts,
-  forwardedAt: number,
-  { at }: AnswerFacts,
-  backend: number,
-): boolean {
-  return disturbances.isClear(planned.edge, backend, forwardedAt, at);
 }
 
 function describeAttempt({ backend, end, isSent, remainingMilliseconds }: AttemptFacts): string {

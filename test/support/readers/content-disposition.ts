@@ -2,19 +2,14 @@
  * A reader of the `Content-Disposition` field (RFC 6266), independent of the library with which the service writes it.
  */
 
-export interface Disposition {
-  readonly type: string;
-  /** The name for clients that do not know the extended notation. */
-  readonly plainName: string;
-  /** The name for current clients. */
-  readonly name: string;
-}
-
 const FIELD =
   /^(inline|attachment); filename=(?:"([^"\\]*)"|([A-Za-z0-9!#$%&'*+.^_`|~-]+))(?:; filename\*=UTF-8''(\S+))?$/;
 
-/** Reads the field. Throws unless it has the form that every client understands. */
-export function readDisposition(answer: Response): Disposition {
+/**
+ * @returns `name` for current clients, `plainName` for those that do not know the extended notation.
+ * @throws unless the field has the form that every client understands.
+ */
+export function readDisposition(answer: Response) {
   const field = answer.headers.get("Content-Disposition") ?? "";
   const [, type, quoted, token, extended] = FIELD.exec(field) ?? [];
   const plainName = quoted ?? token;

@@ -5,37 +5,21 @@
 import { getDocument, VerbosityLevel } from "pdfjs-dist/legacy/build/pdf.mjs";
 import { readXmlElements } from "./xml-reader.ts";
 
-export interface PdfAttachment {
-  readonly name: string;
-  readonly description: string;
-  readonly content: Uint8Array;
-}
-
-export interface PdfContents {
-  /** The version of the `%PDF-` header. */
-  readonly headerVersion: string | null;
-  /** The text of each page, with single spaces between its pieces. */
-  readonly pageTexts: readonly string[];
-  /** Width and height of each page in points. */
-  readonly pageSizes: readonly (readonly [number, number])[];
-  /** Whether the document claims to be tagged. */
-  readonly isTagged: boolean;
-  /** The XMP properties of PDF/A and PDF/UA that are present, such as `pdfaid:part`. */
-  readonly claims: Readonly<Record<string, string>>;
-  /** The files attached to the document. */
-  readonly attachments: readonly PdfAttachment[];
-}
+export type PdfContents = Awaited<ReturnType<typeof readPdf>>;
 
 const CLAIM = /^pdf(?:a|ua)id:/;
 
 /** Reads a PDF; throws if pdf.js cannot. */
-export async function readPdf(bytes: Uint8Array): Promise<PdfContents> {
+export async function readPdf(bytes: Uint8Array) {
+  /** The version of the `%PDF-` header. */
   const headerVersion = /^%PDF-(\d\.\d)/.exec(Buffer.from(bytes.subarray(0, 8)).toString("latin1"))?.[1] ?? null;
   // pdf.js takes ownership of the buffer, so it gets a copy.
   const task = getDocument({ data: Uint8Array.from(bytes), verbosity: VerbosityLevel.ERRORS, useSystemFonts: false });
   try {
     const document = await task.promise;
+    /** The text of each page, with single spaces between its pieces. */
     const pageTexts: string[] = [];
+    /** Width and height of each page in points. */
     const pageSizes: [number, number][] = [];
     for (let number = 1; number <= document.numPages; number++) {
       const page = await document.getPage(number);
@@ -46,11 +30,12 @@ export async function readPdf(bytes: Uint8Array): Promise<PdfContents> {
       pageSizes.push([right - left, top - bottom]);
     }
     const markInfo: unknown = await document.getMarkInfo();
-    // Declared as an object, but really a Map.
+    /** Whether the document claims to be tagged. What holds that is declared as an object, but really a Map. */
     const isTagged = markInfo instanceof Map && markInfo.get("Marked") === true;
     const { metadata } = await document.getMetadata();
+    /** The XMP properties of PDF/A and PDF/UA that are present, such as `pdfaid:part`. */
     const claims = readClaims(String(metadata?.getRaw() ?? ""));
-    const attachments: PdfAttachment[] = [];
+    const attachments: { name: string; description: string; content: Uint8Array }[] = [];
     for (const [id, { filename, description }] of (await document.getAttachments()) ?? []) {
       const content = await document.getAttachmentContent(id);
       if (content === null) throw new Error(`the attachment ${filename} has no content`);

@@ -4,14 +4,7 @@
  */
 import { crc32, inflateRawSync } from "node:zlib";
 
-export interface ZipEntry {
-  readonly name: string;
-  readonly bytes: Buffer;
-  /** The compressed size, without headers. */
-  readonly packedBytes: number;
-  /** When it was last modified, as the archive says: `1980-01-01 00:00:00`. */
-  readonly modified: string;
-}
+export type ZipEntry = { readonly name: string } & ReturnType<typeof readEntry>;
 
 const END_SIGNATURE = 0x06054b50;
 const END_SIZE = 22;
@@ -40,7 +33,11 @@ export function readZip(archive: Buffer): ZipEntry[] {
   return entries;
 }
 
-function readEntry(archive: Buffer, central: number): Omit<ZipEntry, "name"> {
+/**
+ * @returns `packedBytes`, the compressed size without headers, and when it was last modified, as the archive says:
+ *   `1980-01-01 00:00:00`.
+ */
+function readEntry(archive: Buffer, central: number) {
   const isCompressed = archive.readUInt16LE(central + 10) !== STORED;
   const [time, date] = [archive.readUInt16LE(central + 12), archive.readUInt16LE(central + 14)];
   const checksum = archive.readUInt32LE(central + 16);

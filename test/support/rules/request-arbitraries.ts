@@ -7,7 +7,7 @@ import { LIMIT_SETTINGS, type Limits, publishedLimits } from "../../../rules/lim
 import { bodyOf, placedAt } from "./bodies.ts";
 
 /** One of several arbitraries, chosen by weight. */
-function weighted<T>(...choices: readonly [weight: number, arbitrary: Arbitrary<T>][]): Arbitrary<T> {
+function weighted<T>(...choices: readonly (readonly [weight: number, arbitrary: Arbitrary<T>])[]): Arbitrary<T> {
   return fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
@@ -104,6 +104,16 @@ function shiftedPoint(text: string, places: number): string {
   return `${text.slice(0, -more)}${places > 0 ? `.${text.slice(-more)}` : ""}e${309 + more}`;
 }
 
+const shiftedText = fc
+  .tuple(nearlyInfinite, fc.nat(330), digits(0, 4))
+  .map(([start, places, tail]) => shiftedPoint(start + tail, places));
+const longIntegerText = fc
+  .tuple(oneOf("", "-"), digits(305, 312), oneOf("", ".0", ".999", "e0", "e-3", "e+2"))
+  .map(([sign, text, rest]) => `${sign}${text.replace(/^0+(?=.)/, "")}${rest}`);
+const fractionText = fc
+  .tuple(fc.nat(320), digits(1, 8), fc.integer({ min: -30, max: 640 }))
+  .map(([zeros, text, exponent]) => `0.${"0".repeat(zeros)}${text}e${exponent}`);
+
 /** The text of numbers, including some around the largest double. */
 export const numberText: Arbitrary<string> = weighted(
   [4, fc.integer().map(String)],
@@ -111,25 +121,7 @@ export const numberText: Arbitrary<string> = weighted(
   [1, oneOf("0", "-0", "-0.0", "0e0", "1E+2", "1e-2", "1.0", "1.50", "144", "300", "301")],
   [1, oneOf("1e308", "1e309", "-1e309", "1.8e308", "1.7976931348623157e308", "1.7976931348623159e308")],
   [1, oneOf("1e400", "1e-400", "0e999999", "1e99999999999", "-1e-99999999999", "0.1e310", "100e307")],
-  [1, nearlyInfinite],
-  [
-    1,
-    fc
-      .tuple(nearlyInfinite, fc.nat(330), digits(0, 4))
-      .map(([start, places, tail]) => shiftedPoint(start + tail, places)),
-  ],
-  [
-    1,
-    fc
-      .tuple(oneOf("", "-"), digits(305, 312), oneOf("", ".0", ".999", "e0", "e-3", "e+2"))
-      .map(([sign, text, rest]) => `${sign}${text.replace(/^0+(?=.)/, "")}${rest}`),
-  ],
-  [
-    1,
-    fc
-      .tuple(fc.nat(320), digits(1, 8), fc.integer({ min: -30, max: 640 }))
-      .map(([zeros, text, exponent]) => `0.${"0".repeat(zeros)}${text}e${exponent}`),
-  ],
+  ...[nearlyInfinite, shiftedText, longIntegerText, fractionText].map((text) => [1, text] as const),
 );
 
 /**
@@ -189,16 +181,15 @@ const dayText = fc
   .tuple(oneOf("", "", "", "+", "-", " "), year, twoDigits(13), day)
   .map(([sign, year, month, day]) => `${sign}${String(year).padStart(4, "0")}-${month}-${day}`);
 
+const momentText = fc
+  .tuple(dayText, oneOf("T", "T", "t", " "), timeText, oneOf("", "Z", "z", "+00:00", ".5"))
+  .map((parts) => parts.join(""));
+
 /** Text that is a date or a time for Typst, or nearly so. */
 export const dateText: Arbitrary<string> = weighted(
   [4, dayText],
   [2, timeText],
-  [
-    3,
-    fc
-      .tuple(dayText, oneOf("T", "T", "t", " "), timeText, oneOf("", "Z", "z", "+00:00", ".5"))
-      .map((parts) => parts.join("")),
-  ],
+  [3, momentText],
   [1, oneOf("", "2020-1-1", "1-1-1", "2020-02-30T00:00:00", "24:00:00", "00:00", "2020-01-01Z", "00:00:00Z")],
 );
 

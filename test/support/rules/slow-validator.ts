@@ -100,23 +100,13 @@ class SlowValidator {
     if (this.#errors.length > 0) return this.#shapeVerdict();
     output ??= { format: "pdf", filename: null, version: null, standards: [], pages: null };
 
-    return (
-      validateFileSet(
-        files.valid.map(({ key }) => key),
-        files.count,
-        this.#limits,
-      ) ??
+    const keys = files.valid.map(({ key }) => key);
+    const problem =
+      validateFileSet(keys, files.count, this.#limits) ??
       this.#validateSizes(source, files.valid, data) ??
-      validateOutput(output, this.#limits) ?? {
-        code: null,
-        request: {
-          source,
-          files: files.valid,
-          data: data === null ? null : this.#text.slice(data.start, data.end),
-          output,
-        },
-      }
-    );
+      validateOutput(output, this.#limits);
+    const dataText = data && this.#text.slice(data.start, data.end);
+    return problem ?? { code: null, request: { source, files: files.valid, data: dataText, output } };
   }
 
   #field(loc: Loc, type: string): void {

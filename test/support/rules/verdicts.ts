@@ -17,7 +17,8 @@ export function validateFast(body: Uint8Array, limits: Limits): Verdict {
 function verdictOf(body: Uint8Array, parsed: ParsedRequest): Verdict {
   if (parsed.ok) return { code: null, request: decoded(body, parsed.request) };
   const { code, context } = parsed.problem;
-  return { code, context: "errors" in context ? { ...context, errors: context.errors?.map(withoutProse) } : context };
+  if (!("errors" in context)) return { code, context };
+  return { code, context: { ...context, errors: context.errors?.map(({ loc, type }) => ({ loc, type })) } };
 }
 
 /** How the verdicts of the two parsers on a body differ, or null if they agree. */
@@ -59,10 +60,6 @@ function errorsOf(verdict: Verdict): readonly BareError[] | null {
   return verdict.context.errors;
 }
 
-function withoutProse({ loc, type }: BareError): BareError {
-  return { loc, type };
-}
-
 /** How a problem breaks the rules for every problem, or null. */
 function breachOfForm(parsed: ParsedRequest): string | null {
   if (parsed.ok) return null;
@@ -91,13 +88,9 @@ function decoded(body: Uint8Array, { source, files, data, output }: RenderReques
       size,
     })),
     data: data && textOf(body, data),
-    output: filenameBounded(output),
+    // A cut at 4096 units may include one more, so that it does not split a surrogate pair.
+    output: { ...output, filename: output.filename?.slice(0, 4096) ?? null },
   };
-}
-
-/** A cut at 4096 units may include one more, so that it does not split a surrogate pair. */
-function filenameBounded(output: RenderRequest["output"]): Readonly<Record<string, unknown>> {
-  return { ...output, filename: output.filename?.slice(0, 4096) ?? null };
 }
 
 function textOf(body: Uint8Array, { start, end }: { start: number; end: number }): string {

@@ -155,29 +155,15 @@ function parseAnswer(bytes: Buffer): RawAnswer | null {
   return { status: Number(statusLine.split(" ")[1]), headers, body: text.slice(headEnd + HEAD_END.length) };
 }
 
-export interface RawRequest {
-  readonly url: URL;
-  /** The request line and all fields but `Host` and `Connection`. */
-  readonly head: readonly string[];
-  /** The bytes of the body that are sent. */
-  readonly body?: string;
-  /** Whether the connection is dropped once the body has been sent. */
-  readonly leavesAfterBody?: boolean;
-}
-
-/** Sends a request and reads the answer until the server closes the connection; null if none came. */
-export async function sendRaw({
-  url,
-  head,
-  body = "",
-  leavesAfterBody = false,
-}: RawRequest): Promise<RawAnswer | null> {
-  const connection = new RawConnection(url);
-  const { socket } = connection;
-  socket.setTimeout(ANSWER_TIMEOUT_MILLISECONDS, () => socket.destroy());
+/**
+ * Sends a request and reads the answer until the server closes the connection; null if none came.
+ *
+ * @param head the request line and all fields but `Host` and `Connection`
+ */
+export async function sendRaw(url: URL, head: readonly string[], body = ""): Promise<RawAnswer | null> {
   const lines = [...head, `Host: ${url.host}`, "Connection: close"];
-  const isSent = connection.write(`${lines.join("\r\n")}${HEAD_END}${body}`);
-  if (leavesAfterBody) void isSent.then(() => socket.destroy());
+  const connection = await RawConnection.open(url, `${lines.join("\r\n")}${HEAD_END}${body}`);
+  connection.socket.setTimeout(ANSWER_TIMEOUT_MILLISECONDS, () => connection.socket.destroy());
   return parseAnswer(await connection.readToEnd());
 }
 

@@ -4,10 +4,8 @@ import { startBackend, startEdge, takeFreePort } from "../../../scripts/start/lo
 /** What both parts are started with. */
 export interface ServicePlan {
   readonly backend: Readonly<Record<string, string>>;
-  /** Without the URL of the backend. */
+  /** `SERVICE_BACKEND_URLS` has the URLs of further backends. */
   readonly edge: Readonly<Record<string, string>>;
-  /** The URLs of further configured backends. */
-  readonly otherBackendUrls: readonly string[];
 }
 
 export type ServiceParts = Awaited<ReturnType<typeof startParts>>;
@@ -15,7 +13,7 @@ export type ServiceParts = Awaited<ReturnType<typeof startParts>>;
 export async function startParts(plan: ServicePlan) {
   const backend = await startBackend(plan.backend, await takeFreePort());
   try {
-    const urls = [backend.url.origin, ...plan.otherBackendUrls].join(" ");
+    const urls = `${backend.url.origin} ${plan.edge.SERVICE_BACKEND_URLS ?? ""}`;
     const edge = await startEdge({ ...plan.edge, SERVICE_BACKEND_URLS: urls }, await takeFreePort());
     const stop = async () => {
       await edge.stop();

@@ -83,8 +83,8 @@ function planOf({ settings = {}, backendSettings = {}, otherBackendUrls = [] }: 
       SERVICE_API_TOKENS: API_TOKEN,
       ...settings,
       SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+      SERVICE_BACKEND_URLS: otherBackendUrls.join(" "),
     },
-    otherBackendUrls,
   };
 }
 
