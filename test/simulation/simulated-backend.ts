@@ -20,6 +20,7 @@ const HANG_MILLISECONDS = 30_000;
 const RESTART_MILLISECONDS = 500;
 const PROBE_RENDER_MILLISECONDS = 15;
 
+type BodyMemory = ReturnType<ByteBudget["open"]>;
 type RenderEnd = "file" | "problem" | "timeout" | "broken machine";
 
 interface Reply {
@@ -250,11 +251,7 @@ export class BackendProcess {
     await this.#deliver(exchange, connection);
   }
 
-  async #replyTo(
-    exchange: ExchangeView,
-    connection: Connection,
-    memory: ReturnType<ByteBudget["open"]>,
-  ): Promise<Reply | null> {
+  async #replyTo(exchange: ExchangeView, connection: Connection, memory: BodyMemory): Promise<Reply | null> {
     if (exchange.request.planned.refusal !== null) return refusal("invalid_request");
     if (this.#world.time.now < this.#backend.greyUntil) return connection.closed;
     if (this.#stage === "draining") return refusal("service_unavailable");
@@ -296,11 +293,7 @@ export class BackendProcess {
   }
 
   /** Body, slot, render; null if the client has gone. */
-  async #render(
-    exchange: ExchangeView,
-    connection: Connection,
-    memory: ReturnType<ByteBudget["open"]>,
-  ): Promise<Reply | null> {
+  async #render(exchange: ExchangeView, connection: Connection, memory: BodyMemory): Promise<Reply | null> {
     const { planned } = exchange.request;
     const caller = this.callerOf(planned.caller);
     const grow = (bytes: number) => {
@@ -359,11 +352,7 @@ export class BackendProcess {
     }
   }
 
-  async #work(
-    exchange: ExchangeView,
-    connection: Connection,
-    withdrawn: AbortSignal | null,
-  ): Promise<RenderEnd | null> {
+  async #work(exchange: ExchangeView, connection: Connection, withdrawn: AbortSignal | null) {
     const { planned } = exchange.request;
     const { time, settings } = this.#world;
     const caller = this.callerOf(planned.caller);

@@ -182,12 +182,7 @@ export class SimulatedEdge {
     this.hasChanged = true;
   }
 
-  #forward(
-    request: RequestFacts,
-    body: HeldBody,
-    clientSignal: AbortSignal,
-    open: Set<Exchange>,
-  ): Promise<RenderAnswer<SimulatedAnswer>> {
+  #forward(request: RequestFacts, body: HeldBody, clientSignal: AbortSignal, open: Set<Exchange>) {
     const { random, settings } = this.#world;
     const { deadline } = request;
     const clock = this.#clock(() => {

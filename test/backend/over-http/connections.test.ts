@@ -110,7 +110,7 @@ describe("on one connection", () => {
     await connection.write(backendRenderHead(declared(100 * MEBIBYTE)));
     const answer = await connection.answer();
     expect([answer?.status, answer?.headers.get("Connection")]).toEqual([413, "close"]);
-    expect(await connection.closed()).toBe(true);
+    await connection.expectClosed();
   });
 
   it("a request has a minute and a half to arrive", async () => {

@@ -9,13 +9,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { TIME_BUDGET_HEADER } from "../../../protocol/headers.ts";
-import {
-  LOOPBACK,
-  type LocalBackend,
-  startBackend,
-  startWorkerFile,
-  takeFreePort,
-} from "../../../scripts/start/local-service.ts";
+import { LOOPBACK, startBackend, startWorkerFile, takeFreePort } from "../../../scripts/start/local-service.ts";
 import type { LocalWorker } from "../../../scripts/start/local-worker.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
@@ -31,52 +25,47 @@ const ENTRY_POINT = fileURLToPath(new URL("../../../edge/worker-with-containers.
 
 type Bindings = Parameters<typeof startWorkerFile>[1];
 
+/** The options of `container.start()`. */
+interface StartOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly enableInternet: boolean;
+}
+
 /** One start of a backend. */
-interface Launch {
-  readonly instance: string;
-  /** The options of `container.start()`. */
-  readonly options: { readonly env: Readonly<Record<string, string>>; readonly enableInternet: boolean };
-  readonly address: string;
+async function launch(instance: string, options: StartOptions, settings: Readonly<Record<string, string>>) {
+  const port = await takeFreePort();
+  const { SERVICE_BACKEND_TOKENS: _, ...environment } = backendEnvironment();
   /** Rejects if the backend does not start. */
-  readonly backend: Promise<LocalBackend>;
+  const backend = startBackend({ ...environment, ...settings, ...options.env }, port);
   /** Resolves to the exit code. */
-  readonly ended: Promise<number>;
-  isRunning: boolean;
+  const ended = backend.then(
+    async ({ process }) => {
+      if (process.exitCode === null && process.signalCode === null) await once(process, "exit");
+      return process.exitCode ?? 1;
+    },
+    () => 1,
+  );
+  const started = { instance, options, address: `http://${LOOPBACK}:${port}`, backend, ended, isRunning: true };
+  void ended.then(() => {
+    started.isRunning = false;
+  });
+  return started;
 }
 
 /** @param settings of every backend, in addition to those of its container */
 async function startContainerLauncher(settings: Readonly<Record<string, string>>) {
   /** In the order of their starts. */
-  const launches: Launch[] = [];
+  const launches: Awaited<ReturnType<typeof launch>>[] = [];
   /** What instances have set, by their names. */
   const inactivityTimeoutsMilliseconds = new Map<string, number>();
   let standIn: string | null = null;
   const newest = (instance: string) => launches.findLast((launch) => launch.instance === instance);
 
-  async function launch(instance: string, options: Launch["options"]): Promise<void> {
-    const port = await takeFreePort();
-    const { SERVICE_BACKEND_TOKENS: _, ...environment } = backendEnvironment();
-    const backend = startBackend({ ...environment, ...settings, ...options.env }, port);
-    const ended = backend.then(
-      async ({ process }) => {
-        if (process.exitCode === null && process.signalCode === null) await once(process, "exit");
-        return process.exitCode ?? 1;
-      },
-      () => 1,
-    );
-    const address = `http://${LOOPBACK}:${port}`;
-    const started: Launch = { instance, options, address, backend, ended, isRunning: true };
-    void ended.then(() => {
-      started.isRunning = false;
-    });
-    launches.push(started);
-  }
-
   /** The platform's part of each call of the container, by its name. */
   const actions: Readonly<Record<string, (instance: string, body: string) => Promise<string | null>>> = {
     running: async (instance) => (newest(instance)?.isRunning === true ? "" : null),
     start: async (instance, body) => {
-      await launch(instance, JSON.parse(body));
+      launches.push(await launch(instance, JSON.parse(body), settings));
       return "";
     },
     exit: async (instance) => {

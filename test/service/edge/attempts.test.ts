@@ -32,9 +32,9 @@ async function render(edge: URL, body: string): Promise<{ status: number; code: 
 }
 
 /** Listens, and does this with each connection. */
-async function listen(serve: (socket: Socket) => void, options: { pauseOnConnect?: boolean } = {}): Promise<URL> {
+async function listen(serve: (socket: Socket) => void): Promise<URL> {
   const sockets = new Set<Socket>();
-  const server: Server = createServer(options, (socket) => {
+  const server: Server = createServer((socket) => {
     sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)));
     serve(socket);
   });

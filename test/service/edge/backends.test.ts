@@ -215,7 +215,7 @@ describe("a render that is tried again", () => {
     const client = await RawConnection.open(url, renderRequest(BODY));
     await once(client.socket.resume(), "data");
     breakOff();
-    expect(await client.closed()).toBe(true);
+    await client.expectClosed();
     expect(origins.flatMap(({ renders }) => renders)).toHaveLength(1);
   });
 

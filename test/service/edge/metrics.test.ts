@@ -19,8 +19,6 @@ beforeEach(() => {
   stage.backend.elsewhere = (response) => response.end("# HELP up Up.\n# TYPE up gauge\nup 1\n");
 });
 
-const open = (...writes: readonly string[]) => stage.open(...writes);
-
 describe("/metrics", () => {
   const scrapeHead = "GET /metrics HTTP/1.1\r\nHost: edge.example\r\n\r\n";
   const KEPT_MILLISECONDS = 5000;
@@ -30,19 +28,19 @@ describe("/metrics", () => {
     const answer = backend.elsewhere;
     const { promise: allHaveAsked, resolve: letAnswer } = Promise.withResolvers<void>();
     backend.elsewhere = (response) => void allHaveAsked.then(() => answer(response));
-    const clients = await Promise.all(Array.from({ length: 16 }, () => open(scrapeHead)));
+    const clients = await Promise.all(Array.from({ length: 16 }, () => stage.open(scrapeHead)));
     await stage.takenIn();
     letAnswer();
     const texts = await Promise.all(clients.map(async (client) => (await client.answer())?.body));
     for (const text of texts) expect(text).toContain('up{origin="backend-1"} 1\n');
-    await (await open(scrapeHead)).answer();
+    await (await stage.open(scrapeHead)).answer();
     expect(backend.askedElsewhere).toBe(1);
   });
 
   it("asks again after five seconds", async () => {
     const began = performance.now();
     const scrapesAfterAnother = async () => {
-      expect((await (await open(scrapeHead)).answer())?.status).toBe(200);
+      expect((await (await stage.open(scrapeHead)).answer())?.status).toBe(200);
       return stage.backend.askedElsewhere;
     };
     await expect.poll(scrapesAfterAnother).toBe(2);
@@ -64,7 +62,7 @@ describe("/metrics", () => {
       };
       send();
     };
-    const answer = await (await open(scrapeHead)).answer();
+    const answer = await (await stage.open(scrapeHead)).answer();
     expect(answer?.body).toContain('service_origin_absent{origin="backend-1"} 1\n');
     expect(sent).toBeLessThan(50 * MEBIBYTE);
   });

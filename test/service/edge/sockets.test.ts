@@ -351,7 +351,7 @@ describe("a client that writes its whole body before it reads", () => {
     while (written < 500 && (await client.write(piece))) written++;
     expect(written).toBeLessThan(200);
     expect((await answer)?.status ?? 403).toBe(403);
-    expect(await client.closed()).toBe(true);
+    await client.expectClosed();
   });
 });
 
@@ -381,7 +381,7 @@ describe("a body that does not arrive", () => {
       });
     }
     expect((performance.now() - started) / 1000).toBeGreaterThan(9.9);
-    for (const client of silent) expect(await client.closed()).toBe(true);
+    for (const client of silent) await client.expectClosed();
   });
 
   it("is rejected at its deadline, although a byte arrives now and then", async () => {

@@ -41,16 +41,20 @@ export function bodyOfSize(size: number, source = "x"): string {
 }
 
 /** One edge in front of one scripted backend. */
-export interface EdgeStage {
-  readonly backend: ScriptedBackend;
+const stageOf = (url: URL, backend: ScriptedBackend) => ({
+  backend,
   /** Opens a connection to the edge and writes this. It is reset when the test has finished. */
-  open(...writes: readonly (Uint8Array | string)[]): Promise<RawConnection>;
+  open: (...writes: readonly (Uint8Array | string)[]) => RawConnection.open(url, ...writes),
   /**
    * Waits until the edge has taken in what was sent before: it does one thing after another, and answers a later
    * request.
    */
-  takenIn(): Promise<void>;
-}
+  takenIn: async () => {
+    await (await fetch(new URL("/health", url))).bytes();
+  },
+});
+
+export type EdgeStage = ReturnType<typeof stageOf>;
 
 /** Starts stages that share a workerd, one for each of these settings. */
 export async function startEdgeStages(...each: readonly EdgeSettings[]) {
@@ -58,16 +62,7 @@ export async function startEdgeStages(...each: readonly EdgeSettings[]) {
   const { urls, stop } = await startEdges(
     each.map((settings, index) => ({ SERVICE_BACKEND_URLS: backends[index]?.url.origin ?? "", ...settings })),
   );
-  const stages = backends.map((backend, index): EdgeStage => {
-    const url = urls[index] ?? backend.url;
-    return {
-      backend,
-      open: (...writes) => RawConnection.open(url, ...writes),
-      takenIn: async () => {
-        await (await fetch(new URL("/health", url))).bytes();
-      },
-    };
-  });
+  const stages = backends.map((backend, index) => stageOf(urls[index] ?? backend.url, backend));
   return {
     stages,
     stop: async () => {

@@ -4,8 +4,7 @@
  */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { type ContractCode, expectProblem, type ReceivedProblem } from "../problems.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
 
@@ -85,9 +84,9 @@ export class RawConnection {
   }
 
   /** Reads one answer with `Content-Length`, or everything until the connection ended; null if nothing came. */
-  async answer(timeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<RawAnswer | null> {
+  async answer(): Promise<RawAnswer | null> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, timeoutMilliseconds);
+    const timer = setTimeout(resolve, ANSWER_TIMEOUT_MILLISECONDS);
     const look = () => {
       if (this.socket.closed || this.#isWhole()) resolve();
     };
@@ -113,14 +112,9 @@ export class RawConnection {
     return bytes.subarray(bytes.indexOf(HEAD_END) + HEAD_END.length);
   }
 
-  /** Waits until the other side has closed the connection; false if it did not in time. */
-  async closed(timeoutMilliseconds = ANSWER_TIMEOUT_MILLISECONDS): Promise<boolean> {
-    this.socket.resume();
-    if (this.socket.closed) return true;
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    // Not by `once`, which fails for a connection that is reset before it is closed.
-    this.socket.once("close", () => resolve(true));
-    return Promise.race([promise, delay(timeoutMilliseconds, false, { ref: false })]);
+  /** Waits until the other side has closed the connection. */
+  async expectClosed(): Promise<void> {
+    await expect.poll(() => this.socket.resume().closed).toBe(true);
   }
 
   #read(): void {
@@ -156,22 +150,20 @@ function parseAnswer(bytes: Buffer): RawAnswer | null {
 }
 
 /**
- * Sends a request and reads the answer until the server closes the connection; null if none came.
+ * Sends a request and reads the answer; null if none came.
  *
  * @param head the request line and all fields but `Host` and `Connection`
  */
 export async function sendRaw(url: URL, head: readonly string[], body = ""): Promise<RawAnswer | null> {
   const lines = [...head, `Host: ${url.host}`, "Connection: close"];
-  const connection = await RawConnection.open(url, `${lines.join("\r\n")}${HEAD_END}${body}`);
-  connection.socket.setTimeout(ANSWER_TIMEOUT_MILLISECONDS, () => connection.socket.destroy());
-  return parseAnswer(await connection.readToEnd());
+  return (await RawConnection.open(url, `${lines.join("\r\n")}${HEAD_END}${body}`)).answer();
 }
 
-/** Sends a render request for a caller to a backend, and does not read the answer yet. */
-export function sendWithoutReading(url: URL, body: object, caller = "slow"): RawConnection {
+/** Sends a render request to a backend, and does not read the answer yet. */
+export function sendWithoutReading(url: URL, body: object): RawConnection {
   const connection = new RawConnection(url);
   const text = JSON.stringify(body);
-  const fields = { "X-Service-Caller": caller, ...declared(Buffer.byteLength(text)), Connection: "close" };
+  const fields = { "X-Service-Caller": "slow", ...declared(Buffer.byteLength(text)), Connection: "close" };
   void connection.write(`${backendRenderHead(fields)}${text}`);
   return connection;
 }
