@@ -90,16 +90,12 @@ class World implements WorldView {
   }
 
   /** Checks the invariants of something that happens. Only the first one that is broken counts. */
-  check<Invariant extends { readonly name: string }>(
-    invariants: readonly Invariant[],
-    where: string,
-    findingOf: (invariant: Invariant) => string | null,
-  ): void {
+  readonly check: WorldView["check"] = (invariants, where, findingOf) => {
     for (const invariant of invariants) {
       const finding = findingOf(invariant);
       if (finding !== null) this.violate(invariant.name, `${where}: ${finding}`);
     }
-  }
+  };
 
   backendAt(index: number): SimulatedBackend {
     const backend = this.backends[index];

@@ -66,19 +66,17 @@ const LABELS_OF_SCRAPES: ReadonlySet<string> = new Set(["namespace", "job"]);
 /** Labels that the format or the edge adds. */
 const ADDED_LABELS: ReadonlySet<string> = new Set(["le", "origin"]);
 
-describe("docs/monitoring.md", () => {
-  it("lists every metric of the service with its labels, and no other", async () => {
-    const own = samples.filter(({ name }) => name.startsWith("service_"));
-    const byMetric = Map.groupBy(own, ({ name }) => name.replace(/_(?:bucket|sum|count)$/, ""));
-    const row = (metric: string, labels: readonly string[]) => `${metric}: ${labels.toSorted().join(", ")}`;
-    const offered = [...byMetric].map(([metric, bearers]) => {
-      const labels = new Set(bearers.flatMap(({ labels }) => Object.keys(labels)));
-      return row(metric, [...labels.difference(ADDED_LABELS)]);
-    });
-    const listed = await tableOfPage("monitoring.md", "## Metrics");
-    const rows = listed.map(([metric = "", labels = ""]) => row(metric, labels.split(", ")));
-    expect(rows.toSorted()).toEqual(offered.toSorted());
+it("docs/monitoring.md lists every metric of the service with its labels, and no other", async () => {
+  const own = samples.filter(({ name }) => name.startsWith("service_"));
+  const byMetric = Map.groupBy(own, ({ name }) => name.replace(/_(?:bucket|sum|count)$/, ""));
+  const row = (metric: string, labels: readonly string[]) => `${metric}: ${labels.toSorted().join(", ")}`;
+  const offered = [...byMetric].map(([metric, bearers]) => {
+    const labels = new Set(bearers.flatMap(({ labels }) => Object.keys(labels)));
+    return row(metric, [...labels.difference(ADDED_LABELS)]);
   });
+  const listed = await tableOfPage("monitoring.md", "## Metrics");
+  const rows = listed.map(([metric = "", labels = ""]) => row(metric, labels.split(", ")));
+  expect(rows.toSorted()).toEqual(offered.toSorted());
 });
 
 interface Dashboard {

@@ -262,21 +262,19 @@ describe("the manifests", () => {
   });
 });
 
-describe("the overlays", () => {
-  it("run in the sandbox of their name", async () => {
-    expect(backendSettings.sandboxChoice).toBe("landlock");
-    const literals = await literalsOf("components/bubblewrap/kustomization.yaml", "backend-settings");
-    expect(deployedBackendSettings(literals).sandboxChoice).toBe("bubblewrap");
-    const profile = parse(
-      object({ defaultAction: literal("SCMP_ACT_ERRNO"), syscalls: array(object({ names: array(string()) })) }),
-      JSON.parse(await readFile(join(FOLDER, "../seccomp-backend.json"), "utf8")),
-    );
-    const allowed = profile.syscalls.flatMap(({ names }) => names);
-    expect(new Set(allowed).size).toBe(allowed.length);
-    for (const name of ["clone", "unshare", "mount", "umount2", "pivot_root", "seccomp", "landlock_restrict_self"]) {
-      expect(allowed).toContain(name);
-    }
-    const refused = "bpf init_module kexec_load keyctl ptrace process_vm_readv userfaultfd io_uring_setup".split(" ");
-    for (const name of refused) expect(allowed).not.toContain(name);
-  });
+it("the overlays run in the sandbox of their name", async () => {
+  expect(backendSettings.sandboxChoice).toBe("landlock");
+  const literals = await literalsOf("components/bubblewrap/kustomization.yaml", "backend-settings");
+  expect(deployedBackendSettings(literals).sandboxChoice).toBe("bubblewrap");
+  const profile = parse(
+    object({ defaultAction: literal("SCMP_ACT_ERRNO"), syscalls: array(object({ names: array(string()) })) }),
+    JSON.parse(await readFile(join(FOLDER, "../seccomp-backend.json"), "utf8")),
+  );
+  const allowed = profile.syscalls.flatMap(({ names }) => names);
+  expect(new Set(allowed).size).toBe(allowed.length);
+  for (const name of ["clone", "unshare", "mount", "umount2", "pivot_root", "seccomp", "landlock_restrict_self"]) {
+    expect(allowed).toContain(name);
+  }
+  const refused = "bpf init_module kexec_load keyctl ptrace process_vm_readv userfaultfd io_uring_setup".split(" ");
+  for (const name of refused) expect(allowed).not.toContain(name);
 });

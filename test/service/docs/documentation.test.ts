@@ -99,24 +99,22 @@ describe("docs/templates.md", () => {
   });
 });
 
-describe("README.md", () => {
-  it("shows the request that makes its picture", async () => {
-    const shown = blocksOf(readme).find(({ language }) => language === "json")?.text ?? "";
-    expect(JSON.parse(shown)).toEqual(JSON.parse(await readPage("docs/images/first-request.json")));
-    const answer = await service.render(shown);
-    const page = PNG.sync.read(Buffer.from(await answer.bytes()));
-    // The picture has a frame of one pixel, so that the page is seen on a white background.
-    const framed = PNG.sync.read(await readFile(join(PROJECT, "docs/images/first-request.png")));
-    expect([framed.width, framed.height]).toEqual([page.width + 2, page.height + 2]);
-    const picture = new PNG({ width: page.width, height: page.height });
-    PNG.bitblt(framed, picture, 1, 1, page.width, page.height, 0, 0);
-    // It has fewer colours than the page; other text would differ as black does from white.
-    const difference = picture.data.reduce(
-      (most, value, at) => Math.max(most, Math.abs(value - (page.data[at] ?? 0))),
-      0,
-    );
-    expect(difference).toBeLessThan(48);
-  });
+it("README.md shows the request that makes its picture", async () => {
+  const shown = blocksOf(readme).find(({ language }) => language === "json")?.text ?? "";
+  expect(JSON.parse(shown)).toEqual(JSON.parse(await readPage("docs/images/first-request.json")));
+  const answer = await service.render(shown);
+  const page = PNG.sync.read(Buffer.from(await answer.bytes()));
+  // The picture has a frame of one pixel, so that the page is seen on a white background.
+  const framed = PNG.sync.read(await readFile(join(PROJECT, "docs/images/first-request.png")));
+  expect([framed.width, framed.height]).toEqual([page.width + 2, page.height + 2]);
+  const picture = new PNG({ width: page.width, height: page.height });
+  PNG.bitblt(framed, picture, 1, 1, page.width, page.height, 0, 0);
+  // It has fewer colours than the page; other text would differ as black does from white.
+  const difference = picture.data.reduce(
+    (most, value, at) => Math.max(most, Math.abs(value - (page.data[at] ?? 0))),
+    0,
+  );
+  expect(difference).toBeLessThan(48);
 });
 
 describe("docs/templates-in-ci.md", async () => {

@@ -1,7 +1,7 @@
 /**
  * Who may use the edge, on real sockets: the rate limit per caller, pages of other origins, the token of the metrics.
  */
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { startEdge } from "../../../scripts/start/local-service.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { ScriptedBackend } from "../../support/service/scripted-backend.ts";
@@ -39,32 +39,28 @@ beforeAll(async () => {
 const render = (token: string) =>
   clientOf(url).render({ source: "x" }, { headers: { "X-Service-Api-Token": token, Origin: ORIGIN } });
 
-describe("a rate limit as wrangler.toml configures it", () => {
-  it("keeps requests of one caller from the backends, and lets those of another through", async () => {
-    const answers: Response[] = [];
-    // More than two periods allow.
-    for (let n = 0; n < 2 * RATE_LIMIT + 1; n++) answers.push(await render(API_TOKEN));
-    const refused = answers.filter(({ status }) => status === 429);
-    expect(answers.slice(0, RATE_LIMIT).map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(refused.length).toBeGreaterThan(0);
-    expect(backend.renders).toHaveLength(answers.length - refused.length);
-    for (const answer of refused) {
-      expect(answer.headers.get("Retry-After")).toBe("60");
-      expect(answer.headers.get("Access-Control-Allow-Origin")).toBe(ORIGIN);
-      const { context } = await expectProblem(answer, "render_queue_full");
-      expect(context).toEqual({ retry_after: 60 });
-    }
-    expect((await render("other-token")).status).toBe(200);
-    expect(backend.renders.at(-1)?.["x-service-caller"]).toBe("other");
-  });
+it("a rate limit as wrangler.toml configures it keeps requests of one caller from the backends, and lets those of another through", async () => {
+  const answers: Response[] = [];
+  // More than two periods allow.
+  for (let n = 0; n < 2 * RATE_LIMIT + 1; n++) answers.push(await render(API_TOKEN));
+  const refused = answers.filter(({ status }) => status === 429);
+  expect(answers.slice(0, RATE_LIMIT).map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(refused.length).toBeGreaterThan(0);
+  expect(backend.renders).toHaveLength(answers.length - refused.length);
+  for (const answer of refused) {
+    expect(answer.headers.get("Retry-After")).toBe("60");
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe(ORIGIN);
+    const { context } = await expectProblem(answer, "render_queue_full");
+    expect(context).toEqual({ retry_after: 60 });
+  }
+  expect((await render("other-token")).status).toBe(200);
+  expect(backend.renders.at(-1)?.["x-service-caller"]).toBe("other");
 });
 
-describe("/metrics that needs a token", () => {
-  it("asks no backend for a request without it", async () => {
-    const { askedElsewhere } = backend;
-    for (const headers of [{}, { "X-Service-Api-Token": API_TOKEN }, { Authorization: `Bearer ${API_TOKEN}` }]) {
-      await expectProblem(await fetch(new URL("/metrics", url), { headers }), "forbidden");
-    }
-    expect(backend.askedElsewhere).toBe(askedElsewhere);
-  });
+it("/metrics that needs a token asks no backend for a request without it", async () => {
+  const { askedElsewhere } = backend;
+  for (const headers of [{}, { "X-Service-Api-Token": API_TOKEN }, { Authorization: `Bearer ${API_TOKEN}` }]) {
+    await expectProblem(await fetch(new URL("/metrics", url), { headers }), "forbidden");
+  }
+  expect(backend.askedElsewhere).toBe(askedElsewhere);
 });

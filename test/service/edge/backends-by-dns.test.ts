@@ -22,8 +22,6 @@ const NAME = "_http._tcp.backend.render.svc.cluster.local";
 /** Of renders until a list is renewed, which takes two seconds. */
 const SELDOM = { interval: 250 };
 
-const TOKENS = { SERVICE_API_TOKENS: API_TOKEN, SERVICE_BACKEND_TOKEN: BACKEND_TOKEN };
-
 interface Service {
   readonly host: string;
   readonly port: number;
@@ -158,17 +156,12 @@ async function startEdgeWith(settings: EdgeSettings): Promise<URL> {
   return url;
 }
 
-interface Stage {
-  readonly dns: DnsServer;
-  readonly edge: URL;
-}
-
 /**
  * How many edges the tests take, each with a name server of its own and used once. One workerd runs all of them: its
  * start costs more than theirs.
  */
 const STAGES = 12;
-const unused: Stage[] = [];
+const unused: { readonly dns: DnsServer; readonly edge: URL }[] = [];
 
 beforeAll(async () => {
   const servers = await Promise.all(Array.from({ length: STAGES }, () => new DnsServer().start()));
@@ -185,9 +178,7 @@ beforeAll(async () => {
   };
 });
 
-function takeStage(): Stage {
-  return unused.pop() ?? expect.unreachable("STAGES is too small");
-}
+const takeStage = () => unused.pop() ?? expect.unreachable("STAGES is too small");
 
 const render = (edge: URL) => clientOf(edge).render({ source: "x" });
 const renderText = async (edge: URL) => (await render(edge)).text();
@@ -321,7 +312,7 @@ describe("while DNS", () => {
     const client = await RawConnection.open(edge, renderRequest('{"source":"x"}'));
     await expect.poll(() => dns.asked.length).toBe(1);
     client.reset();
-    dns.behaviour = (connection, answer) => void connection.write(answer);
+    dns.behaviour = answerWhole;
     expect(await renderText(edge)).toBe("%PDF by a");
   });
 
@@ -350,7 +341,12 @@ it("the edge in workerd alone looks names up in the domains of its machine", asy
   const edge = await startBuiltEdge(
     join(folder, "edge"),
     ["./workerd", "serve", "config.capnp", `--directory-path=machine=${folder}`],
-    { ...TOKENS, SERVICE_BACKEND_URLS: "srv:_http._tcp.backend", SERVICE_DNS_SERVERS: dns.entry },
+    {
+      SERVICE_API_TOKENS: API_TOKEN,
+      SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+      SERVICE_BACKEND_URLS: "srv:_http._tcp.backend",
+      SERVICE_DNS_SERVERS: dns.entry,
+    },
   );
   onTestFinished(async () => void (await edge.stop()));
   dns.services.set(NAME, [serviceOf(a)]);

@@ -240,29 +240,27 @@ describe("a render that is tried again", () => {
   });
 });
 
-describe("one of three origins answers /health, and its renders never end", () => {
-  it("costs the renders that it has some seconds, and later ones nothing", async () => {
-    const { origins, render } = takeStage(3);
-    const [grey] = origins;
-    if (grey === undefined) throw new Error("there are three origins");
-    grey.behaviour = () => {};
-    const timed = async () => {
-      const began = performance.now();
-      const answer = await render();
-      return { status: answer.status, seconds: (performance.now() - began) / 1000 };
-    };
-    const first: Awaited<ReturnType<typeof timed>>[] = [];
-    while (grey.renders.length === 0) first.push(...(await Promise.all([timed(), timed(), timed()])));
-    expect(first.map(({ status }) => status)).toEqual(first.map(() => 200));
-    // 3 s of silence, 5 s for the probe, and a look each second.
-    expect(Math.max(...first.map(({ seconds }) => seconds))).toBeLessThan(20);
-    const asked = grey.renders.length;
-    for (let count = 0; count < 2 * RENDERS; count++) expect((await timed()).status).toBe(200);
-    expect(grey.renders).toHaveLength(asked);
-    grey.behaviour = (response) => grey.answer(response);
-    // A probe brings it back.
-    await expect.poll(async () => (await (await render()).text()) === "%PDF by a", SELDOM).toBe(true);
-  });
+it("one of three origins that answers /health, and whose renders never end, costs the renders that it has some seconds, and later ones nothing", async () => {
+  const { origins, render } = takeStage(3);
+  const [grey] = origins;
+  if (grey === undefined) throw new Error("there are three origins");
+  grey.behaviour = () => {};
+  const timed = async () => {
+    const began = performance.now();
+    const answer = await render();
+    return { status: answer.status, seconds: (performance.now() - began) / 1000 };
+  };
+  const first: Awaited<ReturnType<typeof timed>>[] = [];
+  while (grey.renders.length === 0) first.push(...(await Promise.all([timed(), timed(), timed()])));
+  expect(first.map(({ status }) => status)).toEqual(first.map(() => 200));
+  // 3 s of silence, 5 s for the probe, and a look each second.
+  expect(Math.max(...first.map(({ seconds }) => seconds))).toBeLessThan(20);
+  const asked = grey.renders.length;
+  for (let count = 0; count < 2 * RENDERS; count++) expect((await timed()).status).toBe(200);
+  expect(grey.renders).toHaveLength(asked);
+  grey.behaviour = (response) => grey.answer(response);
+  // A probe brings it back.
+  await expect.poll(async () => (await (await render()).text()) === "%PDF by a", SELDOM).toBe(true);
 });
 
 describe("an answer that blames the request", () => {

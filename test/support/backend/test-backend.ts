@@ -61,7 +61,7 @@ export async function startTestBackend(
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
   const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
   const service = buildRenderService({ settings, sandbox, launcher, tracing: null });
-  const { app, announceStop, startDraining, isIdle, findCapabilities } = service;
+  const { app, startDraining } = service;
   const logged: object[] = [];
   const child = app.log.child.bind(app.log);
   app.log.child = (fields: Parameters<typeof child>[0], options: Parameters<typeof child>[1]) => {
@@ -78,13 +78,10 @@ export async function startTestBackend(
   const render = (body: RenderBody, init?: RequestInit) => send("/v1/render", renderInit(body, init));
   const metrics = async () => parseMetrics(await (await send("/metrics")).text());
   return {
+    ...service,
     url,
     workDirectory,
     server: app.server,
-    announceStop,
-    startDraining,
-    isIdle,
-    findCapabilities,
     /** Sends a render request as the edge does. */
     render,
     /** The file of a render request that must succeed. */

@@ -437,17 +437,13 @@ function validateOutput(output: Readonly<Record<string, unknown>>, limits: Limit
     : rejected("invalid_request", { rule, errors: [{ loc: ["output", field], type: rule }] });
 }
 
-/** The first and last page of each selection. An open range counts as its first page. */
-function pagesOf(pages: string): [first: number, last: number][] {
-  return pages.split(",").map((selection) => {
-    const [first, last] = selection.split("-");
-    return [Number(first), Number(last || first)];
-  });
-}
-
 /** How many pages are selected. Cuts at every bound, so that each piece is selected either as a whole or not at all. */
 function countPagesSlowly(pages: string): number {
-  const ranges = pagesOf(pages);
+  const ranges = pages.split(",").map((selection) => {
+    const [first, last] = selection.split("-");
+    // An open range counts as its first page.
+    return [Number(first), Number(last || first)] as const;
+  });
   const bounds = [...new Set(ranges.flatMap(([first, last]) => [first, last + 1]))].sort((a, b) => a - b);
   let count = 0;
   for (const [index, from] of bounds.entries()) {
