@@ -67,19 +67,14 @@ export class RequestFacts {
   }
 }
 
-/** An interval in which something kept a backend from serving an edge, and a moment after it. */
-interface Disturbance {
-  readonly backend: number;
-  /** Null for all edges. */
-  readonly edge: number | null;
-  readonly from: number;
-  to: number;
-}
-
+/** Intervals in which something kept a backend from serving an edge, and a moment after each. */
 export class Disturbances {
-  readonly #all: Disturbance[] = [];
+  readonly #all: { backend: number; edge: number | null; from: number; to: number }[] = [];
 
-  /** @returns a function that records the end. */
+  /**
+   * @param edge null for all edges
+   * @returns a function that records the end.
+   */
   begin(now: number, backend: number, edge: number | null = null): (now: number) => void {
     const disturbance = { backend, edge, from: now, to: Number.POSITIVE_INFINITY };
     this.#all.push(disturbance);

@@ -155,13 +155,9 @@ function isSlower(caller: CallerFacts, callers: Callers, now: number): boolean {
   return activeCallers(callers, now).some((other) => shortest > SLOW_FACTOR * other.longestAt(now));
 }
 
-interface Place {
-  readonly running: number;
-  readonly latestTurn: number;
-  readonly usedMilliseconds: number;
-}
+type Place = ReturnType<typeof placeOf>;
 
-function placeOf(caller: CallerFacts, now: number): Place {
+function placeOf(caller: CallerFacts, now: number) {
   const { running, latestTurn } = caller;
   return { running: running.size, latestTurn, usedMilliseconds: caller.usedAt(now, USE_HALF_LIFE_MILLISECONDS) };
 }

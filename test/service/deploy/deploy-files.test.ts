@@ -83,42 +83,40 @@ interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
 }
 
-describe("a query of the dashboard", () => {
-  /** A counter that rises: a query may ask for its rate. */
-  const series = () =>
-    samples.map(({ name, labels, value }) => {
-      const selector = Object.entries({ job: "edge", ...labels }).map(
-        ([label, text]) => `${label}=${JSON.stringify(text)}`,
-      );
-      return { series: `${name}{${selector.join(",")}}`, values: Number.isFinite(value) ? `${value}+1x20` : "0x20" };
-    });
-
-  it("has a result, evaluated by promtool on the metrics of a service that has rendered once", async () => {
-    const { panels }: Dashboard = JSON.parse(
-      await readFile(new URL("../../../deploy/grafana-dashboard.json", import.meta.url), "utf8"),
+/** A counter that rises: a query may ask for its rate. */
+const series = () =>
+  samples.map(({ name, labels, value }) => {
+    const selector = Object.entries({ job: "edge", ...labels }).map(
+      ([label, text]) => `${label}=${JSON.stringify(text)}`,
     );
-    const queries = panels.flatMap(({ title, targets }) =>
-      targets.map(({ expr }, index) => ({
-        // A rule for each, which fires if there is a result.
-        alert: `${title} ${index}`,
-        expr: `count(${expr.replaceAll("$__rate_interval", "5m").replaceAll(/\$(?:namespace|job|origin)/g, ".*")}) > 0`,
-      })),
-    );
-    expect(queries.length).toBeGreaterThan(20);
-    const files = {
-      "rules.yml": { groups: [{ name: "dashboard", rules: queries }] },
-      "tests.yml": {
-        rule_files: ["rules.yml"],
-        tests: [
-          {
-            interval: "1m",
-            input_series: series(),
-            alert_rule_test: queries.map(({ alert }) => ({ eval_time: "15m", alertname: alert, exp_alerts: [{}] })),
-          },
-        ],
-      },
-    };
-    const { succeeded, output } = await runPromtool(await locatePromtool(), ["test", "rules", "tests.yml"], files);
-    expect(succeeded, output).toBe(true);
+    return { series: `${name}{${selector.join(",")}}`, values: Number.isFinite(value) ? `${value}+1x20` : "0x20" };
   });
+
+it("a query of the dashboard has a result, evaluated by promtool on the metrics of a service that has rendered once", async () => {
+  const { panels }: Dashboard = JSON.parse(
+    await readFile(new URL("../../../deploy/grafana-dashboard.json", import.meta.url), "utf8"),
+  );
+  const queries = panels.flatMap(({ title, targets }) =>
+    targets.map(({ expr }, index) => ({
+      // A rule for each, which fires if there is a result.
+      alert: `${title} ${index}`,
+      expr: `count(${expr.replaceAll("$__rate_interval", "5m").replaceAll(/\$(?:namespace|job|origin)/g, ".*")}) > 0`,
+    })),
+  );
+  expect(queries.length).toBeGreaterThan(20);
+  const files = {
+    "rules.yml": { groups: [{ name: "dashboard", rules: queries }] },
+    "tests.yml": {
+      rule_files: ["rules.yml"],
+      tests: [
+        {
+          interval: "1m",
+          input_series: series(),
+          alert_rule_test: queries.map(({ alert }) => ({ eval_time: "15m", alertname: alert, exp_alerts: [{}] })),
+        },
+      ],
+    },
+  };
+  const { succeeded, output } = await runPromtool(await locatePromtool(), ["test", "rules", "tests.yml"], files);
+  expect(succeeded, output).toBe(true);
 });

@@ -5,18 +5,12 @@ import { basename, join } from "node:path";
 import { DockerfileParser, type From, type Instruction } from "dockerfile-ast";
 import { array, parse, string } from "valibot";
 
-export interface ImageStage {
-  readonly name: string | null;
-  readonly from: string;
-  readonly instructions: readonly Instruction[];
-}
-
 const ROOT = new URL("../../../", import.meta.url);
 
 const dockerfile = async () =>
   DockerfileParser.parse(await readFile(new URL("Dockerfile", ROOT), "utf8")).getInstructions();
 
-export async function readDockerfile(): Promise<readonly ImageStage[]> {
+export async function readDockerfile() {
   const stages: { name: string | null; from: string; instructions: Instruction[] }[] = [];
   for (const instruction of await dockerfile()) {
     if (instruction.getKeyword() === "FROM") {
@@ -39,9 +33,9 @@ export async function readBaseImages(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** The stage of this name and those that it begins with, the first one last. */
-async function stagesOf(target: string): Promise<readonly ImageStage[]> {
+async function stagesOf(target: string) {
   const stages = await readDockerfile();
-  const found: ImageStage[] = [];
+  const found: typeof stages = [];
   for (let name = target; ; ) {
     const stage = stages.find((each) => each.name === name);
     if (stage === undefined) return found;

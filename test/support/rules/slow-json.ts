@@ -24,98 +24,88 @@ const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y;
 /** The tree of a JSON text, or null when the text is not JSON. */
 export function readJson(text: string): JsonNode | null {
   try {
-    return new Reader(text).readDocument();
+    return readDocument(text);
   } catch (error) {
     if (error instanceof SyntaxError) return null;
     throw error;
   }
 }
 
-class Reader {
-  readonly #text: string;
-  #at = 0;
+function readDocument(text: string): JsonNode {
+  let at = 0;
 
-  constructor(text: string) {
-    this.#text = text;
+  function takes(word: string): boolean {
+    if (!text.startsWith(word, at)) return false;
+    at += word.length;
+    return true;
   }
 
-  readDocument(): JsonNode {
-    this.#skipWhitespace();
-    const node = this.#readValue();
-    this.#skipWhitespace();
-    if (this.#at !== this.#text.length) throw new SyntaxError("more than a value");
-    return node;
+  function expect(word: string): void {
+    if (!takes(word)) throw new SyntaxError(`no ${word}`);
   }
 
-  #readValue(): JsonNode {
-    const start = this.#at;
-    switch (this.#text[start]) {
-      case "{": {
-        const members = this.#readList("{", "}", () => this.#readMember());
-        return { kind: "object", members, start, end: this.#at };
-      }
-      case "[": {
-        const items = this.#readList("[", "]", () => this.#readValue());
-        return { kind: "array", items, start, end: this.#at };
-      }
-      case '"': {
-        const value = this.#readString();
-        return { kind: "string", value, start, end: this.#at };
-      }
+  function skipWhitespace(): void {
+    while (takes(" ") || takes("\t") || takes("\n") || takes("\r"));
+  }
+
+  function readValue(): JsonNode {
+    skipWhitespace();
+    const start = at;
+    const node = readKind();
+    const end = at;
+    skipWhitespace();
+    return { ...node, start, end };
+  }
+
+  function readKind() {
+    switch (text[at]) {
+      case "{":
+        return { kind: "object", members: readList("{", "}", readMember) } as const;
+      case "[":
+        return { kind: "array", items: readList("[", "]", readValue) } as const;
+      case '"':
+        return { kind: "string", value: readString() } as const;
     }
-    if (this.#takes("null")) return { kind: "null", start, end: this.#at };
-    if (this.#takes("true") || this.#takes("false")) return { kind: "boolean", start, end: this.#at };
-    NUMBER.lastIndex = start;
-    const number = NUMBER.exec(this.#text)?.[0];
+    if (takes("null")) return { kind: "null" } as const;
+    if (takes("true") || takes("false")) return { kind: "boolean" } as const;
+    NUMBER.lastIndex = at;
+    const number = NUMBER.exec(text)?.[0];
     if (number === undefined) throw new SyntaxError("no value");
-    this.#at += number.length;
-    return { kind: "number", text: number, start, end: this.#at };
+    at += number.length;
+    return { kind: "number", text: number } as const;
   }
 
-  #readList<Member>(opening: string, closing: string, readMember: () => Member): Member[] {
+  function readList<Member>(opening: string, closing: string, readMember: () => Member): Member[] {
     const members: Member[] = [];
-    this.#expect(opening);
-    this.#skipWhitespace();
-    if (this.#takes(closing)) return members;
-    do {
-      this.#skipWhitespace();
-      members.push(readMember());
-      this.#skipWhitespace();
-    } while (this.#takes(","));
-    this.#expect(closing);
+    expect(opening);
+    skipWhitespace();
+    if (takes(closing)) return members;
+    do members.push(readMember());
+    while (takes(","));
+    expect(closing);
     return members;
   }
 
-  #readMember(): JsonMember {
-    const key = this.#readString();
-    this.#skipWhitespace();
-    this.#expect(":");
-    this.#skipWhitespace();
-    return { key, value: this.#readValue() };
+  function readMember(): JsonMember {
+    skipWhitespace();
+    const key = readString();
+    skipWhitespace();
+    expect(":");
+    return { key, value: readValue() };
   }
 
-  #readString(): string {
-    const start = this.#at;
-    this.#expect('"');
-    while (!this.#takes('"')) {
-      if (this.#at >= this.#text.length) throw new SyntaxError("no end of a string");
-      this.#at += this.#text[this.#at] === "\\" ? 2 : 1;
+  function readString(): string {
+    const start = at;
+    expect('"');
+    while (!takes('"')) {
+      if (at >= text.length) throw new SyntaxError("no end of a string");
+      at += text[at] === "\\" ? 2 : 1;
     }
     // It says whether characters and escapes are allowed.
-    return JSON.parse(this.#text.slice(start, this.#at));
+    return JSON.parse(text.slice(start, at));
   }
 
-  #skipWhitespace(): void {
-    while (this.#takes(" ") || this.#takes("\t") || this.#takes("\n") || this.#takes("\r"));
-  }
-
-  #expect(word: string): void {
-    if (!this.#takes(word)) throw new SyntaxError(`no ${word}`);
-  }
-
-  #takes(word: string): boolean {
-    if (!this.#text.startsWith(word, this.#at)) return false;
-    this.#at += word.length;
-    return true;
-  }
+  const node = readValue();
+  if (at !== text.length) throw new SyntaxError("more than a value");
+  return node;
 }

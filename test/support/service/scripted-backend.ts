@@ -6,12 +6,10 @@ import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
 import { LOOPBACK } from "../../../scripts/start/local-service.ts";
 import { closeServer, listenOnLoopback } from "../loopback-server.ts";
 
-export interface BackendRequest {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-}
-
-export type Behaviour = (response: ServerResponse, request: BackendRequest) => void;
+export type Behaviour = (
+  response: ServerResponse,
+  request: { readonly headers: IncomingHttpHeaders; readonly body: Buffer },
+) => void;
 
 export class ScriptedBackend {
   readonly name: string;
