@@ -54,14 +54,13 @@ export function connectDraftBar(
   return ({ isFolder, files, skipped }) => {
     const project = draftOfFolder(files);
     if (project === null) return;
-    const { draft } = store;
     const others = files.filter(({ path }) => path !== SOURCE_PATH && path !== DATA_PATH);
     const hasData = files.some(({ path }) => path === DATA_PATH);
     const merged: Draft = {
+      ...store.draft,
       source: project.source,
-      data: hasData ? project.data : draft.data,
-      files: mergeFiles(draft.files, others),
-      output: draft.output,
+      files: mergeFiles(store.draft.files, others),
+      ...(hasData && { data: project.data }),
     };
     const text = [isFolder ? "Project loaded." : `${SOURCE_PATH} is now the template.`, ...skipped].join(" ");
     void begin(isFolder ? project : merged, text, true);
@@ -70,11 +69,8 @@ export function connectDraftBar(
 
 /** A menu of buttons in a `<details>`: it closes when one is chosen, at Escape, and when the focus or a click leaves. */
 function connectMenu(menu: HTMLDetailsElement): void {
-  const close = () => {
-    menu.open = false;
-  };
   const closeAndKeepFocus = () => {
-    close();
+    menu.open = false;
     menu.querySelector("summary")?.focus();
   };
   menu.addEventListener("keydown", ({ key }) => {
@@ -83,10 +79,9 @@ function connectMenu(menu: HTMLDetailsElement): void {
   menu.addEventListener("click", ({ target }) => {
     if (target instanceof Element && target.closest("button") !== null) closeAndKeepFocus();
   });
-  addEventListener("pointerdown", ({ target }) => {
-    if (target instanceof Node && !menu.contains(target)) close();
-  });
-  menu.addEventListener("focusout", ({ relatedTarget }) => {
-    if (relatedTarget instanceof Node && !menu.contains(relatedTarget)) close();
-  });
+  const closeIfOutside = (target: EventTarget | null) => {
+    if (target instanceof Node && !menu.contains(target)) menu.open = false;
+  };
+  addEventListener("pointerdown", ({ target }) => closeIfOutside(target));
+  menu.addEventListener("focusout", ({ relatedTarget }) => closeIfOutside(relatedTarget));
 }

@@ -72,13 +72,7 @@ function problemsOf(body: Uint8Array, limits: Limits): Problem[] {
   return parsed.ok ? [] : [parsed.problem];
 }
 
-interface ContentVerdict {
-  readonly key: string;
-  readonly limits: Limits;
-  readonly problem: Problem | null;
-}
-
-const contentVerdicts = new WeakMap<FileContent, ContentVerdict>();
+const contentVerdicts = new WeakMap<FileContent, { key: string; limits: Limits; problem: Problem | null }>();
 
 /** What is wrong with the content of a file. Its key is validated together with the other keys. */
 function contentProblem(file: DraftFile, limits: Limits): Problem | null {
