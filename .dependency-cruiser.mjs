@@ -4,7 +4,7 @@
  * Type imports count like all others: code that uses a type of another layer depends on that layer.
  */
 
-/** The packages that each may import. Those of the rules are small, pure, and the same in browsers, workerd and Node. */
+/** The packages that each may import. Those of the rules are small, pure, and the same in browsers, Workers and Node. */
 const PACKAGES = {
   rules: "^node_modules/(content-disposition|content-type|valibot)/",
   client: "^node_modules/(content-disposition|fflate)/",

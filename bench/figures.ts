@@ -1,4 +1,4 @@
-/** What the benchmarks have in common: clients that keep a service busy, and the figures that a noisy machine leaves. */
+/** What the benchmarks share: clients that keep a service busy, and the figures that a noisy machine leaves. */
 
 /** At `share` of the values in their order; 0 if there are none. */
 export function quantile(values: readonly number[], share: number): number {

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** The files `bench/<name>.ts`, the quick ones first. Not `peers`: it downloads other programs and measures those too. */
+/** The files `bench/<name>.ts`, the quick ones first. Not `peers`: it downloads and measures other programs, too. */
 const BENCHMARKS = ["hostile-bodies", "edge", "rules", "render", "siege"];
 
 const named = process.argv.slice(2);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Restarts the edges and backends of one host one after the other, each when the one before it is ready, so that no render is
-# lost. With a version it moves to that one, newer or older. docs/deploy/one-host.md says how a version gets onto the host.
+# Restarts the edges and backends of one host one after the other, each when the one before it is ready, so that no
+# render is lost. With a version it moves to that one. docs/deploy/one-host.md says how a version gets onto the host.
 set -eu
 
 LINK=/opt/document-rendering-service

@@ -41,7 +41,7 @@ export const COMMON_HEADERS = { "X-Content-Type-Options": "nosniff" } as const;
 
 export const NOT_STORED_HEADERS = { "Cache-Control": "no-store" } as const;
 
-/** From a backend to the edge, in each answer to a render: how busy it is. The next render goes to the less busy of two. */
+/** From a backend to the edge, in each answer to a render: how busy it is. The less busy of two gets the next one. */
 export const LOAD_HEADER = "X-Service-Load";
 
 export interface BackendLoad {
@@ -75,7 +75,7 @@ export function parseBackendLoad(value: string | null): BackendLoad | null {
   };
 }
 
-/** How long each phase of a request took (https://www.w3.org/TR/server-timing/): a backend's phases, then the edge's. */
+/** How long each phase of a request took (https://www.w3.org/TR/server-timing/): the backend's phases, the edge's. */
 export const SERVER_TIMING_HEADER = "Server-Timing";
 
 const MAX_TIMING_LENGTH = 512;

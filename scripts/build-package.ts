@@ -130,7 +130,7 @@ async function buildPackage({ folder, page, licences, exports, more, bundle }: P
   await writeFile(new URL("package.json", into), `${JSON.stringify({ ...manifest, ...more, ...all }, null, 2)}\n`);
 }
 
-/** Writes the types of a folder's `tsconfig.build.json` to `types/` of a package, without what no entry point imports. */
+/** Writes the types of a folder's `tsconfig.build.json` to a package's `types/`, without what no entry point imports. */
 async function writeReachableTypes(folder: URL, target: URL, entryPoints: readonly string[]): Promise<void> {
   const types = new URL("types/", target);
   const project = `${fileURLToPath(folder)}/tsconfig.build.json`;

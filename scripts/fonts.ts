@@ -1,4 +1,4 @@
-/** `npm run fonts`: fetches sets of fonts for `SERVICE_FONT_PATHS` from Debian's packages (docs/packages-and-fonts.md). */
+/** `npm run fonts`: fetches fonts for `SERVICE_FONT_PATHS` from Debian's packages (docs/packages-and-fonts.md). */
 import { Command } from "@commander-js/extra-typings";
 import { addFontSets, findFontProblems, readFontsLock, removeFontSets } from "./fonts/font-folder.ts";
 import { FONT_GROUP, FONT_SETS } from "./fonts/font-sets.ts";

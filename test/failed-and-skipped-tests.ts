@@ -1,6 +1,6 @@
 /**
- * A reporter for vitest: says why a test, a hook or a file failed as soon as it has failed, and at the end names the tests that were
- * skipped because this machine lacks something.
+ * A reporter for vitest: says why a test, a hook or a file failed as soon as it fails, and at the end names the tests
+ * that were skipped because this machine lacks something.
  */
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from "vitest/node";
 

@@ -52,7 +52,7 @@ export function buildRenderService(foundation: Foundation) {
   for (const { method, path } of BACKEND_ROUTES) app.route({ method, url: path, handler: handlers[path] });
   return {
     app,
-    /** From now on, `/ready` answers 503, and the edge is told to send new renders elsewhere. They are still accepted. */
+    /** From now on `/ready` answers 503, and the edge is told to send renders elsewhere. They are still accepted. */
     announceStop: () => {
       if (stage === "serving") stage = "stopping";
     },

@@ -17,15 +17,15 @@ make_fifos() {
   "$1" -m 600 "$input" "$output" && echo ready
 }
 
-# start <directory> <commands> <program> [argument ...]: whatever fails before the program runs is reported instead of `started`.
+# start <directory> <commands> <program> [argument ...]: what fails before the program runs is reported, not `started`.
 start() {
   (
     exec <"$input" >"$output" && cd "$1" && eval "$2" && echo started >&2 && shift 2 && exec "$@"
   ) &
 }
 
-# Whether the process of the program is still a child of this shell. Shells may wait for a child that has ended before they are
-# told to, and its process id may then belong to another process. (Where there is no /proc, there is no sandbox either.)
+# Whether the process of the program is still a child of this shell. Shells may wait for a child that has ended before
+# they are told to, and its process id may then belong to another process. (Where there is no /proc, there is no sandbox either.)
 # Read from `status`, because a program can choose its name, which would shift the fields of `stat`.
 is_child() {
   [ -e /proc/self/status ] || return 0
@@ -34,7 +34,7 @@ is_child() {
   done <"/proc/$!/status" && [ "$parent" = $$ ]
 }
 
-# finish <word>: kills the program if it still runs, and reports its exit status under a word that the program cannot have known.
+# finish <word>: kills the program if it still runs, and reports its exit status under a word that it cannot know.
 finish() {
   # It may end at this moment, which is nothing to report.
   if is_child; then kill -KILL $!; fi 2>/dev/null

@@ -1,4 +1,4 @@
-/** Starts and ends programs in resident shells, each of which runs one program at a time: docs/decisions/launcher.md. */
+/** Starts and ends programs in resident shells, each of which runs one at a time: docs/decisions/launcher.md. */
 import { mkdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Readable } from "node:stream";

@@ -1,4 +1,4 @@
-/** A program that a shell runs: what it needs to start, the line that starts it, its input, and the report of its end. */
+/** A program that a shell runs: what it needs to start, the line that starts it, its input, the report of its end. */
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { constants as systemConstants } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";

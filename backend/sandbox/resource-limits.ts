@@ -31,7 +31,7 @@ export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { ha
   return mode === "bubblewrap" && !hasEmptyNetworks ? MAX_PROCESSES : Number.POSITIVE_INFINITY;
 }
 
-/** As commands of the shell, or as prlimit and its arguments before the command. @throws SettingError if neither works */
+/** As commands of the shell, or as prlimit with arguments before the command. @throws SettingError if neither works */
 export async function chooseResourceLimits(settings: LimitSettings, shell = "/bin/sh") {
   for (const dialect of DIALECTS) {
     const limits = limitsOf(settings, dialect);

@@ -113,7 +113,7 @@ function asCommandError(error: unknown, path: string): unknown {
   return new CommandError(printableLine(`${path} cannot be written (${error.message}).`), EXIT_CODES.failure);
 }
 
-/** The shell may write it into the folder, too. A reader that has gone away is no failure. @returns the number of bytes */
+/** The shell may write it into the folder, too. A reader that has gone is no failure. @returns the number of bytes */
 export function writeToStandardOutput(bytes: Bytes): Promise<number> {
   return pass(bytes, true, (chunks) =>
     pipeline(chunks, process.stdout, { end: false }).catch((error: unknown) => {

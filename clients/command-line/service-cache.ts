@@ -1,4 +1,4 @@
-/** What a service publishes, kept in the user's cache and revalidated by its entity tag: constraints and capabilities. */
+/** What a service publishes, kept in the user's cache and revalidated by entity tag: constraints and capabilities. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";

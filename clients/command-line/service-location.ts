@@ -91,7 +91,7 @@ async function tokenOfCheckout(): Promise<{ readonly token: string; readonly fil
 
 const OTHER_WAYS = "Set SERVICE_API_TOKEN, or pass a file with --token-file.";
 
-/** It has the program in `clients/command-line/`, and what is built of it in `dist/cli/`. An installed package has none. */
+/** A checkout has the program in `clients/command-line/` or, built, in `dist/cli/`. An installed package has neither. */
 function ownCheckout(): string | null {
   const folder = dirname(fileURLToPath(import.meta.url));
   const isBuilt = folder.endsWith(join(sep, "dist", "cli"));

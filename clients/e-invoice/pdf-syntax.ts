@@ -1,4 +1,4 @@
-/** The objects of a PDF (ISO 32000-1, 7.3) as Typst writes them: read from text with one character per byte, and written. */
+/** The objects of a PDF (ISO 32000-1, 7.3) as Typst writes them: reads and writes text with one character per byte. */
 
 export type PdfValue = null | boolean | number | PdfName | PdfString | PdfReference | PdfArray | PdfDictionary;
 export type PdfArray = readonly PdfValue[];

@@ -67,7 +67,7 @@ export function connectDraftBar(
   };
 }
 
-/** A menu of buttons in a `<details>`: it closes when one is chosen, at Escape, and when the focus or a click leaves. */
+/** A menu of buttons in a `<details>`: it closes when one is chosen, at Escape, or when the focus or a click leaves. */
 function connectMenu(menu: HTMLDetailsElement): void {
   const closeAndKeepFocus = () => {
     menu.open = false;

@@ -14,7 +14,7 @@ const FALLBACK_STEM = "file";
 /** Longer ones are no file extensions. */
 const MAX_EXTENSION_LENGTH = 16;
 
-/** A key that collides with no other one. @param name a key or a path; returned unchanged if nothing is wrong with it */
+/** A key that collides with no other. @param name a key or a path; returned unchanged if nothing is wrong with it */
 export function suggestFileKey(name: string, taken: Iterable<string>): string {
   return suggestBeside(name, new TakenKeys(taken));
 }

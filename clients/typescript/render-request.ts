@@ -90,7 +90,7 @@ export class JsonText {
   }
 }
 
-/** `data` as JSON text, sent unchanged, so that large integers keep their digits. @throws SyntaxError if it is no JSON */
+/** `data` as JSON text, sent unchanged: large integers keep their digits. @throws SyntaxError if it is not JSON */
 export function jsonText(text: string): JsonText {
   return new JsonText(text);
 }

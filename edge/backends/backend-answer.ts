@@ -115,7 +115,7 @@ function readRetryAfter(text: string | null): number {
   return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : DEFAULT_RETRY_AFTER_SECONDS;
 }
 
-/** The problem that the header fields of an answer name, by a code and a cause that are known; null if there is none. */
+/** The problem that the header fields of an answer name, by a known code and cause; null if there is none. */
 export function problemOf({ headers }: ResponseHead): { code: ProblemCode; cause: Cause | undefined } | null {
   const code = headers.get(PROBLEM_CODE_HEADER) ?? "";
   return isProblemCode(code) ? { code, cause: parseCause(code, headers.get(PROBLEM_CAUSE_HEADER)) } : null;

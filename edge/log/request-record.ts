@@ -118,7 +118,7 @@ export const ANALYTICS_DOUBLES: readonly Field<number>[] = [
 /** Cloudflare samples each index separately, so one caller with many requests does not blur another's count. */
 const indexOf = ({ caller, route }: RequestLine) => caller ?? route;
 
-/** Once per isolate: a dataset that rejects one data point rejects all. Without valid settings there is no `Deployment`. */
+/** Once per isolate: a dataset that rejects one point rejects all. Without valid settings there is no `Deployment`. */
 let hasFailed = false;
 
 /** Never throws: a request must not fail because it is not counted. */

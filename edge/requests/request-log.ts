@@ -21,7 +21,7 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   if (logging !== "none") writeLine(logging, "log", line);
 }
 
-/** Of the platform's span. Named like the backend's. The platform does not pass its trace on: `render.trace_id` leads to those spans. */
+/** Named like those of the backend's spans, to which `render.trace_id` leads: the platform does not pass its trace on. */
 function describeSpan(span: Span, line: RequestLine): void {
   span.setAttributes({
     "http.route": line.route,

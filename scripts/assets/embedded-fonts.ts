@@ -1,4 +1,4 @@
-/** The fonts that are compiled into Typst, as files: the playground's compiler has none, and Typst no option that writes them. */
+/** The fonts that are compiled into Typst, as files: the playground's compiler has none, and Typst writes none. */
 import { readFile } from "node:fs/promises";
 
 /** The first bytes of a font with PostScript outlines, and of one with TrueType outlines. */

@@ -36,7 +36,7 @@ export async function providePlayground(): Promise<void> {
   await Promise.all([provideBundles(), ...copied, ...examples]);
 }
 
-/** Leaves out the objects by which scripts without modules reach all of pdf.js: they would keep what nothing else uses. */
+/** Leaves out the objects by which scripts that are no modules reach pdf.js: they would keep what nothing else uses. */
 const withoutGlobals: Plugin = {
   name: "without-globals",
   setup: ({ onLoad }) => {

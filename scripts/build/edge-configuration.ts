@@ -44,7 +44,7 @@ export async function writeEdge(folder: string): Promise<void> {
   ]);
 }
 
-/** The settings that a Worker reads: all that its code names. One that is not in the environment is null, and ignored. */
+/** The settings that a Worker reads: all that its code names. One that the environment lacks is null, and ignored. */
 export function settingNames(script: string): string[] {
   return [...new Set(script.match(/\bSERVICE_[A-Z0-9]+(?:_[A-Z0-9]+)*\b/g))].sort();
 }
@@ -64,9 +64,9 @@ const config :Workerd.Config = (
   services = [
     (name = "edge", worker = .edge),
     (name = "assets", worker = .assets),
-    # The backends may have private addresses. The edge connects to nothing else but name servers: their URLs are a setting, and no request chooses one.
+    # Backends may have private addresses. The edge connects only to them and to name servers; no request chooses one.
     (name = "backends", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
-    # The edge reads resolv.conf there, and nothing else, to look backends up in DNS as other programs of the machine do.
+    # The edge reads only resolv.conf there, to look backends up in DNS as other programs of the machine do.
     (name = "machine", disk = (path = "/etc")),
   ],
   sockets = [(

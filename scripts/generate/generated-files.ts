@@ -222,7 +222,7 @@ function integerRows(reader: string, settings: Readonly<Record<string, Described
   ]);
 }
 
-/** With its tables, with the figures that it quotes from the pages in `bench/`, and with what log lines say of causes. */
+/** With its tables, the figures that it quotes from the pages in `bench/`, and what log lines say of causes. */
 function withGeneratedParts(text: string, page: string): string {
   const marks = /(<!-- (table|figure|next step): (.+?) -->\n?)[\s\S]*?(<!-- end(?: of table)? -->)/g;
   return text.replace(marks, (_match, start: string, kind: string, names: string, end: string) => {

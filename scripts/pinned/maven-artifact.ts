@@ -37,7 +37,7 @@ export const EN_16931_RULES: MavenArtifact = {
   sha256: "842998fe45911442b711300ab251e46489a9a5e2ffc02ddefc4293f8784c2662",
 };
 
-/** The path of an artifact in the cache, to which Maven downloads it. @throws Error if the file is not the pinned one */
+/** The path of an artifact in the cache, to which Maven downloads it. @throws Error if it is not the pinned file */
 export async function mavenArtifact({ coordinates, sha256: pinned }: MavenArtifact): Promise<string> {
   const [group = "", name = "", version = ""] = coordinates.split(":");
   const repository = join(cacheFolder(), "maven");

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints what is pinned here, or compared in docs/comparison.md, beside its newest release on GitHub. It needs `gh`, signed in.
+# Prints what is pinned, or compared in docs/comparison.md, beside its newest release on GitHub, by a `gh` signed in.
 set -u
 cd "$(dirname "$0")/../.."
 

@@ -15,7 +15,7 @@ export function libraryObstacle() {
   return undefined;
 }
 
-/** What to do about the loader's error of a missing library; undefined if the text is another error. @param {string} text */
+/** What to do about the loader's error of a missing library; undefined if it is another error. @param {string} text */
 export function missingLibraryAdvice(text) {
   const [, library] = /(?:^|[\s:])(lib[\w+.-]+\.so[\w.]*): cannot open shared object file/.exec(text) ?? [];
   if (library === undefined) return undefined;

@@ -67,7 +67,7 @@ async function installPackages(signal) {
   if (linked.problem !== undefined) throw new SetUpError(`${LINK_NODE} failed: ${linked.problem}.`, linked.output);
 }
 
-/** The npm that called this script, or else the one on PATH; never on the project's own Node, which `npm ci` deletes. */
+/** The npm that called this script, or the one on PATH; never on the project's own Node, which `npm ci` deletes. */
 function npmCommand() {
   const { env } = process;
   const folders = (env.PATH ?? "").split(path.delimiter).filter((folder) => folder !== PROJECT_BIN);

@@ -1,4 +1,4 @@
-/** The whole service on this machine, for `npm start` and the tests: the backend in its own process, the Worker in workerd. */
+/** The whole service on this machine, for `npm start` and tests: the backend in its own process, the edge in workerd. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";

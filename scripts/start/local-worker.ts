@@ -78,7 +78,7 @@ export async function startConfiguredWorkers(
   });
 }
 
-/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for tests and benchmarks. */
+/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for tests and benches. */
 export async function startWorkerFile(
   entrypoint: string,
   bindings: Bindings = {},

@@ -1,4 +1,4 @@
-/** Changes a folder of vendored files and its lock file, one run at a time: what is new is prepared before anything moves. */
+/** Changes a folder of vendored files and its lock file, one run at a time: all is prepared before anything moves. */
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { withLock } from "../set-up/lock.mjs";

@@ -1,4 +1,4 @@
-/** Editing in the playground: files in tabs, search, completion, and what the compiler and a schema of the data find. */
+/** Editing in the playground: files in tabs, search, completion, and what the compiler and a data schema find. */
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/clients/data-mistakes.ts";

@@ -1,4 +1,4 @@
-/** The network between edges and backends, like TCP: what it drops arrives later; a host without power closes nothing. */
+/** The network between edges and backends, like TCP: what it drops comes later; a host without power closes nothing. */
 import type { Sending } from "../../edge/backends/try-backends.ts";
 import { sendBody } from "../../edge/body/held-body.ts";
 import { MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";

@@ -1,7 +1,7 @@
 /**
  * Which files of a folder `.gitignore` and `.renderignore` leave out, by the rules of git, with case ignored.
  *
- * A project may come from anybody, and a rule with twelve stars can take for ever, so the time for all rules is bounded.
+ * A project may come from anybody, and a rule with twelve stars can take for ever, so the time for rules is bounded.
  */
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -54,7 +54,7 @@ export class IgnoreRules {
     return ignored;
   }
 
-  /** Those that are not left out. @param keys folders end in a slash. @throws CommandError when the rules are too many */
+  /** Those that are not left out. @param keys folders end in a slash. @throws CommandError if there are too many rules */
   async keep(keys: readonly string[]): Promise<string[]> {
     for (const key of keys) await this.#load(folderOf(key));
     return this.#within(() => keys.filter((key) => !this.#rules.ignores(this.#prefix + key)));

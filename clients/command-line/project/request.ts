@@ -42,7 +42,7 @@ export async function readData(project: Project, path: string | null): Promise<D
   return { text: validJson(bytes, shown), name, notes: byteOrderMarkNote(bytes, shown) };
 }
 
-/** The text without its byte order mark. @param firstLine of it in its file. @throws CommandError with line and column */
+/** The text without a byte order mark. @param firstLine of it in its file. @throws CommandError with line and column */
 export function validJson(bytes: Buffer, name: string, firstLine = 1): string {
   const text = utf8Text(bytes, name);
   const mistake = jsonMistake(text);

@@ -109,7 +109,7 @@ export function draftTitle({ source }: Pick<Draft, "source">): string {
   return title.slice(0, MAX_TITLE_CODE_UNITS) || "Empty template";
 }
 
-/** The draft's own file name, without an extension, or the words of its first heading. It needs no quotes in a shell. */
+/** The draft's file name, without an extension, or the words of its first heading. It needs no quotes in a shell. */
 export function draftFileStem({ source, output }: Draft): string {
   const fileName = output.members.filename;
   const named = fileName === undefined ? "" : String(JSON.parse(fileName)).replace(/\.(?:pdf|png|svg|zip)$/i, "");

@@ -1,4 +1,4 @@
-/** Asks a worker of its own one question: the worker ends with its answer, which is `fallback` if it cannot be loaded. */
+/** Asks a worker of its own one question: it ends with its answer, which is `fallback` if it cannot be loaded. */
 export function askWorker<Answer>(path: string, question: unknown, fallback: Answer): Promise<Answer> {
   const { promise, resolve } = Promise.withResolvers<Answer>();
   const worker = new Worker(path, { type: "module" });

@@ -100,7 +100,7 @@ const PROVOCATIONS: Readonly<Record<BackendCause, () => Promise<[TestBackend, Re
       SERVICE_MAX_OUTPUT_BYTES: String(24 * MEBIBYTE),
       // Room for four outputs, not five.
       SERVICE_MAX_TEMP_BYTES: String(113 * MEBIBYTE),
-      // Their renders may wait for each other, and are held for as long as the test lasts, whatever else the machine does.
+      // Their renders may wait for each other, and are held as long as the test lasts, whatever the machine does.
       SERVICE_QUEUE_DEADLINE_SECONDS: "300",
       SERVICE_DELIVERY_SILENCE_SECONDS: "3600",
       SERVICE_DELIVERY_TIMEOUT_SECONDS: "3600",

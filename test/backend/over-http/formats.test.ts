@@ -1,4 +1,4 @@
-/** Answers in every format, with the pages, versions and standards that were requested, as independent readers see them. */
+/** Answers in every format, with the requested pages, versions and standards, as independent readers see them. */
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";

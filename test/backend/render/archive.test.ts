@@ -1,4 +1,4 @@
-/** Pages as Typst has written them, checked against the limits and packed: small ones in one call, large ones as streams. */
+/** Pages as Typst writes them, checked against the limits and packed: small ones in one call, large ones as streams. */
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -18,7 +18,7 @@ import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 describe("keys of many folders", () => {
   const deepKey = (root: string) => `${root}/${"a/".repeat(248)}x`;
-  // A request may have four times as many. `npm run bench -- siege` sends those; here, they would slow down all other tests on the
+  // A request may have four times as many. `npm run bench -- siege` sends those; here, they would slow down tests on the
   // same disk.
   const ROOTS = Array.from({ length: 16 }, (_, index) => `r${index}`);
   const deepFiles = () => Object.fromEntries(ROOTS.map((root) => [deepKey(root), textFile("x")]));

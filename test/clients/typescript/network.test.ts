@@ -1,4 +1,4 @@
-/** What is the TypeScript client's own over real connections: aborts, streams, bounds on files and errors of `fetch`. */
+/** What only the TypeScript client does over real connections: aborts, streams, bounds on files, errors of `fetch`. */
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {

@@ -97,7 +97,7 @@ function arrayOf(items: Arbitrary<readonly string[]>): Arbitrary<string> {
 const LEAST_INFINITE = 2n ** 1024n - 2n ** 970n;
 const nearlyInfinite = fc.bigInt({ min: LEAST_INFINITE - 3n, max: LEAST_INFINITE + 3n }).map(String);
 
-/** The number of 309 integer digits at the start of `text`, with its point elsewhere and an exponent that compensates. */
+/** The number of 309 digits at the start of `text`, with its point elsewhere and an exponent that compensates. */
 function shiftedPoint(text: string, places: number): string {
   const more = places - text.length;
   if (more >= 0) return `0.${"0".repeat(more)}${text}e${more + 309}`;

@@ -1,4 +1,4 @@
-/** A backend that a test scripts: what it does with a render once the whole body is there, and how often it was asked. */
+/** A backend that a test scripts: what it does with a render once the body is there, and how often it was asked. */
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { CALLER_HEADER, PROBE_CALLER } from "../../../protocol/headers.ts";
