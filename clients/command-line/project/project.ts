@@ -182,6 +182,7 @@ async function inWords(missing: readonly MissingFile[], root: string): Promise<s
   const nearby = await nearbyFiles(root);
   const sentences = missing.slice(0, MAX_MISSING).map(({ what, target }) => {
     if (target === null) return `${what} is above the folder of the source.`;
+    if (nearby.includes(target)) return `${what} is not a file that can be read.`;
     return `${what} does not exist.${didYouMean(closestPath(target, nearby))}`;
   });
   const more = missing.length - MAX_MISSING;

@@ -7,7 +7,7 @@ import { access, lstat, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { runCommand, startCommand, writeProject } from "../../support/clients/command-line.ts";
+import { runCommand, runnerInProjects, startCommand, writeProject } from "../../support/clients/command-line.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
@@ -17,11 +17,7 @@ const url = (await sharedService()).edge.url.origin;
 const lines = (count: number, line: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => line(index)).join("\n");
 
-async function inProject(files: Readonly<Record<string, string>>, args: readonly string[]) {
-  const folder = await makeTemporaryFolder("hostile-");
-  await writeProject(folder, files);
-  return { folder, ...(await runCommand(folder, args, { env: { SERVICE_URL: url } })) };
-}
+const inProject = runnerInProjects(() => url);
 
 describe("a command ends", () => {
   it("where a source reads files that do not exist, of which it names the first", async () => {

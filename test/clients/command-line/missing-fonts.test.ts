@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { CAPABILITIES_PATH, capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../../protocol/capabilities.ts";
-import { type CommandOptions, runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { runCommand, runnerInProjects, writeProject } from "../../support/clients/command-line.ts";
 import { packageManifest } from "../../support/clients/package-registry.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER, liberation, nameTable, withTables } from "../../support/fonts.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
@@ -43,14 +43,7 @@ beforeAll(async () => {
   };
 });
 
-type Files = Readonly<Record<string, string | Uint8Array>>;
-
-async function inProject(files: Files, args: readonly string[], options: CommandOptions = {}) {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, files);
-  const run = await runCommand(folder, args, { ...options, env: { SERVICE_URL: url, ...options.env } });
-  return { folder, ...run };
-}
+const inProject = runnerInProjects(() => url);
 
 const LACKING = { "a.typ": '#set text(font: "Libertine")\nGrüße an 山田' };
 const FAMILY_WARNING =

@@ -8,11 +8,12 @@ import { describe, expect, it } from "vitest";
 import { shellCommand } from "../../../backend/launcher/program.ts";
 import { problem, renderQueueFull, serviceUnavailable } from "../../../rules/problem.ts";
 import {
-  type CommandOptions,
   commandEnvironment,
   PROGRAM,
+  type ProjectFiles,
   runCommand,
   runInTerminal,
+  runnerInProjects,
   runProcess,
   startCommand,
   writeProject,
@@ -25,14 +26,7 @@ import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const url = (await sharedService()).edge.url.origin;
 
-type Files = Readonly<Record<string, string | Uint8Array>>;
-
-async function inProject(files: Files, args: readonly string[], options: CommandOptions = {}) {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, files);
-  const run = await runCommand(folder, args, { ...options, env: { SERVICE_URL: url, ...options.env } });
-  return { folder, ...run };
-}
+const inProject = runnerInProjects(() => url);
 
 const FOUR_PAGES = "#for page in range(1, 5) [Page #page #pagebreak(weak: true)]";
 
@@ -121,7 +115,7 @@ describe("a link that leads out of the project", () => {
     good: "lib",
   };
 
-  async function runAmongLinks(source: string, args: readonly string[], files: Files = {}) {
+  async function runAmongLinks(source: string, args: readonly string[], files: ProjectFiles = {}) {
     const scripted = await startScriptedService(sendPdf);
     const folder = await makeTemporaryFolder("command-");
     await writeProject(folder, { ...FOLDER_OF_LINKS, "project/main.typ": source, ...files });
@@ -190,7 +184,7 @@ describe("text written by others", () => {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not reach a terminal.
   const ANY_OBEYED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 
-  it.each<[string, Files, readonly string[]]>([
+  it.each<[string, ProjectFiles, readonly string[]]>([
     ["a source and a missing file", { [`a${OBEYED}\nok.typ`]: '#image("x.png")' }, ["render", `a${OBEYED}\nok.typ`]],
     ["a key", { "a.typ": `#read("b${OBEYED}.txt")`, [`b${OBEYED}.txt`]: "x" }, ["render", "a.typ"]],
     [

@@ -305,15 +305,17 @@ describe("did you mean", () => {
     expect(exitCode).toBe(2);
   });
 
-  it("is said for a file that the source reads, in another folder or with another ending", async () => {
-    const { run } = await begin({
-      "a.typ": '#image("logo.png")\n#image("pht.jpg")',
+  it("is said for a file that the source reads, in another folder or with another ending, and not for a pipe", async () => {
+    const { run, folder } = await begin({
+      "a.typ": '#image("logo.png")\n#image("pht.jpg")\n#read("pipe.txt")',
       "assets/logo.png": "x",
       "pht.jpeg": "x",
     });
+    await execa("mkfifo", [join(folder, "pipe.txt")]);
     const { stderr } = await run("render", "a.typ");
     expect(stderr).toContain('a.typ:1 reads "logo.png", which does not exist. Did you mean assets/logo.png?');
     expect(stderr).toContain('a.typ:2 reads "pht.jpg", which does not exist. Did you mean pht.jpeg?');
+    expect(stderr).toContain('a.typ:3 reads "pipe.txt", which is not a file that can be read.');
   });
 
   it("is said for an attachment without content in the source", async () => {

@@ -9,6 +9,7 @@ import { execa } from "execa";
 import { inject } from "vitest";
 import { shellCommand } from "../../../backend/launcher/program.ts";
 import { typstPath } from "../backend/typst-path.ts";
+import { makeTemporaryFolder } from "../temporary-folder.ts";
 import { API_TOKEN } from "../tokens.ts";
 
 export const PROGRAM = inject("commandLinePath");
@@ -137,11 +138,19 @@ export async function runInTerminal(cwd: string, args: readonly string[], env: E
   return { exitCode, screen: stdout };
 }
 
-/** Writes the files of a project. */
-export async function writeProject(
-  folder: string,
-  files: Readonly<Record<string, string | Uint8Array>>,
-): Promise<void> {
+/** Writes a project into a folder of its own, and runs the command there with a service. */
+export function runnerInProjects(serviceUrl: () => string) {
+  return async (files: ProjectFiles, args: readonly string[], options: CommandOptions = {}) => {
+    const folder = await makeTemporaryFolder("command-");
+    await writeProject(folder, files);
+    const run = await runCommand(folder, args, { ...options, env: { SERVICE_URL: serviceUrl(), ...options.env } });
+    return { folder, ...run };
+  };
+}
+
+export type ProjectFiles = Readonly<Record<string, string | Uint8Array>>;
+
+export async function writeProject(folder: string, files: ProjectFiles): Promise<void> {
   for (const [name, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
     await writeFile(join(folder, name), content);
