@@ -165,7 +165,6 @@ const ANYWHERE = ["InvalidUrl", "NotFound", "MethodNotAllowed", "Unavailable"] a
 const OF_RENDERS = ["RenderTimeout", "TooLarge", "CompileFailed", "QueueFull", "RenderFailed"] as const;
 
 const TOKEN = [{ apiToken: [] }];
-const OPEN: readonly Json[] = [];
 
 const IF_NONE_MATCH = {
   name: "If-None-Match",
@@ -197,7 +196,7 @@ interface Route {
 
 /** A route to read from: a document of the rules, unless it says otherwise. An entity tag can be revalidated. */
 function get(route: Route): Json {
-  const { operationId, tag = "Rules", summary, description, security = OPEN, headers: own = CACHED } = route;
+  const { operationId, tag = "Rules", summary, description, security = [], headers: own = CACHED } = route;
   const { answer = "The document.", mediaType = "application/json", schema: of, example } = route;
   const isTagged = "ETag" in own;
   return {

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 import { CAPABILITIES_SCHEMA } from "../../../protocol/capabilities.ts";
 import { KEY_RULES, SET_RULES } from "../../../rules/files-rules.ts";
-import { LIMIT_SETTINGS, type LimitName, MAX_KEYS } from "../../../rules/limits.ts";
+import { LIMIT_SETTINGS, MAX_KEYS } from "../../../rules/limits.ts";
 import { ARCHIVES, OUTPUT_FORMATS, PDF_STANDARDS, PDF_VERSIONS } from "../../../rules/output-options.ts";
 import { OUTPUT_RULES } from "../../../rules/output-rules.ts";
 import { PAGE_SELECTION } from "../../../rules/page-selection.ts";
@@ -94,22 +94,20 @@ const CONTEXTS = {
   service_unavailable: nothing,
 } as const satisfies { readonly [Code in ProblemCode]: Schema<ProblemContexts[Code]> };
 
-const PROBLEM_MEMBERS = {
-  title: "What happened, in a few words. Prose, which may be reworded.",
-  detail: "What happened to this request. Prose, which may be reworded.",
-  instance: "The URL of the request; its fragment is the request id.",
-} as const;
-
 function problemSchema(code: ProblemCode): Schema {
   const { status, origin, title, cause } = PROBLEMS[code];
   return described(
     v.object({
       code: v.literal(code),
       origin: v.literal(origin),
-      title: v.pipe(v.string(), v.description(PROBLEM_MEMBERS.title), v.examples([title])),
+      title: v.pipe(text("What happened, in a few words. Prose, which may be reworded."), v.examples([title])),
       status: v.literal(status),
-      detail: text(PROBLEM_MEMBERS.detail),
-      instance: v.pipe(v.string(), v.metadata({ format: "uri-reference" }), v.description(PROBLEM_MEMBERS.instance)),
+      detail: text("What happened to this request. Prose, which may be reworded."),
+      instance: v.pipe(
+        v.string(),
+        v.metadata({ format: "uri-reference" }),
+        v.description("The URL of the request; its fragment is the request id."),
+      ),
       context: CONTEXTS[code],
     }),
     cause,
@@ -213,16 +211,12 @@ const outputRules = v.object({
   ),
 });
 
-const LIMIT_NAMES = Object.keys(LIMIT_SETTINGS).filter((name): name is LimitName =>
-  Object.hasOwn(LIMIT_SETTINGS, name),
-);
-
 const limits = v.object({
   ...Object.fromEntries(
-    LIMIT_NAMES.map((name) => {
-      const { appliesTo, unit, code } = LIMIT_SETTINGS[name];
-      return [name, count(`For ${appliesTo}, in ${unit}. Over it: \`${code}\`.`)];
-    }),
+    Object.entries(LIMIT_SETTINGS).map(([name, { appliesTo, unit, code }]) => [
+      name,
+      count(`For ${appliesTo}, in ${unit}. Over it: \`${code}\`.`),
+    ]),
   ),
   effective_max_files: count("The smaller of `max_keys` and `max_inline_files`."),
 });
