@@ -70,39 +70,35 @@ async function rowOf(service: CountedService, name: string, body: string): Promi
   };
 }
 
-async function main(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "bench-capacity-"));
-  const service = await startCountedService(folder);
-  try {
-    const rows: Table["rows"] = [];
-    for (const [name, body] of await makeDocuments()) rows.push(await rowOf(service, name, body));
-    const table: Table = {
-      subject: "Document",
-      columns: [
-        { title: "processor time, ms", digits: 1 },
-        { title: "of which Typst and sandbox", digits: 1 },
-        { title: "backend", digits: 1 },
-        { title: "edge", digits: 1 },
-        { title: "documents a minute and core", digits: 0 },
-        { title: "memory of Typst, MiB", digits: 0 },
-        { title: "spread of the rounds", digits: 0, unit: " %" },
-      ],
-      rows,
-    };
-    const load = loadavg()[0]?.toFixed(0);
-    const text = `Made by \`npm run bench:capacity\` on ${describeMachine()}, with a load average of ${load}: medians of ${ROUNDS} rounds.
+const folder = await mkdtemp(join(tmpdir(), "bench-capacity-"));
+const service = await startCountedService(folder);
+try {
+  const rows: Table["rows"] = [];
+  for (const [name, body] of await makeDocuments()) rows.push(await rowOf(service, name, body));
+  const table: Table = {
+    subject: "Document",
+    columns: [
+      { title: "processor time, ms", digits: 1 },
+      { title: "of which Typst and sandbox", digits: 1 },
+      { title: "backend", digits: 1 },
+      { title: "edge", digits: 1 },
+      { title: "documents a minute and core", digits: 0 },
+      { title: "memory of Typst, MiB", digits: 0 },
+      { title: "spread of the rounds", digits: 0, unit: " %" },
+    ],
+    rows,
+  };
+  const load = loadavg()[0]?.toFixed(0);
+  const text = `Made by \`npm run bench:capacity\` on ${describeMachine()}, with a load average of ${load}: medians of ${ROUNDS} rounds.
 ${SLOTS} slots, bubblewrap, processes started ahead, no log lines.
 
 ${markdown(table)}
 `;
-    process.stdout.write(text);
-    const page = await readFile(PAGE, "utf8");
-    await writeFile(PAGE, page.replace(/(<!-- capacity -->\n)[\s\S]*?(<!-- end of capacity -->)/, `$1\n${text}\n$2`));
-  } finally {
-    closeConnections();
-    await service.stop();
-    await rm(folder, { recursive: true, force: true });
-  }
+  process.stdout.write(text);
+  const page = await readFile(PAGE, "utf8");
+  await writeFile(PAGE, page.replace(/(<!-- capacity -->\n)[\s\S]*?(<!-- end of capacity -->)/, `$1\n${text}\n$2`));
+} finally {
+  closeConnections();
+  await service.stop();
+  await rm(folder, { recursive: true, force: true });
 }
-
-await main();

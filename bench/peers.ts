@@ -208,29 +208,6 @@ async function startPeers(folder: string): Promise<Measured[]> {
   return peers;
 }
 
-async function main(): Promise<void> {
-  const [loadAtStart = 0] = loadavg();
-  const folder = await mkdtemp(join(tmpdir(), "bench-peers-"));
-  const peers: Measured[] = [];
-  try {
-    peers.push(...(await startPeers(folder)));
-    for (let round = -1; round < ROUNDS; round++) {
-      process.stderr.write(round < 0 ? "warming up …\n" : `round ${round + 1} of ${ROUNDS} …\n`);
-      for (const { peer, times } of peers) {
-        for (const document of DOCUMENTS) {
-          const milliseconds = await measure(peer, document, round < 0 ? WARM_UP_SECONDS : ROUND_SECONDS);
-          if (round >= 0) times[document].push(milliseconds);
-        }
-      }
-    }
-    await publish("peers", pageOf(peers, loadAtStart));
-  } finally {
-    closeConnections();
-    await Promise.allSettled(peers.map(({ peer }) => peer.stop()));
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-  }
-}
-
 function pageOf(peers: readonly Measured[], loadAtStart: number): string {
   const table: Table = {
     subject: "Processor time of a document",
@@ -266,4 +243,23 @@ The column PDF/UA-1 says whether the program can write it, and whether it then c
 `;
 }
 
-await main();
+const [loadAtStart = 0] = loadavg();
+const folder = await mkdtemp(join(tmpdir(), "bench-peers-"));
+const peers: Measured[] = [];
+try {
+  peers.push(...(await startPeers(folder)));
+  for (let round = -1; round < ROUNDS; round++) {
+    process.stderr.write(round < 0 ? "warming up …\n" : `round ${round + 1} of ${ROUNDS} …\n`);
+    for (const { peer, times } of peers) {
+      for (const document of DOCUMENTS) {
+        const milliseconds = await measure(peer, document, round < 0 ? WARM_UP_SECONDS : ROUND_SECONDS);
+        if (round >= 0) times[document].push(milliseconds);
+      }
+    }
+  }
+  await publish("peers", pageOf(peers, loadAtStart));
+} finally {
+  closeConnections();
+  await Promise.allSettled(peers.map(({ peer }) => peer.stop()));
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+}

@@ -189,29 +189,25 @@ ${markdown({ subject: "Sandbox", columns: [{ title: "p50, ms", digits: 1 }, { ti
 `;
 }
 
-async function main(): Promise<void> {
-  const typstPath = await requireTypst();
-  const folder = await mkdtemp(join(tmpdir(), "bench-render-"));
-  const backends: LocalBackend[] = [];
-  const start: Start = async (settings) => {
-    const environment = {
-      SERVICE_TYPST_BIN: typstPath,
-      SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
-      SERVICE_LOG_LEVEL: "error",
-      ...(process.env.SERVICE_SETPRIV_BIN && { SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN }),
-      ...settings,
-    };
-    const backend = await startBackend(environment, await takeFreePort());
-    backends.push(backend);
-    return backend;
+const typstPath = await requireTypst();
+const folder = await mkdtemp(join(tmpdir(), "bench-render-"));
+const backends: LocalBackend[] = [];
+const start: Start = async (settings) => {
+  const environment = {
+    SERVICE_TYPST_BIN: typstPath,
+    SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
+    SERVICE_LOG_LEVEL: "error",
+    ...(process.env.SERVICE_SETPRIV_BIN && { SERVICE_SETPRIV_BIN: process.env.SERVICE_SETPRIV_BIN }),
+    ...settings,
   };
-  try {
-    await publish("render", pageOf(await measure(start, typstPath, folder)));
-  } finally {
-    closeConnections();
-    await Promise.all(backends.map((running) => running.stop()));
-    await rm(folder, { recursive: true, force: true });
-  }
+  const backend = await startBackend(environment, await takeFreePort());
+  backends.push(backend);
+  return backend;
+};
+try {
+  await publish("render", pageOf(await measure(start, typstPath, folder)));
+} finally {
+  closeConnections();
+  await Promise.all(backends.map((running) => running.stop()));
+  await rm(folder, { recursive: true, force: true });
 }
-
-await main();

@@ -10,7 +10,13 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { rememberWritten } from "../../../clients/command-line/written-files.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { problem } from "../../../rules/problem.ts";
-import { commandEnvironment, PROGRAM, runCommand, writeProject } from "../../support/clients/command-line.ts";
+import {
+  commandEnvironment,
+  PROGRAM,
+  type ProjectFiles,
+  runCommand,
+  writeProject,
+} from "../../support/clients/command-line.ts";
 import {
   type ScriptedService,
   sendPdf,
@@ -19,9 +25,7 @@ import {
 } from "../../support/clients/scripted-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
-type Files = Readonly<Record<string, string | Uint8Array>>;
-
-async function begin(files: Files, answer: Parameters<typeof startScriptedService>[0] = sendPdf) {
+async function begin(files: ProjectFiles, answer: Parameters<typeof startScriptedService>[0] = sendPdf) {
   const service = await startScriptedService(answer);
   const folder = await makeTemporaryFolder("command-");
   await writeProject(folder, files);
@@ -224,7 +228,7 @@ describe("--dry-run", () => {
 });
 
 describe("a request that is too large", () => {
-  const sized = (names: readonly string[], bytes: number): Files =>
+  const sized = (names: readonly string[], bytes: number): ProjectFiles =>
     Object.fromEntries(names.map((name, index) => [`big/${name}`, "x".repeat(bytes - index)]));
   const NAMES = ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "f.txt"];
   const SIX = { "big/main.typ": "x", ...sized(NAMES, 1000) };

@@ -46,24 +46,17 @@ it("is kept for as long as it says, and a request that finds it uses no signal",
   expect(await second).toBe("two");
 });
 
-it("is gathered by another request when its time is up", async () => {
-  const { begun, shared } = gatherings();
-  void shared.get(staying);
-  const waiting = shared.get(staying);
-  await reach(begun, 2);
-  expect(begun[1]?.at).toBe(TIMEOUT_MILLISECONDS + 20);
-  begun[1]?.end("two");
-  expect(await waiting).toBe("two");
-});
-
-it("is gathered by another request one second after the start if the client has left", async () => {
+it.each([
+  ["when its time is up", false, TIMEOUT_MILLISECONDS + 20],
+  ["one second after the start if the client has left", true, 1000],
+])("is gathered by another request %s", async (_when, leaves, at) => {
   const { begun, shared } = gatherings();
   const client = new AbortController();
   void shared.get(() => client.signal);
-  client.abort();
+  if (leaves) client.abort();
   const waiting = shared.get(staying);
   await reach(begun, 2);
-  expect(begun[1]?.at).toBe(1000);
+  expect(begun[1]?.at).toBe(at);
   begun[1]?.end("two");
   expect(await waiting).toBe("two");
 });
