@@ -94,24 +94,28 @@ function typstTexts({ source, files }: DocumentParts): string[] {
 
 /** `font: name`, or `font: theme.name`. No name is longer. */
 const REFERENCE = /(?<![\w-])font\s*:\s*(?:[\w-]{1,200}\.){0,20}([\w-]{1,200})\s*[,)\]]/g;
-/** A name and a sign before a string or a list. */
-const VALUE = /(?<![\w-])(let\s+)?([\w-]{1,200})\s*[:=]\s*(?=["(])/g;
+/** What may be the parameters of a function: the innermost parentheses before an equals sign. */
+const PARAMETERS = /\(([^()]*)\)\s*=/g;
+/** A string, to pass over it, or a name and a sign before a string or a list. */
+const VALUE = /"(?:[^"\\\n]|\\.){0,500}"?|(?<![\w-])(let\s+)?([\w-]{1,200})\s*[:=]\s*(?=["(])/g;
 /** No family is longer. */
 const STRING = /"((?:[^"\\\n]|\\.){1,500})"(?!\s*\+)/y;
 
 /**
  * The families that the texts ask for: `font: "A"`, `font: ("A", "B")`, `font: (name: "A", covers: …)`, and `font:
  * name` where something gives the name such a value. A name that speaks of fonts may be given by an argument or a
- * member (`title-font: "A"`), any other only by `let`.
+ * member (`title-font: "A"`) in any file, any other only by `let` in the same file.
  */
-function requestedFamilies(texts: readonly string[]): string[] {
-  const referenced = new Set(texts.flatMap((text) => [...text.matchAll(REFERENCE)].map(([, name = ""]) => name)));
+function requestedFamilies(sources: readonly string[]): string[] {
+  const texts = sources.map((text) => ({ text, references: referencesIn(text) }));
+  const speaking = new Set(texts.flatMap(({ references }) => [...references]).filter(speaksOfFonts));
   const families = new Set<string>();
-  for (const text of texts) {
+  for (const { text, references } of texts) {
+    const variables = references.difference(parametersIn(text));
     const value = new RegExp(VALUE);
     for (let match = value.exec(text); match !== null; match = value.exec(text)) {
       const [, isLet, name = ""] = match;
-      const isFamily = name === "font" || (referenced.has(name) && (isLet || /font|family|face/i.test(name)));
+      const isFamily = name === "font" || speaking.has(name) || (isLet && variables.has(name));
       if (!isFamily) continue;
       const start = value.lastIndex;
       if (text[start] === "(") value.lastIndex = addListed(text, start, families);
@@ -119,6 +123,19 @@ function requestedFamilies(texts: readonly string[]): string[] {
     }
   }
   return [...families];
+}
+
+function speaksOfFonts(name: string): boolean {
+  return /font|family|face/i.test(name);
+}
+
+function referencesIn(text: string): Set<string> {
+  return new Set([...text.matchAll(REFERENCE)].map(([, name = ""]) => name));
+}
+
+/** A parameter may have the name of anything: a variable of that name need not be a font. */
+function parametersIn(text: string): Set<string> {
+  return new Set([...text.matchAll(PARAMETERS)].flatMap(([, inside = ""]) => inside.match(/[\w-]+/g) ?? []));
 }
 
 function addString(text: string, at: number, families: Set<string>): void {

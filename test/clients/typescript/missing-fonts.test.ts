@@ -60,6 +60,11 @@ describe("requested families that are missing", () => {
     '#set text(font: "Fira " + style)',
     '#set text(font: prefix + "Fira")',
     '#let person = (name: "Ada")\n#let width(name) = measure(text(font: name)[x])',
+    '#let sized(name) = text(font: name)[x]\n#let name = "Ada"',
+    '#let sized(name) = text(font: name)[x]\n#let name = ("Ada", "Bea")',
+    '#let sized = (name, size) => text(font: name)[x]\n#let name = "Ada"',
+    '#let label = "font: "\n#let unit = "pt"',
+    '#let label = "font: "; #let unit = "pt"',
     "#let logo(icon-font: none) = []",
     '#let x = (fonts: "Nope")',
     '#set text(font: (name: "Libertinus Serif", covers: "latin-in-cjk"))',
@@ -73,6 +78,7 @@ describe("requested families that are missing", () => {
   it("are looked for in all Typst files, with a name that one file gives and another one uses", () => {
     const lib = '#let main-font = "Nope"';
     expect(familiesOf("#set text(font: main-font)", { "lib.typ": lib })).toEqual(["Nope"]);
+    expect(familiesOf("#text(font: name)[x]", { "lib.typ": '#let name = "Ada"' })).toEqual([]);
     expect(familiesOf("", { "lib.typ": '#set text(font: "Nope")', "notes.txt": 'font: "Not this"' })).toEqual(["Nope"]);
   });
 
@@ -196,6 +202,8 @@ describe("a template that was made to take long", () => {
     ["one long name", () => `font: ${"a.".repeat(3 * COUNT)}b)`, 0],
     ["spaces", () => `font: (${" ".repeat(COUNT)}("Nope"))${"font\t".repeat(COUNT)}font: name${" ".repeat(COUNT)}`, 0],
     ["comments", () => lines(() => "/* // */ /*"), 0],
+    ["parameters", () => `font: a)${"(a) ".repeat(COUNT)}${"(".repeat(COUNT)}${"a ".repeat(COUNT)})`, 0],
+    ["quotes", () => `${'"\\'.repeat(COUNT)}font: "`, 0],
   ])("is read to its end: %s", (_what, source, count) => {
     expect(familiesOf("", { "lib.typ": source() })).toHaveLength(count);
   });
