@@ -22,7 +22,6 @@ export interface Refusal {
   readonly findings: readonly Finding[];
 }
 
-/** A value, or the findings that prevented it. */
 export type Outcome<Value> = { readonly ok: true; readonly value: Value } | Refusal;
 
 export function refused(rule: string, place: string, message: string): Refusal {

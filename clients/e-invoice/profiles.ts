@@ -9,7 +9,6 @@ export type ProfileName = "MINIMUM" | "BASIC WL" | "BASIC" | "EN 16931" | "EXTEN
 export interface Profile {
   readonly name: ProfileName;
   readonly format: EInvoiceFormat;
-  /** The guideline that the XML names. */
   readonly guideline: string;
   /** The relationships of the attachment that receivers accept. */
   readonly relationships: readonly string[];

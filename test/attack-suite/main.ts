@@ -25,7 +25,6 @@ const SANDBOXES = ["bubblewrap", "landlock"] as const;
 /** The attacks, and the tests of the parts that must withstand them. */
 const ATTACK_SUITE = ["attacks", "sandbox", "launcher", "typst"].map((folder) => `test/backend/${folder}/`);
 
-/** Marks the process inside the namespace. */
 const INSIDE = "--inside";
 
 const [option, ...others] = process.argv.slice(2);
@@ -36,7 +35,6 @@ if (option === INSIDE) {
   await runInNamespace(option === undefined ? ATTACK_SUITE : [option, ...others]);
 }
 
-/** @param files the test files or folders to run. */
 async function runInNamespace(files: readonly string[]): Promise<void> {
   await requireTypst();
   await ensureSetpriv();

@@ -121,19 +121,16 @@ export async function renderTemplate(page: Page, text: string): Promise<void> {
   await render(page);
 }
 
-/** Opens a file of the draft in its tab. */
 export async function openFile(page: Page, key: string): Promise<void> {
   await tab(page, "Files").click();
   await page.getByRole("button", { name: `Open ${key}` }).click();
 }
 
-/** Opens an example of the playground. */
 export async function chooseExample(page: Page, title: string): Promise<void> {
   await page.locator("#examples-menu summary").click();
   await page.getByRole("button", { name: title, exact: true }).click();
 }
 
-/** Adds files to the draft of the playground through its file picker. */
 export async function addFiles(page: Page, files: Readonly<Record<string, Uint8Array | string>>): Promise<void> {
   await page.getByRole("tab", { name: "Files" }).click();
   const payloads = Object.entries(files).map(([name, content]) => {

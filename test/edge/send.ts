@@ -14,7 +14,6 @@ export function send(path: string, init: RequestInit = {}): Promise<Response> {
   return exports.default.fetch(new Request(`${BASE_URL}${path}`, init));
 }
 
-/** Sends a render request with the right token and media type. */
 export function sendRender(body: BodyInit, headers: Record<string, string> = {}): Promise<Response> {
   return send("/v1/render", {
     method: "POST",

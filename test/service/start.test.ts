@@ -72,7 +72,6 @@ async function filesWith(folder: string, wanted: string): Promise<string[]> {
   return stdout.split("\n").filter((path) => path !== "");
 }
 
-/** The command lines of all processes. */
 function commandLines(): string {
   return processIds()
     .map((pid) => readProc(`${pid}/cmdline`))

@@ -23,7 +23,6 @@ const FONT_HEADER_BYTES = 12;
 const TABLE_RECORD_BYTES = 16;
 const TRUETYPE_VERSION = 0x00010000;
 
-/** The tables of a single font. */
 export function tablesOf(font: Buffer): FontTables {
   const count = font.readUInt16BE(4);
   const records = Array.from({ length: count }, (_, index) => FONT_HEADER_BYTES + index * TABLE_RECORD_BYTES);
@@ -36,12 +35,10 @@ export function tablesOf(font: Buffer): FontTables {
   );
 }
 
-/** The font with some of its tables replaced. */
 export function withTables(font: Buffer, replacements: Readonly<Record<string, Buffer>>): Buffer {
   return fontOf(new Map([...tablesOf(font), ...Object.entries(replacements)]));
 }
 
-/** A collection of whole fonts. */
 export function collectionOf(fonts: readonly Buffer[]): Buffer {
   let end = 12 + 4 * fonts.length;
   const offsets: number[] = [];

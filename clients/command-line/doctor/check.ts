@@ -62,7 +62,6 @@ interface Row<Faults, FaultId extends string> {
 export interface Check extends Row<Readonly<Record<string, Fault>>, string> {
   /** Never changed later: programs branch on it. */
   readonly id: string;
-  /** What is asked, in a few words. */
   readonly title: string;
 }
 

@@ -12,7 +12,6 @@ import { printableLine } from "../terminal.ts";
 import { type Row, readRows } from "./rows.ts";
 
 export interface EachDocument extends Row {
-  /** Where its document goes. */
   readonly path: string;
 }
 
@@ -23,7 +22,6 @@ export interface EachProject {
 
 interface EachSource {
   readonly source: string;
-  /** The file of the rows. */
   readonly each: string;
   /** The pattern of the file names. */
   readonly template: string;

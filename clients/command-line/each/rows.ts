@@ -16,7 +16,6 @@ export interface Row {
   readonly line: number;
   /** The column where it begins; null for CSV, whose JSON text is not in the file. */
   readonly column: number | null;
-  /** The place for people. */
   readonly place: string;
   /** JSON text. */
   readonly data: string;

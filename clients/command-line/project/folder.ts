@@ -74,7 +74,6 @@ export async function readInput(path: string, name: string, folder: string) {
   return { bytes: Buffer.concat(chunks), shown: "standard input" };
 }
 
-/** Whether a link leads to a file in a folder. */
 export async function leadsToFileBelow(folder: string, link: string): Promise<boolean> {
   const real = await realpath(link).catch(() => null);
   return real !== null && isBelow(await realpath(folder), real) && (await isFile(real));

@@ -19,7 +19,6 @@ const DNS_ADDRESS = "10.96.0.10";
 const CONTAINERD = "/run/containerd/containerd.sock";
 /** Where Debian has the plug-ins of the container network. */
 const NETWORK_PLUGINS = "/usr/lib/cni";
-/** One of them. */
 export const NETWORK_PLUGIN = `${NETWORK_PLUGINS}/bridge`;
 const TOKEN = "a-token-of-the-engines-test";
 const PAUSE = "localhost/pause:1";
@@ -50,7 +49,6 @@ export interface Cluster {
   readonly kubectl: (...options: readonly string[]) => Promise<string>;
   /** The name of the cgroup that has all pods, in each hierarchy. */
   readonly cgroup: string;
-  /** Speaks to containerd. */
   readonly ctr: (...options: readonly string[]) => Promise<string>;
 }
 

@@ -71,7 +71,6 @@ function hashOfSources(): string {
 
 interface Compilation {
   readonly what: string;
-  /** Of Go. */
   readonly command: readonly string[];
   /** What the linker writes into the programs, such as their version. */
   readonly constants: readonly string[];

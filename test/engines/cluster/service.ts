@@ -110,7 +110,6 @@ export class Service {
     return run(this.cluster.inNode("sh", "-ec", `cd "${join(this.folder, folder)}"\n${ours}`));
   }
 
-  /** Changes a file of the overlay. */
   async edit(name: string, change: (text: string) => string): Promise<void> {
     const path = join(this.folder, "deploy/kubernetes/overlays", this.#overlay, name);
     const text = await readFile(path, "utf8");

@@ -10,7 +10,6 @@ import { locatePromtool, runPromtool } from "../../support/deploy/promtool.ts";
 const ALERTS = readFileSync(new URL("../../../deploy/alerts.yml", import.meta.url), "utf8");
 /** The annotations are for people, and every expected alert would have to repeat them. */
 const RULES = ALERTS.replace(/^ {8}annotations:\n(?: {10}.*\n)*/gm, "");
-/** The severity of each alert by its name. */
 const SEVERITIES = new Map(
   [...RULES.matchAll(/- alert: (\w+)\n(?:(?! {6}- alert)[^\n]*\n)*? {8}labels: \{ severity: (\w+) \}/g)].map(
     ([, alert = "", severity = ""]) => [alert, severity] as const,

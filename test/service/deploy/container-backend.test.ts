@@ -31,7 +31,6 @@ interface StartOptions {
   readonly enableInternet: boolean;
 }
 
-/** One start of a backend. */
 async function launch(instance: string, options: StartOptions, settings: Readonly<Record<string, string>>) {
   const port = await takeFreePort();
   const { SERVICE_BACKEND_TOKENS: _, ...environment } = backendEnvironment();

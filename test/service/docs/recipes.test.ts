@@ -50,7 +50,6 @@ for (const language of LANGUAGES) if (await canRun(language)) runnable.add(langu
 /** The programs run for a moment, and to optimize them takes Java twice the time. */
 const QUICK_JAVA = { JAVA_TOOL_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" };
 
-/** Runs the recipe of a language in its own folder. */
 async function run(language: Language, url: URL, request: { readonly source: string; readonly data?: unknown }) {
   const { file, command } = RECIPES[language];
   const folder = await makeTemporaryFolder("recipe-");

@@ -112,7 +112,6 @@ export async function startTestBackend(
   };
 }
 
-/** What the log writes of an error. */
 function serializeError({ log }: RenderService["app"], error: unknown): unknown {
   const serializers: unknown = Reflect.get(log, Symbol.for("pino.serializers"));
   const hasOne = typeof serializers === "object" && serializers !== null && "err" in serializers;

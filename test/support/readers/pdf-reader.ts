@@ -9,7 +9,6 @@ export type PdfContents = Awaited<ReturnType<typeof readPdf>>;
 
 const CLAIM = /^pdf(?:a|ua)id:/;
 
-/** Reads a PDF; throws if pdf.js cannot. */
 export async function readPdf(bytes: Uint8Array) {
   /** The version of the `%PDF-` header. */
   const headerVersion = /^%PDF-(\d\.\d)/.exec(Buffer.from(bytes.subarray(0, 8)).toString("latin1"))?.[1] ?? null;
