@@ -111,7 +111,8 @@ function requestedFamilies(sources: readonly string[]): string[] {
   const speaking = new Set(texts.flatMap(({ references }) => [...references]).filter(speaksOfFonts));
   const families = new Set<string>();
   for (const { text, references } of texts) {
-    const variables = references.difference(parametersIn(text));
+    const parameters = parametersIn(text);
+    const variables = new Set([...references].filter((name) => !parameters.has(name)));
     const value = new RegExp(VALUE);
     for (let match = value.exec(text); match !== null; match = value.exec(text)) {
       const [, isLet, name = ""] = match;
