@@ -19,13 +19,13 @@ import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 describe("keys of many folders", () => {
   const deepKey = (root: string) => `${root}/${"a/".repeat(248)}x`;
   // A request may have four times as many. `npm run bench -- siege` sends those; here, they would slow down tests on the
-  // same disk.
+  // same disk, so that a render has a quarter of these.
   const ROOTS = Array.from({ length: 16 }, (_, index) => `r${index}`);
-  const deepFiles = () => Object.fromEntries(ROOTS.map((root) => [deepKey(root), textFile("x")]));
+  const deepFiles = () => Object.fromEntries(ROOTS.slice(0, 4).map((root) => [deepKey(root), textFile("x")]));
 
-  it("are written, read by Typst and removed, 4,000 folders at a time", async () => {
+  it("are written, read by Typst and removed, 1,000 folders at a time", async () => {
     const backend = await startTemporaryBackend(NO_TIME_LIMIT);
-    const source = `#assert.eq(read("${deepKey("r15")}"), "x")\nread`;
+    const source = `#assert.eq(read("${deepKey("r3")}"), "x")\nread`;
     const status = async () => {
       const answer = await backend.render({ source, files: deepFiles() });
       // On ext4 removing a folder takes ten times as long as creating one, and slows down the creation of others.
