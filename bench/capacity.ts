@@ -3,10 +3,11 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
+import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { type CountedService, startCountedService } from "./counted-service.ts";
 import { keepBusy, median } from "./figures.ts";
 import { closeConnections } from "./http-client.ts";
-import { describeMachine, markdown, type Table } from "./report.ts";
+import { describeMachine, formatFigures } from "./report.ts";
 
 const PAGE = new URL("../docs/deploy/capacity.md", import.meta.url);
 const SLOTS = availableParallelism();
@@ -14,6 +15,11 @@ const SLOTS = availableParallelism();
 const WARM_UP_SECONDS = 15;
 const ROUNDS = 5;
 const ROUND_SECONDS = 6;
+
+const HEAD = [
+  ...["Document", "processor time, ms", "of which Typst and sandbox", "backend", "edge"],
+  ...["documents a minute and core", "memory of Typst, MiB", "spread of the rounds"],
+];
 
 /** One chapter a page: text of 300 words, an equation and a table, with an outline before them. */
 const REPORT = `#set page(paper: "a4", numbering: "1")
@@ -48,52 +54,38 @@ async function measureRound(service: CountedService, body: string) {
   return { edge, backend, typst, sum: edge + backend + typst };
 }
 
-async function rowOf(service: CountedService, name: string, body: string): Promise<Table["rows"][number]> {
+async function rowOf(service: CountedService, name: string, body: string) {
   process.stderr.write(`${name} …\n`);
   await keepBusy(SLOTS, WARM_UP_SECONDS, () => service.render(body));
-  const peaks = async () => {
-    const metric = "service_render_peak_memory_bytes";
-    return { bytes: await service.metric(`${metric}_sum`), count: await service.metric(`${metric}_count`) };
-  };
-  const before = await peaks();
+  const metric = "service_render_peak_memory_bytes";
+  const peaks = async () => [await service.metric(`${metric}_sum`), await service.metric(`${metric}_count`)] as const;
+  const [bytesBefore, countBefore] = await peaks();
   const rounds: Awaited<ReturnType<typeof measureRound>>[] = [];
   for (let round = 0; round < ROUNDS; round++) rounds.push(await measureRound(service, body));
-  const after = await peaks();
+  const [bytes, count] = await peaks();
   const medianOf = (part: keyof (typeof rounds)[number]) => median(rounds.map((round) => round[part]));
   const sum = medianOf("sum");
   const sums = rounds.map((round) => round.sum);
   const spread = (Math.max(...sums) - Math.min(...sums)) / sum;
-  const mebibytes = (after.bytes - before.bytes) / (after.count - before.count) / 1024 ** 2;
-  return {
+  const mebibytes = (bytes - bytesBefore) / (count - countBefore) / 1024 ** 2;
+  return [
     name,
-    cells: [sum, medianOf("typst"), medianOf("backend"), medianOf("edge"), 60_000 / sum, mebibytes, 100 * spread],
-  };
+    ...formatFigures(1, sum, medianOf("typst"), medianOf("backend"), medianOf("edge")),
+    ...formatFigures(0, 60_000 / sum, mebibytes),
+    `${(100 * spread).toFixed()} %`,
+  ];
 }
 
 const folder = await mkdtemp(join(tmpdir(), "bench-capacity-"));
 const service = await startCountedService(folder);
 try {
-  const rows: Table["rows"] = [];
+  const rows: string[][] = [];
   for (const [name, body] of await makeDocuments()) rows.push(await rowOf(service, name, body));
-  const table: Table = {
-    subject: "Document",
-    columns: [
-      { title: "processor time, ms", digits: 1 },
-      { title: "of which Typst and sandbox", digits: 1 },
-      { title: "backend", digits: 1 },
-      { title: "edge", digits: 1 },
-      { title: "documents a minute and core", digits: 0 },
-      { title: "memory of Typst, MiB", digits: 0 },
-      { title: "spread of the rounds", digits: 0, unit: " %" },
-    ],
-    rows,
-  };
   const load = loadavg()[0]?.toFixed(0);
   const text = `Made by \`npm run bench:capacity\` on ${describeMachine()}, with a load average of ${load}: medians of ${ROUNDS} rounds.
 ${SLOTS} slots, bubblewrap, processes started ahead, no log lines.
 
-${markdown(table)}
-`;
+${formatTable(HEAD, rows)}`;
   process.stdout.write(text);
   const page = await readFile(PAGE, "utf8");
   await writeFile(PAGE, page.replace(/(<!-- capacity -->\n)[\s\S]*?(<!-- end of capacity -->)/, `$1\n${text}\n$2`));

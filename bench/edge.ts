@@ -1,11 +1,12 @@
 /** `npm run bench -- edge`: what the edge adds to a render. Only differences within a run count: the two take turns. */
 import { exampleRequest } from "../scripts/examples/example-request.ts";
+import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { startEdge } from "../scripts/start/local-service.ts";
 import { ScriptedBackend } from "../test/support/service/scripted-backend.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { median } from "./figures.ts";
 import { closeConnections, post } from "./http-client.ts";
-import { describeMachine, markdown, publish, type Table } from "./report.ts";
+import { describeMachine, formatFigures, publish } from "./report.ts";
 
 /** Until V8 has compiled what every request runs: after 100 of them, the edge added 0.4 to 0.8 ms more (2026-11-23). */
 const WARM_UP_RENDERS = 2000;
@@ -44,11 +45,10 @@ const edge = await startEdge(
   0,
 );
 try {
-  const rows: Table["rows"] = [];
+  const rows: string[][] = [];
   for (const [name, body] of Object.entries(BODIES)) {
-    rows.push({ name, cells: await measure(edge.url, backend.url, body) });
+    rows.push([name, ...formatFigures(2, ...(await measure(edge.url, backend.url, body)))]);
   }
-  const columns = [{ title: "backend alone" }, { title: "edge" }, { title: "added by the edge" }];
   await publish(
     "speed-and-load",
     `## What the edge costs
@@ -59,8 +59,7 @@ Requests are not logged (\`SERVICE_LOG_REQUESTS=none\`).
 A render whose backend answers at once, one request after the other, p50 of ${RENDERS} in ms. About half of what the edge adds is
 the second hop through workerd (2026-11-23, beside a Worker that only forwards).
 
-${markdown({ subject: "Request", columns, rows })}
-`,
+${formatTable(["Request", "backend alone", "edge", "added by the edge"], rows)}`,
   );
 } finally {
   closeConnections();

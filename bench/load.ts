@@ -1,8 +1,9 @@
 /** `npm run bench:load -- URL [REQUEST.json]`: doubles the clients until requests are answered 429, within limits. */
 import { readFile } from "node:fs/promises";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
+import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { quantile } from "./figures.ts";
-import { markdown, type Table } from "./report.ts";
+import { formatFigures } from "./report.ts";
 
 const MAX_CLIENTS = 1024;
 const MAX_REQUESTS = 20_000;
@@ -56,37 +57,24 @@ async function measureStep(clients: number) {
     }
   };
   await Promise.all(Array.from({ length: clients }, runClient));
-  return { clients, milliseconds, refused, perSecond: (milliseconds.length * 1000) / (performance.now() - started) };
+  return { milliseconds, refused, perSecond: (milliseconds.length * 1000) / (performance.now() - started) };
 }
 
-async function main(): Promise<void> {
-  const steps: Awaited<ReturnType<typeof measureStep>>[] = [];
+try {
+  const rows: string[][] = [];
   for (let count = 0; count < WARM_UP_REQUESTS; count++) await render();
   for (let clients = 1; clients <= MAX_CLIENTS; clients *= 2) {
     process.stderr.write(`${clients} clients …\n`);
-    const step = await measureStep(clients);
-    steps.push(step);
-    if (step.refused > 0 || performance.now() > deadline || asked >= MAX_REQUESTS) break;
+    const { milliseconds, refused, perSecond } = await measureStep(clients);
+    const [p50, p95] = [quantile(milliseconds, 0.5), quantile(milliseconds, 0.95)];
+    rows.push([String(clients), perSecond.toFixed(1), ...formatFigures(0, p50, p95, refused)]);
+    if (refused > 0 || performance.now() > deadline || asked >= MAX_REQUESTS) break;
   }
-  const table: Table = {
-    subject: "Clients",
-    columns: [
-      { title: "documents a second", digits: 1 },
-      { title: "p50, ms", digits: 0 },
-      { title: "p95, ms", digits: 0 },
-      { title: "answered 429", digits: 0 },
-    ],
-    rows: steps.map(({ clients, milliseconds, refused, perSecond }) => ({
-      name: String(clients),
-      cells: [perSecond, quantile(milliseconds, 0.5), quantile(milliseconds, 0.95), refused],
-    })),
-  };
-  process.stdout.write(`${markdown(table)}\n\n${asked} requests.\n`);
-}
-
-await main().catch((error: unknown) => {
+  const head = ["Clients", "documents a second", "p50, ms", "p95, ms", "answered 429"];
+  process.stdout.write(`${formatTable(head, rows)}\n${asked} requests.\n`);
+} catch (error) {
   // `fetch` names what went wrong only as the cause.
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   process.stderr.write(`${url}: ${cause instanceof Error ? cause.message : cause}\n`);
   process.exitCode = 1;
-});
+}

@@ -1,6 +1,6 @@
 /** `npm run bench [-- <name> …]`: runs all benchmarks, or those named. Each writes its page, or its section of one. */
-import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { execa } from "execa";
 
 /** The files `bench/<name>.ts`, the quick ones first. Not `peers`: it downloads and measures other programs, too. */
 const BENCHMARKS = ["hostile-bodies", "edge", "rules", "render", "siege"];
@@ -11,6 +11,6 @@ if (unknown !== undefined) throw new Error(`no benchmark ${unknown}; there are $
 for (const benchmark of named.length > 0 ? named : BENCHMARKS) {
   process.stderr.write(`\n${benchmark}\n`);
   const program = fileURLToPath(new URL(`${benchmark}.ts`, import.meta.url));
-  const { status } = spawnSync(process.execPath, [program], { stdio: "inherit" });
-  if (status !== 0) process.exitCode = 1;
+  const { failed } = await execa(process.execPath, [program], { stdio: "inherit", reject: false });
+  if (failed) process.exitCode = 1;
 }

@@ -8,13 +8,14 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { execa } from "execa";
 import { writeExampleProject } from "../scripts/examples/example-project.ts";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
+import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { launchChromium, locateChromium } from "../test/browser/chromium.ts";
 import { locateBubblewrap, requireTypst } from "../typst/program-location.mjs";
 import { startCountedService } from "./counted-service.ts";
 import { median } from "./figures.ts";
 import { closeConnections } from "./http-client.ts";
 import { countProcessorTime } from "./processor-time.ts";
-import { describeMachine, markdown, publish, type Table } from "./report.ts";
+import { describeMachine, formatFigures, publish } from "./report.ts";
 
 const ROUNDS = 5;
 const ROUND_SECONDS = 2;
@@ -209,26 +210,23 @@ async function startPeers(folder: string): Promise<Measured[]> {
 }
 
 function pageOf(peers: readonly Measured[], loadAtStart: number): string {
-  const table: Table = {
-    subject: "Processor time of a document",
-    columns: [
-      { title: "`= Hello`, ms", digits: 1 },
-      { title: "the invoice of `examples/`, ms", digits: 1 },
-      { title: "sandbox" },
-      { title: "PDF/UA-1" },
-    ],
-    rows: peers.map(({ kind: { name, sandbox, pdfUa }, times }) => {
-      return { name, cells: [median(times.hello), median(times.invoice), sandbox, pdfUa] };
-    }),
-  };
+  const head = [
+    "Processor time of a document",
+    "`= Hello`, ms",
+    "the invoice of `examples/`, ms",
+    "sandbox",
+    "PDF/UA-1",
+  ];
+  const rows = peers.map(({ kind: { name, sandbox, pdfUa }, times }) => {
+    return [name, ...formatFigures(1, median(times.hello), median(times.invoice)), sandbox, pdfUa];
+  });
   return `# Beside other ways to make a PDF
 
 Made by \`npm run bench:peers\` on ${describeMachine()}, with a load average of ${loadAtStart.toFixed(0)} on
 ${availableParallelism()} cores. Each program makes one document after the other, in ${ROUNDS} rounds by turns after a warm-up; the figures are medians. Processor
 time is that of all processes of a program. It depends on other work of the machine far less than durations do.
 
-${markdown(table)}
-
+${formatTable(head, rows)}
 The column PDF/UA-1 says whether the program can write it, and whether it then checks the document as far as programs can.
 
 - Every request has a different number in its text, so no program can reuse an earlier document. All PDFs are tagged.

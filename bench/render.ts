@@ -1,17 +1,18 @@
 /** `npm run bench:render`: the backend beside `typst compile`. Only ratios within a run count: the two take turns. */
-import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { execa } from "execa";
 import { writeExampleProject } from "../scripts/examples/example-project.ts";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
+import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../scripts/start/local-service.ts";
 import { BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { requireTypst } from "../typst/program-location.mjs";
 import { keepBusy, median } from "./figures.ts";
 import { closeConnections, post } from "./http-client.ts";
-import { describeMachine, markdown, publish, type Table } from "./report.ts";
+import { describeMachine, formatFigures, publish } from "./report.ts";
 
 const CAP = availableParallelism();
 const ROUNDS = 15;
@@ -47,14 +48,13 @@ function render(backend: LocalBackend, { body }: Document): Promise<void> {
 }
 
 /** Milliseconds of each `typst compile` in a shell, from the fork to the end of the process. */
-function commandLineMilliseconds(typstPath: string, { directory }: Document): number[] {
+async function commandLineMilliseconds(typstPath: string, { directory }: Document): Promise<number[]> {
   const compile = '"$0" compile --ignore-system-fonts --jobs 1 main.typ out.pdf || exit 1';
   const loop = `for i in {1..${RENDERS_PER_ROUND}}; do
     start=\${EPOCHREALTIME//[^0-9]/}; ${compile}; echo $((\${EPOCHREALTIME//[^0-9]/} - start)); sleep ${PAUSE_MILLISECONDS / 1000}
   done`;
-  const microseconds = execFileSync("bash", ["-c", loop, typstPath], { cwd: directory, encoding: "utf8" });
-  const lines = microseconds.trim().split("\n");
-  return lines.map((line) => Number(line) / 1000);
+  const { stdout: microseconds } = await execa("bash", ["-c", loop, typstPath], { cwd: directory, lines: true });
+  return microseconds.map((line) => Number(line) / 1000);
 }
 
 async function backendMilliseconds(backend: LocalBackend, document: Document): Promise<number[]> {
@@ -68,20 +68,20 @@ async function backendMilliseconds(backend: LocalBackend, document: Document): P
   return times;
 }
 
-async function aloneRow(backend: LocalBackend, typstPath: string, document: Document): Promise<Table["rows"][number]> {
+async function aloneRow(backend: LocalBackend, typstPath: string, document: Document): Promise<string[]> {
   const commandLine: number[] = [];
   const service: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    commandLine.push(...commandLineMilliseconds(typstPath, document));
+    commandLine.push(...(await commandLineMilliseconds(typstPath, document)));
     service.push(...(await backendMilliseconds(backend, document)));
   }
   const [own, bare] = [median(service), median(commandLine)];
-  return { name: document.name, cells: [own, bare, own / bare] };
+  return [document.name, ...formatFigures(1, own, bare), (own / bare).toFixed(2)];
 }
 
-function runXargs(typstPath: string, { directory }: Document, count: number): number {
+async function runXargs(typstPath: string, { directory }: Document, count: number): Promise<number> {
   const command = `seq ${count} | xargs -P ${CAP} -I N "$1" compile --ignore-system-fonts --jobs 1 main.typ out-N.pdf`;
-  execFileSync("/bin/sh", ["-c", command, "sh", typstPath], { cwd: directory, stdio: "ignore" });
+  await execa("sh", ["-c", command, "sh", typstPath], { cwd: directory, stdio: "ignore" });
   return count;
 }
 
@@ -89,7 +89,7 @@ function busyMilliseconds(): number {
   return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0);
 }
 
-async function measureLoad(run: () => Promise<number> | number) {
+async function measureLoad(run: () => Promise<number>) {
   const [started, busyBefore] = [performance.now(), busyMilliseconds()];
   const count = await run();
   const perSecond = (count * 1000) / (performance.now() - started);
@@ -107,11 +107,13 @@ async function loadRows(backend: LocalBackend, typstPath: string, document: Docu
     const [one, other] = [own.processorMilliseconds, xargs.processorMilliseconds];
     processorTime.push([one, other, one - other]);
   }
-  const rowOf = (rounds: readonly (readonly number[])[]) => ({
-    name: document.name,
-    cells: [0, 1, 2].map((column) => median(rounds.map((round) => round[column] ?? 0))),
-  });
-  return { capacity: rowOf(capacity), processorTime: rowOf(processorTime) };
+  const medians = (rounds: readonly (readonly number[])[]) =>
+    [0, 1, 2].map((column) => median(rounds.map((round) => round[column] ?? 0)));
+  const [own = 0, xargs = 0, ratio = 0] = medians(capacity);
+  return {
+    capacity: [document.name, ...formatFigures(1, own, xargs), ratio.toFixed(2)],
+    processorTime: [document.name, ...formatFigures(1, ...medians(processorTime))],
+  };
 }
 
 const SANDBOXES: readonly (readonly [name: string, settings: Readonly<Record<string, string>>])[] = [
@@ -125,7 +127,7 @@ const SANDBOXES: readonly (readonly [name: string, settings: Readonly<Record<str
 
 type Start = (settings: Readonly<Record<string, string>>) => Promise<LocalBackend>;
 
-async function sandboxRows(start: Start, typstPath: string, document: Document): Promise<Table["rows"]> {
+async function sandboxRows(start: Start, typstPath: string, document: Document): Promise<string[][]> {
   const candidates: { name: string; backend: LocalBackend; times: number[] }[] = [];
   for (const [name, settings] of SANDBOXES) {
     const backend = await start(settings).catch(() => null);
@@ -135,35 +137,34 @@ async function sandboxRows(start: Start, typstPath: string, document: Document):
   for (const { backend } of candidates) await backendMilliseconds(backend, document);
   const commandLine: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    commandLine.push(...commandLineMilliseconds(typstPath, document));
+    commandLine.push(...(await commandLineMilliseconds(typstPath, document)));
     for (const { backend, times } of candidates) times.push(...(await backendMilliseconds(backend, document)));
   }
-  return candidates.map(({ name, times }) => ({ name, cells: [median(times), median(times) / median(commandLine)] }));
+  return candidates.map(({ name, times }) => {
+    const p50 = median(times);
+    return [name, p50.toFixed(1), (p50 / median(commandLine)).toFixed(2)];
+  });
 }
 
 async function measure(start: Start, typstPath: string, folder: string) {
   const documents = await makeDocuments(folder);
   const backend = await start({});
-  const alone: Table["rows"] = [];
-  const loads: Awaited<ReturnType<typeof loadRows>>[] = [];
+  const rows = { alone: [] as string[][], capacity: [] as string[][], processorTime: [] as string[][] };
   for (const document of documents) {
     progress(`${document.name} …`);
     await keepBusy(CAP, WARM_UP_SECONDS, () => render(backend, document));
-    alone.push(await aloneRow(backend, typstPath, document));
-    loads.push(await loadRows(backend, typstPath, document));
+    rows.alone.push(await aloneRow(backend, typstPath, document));
+    const { capacity, processorTime } = await loadRows(backend, typstPath, document);
+    rows.capacity.push(capacity);
+    rows.processorTime.push(processorTime);
   }
   progress("the sandboxes …");
-  return { alone, loads, sandboxes: await sandboxRows(start, typstPath, documents[0]) };
+  return { ...rows, sandboxes: await sandboxRows(start, typstPath, documents[0]) };
 }
 
-function pageOf({ alone, loads, sandboxes }: Awaited<ReturnType<typeof measure>>): string {
+function pageOf({ alone, capacity, processorTime, sandboxes }: Awaited<ReturnType<typeof measure>>): string {
   const [atCap, xargs] = [`${CAP} at a time`, `\`xargs -P ${CAP} typst compile\``];
-  const table = (subject: string, titles: readonly string[], resultDigits: number, rows: Table["rows"]) => {
-    const columns = titles.map((title, index) => ({ title, digits: index === 2 ? resultDigits : 1 }));
-    return markdown({ subject, columns, rows });
-  };
-  const capacity = loads.map((rows) => rows.capacity);
-  const processorTime = loads.map((rows) => rows.processorTime);
+  const processor = ["Processor time of the whole machine", `${atCap}, ms per render`, `${xargs}, ms`];
   return `# Rendering, against Typst on the command line
 
 Made by \`npm run bench:render\` on ${describeMachine()}. The backend is asked over HTTP on the loopback interface, sandboxed
@@ -172,21 +173,17 @@ cores. Each document is rendered for ${WARM_UP_SECONDS} s before it is measured.
 
 Single requests and single compiles are ${PAUSE_MILLISECONDS} ms apart:
 
-${table("One request at a time", ["backend, p50, ms", "`typst compile`, p50, ms", "ratio"], 2, alone)}
-
+${formatTable(["One request at a time", "backend, p50, ms", "`typst compile`, p50, ms", "ratio"], alone)}
 At full capacity, with as many clients as slots, each sending its next request at once:
 
-${table(atCap, ["backend, renders per second", xargs, "ratio"], 2, capacity)}
-
+${formatTable([atCap, "backend, renders per second", xargs, "ratio"], capacity)}
 Ratios and differences under load are medians over ${ROUNDS} rounds, in which the sides take turns. Processor time includes that of the
 client.
 
-${table("Processor time of the whole machine", [`${atCap}, ms per render`, `${xargs}, ms`, "difference, ms"], 1, processorTime)}
-
+${formatTable([...processor, "difference, ms"], processorTime)}
 What a sandbox and a process started ahead mean for a single \`= Hello\`:
 
-${markdown({ subject: "Sandbox", columns: [{ title: "p50, ms", digits: 1 }, { title: "÷ `typst compile`" }], rows: sandboxes })}
-`;
+${formatTable(["Sandbox", "p50, ms", "÷ `typst compile`"], sandboxes)}`;
 }
 
 const typstPath = await requireTypst();

@@ -2,49 +2,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { cpus, totalmem } from "node:os";
 
-export interface Table {
-  subject: string;
-  columns: {
-    title: string;
-    digits?: number;
-    /** Written after the figure, such as " ms". */
-    unit?: string;
-  }[];
-  rows: {
-    name: string;
-    /** One figure or text for each column; null if there is none. */
-    cells: (number | string | null)[];
-  }[];
-}
-
-export function markdown({ subject, columns, rows }: Table): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`.replaceAll("|  |", "| |");
-  const heads = [subject, ...columns.map(({ title }) => title)];
-  return [
-    line(heads),
-    line(heads.map(() => "---")),
-    ...rows.map(({ name, cells }) => {
-      return line([
-        name,
-        ...cells.map((cell, index) => {
-          const { digits = 2, unit = "" } = columns[index] ?? {};
-          return typeof cell === "number" ? cell.toFixed(digits) + unit : (cell ?? "");
-        }),
-      ]);
-    }),
-  ].join("\n");
-}
-
-/** The cell of a row and column, in the first table of a page that has both; null if there is none. */
-export function cellOf(page: string, row: string, column: string): string | null {
-  let columns: string[] = [];
-  for (const line of page.split("\n")) {
-    const cells = line.split("|").map((cell) => cell.trim());
-    if (cells.length === 1) columns = [];
-    else if (columns.length === 0) columns = cells;
-    else if (cells[1] === row && columns.includes(column)) return cells[columns.indexOf(column)] ?? null;
-  }
-  return null;
+export function formatFigures(digits: number, ...figures: readonly number[]): string[] {
+  return figures.map((figure) => figure.toFixed(digits));
 }
 
 /** States the machine and the date of a run: figures are compared only with those from the same kind of machine. */

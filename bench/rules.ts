@@ -1,11 +1,12 @@
 /** `npm run bench -- rules`: time and memory of validating a body beside those of parsing alone, by turns. */
-import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { execa } from "execa";
 import { readProc } from "../backend/processes/proc.ts";
+import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { startWorkerFile } from "../scripts/start/local-service.ts";
 import { median } from "./figures.ts";
-import { describeMachine, markdown, publish, type Table } from "./report.ts";
+import { describeMachine, formatFigures, publish } from "./report.ts";
 import { BODIES } from "./rules/bodies.ts";
 import { CONTESTANTS } from "./rules/worker.ts";
 
@@ -23,7 +24,7 @@ const COLD_STARTS = 3;
 const repeatsFor = (total: number, one: number) => Math.min(MAX_REPEATS, Math.max(1, Math.floor(total / one)));
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-function measureTime(body: Uint8Array): readonly [validate: number, ratio: number] {
+function measureTime(body: Uint8Array): string[] {
   const repeat = repeatsFor(BYTES_A_ROUND, body.length);
   const times = { validate: [] as number[], parse: [] as number[] };
   for (let round = -1; round < ROUNDS; round++) {
@@ -35,12 +36,13 @@ function measureTime(body: Uint8Array): readonly [validate: number, ratio: numbe
       if (round >= 0) times[name].push((performance.now() - started) / repeat);
     }
   }
-  return [median(times.validate), median(times.validate) / median(times.parse)];
+  const [validate, parse] = [median(times.validate), median(times.parse)];
+  return [validate.toFixed(3), (validate / parse).toFixed(2)];
 }
 
-function memoryOf(bodyName: string, contestant: string): number {
+async function memoryOf(bodyName: string, contestant: string): Promise<number> {
   const args = ["--expose-gc", pathOf("rules/memory.ts"), bodyName, contestant];
-  return Number(execFileSync(process.execPath, args, { encoding: "utf8" }));
+  return Number((await execa(process.execPath, args)).stdout);
 }
 
 /** CPU time so far of the workerd of this process, all threads together; it runs one Worker. Linux only. */
@@ -65,7 +67,7 @@ async function cpuMilliseconds(url: URL, repeat: number): Promise<number> {
   return Math.max(0, (await spent("validate")) - nothing);
 }
 
-async function measureCpu(name: string, body: Uint8Array<ArrayBuffer>): Promise<Table["rows"][number]> {
+async function measureCpu(body: Uint8Array<ArrayBuffer>): Promise<string[]> {
   const cold: number[] = [];
   const warm: number[] = [];
   for (let start = 0; start < COLD_STARTS; start++) {
@@ -82,32 +84,23 @@ async function measureCpu(name: string, body: Uint8Array<ArrayBuffer>): Promise<
     }
   }
   const { free, paid } = CPU_LIMITS_MILLISECONDS;
-  const coldMilliseconds = median(cold);
-  return { name, cells: [coldMilliseconds, median(warm), coldMilliseconds / free, (100 * coldMilliseconds) / paid] };
+  const [first, later] = [median(cold), median(warm)];
+  return [first.toFixed(1), later.toFixed(3), (first / free).toFixed(2), `${((100 * first) / paid).toFixed(2)} %`];
 }
 
-const times: Table["rows"] = [];
-const memory: Table["rows"] = [];
-const cpu: Table["rows"] = [];
+const times: string[][] = [];
+const memory: string[][] = [];
+const cpu: string[][] = [];
 for (const [name, make] of Object.entries(BODIES)) {
   process.stderr.write(`${name} …\n`);
   const body = make();
-  times.push({ name, cells: [...measureTime(body)] });
+  times.push([name, ...measureTime(body)]);
   const allowed = 0.1 * body.length + 2 * MEBIBYTE;
-  const bytes = [body.length, memoryOf(name, "validate"), allowed, memoryOf(name, "parse")];
-  memory.push({ name, cells: bytes.map((size) => size / MEBIBYTE) });
-  if (CPU_BODIES.includes(name)) cpu.push(await measureCpu(name, body));
+  const bytes = [body.length, await memoryOf(name, "validate"), allowed, await memoryOf(name, "parse")];
+  memory.push([name, ...formatFigures(2, ...bytes.map((size) => size / MEBIBYTE))]);
+  if (CPU_BODIES.includes(name)) cpu.push([name, ...(await measureCpu(body))]);
 }
-const tables = {
-  times: [{ title: "validate, ms in Node", digits: 3 }, { title: "÷ parse, Node" }],
-  memory: [{ title: "body" }, { title: "validate" }, { title: "allowed: 0.1 × body + 2" }, { title: "parse" }],
-  cpu: [
-    { title: "first in a fresh isolate, CPU ms", digits: 1 },
-    { title: "later, CPU ms", digits: 3 },
-    { title: "first ÷ 10 ms (free)" },
-    { title: "first ÷ 30 s (paid)", unit: " %" },
-  ],
-};
+const cpuHead = ["first in a fresh isolate, CPU ms", "later, CPU ms", "first ÷ 10 ms (free)", "first ÷ 30 s (paid)"];
 await publish(
   "rules",
   `# Validating a request
@@ -117,15 +110,12 @@ Made by \`npm run bench -- rules\` on ${describeMachine()}.
 \`validate\` is the service's validation of a body; \`parse\` is \`JSON.parse(new TextDecoder().decode(body))\`, which validates
 nothing.
 
-${markdown({ subject: "Body", columns: tables.times, rows: times })}
-
+${formatTable(["Body", "validate, ms in Node", "÷ parse, Node"], times)}
 Peak of the resident set, above its size with the body in memory, for one run in a fresh process, in MiB:
 
-${markdown({ subject: "Body", columns: tables.memory, rows: memory })}
-
+${formatTable(["Body", "body", "validate", "allowed: 0.1 × body + 2", "parse"], memory)}
 CPU time of one validation in workerd, all its threads together, compiling included, against the limits of Cloudflare's plans
 for a whole request:
 
-${markdown({ subject: "Body", columns: tables.cpu, rows: cpu })}
-`,
+${formatTable(["Body", ...cpuHead], cpu)}`,
 );

@@ -2,11 +2,12 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
+import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { startBackend, startEdge, takeFreePort } from "../scripts/start/local-service.ts";
 import { BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { requireTypst } from "../typst/program-location.mjs";
 import { quantile } from "./figures.ts";
-import { describeMachine, markdown, publish, type Table } from "./report.ts";
+import { describeMachine, formatFigures, publish } from "./report.ts";
 
 const ATTACK_SECONDS = 20;
 const QUIET_SECONDS = 6;
@@ -146,23 +147,22 @@ async function measure(edge: URL, name: string, attack: Attack) {
   return { name, longestHealthMilliseconds, sent: underWay.length, milliseconds };
 }
 
-function tableOf(readings: readonly Reading[]): Table {
+function tableOf(readings: readonly Reading[]): string {
   const aloneP99 = quantile(readings[0]?.milliseconds ?? [], 0.99);
-  return {
-    subject: "Attack",
-    columns: [
-      { title: "longest `/health` of the edge (ms)", digits: 0 },
-      { title: "ordinary renders served" },
-      { title: "their p50 (ms)", digits: 0 },
-      { title: "p99 (ms)", digits: 0 },
-      { title: "p99 ÷ alone", digits: 1 },
-    ],
-    rows: readings.map(({ name, longestHealthMilliseconds, sent, milliseconds }) => {
-      const p99 = quantile(milliseconds, 0.99);
-      const served = `${milliseconds.length} of ${sent}`;
-      return { name, cells: [longestHealthMilliseconds, served, quantile(milliseconds, 0.5), p99, p99 / aloneP99] };
-    }),
-  };
+  const health = "longest `/health` of the edge (ms)";
+  const head = ["Attack", health, "ordinary renders served", "their p50 (ms)", "p99 (ms)", "p99 ÷ alone"];
+  const rows = readings.map(({ name, longestHealthMilliseconds, sent, milliseconds }) => {
+    const [p50, p99] = [quantile(milliseconds, 0.5), quantile(milliseconds, 0.99)];
+    const served = `${milliseconds.length} of ${sent}`;
+    return [
+      name,
+      longestHealthMilliseconds.toFixed(),
+      served,
+      ...formatFigures(0, p50, p99),
+      (p99 / aloneP99).toFixed(1),
+    ];
+  });
+  return formatTable(head, rows);
 }
 
 const backend = await startBackend(
@@ -195,8 +195,7 @@ try {
 Made by \`npm run bench -- siege\` on ${describeMachine()}; each attack for ${ATTACK_SECONDS} s.
 Attacker, clients and service share the cores. The ordinary caller renders the invoice of \`examples/\` once per second.
 
-${markdown(tableOf(readings))}
-`,
+${tableOf(readings)}`,
   );
 } finally {
   await edge.stop();

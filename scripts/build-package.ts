@@ -1,9 +1,9 @@
 /** `npm run build:client`, `build:cli`, `build:e-invoice`: bundle a package to `dist/<name>` or a second argument. */
-import { execFileSync } from "node:child_process";
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type BuildOptions, build } from "esbuild";
+import { execa } from "execa";
 import { WITHOUT_UNUSED_FORMATS } from "./assets/bundle-validator.ts";
 
 const PROJECT = new URL("../", import.meta.url);
@@ -134,7 +134,7 @@ async function buildPackage({ folder, page, licences, exports, more, bundle }: P
 async function writeReachableTypes(folder: URL, target: URL, entryPoints: readonly string[]): Promise<void> {
   const types = new URL("types/", target);
   const project = `${fileURLToPath(folder)}/tsconfig.build.json`;
-  execFileSync("tsc", ["-p", project, "--outDir", fileURLToPath(types)], { stdio: "inherit" });
+  await execa("tsc", ["-p", project, "--outDir", fileURLToPath(types)], { stdio: "inherit" });
   const reachable = new Set(entryPoints.map((path) => new URL(path, types).href));
   for (const href of reachable) {
     const text = await readFile(new URL(href), "utf8");

@@ -1,6 +1,6 @@
 /** `npm run check [-- lint types …]`: runs `check:*` of package.json, even if one fails; CONTRIBUTING.md has why. */
-import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { execa } from "execa";
 import packageJson from "../package.json" with { type: "json" };
 
 const page = readFileSync(new URL("../CONTRIBUTING.md", import.meta.url), "utf8");
@@ -19,9 +19,9 @@ const begun = performance.now();
 for (const name of named.length > 0 ? named : checks) {
   process.stdout.write(`\n${name}: ${purposes.get(name)}\n`);
   const started = performance.now();
-  const { status } = spawnSync("npm", ["run", "--silent", `check:${name}`], { stdio: "inherit" });
-  if (status !== 0) failed.push(name);
-  process.stdout.write(`${status === 0 ? "✓" : "✗ FAILED:"} ${name}, ${seconds(started)}\n`);
+  const run = await execa("npm", ["run", "--silent", `check:${name}`], { stdio: "inherit", reject: false });
+  if (run.failed) failed.push(name);
+  process.stdout.write(`${run.failed ? "✗ FAILED:" : "✓"} ${name}, ${seconds(started)}\n`);
 }
 process.stdout.write(
   `\n${failed.length > 0 ? `Failed: ${failed.join(", ")}` : "Nothing failed"}; ${seconds(begun)} in all\n`,

@@ -1,10 +1,10 @@
 /** `npm run example -- <folder>`: sends an example, or a folder with `request.json` or `main.typ`, to the service. */
-import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse as parseContentDisposition } from "content-disposition";
+import { execa } from "execa";
 import { exampleNames, requestOfFolder } from "./examples/example-request.ts";
 import { localToken } from "./start/local-token.ts";
 
@@ -21,8 +21,9 @@ if (name !== "" && existsSync(join(folder, "request.json"))) {
   await sendRequest(folder);
 } else if (name !== "" && existsSync(join(folder, "main.typ"))) {
   const output = join(OUTPUT_FOLDER, `${basename(folder)}.pdf`);
-  const { status } = spawnSync(process.execPath, [COMMAND, "render", folder, "-o", output], { stdio: "inherit" });
-  process.exitCode = status ?? 1;
+  const command = [COMMAND, "render", folder, "-o", output];
+  const { exitCode = 1 } = await execa(process.execPath, command, { stdio: "inherit", reject: false });
+  process.exitCode = exitCode;
 } else {
   fail(
     `Name an example or a folder with a request.json or a main.typ: npm run example -- <${names.join(" | ")} | folder>`,

@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { BACKEND_INTEGER_SETTINGS } from "../../backend/settings.ts";
-import { cellOf } from "../../bench/report.ts";
 import { ANSWER_FAULTS } from "../../clients/command-line/doctor/answers.ts";
 import { CHECK_GROUPS } from "../../clients/command-line/doctor/runner.ts";
 import { adviceFor } from "../../clients/typescript/problem-advice.ts";
@@ -22,6 +21,7 @@ import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/rende
 import type { IntegerSetting } from "../../rules/settings.ts";
 import { ERROR_TYPES } from "../../rules/validation-errors.ts";
 import { START_INTEGER_SETTINGS } from "../start/start-settings.ts";
+import { findCell, formatTable } from "./markdown-table.ts";
 import { openApiDocument } from "./openapi/document.ts";
 
 /** All generated files, by absolute paths. In a page, only its generated tables differ from the file on disk. */
@@ -233,16 +233,10 @@ function withGeneratedParts(text: string, page: string): string {
 }
 
 function generatedPart(kind: string, [name = "", row = "", column = ""]: string[]): string | null | undefined {
-  if (kind === "table") return TABLES[name] && `\n${table(TABLES[name])}\n`;
-  if (kind === "figure") return cellOf(readFileSync(rootPath(`bench/${name}.md`), "utf8"), row, column);
+  if (kind === "table") return TABLES[name] && `\n${formatTable(...TABLES[name])}\n`;
+  if (kind === "figure") return findCell(readFileSync(rootPath(`bench/${name}.md`), "utf8"), row, column);
   const nextStep = new Map<string, string>(Object.entries(NEXT_STEPS)).get(name);
   return nextStep?.replaceAll(/\b(?:SERVICE|service)_\w+/g, code);
-}
-
-/** In a table, GitHub ends a cell at every bar, even inside code. */
-function table([head, rows]: Table): string {
-  const lines = [head, head.map(() => "---"), ...rows];
-  return lines.map((cells) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`).join("");
 }
 
 function code(text: string): string {

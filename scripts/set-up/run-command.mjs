@@ -1,3 +1,7 @@
+/**
+ * Runs commands that may take minutes and start others, such as npm and cargo, before execa is installed. The other
+ * programs that run so early answer within seconds: `typst/programs.mjs`.
+ */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
