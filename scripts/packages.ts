@@ -1,59 +1,45 @@
 /** `npm run packages`: vendors Typst packages for `SERVICE_PACKAGE_PATH` (docs/packages-and-fonts.md). */
-import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import { InvalidArgumentError } from "@commander-js/extra-typings";
 import { readPackagesLock } from "../backend/typst/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../rules/package-spec.ts";
 import { addPackages, type Change, findProblems, installPackages, removePackages } from "./packages/package-folder.ts";
 import { parseRegistry, TYPST_REGISTRY } from "./packages/registry.ts";
 import { PACKAGES_FOLDER } from "./vendoring/folders.ts";
-import { reportVerification, runProgram, say } from "./vendoring/program.ts";
+import { defineProgram, reportVerification, say } from "./vendoring/program.ts";
 
-const TO = ["--to <folder>", "the folder of packages", PACKAGES_FOLDER] as const;
 const PACKAGES = ["<packages...>", "such as @preview/cetz:0.3.4", collectSpecs] as const;
 const REGISTRY = "the registry's address";
 
-const program = new Command("packages").description(
+const { defineCommand, runCommandLine } = defineProgram(
+  "packages",
   "Vendors Typst packages, and what they import, for SERVICE_PACKAGE_PATH.",
+  PACKAGES_FOLDER,
 );
 
-program
-  .command("add")
-  .description("Download packages and everything that they import.")
+defineCommand("add", "Download packages and everything that they import.")
   .argument(...PACKAGES)
-  .option(...TO)
   .option("--registry <url>", REGISTRY, parseRegistryOption, new URL(TYPST_REGISTRY))
   .option("--without <package>", "leave out a package that is only mentioned; may be repeated", collectSpecs, [])
   .action(async (specs, { to, registry, without }) => report(await addPackages(to, specs, { registry, without })));
 
-program
-  .command("remove")
-  .description("Remove packages, and those that only they needed.")
+defineCommand("remove", "Remove packages, and those that only they needed.")
   .argument(...PACKAGES)
-  .option(...TO)
   .action(async (specs, { to }) => report(await removePackages(to, specs)));
 
-program
-  .command("install")
-  .description("Download packages of the lock file that are missing or changed, and compare them with it.")
-  .option(...TO)
+defineCommand("install", "Download packages of the lock file that are missing or changed, and compare them with it.")
   .option("--registry <url>", `${REGISTRY}, instead of those in the lock file`, parseRegistryOption)
   .action(async ({ to, registry }) => report(await installPackages(to, registry ?? null)));
 
-program
-  .command("list")
-  .description("Show what the lock file lists.")
-  .option(...TO)
-  .action(async ({ to }) => {
-    const packages = (await readPackagesLock(to))?.packages ?? {};
-    for (const [text, { requested }] of Object.entries(packages)) say(requested ? text : `${text} (imported)`);
-  });
+defineCommand("list", "Show what the lock file lists.").action(async ({ to }) => {
+  const packages = (await readPackagesLock(to))?.packages ?? {};
+  for (const [text, { requested }] of Object.entries(packages)) say(requested ? text : `${text} (imported)`);
+});
 
-program
-  .command("verify")
-  .description("Compare every file with the lock file.")
-  .option(...TO)
-  .action(async ({ to }) => reportVerification(await findProblems(to), "Every package is as the lock file says."));
+defineCommand("verify", "Compare every file with the lock file.").action(async ({ to }) =>
+  reportVerification(await findProblems(to), "Every package is as the lock file says."),
+);
 
-await runProgram(program);
+await runCommandLine();
 
 /** For repeated arguments and options. */
 function collectSpecs(text: string, previous: PackageSpec[] | undefined): PackageSpec[] {

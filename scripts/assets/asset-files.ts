@@ -1,5 +1,5 @@
 /** The static files for the Worker of `edge/standalone/assets-worker.ts`: descriptions, and a binding for each form. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { type AssetDescription, assetBinding } from "../../edge/standalone/assets-worker.ts";
@@ -36,11 +36,10 @@ export async function describeAssets(folder: string) {
   for (const path of paths.filter((each) => !isForm(each))) {
     const contentType = CONTENT_TYPES[extname(path)];
     if (contentType === undefined) throw new Error(`${path} has an extension without a content type`);
-    const digest = createHash("sha256").update(await readFile(join(folder, path)));
     const forms = COMPRESSED_FORMS.filter(({ extension }) => paths.includes(path + extension));
     descriptions[path] = {
       contentType,
-      entityTag: digest.digest("hex").slice(0, 32),
+      entityTag: hash("sha256", await readFile(join(folder, path))).slice(0, 32),
       encodings: forms.map(({ encoding }) => encoding),
     };
     bindings.set(assetBinding(path, null), path);

@@ -1,4 +1,5 @@
 /** Adds sets of fonts to a folder and removes them. A lock file says from which Debian packages they come. */
+import { existsSync } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { execa } from "execa";
@@ -17,7 +18,7 @@ const fontsLock = v.object({
     v.string(),
     v.object({
       packages: v.array(v.object({ name: v.string(), version: v.string(), sha256: sha256Text })),
-      /** Of what is on disk, as in the lock file of packages. */
+      /** The digest of the folder of the set (`folderDigest`). */
       content_sha256: sha256Text,
     }),
   ),
@@ -88,12 +89,8 @@ export async function findFontProblems(folder: string): Promise<string[]> {
 /** The lock file of a folder, empty if there is none. @throws VendoringError if it cannot be read as one */
 export async function readFontsLock(folder: string): Promise<FontsLock> {
   const path = join(folder, FONTS_LOCK_NAME);
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return null;
-    throw error;
-  });
-  if (text === null) return { lock_version: 1, sets: {} };
-  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), fontsLock), text);
+  if (!existsSync(path)) return { lock_version: 1, sets: {} };
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), fontsLock), await readFile(path, "utf8"));
   if (parsed.success) return parsed.output;
   throw new VendoringError(`${path} is not a lock file: ${parsed.issues[0].message}`);
 }
@@ -109,7 +106,7 @@ async function prepareSet(target: string, set: FontSet, download: FontSources["d
   for (const path of [target, downloads, root]) await mkdir(path, { recursive: true });
   const packages: LockedSet["packages"] = [];
   for (const archive of (await download(downloads, set.packages)).sort()) {
-    const [name, version] = await Promise.all([controlField(archive, "Package"), controlField(archive, "Version")]);
+    const [name = "", version = ""] = (await execa("dpkg-deb", ["--show", archive])).stdout.split("\t");
     packages.push({ name, version, sha256: sha256(await readFile(archive)) });
     await execa("dpkg-deb", ["--extract", archive, root]);
     // The licence of the fonts must be passed on with them.
@@ -126,10 +123,6 @@ async function prepareSet(target: string, set: FontSet, download: FontSources["d
   const digest = await folderDigest(target);
   if (digest === null) throw new VendoringError(`The fonts of ${set.packages.join(" and ")} cannot be read.`);
   return { packages, content_sha256: digest };
-}
-
-async function controlField(archive: string, field: string): Promise<string> {
-  return (await execa("dpkg-deb", ["--field", archive, field])).stdout.trim();
 }
 
 /** A collection (OpenType, "Font Collections") with only its first fonts. The data stays: the fonts share it. */

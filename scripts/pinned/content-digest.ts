@@ -1,10 +1,10 @@
 /** The SHA-256 of `find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum` in a folder. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 
 export function sha256(bytes: Uint8Array | string): string {
-  return createHash("sha256").update(bytes).digest("hex");
+  return hash("sha256", bytes);
 }
 
 export function contentDigest(hashes: ReadonlyMap<string, string>): string {

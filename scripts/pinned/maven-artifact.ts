@@ -7,38 +7,25 @@ import { sha256 } from "./content-digest.ts";
 
 const TIMEOUT_SECONDS = 900;
 
-interface MavenArtifact {
-  /** `group:name:version`. */
-  readonly coordinates: string;
-  readonly sha256: string;
-}
+/** The SHA-256 of each file, by the `group:name:version` of its artifact. */
+const PINNED = {
+  // Mustang as a program. Apache-2.0.
+  "org.mustangproject:Mustang-CLI:2.26.0": "42d7868cb68264874a7b8cab4c3587b03b23ccc7cd72373da917f66758bb9736",
+  // veraPDF as a program. MPL-2.0 or GPL-3.0.
+  "org.verapdf.apps:greenfield-apps:1.28.2": "687d4d8bcfec48c9f7e931cf78ed061f1eeccfba55d4cdc000ba9b4d8aa46ce6",
+  // The rules of KoSIT as published, in 3.0.2/: Schematron 2.5.0 for XRechnung 3.0. Apache-2.0.
+  "com.helger.phive.rules:phive-rules-xrechnung:4.2.3":
+    "7a7903c18b8c7f4ffef20c45d0deb6b8d79f76ba13aff00b415f4a7e334025bb",
+  // The rules of CEN as published, in 1.3.16/. EUPL-1.2.
+  "com.helger.phive.rules:phive-rules-en16931:4.3.7":
+    "842998fe45911442b711300ab251e46489a9a5e2ffc02ddefc4293f8784c2662",
+} as const;
 
-/** Mustang as a program. Apache-2.0. */
-export const MUSTANG: MavenArtifact = {
-  coordinates: "org.mustangproject:Mustang-CLI:2.26.0",
-  sha256: "42d7868cb68264874a7b8cab4c3587b03b23ccc7cd72373da917f66758bb9736",
-};
-
-/** veraPDF as a program. MPL-2.0 or GPL-3.0. */
-export const VERAPDF: MavenArtifact = {
-  coordinates: "org.verapdf.apps:greenfield-apps:1.28.2",
-  sha256: "687d4d8bcfec48c9f7e931cf78ed061f1eeccfba55d4cdc000ba9b4d8aa46ce6",
-};
-
-/** The rules of KoSIT as published, in 3.0.2/: Schematron 2.5.0 for XRechnung 3.0. Apache-2.0. */
-export const XRECHNUNG_RULES: MavenArtifact = {
-  coordinates: "com.helger.phive.rules:phive-rules-xrechnung:4.2.3",
-  sha256: "7a7903c18b8c7f4ffef20c45d0deb6b8d79f76ba13aff00b415f4a7e334025bb",
-};
-
-/** The rules of CEN as published, in 1.3.16/. EUPL-1.2. */
-export const EN_16931_RULES: MavenArtifact = {
-  coordinates: "com.helger.phive.rules:phive-rules-en16931:4.3.7",
-  sha256: "842998fe45911442b711300ab251e46489a9a5e2ffc02ddefc4293f8784c2662",
-};
+type Name<Coordinates> = Coordinates extends `${string}:${infer Middle}:${string}` ? Middle : never;
 
 /** The path of an artifact in the cache, to which Maven downloads it. @throws Error if it is not the pinned file */
-export async function mavenArtifact({ coordinates, sha256: pinned }: MavenArtifact): Promise<string> {
+export async function downloadMavenArtifact(artifact: Name<keyof typeof PINNED>): Promise<string> {
+  const [coordinates, pinned] = Object.entries(PINNED).find(([key]) => key.split(":")[1] === artifact) ?? ["", ""];
   const [group = "", name = "", version = ""] = coordinates.split(":");
   const repository = join(cacheFolder(), "maven");
   const file = `${name}-${version}.jar`;

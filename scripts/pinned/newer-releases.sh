@@ -4,7 +4,7 @@ set -u
 cd "$(dirname "$0")/../.."
 
 maven_version() {
-  sed -n "/name: \"$1\"/{n;s/.*\"\(.*\)\".*/\1/p;}" scripts/pinned/maven-artifact.ts
+  sed -n "s/.*:$1:\([^\"]*\)\".*/\1/p" scripts/pinned/maven-artifact.ts
 }
 
 compare() {

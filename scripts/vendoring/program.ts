@@ -1,5 +1,5 @@
 /** What `npm run packages` and `npm run fonts` have in common: how they report, and how they fail. */
-import type { Command } from "@commander-js/extra-typings";
+import { Command } from "@commander-js/extra-typings";
 import { PackageFolderError } from "../../backend/typst/vendored-packages.ts";
 import { SetUpError } from "../set-up/report.mjs";
 import { VendoringError } from "./folder-change.ts";
@@ -7,8 +7,18 @@ import { VendoringError } from "./folder-change.ts";
 /** Errors whose message is for the operator. Any other is a bug. */
 const EXPECTED_ERRORS = [VendoringError, PackageFolderError, SetUpError];
 
-/** Runs a program by the arguments of this process. An expected error ends it with one line and exit code 1. */
-export async function runProgram(program: Pick<Command, "parseAsync">): Promise<void> {
+/** A program that is named after what is in its folder: each of its commands works on that, or on one that is named. */
+export function defineProgram(name: "fonts" | "packages", description: string, folder: string) {
+  const program = new Command(name).description(description);
+  return {
+    defineCommand: (command: string, purpose: string) =>
+      program.command(command).description(purpose).option("--to <folder>", `the folder of ${name}`, folder),
+    runCommandLine: () => runCommandLine(program),
+  };
+}
+
+/** An expected error ends the process with one line and exit code 1. */
+async function runCommandLine(program: Command): Promise<void> {
   try {
     await program.parseAsync();
   } catch (error) {

@@ -7,13 +7,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { unzipSync } from "fflate";
-import {
-  EN_16931_RULES,
-  MUSTANG,
-  mavenArtifact,
-  VERAPDF,
-  XRECHNUNG_RULES,
-} from "../../scripts/pinned/maven-artifact.ts";
+import { downloadMavenArtifact } from "../../scripts/pinned/maven-artifact.ts";
 import { findOnPath } from "../../typst/programs.mjs";
 import { readXmlElements } from "../support/readers/xml-reader.ts";
 
@@ -33,12 +27,15 @@ export async function fetchValidators(): Promise<Validators> {
     );
   }
   return {
-    veraPdf: await mavenArtifact(VERAPDF),
-    mustang: await mavenArtifact(MUSTANG),
+    veraPdf: await downloadMavenArtifact("greenfield-apps"),
+    mustang: await downloadMavenArtifact("Mustang-CLI"),
     // An XRechnung must follow both.
     xrechnungRules: new Map([
-      [await mavenArtifact(EN_16931_RULES), "external/schematron/1.3.16/cii/EN16931-CII-validation.xslt"],
-      [await mavenArtifact(XRECHNUNG_RULES), "external/schematron/3.0.2/XRechnung-CII-validation.xslt"],
+      [
+        await downloadMavenArtifact("phive-rules-en16931"),
+        "external/schematron/1.3.16/cii/EN16931-CII-validation.xslt",
+      ],
+      [await downloadMavenArtifact("phive-rules-xrechnung"), "external/schematron/3.0.2/XRechnung-CII-validation.xslt"],
     ]),
   };
 }
