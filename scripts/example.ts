@@ -5,7 +5,8 @@ import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse as parseContentDisposition } from "content-disposition";
 import { execa } from "execa";
-import { exampleNames, requestOfFolder } from "./examples/example-request.ts";
+import { EXAMPLE_NAMES } from "../protocol/routes.ts";
+import { requestOfFolder } from "./examples/example-request.ts";
 import { localToken } from "./start/local-token.ts";
 
 const PROJECT = fileURLToPath(new URL("../", import.meta.url));
@@ -14,8 +15,8 @@ const OUTPUT_FOLDER = "out";
 const SERVICE_URL = process.env.SERVICE_URL || "http://127.0.0.1:8787";
 
 const name = process.argv[2] ?? "";
-const names = await exampleNames();
-const folder = names.includes(name) ? join(PROJECT, "examples", name) : resolve(process.env.INIT_CWD ?? ".", name);
+const isExample = EXAMPLE_NAMES.some((known) => known === name);
+const folder = isExample ? join(PROJECT, "examples", name) : resolve(process.env.INIT_CWD ?? ".", name);
 await mkdir(OUTPUT_FOLDER, { recursive: true });
 if (name !== "" && existsSync(join(folder, "request.json"))) {
   await sendRequest(folder);
@@ -26,7 +27,7 @@ if (name !== "" && existsSync(join(folder, "request.json"))) {
   process.exitCode = exitCode;
 } else {
   fail(
-    `Name an example or a folder with a request.json or a main.typ: npm run example -- <${names.join(" | ")} | folder>`,
+    `Name an example or a folder with a request.json or a main.typ: npm run example -- <${EXAMPLE_NAMES.join(" | ")} | folder>`,
   );
 }
 

@@ -4,18 +4,10 @@
  * `{"$file": path}` becomes the text of the file, `{"$textFile": path}` and `{"$base64File": path}` an entry of
  * `files`, and `{"$jsonFile": path}` the JSON text of the file, unchanged, so that no number is rounded.
  */
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const EXAMPLES = new URL("../../examples/", import.meta.url);
-
-/** A folder describes no request. The message is a sentence for the person who has made it. */
-export class ExampleError extends Error {}
-
-export async function exampleNames(): Promise<string[]> {
-  const entries = await readdir(fileURLToPath(EXAMPLES), { withFileTypes: true });
-  return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-}
 
 export async function exampleRequest(name: string): Promise<string> {
   return requestOfFolder(fileURLToPath(new URL(`${name}/`, EXAMPLES)));
@@ -23,11 +15,7 @@ export async function exampleRequest(name: string): Promise<string> {
 
 export async function requestOfFolder(path: string): Promise<string> {
   const folder = pathToFileURL(`${path}/`);
-  const description = await readFile(new URL("request.json", folder), "utf8").catch(() => {
-    throw new ExampleError(`${path} has no request.json, which puts a request together (examples/README.md)`);
-  });
-  const skeleton: unknown = JSON.parse(description);
-  return serialize(skeleton, folder);
+  return serialize(JSON.parse(await readFile(new URL("request.json", folder), "utf8")), folder);
 }
 
 async function serialize(value: unknown, folder: URL): Promise<string> {

@@ -4,7 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { cpSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -140,14 +140,6 @@ it("the checks name every file that the recipes say they name, and no other", as
   for (const addition of Object.values(ADDITIONS)) await add(addition);
   expect(await namedByTsc()).toEqual(expected.get("tsc"));
   expect(namedByGeneratedCheck()).toEqual(expected.get("check:generated"));
-});
-
-it("an example without a request.json, as `document-rendering init` makes one, is named in a sentence", async () => {
-  const folder = join(copy, "examples", "made-up");
-  await mkdir(folder);
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, "main.typ"), "= Made up");
-  expect(run(join(copy, "scripts/generate.ts"), "--check")).toMatch(/^\S+made-up\/? has no request\.json, .*\n$/);
 });
 
 it.each([...Object.keys(ADDITIONS), "An example"])("%s: the recipe's other files exist", async (title) => {

@@ -1,5 +1,6 @@
 /** The examples of the interface description. Problems that validation finds are made by the validation itself. */
 import { type Capabilities, capabilitiesOf } from "../../../protocol/capabilities.ts";
+import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, limitsFrom } from "../../../rules/limits.ts";
 import {
@@ -17,7 +18,7 @@ import {
 } from "../../../rules/problem.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { TYPST_VERSION } from "../../../typst/typst-release.mjs";
-import { exampleNames, exampleRequest } from "../../examples/example-request.ts";
+import { exampleRequest } from "../../examples/example-request.ts";
 
 export interface Example<Value = unknown> {
   readonly summary: string;
@@ -77,7 +78,7 @@ const SMALL_REQUESTS = {
 /** Requests by name: small ones, and those of the folder `examples/` that are not too long to be shown. */
 export async function requestExamples(): Promise<Readonly<Record<string, Example>>> {
   const examples: Record<string, Example> = { ...SMALL_REQUESTS };
-  for (const name of (await exampleNames()).toSorted()) {
+  for (const name of EXAMPLE_NAMES) {
     const body = await exampleRequest(name);
     if (body.length > MAX_REQUEST_CHARACTERS) continue;
     examples[name] = { summary: `The example ${name}`, value: JSON.parse(body) };

@@ -2,7 +2,8 @@
 import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { exampleNames, exampleRequest } from "../../../scripts/examples/example-request.ts";
+import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
+import { exampleRequest } from "../../../scripts/examples/example-request.ts";
 import { textFile } from "../../support/backend/request-files.ts";
 import { startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
 
@@ -71,7 +72,6 @@ const readParts = async (name: string) => (await read(name)).split(/^---\n/m);
 const documents = [...(await readLines("one-line-documents.typ")), ...(await readParts("documents.typ"))];
 const rules = ["", ...(await readLines("one-line-rules.typ")), ...(await readParts("rules.typ"))];
 const bodies = ["", ...(await readParts("bodies.typ"))];
-const examples = await exampleNames();
 
 let cold: TestBackend;
 let warm: TestBackend;
@@ -149,9 +149,9 @@ describe("a document is the same from a process that has waited,", () => {
     await expectEqual(BYTE_DOCUMENTS);
   });
 
-  it.each(examples)("for the example %s", async (name) => {
+  it.each(EXAMPLE_NAMES)("for the example %s", async (name) => {
     const request: object = JSON.parse(await exampleRequest(name));
-    const output = OUTPUTS[examples.indexOf(name) % OUTPUTS.length];
+    const output = OUTPUTS[EXAMPLE_NAMES.indexOf(name) % OUTPUTS.length];
     const body = { ...request, output };
     const expected = await answerOf(cold, body);
     const takesBefore = await warmTakes();

@@ -4,7 +4,8 @@ import { createServer } from "node:http";
 import { beforeAll, describe, expect, it } from "vitest";
 import { OUT_OF_TIME, withinSeconds } from "../../../clients/command-line/project/time-limit.ts";
 import { readSchema } from "../../../clients/data-schema/data-schema.ts";
-import { exampleNames, exampleRequest } from "../../../scripts/examples/example-request.ts";
+import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
+import { exampleRequest } from "../../../scripts/examples/example-request.ts";
 import { runCommand, writeProject } from "../../support/clients/command-line.ts";
 import { DATA_MISTAKES, dataWith, SCHEMA_OF_MISTAKES } from "../../support/clients/data-mistakes.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
@@ -189,7 +190,7 @@ describe("schema", () => {
 });
 
 it("the data of every example fits its schema", async () => {
-  for (const name of await exampleNames()) {
+  for (const name of EXAMPLE_NAMES) {
     const { data } = JSON.parse(await exampleRequest(name));
     const read = await readSchema(await readFile(new URL(`${name}/data.schema.json`, EXAMPLES), "utf8"));
     if (!("schema" in read)) throw new Error(`${name} has no schema`);

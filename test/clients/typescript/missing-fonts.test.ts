@@ -9,7 +9,8 @@ import {
   missingFamilies,
 } from "../../../clients/typescript/missing-fonts.ts";
 import type { FontFamily } from "../../../protocol/capabilities.ts";
-import { exampleNames, exampleRequest } from "../../../scripts/examples/example-request.ts";
+import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
+import { exampleRequest } from "../../../scripts/examples/example-request.ts";
 import { liberation, nameTable, withTables } from "../../support/fonts.ts";
 
 /** Those of a service whose operator has added none. */
@@ -150,7 +151,7 @@ describe("the sentences", () => {
   });
 });
 
-it.each(await exampleNames())("the example %s needs nothing that a service does not have", async (name) => {
+it.each(EXAMPLE_NAMES)("the example %s needs nothing that a service does not have", async (name) => {
   const { source, files = {} } = JSON.parse(await exampleRequest(name));
   const entries = Object.entries<{ encoding: string; content: string }>(files).map(([key, { encoding, content }]) => ({
     key,

@@ -2,12 +2,11 @@
 import { describe, expect, it } from "vitest";
 import { requestBody } from "../../../../clients/playground/drafts/draft.ts";
 import { draftOfExample } from "../../../../clients/playground/drafts/examples.ts";
-import { exampleNames, exampleRequest } from "../../../../scripts/examples/example-request.ts";
-
-const EXAMPLES = await exampleNames();
+import { EXAMPLE_NAMES } from "../../../../protocol/routes.ts";
+import { exampleRequest } from "../../../../scripts/examples/example-request.ts";
 
 describe("an example", () => {
-  it.each(EXAMPLES)("makes the same request again from the fields, without its schema: %s", async (name) => {
+  it.each(EXAMPLE_NAMES)("makes the same request again from the fields, without its schema: %s", async (name) => {
     const body = await exampleRequest(name);
     const draft = draftOfExample({ body, schema: "{}" });
     const { output = {} }: { output?: object } = JSON.parse(body);

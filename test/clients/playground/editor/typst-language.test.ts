@@ -3,9 +3,8 @@ import { highlightTree, tagHighlighter, tags } from "@lezer/highlight";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { typstLanguage } from "../../../../clients/playground/editor/typst-language.ts";
-import { exampleNames, exampleRequest } from "../../../../scripts/examples/example-request.ts";
-
-const EXAMPLES = await exampleNames();
+import { EXAMPLE_NAMES } from "../../../../protocol/routes.ts";
+import { exampleRequest } from "../../../../scripts/examples/example-request.ts";
 
 const highlighter = tagHighlighter(
   (
@@ -42,7 +41,7 @@ describe("the highlighting of Typst", () => {
     expect(colours(text)).toEqual(expected);
   });
 
-  it.each(EXAMPLES)("reads the example %s", async (name) => {
+  it.each(EXAMPLE_NAMES)("reads the example %s", async (name) => {
     const { source } = JSON.parse(await exampleRequest(name));
     expect(colours(source).length).toBeGreaterThan(5);
   });
