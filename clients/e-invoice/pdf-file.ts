@@ -15,20 +15,26 @@ import {
   writeValue,
 } from "./pdf-syntax.ts";
 
-/** Far more than a dictionary or array needs here: the contents of pages are in streams. */
-const MAX_OBJECT_BYTES = 32_768;
-/** Far more than an invoice needs. A file could refer to a large object a million times. */
-const MAX_READ_OBJECTS = 1000;
+/** Enough for thousands of attachments. A file could refer to a large object a million times. */
+const MAX_TEXT_BYTES = 4 * 1024 ** 2;
+/** Most objects that are read are shorter. */
+const SHORT_TEXT_BYTES = 512;
 /** Each entry of a table, its line end included. */
 const ENTRY_BYTES = 20;
 /** `%%EOF` and the offset before it are in the last kilobyte. */
 const TAIL_BYTES = 1024;
-/** Chunks are small, because Flate expands them up to a thousand times before the bytes can be counted. */
+/** Small, because Flate expands a chunk up to a thousand times before its bytes can be counted. */
 const CHUNK_BYTES = 16_384;
 
 export interface PdfStream {
   readonly dictionary: PdfDictionary;
   readonly data: Uint8Array;
+}
+
+interface ReadValue {
+  readonly value: PdfValue;
+  /** The offset of what follows it. */
+  readonly end: number;
 }
 
 export class PdfFile {
@@ -37,7 +43,8 @@ export class PdfFile {
   readonly #firstNumber: number;
   /** The offset of the first entry, and of what follows the last one. */
   readonly #entries: { readonly start: number; readonly end: number };
-  #readObjects = 0;
+  /** The size of all objects that are read, each as often as it is read. */
+  #textBytes = 0;
   readonly trailer: PdfDictionary;
 
   /** @throws PdfSyntaxError */
@@ -53,8 +60,7 @@ export class PdfFile {
     const startOfEntries = this.#startOfTable + head.length;
     this.#firstNumber = Number(first);
     this.#entries = { start: startOfEntries, end: startOfEntries + ENTRY_BYTES * Number(count) };
-    const cursor = new PdfCursor(this.#textAt(this.#entries.end, MAX_OBJECT_BYTES));
-    const trailer = cursor.take("trailer") ? cursor.value() : null;
+    const trailer = this.#readValue(this.#entries.end, "trailer")?.value;
     this.trailer = trailer instanceof Map ? trailer : refuse("The file has no trailer.");
     if (this.trailer.has("Encrypt")) refuse("The file is encrypted.");
   }
@@ -76,7 +82,7 @@ export class PdfFile {
   /** Follows a reference; any other value is returned. A reference to nothing is null. */
   resolve(value: PdfValue | undefined): PdfValue {
     if (!(value instanceof PdfReference)) return value ?? null;
-    const resolved = this.#open(value)?.cursor.value() ?? null;
+    const resolved = this.#readObject(value)?.value ?? null;
     // An object must not be only a reference, so references cannot form chains or circles.
     return resolved instanceof PdfReference ? refuse("An object is only a reference.") : resolved;
   }
@@ -87,10 +93,12 @@ export class PdfFile {
    * @throws PdfSyntaxError if it is larger than `maxBytes`, or encoded by anything other than Flate
    */
   stream(value: PdfValue | undefined, maxBytes: number): PdfStream | null {
-    const opened = value instanceof PdfReference ? this.#open(value) : null;
-    const dictionary = opened?.cursor.value();
-    if (opened === null || !(dictionary instanceof Map) || !opened.cursor.take("stream\n")) return null;
-    const start = opened.offset + opened.cursor.offset;
+    const object = value instanceof PdfReference ? this.#readObject(value) : null;
+    const dictionary = object?.value;
+    if (object === null || !(dictionary instanceof Map)) return null;
+    const [keyword] = /^\s*stream\n/.exec(this.#textAt(object.end, 16)) ?? [];
+    if (keyword === undefined) return null;
+    const start = object.end + keyword.length;
     const length = dictionary.get("Length");
     if (typeof length !== "number" || !(length >= 0)) return refuse("A stream has no length.");
     if (this.#textAt(start + length, 10) !== "\nendstream") refuse("A stream does not end where it should.");
@@ -98,20 +106,39 @@ export class PdfFile {
     return { dictionary, data: decodeStream(raw, dictionary, maxBytes) };
   }
 
-  #open({ number }: PdfReference): { readonly cursor: PdfCursor; readonly offset: number } | null {
+  #readObject({ number }: PdfReference): ReadValue | null {
     const place = this.#entries.start + ENTRY_BYTES * (number - this.#firstNumber);
     if (place < this.#entries.start || place >= this.#entries.end) return null;
-    const [, digits] = /^(\d{10}) 00000 n/.exec(this.#textAt(place, ENTRY_BYTES)) ?? [];
-    if (digits === undefined) return null;
-    if (++this.#readObjects > MAX_READ_OBJECTS) refuse("The file refers to objects too often.");
-    const cursor = new PdfCursor(this.#textAt(Number(digits), MAX_OBJECT_BYTES));
-    if (!cursor.take(`${number} 0 obj`)) refuse(`Object ${number} is not where it should be.`);
-    return { cursor, offset: Number(digits) };
+    const [, offset] = /^(\d{10}) 00000 n/.exec(this.#textAt(place, ENTRY_BYTES)) ?? [];
+    if (offset === undefined) return null;
+    return this.#readValue(Number(offset), `${number} 0 obj`) ?? refuse(`Object ${number} is not where it should be.`);
+  }
+
+  /** Reads what follows a keyword; null if the keyword is not there. */
+  #readValue(offset: number, keyword: string): ReadValue | null {
+    for (let maxBytes = SHORT_TEXT_BYTES; ; maxBytes *= 4) {
+      const text = this.#textAt(offset, maxBytes);
+      this.#textBytes += text.length;
+      if (this.#textBytes > MAX_TEXT_BYTES) refuse("Objects are damaged, too large, or referred to too often.");
+      const cursor = new PdfCursor(text);
+      if (!cursor.take(keyword)) return null;
+      try {
+        return { value: cursor.value(), end: offset + cursor.offset };
+      } catch (error) {
+        // The text may be only the beginning of the object.
+        if (text.length < maxBytes) throw error;
+      }
+    }
   }
 
   /** One character for each byte. */
   #textAt(offset: number, maxBytes: number): string {
-    return String.fromCharCode(...this.#bytes.subarray(offset, offset + maxBytes));
+    const bytes = this.#bytes.subarray(offset, offset + maxBytes);
+    let text = "";
+    for (let start = 0; start < bytes.length; start += CHUNK_BYTES) {
+      text += String.fromCharCode(...bytes.subarray(start, start + CHUNK_BYTES));
+    }
+    return text;
   }
 
   /** The file with an appended update that changes a stream. @param id the identifier of the changed file */
