@@ -4,7 +4,7 @@
  * sent anywhere.
  */
 import { type Attachment, findAttachment } from "./attachment.ts";
-import { errorAt, type Finding, type Refusal, refused } from "./finding.ts";
+import { type Finding, makeFinding, type Refusal, refuseWith } from "./finding.ts";
 import { readProfile } from "./invoice-xml.ts";
 import { readMetadata } from "./metadata.ts";
 import { PdfFile } from "./pdf-file.ts";
@@ -43,11 +43,11 @@ const MAX_METADATA_BYTES = 1024 ** 2;
  */
 export async function finishEInvoice(pdf: Uint8Array, options: FinishOptions): Promise<FinishedEInvoice> {
   if (pdf.length > MAX_PDF_BYTES)
-    return refused("pdf-structure", "PDF", `The PDF has more than ${MAX_PDF_BYTES} bytes.`);
+    return refuseWith("pdf-structure", "PDF", `The PDF has more than ${MAX_PDF_BYTES} bytes.`);
   try {
     return await finish(new PdfFile(pdf), pdf, options);
   } catch (error) {
-    if (error instanceof PdfSyntaxError) return refused("pdf-structure", "PDF", error.message);
+    if (error instanceof PdfSyntaxError) return refuseWith("pdf-structure", "PDF", error.message);
     throw error;
   }
 }
@@ -58,7 +58,7 @@ async function finish(
   { format, profile: wanted }: FinishOptions,
 ): Promise<FinishedEInvoice> {
   if (file.trailer.has("Prev"))
-    return refused(
+    return refuseWith(
       "finished-before",
       "PDF",
       "The PDF has been changed since Typst wrote it: it may be finished already.",
@@ -69,22 +69,22 @@ async function finish(
   const isPdfA3 = /^3[ABU]$/.test(metadata?.pdfA ?? "");
   if (!(reference instanceof PdfReference) || stream === null || metadata === null || !isPdfA3) {
     const claim = metadata?.pdfA == null ? "claims no PDF/A" : `is PDF/A-${metadata.pdfA.toLowerCase()}`;
-    return refused("pdf-a-3", "metadata", `The PDF ${claim}. Render it with the standard a-3b, a-3u or a-3a.`);
+    return refuseWith("pdf-a-3", "metadata", `The PDF ${claim}. Render it with the standard a-3b, a-3u or a-3a.`);
   }
   if (metadata.isFinished)
-    return refused("finished-before", "metadata", "The PDF already has the metadata of an e-invoice.");
+    return refuseWith("finished-before", "metadata", "The PDF already has the metadata of an e-invoice.");
   const attachment = findAttachment(file, format);
   if (!attachment.ok) return attachment;
   const { name, content } = attachment.value;
   const read = readProfile(content, format, wanted ?? null);
   if (!read.ok) return read;
   const profile = read.value;
-  const findings = linkFindings(attachment.value, profile.relationships, profile.name);
+  const findings = checkLink(attachment.value, profile.relationships, profile.name);
   if (findings.length > 0) return { ok: false, findings };
 
   const [first] = file.array(file.trailer.get("ID")) ?? [];
-  if (!(first instanceof PdfString)) return refused("pdf-structure", "PDF", "The PDF has no identifier.");
-  const instanceId = await identifierOf(pdf);
+  if (!(first instanceof PdfString)) return refuseWith("pdf-structure", "PDF", "The PDF has no identifier.");
+  const instanceId = await deriveIdentifier(pdf);
   const data = metadata.finished(profile, name, instanceId);
   const { dictionary } = stream;
   return {
@@ -94,7 +94,7 @@ async function finish(
   };
 }
 
-function linkFindings(
+function checkLink(
   { name, relationship, mediaType, isAssociated }: Attachment,
   relationships: readonly string[],
   profile: ProfileName,
@@ -104,21 +104,22 @@ function linkFindings(
   if (relationship === null || !relationships.includes(relationship)) {
     const allowed = relationships.map((entry) => `"${entry.toLowerCase()}"`).join(" or ");
     const message = `Its relationship is ${relationship ?? "missing"}; ${profile} needs ${allowed}.`;
-    findings.push(errorAt("attachment-relationship", place, message));
+    findings.push(makeFinding("attachment-relationship", place, message));
   }
   if (mediaType !== "text/xml") {
     findings.push(
-      errorAt("attachment-type", place, `Its media type is ${mediaType ?? "missing"}; it must be text/xml.`),
+      makeFinding("attachment-type", place, `Its media type is ${mediaType ?? "missing"}; it must be text/xml.`),
     );
   }
-  if (!isAssociated) findings.push(errorAt("attachment-link", place, "It is not associated with the document (/AF)."));
+  if (!isAssociated)
+    findings.push(makeFinding("attachment-link", place, "It is not associated with the document (/AF)."));
   return findings;
 }
 
 /**
  * The identifier of the changed file, always the same for the same file. Like those of Typst, it is 16 bytes in Base64.
  */
-async function identifierOf(pdf: Uint8Array): Promise<string> {
+async function deriveIdentifier(pdf: Uint8Array): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new Uint8Array(pdf)));
   return btoa(String.fromCharCode(...digest.subarray(0, 16)));
 }

@@ -12,7 +12,7 @@ export interface Finding {
 /** Longer messages are cut: they may quote a text of the invoice, which may have megabytes. */
 const MAX_MESSAGE_CHARACTERS = 1000;
 
-export function errorAt(rule: string, place: string, message: string): Finding {
+export function makeFinding(rule: string, place: string, message: string): Finding {
   const isShort = message.length <= MAX_MESSAGE_CHARACTERS;
   return { rule, place, message: isShort ? message : `${message.slice(0, MAX_MESSAGE_CHARACTERS - 1)}…` };
 }
@@ -24,6 +24,6 @@ export interface Refusal {
 
 export type Outcome<Value> = { readonly ok: true; readonly value: Value } | Refusal;
 
-export function refused(rule: string, place: string, message: string): Refusal {
-  return { ok: false, findings: [errorAt(rule, place, message)] };
+export function refuseWith(rule: string, place: string, message: string): Refusal {
+  return { ok: false, findings: [makeFinding(rule, place, message)] };
 }

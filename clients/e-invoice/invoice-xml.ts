@@ -2,9 +2,9 @@
  * Reads the XML of an invoice: whether it is safe to read, and which profile it has. The standard's rules are not
  * checked here.
  */
-import { type Outcome, refused } from "./finding.ts";
+import { type Outcome, refuseWith } from "./finding.ts";
 import { type EInvoiceFormat, PROFILES, type Profile, type ProfileName } from "./profiles.ts";
-import { decodeUtf8, descendant, readXml } from "./xml-document.ts";
+import { decodeUtf8, findDescendant, readXml } from "./xml-document.ts";
 
 const INVOICE = "urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100";
 const AGGREGATE = "urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100";
@@ -18,25 +18,25 @@ const GUIDELINE_PLACE =
  */
 export function readProfile(content: Uint8Array, format: EInvoiceFormat, wanted: ProfileName | null): Outcome<Profile> {
   const xml = decodeUtf8(content);
-  if (xml === null || !declaresUtf8(xml)) return refused("xml-encoding", "XML", "The XML is not encoded as UTF-8.");
+  if (xml === null || !declaresUtf8(xml)) return refuseWith("xml-encoding", "XML", "The XML is not encoded as UTF-8.");
   const read = readXml(xml);
   if (!read.ok) return read;
   const root = read.value;
   if (root.namespace !== INVOICE || root.name !== "CrossIndustryInvoice") {
     const message = `The XML is ${root.qualifiedName}, not a Cross Industry Invoice (rsm:CrossIndustryInvoice).`;
-    return refused("profile", "XML", message);
+    return refuseWith("profile", "XML", message);
   }
-  const parameter = descendant(root, AGGREGATE, "GuidelineSpecifiedDocumentContextParameter");
-  const guideline = parameter === undefined ? "" : (descendant(parameter, AGGREGATE, "ID")?.text.trim() ?? "");
+  const parameter = findDescendant(root, AGGREGATE, "GuidelineSpecifiedDocumentContextParameter");
+  const guideline = parameter === undefined ? "" : (findDescendant(parameter, AGGREGATE, "ID")?.text.trim() ?? "");
   const profile = PROFILES.find((candidate) => candidate.guideline === guideline);
   if (profile === undefined) {
     const message =
       guideline === "" ? "The XML names no guideline." : `The guideline ${guideline} belongs to no profile.`;
-    return refused("profile", GUIDELINE_PLACE, message);
+    return refuseWith("profile", GUIDELINE_PLACE, message);
   }
   if (profile.format !== format || (wanted !== null && profile.name !== wanted)) {
     const other = wanted ?? (format === "xrechnung" ? "XRECHNUNG" : "a profile of Factur-X");
-    return refused("profile", GUIDELINE_PLACE, `The XML has the profile ${profile.name}, but ${other} is wanted.`);
+    return refuseWith("profile", GUIDELINE_PLACE, `The XML has the profile ${profile.name}, but ${other} is wanted.`);
   }
   return { ok: true, value: profile };
 }

@@ -1,7 +1,7 @@
 /** The XMP metadata of a PDF: reads what it claims, and adds what makes it an e-invoice (Factur-X 1.09, 6.2). */
 import { PdfSyntaxError } from "./pdf-syntax.ts";
 import type { Profile } from "./profiles.ts";
-import { decodeUtf8, descendant, readXml, type XmlElement } from "./xml-document.ts";
+import { decodeUtf8, findDescendant, readXml, type XmlElement } from "./xml-document.ts";
 
 const RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 const PDFA_ID = "http://www.aiim.org/pdfa/ns/id/";
@@ -33,15 +33,15 @@ export function readMetadata(packet: Uint8Array): Metadata | null {
   const read = xml === null ? null : readXml(xml);
   if (xml === null || read === null || !read.ok) return null;
   const root = read.value;
-  const rdf = isRdf(root, "RDF") ? root : descendant(root, RDF, "RDF");
+  const rdf = isRdf(root, "RDF") ? root : findDescendant(root, RDF, "RDF");
   if (rdf === undefined) return null;
-  const part = property(rdf, PDFA_ID, "part");
+  const part = findProperty(rdf, PDFA_ID, "part");
   return {
-    pdfA: part === null ? null : part + (property(rdf, PDFA_ID, "conformance") ?? ""),
-    isFinished: property(rdf, FACTUR_X, "DocumentType") !== null,
+    pdfA: part === null ? null : part + (findProperty(rdf, PDFA_ID, "conformance") ?? ""),
+    isFinished: findProperty(rdf, FACTUR_X, "DocumentType") !== null,
     finished: (profile, attachment, instanceId) => {
-      const edits = invoiceEdits(rdf, profile, attachment);
-      const instance = descendant(rdf, MEDIA_MANAGEMENT, "InstanceID");
+      const edits = planEdits(rdf, profile, attachment);
+      const instance = findDescendant(rdf, MEDIA_MANAGEMENT, "InstanceID");
       if (instance?.content) edits.push({ ...instance.content, text: instanceId });
       return new TextEncoder().encode(applyEdits(xml, edits));
     },
@@ -51,8 +51,8 @@ export function readMetadata(packet: Uint8Array): Metadata | null {
 const isRdf = (element: XmlElement, name: string) => element.namespace === RDF && element.name === name;
 
 /** A simple property, as an element or an attribute of a description. */
-function property(rdf: XmlElement, namespace: string, name: string): string | null {
-  const element = descendant(rdf, namespace, name);
+function findProperty(rdf: XmlElement, namespace: string, name: string): string | null {
+  const element = findDescendant(rdf, namespace, name);
   if (element !== undefined) return element.text.trim();
   const attributes = rdf.children.filter((child) => isRdf(child, "Description")).flatMap((child) => child.attributes);
   return attributes.find((one) => one.namespace === namespace && one.name === name)?.value ?? null;
@@ -65,12 +65,12 @@ interface Edit {
   readonly text: string;
 }
 
-function invoiceEdits(rdf: XmlElement, { name, version }: Profile, attachment: string): Edit[] {
+function planEdits(rdf: XmlElement, { name, version }: Profile, attachment: string): Edit[] {
   const values = { DocumentType: "INVOICE", DocumentFileName: attachment, Version: version, ConformanceLevel: name };
   const members = Object.entries(values).map(([member, value]) => `<fx:${member}>${value}</fx:${member}>`);
   const invoice = `<rdf:Description rdf:about="" xmlns:rdf="${RDF}" xmlns:fx="${FACTUR_X}">${members.join("")}</rdf:Description>`;
   // A property may occur only once, so the schema is added to those that the file already describes.
-  const schemas = descendant(rdf, EXTENSION, "schemas");
+  const schemas = findDescendant(rdf, EXTENSION, "schemas");
   const bag = schemas?.children.find((child) => isRdf(child, "Bag"));
   if (bag !== undefined) return [appendTo(bag, SCHEMA), appendTo(rdf, invoice)];
   const description = `<rdf:Description rdf:about="" ${PREFIXES}><pdfaExtension:schemas><rdf:Bag>${SCHEMA}</rdf:Bag></pdfaExtension:schemas></rdf:Description>`;
@@ -84,13 +84,9 @@ function appendTo({ content }: XmlElement, text: string): Edit {
 
 /** @param edits that do not overlap */
 function applyEdits(xml: string, edits: readonly Edit[]): string {
-  let result = "";
-  let place = 0;
-  for (const { start, end, text } of edits.toSorted((one, other) => one.start - other.start)) {
-    result += xml.slice(place, start) + text;
-    place = end;
-  }
-  return result + xml.slice(place);
+  // From the last place to the first, so that the places of the others stay right.
+  const fromTheEnd = edits.toSorted((one, other) => other.start - one.start);
+  return fromTheEnd.reduce((result, { start, end, text }) => result.slice(0, start) + text + result.slice(end), xml);
 }
 
 const PREFIXES = [

@@ -33,7 +33,7 @@ export class PdfSyntaxError extends Error {}
 /** Far deeper than the files of any program nest. */
 const MAX_DEPTH = 64;
 
-/** Each character can be matched in few ways, so that a text that is no object is refused after one pass. */
+/** No pattern can match the same text in many ways, so that a text that is no object costs one pass. */
 const TOKENS = {
   name: /\/([^\s()<>[\]{}/%]*)/y,
   hexString: /<([0-9A-Fa-f]*)>/y,
@@ -71,10 +71,10 @@ export class PdfCursor {
     if (this.take("[")) return this.#itemsUntil("]", depth);
     if (this.take("(")) return new PdfString(this.#literalString());
     const name = this.#match(TOKENS.name)?.[1];
-    if (name !== undefined) return new PdfName(name.replaceAll(/#([0-9A-Fa-f]{2})/g, (_, code) => characterOf(code)));
+    if (name !== undefined) return new PdfName(name.replaceAll(/#([0-9A-Fa-f]{2})/g, (_, code) => decodeHexByte(code)));
     const digits = this.#match(TOKENS.hexString)?.[1];
     if (digits !== undefined)
-      return new PdfString(digits.replaceAll(/..?/g, (code) => characterOf(code.padEnd(2, "0"))));
+      return new PdfString(digits.replaceAll(/..?/g, (code) => decodeHexByte(code.padEnd(2, "0"))));
     const reference = this.#match(TOKENS.reference)?.[1];
     if (reference !== undefined) return new PdfReference(Number(reference));
     const number = this.#match(TOKENS.number)?.[0];
@@ -125,7 +125,7 @@ export class PdfCursor {
   }
 }
 
-const characterOf = (code: string) => String.fromCharCode(Number.parseInt(code, 16));
+const decodeHexByte = (code: string) => String.fromCharCode(Number.parseInt(code, 16));
 
 export function writeValue(value: PdfValue): string {
   if (value instanceof PdfName)

@@ -27,16 +27,16 @@ const ONLY_DATA = ["Data"];
 /** Germany requires Alternative. France also accepts the others. */
 const ALTERNATIVE = ["Alternative", "Source", "Data"];
 
-const facturX = (name: ProfileName, guideline: string, relationships: readonly string[]): Profile => {
+const defineFacturX = (name: ProfileName, guideline: string, relationships: readonly string[]): Profile => {
   return { name, format: "factur-x", guideline, relationships, version: "1.0" };
 };
 
 export const PROFILES: readonly Profile[] = [
-  facturX("MINIMUM", "urn:factur-x.eu:1p0:minimum", ONLY_DATA),
-  facturX("BASIC WL", "urn:factur-x.eu:1p0:basicwl", ONLY_DATA),
-  facturX("BASIC", "urn:cen.eu:en16931:2017#compliant#urn:factur-x.eu:1p0:basic", ALTERNATIVE),
-  facturX("EN 16931", "urn:cen.eu:en16931:2017", ALTERNATIVE),
-  facturX("EXTENDED", "urn:cen.eu:en16931:2017#conformant#urn:factur-x.eu:1p0:extended", ALTERNATIVE),
+  defineFacturX("MINIMUM", "urn:factur-x.eu:1p0:minimum", ONLY_DATA),
+  defineFacturX("BASIC WL", "urn:factur-x.eu:1p0:basicwl", ONLY_DATA),
+  defineFacturX("BASIC", "urn:cen.eu:en16931:2017#compliant#urn:factur-x.eu:1p0:basic", ALTERNATIVE),
+  defineFacturX("EN 16931", "urn:cen.eu:en16931:2017", ALTERNATIVE),
+  defineFacturX("EXTENDED", "urn:cen.eu:en16931:2017#conformant#urn:factur-x.eu:1p0:extended", ALTERNATIVE),
   {
     name: "XRECHNUNG",
     format: "xrechnung",

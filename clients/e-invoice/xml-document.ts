@@ -3,7 +3,7 @@
  * nested.
  */
 import { SaxesParser } from "saxes";
-import { type Outcome, refused } from "./finding.ts";
+import { type Outcome, refuseWith } from "./finding.ts";
 
 export interface XmlElement {
   /** With its prefix, as written. */
@@ -34,12 +34,12 @@ export function readXml(xml: string): Outcome<XmlElement> {
   try {
     return { ok: true, value: parseXml(xml) };
   } catch (error) {
-    if (error instanceof XmlSizeError) return refused("xml-size", "XML", error.message);
-    if (error instanceof DoctypeError) return refused("xml-doctype", "XML", error.message);
+    if (error instanceof XmlSizeError) return refuseWith("xml-size", "XML", error.message);
+    if (error instanceof DoctypeError) return refuseWith("xml-doctype", "XML", error.message);
     // The parser throws plain errors, whose messages begin with line and column.
     const [, place = "", message = ""] = /^(\d+):\d+: (.*)$/s.exec(error instanceof Error ? error.message : "") ?? [];
     if (message === "") throw error;
-    return refused("xml-syntax", `line ${place}`, message);
+    return refuseWith("xml-syntax", `line ${place}`, message);
   }
 }
 
@@ -96,9 +96,9 @@ export function decodeUtf8(bytes: Uint8Array): string | null {
 }
 
 /** The first descendant of that name, in the order of the document. */
-export function descendant(element: XmlElement, namespace: string, name: string): XmlElement | undefined {
+export function findDescendant(element: XmlElement, namespace: string, name: string): XmlElement | undefined {
   for (const child of element.children) {
-    const found = child.namespace === namespace && child.name === name ? child : descendant(child, namespace, name);
+    const found = child.namespace === namespace && child.name === name ? child : findDescendant(child, namespace, name);
     if (found !== undefined) return found;
   }
   return undefined;
