@@ -62,17 +62,7 @@ const PACKAGES: Readonly<Record<string, Package>> = {
       define: { PACKAGE_VERSION: JSON.stringify(manifest.version) },
       // Some of the packages are CommonJS and require modules of Node, but nothing else.
       banner: { js: "const require = process.getBuiltinModule;" },
-      plugins: [
-        WITHOUT_UNUSED_FORMATS,
-        {
-          // A package of its own, which only `render --e-invoice` asks for: it is larger than the command.
-          name: "e-invoice-apart",
-          setup: ({ onResolve }) => {
-            const apart = { path: "document-rendering-e-invoice", external: true };
-            onResolve({ filter: /\/e-invoice\/e-invoice\.ts$/ }, () => apart);
-          },
-        },
-      ],
+      plugins: [WITHOUT_UNUSED_FORMATS],
     }),
   },
   "e-invoice": {

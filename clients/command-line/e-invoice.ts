@@ -1,11 +1,10 @@
-/** `--e-invoice`: finishes a document with the package of docs/e-invoices.md, which is loaded only then. */
+/** `--e-invoice`: finishes a document (docs/e-invoices.md). */
 import { Option } from "@commander-js/extra-typings";
 import type { EInvoiceFormat, Finding, ProfileName } from "../e-invoice/e-invoice.ts";
 import type { RenderedFile } from "../typescript/client.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { formatOf, type OutputFlags } from "./output-options.ts";
 import { printableLine } from "./terminal.ts";
-import { VERSION } from "./version.ts";
 
 const FORMATS = ["factur-x", "xrechnung"] as const satisfies readonly EInvoiceFormat[];
 const PROFILES = {
@@ -63,29 +62,16 @@ export function withEInvoiceOutput<Flags extends OutputFlags & EInvoiceFlags>(fl
   return { ...flags, format: "pdf", standards: flags.standards ?? ["a-3b"] };
 }
 
-/** Loads what finishes e-invoices; null without `--e-invoice`. @throws CommandError that says what to install */
+/** Loads what finishes e-invoices, which few commands need; null without `--e-invoice`. */
 export async function documentFinisher({ eInvoice: format, profile }: EInvoiceFlags): Promise<FinishDocument | null> {
   if (format === undefined) return null;
-  const { finishEInvoice } = await loadPackage();
+  const { finishEInvoice } = await import("../e-invoice/e-invoice.ts");
   const options = { format, ...(profile !== undefined && { profile: PROFILES[profile] }) };
   return async (file) => {
     const finished = await finishEInvoice(await file.bytes(), options);
     if (!finished.ok) throw new InvalidEInvoiceError(finished.findings);
     return new Blob([finished.pdf]).stream();
   };
-}
-
-async function loadPackage(): Promise<typeof import("../e-invoice/e-invoice.ts")> {
-  try {
-    // In the built command, this is the name of the package (scripts/build-package.ts).
-    return await import("../e-invoice/e-invoice.ts");
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")) throw error;
-    // It is in no registry yet: whatever has its name there would be somebody else's.
-    throw new CommandError(
-      `--e-invoice needs the package document-rendering-e-invoice ${VERSION} beside this one: docs/e-invoices.md says how to build and install it.`,
-    );
-  }
 }
 
 function isProfileName(name: string): name is keyof typeof PROFILES {
