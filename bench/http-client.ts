@@ -8,8 +8,7 @@ const idle = new Map<string, Socket[]>();
 
 /** Sends a request and reads the whole answer. Any status but 200 is an error. */
 export async function post(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<void> {
-  const kept = idle.get(url.origin) ?? [];
-  idle.set(url.origin, kept);
+  const kept = idle.getOrInsert(url.origin, []);
   let socket = kept.pop();
   while (socket?.destroyed) socket = kept.pop();
   // An error closes the connection, which is reported.

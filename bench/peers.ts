@@ -43,31 +43,25 @@ interface Peer {
   stop(): Promise<void>;
 }
 
-interface PeerKind {
-  readonly name: string;
-  readonly sandbox: string;
-  readonly pdfUa: string;
-  readonly start: (folder: string) => Promise<Peer>;
-}
-
-const PEERS: readonly PeerKind[] = [
+const PEERS = [
   { name: "this service", sandbox: "yes", pdfUa: "checked", start: startService },
   { name: "`typst compile`", sandbox: "no", pdfUa: "checked", start: startCommandLine },
   { name: "Typst in process (typst-py)", sandbox: "no", pdfUa: "checked", start: startTypstInProcess },
   { name: "WeasyPrint", sandbox: "no", pdfUa: "not checked", start: startWeasyPrint },
   { name: "headless Chromium", sandbox: "no", pdfUa: "no", start: startChromium },
-];
+] as const;
 
 async function startService(folder: string): Promise<Peer> {
   const service = await startCountedService(folder);
-  const invoice = await exampleRequest("invoice");
-  const bodyOf = {
-    hello: (number: string) => JSON.stringify({ source: `= Hello ${number}` }),
-    invoice: (number: string) => invoice.replaceAll(EXAMPLE_NUMBER, number),
+  const bodies = {
+    hello: JSON.stringify({ source: `= Hello ${EXAMPLE_NUMBER}` }),
+    invoice: await exampleRequest("invoice"),
   };
   return {
     render: async (document, first) => {
-      for (let index = 0; index < BATCH; index++) await service.render(bodyOf[document](String(first + index)));
+      for (let number = first; number < first + BATCH; number++) {
+        await service.render(bodies[document].replaceAll(EXAMPLE_NUMBER, String(number)));
+      }
     },
     milliseconds: async () => Object.values(await service.milliseconds()).reduce((sum, part) => sum + part, 0),
     stop: service.stop,
@@ -118,23 +112,22 @@ async function startTypstInProcess(folder: string): Promise<Peer> {
   await writeFile(join(folder, "invoice.json"), JSON.stringify(invoice).replaceAll(EXAMPLE_NUMBER, PLACEHOLDER));
   await writeFile(join(folder, "hello.typ"), `${data}= Hello #data`);
   await writeFile(join(folder, "hello.json"), JSON.stringify(PLACEHOLDER));
-  return startProgram("typst-py", await pythonEnvironment(folder), [pathOf("peers/renderer.py"), "typst", folder]);
+  return startRenderer("typst", folder);
 }
 
 async function startWeasyPrint(folder: string): Promise<Peer> {
   await writePages(folder);
-  const python = await pythonEnvironment(folder);
-  return startProgram("weasyprint", python, [pathOf("peers/renderer.py"), "weasyprint", folder]);
+  return startRenderer("weasyprint", folder);
 }
 
-/** The Python of a virtual environment with the packages, beside the folders of the peers. */
-async function pythonEnvironment(folder: string): Promise<string> {
+/** Starts the program in Python, in a virtual environment with the packages beside the folders of the peers. */
+async function startRenderer(kind: "typst" | "weasyprint", folder: string): Promise<Peer> {
   const place = join(folder, "..", "python");
   const options = { stdin: "ignore", timeout: INSTALL_TIMEOUT_MILLISECONDS } as const;
   await execa("python3", ["-m", "venv", place], options);
   const python = join(place, "bin", "python");
   await execa(python, ["-m", "pip", "install", "--quiet", "--only-binary=:all:", ...PYTHON_PACKAGES], options);
-  return python;
+  return startProgram(kind, python, [pathOf("peers/renderer.py"), kind, folder]);
 }
 
 async function writePages(folder: string): Promise<void> {
@@ -189,7 +182,7 @@ async function measure(peer: Peer, document: DocumentName, seconds: number): Pro
 }
 
 interface Measured {
-  readonly kind: PeerKind;
+  readonly kind: (typeof PEERS)[number];
   readonly peer: Peer;
   readonly times: Record<DocumentName, number[]>;
 }

@@ -28,7 +28,7 @@ export function countProcessorTime(name: string) {
       ROOT === VERSION_1
         ? Number(readFileSync(join(folder, "cpuacct.usage"), "utf8")) / 1e6
         : Number(/^usage_usec (\d+)$/m.exec(readFileSync(join(folder, "cpu.stat"), "utf8"))?.[1]) / 1e3,
-    /** Afterwards, when the programs have ended or are about to. */
+    /** To be called when the programs have ended or are about to. */
     remove: async () => {
       for (let removals = 1; ; removals++) {
         const error = await rmdir(folder).catch((failure: unknown) => failure);

@@ -1,4 +1,5 @@
 /** `npm run bench -- siege`: how much one caller can impair another. Only ratios to the undisturbed renders count. */
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
@@ -81,10 +82,10 @@ function silentUploads(count: number, token: string, repetition: "once" | "again
   };
 }
 
-function repeat(loops: number, once: (edge: URL, over: AbortSignal) => Promise<unknown>): Attack {
+function repeat(loops: number, attack: (edge: URL, over: AbortSignal) => Promise<unknown>): Attack {
   return async (edge, over) => {
     const loop = async () => {
-      while (!over.aborted) await once(edge, over).catch(() => delay(10));
+      while (!over.aborted) await attack(edge, over).catch(() => delay(10));
     };
     await Promise.all(Array.from({ length: loops }, loop));
   };
@@ -96,7 +97,7 @@ function renders(loops: number, request: object | string): Attack {
 }
 
 async function waitFor(over: AbortSignal): Promise<void> {
-  while (!over.aborted) await delay(10);
+  if (!over.aborted) await once(over, "abort");
 }
 
 function openRequest(edge: URL, framing: string, start: string, token: string = TOKENS.attacker): Socket {

@@ -1,11 +1,11 @@
 /** `npm run generate`: writes the generated files. With `--check` it only names those that are out of date. */
 import { readFile, writeFile } from "node:fs/promises";
-import { generatedFiles } from "./generate/generated-files.ts";
+import { generateFiles } from "./generate/generated-files.ts";
 
 const isCheck = process.argv.includes("--check");
 let staleCount = 0;
 
-for (const { path, content } of await generatedFiles()) {
+for (const { path, content } of await generateFiles()) {
   const present = await readFile(path, "utf8").catch(() => null);
   if (present === content) continue;
   staleCount++;

@@ -22,7 +22,7 @@ import { START_INTEGER_SETTINGS } from "./start/start-settings.ts";
 import { welcome } from "./start/welcome.ts";
 import { vendoredSettings } from "./vendoring/folders.ts";
 
-/** It listens on the loopback interface. A page whose name resolves to that must not be taken for the playground. */
+/** The edge refuses any other `Host`: a page of a site whose name resolves to this machine must not reach it. */
 const LOOPBACK_NAMES = [LOOPBACK, "localhost", "[::1]"];
 
 // Half of the start-up time is parsing JavaScript, mostly Miniflare's: 1.2 s of processor time, 0.7 s with a cache.

@@ -9,7 +9,7 @@ const STATIC = new URL("../../static/", import.meta.url);
 
 /** The extension of each compressed form. `static/.assetsignore` keeps them from Cloudflare. */
 export const COMPRESSED_FORMS = [
-  // Of the best quality, which is that by default.
+  // brotliCompress has its best quality by default, gzip has not.
   { encoding: "br", extension: ".br", compress: (bytes: Uint8Array) => promisify(brotliCompress)(bytes) },
   {
     encoding: "gzip",
@@ -31,7 +31,7 @@ export async function provideStaticFile(path: string, content: Uint8Array): Prom
   );
   if (present?.equals(content) && presentForms.every((form) => form !== undefined)) return;
   await mkdir(dirname(target), { recursive: true });
-  // The file itself comes last: what is beside it is then of the same content.
+  // The file comes last, so that what is beside it is never older.
   for (const { extension, compress } of forms) await replaceFile(target + extension, await compress(content));
   await replaceFile(target, content);
 }

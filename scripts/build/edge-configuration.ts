@@ -1,5 +1,5 @@
 /** The edge for workerd alone, as a folder. All settings come from the environment of the process when it starts. */
-import { copyFile, cp, mkdir, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,6 +10,9 @@ import { bundle, wranglerConfig } from "../start/local-worker.ts";
 /** The name of the socket, by which `--socket-addr` moves it. */
 export const EDGE_SOCKET = "http";
 const EDGE_ADDRESS = "*:8787";
+
+/** Makes a text literal of Cap'n Proto. Names and paths of this project need no more than JSON's escapes of ASCII. */
+const quote = (text: string) => JSON.stringify(text);
 
 const PROJECT = new URL("../../", import.meta.url);
 const require = createRequire(import.meta.url);
@@ -34,8 +37,7 @@ export async function writeEdge(folder: string): Promise<void> {
     writeFile(join(folder, "assets.js"), assetsWorker),
     writeFile(join(folder, "assets.json"), `${JSON.stringify(descriptions, null, 2)}\n`),
     writeFile(join(folder, "config.capnp"), configuration),
-    // With its mode.
-    cp(WORKERD, join(folder, "workerd")),
+    copyFile(WORKERD, join(folder, "workerd")),
     ...[...bindings.values()].map(async (path) => {
       const target = join(folder, "static", path);
       await mkdir(dirname(target), { recursive: true });
@@ -98,9 +100,4 @@ const assets :Workerd.Worker = (
   ],
 );
 `;
-}
-
-/** A text literal of Cap'n Proto. Names and paths of this project need no more than JSON's escapes of ASCII. */
-function quote(text: string): string {
-  return JSON.stringify(text);
 }

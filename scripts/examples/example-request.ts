@@ -33,16 +33,10 @@ async function serialize(value: unknown, folder: URL): Promise<string> {
 
 async function readMarked(marker: string, path: string, folder: URL): Promise<string> {
   const bytes = await readFile(new URL(path, folder));
-  switch (marker) {
-    case "$file":
-      return JSON.stringify(bytes.toString("utf8"));
-    case "$textFile":
-      return JSON.stringify({ encoding: "text", content: bytes.toString("utf8") });
-    case "$base64File":
-      return JSON.stringify({ encoding: "base64", content: bytes.toString("base64") });
-    case "$jsonFile":
-      return bytes.toString("utf8").trim();
-    default:
-      throw new Error(`unknown marker ${marker}`);
-  }
+  const text = bytes.toString("utf8");
+  if (marker === "$file") return JSON.stringify(text);
+  if (marker === "$textFile") return JSON.stringify({ encoding: "text", content: text });
+  if (marker === "$base64File") return JSON.stringify({ encoding: "base64", content: bytes.toString("base64") });
+  if (marker === "$jsonFile") return text.trim();
+  throw new Error(`unknown marker ${marker}`);
 }

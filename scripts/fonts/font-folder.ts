@@ -117,7 +117,7 @@ async function prepareSet(target: string, set: FontSet, download: FontSources["d
   if (fonts.length === 0) throw new VendoringError(`${set.packages.join(" and ")} hold none of its fonts.`);
   for (const { name, parentPath } of fonts) {
     const font = await readFile(join(parentPath, name));
-    const kept = set.keptOfCollection === null ? font : withFirstFonts(font, set.keptOfCollection);
+    const kept = set.keptOfCollection === undefined ? font : withFirstFonts(font, set.keptOfCollection);
     await writeFile(join(target, basename(name)), kept, { flag: "wx" });
   }
   const digest = await folderDigest(target);

@@ -4,8 +4,8 @@ export interface FontSet {
   readonly description: string;
   readonly packages: readonly string[];
   readonly files: RegExp;
-  /** How many fonts of a collection are kept, from the first; null for all. */
-  readonly keptOfCollection: number | null;
+  /** How many fonts of a collection are kept, from the first; without it, all. */
+  readonly keptOfCollection?: number;
 }
 
 /** Scripts that many people write today. A request can bring its own fonts for the others of the package. */
@@ -19,7 +19,6 @@ export const FONT_SETS: Readonly<Record<string, FontSet>> = {
     files: new RegExp(
       `^Noto(?:(?:Sans|Serif)-(?:Regular|Bold|Italic|BoldItalic)|(?:Sans|Serif|Naskh)(?:${SCRIPTS})-(?:Regular|Bold)|SansSymbols-(?:Regular|Bold)|Sans(?:Symbols2|Math)-Regular)\\.ttf$`,
     ),
-    keptOfCollection: null,
   },
   "noto-cjk": {
     description: "Noto Sans CJK for Chinese, Japanese and Korean, regular and bold",
@@ -32,7 +31,6 @@ export const FONT_SETS: Readonly<Record<string, FontSet>> = {
     description: "Noto Color Emoji",
     packages: ["fonts-noto-color-emoji"],
     files: /^NotoColorEmoji\.ttf$/,
-    keptOfCollection: null,
   },
 };
 

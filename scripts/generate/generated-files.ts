@@ -25,7 +25,7 @@ import { findCell, formatTable } from "./markdown-table.ts";
 import { openApiDocument } from "./openapi/document.ts";
 
 /** All generated files, by absolute paths. In a page, only its generated tables differ from the file on disk. */
-export async function generatedFiles(): Promise<{ readonly path: string; readonly content: string }[]> {
+export async function generateFiles(): Promise<{ readonly path: string; readonly content: string }[]> {
   const served = { ...STATIC_DOCUMENTS, [OPENAPI_DOCUMENT_NAME]: await openApiDocument() };
   const documents = Object.entries(served).map(([name, document]) => ({
     path: rootPath(`static/${name}`),
@@ -33,8 +33,8 @@ export async function generatedFiles(): Promise<{ readonly path: string; readonl
   }));
   return [
     ...documents,
-    ...(await Promise.all(GENERATED_PAGES.map((page) => changed(page, withGeneratedParts)))),
-    ...(await Promise.all(PLACES_OF_VERSION.map((name) => changed(name, withVersion)))),
+    ...(await Promise.all(GENERATED_PAGES.map((page) => changeFile(page, replaceGeneratedParts)))),
+    ...(await Promise.all(PLACES_OF_VERSION.map((name) => changeFile(name, replaceVersion)))),
   ];
 }
 
@@ -51,7 +51,7 @@ const GENERATED_PAGES = [
   "docs/decisions/validated-twice.md",
 ];
 
-/** What has the version of the service: files that are read by programs that cannot read package.json. */
+/** These repeat the version of the service for programs that cannot read package.json. */
 const PLACES_OF_VERSION = [
   "clients/python/document_rendering.py",
   "deploy/kubernetes/overlays/landlock/kustomization.yaml",
@@ -60,12 +60,12 @@ const PLACES_OF_VERSION = [
   ".env.example",
 ];
 
-async function changed(name: string, change: (text: string, name: string) => string) {
+async function changeFile(name: string, change: (text: string, name: string) => string) {
   const path = rootPath(name);
   return { path, content: change(await readFile(path, "utf8"), name) };
 }
 
-function withVersion(text: string): string {
+function replaceVersion(text: string): string {
   const places = /(newTag: "|document-rendering-(?:edge|backend):|^IMAGE_TAG=|^__version__ = ")\d+\.\d+\.\d+/gm;
   return text.replace(places, `$1${project.version}`);
 }
@@ -179,16 +179,14 @@ function codedRows(meanings: Readonly<Record<string, string>>): string[][] {
 
 /** The faults that belong to one check each, or to several in the same words. */
 function doctorFaults(): string[][] {
-  const rows = new Map<string, { ids: string[]; cells: string[] }>();
+  const rows = new Map<string, { mark: string; ids: string[]; cells: string[] }>();
   for (const { id, faults } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
     for (const [name, { severity, cause, advice }] of Object.entries(faults ?? {})) {
       const cells = [code(name), cause, advice];
-      const row = rows.get(cells.join()) ?? { ids: [], cells: [markOf(severity), ...cells] };
-      row.ids.push(code(id));
-      rows.set(cells.join(), row);
+      rows.getOrInsert(cells.join(), { mark: markOf(severity), ids: [], cells }).ids.push(code(id));
     }
   }
-  return [...rows.values()].map(({ ids, cells: [mark = "", ...cells] }) => [mark, placesOf(ids), ...cells]);
+  return [...rows.values()].map(({ mark, ids, cells }) => [mark, placesOf(ids), ...cells]);
 }
 
 /** The checks of a fault; by the name of their group where all of it can find it. */
@@ -209,7 +207,7 @@ function membersTable(members: Readonly<Record<string, string | number | boolean
   return [["Member", "Value"], Object.entries(members).map(([name, value]) => [code(name), code(String(value))])];
 }
 
-/** With the default in words, when it depends on the machine. */
+/** `defaultText` says in words what depends on the machine. */
 type DescribedSetting = IntegerSetting & { readonly meaning: string; readonly defaultText?: string };
 
 function integerRows(reader: string, settings: Readonly<Record<string, DescribedSetting>>): string[][] {
@@ -222,8 +220,8 @@ function integerRows(reader: string, settings: Readonly<Record<string, Described
   ]);
 }
 
-/** With its tables, the figures that it quotes from the pages in `bench/`, and what log lines say of causes. */
-function withGeneratedParts(text: string, page: string): string {
+/** Fills in the tables of a page, the figures that it quotes from the pages in `bench/`, and the next steps of log lines. */
+function replaceGeneratedParts(text: string, page: string): string {
   const marks = /(<!-- (table|figure|next step): (.+?) -->\n?)[\s\S]*?(<!-- end(?: of table)? -->)/g;
   return text.replace(marks, (_match, start: string, kind: string, names: string, end: string) => {
     const content = generatedPart(kind, names.split(": "));

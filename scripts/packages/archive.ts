@@ -6,13 +6,11 @@ import { VendoringError } from "../vendoring/folder-change.ts";
 
 /** Several times what the largest packages of Typst Universe need, which bring fonts and WebAssembly. */
 export const ARCHIVE_LIMITS = {
-  /** As it is downloaded. */
   maxArchiveBytes: 64 * 1024 ** 2,
-  /** With headers and padding. */
+  /** Of the tar archive, with headers and padding. */
   maxUnpackedBytes: 128 * 1024 ** 2,
-  /** With folders. */
+  /** Folders count, too. */
   maxFiles: 5000,
-  /** Folders and the file's own name. */
   maxPathSegments: 16,
 };
 export type ArchiveLimits = Readonly<typeof ARCHIVE_LIMITS>;

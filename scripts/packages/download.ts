@@ -10,7 +10,7 @@ import { ARCHIVE_LIMITS, type ArchiveLimits, unpackArchive } from "./archive.ts"
 import { readManifest } from "./manifest.ts";
 import { downloadArchive } from "./registry.ts";
 
-/** One run downloads up to 100 packages: far more than any package imports. */
+/** Far more packages than any imports. */
 export const DOWNLOAD_LIMITS = { ...ARCHIVE_LIMITS, maxPackages: 100 };
 
 /** The only namespace that a registry has. Packages of others are the operator's own. */

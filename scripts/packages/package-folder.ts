@@ -75,7 +75,11 @@ export function removePackages(folder: string, specs: readonly PackageSpec[]): P
   });
 }
 
-/** Downloads what is not as locked. @param registry instead of the locked. @throws VendoringError if it differs */
+/**
+ * Downloads packages that are missing or not as locked.
+ *
+ * @param registry instead of those in the lock file @throws VendoringError if what it has differs from the lock file
+ */
 export function installPackages(folder: string, registry: URL | null): Promise<Change> {
   return changePackages(folder, async (prepared, packages) => {
     const arriving: DownloadedPackage[] = [];

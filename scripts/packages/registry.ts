@@ -8,7 +8,7 @@ export const TYPST_REGISTRY = "https://packages.typst.org";
 const TIMEOUTS = { answerMilliseconds: 30_000, downloadMilliseconds: 120_000 };
 const LOOPBACK_HOSTS = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** @throws VendoringError unless it is https or this machine: nothing else proves who sends what is then locked */
+/** @throws VendoringError unless it is https or this machine: by http anyone on the way could choose what is locked */
 export function parseRegistry(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPrivate = url?.protocol === "https:" || (url?.protocol === "http:" && LOOPBACK_HOSTS.has(url.hostname));

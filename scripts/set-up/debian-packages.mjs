@@ -16,7 +16,10 @@ const APT_OPTIONS = [
   "Acquire::https::Timeout=15",
 ];
 
-/** Into an empty folder. @param {string} workFolder @param {readonly string[]} packages @param {AbortSignal} signal */
+/**
+ * @param {string} workFolder an empty folder @param {readonly string[]} packages @param {AbortSignal} signal
+ * @returns {Promise<string[]>} the paths of their archives
+ */
 export async function downloadDebianPackages(workFolder, packages, signal) {
   const env = { ...process.env, LC_ALL: "C", DEBIAN_FRONTEND: "noninteractive" };
   const aptGet = (/** @type {readonly string[]} */ settings, /** @type {readonly string[]} */ command) => {

@@ -50,8 +50,8 @@ async function currentStamp() {
 async function installPackages(signal) {
   say("installing the npm packages (npm ci)");
   const npm = npmCommand();
-  // A NODE_ENV of production would leave out what the tests need, and an `omit` of the user Node; the stamp would not
-  // know. No package needs its install script, and what those fetch has no checksum in the lock file.
+  // NODE_ENV=production would leave out what the tests need, and the user's setting `omit` may leave out Node, without a
+  // trace in the stamp. No package needs its install script, and what those fetch has no checksum in the lock file.
   const options = "--include=dev --include=optional --ignore-scripts --no-audit --no-fund --no-progress".split(" ");
   // On an old Node, npm warns about every package that requires a newer one.
   const isNoise = (/** @type {string} */ line) => line.includes("EBADENGINE");

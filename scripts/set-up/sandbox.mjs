@@ -14,7 +14,11 @@ import { canFetchBubblewrap, ensureCachedBubblewrap } from "./bubblewrap.mjs";
 import { SetUpError } from "./report.mjs";
 import { runCommand } from "./run-command.mjs";
 
-/** Tried before long steps only. @param {AbortSignal} signal @param {boolean} isTried */
+/**
+ * Why no sandbox works here.
+ *
+ * @param {AbortSignal} signal @param {boolean} isTried costs time, so only before steps that take longer
+ */
 export async function sandboxProblem(signal, isTried) {
   const choice = parseSandboxChoice(process.env.SERVICE_SANDBOX);
   if (choice === undefined) return SANDBOX_ADVICE;

@@ -42,7 +42,7 @@ export async function fetchRelease(release, workFolder, signal, limits = DOWNLOA
 }
 
 /**
- * As far as a HEAD request and a look for the program that unpacks it can tell.
+ * Why the release cannot be used, as far as a HEAD request and a search for `xz` can tell.
  *
  * @param {TypstRelease | undefined} release @param {AbortSignal} signal
  * @returns {Promise<{ reason: string, remedy?: string } | undefined>}
@@ -64,7 +64,7 @@ function unreachable(release, reason) {
   return { reason: `the release on ${new URL(release.url).host} cannot be reached (${reason})` };
 }
 
-/** To build instead would hide an attack. @param {TypstRelease} release @param {Uint8Array} content */
+/** Stops the set-up: a build instead would hide an attack. @param {TypstRelease} release @param {Uint8Array} content */
 function refuseOtherChecksum(release, content) {
   const sha256 = createHash("sha256").update(content).digest("hex");
   if (sha256 === release.sha256) return;

@@ -62,10 +62,10 @@ export async function startBackend(
     stdio: ["ignore", "inherit", "pipe", "ipc"],
   });
   let errorText = "";
-  let isReady = false;
+  let hasStarted = false;
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     errorText = (errorText + text).slice(-10_000);
-    if (isReady) onErrorText(text);
+    if (hasStarted) onErrorText(text);
   });
   const backend: LocalBackend = {
     url: new URL(`http://${LOOPBACK}:${port}`),
@@ -81,7 +81,7 @@ export async function startBackend(
   };
   try {
     await waitUntilReady(backend);
-    isReady = true;
+    hasStarted = true;
     onErrorText(errorText);
     return backend;
   } catch (error) {
@@ -103,7 +103,7 @@ async function waitUntilReady(backend: LocalBackend): Promise<void> {
     if (step === LAST_STEP && (await isReady(backend))) return;
     await delay(READY_POLL_MILLISECONDS);
   }
-  // It may no longer react to anything else.
+  // A backend that stands still may not react to SIGTERM.
   backend.process.kill("SIGKILL");
   const standstill = `The backend did not start: no progress for ${STANDSTILL_MILLISECONDS / 1000} s while ${step}.`;
   throw new ServiceStartError([standstill, backend.errorText()].join("\n").trim());
@@ -120,13 +120,11 @@ function isRunning(child: ChildProcess): boolean {
   return child.exitCode === null && child.signalCode === null;
 }
 
-export type LocalEdge = LocalWorker;
-
 export async function startEdge(
   bindings: Readonly<Record<string, string>>,
   port: number,
   rateLimits?: Parameters<typeof startConfiguredWorkers>[2],
-): Promise<LocalEdge> {
+): Promise<LocalWorker> {
   return onlyWorker(await startConfiguredWorkers([bindings], port, rateLimits));
 }
 

@@ -47,7 +47,7 @@ const WRANGLER_CONFIG = v.strictObject({
   analytics_engine_datasets: v.optional(v.array(v.strictObject({ binding: v.string(), dataset: v.string() })), []),
   secrets: v.strictObject({ required: v.array(v.string()) }),
   observability: v.object({ enabled: v.boolean() }),
-  // What is deployed elsewhere.
+  // The environments that are deployed. Here, the top level runs.
   env: v.record(v.string(), v.unknown()),
 });
 
@@ -68,7 +68,7 @@ export async function startConfiguredWorkers(
   rateLimits: WranglerConfig["ratelimits"] = [],
 ): Promise<LocalWorkers> {
   const { main, vars, assets, ratelimits } = await wranglerConfig();
-  // What `build.command` does for wrangler.
+  // wrangler has `build.command` do this.
   await provideStaticAssets();
   return startInWorkerd(main, {
     port,
@@ -188,13 +188,9 @@ async function assetsWorker({ directory }: WranglerConfig["assets"]) {
 const bundles = new Map<string, Promise<string>>();
 
 /** Bundles a Worker into one module, with the options that wrangler uses, once per process. */
-export function bundle(main: string): Promise<string> {
-  const bundled = bundles.get(main) ?? build(main);
-  bundles.set(main, bundled);
-  return bundled;
-}
+export const bundle = (main: string) => bundles.getOrInsertComputed(main, bundleAnew);
 
-async function build(main: string): Promise<string> {
+async function bundleAnew(main: string): Promise<string> {
   const esbuild = await import("esbuild");
   const { outputFiles } = await esbuild.build({
     absWorkingDir: fileURLToPath(PROJECT),

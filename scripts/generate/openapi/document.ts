@@ -90,60 +90,51 @@ function headers(byField: Readonly<Record<string, HeaderName>> = {}): Json {
   return Object.fromEntries(Object.entries(all).map(([field, name]) => [field, header(name)]));
 }
 
-interface ProblemResponse {
-  readonly status: number;
-  readonly description: string;
-  readonly headers?: Readonly<Record<string, HeaderName>>;
-  /** All codes of the status, unless it says which. */
-  readonly codes?: readonly ProblemCode[];
-}
-
-function response(status: number, description: string, own?: ProblemResponse["headers"]): ProblemResponse {
-  return { status, description, ...(own !== undefined && { headers: own }) };
-}
+/** For all codes of the status, unless it says which. */
+type ProblemResponse = readonly [
+  status: number,
+  description: string,
+  headers?: Readonly<Record<string, HeaderName>>,
+  codes?: readonly ProblemCode[],
+];
 
 /** In every response to a render whose token is valid. */
 const TIMED = { [SERVER_TIMING_HEADER]: "ServerTiming" } as const;
 
 const PROBLEM_RESPONSES = {
-  InvalidRequest: response(400, "The request is not valid, or its `Host` is not.", TIMED),
-  InvalidUrl: {
-    ...response(400, "`Host`, or the scheme that a proxy has set, does not make a valid URL."),
-    codes: ["invalid_request"],
-  },
-  Forbidden: response(403, "The token is missing or wrong."),
-  NotFound: response(404, "The path is misspelled: nothing is served there."),
-  MethodNotAllowed: response(405, "The path does not support this method. `Allow` lists those that it does.", {
-    Allow: "Allow",
-  }),
-  RenderTimeout: response(408, "The render took too long, or too much processor time.", TIMED),
-  TooLarge: response(413, "The request, something in it or the output is over its limit.", TIMED),
-  CompileFailed: response(422, "Typst could not produce the requested output from this template.", TIMED),
-  QueueFull: response(
+  InvalidRequest: [400, "The request is not valid, or its `Host` is not.", TIMED],
+  InvalidUrl: [400, "`Host`, or the scheme that a proxy has set, does not make a valid URL.", {}, ["invalid_request"]],
+  Forbidden: [403, "The token is missing or wrong."],
+  NotFound: [404, "The path is misspelled: nothing is served there."],
+  MethodNotAllowed: [
+    405,
+    "The path does not support this method. `Allow` lists those that it does.",
+    { Allow: "Allow" },
+  ],
+  RenderTimeout: [408, "The render took too long, or too much processor time.", TIMED],
+  TooLarge: [413, "The request, something in it or the output is over its limit.", TIMED],
+  CompileFailed: [422, "Typst could not produce the requested output from this template.", TIMED],
+  QueueFull: [
     429,
     "There was no room in time, or the caller sends requests too fast; nothing is broken. Wait, then send the request again.",
     { "Retry-After": "RetryAfter", ...TIMED },
-  ),
-  RenderFailed: response(500, "The render failed for no reason in the template.", TIMED),
-  Unavailable: response(503, "The service, or something that it depends on, failed.", TIMED),
+  ],
+  RenderFailed: [500, "The render failed for no reason in the template.", TIMED],
+  Unavailable: [503, "The service, or something that it depends on, failed.", TIMED],
 } as const satisfies Record<string, ProblemResponse>;
 
 type ProblemResponseName = keyof typeof PROBLEM_RESPONSES;
 
-const codesOf = (status: number) => PROBLEM_CODES.filter((code) => PROBLEMS[code].status === status);
-
 /** One schema for problems with several codes; `code` is the discriminator. */
 function problemsSchema(codes: readonly ProblemCode[]): Json {
-  const [only] = codes;
-  if (codes.length === 1 && only !== undefined) return schema(problemSchemaName(only));
-  const mapping = Object.fromEntries(codes.map((code) => [code, schema(problemSchemaName(code)).$ref]));
-  return {
-    oneOf: codes.map((code) => schema(problemSchemaName(code))),
-    discriminator: { propertyName: "code", mapping },
-  };
+  const oneOf = codes.map((code) => schema(problemSchemaName(code)));
+  if (oneOf.length === 1) return { ...oneOf[0] };
+  const mapping = Object.fromEntries(codes.map((code, index) => [code, oneOf[index]?.$ref]));
+  return { oneOf, discriminator: { propertyName: "code", mapping } };
 }
 
-function problemResponse({ status, codes = codesOf(status), description, headers: own = {} }: ProblemResponse): Json {
+function problemResponse([status, description, own, given]: ProblemResponse): Json {
+  const codes = given ?? PROBLEM_CODES.filter((code) => PROBLEMS[code].status === status);
   return {
     description,
     headers: headers({ "Cache-Control": "NoStore", ...own }),
@@ -157,7 +148,7 @@ function problemResponse({ status, codes = codesOf(status), description, headers
 }
 
 function problems(...names: readonly ProblemResponseName[]): Json {
-  return Object.fromEntries(names.map((name) => [PROBLEM_RESPONSES[name].status, reference("responses")(name)]));
+  return Object.fromEntries(names.map((name) => [PROBLEM_RESPONSES[name][0], reference("responses")(name)]));
 }
 
 /** The responses that every route may send. */

@@ -10,7 +10,7 @@ import {
   PDF_STANDARDS,
 } from "../../../rules/output-options.ts";
 import { PAGE_SELECTION } from "../../../rules/page-selection.ts";
-import { described } from "./response-schemas.ts";
+import { describe } from "./response-schemas.ts";
 
 /** A PCRE of the rules as JSON Schema needs it: in ECMAScript, `$` without flags matches only at the very end. */
 const KEY_PATTERN_ECMA = new RegExp(KEY_PATTERN.replaceAll("\\A", "^").replaceAll("\\z", "$").replaceAll("/", "\\/"));
@@ -38,7 +38,7 @@ const FIELD_DESCRIPTIONS: Readonly<Record<OutputField, string>> = {
   ppi: "Pixels per inch.",
 };
 
-const pdfStandard = described(v.picklist(PDF_STANDARDS), "A profile of PDF/A (ISO 19005), or PDF/UA-1 (ISO 14289-1).");
+const pdfStandard = describe(v.picklist(PDF_STANDARDS), "A profile of PDF/A (ISO 19005), or PDF/UA-1 (ISO 14289-1).");
 
 type Schema = v.GenericSchema<unknown, unknown>;
 
@@ -69,10 +69,10 @@ function limitsOn(field: "source" | "files" | "data"): string {
   return `Limits: ${limits.map(([name, { appliesTo, unit }]) => `\`limits.${name}\` for ${appliesTo}, in ${unit}`).join("; ")}.`;
 }
 
-const renderFile = described(
+const renderFile = describe(
   v.strictObject({
-    encoding: described(v.picklist(["text", "base64"]), "How `content` is written."),
-    content: described(
+    encoding: describe(v.picklist(["text", "base64"]), "How `content` is written."),
+    content: describe(
       v.string(),
       "The file: its text, or its bytes in Base64 as in RFC 4648 section 4 (padded, no line breaks, no `data:` URL).",
     ),
@@ -80,7 +80,7 @@ const renderFile = described(
   "One file of the project.",
 );
 
-const renderOutput = described(
+const renderOutput = describe(
   v.union([pdfOutput, pngOutput, svgOutput]),
   "What to make of the source. `format` says which of the three objects it is; without it, it is a PDF. What may not be combined is in `output_rules` of `GET /v1/constraints`, and answered by `invalid_request` with `context.rule`.",
 );
@@ -110,7 +110,7 @@ const renderRequest = v.strictObject({
     {},
   ),
   data: v.optional(
-    described(
+    describe(
       v.unknown(),
       `Any JSON value. In the source it is \`data\`, and \`request\` as well; \`null\` is \`none\`. ${limitsOn("data")}`,
     ),

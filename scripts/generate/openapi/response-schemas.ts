@@ -18,12 +18,12 @@ import { ERROR_TYPES, MAX_REPORTED_ERRORS } from "../../../rules/validation-erro
 
 type Schema<Output = unknown> = v.GenericSchema<unknown, Output>;
 
-export function described<S extends v.GenericSchema>(schema: S, description: string) {
+export function describe<S extends v.GenericSchema>(schema: S, description: string) {
   return v.pipe(schema, v.description<v.InferOutput<S>, string>(description));
 }
-const text = (description: string) => described(v.string(), description);
+const text = (description: string) => describe(v.string(), description);
 const count = (description: string) => v.pipe(v.number(), v.integer(), v.minValue(0), v.description(description));
-const flag = (description: string) => described(v.boolean(), description);
+const flag = (description: string) => describe(v.boolean(), description);
 
 // Problems
 
@@ -33,9 +33,9 @@ const outputRuleId = v.picklist(OUTPUT_RULES.map(({ id }) => id));
 const path = v.array(v.union([v.string(), v.pipe(v.number(), v.integer(), v.minValue(0))]));
 
 const validationError = v.object({
-  loc: described(path, "Where in the request: object keys and array indices. Long keys are shortened."),
+  loc: describe(path, "Where in the request: object keys and array indices. Long keys are shortened."),
   msg: text("Prose, which may quote the value, shortened. Branch on `type`."),
-  type: described(
+  type: describe(
     v.string(),
     `Stable. One of \`${Object.keys(ERROR_TYPES).join("`, `")}\`, or the id of an output rule. \`/error-codes.json\` says what each means.`,
   ),
@@ -60,7 +60,7 @@ const CONTEXTS = {
   invalid_request: v.object({
     errors: v.exactOptional(errors),
     errors_total: v.exactOptional(errorsTotal),
-    rule: v.exactOptional(described(outputRuleId, "The output rule that rejected the request.")),
+    rule: v.exactOptional(describe(outputRuleId, "The output rule that rejected the request.")),
   }),
   unsupported_format: v.object(validationErrors),
   invalid_template_path: v.object(validationErrors),
@@ -80,8 +80,8 @@ const CONTEXTS = {
   template_source_too_large: v.object({ size, limit }),
   template_file_too_large: v.object({ key, size, limit }),
   string_too_large: v.object({
-    path: described(path, "Where in `data`: object keys and array indices. Long keys are shortened."),
-    subject: described(v.picklist(["key", "value"]), "Which string at `path` it is."),
+    path: describe(path, "Where in `data`: object keys and array indices. Long keys are shortened."),
+    subject: describe(v.picklist(["key", "value"]), "Which string at `path` it is."),
     size,
     limit,
   }),
@@ -96,7 +96,7 @@ const CONTEXTS = {
 
 function problemSchema(code: ProblemCode): Schema {
   const { status, origin, title, cause } = PROBLEMS[code];
-  return described(
+  return describe(
     v.object({
       code: v.literal(code),
       origin: v.literal(origin),
@@ -138,9 +138,9 @@ const verdict = {
   rule: v.optional(v.nullable(text("The rule that rejects it, if one does."))),
 };
 
-const filesVector = v.object({ keys: described(v.array(v.string()), "The keys of `files`."), ...verdict });
+const filesVector = v.object({ keys: describe(v.array(v.string()), "The keys of `files`."), ...verdict });
 const outputVector = v.object({
-  output: described(v.record(v.string(), v.unknown()), "The `output` object."),
+  output: describe(v.record(v.string(), v.unknown()), "The `output` object."),
   ...verdict,
 });
 
@@ -157,27 +157,27 @@ const filesKeyRules = v.object({
   segments_may_not_be_only_dots: flag("Whether `.`, `..` and so on are rejected between slashes."),
   min_key_length: count("The least characters of a key."),
   max_key_length: count("The most characters of a key."),
-  max_keys: described(v.literal(MAX_KEYS), "The most entries of `files` that any deployment takes."),
+  max_keys: describe(v.literal(MAX_KEYS), "The most entries of `files` that any deployment takes."),
   case_sensitivity: text("How case counts. Prose."),
-  set_rules: described(v.array(publishedRule), "Rules for all keys together, in the order of validation."),
-  conformance_vectors: described(
+  set_rules: describe(v.array(publishedRule), "Rules for all keys together, in the order of validation."),
+  conformance_vectors: describe(
     v.array(filesVector),
     "Sets of keys with the service's verdict: tests for a validator of your own.",
   ),
 });
 
-const formats = (description: string) => described(v.array(v.picklist(OUTPUT_FORMATS)), description);
-const standards = (description: string) => described(v.array(v.picklist(PDF_STANDARDS)), description);
+const formats = (description: string) => describe(v.array(v.picklist(OUTPUT_FORMATS)), description);
+const standards = (description: string) => describe(v.array(v.picklist(PDF_STANDARDS)), description);
 
 const outputRules = v.object({
   output_rules_version: count("Rises whenever a rule for `output` changes. Pin it."),
   formats: formats("Every `format`."),
   pdf: v.object({
     formats: formats("The formats that these rules are for."),
-    versions: described(v.array(v.picklist(PDF_VERSIONS)), "Every `version`."),
+    versions: describe(v.array(v.picklist(PDF_VERSIONS)), "Every `version`."),
     standards: standards("Every item of `standards`."),
     max_standards: count("The most items of `standards`."),
-    pdf_a_version: described(
+    pdf_a_version: describe(
       v.record(v.string(), v.picklist(PDF_VERSIONS)),
       "The PDF version that each PDF/A profile requires. Standards that are absent are not PDF/A profiles.",
     ),
@@ -186,7 +186,7 @@ const outputRules = v.object({
   }),
   image: v.object({
     formats: formats("The formats that these rules are for."),
-    archives: described(v.array(v.picklist(ARCHIVES)), "Every `archive`."),
+    archives: describe(v.array(v.picklist(ARCHIVES)), "Every `archive`."),
     min_page: count("The least `page`."),
     png: v.object({
       min_ppi: count("The least `ppi`."),
@@ -204,8 +204,8 @@ const outputRules = v.object({
     open_range_page_count: count("How many pages an open range counts for before the render."),
   }),
   rule_evaluation: text("In which order the rules are applied. Prose."),
-  rules: described(v.array(publishedRule), "Rules over several fields, in the order of validation."),
-  conformance_vectors: described(
+  rules: describe(v.array(publishedRule), "Rules over several fields, in the order of validation."),
+  conformance_vectors: describe(
     v.array(outputVector),
     "Outputs with the service's verdict: tests for a validator of your own.",
   ),
@@ -223,22 +223,22 @@ const limits = v.object({
 
 const constraints = v.object({ ...filesKeyRules.entries, limits, output_rules: outputRules });
 
-const origin = described(v.picklist(Object.keys(PROBLEM_ORIGINS)), "Who has to act.");
+const origin = describe(v.picklist(Object.keys(PROBLEM_ORIGINS)), "Who has to act.");
 
 const errorCodes = v.object({
   media_type: v.literal(PROBLEM_MEDIA_TYPE),
-  origins: described(v.record(v.string(), v.string()), "What each origin means."),
+  origins: describe(v.record(v.string(), v.string()), "What each origin means."),
   codes: v.array(
     v.object({
       code: text("Stable."),
       status: v.pipe(v.number(), v.integer(), v.minValue(400), v.maxValue(599)),
       origin,
       title: v.string(),
-      context: described(v.array(v.string()), "The members that `context` may have."),
+      context: describe(v.array(v.string()), "The members that `context` may have."),
       cause: text("Prose."),
     }),
   ),
-  validation_error_types: described(v.record(v.string(), v.string()), "What each `type` means."),
+  validation_error_types: describe(v.record(v.string(), v.string()), "What each `type` means."),
 });
 
 const health = v.pipe(

@@ -8,7 +8,8 @@ import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { EDGE_INTEGER_SETTINGS } from "../../../edge/settings.ts";
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { writeEdge } from "../../../scripts/build/edge-configuration.ts";
-import { type LocalEdge, startEdge } from "../../../scripts/start/local-service.ts";
+import { startEdge } from "../../../scripts/start/local-service.ts";
+import type { LocalWorker } from "../../../scripts/start/local-worker.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { startBuiltEdge } from "../../support/service/built-edge.ts";
 import { clientOf } from "../../support/service/test-service.ts";
@@ -19,7 +20,7 @@ const COMMAND = ["./workerd", "serve", "config.capnp"] as const;
 
 let folder: string;
 let built: Awaited<ReturnType<typeof startBuiltEdge>>;
-let local: LocalEdge;
+let local: LocalWorker;
 
 beforeAll(async () => {
   // What the build finds in its environment must not become part of what it makes.
