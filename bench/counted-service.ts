@@ -1,7 +1,6 @@
 /** The whole service on this machine, as it is deployed, with its processor time. It needs the superuser. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { writeEdge } from "../scripts/build/edge-configuration.ts";
@@ -22,7 +21,6 @@ export async function startCountedService(folder: string) {
   };
   const port = await takeFreePort();
   const backend = await counted.backend.whileStarting(() => startBackend(settings, port));
-  await mkdir(folder, { recursive: true });
   await writeEdge(folder);
   const address = `${LOOPBACK}:${await takeFreePort()}`;
   const edge = await counted.edge.whileStarting(async () =>

@@ -17,14 +17,19 @@ interface Package {
   /** By the paths of its exports: their declarations in `types/`, and their files. */
   readonly exports?: Readonly<Record<string, readonly [types: string, code: string]>>;
   readonly more?: object;
-  readonly bundle: (manifest: {
-    readonly version: string;
-    readonly engines: { readonly node: string };
-  }) => BuildOptions;
+  readonly bundle: (manifest: Manifest) => BuildOptions;
 }
 
-/** The oldest Node of a manifest as esbuild names it, such as `node22.12.0`. */
-const nodeTarget = ({ engines }: Parameters<Package["bundle"]>[0]) => `node${engines.node.replace(">=", "")}`;
+interface Manifest {
+  readonly version: string;
+  readonly engines: { readonly node: string };
+}
+
+/** For the oldest Node of a manifest. Names are kept, so that the stack of a reported error is readable. */
+function bundleForNode({ engines }: Manifest): BuildOptions {
+  const target = `node${engines.node.replace(">=", "")}`;
+  return { platform: "node", target, minifySyntax: true, minifyWhitespace: true };
+}
 
 const PACKAGES: Readonly<Record<string, Package>> = {
   client: {
@@ -54,11 +59,7 @@ const PACKAGES: Readonly<Record<string, Package>> = {
       entryPoints: { main: "clients/command-line/start.mjs" },
       chunkNames: "[name]-[hash]",
       splitting: true,
-      // Names are kept, so that the stack of a reported error is readable.
-      minifySyntax: true,
-      minifyWhitespace: true,
-      platform: "node",
-      target: nodeTarget(manifest),
+      ...bundleForNode(manifest),
       define: { PACKAGE_VERSION: JSON.stringify(manifest.version) },
       // Some of the packages are CommonJS and require modules of Node, but nothing else.
       banner: { js: "const require = process.getBuiltinModule;" },
@@ -72,11 +73,8 @@ const PACKAGES: Readonly<Record<string, Package>> = {
     exports: { ".": ["e-invoice.d.ts", "e-invoice.js"] },
     bundle: (manifest) => ({
       entryPoints: { "e-invoice": "clients/e-invoice/e-invoice.ts" },
-      minifySyntax: true,
-      minifyWhitespace: true,
+      ...bundleForNode(manifest),
       charset: "utf8",
-      platform: "node",
-      target: nodeTarget(manifest),
     }),
   },
 };

@@ -1,7 +1,7 @@
 /** Builds the playground from `clients/playground/`: its page, icon and bundles, and the examples as requests. */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { build, type Plugin } from "esbuild";
+import { build, type OnLoadArgs, type OnLoadResult, type Plugin } from "esbuild";
 import { SCHEMA_FILE } from "../../clients/data-schema/schema-file.ts";
 import type { ExampleEntry } from "../../clients/playground/drafts/examples.ts";
 import { EXAMPLE_NAMES, examplePath } from "../../protocol/routes.ts";
@@ -36,29 +36,29 @@ export async function providePlayground(): Promise<void> {
   await Promise.all([provideBundles(), ...copied, ...examples]);
 }
 
-/** Leaves out the objects by which scripts that are no modules reach pdf.js: they would keep what nothing else uses. */
-const withoutGlobals: Plugin = {
-  name: "without-globals",
-  setup: ({ onLoad }) => {
-    onLoad({ filter: /pdfjs-dist\/(?:web\/pdf_viewer|build\/pdf\.worker)\.mjs$/ }, async ({ path }) => {
-      const code = await readFile(path, "utf8");
-      return { contents: code.replace(/^globalThis\.pdfjs(?:Viewer|Worker) = \{[^}]*\};$/m, ""), loader: "js" };
-    });
-  },
-};
+/** Changes a text in files of packages that are bundled. */
+function replaceText(name: string, files: RegExp, text: RegExp, replacement: string): Plugin {
+  const load = async ({ path }: OnLoadArgs): Promise<OnLoadResult> => {
+    return { contents: (await readFile(path, "utf8")).replace(text, replacement), loader: "js" };
+  };
+  return { name, setup: ({ onLoad }) => onLoad({ filter: files }, load) };
+}
 
-const EVALUATION = /new Function\(getStringFromWasm0\(.*\)\)/g;
+/** Leaves out the objects by which scripts that are no modules reach pdf.js: they would keep what nothing else uses. */
+const WITHOUT_GLOBALS = replaceText(
+  "without-globals",
+  /pdfjs-dist\/(?:web\/pdf_viewer|build\/pdf\.worker)\.mjs$/,
+  /^globalThis\.pdfjs(?:Viewer|Worker) = \{[^}]*\};$/m,
+  "",
+);
 
 /** The worker's policy forbids evaluation, which would only be for a page that gave no files and packages. */
-const withoutEvaluation: Plugin = {
-  name: "without-evaluation",
-  setup: ({ onLoad }) => {
-    onLoad({ filter: /typst_ts_web_compiler\.mjs$/ }, async ({ path }) => {
-      const code = await readFile(path, "utf8");
-      return { contents: code.replace(EVALUATION, "() => undefined"), loader: "js" };
-    });
-  },
-};
+const WITHOUT_EVALUATION = replaceText(
+  "without-evaluation",
+  /typst_ts_web_compiler\.mjs$/,
+  /new Function\(getStringFromWasm0\(.*\)\)/g,
+  "() => undefined",
+);
 
 /** Bundles the page's scripts and its style sheet. The size of each is in docs/playground.md. */
 async function provideBundles(): Promise<void> {
@@ -77,7 +77,7 @@ async function provideBundles(): Promise<void> {
     legalComments: "eof",
     // The pictures of pdf.js's editors, which the page does not use.
     external: ["images/*"],
-    plugins: [withoutGlobals, withoutEvaluation, WITHOUT_UNUSED_FORMATS],
+    plugins: [WITHOUT_GLOBALS, WITHOUT_EVALUATION, WITHOUT_UNUSED_FORMATS],
     define: { EXAMPLE_TITLES: JSON.stringify(EXAMPLE_NAMES.map((name) => ({ name, title: titleOf(name) }))) },
     logLevel: "silent",
   });

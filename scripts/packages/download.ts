@@ -23,23 +23,29 @@ export interface DownloadedPackage {
 
 export interface DownloadOptions {
   readonly registry: URL;
-  readonly without: ReadonlySet<string>;
-  readonly present: ReadonlySet<string>;
-  readonly limits: Readonly<typeof DOWNLOAD_LIMITS>;
+  /** What is imported and left out all the same. */
+  readonly without: readonly PackageSpec[];
+  readonly limits?: Readonly<typeof DOWNLOAD_LIMITS>;
 }
 
-/** Downloads packages and what they import, each as NAMESPACE/NAME/VERSION. @throws VendoringError if one is refused */
+/**
+ * Downloads packages and what they import, each as NAMESPACE/NAME/VERSION, unless it is present.
+ *
+ * @throws VendoringError if one is refused
+ */
 export async function downloadWithImports(
   folder: string,
   wanted: readonly PackageSpec[],
-  { registry, without, present, limits }: DownloadOptions,
+  present: object,
+  { registry, without, limits = DOWNLOAD_LIMITS }: DownloadOptions,
 ) {
+  const leftOut = without.map(formatPackageSpec);
   const queue = new Map(wanted.map((spec) => [formatPackageSpec(spec), { spec, importer: null as string | null }]));
   const notInRegistry = new Set<string>();
   const packages: DownloadedPackage[] = [];
   // A map yields what is added to it while it is read. Bounded by `maxPackages`.
   for (const [text, { spec, importer }] of queue) {
-    if (present.has(text)) continue;
+    if (Object.hasOwn(present, text)) continue;
     if (packages.length >= limits.maxPackages) {
       throw new VendoringError(`More than ${limits.maxPackages} packages would be needed.`);
     }
@@ -52,7 +58,7 @@ export async function downloadWithImports(
     for (const imported of imports.toSorted(comparePackages)) {
       const importedText = formatPackageSpec(imported);
       if (imported.namespace !== REGISTRY_NAMESPACE) notInRegistry.add(importedText);
-      else if (!without.has(importedText)) {
+      else if (!leftOut.includes(importedText)) {
         followed.push(importedText);
         if (!queue.has(importedText)) queue.set(importedText, { spec: imported, importer: text });
       }

@@ -13,6 +13,7 @@ import { changeFolder, VendoringError } from "../vendoring/folder-change.ts";
 import {
   DOWNLOAD_LIMITS,
   type DownloadedPackage,
+  type DownloadOptions,
   downloadPackage,
   downloadWithImports,
   REGISTRY_NAMESPACE,
@@ -32,19 +33,9 @@ interface Plan {
 export type Change = Awaited<ReturnType<typeof changePackages>>;
 
 /** Adds packages and what they import. @throws VendoringError if one is refused: the folder is then as it was */
-export function addPackages(
-  folder: string,
-  specs: readonly PackageSpec[],
-  options: { registry: URL; without: readonly PackageSpec[]; limits?: typeof DOWNLOAD_LIMITS },
-): Promise<Change> {
-  const { registry, without, limits = DOWNLOAD_LIMITS } = options;
+export function addPackages(folder: string, specs: readonly PackageSpec[], options: DownloadOptions): Promise<Change> {
   return changePackages(folder, async (prepared, present) => {
-    const { packages: arriving, notInRegistry } = await downloadWithImports(prepared, specs, {
-      registry,
-      without: new Set(without.map(formatPackageSpec)),
-      present: new Set(Object.keys(present)),
-      limits,
-    });
+    const { packages: arriving, notInRegistry } = await downloadWithImports(prepared, specs, present, options);
     const packages = { ...present };
     for (const { spec, locked } of arriving) packages[formatPackageSpec(spec)] = locked;
     for (const text of specs.map(formatPackageSpec)) {

@@ -12,7 +12,7 @@ import { welcome } from "./welcome.ts";
 const LOOPBACK = "127.0.0.1";
 const BACKEND_PORT = 8788;
 const HEALTH_PORT = 8789;
-const RENDER_TIMEOUT_MILLISECONDS = 7000;
+const ANSWER_TIMEOUT_MILLISECONDS = 7000;
 const POLL_MILLISECONDS = 20;
 
 const randomToken = () => randomBytes(32).toString("base64url");
@@ -56,12 +56,18 @@ async function run(): Promise<0 | 1> {
   void ended.then(() => {
     hasEnded = true;
   });
+  const render = {
+    method: "POST",
+    headers: { "X-Service-Api-Token": token, "Content-Type": "application/json" },
+    body: '{"source": "= Hello"}',
+  };
+  const canRender = () => succeeds(`${url}/v1/render`, render);
   const health = createServer((_request, response) => {
-    void canRender(url, token).then((isReady) => response.writeHead(isReady ? 200 : 503).end());
+    void canRender().then((isReady) => response.writeHead(isReady ? 200 : 503).end());
   }).listen(HEALTH_PORT, LOOPBACK);
   // The backend itself is asked first: for each render that fails, the edge logs a warning.
-  while (!hasEnded && !(await isBackendReady())) await delay(POLL_MILLISECONDS);
-  while (!hasEnded && !(await canRender(url, token))) await delay(POLL_MILLISECONDS);
+  while (!hasEnded && !(await succeeds(`http://${LOOPBACK}:${BACKEND_PORT}/ready`))) await delay(POLL_MILLISECONDS);
+  while (!hasEnded && !(await canRender())) await delay(POLL_MILLISECONDS);
   if (!hasEnded) process.stdout.write(welcome(url, token));
   const end = await ended;
   health.close();
@@ -87,21 +93,10 @@ function start(
   return { child, ended };
 }
 
-function isBackendReady(): Promise<boolean> {
-  return fetch(`http://${LOOPBACK}:${BACKEND_PORT}/ready`).then(
-    ({ ok }) => ok,
-    () => false,
-  );
-}
-
-async function canRender(url: string, token: string): Promise<boolean> {
+/** Whether a request is answered with success in time. */
+async function succeeds(url: string, request: RequestInit = {}): Promise<boolean> {
   try {
-    const answer = await fetch(`${url}/v1/render`, {
-      method: "POST",
-      headers: { "X-Service-Api-Token": token, "Content-Type": "application/json" },
-      body: '{"source": "= Hello"}',
-      signal: AbortSignal.timeout(RENDER_TIMEOUT_MILLISECONDS),
-    });
+    const answer = await fetch(url, { ...request, signal: AbortSignal.timeout(ANSWER_TIMEOUT_MILLISECONDS) });
     await answer.arrayBuffer();
     return answer.ok;
   } catch {

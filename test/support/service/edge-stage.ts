@@ -2,7 +2,7 @@
  * Edges with real sockets on both sides. The Worker runs in workerd without a proxy in front, because a proxy would
  * hide disconnects of clients.
  */
-import { startConfiguredWorkers } from "../../../scripts/start/local-service.ts";
+import { startConfiguredWorkers, startEdge } from "../../../scripts/start/local-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
 import { RawConnection } from "./raw-connection.ts";
 import { ScriptedBackend } from "./scripted-backend.ts";
@@ -22,14 +22,7 @@ export const startEdges = (each: readonly EdgeSettings[]) =>
     0,
   );
 
-export async function startOneEdge(settings: EdgeSettings) {
-  const {
-    urls: [url],
-    stop,
-  } = await startEdges([settings]);
-  if (url === undefined) throw new Error("no edge has been started");
-  return { url, stop };
-}
+export const startOneEdge = (settings: EdgeSettings) => startEdge({ ...DEFAULTS, ...settings }, 0);
 
 /** A valid request of this many bytes. No string in it is longer than the limit. */
 export function bodyOfSize(size: number, source = "x"): string {
