@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { problem, serviceUnavailable } from "../../../rules/problem.ts";
-import { runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { makeTimeout, runCommand, writeProject } from "../../support/clients/command-line.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -220,14 +220,13 @@ describe("a document that fails", () => {
   });
 
   it("because of --timeout is one failure, and the other documents are made", async () => {
+    const timeout = makeTimeout();
     const { stderr, exitCode } = await renderEach("p.jsonl", '{"id":1}\n{"id":2}\n', {
       output: "{id}.pdf",
-      args: ["--timeout", "3"],
-      answer: (response, count) => {
-        if (count > 1) sendPdf(response);
-      },
+      args: timeout.args,
+      answer: (response, count) => (count > 1 ? sendPdf(response) : timeout.pass()),
     });
-    expect(stderr).toContain("line 1, 1.pdf: there was no answer within 3 s (--timeout).");
+    expect(stderr).toContain("line 1, 1.pdf: there was no answer within 3600 s (--timeout).");
     expect(stderr).toContain("1 of 2 documents rendered, 1 failed.");
     expect(exitCode).toBe(8);
   });

@@ -5,11 +5,12 @@ import { createServer as createHttpsServer } from "node:https";
 import type { Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { problem, renderQueueFull } from "../../../rules/problem.ts";
 import { makeCertificate } from "../../support/clients/certificate.ts";
 import {
   type CommandOptions,
+  makeTimeout,
   PROGRAM,
   runCommand,
   runProcess,
@@ -23,7 +24,7 @@ import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
 async function makeProject(): Promise<string> {
   const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "a.typ": "x", "token.txt": "token-of-the-file\n" });
+  await writeProject(folder, { "a.typ": "x", "rows.jsonl": "{}", "token.txt": "token-of-the-file\n" });
   return folder;
 }
 
@@ -81,17 +82,33 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     expect(exitCode).toBe(7);
   });
 
-  it("a --timeout that ends the tries, with the reason of the last one", async () => {
-    const refused = await render(UNREACHABLE_URL, {}, "--timeout", "3");
-    expect(refused.stderr).toMatch(
-      /^The document did not arrive within 3 s \(--timeout\)\. .*the connection was refused \(ECONNREFUSED\)\.(?: Tried .* s\.)? Is it running\?/,
+  /** Renders with a `--timeout` that passes at the second try. */
+  async function renderTwice(url: string) {
+    const timeout = makeTimeout();
+    const send = globalThis.fetch;
+    let tries = 0;
+    const spy = vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
+      if (init?.method === "POST" && ++tries === 2) timeout.pass();
+      return send(input, init);
+    });
+    onTestFinished(() => spy.mockRestore());
+    return render(url, {}, ...timeout.args);
+  }
+
+  it("a --timeout that ends the tries, with the reason of the last one: the connection", async () => {
+    const { stderr, exitCode } = await renderTwice(UNREACHABLE_URL);
+    expect(stderr).toMatch(
+      /^The document did not arrive within 3600 s \(--timeout\)\. .*the connection was refused \(ECONNREFUSED\)\. Is it running\?/,
     );
-    expect(refused.exitCode).toBe(7);
-    const service = await startScriptedService((response) =>
-      sendProblem(response, 429, renderQueueFull("slots_busy", 30), { "Retry-After": "30" }),
+    expect(exitCode).toBe(7);
+  });
+
+  it("a --timeout that ends the tries, with the reason of the last one: the service", async () => {
+    const { url } = await startScriptedService((response) =>
+      sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "0" }),
     );
-    const busy = await render(service.url, {}, "--timeout", "8");
-    expect(busy.stderr).toMatch(/^The document did not arrive within 8 s \(--timeout\)\. render_queue_full: /);
+    const { stderr } = await renderTwice(url);
+    expect(stderr).toMatch(/^The document did not arrive within 3600 s \(--timeout\)\. render_queue_full: /);
   });
 
   it.each(["0.0001", "1.0011"])("no answer within a --timeout, which may be a fraction: %s", async (value) => {
@@ -152,7 +169,9 @@ describe("a proxy of the environment", () => {
     const proxy = new URL((await startProxy("http://127.0.0.1:1")).url);
     proxy.username = "user";
     proxy.password = "secret";
-    const refused = await renderInProcess("https://render.example", { HTTPS_PROXY: proxy.href }, "--timeout", "8");
+    // With `--each`, the first failure ends the run.
+    const args = ["--each", "rows.jsonl", "--output", "{#}.pdf"];
+    const refused = await renderInProcess("https://render.example", { HTTPS_PROXY: proxy.href }, ...args);
     expect(refused.stderr).toMatch(/Node says: .*403.*The request went to/);
     expect(refused.stderr).toContain(`The request went to the proxy ${proxy.origin} of HTTPS_PROXY`);
     expect(refused.stderr).not.toContain("secret");

@@ -6,7 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { execa } from "execa";
-import { inject } from "vitest";
+import { inject, onTestFinished, vi } from "vitest";
 import { shellCommand } from "../../../backend/launcher/program.ts";
 import { typstPath } from "../backend/typst-path.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
@@ -121,6 +121,21 @@ class Collected extends Writable {
   bytes(): Buffer {
     return Buffer.concat(this.#chunks);
   }
+}
+
+const LIMIT_SECONDS = 3600;
+
+/** A `--timeout` of a command in this process that passes when the test says so, whatever the load of the machine. */
+export function makeTimeout() {
+  let limit = new AbortController();
+  const start = AbortSignal.timeout.bind(AbortSignal);
+  const spy = vi.spyOn(AbortSignal, "timeout").mockImplementation((milliseconds) => {
+    if (milliseconds !== LIMIT_SECONDS * 1000) return start(milliseconds);
+    limit = new AbortController();
+    return limit.signal;
+  });
+  onTestFinished(() => spy.mockRestore());
+  return { args: ["--timeout", String(LIMIT_SECONDS)], pass: () => limit.abort() };
 }
 
 /** Runs the command in a pseudo terminal, by script(1) of util-linux. */
