@@ -12,11 +12,11 @@ const GRACE_MILLISECONDS = 900;
 const controller = new AbortController();
 let underWay = 0;
 
-/** Aborted by the first signal that comes during `interruptible`. */
+/** Aborted by the first signal that comes during `runInterruptible`. */
 export const interruption = controller.signal;
 
 /** Does work that ends soon after `interruption` is aborted. Reading a project is not part of it. */
-export async function interruptible<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function runInterruptible<Result>(work: () => Promise<Result>): Promise<Result> {
   if (underWay++ === 0 && !interruption.aborted) for (const name of SIGNALS) process.on(name, interrupt);
   try {
     return await work();

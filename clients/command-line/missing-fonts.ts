@@ -1,9 +1,8 @@
 /** Warns of font families that neither project nor service has: the service renders without a warning. */
 import {
-  describeMissing,
   describeMissingBold,
+  describeMissingFamilies,
   findWantedFonts,
-  missingFamilies,
   type WantedFonts,
 } from "../typescript/missing-fonts.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
@@ -12,15 +11,14 @@ import { serviceCapabilities } from "./service-cache.ts";
 import { printableLine } from "./terminal.ts";
 
 export interface FontFindings {
-  /** One sentence for each family. */
   readonly warnings: readonly string[];
-  /** What is not missing, and yet may surprise. */
+  /** A bold font that the project does not bring. */
   readonly notes: readonly string[];
   /** Whether the service has said which fonts it has. */
   readonly isKnown: boolean;
 }
 
-export function fontsWantedBy({ source, files }: Project): WantedFonts {
+export function findProjectFonts({ source, files }: Project): WantedFonts {
   return findWantedFonts({ source: source.toString("utf8"), files });
 }
 
@@ -29,7 +27,7 @@ export async function findMissingFonts(wanted: WantedFonts, url: string, signal:
   if (capabilities === null) return { warnings: [], notes: [], isKnown: false };
   const { fonts } = capabilities;
   return {
-    warnings: describeMissing(missingFamilies(wanted, fonts)).map(printableLine),
+    warnings: describeMissingFamilies(wanted, fonts).map(printableLine),
     notes: describeMissingBold(wanted, fonts).map(printableLine),
     isKnown: true,
   };

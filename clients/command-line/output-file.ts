@@ -7,7 +7,7 @@ import { mkdir, open, realpath, rename, rm, stat, writeFile } from "node:fs/prom
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
-import { interruptible } from "./interruption.ts";
+import { runInterruptible } from "./interruption.ts";
 import { printableLine } from "./terminal.ts";
 import { rememberWritten } from "./written-files.ts";
 
@@ -27,24 +27,19 @@ export async function writeOutput(path: string, bytes: Bytes): Promise<number> {
   return writeWhole(path, bytes, true);
 }
 
-/** Writes a document to the place that the caller named, also into what is no file. @returns the number of bytes */
+/** Writes a document to the place that the caller named, which may be a device or a pipe. @returns the number of bytes */
 export async function writeNamed(path: string, bytes: Bytes): Promise<number> {
   if (await isStandardOutput(path)) return writeToStandardOutput(bytes);
   if (!(await isNoFile(path))) return writeWhole(path, bytes, true);
   try {
-    // Behind a descriptor such as /dev/fd/3 may be a file that already has something of the run before this one.
-    const handle = await open(path, "a");
-    try {
-      return await pass(bytes, true, (chunks) => writeFile(handle, chunks));
-    } finally {
-      await handle.close();
-    }
+    // A descriptor such as /dev/fd/3 may be a file that a command before this one has written to.
+    return await writeTo(path, "a", bytes, true);
   } catch (error) {
-    throw asCommandError(error, path);
+    throw makeWriteError(error, path);
   }
 }
 
-/** A file behind it must be written where the shell has it open, or else what is written next would replace it. */
+/** It may be a file that the shell has open: opened once more, it would be overwritten by what the shell writes next. */
 async function isStandardOutput(path: string): Promise<boolean> {
   const named = path === "/dev/stdout" ? "/proc/self/fd/1" : path;
   if (basename(named) !== "1") return false;
@@ -58,31 +53,37 @@ async function isNoFile(path: string): Promise<boolean> {
   return !found.isFile() || /^\/(?:dev|proc\/.*)$/.test(await realpath(dirname(path)));
 }
 
-/** For names of any characters, in file systems that allow 255 bytes. */
+/** A name of this many characters, with what is added, has less than the 255 bytes that file systems allow. */
 const MAX_SHOWN_CHARACTERS = 40;
 
 /** @returns the number of bytes. @throws CommandError when the file cannot be written */
 export function writeWhole(path: string, bytes: Bytes, isDocument = false): Promise<number> {
   const shown = basename(path).slice(0, MAX_SHOWN_CHARACTERS);
   const temporary = join(dirname(path), `.${shown}.${randomBytes(6).toString("hex")}.part`);
-  return interruptible(async () => {
+  return runInterruptible(async () => {
     try {
       await mkdir(dirname(path), { recursive: true });
-      const handle = await open(temporary, "wx");
-      let size: number;
-      try {
-        size = await pass(bytes, isDocument, (chunks) => writeFile(handle, chunks));
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
+      const size = await writeTo(temporary, "wx", bytes, isDocument);
       await rename(temporary, path);
       return size;
     } catch (error) {
       await rm(temporary, { force: true });
-      throw asCommandError(error, path);
+      throw makeWriteError(error, path);
     }
   });
+}
+
+async function writeTo(path: string, flag: "a" | "wx", bytes: Bytes, isDocument: boolean): Promise<number> {
+  const handle = await open(path, flag);
+  try {
+    return await pass(bytes, isDocument, async (chunks) => {
+      await writeFile(handle, chunks);
+      // Neither a device nor a pipe can be synced.
+      if (flag === "wx") await handle.sync();
+    });
+  } finally {
+    await handle.close();
+  }
 }
 
 /**
@@ -108,12 +109,12 @@ async function pass(
   return size;
 }
 
-function asCommandError(error: unknown, path: string): unknown {
+function makeWriteError(error: unknown, path: string): unknown {
   if (!(error instanceof Error && "syscall" in error)) return error;
   return new CommandError(printableLine(`${path} cannot be written (${error.message}).`), EXIT_CODES.failure);
 }
 
-/** The shell may write it into the folder, too. A reader that has gone is no failure. @returns the number of bytes */
+/** Remembered, for a shell may redirect it to a file of the project. A reader that stops early is no failure. */
 export function writeToStandardOutput(bytes: Bytes): Promise<number> {
   return pass(bytes, true, (chunks) =>
     pipeline(chunks, process.stdout, { end: false }).catch((error: unknown) => {

@@ -25,27 +25,19 @@ export interface OutputFlags {
   readonly filename?: string | undefined;
 }
 
-const OPTION_NAMES = {
-  page: "--page",
-  ppi: "--ppi",
-  archive: "--archive",
-  standards: "--standards",
-  pdfVersion: "--pdf-version",
-} as const satisfies Partial<Record<keyof OutputFlags, string>>;
-
 /** @throws CommandError when neither `--format` nor the name says the format, or an option belongs to another one */
 export function outputOf(flags: OutputFlags): OutputOptions {
   const format = formatOf(flags);
   const { filename, page, pages, ppi, pdfVersion: version } = flags;
   switch (format) {
     case "pdf":
-      refuse(flags, format, ["page", "ppi", "archive"]);
+      refuseOptions(flags, format, ["page", "ppi", "archive"]);
       return { format, filename, version, standards: standardsOf(flags), pages };
     case "png":
-      refuse(flags, format, ["standards", "pdfVersion"]);
+      refuseOptions(flags, format, ["standards", "pdfVersion"]);
       return { format, filename, page, pages, ppi, archive: archiveOf(flags) };
     case "svg":
-      refuse(flags, format, ["standards", "pdfVersion", "ppi"]);
+      refuseOptions(flags, format, ["standards", "pdfVersion", "ppi"]);
       return { format, filename, page, pages, archive: archiveOf(flags) };
   }
 }
@@ -88,8 +80,9 @@ export function placeExtension(output: string | undefined): string {
   return output === undefined || output === STANDARD_OUTPUT ? "" : extname(output).slice(1).toLowerCase();
 }
 
-function refuse(flags: OutputFlags, format: OutputFormat, names: readonly (keyof typeof OPTION_NAMES)[]): void {
+function refuseOptions(flags: OutputFlags, format: OutputFormat, names: readonly (keyof OutputFlags)[]): void {
   for (const name of names) {
-    if (flags[name] !== undefined) throw new CommandError(`${OPTION_NAMES[name]} does not apply to ${format}.`);
+    const option = name === "pdfVersion" ? "pdf-version" : name;
+    if (flags[name] !== undefined) throw new CommandError(`--${option} does not apply to ${format}.`);
   }
 }

@@ -20,7 +20,6 @@ const COMMANDS = new Map<string, (program: Command) => Promise<void>>([
   ["schema", async (program) => (await import("./commands/schema.ts")).addSchemaCommand(program)],
 ]);
 
-/** Runs the command that the arguments name, and sets `process.exitCode`. */
 export async function runProgram(args: readonly string[]): Promise<void> {
   const program = new Command("document-rendering")
     .description("Renders Typst documents with a document rendering service, and checks them first.")

@@ -38,16 +38,12 @@ export function reportProblem(
 function placesOf({ context }: ServiceProblem): string[] {
   const lines: string[] = [];
   if ("errors" in context && context.errors !== undefined) {
-    for (const { loc, msg } of context.errors) lines.push(`${placeInWords(loc)}: ${msg}`);
+    for (const { loc, msg } of context.errors) lines.push(`${loc.join(".") || "the request"}: ${msg}`);
     if (context.errors_total !== undefined) lines.push(`… ${context.errors_total} errors in total.`);
   }
   if ("path" in context) lines.push(`at data.${context.path.join(".")}, in the ${context.subject}`);
   if ("rule" in context && context.rule !== undefined) lines.push(`rule: ${context.rule}`);
   return lines;
-}
-
-function placeInWords(loc: readonly (string | number)[]): string {
-  return loc.length === 0 ? "the request" : loc.join(".");
 }
 
 function adviceOnTheCommandLine(problem: ServiceProblem): string {

@@ -10,7 +10,7 @@ import {
 } from "../../protocol/capabilities.ts";
 import { cacheFolder } from "../../typst/cache-folder.mjs";
 import type { ConstraintsStore, StoredConstraints } from "../typescript/client.ts";
-import { readText } from "../typescript/transport.ts";
+import { normaliseUrl, parseJson, readText } from "../typescript/transport.ts";
 import { writeWhole } from "./output-file.ts";
 
 /** The edge waits at most five seconds for its backends; the rest is for slow lines and busy machines. */
@@ -19,19 +19,15 @@ const TIMEOUT_MILLISECONDS = 30_000;
 export function constraintsFile(url: string): ConstraintsStore {
   const path = cachedFile("constraints", url);
   return {
-    load: async () => asStored(await readFile(path, "utf8").catch(() => "null")),
+    load: async () => parseStored(await readFile(path, "utf8").catch(() => "null")),
     save: (constraints) => keep(path, JSON.stringify(constraints)),
   };
 }
 
-function asStored(text: string): StoredConstraints | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null || !("etag" in value) || !("document" in value)) return null;
-    return typeof value.etag === "string" ? { etag: value.etag, document: value.document } : null;
-  } catch {
-    return null;
-  }
+function parseStored(text: string): StoredConstraints | null {
+  const value = parseJson(text);
+  if (typeof value !== "object" || value === null || !("etag" in value) || !("document" in value)) return null;
+  return typeof value.etag === "string" ? { etag: value.etag, document: value.document } : null;
 }
 
 /** Null if an older or unreachable service has none, or the signal is aborted: the request that follows says why. */
@@ -41,7 +37,7 @@ export async function serviceCapabilities(url: string, signal: AbortSignal): Pro
   const [etag = ""] = stored.split("\n", 1);
   const kept = parseCapabilities(stored.slice(etag.length + 1));
   try {
-    const response = await fetch(new URL(`.${CAPABILITIES_PATH}`, url.endsWith("/") ? url : `${url}/`), {
+    const response = await fetch(new URL(`.${CAPABILITIES_PATH}`, normaliseUrl(url)), {
       headers: kept === null ? {} : { "If-None-Match": etag },
       redirect: "error",
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MILLISECONDS)]),

@@ -15,7 +15,6 @@ export const DEFAULT_URL = "http://127.0.0.1:8787";
 const TOKEN_IN_CHECKOUT = join(".local", "api-token");
 /** A token has some dozens of bytes. */
 const MAX_TOKEN_FILE_BYTES = 4096;
-/** The names of this machine in a URL. */
 export const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);
 
 export interface ServiceOptions {
@@ -57,7 +56,7 @@ export async function locateService(
 
 const NO_TOKEN = { token: "", file: "" };
 
-/** The token in a file. @throws CommandError when it cannot be read, or holds anything else */
+/** @throws CommandError when the file cannot be read, or holds anything else than a token */
 export async function tokenFrom(file: string): Promise<string> {
   const text = await readSmall(file, false).catch((error: unknown) => {
     throw new CommandError(`The token file ${file} is not used: ${whyNotUsed(error)}.`);

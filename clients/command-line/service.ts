@@ -55,35 +55,34 @@ export async function openService(
     const program = `document-rendering ${VERSION} on Node ${process.versions.node}`;
     tell(`${program}: ${url}${way}, with the token of ${tokenOrigin}`);
   }
-  const fetch = options.verbose ? tellingFetch(tell) : undefined;
+  const fetch = options.verbose ? makeVerboseFetch(tell) : undefined;
   const client = new ServiceClient({ url, token, fetch, constraintsStore: constraintsFile(url), ...clientOptions });
   const detailsOf = ({ code }: ServiceProblem) => (code === "forbidden" ? [`The token came from ${tokenOrigin}.`] : []);
   return { url, client, detailsOf };
 }
 
-/** Turns a failure to reach the service into a `CommandError`. Other errors stay unchanged. */
-export function asCommandError(error: unknown, url: string): unknown {
+/**
+ * Turns a failure to reach the service into a `CommandError`. Other errors stay unchanged.
+ *
+ * @param listSizes of the request, one line each, for a server in front of the service with a lower limit than it
+ */
+export function asCommandError(error: unknown, url: string, listSizes?: () => readonly string[]): unknown {
   if (error instanceof ServiceUnreachableError) {
     return new CommandError(whyUnreachable(error, url), EXIT_CODES.unreachable);
   }
-  if (error instanceof UnexpectedResponseError) {
+  if (!(error instanceof UnexpectedResponseError)) return error;
+  if (error.status !== 413 || listSizes === undefined) {
     return new CommandError(whyUnexpected(error, url), EXIT_CODES.unreachable);
   }
-  return error;
-}
-
-/** Whether a server in front of the service has a lower limit than the service. */
-export function isTooLargeForGateway(error: unknown): boolean {
-  return error instanceof UnexpectedResponseError && error.status === 413;
-}
-
-/** @param sizes of the request, one line each */
-export function tooLargeForGateway(url: string, sizes: readonly string[]): CommandError {
   const sentence = `${url}: a server in front of the service answered 413: the request is too large for it. Send less, or ask the operator to raise its limit.`;
-  return new CommandError(
-    [sentence, ...sizes.map((line) => printableLine(`  ${line}`))].join("\n"),
-    EXIT_CODES.request,
-  );
+  const lines = [sentence, ...listSizes().map((line) => printableLine(`  ${line}`))];
+  return new CommandError(lines.join("\n"), EXIT_CODES.request);
+}
+
+export function failAsCommand(url: string): (error: unknown) => never {
+  return (error) => {
+    throw asCommandError(error, url);
+  };
 }
 
 export function failureInWords(reason: ServiceProblem | ServiceUnreachableError, url: string): string {
@@ -99,7 +98,7 @@ export function throwIfPermanent(reason: ServiceProblem | ServiceUnreachableErro
 const HOP_FIELDS = ["Server-Timing", "Via", "Server", "CF-Ray", "Retry-After"];
 
 /** Prints, for each exchange, the attempt, the answer, its request id, and the servers on its way. */
-function tellingFetch(tell: (line: string) => void): Fetch {
+function makeVerboseFetch(tell: (line: string) => void): Fetch {
   const tries = new Map<string, number>();
   return async (input, init) => {
     const request = `${init?.method ?? "GET"} ${String(input)}`;

@@ -17,12 +17,11 @@ const ADVICE: Readonly<Record<UnreachableReason, string>> = {
   unknown: "Is it running? Is the port right?",
 };
 
-/** The parser of `fetch` gives some answers that are not HTTP no code. */
+/** For some answers that are not HTTP, the error of `fetch` has no code. */
 function reasonOf({ reason, cause }: ServiceUnreachableError): UnreachableReason {
   return innermostCause(cause).error?.name === "HTTPParserError" ? "wrong_protocol" : reason;
 }
 
-/** Whether another attempt would change nothing. */
 export function isPermanent(error: ServiceUnreachableError): boolean {
   const reason = reasonOf(error);
   return reason === "certificate" || reason === "wrong_protocol" || innermostCause(error.cause).code === "ENOTFOUND";

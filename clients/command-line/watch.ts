@@ -3,7 +3,7 @@ import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { watch } from "chokidar";
 import { CommandError } from "./exit-codes.ts";
-import { interruptible } from "./interruption.ts";
+import { runInterruptible } from "./interruption.ts";
 import { projectFolder } from "./project/folder.ts";
 import { printableLine, say } from "./terminal.ts";
 
@@ -49,11 +49,11 @@ export async function watchProject(
   });
   signal.addEventListener("abort", () => wake(), { once: true });
   try {
-    await interruptible(() => new Promise<void>((ready) => watcher.once("ready", ready)));
+    await runInterruptible(() => new Promise<void>((ready) => watcher.once("ready", ready)));
     for (;;) {
-      await interruptible(() => change);
+      await runInterruptible(() => change);
       if (signal.aborted) return;
-      // Nothing that comes to its place later would be noticed.
+      // A folder that comes to its place later would not be watched.
       if (isRootGone) {
         throw new CommandError(
           `${printableLine(root)} was removed, moved or replaced: start the command again to watch it.`,

@@ -1,6 +1,6 @@
 /** Remembers by their content what the commands wrote, so that a project's folder never sends it as inputs. */
 import { createHash } from "node:crypto";
-import { mkdir, open, readFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { cacheFolder } from "../../typst/cache-folder.mjs";
 
@@ -14,23 +14,16 @@ const FILE_NAME = "written-files.jsonl";
 const MAX_BYTES = 32 * 1024 ** 2;
 const LINE = /"bytes":(\d+),"sha256":"([0-9a-f]{64})"/g;
 
-/** If the cache cannot be written, the file is merely not recognised later. */
+/** Without a writable cache, the file is not recognised later. */
 export async function rememberWritten({ bytes, sha256 }: WrittenFile): Promise<void> {
   const path = join(cacheFolder(), FILE_NAME);
   try {
     await mkdir(dirname(path), { recursive: true });
-    const handle = await open(path, "a+", 0o600);
-    try {
-      await handle.appendFile(`${JSON.stringify({ bytes, sha256 })}\n`);
-      if ((await handle.stat()).size > MAX_BYTES) {
-        const text = await readFile(path, "utf8");
-        const middle = text.indexOf("\n", text.length / 2) + 1;
-        await handle.truncate(0);
-        await handle.appendFile(text.slice(middle));
-      }
-    } finally {
-      await handle.close();
-    }
+    await appendFile(path, `${JSON.stringify({ bytes, sha256 })}\n`, { mode: 0o600 });
+    if ((await stat(path)).size <= MAX_BYTES) return;
+    const text = await readFile(path, "utf8");
+    await truncate(path);
+    await appendFile(path, text.slice(text.indexOf("\n", text.length / 2) + 1));
   } catch {}
 }
 
@@ -49,7 +42,7 @@ export class WrittenFiles {
     }
   }
 
-  /** Whether a file of this size has been written: then it is read before its size counts. */
+  /** Whether a file of this size was written: its content tells whether it is the same. */
   mayHave(size: number): boolean {
     return this.#sizes.has(size);
   }

@@ -32,13 +32,13 @@ export interface DataSchema {
 
 for (const scheme of ["http", "https", "file"]) removeUriSchemePlugin(scheme);
 setShouldValidateFormat(true);
-// Of the formats for ASCII, this is the only one that the validator does not provide (RFC 1123).
+// The validator has all formats for ASCII but this one (RFC 1123).
 const HOST_NAME = /^(?=.{1,253}$)(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i;
 addFormat({
   id: "https://json-schema.org/format/hostname",
   handler: (value) => typeof value !== "string" || HOST_NAME.test(value),
 });
-// `readSchema` does it, and says where each mistake is.
+// `readSchema` validates the schema by itself, to say where each mistake is.
 setShouldValidateSchema(false);
 
 let metaSchema: Promise<CompiledSchema> | undefined;
@@ -48,22 +48,22 @@ export async function readSchema(text: string): Promise<{ readonly schema: DataS
   metaSchema ??= getSchema(DIALECT).then(compile);
   const compiledMetaSchema = await metaSchema;
   try {
-    return notJson(text) ?? (await readJson(text, compiledMetaSchema));
+    return judgeSyntax(text) ?? (await readJson(text, compiledMetaSchema));
   } catch (error) {
-    return unjudged(error, text);
+    return explainUnjudgeable(error, text);
   }
 }
 
-function notJson(text: string): Judgement | null {
+function judgeSyntax(text: string): Judgement | null {
   const offset = jsonErrorOffset(text);
   return offset === null ? null : judgementAt(text, offset, "is not JSON");
 }
 
 async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
   const root = Instance.fromJson(text);
-  const value: SchemaFragment = JSON.parse(text, asValidatorReads);
+  const value: SchemaFragment = JSON.parse(text, decodeReference);
   const mistakes = [...mistakesIn(root, compiledMetaSchema, { text, schema: null }), ...mistakesInSchema(root)];
-  if (mistakes.length > 0) return judgement(mistakes, text);
+  if (mistakes.length > 0) return makeJudgement(mistakes, text);
   const schema = typeof value === "boolean" || isMembers(value) ? value : {};
   const uri = `https://data.invalid/${++schemasRead}`;
   try {
@@ -73,14 +73,14 @@ async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
   } catch (error) {
     if (error instanceof RangeError) throw error;
     const message = `cannot be used as a schema: ${error instanceof Error ? error.message : String(error)}`;
-    return judgement([{ node: root, message }], text);
+    return makeJudgement([{ node: root, message }], text);
   } finally {
     unregisterSchema(uri);
   }
 }
 
 /** Decodes escaped letters in a reference, such as `#/$defs/Stra%C3%9Fe`: the validator misreads the escapes. */
-function asValidatorReads(name: string, value: unknown): unknown {
+function decodeReference(name: string, value: unknown): unknown {
   if (typeof value !== "string" || (name !== "$ref" && name !== "$dynamicRef")) return value;
   try {
     return value.replace(/(?:%[89a-f][\da-f])+/gi, decodeURIComponent);
@@ -93,9 +93,9 @@ function asValidatorReads(name: string, value: unknown): unknown {
 function judge(compiled: CompiledSchema, subject: Subject): Judgement {
   const { text } = subject;
   try {
-    return notJson(text) ?? judgement(mistakesIn(Instance.fromJson(text), compiled, subject), text);
+    return judgeSyntax(text) ?? makeJudgement(mistakesIn(Instance.fromJson(text), compiled, subject), text);
   } catch (error) {
-    return unjudged(error, text);
+    return explainUnjudgeable(error, text);
   }
 }
 
@@ -110,12 +110,12 @@ function mistakesIn(root: Instance.JsonNode, compiled: CompiledSchema, subject: 
   return [first, ...others];
 }
 
-function judgement(mistakes: readonly Mistake[], text: string): Judgement {
+function makeJudgement(mistakes: readonly Mistake[], text: string): Judgement {
   const findings = mistakes.slice(0, MAX_FINDINGS).map(({ node, message }) => findingAt(node, text, message));
   return { findings, count: mistakes.length };
 }
 
-function unjudged(error: unknown, text: string): Judgement {
+function explainUnjudgeable(error: unknown, text: string): Judgement {
   const endless = "it is nested too deeply, or the schema refers to itself without end";
   const reason = error instanceof RangeError ? endless : error instanceof Error ? error.message : String(error);
   return judgementAt(text, 0, `cannot be validated: ${reason}`);
@@ -141,7 +141,7 @@ function placeOf(text: string, offset: number) {
   return { offset, line: before.length, column: (before.at(-1) ?? "").length + 1 };
 }
 
-/** The path from the root to a value; to the member if the node is a member's name. */
+/** For the name of a member, the path to the member. */
 function segmentsOf(node: Instance.JsonNode): (string | number)[] {
   const { parent } = node;
   if (parent === undefined) return [];

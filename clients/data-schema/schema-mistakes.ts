@@ -13,7 +13,7 @@ type JsonNode = Instance.JsonNode;
 const BASE = "https://data.invalid/";
 /** Their values are data, which may look like a schema. */
 const DATA_KEYWORDS = /^(?:const|default|enum|examples)$/;
-/** The members of their values have names of the author's. */
+/** The members of their values are named by the author: there, `const` is no keyword. */
 const MAPS = /^(?:properties|patternProperties|dependentSchemas|\$defs|definitions)$/;
 
 interface Subschema {

@@ -48,7 +48,6 @@ export function expand(schemas: readonly unknown[], root: unknown): Members[] {
   return found;
 }
 
-/** The name that a segment of a JSON Pointer in a URI stands for. */
 export function unescapeSegment(segment: string): string {
   let decoded = segment;
   try {

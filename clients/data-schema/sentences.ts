@@ -13,7 +13,6 @@ export interface Mistake {
   /** The value, or the name of a member. */
   readonly node: JsonNode;
   readonly message: string;
-  /** The name that is missing. */
   readonly missing?: string;
   /** The known name that an unknown one may stand for. */
   readonly meant?: string | null;
@@ -80,7 +79,7 @@ export function mistakesOf(failures: readonly Failure[], subject: Subject): Mist
 }
 
 function explainAll(failures: readonly Failure[], subject: Subject): Mistake[] {
-  // A subschema that fails evaluates nothing, so what it describes would be reported as too many.
+  // What a failed subschema describes is not evaluated: it would be reported as an unknown member besides.
   const reasons = failures.filter(({ keyword }) => !keyword.startsWith("unevaluated"));
   return (reasons.length > 0 ? reasons : failures).flatMap((failure) => explain(failure, subject));
 }
@@ -90,7 +89,7 @@ function explain(failure: Failure, subject: Subject): Mistake[] {
   if (keyword === "anyOf" || keyword === "oneOf") return explainChoice(failure, subject);
   if (keyword === "required") return missingMembers(failure, subject);
   if (passesOn(failure)) return branches.flatMap((branch) => explainBranch(failure, branch, subject));
-  return [{ node: instance, message: sentence(failure, subject) }];
+  return [{ node: instance, message: describeFailure(failure, subject) }];
 }
 
 function passesOn({ keyword, branches }: Failure): boolean {
@@ -132,7 +131,7 @@ function missingMembers(failure: Failure, subject: Subject): Mistake[] {
     });
 }
 
-/** The mistakes by the form that was probably meant. */
+/** Reports only the mistakes of the form that was probably meant. */
 function explainChoice({ keyword, instance, branches, value }: Failure, subject: Subject): Mistake[] {
   const count = itemsOf(value).length;
   if (keyword === "oneOf" && branches.length < count) {
@@ -144,7 +143,7 @@ function explainChoice({ keyword, instance, branches, value }: Failure, subject:
     leaves.flatMap((leaf) => (leaf.keyword === "type" && leaf.instance === instance ? stringsOf(leaf.value) : []));
   const ofType = forms.filter((leaves) => typesOf(leaves).length === 0);
   if (ofType.length === 0) {
-    return [{ node: instance, message: wrongType([...new Set(forms.flatMap(typesOf))], instance, subject) }];
+    return [{ node: instance, message: describeWrongType([...new Set(forms.flatMap(typesOf))], instance, subject) }];
   }
   // Members that tell which form is meant, such as `"kind": "card"`.
   const isValue = (leaf: Failure) => leaf.keyword === "const" || leaf.keyword === "enum";
@@ -155,7 +154,7 @@ function explainChoice({ keyword, instance, branches, value }: Failure, subject:
   const [place, ...others] = new Set(values.flat().map((leaf) => leaf.instance));
   if (meant.length > 1 && place !== undefined && others.length === 0 && values.every((found) => found.length > 0)) {
     const allowed = values.flat().flatMap((leaf) => [leaf.value].flat().map(String));
-    return [{ node: place, message: wrongValue([...new Set(allowed)], place, subject) }];
+    return [{ node: place, message: describeWrongValue([...new Set(allowed)], place, subject) }];
   }
   const sentences = meant.map((leaves) => explainAll(leaves, subject));
   const closest = sentences.reduce((best, next) => (next.length < best.length ? next : best));
@@ -170,7 +169,7 @@ function leavesOf({ failures }: Branch): Failure[] {
   });
 }
 
-function sentence(failure: Failure, subject: Subject): string {
+function describeFailure(failure: Failure, subject: Subject): string {
   const { keyword, value, instance } = failure;
   const shown = shownValue(instance, subject);
   const bound = BOUNDS[keyword];
@@ -183,11 +182,11 @@ function sentence(failure: Failure, subject: Subject): string {
   }
   switch (keyword) {
     case "type":
-      return wrongType(stringsOf(value), instance, subject);
+      return describeWrongType(stringsOf(value), instance, subject);
     case "enum":
-      return wrongValue(stringsOf(value), instance, subject);
+      return describeWrongValue(stringsOf(value), instance, subject);
     case "const":
-      return wrongValue([String(value)], instance, subject);
+      return describeWrongValue([String(value)], instance, subject);
     case "pattern": {
       const { description } = membersOf(parentSchema(failure, subject));
       const meaning = typeof description === "string" ? ` (${shorten(description)})` : "";
@@ -204,7 +203,7 @@ function sentence(failure: Failure, subject: Subject): string {
   }
 }
 
-function wrongType(types: readonly string[], instance: JsonNode, subject: Subject): string {
+function describeWrongType(types: readonly string[], instance: JsonNode, subject: Subject): string {
   const wanted = joinWords(types.map((type) => TYPES[type] ?? `a ${type}`));
   return `must be ${wanted}, not ${shownValue(instance, subject)}${typeHint(types, instance)}`;
 }
@@ -222,7 +221,7 @@ function typeHint(types: readonly string[], instance: JsonNode): string {
 }
 
 /** @param values as JSON */
-function wrongValue(values: readonly string[], instance: JsonNode, subject: Subject): string {
+function describeWrongValue(values: readonly string[], instance: JsonNode, subject: Subject): string {
   const shown = values.slice(0, MAX_SHOWN_VALUES).map(shorten);
   const more = values.length - shown.length;
   const wanted = more > 0 ? `one of ${shown.join(", ")} and ${more} more` : joinWords(shown);

@@ -6,13 +6,13 @@ const MAX_NAME_LENGTH = 100;
 /** The closest known name, or null. Up to three typing mistakes are close, and so is another style of name. */
 export function similarName(name: string, candidates: Iterable<string>): string | null {
   if (name.length > MAX_NAME_LENGTH) return null;
-  const wanted = plain(name);
+  const wanted = simplify(name);
   let best: string | null = null;
   // One mistake for every three letters. With one or two letters, any other name would be just as close.
   let bestDistance = Math.min(Math.floor(name.length / 3), 3) + 1;
   for (const candidate of candidates) {
     if (candidate === name || candidate.length > MAX_NAME_LENGTH) continue;
-    const known = plain(candidate);
+    const known = simplify(candidate);
     if (known === wanted) return candidate;
     if (Math.abs(candidate.length - name.length) >= bestDistance) continue;
     const distance = distanceOf(wanted, known);
@@ -24,7 +24,7 @@ export function similarName(name: string, candidates: Iterable<string>): string 
 }
 
 /** The same for `unit_price`, `unitPrice` and `Unit-Price`, which are easily confused. */
-function plain(name: string): string {
+function simplify(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, "");
 }
 
@@ -56,7 +56,6 @@ export function closestPath(wrong: string, paths: readonly string[]): string | n
   return pathOf(moved) ?? similarName(wrong, paths) ?? pathOf(similarName(nameOf(wrong), names));
 }
 
-/** The part after the last `/`. */
 function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }

@@ -7,8 +7,7 @@ export interface SuggestedMember {
   readonly isRequired: boolean;
 }
 
-/** The members that the object at a path may have, in the order of the schema. */
-export function suggestedMembers(schema: unknown, path: readonly (string | number)[]): SuggestedMember[] {
+export function suggestMembers(schema: unknown, path: readonly (string | number)[]): SuggestedMember[] {
   const found = new Map<string, SuggestedMember>();
   const schemas = schemasAt(schema, path);
   const required = new Set(schemas.flatMap((members) => stringsOf(members.required)));
@@ -27,7 +26,7 @@ export function suggestedMembers(schema: unknown, path: readonly (string | numbe
 }
 
 /** The values that a schema names for a place, as JSON: those that it allows, the default, and examples. */
-export function suggestedValues(schema: unknown, path: readonly (string | number)[]): string[] {
+export function suggestValues(schema: unknown, path: readonly (string | number)[]): string[] {
   const values = schemasAt(schema, path).flatMap((members) => {
     const { enum: allowed, const: only, type, default: usual, examples } = members;
     const texts = [...itemsOf(allowed), only, usual, ...itemsOf(examples)]
@@ -41,19 +40,21 @@ export function suggestedValues(schema: unknown, path: readonly (string | number
   return [...new Set(values)];
 }
 
-/** The schemas that apply, or may apply, at a path. */
 function schemasAt(schema: unknown, path: readonly (string | number)[]): Members[] {
   let found = expand([schema], schema);
   for (const segment of path) {
     found = expand(
-      found.flatMap((members) => below(members, segment)),
+      found.flatMap((members) => listSchemasBelow(members, segment)),
       schema,
     );
   }
   return found;
 }
 
-function below({ properties, additionalProperties, prefixItems, items }: Members, segment: string | number): unknown[] {
+function listSchemasBelow(
+  { properties, additionalProperties, prefixItems, items }: Members,
+  segment: string | number,
+): unknown[] {
   if (typeof segment === "number") return [itemsOf(prefixItems)[segment] ?? items];
   return [Object.hasOwn(membersOf(properties), segment) ? membersOf(properties)[segment] : additionalProperties];
 }

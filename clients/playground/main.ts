@@ -1,4 +1,5 @@
 /** The playground: puts the parts of the page together. */
+import { SOURCE_PATH } from "../typescript/saved-draft.ts";
 import { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { RequestCheck } from "./checks/request-check.ts";
 import type { RequestFields } from "./checks/request-findings.ts";
@@ -7,7 +8,6 @@ import { unusableFiles } from "./checks/unusable-files.ts";
 import { DraftKeeper } from "./drafts/draft-keeper.ts";
 import { DraftStore, FIRST_DRAFT } from "./drafts/draft-store.ts";
 import { showKeepState } from "./drafts/drafts-dialog.ts";
-import { SOURCE_PATH } from "./drafts/project-folder.ts";
 import { CodeEditor } from "./editor/code-editor.ts";
 import { completionsFor } from "./editor/completions.ts";
 import { jsonLanguage } from "./editor/languages.ts";

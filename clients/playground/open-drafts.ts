@@ -1,10 +1,11 @@
 /** What takes the place of the draft: examples, projects and archives, and how the draft is saved as an archive. */
+import { DATA_PATH, SOURCE_PATH } from "../typescript/saved-draft.ts";
 import { type Draft, draftFileStem } from "./drafts/draft.ts";
 import type { DraftKeeper } from "./drafts/draft-keeper.ts";
 import type { DraftStore } from "./drafts/draft-store.ts";
 import { connectDraftsDialog } from "./drafts/drafts-dialog.ts";
 import { draftOfExample, fetchExample } from "./drafts/examples.ts";
-import { DATA_PATH, draftOfFolder, folderOfDraft, SOURCE_PATH } from "./drafts/project-folder.ts";
+import { draftOfFolder, folderOfDraft } from "./drafts/project-folder.ts";
 import type { ReadFiles } from "./files/dropped-files.ts";
 import { mergeFiles } from "./files/files-panel.ts";
 import { archiveOf } from "./files/folder-archive.ts";

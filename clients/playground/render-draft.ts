@@ -1,4 +1,4 @@
-/** Renders the draft: what is checked before, what the page shows meanwhile, and what becomes of each outcome. */
+/** Renders the draft: checks it before, shows the progress, and then what came back. */
 import { JsonCursor } from "../../rules/json/cursor.ts";
 import { DEFAULT_OUTPUT } from "../../rules/output-options.ts";
 import { readOutput } from "../../rules/output-reader.ts";

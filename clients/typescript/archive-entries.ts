@@ -13,12 +13,11 @@ export interface ArchiveEntry {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Why an archive is not read. */
 export type ArchiveFault = "broken" | "too many entries" | "too large";
 
 /** Deflate expands its input at most about a thousand times: a chunk to some 16 MiB, before the bytes are counted. */
 const CHUNK_BYTES = 16 * 1024;
-/** Wanted or not: the time that fflate needs for each grows with their number, to 10 µs at this one. */
+/** Unwanted ones count too: the time that fflate needs for each grows with their number, to 10 µs at this one. */
 const MAX_ENTRIES_OF_ANY_KIND = 20_000;
 
 /** The record that ends a ZIP, without its comment, whose length is its last field (APPNOTE.TXT, section 4.3.16). */
@@ -26,7 +25,7 @@ const END_RECORD_BYTES = 22;
 const END_RECORD_SIGNATURE = 0x06054b50;
 const MAX_COMMENT_BYTES = 0xffff;
 
-/** @param isWanted whether to read an entry; `maxEntries` counts no others */
+/** @param isWanted whether to read an entry; `maxEntries` counts only these */
 export function archiveEntries(
   archive: Uint8Array,
   { maxEntries, maxBytes }: ArchiveBounds,

@@ -4,7 +4,6 @@
  */
 import type { Output } from "../../rules/output-options.ts";
 
-/** Of each request. */
 const COMMON_CAUSES = [
   "A misspelled name, or a bracket or a quotation mark that is not closed.",
   "A file that was not added, or has another name or folder than the template says.",

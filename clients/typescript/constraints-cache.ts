@@ -4,7 +4,7 @@
  */
 import type { PublishedConstraints } from "../../rules/published-rules.ts";
 import { UnexpectedResponseError } from "./errors.ts";
-import type { Answer, ServiceRequest } from "./transport.ts";
+import type { SendResult, ServiceRequest } from "./transport.ts";
 import { mediaType, parseJson, readText } from "./transport.ts";
 
 /** The constraints with the entity tag under which the service published them. */
@@ -41,7 +41,7 @@ interface Kept {
 
 export type ConstraintsOutcome =
   | { readonly kind: "constraints"; readonly constraints: PublishedConstraints }
-  | Exclude<Answer<never>, { readonly kind: "answer" }>;
+  | Exclude<SendResult<never>, { readonly kind: "answer" }>;
 
 interface Fetched {
   readonly status: number;
@@ -58,14 +58,14 @@ export class ConstraintsCache {
     this.#store = store;
   }
 
-  /** Of a rendered file. What the deployment said long ago does not count: it may be set higher meanwhile. */
+  /** A limit that was fetched long ago does not bound a file: the operator may have raised it. */
   get maxOutputBytes(): number {
     if (this.#kept === null || performance.now() >= this.#kept.validUntilMilliseconds) return MAX_OUTPUT_BYTES;
     return Math.min(this.#kept.constraints.limits.max_output_bytes ?? MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES);
   }
 
-  /** The constraints, kept or fetched. @throws UnexpectedResponseError when the response is not such a document */
-  async get(send: (request: ServiceRequest<Fetched>) => Promise<Answer<Fetched>>): Promise<ConstraintsOutcome> {
+  /** @throws UnexpectedResponseError when the response is not such a document */
+  async get(send: (request: ServiceRequest<Fetched>) => Promise<SendResult<Fetched>>): Promise<ConstraintsOutcome> {
     await this.#load();
     const kept = this.#kept;
     if (kept !== null && performance.now() < kept.validUntilMilliseconds) return kept;
@@ -92,7 +92,7 @@ export class ConstraintsCache {
     return fetched;
   }
 
-  /** Takes what the store has, to be compared with the service's at once. */
+  /** Loads what the store has as out of date, so that the service is asked whether it has changed. */
   async #load(): Promise<void> {
     if (this.#hasLoaded || this.#store === undefined) return;
     this.#hasLoaded = true;

@@ -26,7 +26,7 @@ const REASONS: readonly (readonly [code: RegExp, reason: UnreachableReason, word
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, "connection_broken", "the connection broke"],
 ];
 
-/** How many errors are looked through for the one with a code. */
+/** An error may be its own cause. */
 const MAX_CAUSES = 8;
 
 export interface UnreachableDetails {
@@ -73,41 +73,33 @@ export class ServiceUnreachableError extends Error implements UnreachableDetails
   }
 }
 
+const FIRST_ATTEMPT = { status: null, attempts: 1, elapsedSeconds: 0 } as const;
+
 /** @param cause what `fetch`, or reading its response, has thrown */
-export function unreachable(url: URL, cause: unknown): ServiceUnreachableError {
+export function makeConnectionError({ origin: url }: URL, cause: unknown): ServiceUnreachableError {
   const { code } = innermostCause(cause);
   const [, reason = "unknown", words = "no answer came, or the connection broke"] =
     REASONS.find(([pattern]) => pattern.test(code)) ?? [];
-  const sentence = `${url.origin} cannot be reached: ${words}${code === "" ? "" : ` (${code})`}.`;
-  return failFirst(url, reason, sentence, { cause });
+  const sentence = `${url} cannot be reached: ${words}${code === "" ? "" : ` (${code})`}.`;
+  return new ServiceUnreachableError(sentence, { ...FIRST_ATTEMPT, url, reason }, cause);
 }
 
 /** @param status by which a gateway says that it could not pass the request on */
-export function unreachableBehindGateway(url: URL, status: number): ServiceUnreachableError {
-  return failFirst(url, "gateway", `A gateway in front of the service at ${url.origin} answered ${status}.`, {
-    status,
-  });
+export function makeGatewayError({ origin: url }: URL, status: number): ServiceUnreachableError {
+  const sentence = `A gateway in front of the service at ${url} answered ${status}.`;
+  return new ServiceUnreachableError(sentence, { ...FIRST_ATTEMPT, url, reason: "gateway", status });
 }
 
 /** @param cause what reading a file has thrown that had begun to arrive */
-export function brokenOff(url: URL, cause: unknown): ServiceUnreachableError {
-  const sentence = `The connection to ${url.origin} broke before the whole file had arrived.`;
-  return failFirst(url, "connection_broken", sentence, { cause });
-}
-
-function failFirst(
-  { origin }: URL,
-  reason: UnreachableReason,
-  sentence: string,
-  { status = null, cause }: { readonly status?: number | null; readonly cause?: unknown },
-): ServiceUnreachableError {
-  return new ServiceUnreachableError(sentence, { url: origin, reason, status, attempts: 1, elapsedSeconds: 0 }, cause);
+export function makeBrokenTransferError({ origin: url }: URL, cause: unknown): ServiceUnreachableError {
+  const sentence = `The connection to ${url} broke before the whole file had arrived.`;
+  return new ServiceUnreachableError(sentence, { ...FIRST_ATTEMPT, url, reason: "connection_broken" }, cause);
 }
 
 export interface ErrorCause {
   /** Empty if none of the errors has one. */
   readonly code: string;
-  /** The error with this code; null for what is no error. */
+  /** Null if what was thrown is no error. */
   readonly error: Error | null;
 }
 
@@ -117,7 +109,7 @@ export function innermostCause(thrown: unknown): ErrorCause {
   for (let next = thrown, depth = 0; next instanceof Error && depth < MAX_CAUSES; depth++) {
     const code = "code" in next && typeof next.code === "string" ? next.code : "";
     if (code !== "" || found.code === "") found = { code, error: next };
-    // One error for each address of the name: the first is as good as any.
+    // It has one error for each address of the name: the first is as good as any.
     next = next instanceof AggregateError ? next.errors[0] : next.cause;
   }
   return found;

@@ -8,7 +8,7 @@ const SPELLINGS = new Map([
 ]);
 
 const NOT_ALLOWED = new RegExp(KEY_RULES.segment_character_class.replace("[", "[^"));
-/** A key has no room for more, with a slash after each. */
+/** Each needs a character and a slash. */
 const MAX_SEGMENTS = KEY_RULES.max_key_length / 2;
 const FALLBACK_STEM = "file";
 /** Longer ones are no file extensions. */
@@ -37,18 +37,18 @@ export function suggestFileKeys(keys: readonly string[]): Map<string, string> {
 }
 
 function suggestBeside(name: string, taken: TakenKeys): string {
-  const suggested = taken.avoid(isValidKey(name) ? name : validKey(name));
+  const suggested = taken.avoid(isValidKey(name) ? name : makeValidKey(name));
   if (isValidKey(suggested)) return suggested;
   // Too long with the numbers that avoid collisions.
   return taken.avoid(`${FALLBACK_STEM}${splitSegment(suggested.split("/").at(-1) ?? "").extension}`);
 }
 
-function validKey(name: string): string {
+function makeValidKey(name: string): string {
   const path = name.replaceAll("\\", "/");
   const isElsewhere = /^[A-Za-z][A-Za-z0-9+.-]*:/.test(path);
   const named = path.split("/").filter((segment) => !/^\.*$/.test(segment));
   // Of an address, or of a path on a drive, only the file's own name means something in the project.
-  const segments = named.slice(isElsewhere ? -1 : -MAX_SEGMENTS).map(validSegment);
+  const segments = named.slice(isElsewhere ? -1 : -MAX_SEGMENTS).map(makeValidSegment);
   let length = segments.reduce((sum, segment) => sum + segment.length + 1, -1);
   let first = 0;
   while (first < segments.length - 1 && length > KEY_RULES.max_key_length) {
@@ -60,10 +60,10 @@ function validKey(name: string): string {
 /** A name in an archive may be of any length. Its end has the extension. */
 const MAX_SPELLED_LENGTH = 1000;
 
-function validSegment(segment: string): string {
+function makeValidSegment(segment: string): string {
   const { stem, extension } = splitSegment(spellInAscii(segment.slice(-MAX_SPELLED_LENGTH)));
   const end = replaceForbidden(extension.slice(1));
-  return fit(replaceForbidden(stem) || FALLBACK_STEM, end === "" ? "" : `.${end}`);
+  return shortenStem(replaceForbidden(stem) || FALLBACK_STEM, end === "" ? "" : `.${end}`);
 }
 
 /** The umlauts of macOS are two characters, so they are joined first. */
@@ -76,7 +76,7 @@ function spellInAscii(text: string): string {
   return spelled.normalize("NFKD").replace(/\p{Mark}/gu, "");
 }
 
-/** Each run of what is not allowed becomes a hyphen between what is. */
+/** Puts one hyphen between allowed characters for all that is not allowed there. */
 function replaceForbidden(text: string): string {
   const parts = text.split(NOT_ALLOWED).map((part) => part.replace(/^-+|-+$/g, ""));
   return parts.filter((part) => part !== "").join("-");
@@ -88,12 +88,11 @@ function splitSegment(segment: string): { readonly stem: string; readonly extens
   return { stem: segment.slice(0, dot), extension: segment.slice(dot) };
 }
 
-/** A segment whose stem is shortened to what fits. */
-function fit(stem: string, end: string): string {
+function shortenStem(stem: string, end: string): string {
   return stem.slice(0, KEY_RULES.max_segment_length - end.length) + end;
 }
 
-/** The other keys, and the folders that they are in. Case is ignored, as the rules do. */
+/** Keys, and the folders that they are in. Case is ignored, as by the rules. */
 class TakenKeys {
   readonly #files = new Set<string>();
   readonly #folders = new Set<string>();
@@ -124,7 +123,7 @@ class TakenKeys {
       const name = candidate.toLowerCase();
       // Each number is taken by one key at most, so it ends.
       for (let number = this.#tried.get(name) ?? 1; this.#isTaken(candidate, isFile); ) {
-        candidate = path + fit(stem, `-${++number}${extension}`);
+        candidate = path + shortenStem(stem, `-${++number}${extension}`);
         this.#tried.set(name, number - 1);
       }
       path = isFile ? candidate : `${candidate}/`;

@@ -53,7 +53,7 @@ function faceAt(file: Uint8Array, view: DataView, start: number): FontFace | nul
     tables.set(String.fromCharCode(...file.subarray(record, record + 4)), view.getUint32(record + 8));
   }
   const names = tables.get("name");
-  // What Typst cannot do without.
+  // Typst ignores a font without these.
   if (names === undefined || !["head", "hhea", "maxp"].every((tag) => tables.has(tag))) return null;
   const exception = exceptionalFamily(findName(file, names, NAME_POST_SCRIPT) ?? "");
   if (exception !== null) return { family: exception, mayBeBold: true };
@@ -61,7 +61,7 @@ function faceAt(file: Uint8Array, view: DataView, start: number): FontFace | nul
   if (family === null) return null;
   const style = tables.get("OS/2");
   const weight = style === undefined ? 0 : view.getUint16(style + 4);
-  return { family: withoutStyles(family), mayBeBold: tables.has("fvar") || weight >= MIN_BOLD_WEIGHT };
+  return { family: removeStyles(family), mayBeBold: tables.has("fvar") || weight >= MIN_BOLD_WEIGHT };
 }
 
 /** The text of a name in the table of names, as `FontInfo::from_ttf` of Typst finds it. */
@@ -112,7 +112,7 @@ const STYLES =
 const STYLE_MODIFIER = /[ _-](?:extra|ext|ex|x|semi|sem|sm|demi|dem|ultra)$/;
 
 /** A family without the styles at its end, as in `typographic_family` of Typst: "Inter Semi Bold Italic" is "Inter". */
-function withoutStyles(name: string): string {
+function removeStyles(name: string): string {
   const family = name.trim().replace(/^\.+/, "");
   let rest = family.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   for (let length = Number.POSITIVE_INFINITY; rest.length < length; ) {

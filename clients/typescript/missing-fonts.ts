@@ -8,7 +8,7 @@
 import type { FontFamily } from "../../protocol/capabilities.ts";
 import { isFont } from "../../rules/font-names.ts";
 import { type FontFace, fontFaces } from "./font-file.ts";
-import { withoutComments } from "./typst-text.ts";
+import { removeComments } from "./typst-text.ts";
 
 export interface DocumentParts {
   readonly source: string;
@@ -28,16 +28,11 @@ export interface WantedFonts {
 export function findWantedFonts(document: DocumentParts): WantedFonts {
   const faces = document.files.filter(({ key }) => isFont(key)).flatMap(({ bytes }) => fontFaces(bytes));
   const texts = typstTexts(document);
-  const requested = requestedFamilies(texts);
-  return { families: familiesBeyond(requested, faces), withoutBold: familyWithoutBold(texts, requested, faces) };
+  const requested = listRequestedFamilies(texts);
+  return { families: excludeFamilies(requested, faces), withoutBold: familyWithoutBold(texts, requested, faces) };
 }
 
-/** Those of the wanted families that the service does not have. @param fonts from its capabilities */
-export function missingFamilies({ families }: WantedFonts, fonts: readonly FontFamily[]): string[] {
-  return familiesBeyond(families, fonts);
-}
-
-function familiesBeyond(wanted: readonly string[], available: readonly { readonly family: string }[]): string[] {
+function excludeFamilies(wanted: readonly string[], available: readonly { readonly family: string }[]): string[] {
   const known = new Set(available.map(({ family }) => family.toLowerCase()));
   return wanted.filter((family) => !known.has(family.toLowerCase()));
 }
@@ -45,20 +40,21 @@ function familiesBeyond(wanted: readonly string[], available: readonly { readonl
 /** More would fill the screen: a template of anybody may name thousands. */
 const MAX_NAMED = 10;
 
-export function describeMissing(families: readonly string[]): string[] {
-  const sentences = families
+/** @param fonts of the service, from its capabilities */
+export function describeMissingFamilies(wanted: WantedFonts, fonts: readonly FontFamily[]): string[] {
+  const missing = excludeFamilies(wanted.families, fonts);
+  const sentences = missing
     .slice(0, MAX_NAMED)
     .map(
       (family) => `The service has no font family "${family}", and the request brings none: Typst uses another font.`,
     );
-  const more = families.length - MAX_NAMED;
+  const more = missing.length - MAX_NAMED;
   if (more > 0) sentences.push(`It lacks ${more} more ${more === 1 ? "family" : "families"} that the templates name.`);
   return sentences;
 }
 
-/** A note on the family without a bold font, if the service has it neither. */
 export function describeMissingBold({ withoutBold }: WantedFonts, fonts: readonly FontFamily[]): string[] {
-  if (withoutBold === null || familiesBeyond([withoutBold], fonts).length === 0) return [];
+  if (withoutBold === null || excludeFamilies([withoutBold], fonts).length === 0) return [];
   return [
     `The request brings no bold font of the family "${withoutBold}": headings and *strong* text will not be bold. Add the file of its bold font.`,
   ];
@@ -67,12 +63,12 @@ export function describeMissingBold({ withoutBold }: WantedFonts, fonts: readonl
 /** A heading, or strong text, which Typst sets in bold. */
 const BOLD_TEXT = /^=+ +\S|(?<![\w*])\*[^\s*][^*\n]{0,200}\*(?![\w*])|#(?:heading|strong)\b/m;
 const TEXT_FONT = /\bset\s+text\s*\([^()]*\bfont\s*:/;
-/** What may set them otherwise: a rule for them together with a weight, or a template from a package. */
+/** These may set them otherwise: a rule for them together with a weight, and a template from a package. */
 const SHOW_RULE = /\bshow\s+(?:heading|strong)\b/;
 const OTHER_WEIGHT = /\bweight\s*:(?!\s*(?:"(?:semi|extra)?bold"|"black"|[6-9]00))/;
 const PACKAGE = /"@/;
 
-/** Of several families, the text does not say which one a heading has: null. */
+/** Null for several families: the text does not say which of them a heading has. */
 function familyWithoutBold(
   texts: readonly string[],
   [family, ...others]: readonly string[],
@@ -89,14 +85,14 @@ function familyWithoutBold(
 function typstTexts({ source, files }: DocumentParts): string[] {
   const decoder = new TextDecoder("utf-8");
   const others = files.filter(({ key }) => /\.typ$/i.test(key)).map(({ bytes }) => decoder.decode(bytes));
-  return [source, ...others].map(withoutComments);
+  return [source, ...others].map(removeComments);
 }
 
 /** `font: name`, or `font: theme.name`. No name is longer. */
 const REFERENCE = /(?<![\w-])font\s*:\s*(?:[\w-]{1,200}\.){0,20}([\w-]{1,200})\s*[,)\]]/g;
-/** What may be the parameters of a function: the innermost parentheses before an equals sign. */
+/** The innermost parentheses before an equals sign may be the parameters of a function. */
 const PARAMETERS = /\(([^()]*)\)\s*=/g;
-/** A string, to pass over it, or a name and a sign before a string or a list. */
+/** A string, which is passed over, or a name and a sign before a string or a list. */
 const VALUE = /"(?:[^"\\\n]|\\.){0,500}"?|(?<![\w-])(let\s+)?([\w-]{1,200})\s*[:=]\s*(?=["(])/g;
 /** No family is longer. */
 const STRING = /"((?:[^"\\\n]|\\.){1,500})"(?!\s*\+)/y;
@@ -106,7 +102,7 @@ const STRING = /"((?:[^"\\\n]|\\.){1,500})"(?!\s*\+)/y;
  * name` where something gives the name such a value. A name that speaks of fonts may be given by an argument or a
  * member (`title-font: "A"`) in any file, any other only by `let` in the same file.
  */
-function requestedFamilies(sources: readonly string[]): string[] {
+function listRequestedFamilies(sources: readonly string[]): string[] {
   const texts = sources.map((text) => ({ text, references: referencesIn(text) }));
   const speaking = new Set(texts.flatMap(({ references }) => [...references]).filter(speaksOfFonts));
   const families = new Set<string>();

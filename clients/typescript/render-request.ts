@@ -105,7 +105,6 @@ export function binaryFile(bytes: Uint8Array | ArrayBuffer): RequestFile {
   return { encoding: "base64", content: base64(bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes)) };
 }
 
-/** The body of the request: JSON in UTF-8. */
 export function encodeRequest(request: RenderRequest): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(serialise(request));
 }

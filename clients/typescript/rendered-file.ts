@@ -1,7 +1,7 @@
 /** The answer to a successful render: the file, with what its headers say of it. */
 import { parse as parseDisposition } from "content-disposition";
 import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
-import { brokenOff, UnexpectedResponseError } from "./errors.ts";
+import { makeBrokenTransferError, UnexpectedResponseError } from "./errors.ts";
 import { joinBytes } from "./join-bytes.ts";
 import { mediaType } from "./transport.ts";
 
@@ -12,7 +12,6 @@ const TYPES = {
   "image/svg+xml": { extension: "svg", beginnings: ["<svg", "<?xml"] },
   "application/zip": { extension: "zip", beginnings: ["PK\x03\x04", "PK\x05\x06"] },
 } as const;
-/** The longest of the beginnings. */
 const MAX_BEGINNING_BYTES = 8;
 
 export type RenderedContentType = keyof typeof TYPES;
@@ -53,16 +52,14 @@ export async function readRenderedFile(
   const sizeBytes = announcedSize(headers);
   const tooLarge = `The response has more than ${maxBytes} bytes, the most that a file of the service may have.`;
   let readBytes = 0;
-  /** Ends the transfer. */
   function refuse(message: string): never {
     reader?.cancel().catch(() => {});
     throw new UnexpectedResponseError(message, status);
   }
-  /** The next part; null at the end. */
   const receive = async (): Promise<Chunk | null> => {
     const chunk = await reader?.read().catch((cause: unknown) => {
       signal?.throwIfAborted();
-      throw brokenOff(url, cause);
+      throw makeBrokenTransferError(url, cause);
     });
     readBytes += chunk?.value?.length ?? 0;
     if (readBytes <= maxBytes) return chunk?.value ?? null;
@@ -90,7 +87,6 @@ export async function readRenderedFile(
   const cancel = (reason: unknown) => reader?.cancel(reason);
   const body = new ReadableStream<Chunk>({ pull, cancel }, { highWaterMark: 0 });
   const bytes = async () => {
-    // A mistake of the caller.
     if (isTaken || body.locked) throw new TypeError("The body has already been read.");
     isTaken = true;
     const chunks: Chunk[] = [];

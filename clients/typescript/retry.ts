@@ -14,7 +14,7 @@ export interface RetryOptions {
 
 /** What `onRetry` gets before each wait. */
 export interface RetryEvent {
-  /** The number of the attempt that failed, from 1. */
+  /** The one that failed, from 1. */
   readonly attempt: number;
   readonly waitSeconds: number;
   readonly reason: ServiceProblem | ServiceUnreachableError;
@@ -29,10 +29,8 @@ const MAX_RETRY_AFTER_SECONDS = 300;
 
 export type RetryPolicy = Required<RetryOptions>;
 
-export interface FailedAttempt {
-  /** From 1. */
-  readonly attempt: number;
-  /** Since the first attempt began. */
+export interface RetryState {
+  readonly attempts: number;
   readonly elapsedSeconds: number;
   readonly retryAfterSeconds: number | null;
 }
@@ -54,30 +52,29 @@ export function retryPolicy(options: RetryOptions | false = {}): RetryPolicy {
  */
 export function waitBeforeRetry(
   policy: RetryPolicy,
-  { attempt, elapsedSeconds, retryAfterSeconds }: FailedAttempt,
+  { attempts, elapsedSeconds, retryAfterSeconds }: RetryState,
   random: number,
 ): number | null {
-  if (attempt >= policy.maxAttempts) return null;
-  const backoffSeconds = Math.min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1));
+  if (attempts >= policy.maxAttempts) return null;
+  const backoffSeconds = Math.min(MAX_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** (attempts - 1));
   const waitSeconds = (retryAfterSeconds ?? backoffSeconds) + random * backoffSeconds;
   return elapsedSeconds + waitSeconds > policy.maxTotalSeconds ? null : waitSeconds;
 }
 
 /** The seconds of a `Retry-After` field (RFC 9110 section 10.2.3), bounded. Its other form, a date, is ignored. */
-export function retryAfterSeconds(field: string | null): number | null {
-  return field !== null && /^[0-9]+$/.test(field) ? boundedWait(Number(field)) : null;
+export function parseRetryAfter(field: string | null): number | null {
+  return field !== null && /^[0-9]+$/.test(field) ? boundWait(Number(field)) : null;
 }
 
-/** How long a problem asks to wait, bounded; null if it does not say. */
-export function waitOfProblem({ context }: ServiceProblem): number | null {
-  return "retry_after" in context ? boundedWait(context.retry_after) : null;
+/** The seconds for which a problem asks, bounded. */
+export function readRetryAfter({ context }: ServiceProblem): number | null {
+  return "retry_after" in context ? boundWait(context.retry_after) : null;
 }
 
-function boundedWait(seconds: number): number {
+function boundWait(seconds: number): number {
   return Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER_SECONDS);
 }
 
-/** Rejects with the signal's reason as soon as the signal is aborted. */
 export function wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {

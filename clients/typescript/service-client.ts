@@ -6,7 +6,7 @@ import { encodeRequest, type RenderRequest } from "./render-request.ts";
 import { type RenderedFile, readRenderedFile } from "./rendered-file.ts";
 import { type RetryEvent, type RetryOptions, type RetryPolicy, retryPolicy, wait, waitBeforeRetry } from "./retry.ts";
 import type { ServiceProblem } from "./service-problem.ts";
-import { type Answer, type Fetch, type ServiceRequest, Transport } from "./transport.ts";
+import { type Fetch, type SendResult, type ServiceRequest, Transport } from "./transport.ts";
 
 export interface ServiceClientOptions {
   /** The base address of the service, to which `/v1/render` is added. */
@@ -118,7 +118,7 @@ export class ServiceClient {
   async #sendWithRetries<Value>(
     request: ServiceRequest<Value>,
     { signal, onRetry }: CallOptions,
-  ): Promise<Exclude<Answer<Value>, { readonly kind: "unreachable" }>> {
+  ): Promise<Exclude<SendResult<Value>, { readonly kind: "unreachable" }>> {
     const startMilliseconds = performance.now();
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#transport.send(request, signal);
@@ -128,7 +128,7 @@ export class ServiceClient {
       const waitSeconds = isRetryable
         ? waitBeforeRetry(
             this.#retry,
-            { attempt, elapsedSeconds, retryAfterSeconds: answer.retryAfterSeconds },
+            { attempts: attempt, elapsedSeconds, retryAfterSeconds: answer.retryAfterSeconds },
             Math.random(),
           )
         : null;

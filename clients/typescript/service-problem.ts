@@ -33,16 +33,15 @@ export function asServiceProblem(body: unknown): ServiceProblem | null {
   return isServiceProblem(problem) ? problem : null;
 }
 
-/** A problem that was found before anything was sent. */
 export function asLocalProblem(document: ProblemDocument): ServiceProblem {
   const problem: object = { ...document, instance: null, requestId: null };
   if (!isServiceProblem(problem)) throw new Error("the rules made a problem without its members");
   return problem;
 }
 
-type Check = (value: unknown) => boolean;
+type MemberTest = (value: unknown) => boolean;
 
-const PROBLEM_CHECKS: Readonly<Record<"code" | "origin" | "status" | "title" | "detail", Check>> = {
+const PROBLEM_MEMBER_TESTS: Readonly<Record<"code" | "origin" | "status" | "title" | "detail", MemberTest>> = {
   code: isText,
   origin: (value) => typeof value === "string" && Object.hasOwn(PROBLEM_ORIGINS, value),
   status: Number.isFinite,
@@ -53,13 +52,13 @@ const PROBLEM_CHECKS: Readonly<Record<"code" | "origin" | "status" | "title" | "
 function isServiceProblem(value: object): value is ServiceProblem {
   const members = new Map<string, unknown>(Object.entries(value));
   return (
-    Object.entries(PROBLEM_CHECKS).every(([name, isValid]) => isValid(members.get(name))) &&
+    Object.entries(PROBLEM_MEMBER_TESTS).every(([name, isValid]) => isValid(members.get(name))) &&
     isContextOf(members.get("code"), members.get("context"))
   );
 }
 
 /** The type of each member of a `context`, which is the same in all problems. */
-const MEMBER_CHECKS: Readonly<Record<ContextMember, Check>> = {
+const CONTEXT_MEMBER_TESTS: Readonly<Record<ContextMember, MemberTest>> = {
   errors: (value) => Array.isArray(value) && value.every(isValidationError),
   errors_total: Number.isFinite,
   rule: isText,
@@ -74,7 +73,6 @@ const MEMBER_CHECKS: Readonly<Record<ContextMember, Check>> = {
   retry_after: Number.isFinite,
 };
 
-/** The members that the context of a code always has. */
 const REQUIRED_MEMBERS: { readonly [Code in ProblemCode]?: readonly (keyof ProblemContexts[Code] & ContextMember)[] } =
   {
     unsupported_format: ["errors"],
@@ -97,7 +95,7 @@ function isContextOf(code: unknown, context: unknown): boolean {
   const required = Object.entries(REQUIRED_MEMBERS).find(([known]) => known === code)?.[1] ?? [];
   return (
     required.every((name) => members.has(name)) &&
-    Object.entries(MEMBER_CHECKS).every(([name, isValid]) => !members.has(name) || isValid(members.get(name)))
+    Object.entries(CONTEXT_MEMBER_TESTS).every(([name, isValid]) => !members.has(name) || isValid(members.get(name)))
   );
 }
 

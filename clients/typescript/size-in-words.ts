@@ -1,5 +1,3 @@
-/** Quantities for people. */
-
 /** "812 bytes", "1.5 KiB". */
 export function sizeInWords(bytes: number): string {
   if (bytes < 1024) return countInWords(bytes, "byte");

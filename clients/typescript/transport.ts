@@ -1,8 +1,8 @@
 /** One exchange with the service: the request out, and the answer sorted into a success, a problem or a failure. */
 import { API_TOKEN_HEADER } from "../../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE } from "../../rules/problem.ts";
-import { ServiceUnreachableError, UnexpectedResponseError, unreachable, unreachableBehindGateway } from "./errors.ts";
-import { retryAfterSeconds, waitOfProblem } from "./retry.ts";
+import { makeConnectionError, makeGatewayError, ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
+import { parseRetryAfter, readRetryAfter } from "./retry.ts";
 import { asServiceProblem, type ServiceProblem } from "./service-problem.ts";
 
 /** `fetch` of any platform, or what takes its place: a service binding of a Worker, a test. */
@@ -18,7 +18,7 @@ export interface ServiceRequest<Value> {
   readonly read: (response: Response, url: URL) => Promise<Value>;
 }
 
-export type Answer<Value> =
+export type SendResult<Value> =
   | { readonly kind: "answer"; readonly value: Value }
   | { readonly kind: "problem"; readonly problem: ServiceProblem; readonly retryAfterSeconds: number | null }
   | {
@@ -42,7 +42,7 @@ export class Transport {
 
   /** @throws TypeError when `url` is not an HTTP URL or a header cannot hold `token`; it quotes neither */
   constructor(url: string | URL, token: string, fetch: Fetch | undefined) {
-    this.#url = serviceUrl(url);
+    this.#url = normaliseUrl(url);
     if (!/^[!-~]+$/.test(token)) throw new TypeError("token must hold visible ASCII characters.");
     this.#token = token;
     // Called as a plain function: browsers and Workers reject `fetch` as the method of another object.
@@ -50,7 +50,7 @@ export class Transport {
   }
 
   /** @throws UnexpectedResponseError when something else has answered, or the reason of `signal` */
-  async send<Value>(request: ServiceRequest<Value>, signal: AbortSignal | undefined): Promise<Answer<Value>> {
+  async send<Value>(request: ServiceRequest<Value>, signal: AbortSignal | undefined): Promise<SendResult<Value>> {
     const { method, path, headers, body, read } = request;
     try {
       const send = this.#fetch;
@@ -67,25 +67,25 @@ export class Transport {
     } catch (cause) {
       signal?.throwIfAborted();
       if (cause instanceof UnexpectedResponseError) throw cause;
-      const error = cause instanceof ServiceUnreachableError ? cause : unreachable(this.#url, cause);
+      const error = cause instanceof ServiceUnreachableError ? cause : makeConnectionError(this.#url, cause);
       return { kind: "unreachable", error, retryAfterSeconds: null };
     }
   }
 }
 
-async function sort(response: Response, url: URL): Promise<Exclude<Answer<never>, { readonly kind: "answer" }>> {
+async function sort(response: Response, url: URL): Promise<Exclude<SendResult<never>, { readonly kind: "answer" }>> {
   const { headers, status } = response;
   if (mediaType(headers) === PROBLEM_MEDIA_TYPE) {
     const text = await readText(response, MAX_PROBLEM_BYTES);
     const problem = text === null ? null : asServiceProblem(parseJson(text));
     if (problem === null) throw new UnexpectedResponseError("The response is a problem from another service.", status);
-    const seconds = retryAfterSeconds(headers.get("Retry-After")) ?? waitOfProblem(problem);
+    const seconds = parseRetryAfter(headers.get("Retry-After")) ?? readRetryAfter(problem);
     return { kind: "problem", problem, retryAfterSeconds: seconds };
   }
   await response.body?.cancel();
   if (GATEWAY_STATUSES.has(status)) {
-    const error = unreachableBehindGateway(url, status);
-    return { kind: "unreachable", error, retryAfterSeconds: retryAfterSeconds(headers.get("Retry-After")) };
+    const error = makeGatewayError(url, status);
+    return { kind: "unreachable", error, retryAfterSeconds: parseRetryAfter(headers.get("Retry-After")) };
   }
   const isRedirect = response.type === "opaqueredirect" || (status >= 300 && status < 400);
   throw new UnexpectedResponseError(
@@ -142,12 +142,14 @@ function isTooDeep(text: string): boolean {
   return false;
 }
 
-/** With a slash at its end, so that the routes are below its path. */
-function serviceUrl(url: string | URL): URL {
+/** With a slash at its end, so that the routes are below its path. @throws TypeError for what is no URL of a service */
+export function normaliseUrl(url: string | URL): URL {
   const base = URL.canParse(String(url)) ? new URL(url) : null;
   if (base === null || !/^https?:$/.test(base.protocol) || base.username !== "" || base.password !== "") {
     throw new TypeError("url must be an absolute http or https URL without a user name.");
   }
   if (!base.pathname.endsWith("/")) base.pathname += "/";
+  base.search = "";
+  base.hash = "";
   return base;
 }

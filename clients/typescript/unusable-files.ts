@@ -11,7 +11,7 @@ export interface UnusableFile {
 
 interface ImageKind {
   readonly name: string;
-  /** With the one first that a file should have. */
+  /** The first is what a file should be named. */
   readonly extensions: readonly [string, ...string[]];
   /** How a file begins, in Latin-1. */
   readonly beginning: RegExp;
@@ -49,20 +49,20 @@ export function findUnusableFiles(
   files: Iterable<{ readonly key: string; readonly bytes: Uint8Array }>,
 ): UnusableFile[] {
   return [...files].flatMap(({ key, bytes }) => {
-    const message = whyUnusable(key, bytes);
+    const message = explainFile(key, bytes);
     return message === null ? [] : [{ key, message }];
   });
 }
 
-function whyUnusable(key: string, bytes: Uint8Array): string | null {
+function explainFile(key: string, bytes: Uint8Array): string | null {
   const extension = /\.([a-z0-9]{1,5})$/.exec(key.toLowerCase())?.[1] ?? "";
-  if (TEXT_EXTENSION.test(extension)) return whyNoText(extension, bytes);
+  if (TEXT_EXTENSION.test(extension)) return explainText(extension, bytes);
   const head = String.fromCharCode(...bytes.subarray(0, HEAD_BYTES));
-  return whyNoFont(extension, head) ?? whyNoImage(extension, head);
+  return explainFont(extension, head) ?? explainImage(extension, head);
 }
 
-function whyNoText(extension: string, bytes: Uint8Array): string | null {
-  // In its own sources Typst drops the mark, and its readers of CSV, TOML, XML and YAML do.
+function explainText(extension: string, bytes: Uint8Array): string | null {
+  // Typst drops the mark in its own sources, and in CSV, TOML, XML and YAML.
   const who = extension === "json" ? "json() refuses" : /^(?:txt|md)$/.test(extension) ? "read() keeps" : null;
   if (who !== null && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
     return `begins with a byte order mark, which ${who}: save it without one.`;
@@ -75,7 +75,7 @@ function whyNoText(extension: string, bytes: Uint8Array): string | null {
   }
 }
 
-function whyNoFont(extension: string, head: string): string | null {
+function explainFont(extension: string, head: string): string | null {
   const isNamedFont = FONT_EXTENSION.test(extension);
   if (/^woff2?$/.test(extension) || (isNamedFont && WEB_FONT_BEGINNING.test(head))) {
     const name = head.startsWith("wOFF") ? "WOFF" : "WOFF2";
@@ -84,13 +84,13 @@ function whyNoFont(extension: string, head: string): string | null {
   return isNamedFont && !FONT_BEGINNING.test(head) ? "is not a font that Typst reads." : null;
 }
 
-function whyNoImage(extension: string, head: string): string | null {
+function explainImage(extension: string, head: string): string | null {
   const isOfKind = ({ beginning }: ImageKind) => beginning.test(head);
   const isNamed = ({ extensions }: ImageKind) => extensions.includes(extension);
   const promised = READABLE_IMAGES.find(isNamed);
   if (promised === undefined) {
     const name = OTHER_IMAGES.find(isNamed)?.name ?? (FURTHER_IMAGE_EXTENSION.test(extension) ? extension : null);
-    return name === null || READABLE_IMAGES.some(isOfKind) ? null : notRead(name.toUpperCase());
+    return name === null || READABLE_IMAGES.some(isOfKind) ? null : adviseConversion(name.toUpperCase());
   }
   if (isOfKind(promised)) return null;
   const readable = READABLE_IMAGES.find(isOfKind);
@@ -98,11 +98,11 @@ function whyNoImage(extension: string, head: string): string | null {
     return `is ${readable.name}, which is not read by this name: let the name end in .${readable.extensions[0]}.`;
   }
   const other = OTHER_IMAGES.find(isOfKind);
-  if (other !== undefined) return notRead(other.name);
+  if (other !== undefined) return adviseConversion(other.name);
   // The first tag of an SVG may be further away, and Typst itself says what is wrong with one.
   return promised.name === "SVG" ? null : `is not ${promised.name}.`;
 }
 
-function notRead(name: string): string {
+function adviseConversion(name: string): string {
   return `is ${name}, which Typst does not read: convert it to PNG, JPEG or SVG.`;
 }

@@ -25,7 +25,6 @@ const OPTIONS_FILE = "options.json";
 /** At a lower resolution, differences could not be seen. */
 export const MIN_PPI = 10;
 
-/** Which pages of a case are compared, and at which resolution. */
 export interface PageOptions {
   readonly ppi?: number | undefined;
   readonly pages?: string | undefined;
@@ -44,7 +43,7 @@ export interface TemplateCase {
   readonly root: string;
 }
 
-/** The cases in a project's folder, by their names. @throws CommandError if there are none */
+/** Sorted by name. @throws CommandError if there are none */
 export async function readCases({ root, sourceName }: Project): Promise<TemplateCase[]> {
   const folder = shownPath(root, sourceName, CASES_FOLDER);
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);

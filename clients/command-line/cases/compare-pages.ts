@@ -40,23 +40,29 @@ function comparePage(
   after: Buffer | null,
   tolerance: number,
 ): PageDifference | null {
-  const differs = (message: string, difference: Buffer | null = null) => ({ page, message, before, after, difference });
-  if (after === null) return differs(`Page ${page} is expected, but the document ends before it.`);
-  if (before === null) return differs(`Page ${page} is not expected.`);
+  const report = (message: string, difference: Buffer | null = null) => ({
+    page,
+    message,
+    before,
+    after,
+    difference,
+  });
+  if (after === null) return report(`Page ${page} is expected, but the document ends before it.`);
+  if (before === null) return report(`Page ${page} is not expected.`);
   if (before.equals(after)) return null;
   const now = imageOf(after);
-  if (now === null) return differs(`Page ${page} is not a PNG.`);
+  if (now === null) return report(`Page ${page} is not a PNG.`);
   const { width, height } = now;
   // This comes before the page is unpacked: a small file may claim any number of pixels.
   const size = sizeOf(before);
   if (size !== null && (size.width !== width || size.height !== height)) {
-    return differs(
+    return report(
       `Page ${page} has ${width} × ${height} pixels, not ${size.width} × ${size.height}: has the page size or --ppi changed?`,
     );
   }
   const old = size === null ? null : imageOf(before);
   if (old === null) {
-    return differs(`The expected page ${page} is not a PNG as Typst writes it: run the command with --update.`);
+    return report(`The expected page ${page} is not a PNG as Typst writes it: run the command with --update.`);
   }
   const picture = new PNG({ width, height });
   const countPixels = (threshold: number, drawn?: Buffer) =>
@@ -69,7 +75,7 @@ function comparePage(
     countPixels(OTHER_PROCESSOR_TOLERANCE) === 0
       ? ` All are faint: --tolerance ${OTHER_PROCESSOR_TOLERANCE} is for another kind of processor.`
       : "";
-  return differs(`Page ${page} differs in ${pixels} pixels, ${shown} % of it.${hint}`, PNG.sync.write(picture));
+  return report(`Page ${page} differs in ${pixels} pixels, ${shown} % of it.${hint}`, PNG.sync.write(picture));
 }
 
 /** The size in the header of a PNG; null without one, or if it is interlaced, which the reader unpacks to any size. */

@@ -2,8 +2,8 @@
 import { dataOf, type EachDocument, readEachProject } from "../each/documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { type LocalRender, renderLocally } from "../local/compile.ts";
-import { colouredDiagnostics } from "../local/diagnostics.ts";
-import { askedOnce, compareWithService } from "../local/missing-here.ts";
+import { colourDiagnostics } from "../local/diagnostics.ts";
+import { compareWithService, makeCapabilitiesReader } from "../local/missing-here.ts";
 import { localSettings } from "../local/operator-folders.ts";
 import { outputOf } from "../output-options.ts";
 import { progressBar, startProgress } from "../progress.ts";
@@ -14,7 +14,7 @@ import { problemInWords, problemOutcome, writeJson } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 import type { CheckFlags } from "./flags.ts";
 
-/** Rows that fail for the same reason are shown together. At most this many reasons are shown. */
+/** Rows that fail for the same reason are shown together. */
 const MAX_SHOWN_REASONS = 20;
 const MAX_SHOWN_PLACES = 10;
 const MAX_NOTES = 20;
@@ -26,11 +26,11 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
     throw new CommandError("--watch and --open show one document: use --data, not --each.");
   }
   const output = outputOf(flags);
-  // A check needs no file names: a pattern is only validated.
+  // No file is written, but a pattern for file names is validated.
   const { project, documents } = await readEachProject({ ...flags, source, each, template: flags.output ?? "{#}" });
   await requireValidDocuments(project, each, documents, "compiled");
   const local = await localSettings(flags);
-  const shared = { project, local, capabilities: askedOnce(flags.url, signal) };
+  const shared = { project, local, capabilities: makeCapabilitiesReader(flags.url, signal) };
   const failures = new Map<string, EachDocument[]>();
   const notesOfRows = new Set<string>();
   const progress = startProgress(progressBar(0, documents.length));
@@ -44,7 +44,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
       for (const note of notes) if (notesOfRows.size < MAX_NOTES) notesOfRows.add(note);
       const severity = flags.strict ? "error" : "warning";
       const inWords = warnings.map((warning) => `${severity}: ${warning}`).join("\n");
-      const failure = reasonOf(rendered, document, project);
+      const failure = explainFailure(rendered, document, project);
       const reason = failure ?? (inWords === "" ? null : inWords);
       if (flags.json) writeJson({ ...outcomeOf(rendered, notes), warnings, line: document.number });
       if (failure !== null || (flags.strict && warnings.length > 0)) failed++;
@@ -66,7 +66,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
       say(`note: ${note}`);
     for (const [reason, rows] of failures) {
       say(printableLine(`${placesInWords(each, rows)}:`));
-      process.stderr.write(`${colouredDiagnostics(printable(reason), process.stderr)}\n\n`);
+      process.stderr.write(`${colourDiagnostics(printable(reason), process.stderr)}\n\n`);
     }
     if (notShown > 0) say(`… and ${notShown} more, for other reasons.`);
     say(
@@ -76,8 +76,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   return failed === 0 ? EXIT_CODES.success : EXIT_CODES.template;
 }
 
-/** Why a document does not compile; null if it does. */
-function reasonOf(rendered: LocalRender, document: EachDocument, project: Project): string | null {
+function explainFailure(rendered: LocalRender, document: EachDocument, project: Project): string | null {
   if (rendered.kind === "refused") {
     const { problem, request } = rendered;
     return problemInWords(problem, true, problemDetails(problem, { project, data: dataOf(document), request }));

@@ -9,10 +9,9 @@ import type { Output } from "../../../rules/output-options.ts";
 import { cacheFolder } from "../../../typst/cache-folder.mjs";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { type Compiled, renderLocally } from "../local/compile.ts";
-import { colouredDiagnostics } from "../local/diagnostics.ts";
-import { askedOnce, compareWithService } from "../local/missing-here.ts";
+import { colourDiagnostics } from "../local/diagnostics.ts";
+import { compareWithService, makeCapabilitiesReader } from "../local/missing-here.ts";
 import { localSettings } from "../local/operator-folders.ts";
-import * as options from "../options.ts";
 import { writeNamed, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidData } from "../project/data-schema.ts";
@@ -22,44 +21,17 @@ import { readData } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
 import { reportProblem, writeJson } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
-import type { CheckFlags } from "./flags.ts";
+import { type CheckFlags, defineCheckCommand } from "./flags.ts";
 
 export function addCheckCommand(program: Command, signal: AbortSignal): void {
-  program
-    .command("check")
-    .summary("compile on this machine as the service would, and show what Typst says")
-    .description(
-      "Compiles a project on this machine with the service's Typst, under its prelude, options and fonts, and shows Typst's own diagnostics with the lines of your files. Nothing is sent. There is no sandbox: check only what you would open.",
-    )
-    .argument("<source>", "a Typst source, or a folder")
-    .option("-o, --output <file>", "where the document goes; by default it is discarded")
-    .addOption(options.DATA_OPTION)
-    .addOption(options.EACH_OPTION)
-    .addOption(options.LINE_OPTION)
-    .addOption(options.FILES_OPTION)
-    .addOption(options.FORMAT_OPTION)
-    .addOption(options.PAGES_OPTION)
-    .addOption(options.PAGE_OPTION)
-    .addOption(options.PPI_OPTION)
-    .addOption(options.ARCHIVE_OPTION)
-    .addOption(options.STANDARDS_OPTION)
-    .addOption(options.PDF_VERSION_OPTION)
-    .option("-w, --watch", "check again whenever a file of the project changes")
-    .option("--open", "open the document, or its first page, in the system's viewer")
-    .addOption(options.STRICT_OPTION)
-    .addOption(options.TYPST_OPTION)
-    .addOption(options.FONT_PATH_OPTION)
-    .addOption(options.PACKAGE_PATH_OPTION)
-    .addOption(options.URL_OPTION)
-    .addOption(options.JSON_OPTION)
-    .action(async (source, flags) => {
-      if (flags.line !== undefined && flags.each === undefined) throw new CommandError("--line needs --each.");
-      if (flags.each !== undefined) {
-        const { checkEach } = await import("./check-each.ts");
-        process.exitCode = await checkEach(source, await completeFlags(source, flags), signal);
-      } else if (flags.watch) process.exitCode = await watch(source, flags, signal);
-      else process.exitCode = (await checkProject(source, flags, signal)).exitCode;
-    });
+  defineCheckCommand(program).action(async (source, flags) => {
+    if (flags.line !== undefined && flags.each === undefined) throw new CommandError("--line needs --each.");
+    if (flags.each !== undefined) {
+      const { checkEach } = await import("./check-each.ts");
+      process.exitCode = await checkEach(source, await completeFlags(source, flags), signal);
+    } else if (flags.watch) process.exitCode = await watch(source, flags, signal);
+    else process.exitCode = (await checkProject(source, flags, signal)).exitCode;
+  });
 }
 
 interface Checked {
@@ -86,7 +58,7 @@ async function checkProject(source: string, named: CheckFlags, signal: AbortSign
     return { exitCode: reportProblem({ problem, checkedLocally: true }, details, json), page: null };
   }
   const { compiled } = rendered;
-  const capabilities = askedOnce(flags.url, signal);
+  const capabilities = makeCapabilitiesReader(flags.url, signal);
   const missing = await compareWithService(rendered, { project, data, local, capabilities }, signal);
   const page = await keepPages(compiled, project, rendered.output, flags);
   if (flags.open && !flags.watch && page !== null) await openPage(resolve(page));
@@ -124,16 +96,16 @@ async function keepPages(
   return paths[0] ?? null;
 }
 
-interface Findings {
+interface Remarks {
   /** The notes that come before Typst's report. */
   readonly before: readonly string[];
   readonly notes: readonly string[];
   readonly warnings: readonly string[];
 }
 
-function report(compiled: Compiled, project: Project, found: Findings, { json, strict }: CheckFlags): void {
+function report(compiled: Compiled, project: Project, remarks: Remarks, { json, strict }: CheckFlags): void {
   const { ok, text, diagnostics, reason } = compiled;
-  const { before, notes, warnings } = found;
+  const { before, notes, warnings } = remarks;
   if (json) {
     const all = [...project.warnings, ...before, ...notes];
     writeJson({ outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes: all, warnings });
@@ -151,7 +123,7 @@ function report(compiled: Compiled, project: Project, found: Findings, { json, s
     ...notes.map((note) => `note: ${note}`),
   ];
   if (lines.length > 0) {
-    process.stderr.write(`${colouredDiagnostics(printable(lines.join("\n")), process.stderr)}\n`);
+    process.stderr.write(`${colourDiagnostics(printable(lines.join("\n")), process.stderr)}\n`);
   }
   const hasWarnings = diagnostics.length + warnings.length > 0;
   if (ok) say(printableLine(`${project.sourceName} compiles${hasWarnings ? ", with warnings" : ""}.`));

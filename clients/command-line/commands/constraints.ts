@@ -2,10 +2,10 @@
 import type { Command } from "@commander-js/extra-typings";
 import { LIMIT_SETTINGS, type LimitName } from "../../../rules/limits.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
-import { interruptible } from "../interruption.ts";
+import { runInterruptible } from "../interruption.ts";
 import { JSON_OPTION, TOKEN_FILE_OPTION, URL_OPTION, VERBOSE_OPTION } from "../options.ts";
 import { reportProblem, writeJson } from "../report.ts";
-import { asCommandError, openService } from "../service.ts";
+import { failAsCommand, openService } from "../service.ts";
 import { printableLine } from "../terminal.ts";
 
 export function addConstraintsCommand(program: Command, signal: AbortSignal): void {
@@ -19,9 +19,7 @@ export function addConstraintsCommand(program: Command, signal: AbortSignal): vo
     .addOption(JSON_OPTION)
     .action(async (flags) => {
       const { client, url, detailsOf } = await openService(flags);
-      const result = await interruptible(() => client.constraints({ signal })).catch((error: unknown) => {
-        throw asCommandError(error, url);
-      });
+      const result = await runInterruptible(() => client.constraints({ signal })).catch(failAsCommand(url));
       if (!result.ok) {
         const rejected = { problem: result.problem, checkedLocally: false };
         process.exitCode = reportProblem(rejected, detailsOf(result.problem), flags.json ? process.stdout : null);

@@ -1,9 +1,10 @@
 /** `doctor`: examines a deployment from outside (docs/doctor.md). */
 import { type Command, InvalidArgumentError } from "@commander-js/extra-typings";
+import { normaliseUrl } from "../../typescript/transport.ts";
 import type { ExaminationTarget, NamedUrl } from "../doctor/check.ts";
 import { isHealthy, reportForPrograms, startTable, summaryInWords } from "../doctor/report.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
-import { interruptible } from "../interruption.ts";
+import { runInterruptible } from "../interruption.ts";
 import { JSON_OPTION, secondsUpTo, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
 import { writeJson } from "../report.ts";
 import { locateService, type ServiceOptions, tokenFrom } from "../service-location.ts";
@@ -47,7 +48,7 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
       say(`${target.url}: at most ${maxRequests(target)} requests, one at a time, each at most ${flags.timeout} s`);
       const onResult = flags.json ? () => {} : startTable(isQuiet);
       const requestMilliseconds = flags.timeout * 1000;
-      const report = await interruptible(() => examine(target, { requestMilliseconds, signal, onResult }));
+      const report = await runInterruptible(() => examine(target, { requestMilliseconds, signal, onResult }));
       if (flags.json) writeJson(reportForPrograms(target.url.href, report));
       say(`\n${summaryInWords(report)}`);
       process.exitCode = isHealthy(report.checks) ? EXIT_CODES.success : EXIT_CODES.failure;
@@ -69,7 +70,7 @@ async function targetOf(options: TargetOptions): Promise<ExaminationTarget> {
     throw new CommandError("A token in the environment contains something other than visible ASCII.");
   }
   const { origin: origins = [], typst } = options;
-  return { url: baseUrl(url), token, backendToken, metricsToken, origins, typst };
+  return { url: normaliseUrl(url), token, backendToken, metricsToken, origins, typst };
 }
 
 /** A file comes first, then the environment; empty if there is neither. */
@@ -89,14 +90,5 @@ function addOrigin(value: string, previous: readonly NamedUrl[] | undefined): re
   }
   if (origins.some((origin) => origin.name === name)) throw new InvalidArgumentError(`${name} is named twice.`);
   if (origins.length >= MAX_ORIGINS) throw new InvalidArgumentError(`At most ${MAX_ORIGINS} origins.`);
-  return [...origins, { name, url: baseUrl(url.href) }];
-}
-
-/** With a slash at its end, so that the routes are below its path. */
-function baseUrl(address: string): URL {
-  const url = new URL(address);
-  if (!url.pathname.endsWith("/")) url.pathname += "/";
-  url.search = "";
-  url.hash = "";
-  return url;
+  return [...origins, { name, url: normaliseUrl(url.href) }];
 }

@@ -1,37 +1,107 @@
 /** The options of `check` and `render`, with and without `--each`. */
-import type { EInvoiceFlags } from "../e-invoice.ts";
-import type { OperatorFlags } from "../local/operator-folders.ts";
-import { formatOf, type OutputFlags } from "../output-options.ts";
-import type { ServiceOptions } from "../service-location.ts";
+import { type Command, InvalidArgumentError, Option } from "@commander-js/extra-typings";
+import {
+  ARCHIVES,
+  MIN_PAGE,
+  OUTPUT_FORMATS,
+  PDF_STANDARDS,
+  PDF_VERSIONS,
+  type PdfStandard,
+  PPI,
+} from "../../../rules/output-options.ts";
+import { E_INVOICE_OPTION, PROFILE_OPTION } from "../e-invoice.ts";
+import * as options from "../options.ts";
+import { formatOf } from "../output-options.ts";
 import { commandToCopy } from "../terminal.ts";
 
-interface ProjectFlags extends OutputFlags {
-  readonly data?: string | undefined;
-  readonly each?: string | undefined;
-  readonly line?: number | undefined;
-  readonly files?: readonly string[] | undefined;
-  readonly json?: true | undefined;
-  readonly strict?: true | undefined;
-}
-
-export interface CheckFlags extends ProjectFlags, OperatorFlags {
-  readonly typst?: string | undefined;
-  readonly url?: string | undefined;
-  readonly watch?: true | undefined;
-  readonly open?: true | undefined;
-}
-
-export interface RenderFlags extends ProjectFlags, EInvoiceFlags, ServiceOptions {
-  /** In seconds. */
-  readonly timeout?: number | undefined;
-  readonly verbose?: true | undefined;
-  readonly dryRun?: true | undefined;
-  readonly jobs?: number | undefined;
-  readonly overwrite?: true | undefined;
-}
+export type CheckFlags = ReturnType<ReturnType<typeof defineCheckCommand>["opts"]>;
+export type RenderFlags = ReturnType<ReturnType<typeof defineRenderCommand>["opts"]>;
 
 /** With `--each`: the most requests at the same time. */
 export const DEFAULT_JOBS = 8;
+const MAX_TIMEOUT_SECONDS = 3600;
+
+export function defineCheckCommand(program: Command) {
+  return defineProjectCommand(program, "check", "where the document goes; by default it is discarded")
+    .summary("compile on this machine as the service would, and show what Typst says")
+    .description(
+      "Compiles a project on this machine with the service's Typst, under its prelude, options and fonts, and shows Typst's own diagnostics with the lines of your files. Nothing is sent. There is no sandbox: check only what you would open.",
+    )
+    .option("-w, --watch", "check again whenever a file of the project changes")
+    .option("--open", "open the document, or its first page, in the system's viewer")
+    .addOption(options.TYPST_OPTION)
+    .addOption(options.FONT_PATH_OPTION)
+    .addOption(options.PACKAGE_PATH_OPTION);
+}
+
+export function defineRenderCommand(program: Command) {
+  const outputHelp = "where to write the document; - is standard output; by default a file named after the source";
+  return defineProjectCommand(program, "render", outputHelp)
+    .summary("render a Typst source, or a folder with a main.typ")
+    .description(
+      "Sends a Typst source with the files that it reads to the service and writes the document. In a folder, main.typ is the source, data.json is the data, and all other files are sent unless the ignore files exclude them.",
+    )
+    .option("--filename <name>", "the file name that the service suggests for the download")
+    .addOption(E_INVOICE_OPTION)
+    .addOption(PROFILE_OPTION)
+    .option(
+      "--jobs <number>",
+      `with --each: requests at the same time; by default ${DEFAULT_JOBS}`,
+      options.wholeNumber(1, 64),
+    )
+    .option("--overwrite", "with --each: render documents again that already exist")
+    .option(
+      "--timeout <seconds>",
+      "how long each document may take, tries included; with --each, each try",
+      options.secondsUpTo(MAX_TIMEOUT_SECONDS),
+    )
+    .option("--dry-run", "list what would be sent, and send nothing")
+    .addOption(options.VERBOSE_OPTION)
+    .addOption(options.TOKEN_FILE_OPTION);
+}
+
+function defineProjectCommand(program: Command, name: "render" | "check", outputHelp: string) {
+  return program
+    .command(name)
+    .argument("<source>", "a Typst source, or a folder")
+    .option("-o, --output <file>", outputHelp)
+    .option("-d, --data <file>", "JSON that the source reads as `data`; - is standard input")
+    .option(
+      "--each <file>",
+      "JSON Lines, a JSON array or CSV: each row is the data of one document; - is standard input",
+    )
+    .option("--line <number>", "with --each: only this row", options.wholeNumber(1))
+    .addOption(options.FILES_OPTION)
+    .addOption(new Option("--format <format>", "by default the extension of the output").choices(OUTPUT_FORMATS))
+    .addOption(options.PAGES_OPTION)
+    .option("--page <number>", "the page of a PNG or SVG", options.wholeNumber(MIN_PAGE))
+    .option(
+      "--ppi <number>",
+      `resolution of a PNG; by default ${PPI.default_ppi}`,
+      options.wholeNumber(PPI.min_ppi, PPI.max_ppi),
+    )
+    .option("--archive", `a ${ARCHIVES.join()} with an image of each page`)
+    .option(
+      "--standards <names>",
+      `standards of a PDF, separated by commas: ${PDF_STANDARDS.join(", ")}`,
+      readStandards,
+    )
+    .addOption(new Option("--pdf-version <version>", "by default 1.7").choices(PDF_VERSIONS))
+    .option("--strict", "fail if a font is missing, which is a warning otherwise")
+    .addOption(options.URL_OPTION)
+    .addOption(options.JSON_OPTION);
+}
+
+function readStandards(value: string): PdfStandard[] {
+  return value.split(",").map((name) => {
+    if (isPdfStandard(name)) return name;
+    throw new InvalidArgumentError(`${name} is not one of ${PDF_STANDARDS.join(", ")}.`);
+  });
+}
+
+function isPdfStandard(name: string): name is PdfStandard {
+  return PDF_STANDARDS.some((standard) => standard === name);
+}
 
 /** The command that shows the author of a template why a `render` failed, which the service never passes on. */
 export function checkCommand(source: string, flags: RenderFlags): string {

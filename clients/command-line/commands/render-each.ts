@@ -6,8 +6,8 @@ import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-
 import { dataOf, type EachDocument, readEachProject, requireOwnFolders } from "../each/documents.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode } from "../exit-codes.ts";
-import { interruptible } from "../interruption.ts";
-import { findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.ts";
+import { runInterruptible } from "../interruption.ts";
+import { findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
@@ -15,7 +15,7 @@ import { STANDARD_INPUT } from "../project/folder.ts";
 import type { Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
 import { reportProblem, writeJson } from "../report.ts";
-import { asCommandError, openService } from "../service.ts";
+import { failAsCommand, openService } from "../service.ts";
 import { say } from "../terminal.ts";
 import { showRequest } from "./dry-run.ts";
 import { checkCommand, DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
@@ -38,8 +38,8 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   }
   await requireValidDocuments(project, each, documents, "sent");
   await requireOwnFolders(template, read);
-  const wanted = fontsWantedBy(project);
-  return interruptible(() =>
+  const wanted = findProjectFonts(project);
+  return runInterruptible(() =>
     sendAll({ project, documents, output, wanted, finish }, { ...flags, source, each, output: template }, signal),
   );
 }
@@ -60,9 +60,7 @@ async function sendAll(
   const progress = startProgress("Fetching the constraints");
   try {
     const service = await openService(flags, { retry: false }, progress.log);
-    const asked = await service.client.constraints({ signal }).catch((error: unknown) => {
-      throw asCommandError(error, service.url);
-    });
+    const asked = await service.client.constraints({ signal }).catch(failAsCommand(service.url));
     if (!asked.ok) {
       progress.stop();
       const rejected = { problem: asked.problem, checkedLocally: false };

@@ -3,17 +3,10 @@ import type { Command } from "@commander-js/extra-typings";
 import type { ServiceProblem } from "../../typescript/client.ts";
 import type { WantedFonts } from "../../typescript/missing-fonts.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
-import {
-  documentFinisher,
-  E_INVOICE_OPTION,
-  type FinishDocument,
-  PROFILE_OPTION,
-  withEInvoiceOutput,
-} from "../e-invoice.ts";
+import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
-import { interruptible } from "../interruption.ts";
-import { findMissingFonts, fontsWantedBy, requireFonts } from "../missing-fonts.ts";
-import * as options from "../options.ts";
+import { runInterruptible } from "../interruption.ts";
+import { findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
 import { writeNamed, writeOutput, writeToStandardOutput } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
@@ -23,72 +16,21 @@ import { collectProject, projectName } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
 import { reportProblem, retryInWords, writeJson } from "../report.ts";
-import {
-  asCommandError,
-  failureInWords,
-  isTooLargeForGateway,
-  openService,
-  throwIfPermanent,
-  tooLargeForGateway,
-} from "../service.ts";
+import { asCommandError, failAsCommand, failureInWords, openService, throwIfPermanent } from "../service.ts";
 import { printableLine, say } from "../terminal.ts";
 import { showRequest } from "./dry-run.ts";
-import { checkCommand, DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
-
-const MAX_TIMEOUT_SECONDS = 3600;
+import { checkCommand, defineRenderCommand, type RenderFlags } from "./flags.ts";
 
 export function addRenderCommand(program: Command, signal: AbortSignal): void {
-  program
-    .command("render")
-    .summary("render a Typst source, or a folder with a main.typ")
-    .description(
-      "Sends a Typst source with the files that it reads to the service and writes the document. In a folder, main.typ is the source, data.json is the data, and all other files are sent unless the ignore files exclude them.",
-    )
-    .argument("<source>", "a Typst source, or a folder")
-    .option(
-      "-o, --output <file>",
-      "where to write the document; - is standard output; by default a file named after the source",
-    )
-    .addOption(options.DATA_OPTION)
-    .addOption(options.FILES_OPTION)
-    .addOption(options.FORMAT_OPTION)
-    .addOption(options.PAGES_OPTION)
-    .addOption(options.PAGE_OPTION)
-    .addOption(options.PPI_OPTION)
-    .addOption(options.ARCHIVE_OPTION)
-    .addOption(options.STANDARDS_OPTION)
-    .addOption(options.PDF_VERSION_OPTION)
-    .option("--filename <name>", "the file name that the service suggests for the download")
-    .addOption(E_INVOICE_OPTION)
-    .addOption(PROFILE_OPTION)
-    .addOption(options.EACH_OPTION)
-    .addOption(options.LINE_OPTION)
-    .option(
-      "--jobs <number>",
-      `with --each: requests at the same time; by default ${DEFAULT_JOBS}`,
-      options.wholeNumber(1, 64),
-    )
-    .option("--overwrite", "with --each: render documents again that already exist")
-    .option(
-      "--timeout <seconds>",
-      "how long each document may take, tries included; with --each, each try",
-      options.secondsUpTo(MAX_TIMEOUT_SECONDS),
-    )
-    .option("--dry-run", "list what would be sent, and send nothing")
-    .addOption(options.VERBOSE_OPTION)
-    .addOption(options.STRICT_OPTION)
-    .addOption(options.URL_OPTION)
-    .addOption(options.TOKEN_FILE_OPTION)
-    .addOption(options.JSON_OPTION)
-    .action(async (source, named) => {
-      const flags = await completeFlags(source, named);
-      if (flags.each === undefined) {
-        process.exitCode = await render(source, flags, signal);
-      } else {
-        const { renderEach } = await import("./render-each.ts");
-        process.exitCode = await renderEach(source, flags, signal);
-      }
-    });
+  defineRenderCommand(program).action(async (source, named) => {
+    const flags = await completeFlags(source, named);
+    if (flags.each === undefined) {
+      process.exitCode = await render(source, flags, signal);
+    } else {
+      const { renderEach } = await import("./render-each.ts");
+      process.exitCode = await renderEach(source, flags, signal);
+    }
+  });
 }
 
 async function render(source: string, flags: RenderFlags, signal: AbortSignal): Promise<number> {
@@ -108,9 +50,9 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const request = requestOf(project, data, output);
   if (flags.dryRun) return showRequest({ project, data, request, place }, flags);
   await requireValidData(project, data, "sent");
-  const wanted = fontsWantedBy(project);
+  const wanted = findProjectFonts(project);
   const prepared = { project, data, request, place, wanted, finish };
-  const problem = await interruptible(() => send(prepared, flags, signal));
+  const problem = await runInterruptible(() => send(prepared, flags, signal));
   if (problem === null) return EXIT_CODES.success;
   if (problem.code === "template_compile_failed" && !flags.json) {
     say(`  To see the error: ${checkCommand(source, outputFlags)}`);
@@ -148,16 +90,13 @@ async function send(prepared: PreparedRender, flags: RenderFlags, signal: AbortS
         },
       })
       .catch((error: unknown) => {
-        if (!isTooLargeForGateway(error)) throw asCommandError(error, service.url);
-        throw tooLargeForGateway(service.url, sizeInLines(prepared, ""));
+        throw asCommandError(error, service.url, () => sizeInLines(prepared, ""));
       });
     if (result.ok) {
       progress.say(`Receiving ${place}`);
       const bytes = await Promise.resolve(finish === null ? result.body : finish(result))
         .then((body) => deliver(body, place, flags.output !== undefined))
-        .catch((error: unknown) => {
-          throw asCommandError(error, service.url);
-        });
+        .catch(failAsCommand(service.url));
       const fonts = await asked;
       const { warnings } = fonts;
       progress.stop();

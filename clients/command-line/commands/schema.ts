@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import type { Command } from "@commander-js/extra-typings";
 import { draftSchema } from "../../data-schema/draft-schema.ts";
 import { readNamed, utf8Text } from "../project/folder.ts";
-import { JSON_LINES_NAME, validJson } from "../project/request.ts";
+import { JSON_LINES_NAME, requireJson } from "../project/request.ts";
 import { printable, printableLine } from "../terminal.ts";
 
 export function addSchemaCommand(program: Command): void {
@@ -22,9 +22,9 @@ export function addSchemaCommand(program: Command): void {
 
 async function readValues(path: string): Promise<unknown[]> {
   const bytes = await readNamed(path, path, dirname(resolve(path)));
-  if (!JSON_LINES_NAME.test(path)) return [JSON.parse(validJson(bytes, printableLine(path)))];
+  if (!JSON_LINES_NAME.test(path)) return [JSON.parse(requireJson(bytes, printableLine(path)))];
   const lines = utf8Text(bytes, printableLine(path)).split("\n");
   return lines.flatMap((line, index) =>
-    line.trim() === "" ? [] : [JSON.parse(validJson(Buffer.from(line), printableLine(path), index + 1))],
+    line.trim() === "" ? [] : [JSON.parse(requireJson(Buffer.from(line), printableLine(path), index + 1))],
   );
 }

@@ -23,9 +23,9 @@ import {
 } from "../cases/case-files.ts";
 import { type CaseResult, htmlReport, junitReport } from "../cases/test-report.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
-import { interruptible } from "../interruption.ts";
+import { runInterruptible } from "../interruption.ts";
 import { renderLocally } from "../local/compile.ts";
-import { localSettings, type OperatorFlags } from "../local/operator-folders.ts";
+import { localSettings } from "../local/operator-folders.ts";
 import * as options from "../options.ts";
 import { writeNamed } from "../output-file.ts";
 import { startProgress } from "../progress.ts";
@@ -33,28 +33,18 @@ import { requireValidData } from "../project/data-schema.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { type DataText, readData, requestOf } from "../project/request.ts";
 import { problemInWords, writeJson } from "../report.ts";
-import { asCommandError, openService, type Service } from "../service.ts";
+import { failAsCommand, openService, type Service } from "../service.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 
-interface TestFlags extends OperatorFlags, PageOptions {
-  readonly update?: true | undefined;
-  readonly url?: string | undefined;
-  readonly tokenFile?: string | undefined;
-  readonly files?: readonly string[] | undefined;
-  readonly typst?: string | undefined;
-  readonly tolerance: number;
-  readonly report?: string | undefined;
-  readonly junit?: string | undefined;
-  readonly json?: true | undefined;
-}
+type TestFlags = ReturnType<ReturnType<typeof defineTestCommand>["opts"]>;
 
 /** Enough to see each letter, and small to keep. */
 const DEFAULT_PPI = 72;
 /** The most that any deployment puts into an archive. */
 const MAX_PAGES = LIMIT_SETTINGS.max_output_files.max;
 
-export function addTestCommand(program: Command, signal: AbortSignal): void {
-  program
+function defineTestCommand(program: Command) {
+  return program
     .command("test")
     .summary("compare the pages of a template's cases with the expected ones")
     .description(
@@ -74,18 +64,21 @@ export function addTestCommand(program: Command, signal: AbortSignal): void {
     .addOption(options.TYPST_OPTION)
     .addOption(options.FONT_PATH_OPTION)
     .addOption(options.PACKAGE_PATH_OPTION)
-    .option("--tolerance <share>", "how much the colour of a pixel may differ, from 0 to 1", tolerance, 0)
+    .option("--tolerance <share>", "how much the colour of a pixel may differ, from 0 to 1", readTolerance, 0)
     .option("--report <file>", "write the HTML report; by default into the user's cache folder, if a case fails")
     .option("--junit <file>", "write the results as JUnit XML")
-    .addOption(options.JSON_OPTION)
-    .action(async (sources, flags) => {
-      const results: CaseResult[] = [];
-      for (const source of sources) results.push(...(await testTemplate(source, flags, signal)));
-      process.exitCode = await report(sources, results, flags);
-    });
+    .addOption(options.JSON_OPTION);
 }
 
-function tolerance(value: string): number {
+export function addTestCommand(program: Command, signal: AbortSignal): void {
+  defineTestCommand(program).action(async (sources, flags) => {
+    const results: CaseResult[] = [];
+    for (const source of sources) results.push(...(await testTemplate(source, flags, signal)));
+    process.exitCode = await report(sources, results, flags);
+  });
+}
+
+function readTolerance(value: string): number {
   if (/^(?:0(?:\.[0-9]+)?|1)$/.test(value)) return Number(value);
   throw new InvalidArgumentError("It must be a number from 0 to 1.");
 }
@@ -116,11 +109,11 @@ async function testTemplate(source: string, flags: TestFlags, signal: AbortSigna
 
 async function runCase(one: TemplateCase, project: Project, render: Renderer, flags: TestFlags): Promise<CaseResult> {
   const started = performance.now();
-  const ended = (failure: string | null, pages = 0, differences: CaseResult["differences"] = []): CaseResult => {
+  const endCase = (failure: string | null, pages = 0, differences: CaseResult["differences"] = []): CaseResult => {
     const seconds = (performance.now() - started) / 1000;
     return { template: project.sourceName, name: one.name, failure, differences, pages, seconds };
   };
-  if (one.dataPath === null) return ended(`There are expected pages, but no ${one.name}.json.`);
+  if (one.dataPath === null) return endCase(`There are expected pages, but no ${one.name}.json.`);
   try {
     const data = await readData(project, one.dataPath);
     if (data === null) throw new Error("a case has data");
@@ -130,17 +123,17 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
     const pages = await render(data, pageOptions);
     if (flags.update) {
       await writeExpected(one, pages, pageOptions);
-      return ended(null, pages.length);
+      return endCase(null, pages.length);
     }
     const expected = await readExpected(one);
-    if (expected.length === 0) return ended("It has no expected pages: run the command with --update.");
+    if (expected.length === 0) return endCase("It has no expected pages: run the command with --update.");
     const { comparePages } = await import("../cases/compare-pages.ts");
     const differences = comparePages(expected, pages, flags.tolerance);
     const failure = differences.map(({ message }) => message).join("\n");
-    return ended(failure === "" ? null : failure, pages.length, differences);
+    return endCase(failure === "" ? null : failure, pages.length, differences);
   } catch (error) {
     // Without Typst or an answer of the service, the next case would fail in the same way.
-    if (error instanceof CommandError && error.exitCode !== EXIT_CODES.unreachable) return ended(error.message);
+    if (error instanceof CommandError && error.exitCode !== EXIT_CODES.unreachable) return endCase(error.message);
     throw error;
   }
 }
@@ -148,7 +141,7 @@ async function runCase(one: TemplateCase, project: Project, render: Renderer, fl
 async function localRenderer(project: Project, flags: TestFlags, signal: AbortSignal): Promise<Renderer> {
   const local = await localSettings(flags, anyTypstProblem);
   return async (data, pageOptions) => {
-    const rendered = await renderLocally(project, data, { options: outputOf(pageOptions), local }, signal);
+    const rendered = await renderLocally(project, data, { options: archiveOutput(pageOptions), local }, signal);
     if (rendered.kind === "refused") throw new CommandError(rendered.problem.detail, EXIT_CODES.request);
     const { ok, text, reason, pages } = rendered.compiled;
     if (ok) return pages;
@@ -158,7 +151,7 @@ async function localRenderer(project: Project, flags: TestFlags, signal: AbortSi
 
 function remoteRenderer(project: Project, { client, url }: Service, signal: AbortSignal): Renderer {
   const render: Renderer = async (data, pageOptions) => {
-    const result = await client.render(requestOf(project, data, outputOf(pageOptions)), { signal });
+    const result = await client.render(requestOf(project, data, archiveOutput(pageOptions)), { signal });
     if (!result.ok) throw new CommandError(problemInWords(result.problem, result.checkedLocally), EXIT_CODES.request);
     const bounds = { maxEntries: MAX_PAGES, maxBytes: result.maxBytes };
     const entries = archiveEntries(await result.bytes(), bounds, () => true);
@@ -167,13 +160,10 @@ function remoteRenderer(project: Project, { client, url }: Service, signal: Abor
     }
     return entries.toSorted((left, right) => (left.name < right.name ? -1 : 1)).map(({ bytes }) => Buffer.from(bytes));
   };
-  return (data, pageOptions) =>
-    interruptible(() => render(data, pageOptions)).catch((error: unknown) => {
-      throw asCommandError(error, url);
-    });
+  return (data, pageOptions) => runInterruptible(() => render(data, pageOptions)).catch(failAsCommand(url));
 }
 
-function outputOf({ pages, ppi = DEFAULT_PPI }: PageOptions) {
+function archiveOutput({ pages, ppi = DEFAULT_PPI }: PageOptions) {
   return { format: "png", archive: "zip", ppi, pages } as const;
 }
 

@@ -72,9 +72,9 @@ export const ANSWER_FAULTS = {
 export type AnswerFault = keyof typeof ANSWER_FAULTS;
 
 /** The code of a problem, the status of any other answer, or why there is none. */
-export type Outcome = ProblemCode | AnswerFault | `${number}`;
+export type ExchangeCode = ProblemCode | AnswerFault | `${number}`;
 
-export function outcomeOf(exchange: Exchange): Outcome {
+export function codeOf(exchange: Exchange): ExchangeCode {
   return exchange.kind === "no-answer" ? exchange.fault : (exchange.problem?.code ?? `${exchange.status}`);
 }
 
@@ -83,7 +83,7 @@ export function isOk(exchange: Exchange): exchange is Answer {
 }
 
 /** The JSON of an answer with status 200; null if there is none, or if it does not match the schema. */
-export function jsonIn<Schema extends v.GenericSchema>(exchange: Exchange, schema: Schema) {
+export function readJson<Schema extends v.GenericSchema>(exchange: Exchange, schema: Schema) {
   const parsed = v.safeParse(schema, isOk(exchange) ? parseJson(exchange.body.toString("utf8")) : undefined);
   return parsed.success ? parsed.output : null;
 }
@@ -94,7 +94,7 @@ export function faultIn(exchange: Exchange): { readonly fault: AnswerFault; read
   const { status, headers, problem, body } = exchange;
   if (problem !== null) {
     const id = problem.requestId === null ? "" : `, request ${problem.requestId}`;
-    return { fault: FAULT_OF_OUTCOME[problem.code] ?? "unexpected-problem", seen: `${status} ${problem.code}${id}` };
+    return { fault: FAULT_OF_CODE[problem.code] ?? "unexpected-problem", seen: `${status} ${problem.code}${id}` };
   }
   const location = headers.get("Location");
   if (status >= 300 && status < 400 && location !== null) {
@@ -105,11 +105,10 @@ export function faultIn(exchange: Exchange): { readonly fault: AnswerFault; read
   const number = status < 400 ? undefined : /error code: (\d{4})/i.exec(body.toString("latin1", 0, 100_000))?.[1];
   if (number !== undefined) return { fault: "gateway", seen: `${seen}: Cloudflare's error ${number}` };
   if (status >= 520 && status <= 526) return { fault: "gateway", seen };
-  return { fault: FAULT_OF_OUTCOME[`${status}`] ?? "not-the-service", seen };
+  return { fault: FAULT_OF_CODE[`${status}`] ?? "not-the-service", seen };
 }
 
-/** The faults that unexpected outcomes show. */
-const FAULT_OF_OUTCOME: Readonly<Partial<Record<Outcome, AnswerFault>>> = {
+const FAULT_OF_CODE: Readonly<Partial<Record<ExchangeCode, AnswerFault>>> = {
   render_queue_full: "busy",
   forbidden: "forbidden",
   service_unavailable: "unavailable",

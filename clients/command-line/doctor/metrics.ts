@@ -1,13 +1,13 @@
 /** What the edge's `/metrics` says about its origins, if the doctor may read it: after the renders, which it counts. */
 import { type Answer, isOk } from "./answers.ts";
-import { type CheckGroup, check, found, skipped } from "./check.ts";
+import { type CheckGroup, defineCheck, observe, skipCheck } from "./check.ts";
 import { BACKEND_LOG, EDGE_SECRETS, EDGE_SETTINGS, failure, warning } from "./faults.ts";
 
 export const METRICS: CheckGroup = {
   name: "Origins, by the edge's metrics",
   needs: ["health"],
   checks: [
-    check("origins-up", "the origins are up, alike, backends, and in sandboxes", {
+    defineCheck("origins-up", "the origins are up, alike, backends, and in sandboxes", {
       faults: {
         rejected: failure`The token of --metrics-token-file is not among SERVICE_METRICS_TOKENS of this edge.
           → Compare it with the secret of the environment that serves this URL.`,
@@ -31,18 +31,18 @@ export const METRICS: CheckGroup = {
         const authorization = metricsToken === "" ? {} : { Authorization: `Bearer ${metricsToken}` };
         const exchange = await edge.get("metrics", authorization);
         const status = exchange.kind === "answer" ? exchange.status : 0;
-        if (metricsToken !== "" && status === 403) return found("rejected", "403");
-        if ([401, 403, 404].includes(status)) return skipped(`/metrics is closed to this caller (${status})`);
+        if (metricsToken !== "" && status === 403) return observe("rejected", "403");
+        if ([401, 403, 404].includes(status)) return skipCheck(`/metrics is closed to this caller (${status})`);
         if (!isOk(exchange)) return exchange;
         // An edge without origins still describes this metric, but has no sample of it.
-        if (!exchange.body.includes("service_origin_up")) return found("no-metrics", "no service_origin_up");
+        if (!exchange.body.includes("service_origin_up")) return observe("no-metrics", "no service_origin_up");
         const samples = samplesIn(exchange);
         const originsOf = (metric: string, isMeant: (sample: Sample) => boolean = () => true): ReadonlySet<string> =>
           new Set(samples.filter((sample) => sample.name === `service_${metric}` && isMeant(sample)).map(originOf));
         const [known, absent] = [originsOf("origin_up"), originsOf("origin_absent")];
-        if (known.size + absent.size === 0) return found("none", "no origin");
+        if (known.size + absent.size === 0) return observe("none", "no origin");
         const down = known.size === 0 ? absent : originsOf("origin_up", ({ value }) => value !== 1);
-        // Of `render-pdf`, after the render without a token.
+        // The first one with the token, by the check `render-pdf`.
         const rendered = edge.answers.find(({ request, status }) => request.startsWith("POST ") && status !== 403);
         const digests = new Set(samples.flatMap(({ labels }) => labels.digest ?? []));
         const isRejection = ({ labels, value }: Sample) =>
@@ -58,7 +58,7 @@ export const METRICS: CheckGroup = {
         ] as const;
         const [fault, origins] = findings.find(([, wrong]) => wrong.size > 0) ?? [null, known];
         const measured = { origins: known.size + absent.size, originsUp: known.difference(down).size };
-        return found(fault, [...origins].join(", "), measured);
+        return observe(fault, [...origins].join(", "), measured);
       },
     }),
   ],

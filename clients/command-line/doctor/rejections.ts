@@ -7,8 +7,16 @@ import {
   REQUEST_ID_PATTERN,
 } from "../../../protocol/headers.ts";
 import type { ProblemCode } from "../../../rules/problem.ts";
-import { outcomeOf } from "./answers.ts";
-import { type CheckGroup, check, type Examination, found, knownConstraints, ok, skipped } from "./check.ts";
+import { codeOf } from "./answers.ts";
+import {
+  type CheckGroup,
+  defineCheck,
+  type Examination,
+  knownConstraints,
+  observe,
+  passCheck,
+  skipCheck,
+} from "./check.ts";
 import { failure } from "./faults.ts";
 import type { SeenAnswer } from "./server.ts";
 
@@ -16,7 +24,6 @@ import type { SeenAnswer } from "./server.ts";
 const MARK = "mark-of-the-doctor";
 export const BROKEN_RENDER = { source: `#panic("${MARK}")` };
 export const INVALID_RENDER = { source: "x", files: { "../x": { encoding: "text", content: "" } } };
-/** No larger template is sent. */
 const MAX_SOURCE_BYTES = 2 * 1024 * 1024;
 
 const REJECTION_FAULTS = {
@@ -33,18 +40,20 @@ interface Rejection {
   readonly requestFor: (examination: Examination) => object | null;
 }
 
-function rejectionCheck(id: string, title: string, { code, requestFor, ...row }: Rejection) {
-  return check(id, title, {
+function defineRejectionCheck(id: string, title: string, { code, requestFor, ...row }: Rejection) {
+  return defineCheck(id, title, {
     ...row,
     faults: REJECTION_FAULTS,
-    outcomes: { 200: "accepted" },
+    faultOfCode: { 200: "accepted" },
     async run(edge, examination) {
       const request = requestFor(examination);
-      if (request === null) return skipped("the limit of this deployment is too large to try");
+      if (request === null) return skipCheck("the limit of this deployment is too large to try");
       const exchange = await edge.render(request);
-      if (exchange.kind === "no-answer" || outcomeOf(exchange) !== code) return exchange;
+      if (exchange.kind === "no-answer" || codeOf(exchange) !== code) return exchange;
       const isLeak = new RegExp(`${MARK}|panicked|┌─|\\.typ\\b`).test(exchange.problem?.detail ?? "");
-      return isLeak ? found("diagnostics-leak", "it contains Typst's message") : ok(`${exchange.status} ${code}`);
+      return isLeak
+        ? observe("diagnostics-leak", "it contains Typst's message")
+        : passCheck(`${exchange.status} ${code}`);
     },
   });
 }
@@ -53,18 +62,18 @@ export const REJECTIONS: CheckGroup = {
   name: "Rejections",
   needs: ["token"],
   checks: [
-    rejectionCheck("invalid-request", "a file outside the folder gets 400", {
+    defineRejectionCheck("invalid-request", "a file outside the folder gets 400", {
       code: "invalid_template_path",
       requestFor: () => INVALID_RENDER,
     }),
-    rejectionCheck("over-limit", "a template one byte over its limit gets 413", {
+    defineRejectionCheck("over-limit", "a template one byte over its limit gets 413", {
       code: "template_source_too_large",
       requestFor(examination) {
         const { max_template_source_bytes: limit = MAX_SOURCE_BYTES } = knownConstraints(examination).limits;
         return limit < MAX_SOURCE_BYTES ? { source: "x".repeat(limit + 1) } : null;
       },
     }),
-    rejectionCheck("compile-error", "a template that panics gets 422, not Typst's message", {
+    defineRejectionCheck("compile-error", "a template that panics gets 422, not Typst's message", {
       code: "template_compile_failed",
       needs: ["render-pdf"],
       requestFor: () => BROKEN_RENDER,
@@ -72,7 +81,6 @@ export const REJECTIONS: CheckGroup = {
   ],
 };
 
-/** For each fault of the header fields, the answers that show it. */
 const WRONG_FIELDS = {
   internal: ({ headers }) => [BACKEND_TOKEN_HEADER, LIMITS_HEADER, CALLER_HEADER].some((name) => headers.has(name)),
   unsafe({ headers }) {
@@ -96,7 +104,7 @@ export const RESPONSE_HEADERS: CheckGroup = {
   name: "Header fields",
   needs: ["health"],
   checks: [
-    check("header-fields", "all answers have the service's header fields", {
+    defineCheck("header-fields", "all answers have the service's header fields", {
       faults: {
         internal: failure`Header fields between edge and backend reach callers: a proxy adds them, or this is a backend.
           → Find out what answers at this URL, and remove the fields there.`,
@@ -111,9 +119,9 @@ export const RESPONSE_HEADERS: CheckGroup = {
         for (const fault of ["internal", "unsafe", "stored", "request-id"] as const) {
           const wrong = answers.filter((answer) => WRONG_FIELDS[fault](answer, answers));
           const seen = `${wrong.length} of ${answers.length} answers, such as to ${wrong[0]?.request}`;
-          if (wrong.length > 0) return found(fault, seen);
+          if (wrong.length > 0) return observe(fault, seen);
         }
-        return ok(`${answers.length} answers`);
+        return passCheck(`${answers.length} answers`);
       },
     }),
   ],

@@ -4,7 +4,7 @@ import { checkRequest } from "../../../rules/published-rules.ts";
 import { archiveEntries } from "../../typescript/archive-entries.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { isOk } from "./answers.ts";
-import { type CheckGroup, check, found, knownConstraints, ok, skipped } from "./check.ts";
+import { type CheckGroup, defineCheck, knownConstraints, observe, passCheck, skipCheck } from "./check.ts";
 import { EDGE_LOG, failure, HIGHER_BODY_LIMIT, warning } from "./faults.ts";
 
 const pagesOf = (...texts: readonly string[]) => `#set document(title: "Doctor")
@@ -60,11 +60,11 @@ interface RenderCase {
   readonly form: Form;
 }
 
-function renderCheck(id: string, title: string, { type, form, ...request }: RenderCase) {
-  return check(id, title, {
+function defineRenderCheck(id: string, title: string, { type, form, ...request }: RenderCase) {
+  return defineCheck(id, title, {
     needs: [id === "render-pdf" ? "token" : "render-pdf"],
     faults: RENDER_FAULTS,
-    outcomes: {
+    faultOfCode: {
       service_unavailable: id === "render-large" ? "behind-limit" : "no-backend",
       render_failed: "render-failed",
       render_timeout: "render-timeout",
@@ -72,15 +72,15 @@ function renderCheck(id: string, title: string, { type, form, ...request }: Rend
     },
     async run(edge, examination) {
       const judged = checkRequest(request, knownConstraints(examination));
-      if (judged.verdict === "refused") return skipped(`over a limit of this deployment (${judged.problem.code})`);
+      if (judged.verdict === "refused") return skipCheck(`over a limit of this deployment (${judged.problem.code})`);
       const exchange = await edge.render(request);
       if (!isOk(exchange)) return exchange;
       const { body, milliseconds } = exchange;
       const sent = exchange.headers.get("Content-Type");
-      if (sent !== FILE_MEDIA_TYPES[type]) return found("wrong-bytes", `${sent}, not ${FILE_MEDIA_TYPES[type]}`);
+      if (sent !== FILE_MEDIA_TYPES[type]) return observe("wrong-bytes", `${sent}, not ${FILE_MEDIA_TYPES[type]}`);
       const wrong = type === "zip" ? wrongInArchive(body, form) : wrongInFile(body, form);
-      if (wrong !== null) return found("wrong-bytes", wrong);
-      return ok(`${sizeInWords(body.length)} after ${milliseconds} ms`, { milliseconds, bytes: body.length });
+      if (wrong !== null) return observe("wrong-bytes", wrong);
+      return passCheck(`${sizeInWords(body.length)} after ${milliseconds} ms`, { milliseconds, bytes: body.length });
     },
   });
 }
@@ -102,13 +102,13 @@ export const RENDERS: CheckGroup = {
   name: "Renders",
   needs: ["render-pdf"],
   checks: [
-    renderCheck("render-pdf", "a PDF/A-2b of two pages", {
+    defineRenderCheck("render-pdf", "a PDF/A-2b of two pages", {
       source: pagesOf("One", "Two"),
       output: { format: "pdf", standards: ["a-2b"] },
       type: "pdf",
       form: PDF,
     }),
-    renderCheck("render-png", "a PNG sized by data, a text file and a Base64 file", {
+    defineRenderCheck("render-png", "a PNG sized by data, a text file and a Base64 file", {
       source: SIZED_BY_DATA,
       files: {
         "lib/height.txt": { encoding: "text", content: "40" },
@@ -119,26 +119,26 @@ export const RENDERS: CheckGroup = {
       type: "png",
       form: png(33, 45),
     }),
-    renderCheck("render-svg", "an SVG", {
+    defineRenderCheck("render-svg", "an SVG", {
       source: pagesOf("Doctor"),
       output: { format: "svg" },
       type: "svg",
       form: SVG,
     }),
-    renderCheck("render-zip-png", "a ZIP of two PNG", {
+    defineRenderCheck("render-zip-png", "a ZIP of two PNG", {
       source: pagesOf("One", "Two"),
       output: { format: "png", ppi: 72, archive: "zip", pages: "1-2" },
       type: "zip",
       form: png(120, 80),
     }),
-    renderCheck("render-large", "a request of 1.3 MiB", {
+    defineRenderCheck("render-large", "a request of 1.3 MiB", {
       source: SIZED_BY_LARGE_DATA,
       data: LARGE_DATA,
       output: { format: "png", ppi: 72 },
       type: "png",
       form: png(40, 32),
     }),
-    check("latency", "how long a small render takes", {
+    defineCheck("latency", "how long a small render takes", {
       faults: {
         slow: warning`A page of one word takes over five seconds: the way, the queue or the hosts are slow.
           → Look which phase is long, at load and disk of the backends, and at SERVICE_WARM_RENDERS.`,
@@ -146,13 +146,13 @@ export const RENDERS: CheckGroup = {
       async run(edge) {
         const health = await edge.get("health");
         const render = await edge.render(SMALL_RENDER);
-        if (!isOk(health) || !isOk(render)) return skipped("not every request was answered");
+        if (!isOk(health) || !isOk(render)) return skipCheck("not every request was answered");
         const [healthMilliseconds, renderMilliseconds] = [health.milliseconds, render.milliseconds];
         const phases = (render.headers.get("Server-Timing") ?? "").matchAll(/([\w-]+)[^,]*?;\s*dur="?([\d.]+)/g);
         const parts = Array.from(phases, ([, name, duration]) => `, ${name} ${duration} ms`);
         const seen = `${renderMilliseconds} ms: network and edge ${healthMilliseconds} ms${parts.join("")}`;
         const fault = renderMilliseconds > SLOW_MILLISECONDS ? "slow" : null;
-        return found(fault, seen, { healthMilliseconds, renderMilliseconds });
+        return observe(fault, seen, { healthMilliseconds, renderMilliseconds });
       },
     }),
   ],

@@ -1,7 +1,7 @@
 /** The report of the doctor: lines for people as the checks are made, and one object for programs at the end. */
 import { styleText } from "node:util";
 import { printableLine } from "../terminal.ts";
-import type { CheckResult, ExaminationReport } from "./runner.ts";
+import type { CheckReport, ExaminationReport } from "./runner.ts";
 
 /** Wide enough for every title. */
 const TITLE_WIDTH = 56;
@@ -11,10 +11,10 @@ const MARKS = {
   warning: { mark: "!", color: "yellow" },
   failure: { mark: "✗", color: "red" },
   skipped: { mark: "–", color: "gray" },
-} as const satisfies Record<CheckResult["status"], object>;
+} as const satisfies Record<CheckReport["status"], object>;
 
 /** Writes results as they come. @param isQuiet leaves out checks that passed or were skipped */
-export function startTable(isQuiet: boolean): (result: CheckResult) => void {
+export function startTable(isQuiet: boolean): (result: CheckReport) => void {
   let lastHeading = "";
   return ({ group, origin, title, status, seen, cause, advice }) => {
     if (isQuiet && (status === "ok" || status === "skipped")) return;
@@ -41,13 +41,13 @@ export function reportForPrograms(url: string, { checks, requests, seconds }: Ex
 }
 
 /** Whether no check failed and the token was accepted: without a token, most checks are skipped. */
-export function isHealthy(checks: readonly CheckResult[]): boolean {
+export function isHealthy(checks: readonly CheckReport[]): boolean {
   const isLookedAt = checks.some(({ id, status }) => id === "token" && status === "ok");
   return isLookedAt && checks.every(({ status }) => status !== "failure");
 }
 
-function countByStatus(checks: readonly CheckResult[]): Record<CheckResult["status"], number> {
-  const counts: Record<CheckResult["status"], number> = { ok: 0, warning: 0, failure: 0, skipped: 0 };
+function countByStatus(checks: readonly CheckReport[]): Record<CheckReport["status"], number> {
+  const counts: Record<CheckReport["status"], number> = { ok: 0, warning: 0, failure: 0, skipped: 0 };
   for (const { status } of checks) counts[status]++;
   return counts;
 }

@@ -2,17 +2,17 @@
 import { API_TOKEN_HEADER, BACKEND_TOKEN_HEADER, CALLER_HEADER } from "../../../protocol/headers.ts";
 import { findTypst } from "../local/operator-folders.ts";
 import { printable } from "../terminal.ts";
-import { ANSWER_FAULTS, faultIn, outcomeOf } from "./answers.ts";
+import { ANSWER_FAULTS, codeOf, faultIn } from "./answers.ts";
 import {
-  type Check,
   type CheckGroup,
-  check,
+  type DoctorCheck,
+  defineCheck,
   type Examination,
   type ExaminationTarget,
-  type Finding,
   type Measured,
-  ok,
-  skipped,
+  type Observation,
+  passCheck,
+  skipCheck,
 } from "./check.ts";
 import type { Fault } from "./faults.ts";
 import { METRICS } from "./metrics.ts";
@@ -28,25 +28,24 @@ const MAX_REQUESTS = 40;
 const MAX_REQUESTS_PER_ORIGIN = 15;
 /** Bounds a whole examination, however many requests it may send. */
 const TOTAL_MILLISECONDS = 300_000;
-/** Longer texts from the deployment are cut. */
 const MAX_SEEN_LENGTH = 300;
 
 const MACHINE: CheckGroup = {
   name: "This machine",
   needs: [],
   checks: [
-    check("local-typst", "Typst for the command `check`", {
-      run: (_edge, { target }) => findTypst(target.typst).then(ok, () => skipped("none found")),
+    defineCheck("local-typst", "Typst for the command `check`", {
+      run: (_edge, { target }) => findTypst(target.typst).then(passCheck, () => skipCheck("none found")),
     }),
   ],
 };
 
-/** In the order in which they are made. docs/doctor.md lists them from here. */
+/** They run in this order. docs/doctor.md is made from them. */
 export const CHECK_GROUPS: readonly CheckGroup[] = [
   ...[SERVICE, RULES, RENDERS, REJECTIONS, RESPONSE_HEADERS, METRICS, ORIGINS, MACHINE],
 ];
 
-export interface CheckResult {
+export interface CheckReport {
   readonly id: string;
   readonly group: string;
   readonly title: string;
@@ -63,7 +62,7 @@ export interface CheckResult {
 }
 
 export interface ExaminationReport {
-  readonly checks: readonly CheckResult[];
+  readonly checks: readonly CheckReport[];
   readonly requests: number;
   readonly seconds: number;
 }
@@ -71,7 +70,7 @@ export interface ExaminationReport {
 export interface ExaminationOptions {
   readonly requestMilliseconds: number;
   readonly signal: AbortSignal;
-  readonly onResult?: (result: CheckResult) => void;
+  readonly onResult?: (result: CheckReport) => void;
 }
 
 export function maxRequests(target: ExaminationTarget): number {
@@ -94,14 +93,18 @@ export async function examine(
   const credentials = { [BACKEND_TOKEN_HEADER]: target.backendToken, [CALLER_HEADER]: "doctor" };
   const origins = target.origins.map(({ name, url }) => new Server(name, url, credentials, bounds));
   const examination: Examination = { target, edge, constraints: null };
-  const results: CheckResult[] = [];
+  const results: CheckReport[] = [];
   for (const group of CHECK_GROUPS) {
     for (const server of group === ORIGINS ? origins : [edge]) {
       for (const check of group.checks) {
         signal.throwIfAborted();
         const missing = (check.needs ?? group.needs).find((id) => !isPassed(id, server.name, results));
-        const finding = missing === undefined ? await check.run(server, examination) : skipped(`needs ${missing}`);
-        const result = resultOf({ check, group: group.name, origin: server.name, finding }, target);
+        const observation =
+          missing === undefined ? await check.run(server, examination) : skipCheck(`needs ${missing}`);
+        const { status, seen, measured, ...judged } = judgeObservation(check, observation);
+        const about = { id: check.id, group: group.name, title: check.title };
+        const shown = removeSecrets(seen, target);
+        const result = { ...about, status, seen: shown, ...judged, origin: server.name, measured };
         results.push(result);
         onResult?.(result);
       }
@@ -112,35 +115,27 @@ export async function examine(
 }
 
 /** Whether a check of the edge or of this origin passed. One of its own warnings counts as passed. */
-function isPassed(id: string, origin: string | null, results: readonly CheckResult[]): boolean {
+function isPassed(id: string, origin: string | null, results: readonly CheckReport[]): boolean {
   const result = results.find((earlier) => earlier.id === id && (earlier.origin ?? origin) === origin);
   if (result === undefined) return false;
   // After one of `ANSWER_FAULTS`, the check had nothing to judge.
   return result.status === "ok" || (result.status === "warning" && !Object.hasOwn(ANSWER_FAULTS, result.fault ?? ""));
 }
 
-interface MadeCheck {
-  readonly check: Check;
-  readonly group: string;
-  readonly origin: string | null;
-  readonly finding: Finding;
-}
-
-function resultOf({ check, group, origin, finding }: MadeCheck, target: ExaminationTarget): CheckResult {
-  const { id, title, faults, outcomes = {} } = check;
-  const isExchange = finding.kind === "answer" || finding.kind === "no-answer";
-  const { seen, measured, ...found } = isExchange ? { ...faultIn(finding), measured: {} } : finding;
-  const fault = (isExchange ? outcomes[outcomeOf(finding)] : undefined) ?? found.fault;
+function judgeObservation({ id, faults, faultOfCode = {} }: DoctorCheck, observation: Observation) {
+  const isExchange = observation.kind === "answer" || observation.kind === "no-answer";
+  const { seen, measured, ...found } = isExchange ? { ...faultIn(observation), measured: {} } : observation;
+  const fault = (isExchange ? faultOfCode[codeOf(observation)] : undefined) ?? found.fault;
   const known: Readonly<Record<string, Fault>> = { ...ANSWER_FAULTS, ...faults };
   const details = fault === null ? null : known[fault];
   if (details === undefined) throw new Error(`${id} has found ${fault}, which is not one of its faults`);
-  const status = details?.severity ?? (finding.kind === "skipped" ? "skipped" : "ok");
+  const status = details?.severity ?? (observation.kind === "skipped" ? "skipped" : "ok");
   const { cause = null, advice = null } = details ?? {};
-  return { id, group, title, status, seen: shown(seen, target), fault, cause, advice, origin, measured };
+  return { status, seen, fault, cause, advice, measured } as const;
 }
 
-/** On one line, without secrets: a server may echo them, for example in the target of a redirect. */
-function shown(seen: string, { token, backendToken, metricsToken }: ExaminationTarget): string {
+/** A server may echo a token, for example in the target of a redirect. */
+function removeSecrets(seen: string, { token, backendToken, metricsToken }: ExaminationTarget): string {
   const text = [token, backendToken, metricsToken]
     .flatMap((secret) => (secret === "" ? [] : [secret, encodeURIComponent(secret)]))
     .reduce((cleaned, secret) => cleaned.replaceAll(secret, "[token]"), seen)

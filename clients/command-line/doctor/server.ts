@@ -15,7 +15,6 @@ import type { Answer, AnswerFault, Exchange, NoAnswer } from "./answers.ts";
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const DAY_MILLISECONDS = 24 * 60 * 60 * 1000;
 
-/** What all requests of one examination share. */
 export interface Bounds {
   readonly requestMilliseconds: number;
   /** Aborted when the time of the whole examination is over. */
@@ -42,7 +41,6 @@ export class Server {
   readonly name: string | null;
   /** Its path ends with a slash. */
   readonly url: URL;
-  /** The header fields that authenticate this program to the server. */
   readonly credentials: HeaderFields;
   /** All answers so far, except a gateway's own 413, whose header fields say nothing about the service. */
   readonly answers: SeenAnswer[] = [];
@@ -55,7 +53,6 @@ export class Server {
     this.#bounds = bounds;
   }
 
-  /** Asks for a path, without credentials unless they are given. */
   get(path: string, headers: HeaderFields = {}): Promise<Exchange> {
     return this.#send({ method: "GET", path, headers });
   }
@@ -143,7 +140,7 @@ function connectionFault(error: unknown): NoAnswer {
   return noAnswer(CONNECTION_ERRORS.find(([pattern]) => pattern.test(code))?.[1] ?? "connection-failed", code);
 }
 
-/** The body of a response; null if it is too long. */
+/** Null if the body is too long. */
 async function bytesOf(response: AsyncIterable<Buffer>): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -4,13 +4,13 @@ import { API_TOKEN_HEADER } from "../../../protocol/headers.ts";
 import { asConstraints } from "../../../rules/published-rules.ts";
 import { mediaType } from "../../typescript/transport.ts";
 import { LOOPBACK_HOSTS } from "../service-location.ts";
-import { isOk, jsonIn, outcomeOf } from "./answers.ts";
-import { type CheckGroup, check, found, ok } from "./check.ts";
+import { codeOf, isOk, readJson } from "./answers.ts";
+import { type CheckGroup, defineCheck, observe, passCheck } from "./check.ts";
 import { EDGE_LOG, EDGE_SECRETS, failure, warning } from "./faults.ts";
 
 /** No real token has this form. */
 export const WRONG_TOKEN = "wrong-token-of-the-doctor";
-/** A certificate should have been renewed earlier; one of a short life in the last third of it. */
+/** Automatic renewal comes earlier: for a certificate of a short life, when a third of it is left. */
 const RENEWAL_DAYS = 14;
 
 /** The body of `/health`. A backend's also has the version of Typst and the sandbox. */
@@ -20,22 +20,22 @@ export const SERVICE: CheckGroup = {
   name: "Service and token",
   needs: ["health"],
   checks: [
-    check("health", "the edge can be reached and answers /health", {
+    defineCheck("health", "the edge can be reached and answers /health", {
       needs: [],
       faults: {
         settings: failure`The edge cannot use one of its settings. → Read which in its log (${EDGE_LOG}).`,
         backend: failure`This is the URL of a backend. → Give the edge's URL, and close the backend's port to others.`,
       },
-      outcomes: { service_unavailable: "settings", not_found: "wrong-path" },
+      faultOfCode: { service_unavailable: "settings", not_found: "wrong-path" },
       async run(edge) {
         const exchange = await edge.get("health");
-        const health = jsonIn(exchange, HEALTH);
+        const health = readJson(exchange, HEALTH);
         if (exchange.kind === "no-answer" || health === null) return exchange;
-        if (health.typst !== undefined) return found("backend", "it names Typst");
-        return ok(`${exchange.address} after ${exchange.milliseconds} ms`);
+        if (health.typst !== undefined) return observe("backend", "it names Typst");
+        return passCheck(`${exchange.address} after ${exchange.milliseconds} ms`);
       },
     }),
-    check("tls", "TLS, and a certificate that stays valid", {
+    defineCheck("tls", "TLS, and a certificate that stays valid", {
       faults: {
         unencrypted: warning`Others can read token and documents in transit. → Serve it over TLS and give that URL.`,
         "ends-soon": warning`The certificate should have been renewed by now. → Renew it by hand and read the output.`,
@@ -43,20 +43,20 @@ export const SERVICE: CheckGroup = {
       run({ url, answers: [first] }) {
         if (first === undefined || first.certificate === null) {
           const isHere = LOOPBACK_HOSTS.has(url.hostname);
-          return isHere ? ok("none, and not needed on this machine") : found("unencrypted", url.protocol);
+          return isHere ? passCheck("none, and not needed on this machine") : observe("unencrypted", url.protocol);
         }
         const { daysLeft, lifeDays } = first.certificate;
         const isLate = daysLeft < Math.min(RENEWAL_DAYS, lifeDays / 3);
-        return found(isLate ? "ends-soon" : null, `certificate valid for ${daysLeft} more days`, { daysLeft });
+        return observe(isLate ? "ends-soon" : null, `certificate valid for ${daysLeft} more days`, { daysLeft });
       },
     }),
-    check("token-refused", "without a token, or with a wrong one, it answers 403", {
+    defineCheck("token-refused", "without a token, or with a wrong one, it answers 403", {
       faults: {
         open: failure`Anybody can use the service: a proxy in front adds the token, or answers from its cache.
           → Let the proxy pass on X-Service-Api-Token unchanged, and cache nothing below /v1/.`,
         "no-tokens": failure`The edge rejects every request: SERVICE_API_TOKENS is not set. → Set it: ${EDGE_SECRETS}.`,
       },
-      outcomes: { service_unavailable: "no-tokens" },
+      faultOfCode: { service_unavailable: "no-tokens" },
       async run(edge) {
         const requests = [
           () => edge.get("v1/constraints"),
@@ -65,27 +65,27 @@ export const SERVICE: CheckGroup = {
         ];
         for (const send of requests) {
           const exchange = await send();
-          if (outcomeOf(exchange) === "forbidden") continue;
+          if (codeOf(exchange) === "forbidden") continue;
           // A page of another service has status 200, too.
           const isServed = isOk(exchange) && /^application\/(?:json|pdf)$/.test(mediaType(exchange.headers));
-          return isServed ? found("open", `200 ${mediaType(exchange.headers)}`) : exchange;
+          return isServed ? observe("open", `200 ${mediaType(exchange.headers)}`) : exchange;
         }
-        return ok("403 forbidden");
+        return passCheck("403 forbidden");
       },
     }),
-    check("token", "the token is accepted", {
+    defineCheck("token", "the token is accepted", {
       needs: ["token-refused"],
       faults: {
         "none-known": failure`No token was given, so little could be checked. → Set SERVICE_API_TOKEN or --token-file.`,
         rejected: failure`The token is not among SERVICE_API_TOKENS of this edge: it is another environment's, or old.
           → Compare it with the secret of the environment that serves this URL, without its name: prefix.`,
       },
-      outcomes: { forbidden: "rejected" },
+      faultOfCode: { forbidden: "rejected" },
       async run(edge, examination) {
-        if (examination.target.token === "") return found("none-known", "no token");
+        if (examination.target.token === "") return observe("none-known", "no token");
         const exchange = await edge.get("v1/constraints", edge.credentials);
-        examination.constraints = asConstraints(jsonIn(exchange, v.unknown()));
-        return examination.constraints === null ? exchange : ok("200");
+        examination.constraints = asConstraints(readJson(exchange, v.unknown()));
+        return examination.constraints === null ? exchange : passCheck("200");
       },
     }),
   ],

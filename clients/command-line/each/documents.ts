@@ -9,7 +9,7 @@ import { projectFolder, readInput, STANDARD_INPUT } from "../project/folder.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { printableLine } from "../terminal.ts";
-import { type Row, readRows } from "./rows.ts";
+import { parseValue, type Row, readRows } from "./rows.ts";
 
 export interface EachDocument extends Row {
   readonly path: string;
@@ -65,11 +65,11 @@ function nameDocuments(rows: readonly Row[], file: string, template: string): Ea
   const mistakes: string[] = [];
   const placesOfPaths = new Map<string, string>();
   const documents = rows.map((row) => {
-    const value = parseRow(row.data);
+    const value = parseValue(row.data);
     const wrong = value === undefined ? ["it is not JSON"] : [];
     const path = template.replace(PLACEHOLDER, (_, name: string) => {
       const text = textOf(value, row, name);
-      const mistake = text === null ? `there is no text or number for {${name}}` : unsafeName(text, name);
+      const mistake = text === null ? `there is no text or number for {${name}}` : explainUnsafeName(text, name);
       if (mistake !== null) wrong.push(mistake);
       return text ?? "";
     });
@@ -98,15 +98,6 @@ function textOf(value: unknown, row: Row, name: string): string | null {
   return typeof found === "string" || typeof found === "number" ? String(found) : null;
 }
 
-/** Undefined if it is not JSON. */
-function parseRow(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** File systems allow 255 bytes. The name has further parts, and the temporary name is longer still. */
 const MAX_VALUE_BYTES = 150;
 /** Separators, characters that Windows forbids in names, and invisible ones. */
@@ -115,7 +106,7 @@ const UNSAFE = /[/\\<>:"|?*\u0000-\u001f\u007f-\u009f\p{Bidi_Control}]/u;
 const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
 
 /** Why a value cannot be in a file name; null if it can. The value itself is quoted as JSON. */
-function unsafeName(value: string, name: string): string | null {
+function explainUnsafeName(value: string, name: string): string | null {
   const shown = `{${name}} is ${JSON.stringify(value.slice(0, 80))}`;
   if (value.trim() === "") return `{${name}} is empty`;
   if (UNSAFE.test(value) || !value.isWellFormed())

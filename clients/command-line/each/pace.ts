@@ -26,15 +26,15 @@ export class Pace {
     void this.#queue.add(task, { priority: isAgain ? 1 : 0 });
   }
 
-  succeeded(): void {
+  recordSuccess(): void {
     this.#successes++;
     if (this.#successes < this.limit || this.limit >= this.#max) return;
     this.#successes = 0;
     this.#queue.concurrency++;
   }
 
-  /** Tells that the service has refused a request because of its load: no request begins for this long. */
-  refused(seconds: number): void {
+  /** The service was too busy for a request: none begins for this long. */
+  recordRefusal(seconds: number): void {
     const until = performance.now() + seconds * 1000;
     // Requests that were under way together are refused together, which counts as one refusal.
     if (performance.now() >= this.#pausedUntilMilliseconds) {
@@ -54,7 +54,7 @@ export class Pace {
     this.#queue.start();
   }
 
-  idle(): Promise<void> {
+  waitForAll(): Promise<void> {
     return this.#queue.onIdle();
   }
 }

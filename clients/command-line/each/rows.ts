@@ -32,7 +32,7 @@ const DELIMITERS = [",", ";", "\t"];
 /** The kind is taken from the extension, or else from how the file begins. @throws CommandError for other kinds */
 export function readRows(bytes: Buffer, name: string): Row[] {
   if (SPREADSHEETS.has(bytes.toString("hex", 0, 4))) {
-    throw wrongKind(name, "a spreadsheet or an archive: save the sheet as CSV (UTF-8)");
+    throw makeKindError(name, "a spreadsheet or an archive: save the sheet as CSV (UTF-8)");
   }
   const rows = rowsOf(utf8Text(bytes, name), name);
   if (rows.length === 0) throw new CommandError(`${name} contains no data.`);
@@ -50,13 +50,13 @@ function rowsOf(text: string, name: string): Row[] {
   if (isJson(first)) return jsonLines(text);
   if (start.startsWith("{")) {
     if (!isJson(start)) return jsonLines(text);
-    throw wrongKind(name, "a single JSON object, which makes one document: pass it with --data");
+    throw makeKindError(name, "a single JSON object, which makes one document: pass it with --data");
   }
   if (!/\.json$/i.test(name) && delimiterOf(text) !== null) return csvRows(text, name);
-  throw wrongKind(name, "not a list of data");
+  throw makeKindError(name, "not a list of data");
 }
 
-function wrongKind(name: string, kind: string): CommandError {
+function makeKindError(name: string, kind: string): CommandError {
   return new CommandError(`${name} is ${kind}. --each takes ${KINDS_IN_WORDS}.`);
 }
 
@@ -147,11 +147,13 @@ function firstLine(text: string): string {
   return text.split(/\r?\n/, 1)[0] ?? "";
 }
 
-function isJson(text: string): boolean {
+/** Undefined if it is not JSON. */
+export function parseValue(text: string): unknown {
   try {
-    JSON.parse(text);
-    return true;
+    return JSON.parse(text);
   } catch {
-    return false;
+    return undefined;
   }
 }
+
+const isJson = (text: string) => parseValue(text) !== undefined;

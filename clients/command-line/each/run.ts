@@ -5,7 +5,7 @@
 import { stat } from "node:fs/promises";
 import { type RejectedRender, type ServiceProblem, ServiceUnreachableError } from "../../typescript/client.ts";
 import type { OutputOptions, RenderRequest } from "../../typescript/render-request.ts";
-import { wait, waitOfProblem } from "../../typescript/retry.ts";
+import { readRetryAfter, wait } from "../../typescript/retry.ts";
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { writeOutput } from "../output-file.ts";
@@ -19,11 +19,9 @@ import { printableLine, say } from "../terminal.ts";
 import { dataOf, type EachDocument } from "./documents.ts";
 import { Pace } from "./pace.ts";
 
-/** How often one document is sent to a busy service. */
 const MAX_BUSY_ATTEMPTS = 50;
-/** Whatever the service asks for: it must not be sent all its attempts at once. */
+/** If the service asks for no wait: all attempts of a document must not follow at once. */
 const MIN_BUSY_WAIT_SECONDS = 1;
-/** How often one document is sent to a service that cannot be reached. */
 const MAX_UNREACHABLE_ATTEMPTS = 4;
 const UNREACHABLE_WAIT_SECONDS = 2;
 /** The pause before the documents that the service answered with 503 are sent once more. */
@@ -50,7 +48,7 @@ export interface EachRunParts {
   readonly signal: AbortSignal;
 }
 
-export interface Failure {
+export interface FailedDocument {
   readonly document: EachDocument;
   readonly reason: string;
   readonly problem: ServiceProblem | null;
@@ -65,12 +63,12 @@ export interface EachOutcome {
   /** How many were not tried. */
   readonly left: number;
   /** In the order of the rows. */
-  readonly failures: readonly Failure[];
+  readonly failures: readonly FailedDocument[];
   /** Why the run ended before its last document; null if it did not. */
   readonly fatal: CommandError | null;
 }
 
-interface Attempt {
+interface DocumentAttempt {
   readonly document: EachDocument;
   /** From one. */
   readonly attempt: number;
@@ -84,7 +82,7 @@ export class EachRun {
   readonly #pace: Pace;
   readonly #stopping = new AbortController();
   readonly #signal: AbortSignal;
-  readonly #failures: Failure[] = [];
+  readonly #failures: FailedDocument[] = [];
   /** Documents that were answered with 503. They are sent once more at the end. */
   readonly #unavailable: EachDocument[] = [];
   #made = 0;
@@ -108,7 +106,7 @@ export class EachRun {
     }
     for (const document of pending) this.#pace.add(() => this.#attempt(document, 1, false));
     this.#showProgress();
-    await this.#pace.idle();
+    await this.#pace.waitForAll();
     await this.#tryUnavailableAgain();
     signal.removeEventListener("abort", onAbort);
     return this.#outcome();
@@ -119,7 +117,7 @@ export class EachRun {
     if (again.length === 0 || this.#signal.aborted) return;
     await wait(UNAVAILABLE_WAIT_SECONDS, this.#signal).catch(() => {});
     for (const document of again) this.#pace.add(() => this.#attempt(document, 1, true));
-    await this.#pace.idle();
+    await this.#pace.waitForAll();
   }
 
   async #attempt(document: EachDocument, attempt: number, isLast: boolean): Promise<void> {
@@ -130,11 +128,11 @@ export class EachRun {
     try {
       const request = requestOf(project, dataOf(document), output);
       const result = await service.client.render(request, { signal });
-      if (!result.ok) return this.#rejected({ document, attempt, isLast, request }, result);
+      if (!result.ok) return this.#handleProblem({ document, attempt, isLast, request }, result);
       const body = finish === null ? result.body : await finish(result);
       const bytes = await writeOutput(document.path, body);
       this.#made++;
-      this.#pace.succeeded();
+      this.#pace.recordSuccess();
       const { contentType, requestId } = result;
       if (json) {
         writeJson({ outcome: "rendered", line: document.number, file: document.path, bytes, contentType, requestId });
@@ -143,11 +141,11 @@ export class EachRun {
       if (this.#signal.aborted) return;
       if (timeout?.aborted) {
         const message = `there was no answer within ${timeoutSeconds} s (--timeout).`;
-        return this.#failedHere(document, new CommandError(message, EXIT_CODES.unreachable));
+        return this.#recordError(document, new CommandError(message, EXIT_CODES.unreachable));
       }
-      if (error instanceof InvalidEInvoiceError) return this.#failedHere(document, error);
+      if (error instanceof InvalidEInvoiceError) return this.#recordError(document, error);
       if (error instanceof ServiceUnreachableError && attempt < MAX_UNREACHABLE_ATTEMPTS) {
-        this.#pace.refused(UNREACHABLE_WAIT_SECONDS * attempt);
+        this.#pace.recordRefusal(UNREACHABLE_WAIT_SECONDS * attempt);
         this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
         return;
       }
@@ -156,9 +154,12 @@ export class EachRun {
     this.#showProgress();
   }
 
-  #rejected({ document, attempt, isLast, request }: Attempt, { problem, checkedLocally }: RejectedRender): void {
+  #handleProblem(
+    { document, attempt, isLast, request }: DocumentAttempt,
+    { problem, checkedLocally }: RejectedRender,
+  ): void {
     if (problem.origin === "capacity" && attempt < MAX_BUSY_ATTEMPTS) {
-      this.#pace.refused(Math.max(waitOfProblem(problem) ?? 0, MIN_BUSY_WAIT_SECONDS));
+      this.#pace.recordRefusal(Math.max(readRetryAfter(problem) ?? 0, MIN_BUSY_WAIT_SECONDS));
       this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
       this.#showProgress();
       return;
@@ -179,14 +180,18 @@ export class EachRun {
     const details = problemDetails(problem, { project: this.#parts.project, data: dataOf(document), request });
     const reason = `${problem.code}: ${problem.detail}`;
     const outcome = problemOutcome(problem, checkedLocally, details);
-    this.#failed({ document, reason, problem, details }, exitCodeOf(problem), outcome);
+    this.#recordFailure({ document, reason, problem, details }, exitCodeOf(problem), outcome);
   }
 
-  #failedHere(document: EachDocument, error: CommandError): void {
-    this.#failed({ document, reason: error.message, problem: null, details: [] }, error.exitCode, failedOutcome(error));
+  #recordError(document: EachDocument, error: CommandError): void {
+    this.#recordFailure(
+      { document, reason: error.message, problem: null, details: [] },
+      error.exitCode,
+      failedOutcome(error),
+    );
   }
 
-  #failed(failure: Failure, exitCode: ExitCode, outcome: object): void {
+  #recordFailure(failure: FailedDocument, exitCode: ExitCode, outcome: object): void {
     const { number: line, path: file } = failure.document;
     if (this.#parts.json) writeJson({ ...outcome, line, file });
     this.#failures.push(failure);

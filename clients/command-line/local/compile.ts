@@ -26,7 +26,7 @@ import type { ServiceProblem } from "../../typescript/client.ts";
 import { checkLocally } from "../../typescript/local-check.ts";
 import { encodeRequest, type OutputOptions, type RenderRequest } from "../../typescript/render-request.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
-import { interruptible } from "../interruption.ts";
+import { runInterruptible } from "../interruption.ts";
 import type { Project } from "../project/project.ts";
 import { type DataText, requestOf } from "../project/request.ts";
 import { constraintsFile } from "../service-cache.ts";
@@ -34,7 +34,6 @@ import { locateService } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
 import { type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
 
-/** The service's own default: it answers 408 when a render takes longer. */
 const RENDER_TIMEOUT_SECONDS = RENDER_TIME_SETTINGS.renderTimeoutSeconds.default;
 /** Typst's diagnostics are far shorter. The bound keeps a template from filling the memory with them. */
 const MAX_DIAGNOSTICS_BYTES = 16 * 1024 ** 2;
@@ -43,7 +42,6 @@ export interface LocalSettings {
   readonly typstPath: string;
   /** Folders of fonts that the operator of the service provides, beside Typst's own. */
   readonly fontPaths: readonly string[];
-  /** The operator's folder of packages; null if there is none. */
   readonly packagePath: string | null;
   readonly limits: Limits;
 }
@@ -94,17 +92,16 @@ export async function renderLocally(
   return { kind: "compiled", compiled, output, limits };
 }
 
-export interface Compilation {
+export interface CompileInput {
   readonly project: Project;
   readonly data: DataText | null;
-  /** Of a valid request. */
   readonly output: Output;
   readonly local: LocalSettings;
 }
 
 /** @throws CommandError when Typst cannot be started */
-export function compileLocally(compilation: Compilation, signal: AbortSignal): Promise<Compiled> {
-  return interruptible(async () => {
+export function compileLocally(compilation: CompileInput, signal: AbortSignal): Promise<Compiled> {
+  return runInterruptible(async () => {
     const work = await realpath(await mkdtemp(join(tmpdir(), "document-rendering-")).catch(refuseTemporaryFolder));
     try {
       return await compileIn(work, compilation, signal);
@@ -123,7 +120,7 @@ function refuseTemporaryFolder(error: unknown): never {
   );
 }
 
-async function compileIn(work: string, compilation: Compilation, signal: AbortSignal): Promise<Compiled> {
+async function compileIn(work: string, compilation: CompileInput, signal: AbortSignal): Promise<Compiled> {
   const { project, data, output, local } = compilation;
   const makeFolder = async (name: string) => {
     await mkdir(join(work, name));
@@ -141,23 +138,23 @@ async function compileIn(work: string, compilation: Compilation, signal: AbortSi
   const ended = await runTypst(compilation, root, renderArguments(settings, paths, command, "human"), signal);
   const text = rewriteDiagnostics(Buffer.from(ended.stderr).toString("utf8"), project, root).trimEnd();
   const diagnostics = parseDiagnostics(text);
-  const failed = (reason: string | null): Compiled => ({ ok: false, text, diagnostics, reason, pages: [] });
+  const fail = (reason: string | null): Compiled => ({ ok: false, text, diagnostics, reason, pages: [] });
   const { max_output_bytes, max_output_files } = local.limits;
-  if (ended.isMaxBuffer) return failed(`The output has more than ${max_output_bytes} bytes.`);
-  if (ended.timedOut) return failed(`Typst took longer than ${RENDER_TIMEOUT_SECONDS} seconds.`);
-  if (ended.signal !== undefined) return failed(`Typst was killed by the signal ${ended.signal}.`);
-  if (ended.exitCode !== 0) return failed(null);
+  if (ended.isMaxBuffer) return fail(`The output has more than ${max_output_bytes} bytes.`);
+  if (ended.timedOut) return fail(`Typst took longer than ${RENDER_TIMEOUT_SECONDS} seconds.`);
+  if (ended.signal !== undefined) return fail(`Typst was killed by the signal ${ended.signal}.`);
+  if (ended.exitCode !== 0) return fail(null);
 
   // If a selection matches no page, Typst succeeds, but the service reports an error.
   if (output.format === "pdf" && output.pages !== null) {
     const probe = pageProbeArguments(settings, paths, command, lowestPage(output.pages));
     const { exitCode, stdout } = await runTypst(compilation, root, probe, signal);
-    if (exitCode === 0 && stdout.length === 0) return failed(`The document has none of the pages ${output.pages}.`);
+    if (exitCode === 0 && stdout.length === 0) return fail(`The document has none of the pages ${output.pages}.`);
   }
   const pages = outputDirectory === null ? [Buffer.from(ended.stdout)] : await readPages(outputDirectory);
-  if (pages.length > max_output_files) return failed(`The document has more than ${max_output_files} pages.`);
-  if (pages.length === 0) return failed("The document has none of the selected pages.");
-  if (output.format !== "pdf" && pages[0]?.length === 0) return failed(`The document has no page ${output.page ?? 1}.`);
+  if (pages.length > max_output_files) return fail(`The document has more than ${max_output_files} pages.`);
+  if (pages.length === 0) return fail("The document has none of the selected pages.");
+  if (output.format !== "pdf" && pages[0]?.length === 0) return fail(`The document has no page ${output.page ?? 1}.`);
   return { ok: true, text, diagnostics, reason: null, pages };
 }
 
@@ -173,7 +170,7 @@ async function layOut(project: Project, data: DataText | null, root: string): Pr
 }
 
 async function runTypst(
-  { project, local }: Compilation,
+  { project, local }: CompileInput,
   root: string,
   typstArguments: readonly string[],
   signal: AbortSignal,

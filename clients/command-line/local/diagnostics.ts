@@ -70,7 +70,7 @@ export function parseDiagnostics(text: string): Diagnostic[] {
   return found;
 }
 
-export function colouredDiagnostics(text: string, stream: NodeJS.WriteStream): string {
+export function colourDiagnostics(text: string, stream: NodeJS.WriteStream): string {
   const colour = (format: Parameters<typeof styleText>[0], part: string) => styleText(format, part, { stream });
   return text
     .replace(/^error:/gm, (word) => colour(["bold", "red"], word))

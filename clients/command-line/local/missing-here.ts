@@ -10,15 +10,15 @@ import type { Output } from "../../../rules/output-options.ts";
 import { formatPackageSpec } from "../../../rules/package-spec.ts";
 import { importedPackages } from "../../../typst/package-imports.ts";
 import { describeMissingBold } from "../../typescript/missing-fonts.ts";
-import { fontsWantedBy } from "../missing-fonts.ts";
+import { findProjectFonts } from "../missing-fonts.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { serviceCapabilities } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
-import { type Compilation, compileLocally, type LocalRender, type LocalSettings } from "./compile.ts";
+import { type CompileInput, compileLocally, type LocalRender, type LocalSettings } from "./compile.ts";
 
-/** Of the profiles that forbid characters without a font, the one that forbids the least else. */
+/** Typst reports a character without a font only for such a profile. This one forbids the least else. */
 const PROBE: Output = { format: "pdf", filename: null, version: null, standards: ["a-3b"], pages: null };
 const UNDISPLAYABLE = /the text `"(.*)"` could not be displayed with font/u;
 const UNKNOWN_FAMILY = /^unknown font family: (.*)$/;
@@ -34,12 +34,14 @@ interface CheckedProject {
   readonly project: Project;
   readonly data: DataText | null;
   readonly local: Omit<LocalSettings, "limits">;
-  /** Asks the service for its capabilities; null if it does not tell. */
   readonly capabilities: () => Promise<Capabilities | null>;
 }
 
-/** Asks the service on the first call, and returns the same answer from then on. */
-export function askedOnce(url: string | undefined, signal: AbortSignal): () => Promise<Capabilities | null> {
+/** Returns what asks the service on the first call, and has the same answer from then on. */
+export function makeCapabilitiesReader(
+  url: string | undefined,
+  signal: AbortSignal,
+): () => Promise<Capabilities | null> {
   let answer: Promise<Capabilities | null> | null = null;
   return () => {
     answer ??= locateService({ url }).then((service) => serviceCapabilities(service.url, signal));
@@ -69,7 +71,7 @@ export async function compareWithService(
   // As Typst writes them: in lower case.
   const families = new Set(compiled.diagnostics.flatMap(({ message }) => UNKNOWN_FAMILY.exec(message)?.[1] ?? []));
   const packages = compiled.ok ? [] : missingPackages(project, local);
-  const wanted = fontsWantedBy(project);
+  const wanted = findProjectFonts(project);
   const isComplete = families.size + packages.length === 0 && wanted.withoutBold === null;
   const service = isComplete ? null : await checked.capabilities();
   const onlyThere = (what: string, option: string) =>
@@ -105,7 +107,7 @@ function missingPackages({ source, files }: Project, { packagePath }: LocalSetti
 const MAX_NAMED = 10;
 
 /** A sentence if there are any. Typst shows an empty box without a warning, unless the output is a PDF/A. */
-async function missingCharacters(compilation: Compilation, signal: AbortSignal): Promise<readonly string[]> {
+async function missingCharacters(compilation: CompileInput, signal: AbortSignal): Promise<readonly string[]> {
   const { project, data } = compilation;
   const texts = [project.source, ...project.files.map(({ bytes }) => bytes).filter(isUtf8)];
   const mayLack =

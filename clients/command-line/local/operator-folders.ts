@@ -7,14 +7,11 @@ import { TYPST_VERSION, typstProblem } from "../../../typst/typst-release.mjs";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 
-export interface OperatorFlags {
-  readonly fontPath?: readonly string[] | undefined;
-  readonly packagePath?: string | undefined;
-}
-
-interface CompileFlags extends OperatorFlags {
+interface CompileFlags {
   readonly typst?: string | undefined;
   readonly url?: string | undefined;
+  readonly fontPath?: readonly string[] | undefined;
+  readonly packagePath?: string | undefined;
 }
 
 /** @param problemOf what is wrong with the Typst of `--typst` */
@@ -26,7 +23,7 @@ export async function localSettings(flags: CompileFlags, problemOf = typstProble
  * The folders of the options, else of `SERVICE_FONT_PATHS` and `SERVICE_PACKAGE_PATH`, else of the checkout, as `npm
  * start` uses them. @throws CommandError for one that does not exist: Typst takes it for empty, and sets other fonts
  */
-function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
+function operatorFolders({ fontPath, packagePath }: CompileFlags) {
   const { SERVICE_FONT_PATHS, SERVICE_PACKAGE_PATH } = process.env;
   const fonts =
     fontPath ??
@@ -36,14 +33,14 @@ function operatorFolders({ fontPath, packagePath }: OperatorFlags) {
     packagePath !== undefined || SERVICE_PACKAGE_PATH !== undefined
       ? [packagePath ?? SERVICE_PACKAGE_PATH ?? ""].filter((folder) => folder !== "")
       : folderOfCheckout("vendor/packages", "packages-lock.json");
-  const existing = (origin: string, folder: string): string => {
+  const requireFolder = (origin: string, folder: string): string => {
     if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return resolve(folder);
     throw new CommandError(printableLine(`${origin}: ${folder} is not a folder.`));
   };
   return {
-    fontPaths: fonts.map((folder) => existing(fontPath ? "--font-path" : "SERVICE_FONT_PATHS", folder)),
+    fontPaths: fonts.map((folder) => requireFolder(fontPath ? "--font-path" : "SERVICE_FONT_PATHS", folder)),
     packagePath:
-      packages === undefined ? null : existing(packagePath ? "--package-path" : "SERVICE_PACKAGE_PATH", packages),
+      packages === undefined ? null : requireFolder(packagePath ? "--package-path" : "SERVICE_PACKAGE_PATH", packages),
   };
 }
 

@@ -8,13 +8,13 @@ import { printableLine } from "../terminal.ts";
 import { isFile, readNamed, STANDARD_INPUT, utf8Text } from "./folder.ts";
 import { type Project, shownPath } from "./project.ts";
 import type { DataText } from "./request.ts";
-import { OUT_OF_TIME, withinSeconds } from "./time-limit.ts";
+import { OUT_OF_TIME, runWithinSeconds } from "./time-limit.ts";
 
 /** Far longer than any reasonable data takes: what takes longer would probably never end. */
 const MAX_JUDGE_SECONDS = 10;
 /** In addition, for each row of `--each`; an ordinary one takes far less than a millisecond. */
 const MAX_SECONDS_PER_ROW = 0.01;
-/** Far longer than any that people write. What reads it takes more than its length. */
+/** Far longer than any that people write. The validator needs a multiple of this. */
 const MAX_SCHEMA_BYTES = 1024 ** 2;
 
 interface DataRow {
@@ -23,13 +23,12 @@ interface DataRow {
   readonly column: number | null;
 }
 
-/** A finding in a file that may have several rows of data. */
-type Located = SchemaFinding & { readonly file: string };
+type LocatedFinding = SchemaFinding & { readonly file: string };
 
 /** @param doing what was not done: "sent" or "compiled". @throws CommandError with each mistake, also of the schema */
 export async function requireValidData(project: Project, data: DataText | null, doing: string): Promise<void> {
   const row = { data: data?.text ?? "{}", line: 1, column: 1 };
-  const file = data === null ? "(no data)" : shownName(data.name);
+  const file = data === null ? "(no data)" : describeFile(data.name);
   const what = data === null ? "there is no data, which does" : `${file} does`;
   await requireValidRows(project, file, [row], () => `Nothing was ${doing}: ${what}`);
 }
@@ -41,7 +40,7 @@ export async function requireValidDocuments(
   documents: readonly DataRow[],
   doing: string,
 ): Promise<void> {
-  const file = shownName(each);
+  const file = describeFile(each);
   await requireValidRows(project, file, documents, (wrong) => {
     return `Nothing was ${doing}: ${wrong} of ${documents.length} rows of ${file} do`;
   });
@@ -54,16 +53,16 @@ async function requireValidRows(
   rows: readonly DataRow[],
   begin: (wrongRows: number) => string,
 ): Promise<void> {
-  const schema = await schemaOf(project);
+  const name = printableLine(shownPath(project.root, project.sourceName, SCHEMA_FILE));
+  const schema = await loadSchema(project, name);
   if (schema === null) return;
-  const name = schemaName(project);
-  const found: Located[] = [];
+  const found: LocatedFinding[] = [];
   let total = 0;
   let wrongRows = 0;
   const deadline = performance.now() / 1000 + MAX_JUDGE_SECONDS + MAX_SECONDS_PER_ROW * rows.length;
   for (const row of rows) {
     const left = Math.min(MAX_JUDGE_SECONDS, deadline - performance.now() / 1000);
-    const judgement = left > 0 ? withinSeconds(left, () => schema.judge(row.data)) : OUT_OF_TIME;
+    const judgement = left > 0 ? runWithinSeconds(left, () => schema.judge(row.data)) : OUT_OF_TIME;
     if (judgement === OUT_OF_TIME) {
       throw new CommandError(
         `${name} took longer than ${MAX_JUDGE_SECONDS} seconds for the data: look for a pattern such as (a+)+$ or for references that branch.`,
@@ -80,40 +79,34 @@ async function requireValidRows(
   throw new CommandError(text, EXIT_CODES.request, { findings });
 }
 
-/** A finding in a row, with its place in the file; in CSV, with the place where the row begins. */
-function locate(finding: SchemaFinding, file: string, { line, column }: DataRow): Located {
+/** Where a finding in a row is in the file; in CSV, where the row begins. */
+function locate(finding: SchemaFinding, file: string, { line, column }: DataRow): LocatedFinding {
   if (column === null) return { ...finding, file, line, column: 1 };
   const before = finding.line === 1 ? column - 1 : 0;
   return { ...finding, file, line: line + finding.line - 1, column: before + finding.column };
 }
 
-/** The schema of a project; null if it has none. @throws CommandError with each mistake in what is not a schema */
-async function schemaOf({ root, sourceName }: Project): Promise<DataSchema | null> {
+/** Null if there is none. @throws CommandError with each mistake in what is not a schema */
+async function loadSchema({ root }: Project, name: string): Promise<DataSchema | null> {
   const path = join(root, SCHEMA_FILE);
   if (!(await isFile(path))) return null;
-  const name = shownPath(root, sourceName, SCHEMA_FILE);
   const bytes = await readNamed(path, name, root);
-  const shown = printableLine(name);
   if (bytes.length > MAX_SCHEMA_BYTES) {
-    throw new CommandError(`${shown} has ${bytes.length} bytes, and the limit is ${MAX_SCHEMA_BYTES}.`);
+    throw new CommandError(`${name} has ${bytes.length} bytes, and the limit is ${MAX_SCHEMA_BYTES}.`);
   }
   // The validator is loaded only if there is a schema.
   const { readSchema } = await import("../../data-schema/data-schema.ts");
-  const read = await readSchema(utf8Text(bytes, shown));
+  const read = await readSchema(utf8Text(bytes, name));
   if ("schema" in read) return read.schema;
-  const findings = read.findings.map((finding) => ({ ...finding, file: shown }));
-  throw new CommandError(listFindings(findings, read.count, `${shown} is not a schema of JSON Schema 2020-12.`));
+  const findings = read.findings.map((finding) => ({ ...finding, file: name }));
+  throw new CommandError(listFindings(findings, read.count, `${name} is not a schema of JSON Schema 2020-12.`));
 }
 
-function schemaName({ root, sourceName }: Project): string {
-  return printableLine(shownPath(root, sourceName, SCHEMA_FILE));
-}
-
-function shownName(name: string): string {
+function describeFile(name: string): string {
   return name === STANDARD_INPUT ? "standard input" : printableLine(name);
 }
 
-function listFindings(findings: readonly Located[], count: number, summary: string): string {
+function listFindings(findings: readonly LocatedFinding[], count: number, summary: string): string {
   const more = count - findings.length;
   return [
     ...findings.map((finding) => printableLine(findingInWords(finding.file, finding))),

@@ -15,7 +15,7 @@ import { IgnoreRules } from "./ignore-rules.ts";
 /** The glob of a folder that is sent with all of its files. */
 export const WHOLE_FOLDER = "**";
 
-/** Files and folders that are looked at, before those are chosen that are sent. Ignored folders are not read. */
+/** Of files and folders, sent or not. Ignored folders are not read. */
 const MAX_ENTRIES = 200_000;
 
 export interface OwnFiles {
@@ -37,7 +37,7 @@ export async function readFolderFiles(
   fromCaller: readonly string[],
   excluded: ReadonlySet<string>,
 ): Promise<{ readonly files: CollectedFiles; readonly written: ReadonlySet<string> }> {
-  const asked = fromCaller.map((pattern) => ({ pattern, glob: inside(root, pattern) }));
+  const asked = fromCaller.map((pattern) => ({ pattern, glob: relativeToRoot(root, pattern) }));
   const keys = await chooseKeys(root, own, asked);
   const memory = await WrittenFiles.load();
   const files = new CollectedFiles();
@@ -48,7 +48,7 @@ export async function readFolderFiles(
   }
   const toSend = candidates.filter(({ bytes }) => !memory.mayHave(bytes));
   if (toSend.length > MAX_FILES) throw tooManyFiles();
-  // This comes before any file is read.
+  // Before any file is read.
   refuseIfTooLarge(toSend);
   for (const { key } of candidates) {
     const bytes = await readNamed(join(root, key), key, root);
@@ -78,8 +78,8 @@ async function chooseKeys(root: string, own: OwnFiles, asked: readonly AskedFile
   return [...keys].sort();
 }
 
-/** A pattern relative to the root. @throws CommandError when it leads out of the root */
-function inside(root: string, pattern: string): string {
+/** @throws CommandError when a pattern leads out of the root */
+function relativeToRoot(root: string, pattern: string): string {
   const below = isAbsolute(pattern) ? relative(root, pattern) : pattern;
   const clean = below.split(sep).join("/").replace(/^\.\//, "");
   if (clean.startsWith("../") || clean === "..") {
@@ -122,7 +122,7 @@ async function matchingKeys(root: string, ignored: IgnoreRules, { globs, except 
     onlyFiles: false,
     objectMode: true,
     followSymbolicLinks: false,
-    // Of a single source, most folders have nothing to do with it, as in a home folder.
+    // Most folders beside a single source have nothing to do with it, as in a home folder.
     suppressErrors: !globs.includes(WHOLE_FOLDER),
   }).catch((error: unknown) => {
     if (!(error instanceof Error && "path" in error)) throw error;
@@ -130,7 +130,7 @@ async function matchingKeys(root: string, ignored: IgnoreRules, { globs, except 
       printableLine(`${relative(root, String(error.path)) || "."} cannot be read (${error.message}).`),
     );
   });
-  // What is wrong with the rules is said even where folders that cannot be read are passed over.
+  // `suppressErrors` is for folders that cannot be read, not for mistakes in the rules.
   if (failure !== null) throw failure;
   const keys: string[] = [];
   for (const { path, dirent } of entries) {

@@ -37,7 +37,7 @@ export async function readNamed(path: string, name: string, folder: string): Pro
   const shown = printableLine(name);
   const real = await realpath(path).catch(() => null);
   const found = real === null ? null : await statOf(real);
-  if (real === null || found === null) throw await missing(path, name);
+  if (real === null || found === null) throw await makeMissingFileError(path, name);
   if (await leadsOutOf(folder, path, real)) {
     throw new CommandError(
       `${shown} is not sent: a link leads out of the folder of the source, ${printableLine(folder)}. Copy the file there instead.`,
@@ -52,7 +52,7 @@ export async function readNamed(path: string, name: string, folder: string): Pro
   });
 }
 
-async function missing(path: string, name: string): Promise<CommandError> {
+async function makeMissingFileError(path: string, name: string): Promise<CommandError> {
   const names = await readdir(dirname(resolve(path))).catch(() => []);
   const closest = similarName(basename(path), names);
   const meant = closest === null ? null : join(dirname(name), closest);

@@ -8,7 +8,7 @@ import { basename, dirname, join } from "node:path";
 import createRules from "ignore";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
-import { OUT_OF_TIME, withinSeconds } from "./time-limit.ts";
+import { OUT_OF_TIME, runWithinSeconds } from "./time-limit.ts";
 
 /** Lists files to leave out in addition to `.gitignore`, in the same syntax. */
 export const IGNORE_FILE = ".renderignore";
@@ -16,7 +16,7 @@ const GIT_IGNORE_FILE = ".gitignore";
 
 /** The largest known collections of rules have some tens of KiB. */
 const MAX_FILE_BYTES = 1024 ** 2;
-/** 10,000 files and 1,000 rules take 2.4 (2026-11-24). */
+/** 10,000 files and 1,000 rules take 2.4 s (2026-11-24). */
 const MAX_SECONDS = 10;
 
 export class IgnoreRules {
@@ -54,7 +54,7 @@ export class IgnoreRules {
     return ignored;
   }
 
-  /** Those that are not left out. @param keys folders end in a slash. @throws CommandError if there are too many rules */
+  /** @param keys folders end in a slash. @throws CommandError if there are too many rules */
   async keep(keys: readonly string[]): Promise<string[]> {
     for (const key of keys) await this.#load(folderOf(key));
     return this.#within(() => keys.filter((key) => !this.#rules.ignores(this.#prefix + key)));
@@ -73,7 +73,7 @@ export class IgnoreRules {
     return loading;
   }
 
-  /** Adds the rules of a file. @param folder that they are for */
+  /** @param folder to which the rules apply */
   async #add(path: string, folder: string): Promise<void> {
     const text = await readRules(path);
     if (text === "") return;
@@ -83,7 +83,7 @@ export class IgnoreRules {
 
   #within<Result>(action: () => Result): Result {
     const started = performance.now();
-    const result = this.#secondsLeft > 0 ? withinSeconds(this.#secondsLeft, action) : OUT_OF_TIME;
+    const result = this.#secondsLeft > 0 ? runWithinSeconds(this.#secondsLeft, action) : OUT_OF_TIME;
     this.#secondsLeft -= (performance.now() - started) / 1000;
     if (result !== OUT_OF_TIME) return result;
     throw new CommandError(

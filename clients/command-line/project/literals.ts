@@ -2,7 +2,7 @@
  * The files that a Typst source may read, as far as its text shows. Every string literal is a candidate, since templates
  * wrap `image` or `json` (`logo("assets/logo.png")`) and keep names in arrays; one that names no file costs nothing.
  */
-import { withoutComments } from "../../typescript/typst-text.ts";
+import { removeComments } from "../../typescript/typst-text.ts";
 
 /** Longer strings are text, not paths. */
 const MAX_PATH_LENGTH = 1024;
@@ -19,7 +19,7 @@ const READING =
  */
 export function stringLiterals(source: string): string[] {
   const found = new Set<string>();
-  for (const line of withoutComments(source).split("\n")) {
+  for (const line of removeComments(source).split("\n")) {
     const parts = line.split(/(?<!\\)"/);
     for (const part of parts.slice(1, -1)) {
       if (found.size >= MAX_LITERALS) return [...found];
@@ -31,7 +31,7 @@ export function stringLiterals(source: string): string[] {
 
 /** The literals in imports and in calls of functions that read files, with their first lines; none of packages. */
 export function readLiterals(source: string): Map<string, number> {
-  const text = withoutComments(source);
+  const text = removeComments(source);
   const found = new Map<string, number>();
   let line = 1;
   let lineEnd = text.indexOf("\n");

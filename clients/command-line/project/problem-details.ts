@@ -15,7 +15,6 @@ export interface SentFile extends Sized {
   readonly sentBytes: number;
 }
 
-/** A project and the request that is made of it. */
 export interface SentProject {
   readonly project: Project;
   readonly data: DataText | null;
@@ -91,7 +90,6 @@ export function leftOutDetails({ leftOut }: Project): string[] {
   ];
 }
 
-/** Further names are only counted. */
 const MAX_LISTED = 50;
 
 /** All file names that the rules for keys reject, each with a better one. */

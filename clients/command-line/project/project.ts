@@ -21,7 +21,6 @@ import { readLiterals, stringLiterals } from "./literals.ts";
 const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
 /** What belongs to a template but not to its documents is sent only if the source or the caller names it. */
 const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
-/** At most this many files that Typst cannot use are named. */
 const MAX_UNUSABLE = 10;
 /** A source that contains one of these words probably reads the data. */
 const READS_DATA = /\b(?:data|request)\b/;
@@ -55,7 +54,7 @@ export interface ProjectOptions {
   readonly patterns: readonly string[];
   /** Paths that are sent only if the source names them, such as the output. */
   readonly leaveOut: readonly string[];
-  /** Whether the caller names data: then an unused `data.json` needs no note. */
+  /** Whether the caller names data, so that an unused `data.json` needs no note. */
   readonly namesData: boolean;
 }
 
@@ -76,7 +75,7 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   const own = { globs: [isWhole ? WHOLE_FOLDER : FONT_FILES], except: NOT_SENT };
   const { files, written } = await readFolderFiles(root, own, patterns, excluded);
   const warnings = await followLiterals({ root, sourceName, source, files });
-  const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...unusableInWords(files)];
+  const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(files)];
   if (hasDataFile && dataPath === null && !namesData && READS_DATA.test(source.toString("utf8"))) {
     const file = shownPath(root, sourceName, DATA_PATH);
     sourceNotes.push(`${file} is not used, because the source is not ${SOURCE_PATH}: to use it, add --data ${file}.`);
@@ -94,7 +93,7 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   };
 }
 
-function unusableInWords(files: CollectedFiles): string[] {
+function describeUnusableFiles(files: CollectedFiles): string[] {
   const found = findUnusableFiles([...files].map(([key, bytes]) => ({ key, bytes })));
   const more = found.length - MAX_UNUSABLE;
   const sentences = found.slice(0, MAX_UNUSABLE).map(({ key, message }) => `${key} ${message}`);
@@ -154,7 +153,7 @@ async function followLiterals({ root, sourceName, source, files }: OpenProject):
       follow(target, bytes);
     }
     const shownAs = key === sourceKey ? sourceName : shownPath(root, sourceName, key);
-    // What is read again is as missing as the first time.
+    // A file that several sources read is reported for each.
     for (const [path, line] of readLiterals(text)) {
       const target = keyOf(path, key);
       if (target === null || (!files.has(target) && target !== sourceKey)) {
@@ -162,7 +161,7 @@ async function followLiterals({ root, sourceName, source, files }: OpenProject):
       }
     }
   }
-  return inWords(missing, root);
+  return describeMissingFiles(missing, root);
 }
 
 /** A source may have a hundred thousand literals, for which a promise each would take long. */
@@ -174,10 +173,9 @@ function isThere(path: string): boolean {
   }
 }
 
-/** At most this many files that a source reads are reported as missing. */
 const MAX_MISSING = 20;
 
-async function inWords(missing: readonly MissingFile[], root: string): Promise<string[]> {
+async function describeMissingFiles(missing: readonly MissingFile[], root: string): Promise<string[]> {
   if (missing.length === 0) return [];
   const nearby = await nearbyFiles(root);
   const sentences = missing.slice(0, MAX_MISSING).map(({ what, target }) => {

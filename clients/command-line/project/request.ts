@@ -15,7 +15,6 @@ import { byteOrderMarkNote, readInput, utf8Text } from "./folder.ts";
 import { jsonMistake } from "./json-text.ts";
 import { type Project, shownPath } from "./project.ts";
 
-/** The JSON text of `data`, and where it comes from, for messages. */
 export interface DataText {
   readonly text: string;
   readonly name: string;
@@ -39,11 +38,11 @@ export async function readData(project: Project, path: string | null): Promise<D
       `${shown} is not the JSON of one document: for a document of each row, use --each ${shown}.`,
     );
   }
-  return { text: validJson(bytes, shown), name, notes: byteOrderMarkNote(bytes, shown) };
+  return { text: requireJson(bytes, shown), name, notes: byteOrderMarkNote(bytes, shown) };
 }
 
 /** The text without a byte order mark. @param firstLine of it in its file. @throws CommandError with line and column */
-export function validJson(bytes: Buffer, name: string, firstLine = 1): string {
+export function requireJson(bytes: Buffer, name: string, firstLine = 1): string {
   const text = utf8Text(bytes, name);
   const mistake = jsonMistake(text);
   if (mistake === null) return text;

@@ -21,7 +21,7 @@ interface NamedFlags extends OutputFlags {
   readonly json?: true | undefined;
 }
 
-/** Completes the options of the command line, and tells people by which. @throws CommandError for an invalid file */
+/** Completes the options of the command line, and says by which. @throws CommandError for an invalid file */
 export async function completeFlags<Flags extends NamedFlags>(source: string, named: Flags): Promise<Flags> {
   const saved = await savedOutput(source);
   if (saved === null) return named;
@@ -40,18 +40,18 @@ async function savedOutput(source: string): Promise<Output | null> {
   const path = join(folder, OPTIONS_PATH);
   const isOfDraft = (await isFolder(source)) || basename(source) === SOURCE_PATH;
   if (!isOfDraft || !(await isFile(path))) return null;
-  if ((await sizeOf(path)) > MAX_BYTES) throw unfit(`it has more than ${MAX_BYTES} bytes`);
+  if ((await sizeOf(path)) > MAX_BYTES) throw makeUnfitError(`it has more than ${MAX_BYTES} bytes`);
   const saved = readSavedOptions((await readNamed(path, OPTIONS_PATH, folder)).toString("utf8"));
-  if (saved === null) throw unfit("it is not a JSON object");
+  if (saved === null) throw makeUnfitError("it is not a JSON object");
   const errors = new ValidationErrorList();
   const output = readOutput(new JsonCursor(new TextEncoder().encode(JSON.stringify(saved))), errors);
   if (output !== null) return output;
   const context = errors.toProblem()?.context ?? {};
   const [first] = ("errors" in context ? context.errors : undefined) ?? [];
-  throw unfit(first?.msg ?? "it is not valid");
+  throw makeUnfitError(first?.msg ?? "it is not valid");
 }
 
-function unfit(why: string): CommandError {
+function makeUnfitError(why: string): CommandError {
   return new CommandError(
     printableLine(`${OPTIONS_PATH} cannot be used: ${why}. Save the draft again, or remove the file.`),
   );
@@ -70,7 +70,7 @@ function savedFlags(output: Output, named: NamedFlags): OutputFlags {
   const pages = output.pages !== null && { pages: output.pages };
   if (output.format === "pdf") {
     const { format, version } = output;
-    const standards = named.eInvoice === undefined ? output.standards : ofEInvoice(output.standards);
+    const standards = named.eInvoice === undefined ? output.standards : listEInvoiceStandards(output.standards);
     const pdfVersion = named.standards === undefined && version !== null && { pdfVersion: version };
     return { format, ...(standards.length > 0 && { standards }), ...pdfVersion, ...pages, ...filename };
   }
@@ -84,7 +84,7 @@ function savedFlags(output: Output, named: NamedFlags): OutputFlags {
 }
 
 /** An e-invoice is PDF/A-3, whatever the draft was. */
-function ofEInvoice(standards: readonly PdfStandard[]): readonly PdfStandard[] {
+function listEInvoiceStandards(standards: readonly PdfStandard[]): readonly PdfStandard[] {
   if (standards.some((standard) => standard.startsWith("a-3"))) return standards;
   return ["a-3b", ...standards.filter((standard) => standard === "ua-1")];
 }

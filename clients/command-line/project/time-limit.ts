@@ -6,7 +6,7 @@ export const OUT_OF_TIME = Symbol("out of time");
 const context = createContext({ run: () => {} });
 const script = new Script("run()");
 
-export function withinSeconds<Result>(seconds: number, run: () => Result): Result | typeof OUT_OF_TIME {
+export function runWithinSeconds<Result>(seconds: number, run: () => Result): Result | typeof OUT_OF_TIME {
   let result: Result | typeof OUT_OF_TIME = OUT_OF_TIME;
   context.run = () => {
     result = run();

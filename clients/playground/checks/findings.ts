@@ -17,11 +17,11 @@ export interface TextPlace {
 export type Place =
   | ({ readonly field: "source" } & TextPlace)
   | ({ readonly field: "data"; readonly path?: readonly (string | number)[] } & TextPlace)
-  /** The keys of the files concerned; empty if all files are. The range is one of the text of the only file. */
+  /** `keys` is empty if all files are concerned. A range is in the text of the only file. */
   | ({ readonly field: "files"; readonly keys: readonly string[] } & TextPlace)
   | { readonly field: OutputField };
 
-export interface Finding {
+export interface DraftFinding {
   readonly place: Place;
   readonly message: string;
   readonly isWarning?: boolean;
@@ -36,7 +36,7 @@ export interface ProblemReport {
 export type Verdict =
   | { readonly ok: true }
   /** `problem` is null if `data` is not JSON: then there is no request yet. */
-  | { readonly ok: false; readonly problem: ProblemReport | null; readonly findings: readonly Finding[] };
+  | { readonly ok: false; readonly problem: ProblemReport | null; readonly findings: readonly DraftFinding[] };
 
 /** Validates a draft as the service will, at each pause in typing: contents of files separately, and each only once. */
 export function validateDraft(draft: Draft, limits: Limits): Verdict {
@@ -61,7 +61,7 @@ export function validateDraft(draft: Draft, limits: Limits): Verdict {
   }
   if (malformedAt === null) return { ok: false, problem: problems[0] ?? null, findings };
   const message = `Not valid JSON: ${placeOf(draft.data, malformedAt)}`;
-  const malformed: Finding = { place: { field: "data", offset: malformedAt }, message };
+  const malformed: DraftFinding = { place: { field: "data", offset: malformedAt }, message };
   return { ok: false, problem: null, findings: [malformed, ...findings] };
 }
 
@@ -91,7 +91,7 @@ function placeOf(text: string, offset: number): string {
   return `see line ${before.length}, column ${(before.at(-1) ?? "").length + 1}.`;
 }
 
-export function findingsOf({ code, detail, context }: ProblemReport, keys: readonly string[]): Finding[] {
+export function findingsOf({ code, detail, context }: ProblemReport, keys: readonly string[]): DraftFinding[] {
   const members: { readonly [name: string]: unknown } = { ...context };
   const rule = OUTPUT_RULES.find(({ id }) => id === members.rule);
   if (rule !== undefined) return [{ place: { field: rule.field }, message: detail }];
@@ -105,7 +105,7 @@ export function findingsOf({ code, detail, context }: ProblemReport, keys: reado
 }
 
 /** In the page, the key of a file is called its path. A name in the message stays as it is. */
-function findingAt(place: Place, message: string): Finding {
+function findingAt(place: Place, message: string): DraftFinding {
   const isOfFiles = place.field === "files";
   return {
     place,

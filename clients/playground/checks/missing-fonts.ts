@@ -2,10 +2,9 @@
 import { CAPABILITIES_PATH, MAX_CAPABILITIES_BYTES, parseCapabilities } from "../../../protocol/capabilities.ts";
 import {
   type DocumentParts,
-  describeMissing,
   describeMissingBold,
+  describeMissingFamilies,
   findWantedFonts,
-  missingFamilies,
 } from "../../typescript/missing-fonts.ts";
 import { readText } from "../../typescript/transport.ts";
 
@@ -23,5 +22,5 @@ async function warningsOn(document: DocumentParts): Promise<string[]> {
   if (capabilities === null) return [];
   const wanted = findWantedFonts(document);
   const { fonts } = capabilities;
-  return [...describeMissing(missingFamilies(wanted, fonts)), ...describeMissingBold(wanted, fonts)];
+  return [...describeMissingFamilies(wanted, fonts), ...describeMissingBold(wanted, fonts)];
 }

@@ -1,17 +1,15 @@
-/** Judges the draft after a pause in typing by all that finds mistakes, and marks them at their fields. */
+/** Checks the draft after a pause in typing, and marks what is wrong at its fields. */
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
+import { countInWords } from "../../typescript/size-in-words.ts";
 import type { Draft } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
 import { byId } from "../page/elements.ts";
-import { type Finding, type Verdict, validateDraft } from "./findings.ts";
+import { type DraftFinding, type Verdict, validateDraft } from "./findings.ts";
 import { goToFinding, markFindings, type RequestFields } from "./request-findings.ts";
 import { SchemaCheck, withSchemaVerdict } from "./schema-check.ts";
 
-/**
- * What is known so far of mistakes in a draft that the rules of the service do not know, and that do not keep a request
- * from being sent. Called at each check, so it takes no time; news come by `RequestCheck.run`.
- */
-export type FindingSource = (draft: Draft) => readonly Finding[];
+/** Returns at once the warnings on a draft that are known by now. Who learns more calls `RequestCheck.run`. */
+export type FindingSource = (draft: Draft) => readonly DraftFinding[];
 
 const DELAY_MILLISECONDS = 150;
 
@@ -49,13 +47,13 @@ export class RequestCheck {
   }
 
   /** Marks findings until the next check, and returns what the further sources have added. */
-  mark(findings: readonly Finding[]): readonly Finding[] {
+  mark(findings: readonly DraftFinding[]): readonly DraftFinding[] {
     const further = this.#sources.flatMap((source) => source(this.#store.draft));
     markFindings(this.#fields, [...findings, ...further]);
     return further;
   }
 
-  goTo(finding: Finding): void {
+  goTo(finding: DraftFinding): void {
     goToFinding(this.#fields, finding);
   }
 
@@ -73,11 +71,7 @@ function showVerdict(verdict: Verdict, furtherCount: number): void {
 }
 
 function textOf(verdict: Verdict, furtherCount: number): string {
-  if (verdict.ok) return furtherCount === 0 ? "Valid request" : `Valid request, ${countOf(furtherCount, "hint")}`;
+  if (verdict.ok) return furtherCount === 0 ? "Valid request" : `Valid request, ${countInWords(furtherCount, "hint")}`;
   const { findings, problem } = verdict;
-  return findings.length === 0 && problem !== null ? problem.detail : countOf(findings.length, "problem");
-}
-
-function countOf(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+  return findings.length === 0 && problem !== null ? problem.detail : countInWords(findings.length, "problem");
 }

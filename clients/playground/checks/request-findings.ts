@@ -1,5 +1,6 @@
 /** Shows findings at the fields that they concern, and their number at each tab; leads to the field of one. */
 import type { OutputField } from "../../../rules/output-options.ts";
+import { countInWords } from "../../typescript/size-in-words.ts";
 import type { CodeEditor, EditorMark } from "../editor/code-editor.ts";
 import { rangeOfPath, type TextRange } from "../editor/data-range.ts";
 import type { FileMark } from "../files/file-row.ts";
@@ -8,7 +9,7 @@ import type { FilesPanel } from "../files/files-panel.ts";
 import type { OutputPanel } from "../output/output-panel.ts";
 import { byId, make, makeButton } from "../page/elements.ts";
 import type { Tabs } from "../page/tabs.ts";
-import type { Finding, TextPlace } from "./findings.ts";
+import type { DraftFinding, TextPlace } from "./findings.ts";
 
 export interface RequestFields {
   readonly tabs: Tabs;
@@ -22,7 +23,7 @@ export interface RequestFields {
 const TABS = ["source", "data", "files"] as const;
 const MAX_MESSAGES = 3;
 
-export function markFindings(fields: RequestFields, findings: readonly Finding[]): void {
+export function markFindings(fields: RequestFields, findings: readonly DraftFinding[]): void {
   const sorted = findings.toSorted((left, right) => Number(left.isWarning ?? false) - Number(right.isWarning ?? false));
   for (const name of TABS) showCount(name, sorted.filter(({ place }) => place.field === name).length);
   for (const name of ["source", "data"] as const) {
@@ -41,7 +42,7 @@ export function markFindings(fields: RequestFields, findings: readonly Finding[]
   fields.output.mark(outputMessages);
 }
 
-function markFiles({ files, fileTabs }: RequestFields, findings: readonly Finding[]): void {
+function markFiles({ files, fileTabs }: RequestFields, findings: readonly DraftFinding[]): void {
   const rows = new Map<string | null, FileMark>();
   const editors = new Map<string, EditorMark[]>();
   for (const finding of findings) {
@@ -58,7 +59,7 @@ function markFiles({ files, fileTabs }: RequestFields, findings: readonly Findin
   fileTabs.mark(editors);
 }
 
-export function goToFinding(fields: RequestFields, finding: Finding): void {
+export function goToFinding(fields: RequestFields, finding: DraftFinding): void {
   const { place } = finding;
   switch (place.field) {
     case "source":
@@ -82,7 +83,7 @@ export function goToFinding(fields: RequestFields, finding: Finding): void {
   }
 }
 
-function markOf({ message, isWarning = false }: Finding): FileMark {
+function markOf({ message, isWarning = false }: DraftFinding): FileMark {
   return { message, isWarning };
 }
 
@@ -90,18 +91,22 @@ function rangeOf({ offset, length = 1 }: TextPlace): TextRange | null {
   return offset === undefined ? null : { from: offset, to: offset + length };
 }
 
-function rangeInEditor({ data }: RequestFields, { place }: Finding): TextRange | null {
+function rangeInEditor({ data }: RequestFields, { place }: DraftFinding): TextRange | null {
   if (place.field !== "source" && place.field !== "data") return null;
   const range = rangeOf(place);
   if (range !== null || place.field === "source" || place.path === undefined) return range;
   return rangeOfPath(data.state, place.path);
 }
 
-function showMessages(host: HTMLElement, findings: readonly Finding[], onGo: (finding: Finding) => void): void {
+function showMessages(
+  host: HTMLElement,
+  findings: readonly DraftFinding[],
+  onGo: (finding: DraftFinding) => void,
+): void {
   const lines = findings.slice(0, MAX_MESSAGES);
   const more = findings.length - lines.length;
   const text = lines.map(({ message }) => message).join("\n") + more;
-  // A reader's focus stays where it is if nothing has changed.
+  // New elements would take the focus away from somebody who is on a message.
   if (host.dataset.text === text) return;
   host.dataset.text = text;
   host.replaceChildren(
@@ -120,5 +125,5 @@ function showCount(name: (typeof TABS)[number], count: number): void {
   const badge = byId(`${name}-badge`, HTMLElement);
   badge.hidden = count === 0;
   badge.textContent = count === 0 ? "" : `${count}`;
-  badge.setAttribute("aria-label", `${count} problem${count === 1 ? "" : "s"}`);
+  badge.setAttribute("aria-label", countInWords(count, "problem"));
 }

@@ -1,7 +1,7 @@
 /** Judges the data of a draft by its `data.schema.json`, in a worker. Only a render waits for the verdict. */
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import type { Draft } from "../drafts/draft.ts";
-import type { Finding, Verdict } from "./findings.ts";
+import type { DraftFinding, Verdict } from "./findings.ts";
 import type { JudgeRequest, SchemaVerdict } from "./schema-worker.ts";
 import { TimedWorker } from "./timed-worker.ts";
 
@@ -23,7 +23,7 @@ export function schemaOf({ files }: Draft): string | null {
 export function withSchemaVerdict(verdict: Verdict, judged: SchemaVerdict | null): Verdict {
   // If the data is not JSON, the service's own rules have already reported that, with the place.
   if (judged === null || judged.findings.length === 0 || (!verdict.ok && verdict.problem === null)) return verdict;
-  const findings = judged.findings.map(({ offset, length, line, column, path, message }): Finding => {
+  const findings = judged.findings.map(({ offset, length, line, column, path, message }): DraftFinding => {
     const sentence = `${path === "" ? "" : `${path}: `}${message}.`;
     return judged.of === "data"
       ? { place: { field: "data", offset, length }, message: sentence }

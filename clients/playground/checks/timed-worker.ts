@@ -19,7 +19,7 @@ export function answerQuestions<Question, Answer>(
   void loaded.then(() => say("ready"));
 }
 
-type Outcome<Answer> = Answer | "too slow" | "not loaded";
+type WorkerAnswer<Answer> = Answer | "too slow" | "not loaded";
 
 /** In the page: the worker starts with the first question, and only the last question is answered. */
 export class TimedWorker<Question, Answer> {
@@ -29,7 +29,7 @@ export class TimedWorker<Question, Answer> {
   #isReady = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastId = 0;
-  #answer: (outcome: Outcome<Answer>) => void = () => {};
+  #answer: (outcome: WorkerAnswer<Answer>) => void = () => {};
 
   constructor(path: string, maxMilliseconds: number) {
     this.#path = path;
@@ -40,8 +40,8 @@ export class TimedWorker<Question, Answer> {
     return this.#isReady;
   }
 
-  ask(question: Question): Promise<Outcome<Answer>> {
-    const { promise, resolve } = Promise.withResolvers<Outcome<Answer>>();
+  ask(question: Question): Promise<WorkerAnswer<Answer>> {
+    const { promise, resolve } = Promise.withResolvers<WorkerAnswer<Answer>>();
     this.#answer = resolve;
     this.#lastId++;
     this.#worker ??= this.#start();

@@ -1,4 +1,5 @@
 /** The drafts that this browser keeps, in a dialog; and beside the draft, whether it is one of them. */
+import { countInWords } from "../../typescript/size-in-words.ts";
 import { byId, make, makeButton } from "../page/elements.ts";
 import type { DraftKeeper, KeepState, ListedDraft } from "./draft-keeper.ts";
 
@@ -14,7 +15,7 @@ export function connectDraftsDialog(keeper: DraftKeeper, onOpened: (isCopy: bool
   };
 
   const makeRow = ({ id, title, fileCount, savedAt, openIn }: ListedDraft) => {
-    const files = fileCount === 0 ? "" : ` · ${fileCount} file${fileCount === 1 ? "" : "s"}`;
+    const files = fileCount === 0 ? "" : ` · ${countInWords(fileCount, "file")}`;
     const open = makeButton(title, { class: "link-button" }, async () => {
       const opened = await keeper.open(id);
       dialog.close();

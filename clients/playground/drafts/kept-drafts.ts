@@ -26,7 +26,7 @@ export const MAX_KEPT_DRAFTS = 20;
 
 const STORES = ["drafts", "contents"] as const;
 
-/** The contents that the database has of the draft that was read or saved last, once `done` is fulfilled. */
+/** What the database has of the draft that was read or saved last, once `done` is fulfilled. */
 interface StoredContents {
   readonly id: string;
   readonly contents: ReadonlyMap<FileContent, number>;
@@ -97,9 +97,9 @@ export class KeptDrafts {
     }
     const keys = files.map(({ key, content }) => ({ key, contentId: contents.get(content) ?? 0 }));
     writes.push(transaction.objectStore("drafts").put({ ...rest, id, savedAt: Date.now(), files: keys }));
-    // This does not wait for the results, which a page that is being closed never gets.
+    // Without waiting for the results, which a page that is being closed never gets.
     transaction.commit();
-    // The next save may begin before this one has ended. It leaves out what this one has put, so it fails with it.
+    // The next save may begin before this one has ended. It relies on what this one puts, so it fails with it.
     const done = Promise.all([...writes, transaction.done, savedBefore]);
     this.#stored = { id, contents, done };
     await done.catch((error: unknown) => {

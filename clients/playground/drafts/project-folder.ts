@@ -8,8 +8,6 @@ export interface FolderFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-export { DATA_PATH, SOURCE_PATH };
-
 /** What the command line leaves out too, and what desktops leave in folders. */
 const LEFT_OUT = /(?:^|\/)(?:\.[^/]*|node_modules|__MACOSX|Thumbs\.db|desktop\.ini)(?:\/|$)/i;
 

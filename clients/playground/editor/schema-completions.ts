@@ -6,7 +6,7 @@ import {
   pickedCompletion,
 } from "@codemirror/autocomplete";
 import type { EditorView } from "@codemirror/view";
-import { suggestedMembers, suggestedValues } from "../../data-schema/suggestions.ts";
+import { suggestMembers, suggestValues } from "../../data-schema/suggestions.ts";
 import { parseJson } from "../../typescript/transport.ts";
 import { placeInJson } from "./json-place.ts";
 
@@ -20,7 +20,7 @@ export function schemaCompletions(schema: () => string | null): CompletionSource
     if (place === null || (!explicit && place.from === pos)) return null;
     const hasColon = /^"?\s*:/.test(state.sliceDoc(pos, Math.min(pos + 100, state.doc.length)));
     const options = place.isName
-      ? suggestedMembers(value, place.path)
+      ? suggestMembers(value, place.path)
           .filter(({ name }) => !place.names.has(name))
           .map(({ name, description, isRequired }): Completion => {
             const label = JSON.stringify(name);
@@ -31,7 +31,7 @@ export function schemaCompletions(schema: () => string | null): CompletionSource
               ...(description !== null && { info: description }),
             };
           })
-      : suggestedValues(value, place.path).map((label): Completion => ({ label, apply: insertAs(label) }));
+      : suggestValues(value, place.path).map((label): Completion => ({ label, apply: insertAs(label) }));
     return options.length === 0 ? null : { from: place.from, options, validFor: WORD };
   };
 }

@@ -64,7 +64,7 @@ function markup(style: string | null): Rule[] {
     { regex: new RegExp(`#(?=${STATEMENT})`), token: "controlKeyword", push: "line" },
     { regex: /#/, token: "controlKeyword", push: "chain" },
     { regex: /\$/, token: "controlKeyword", push: "math" },
-    // Only where its end is in the same line: a lone one would colour all that follows.
+    // Only with its end in the same line: a lone one would colour all that follows.
     { regex: /\*(?=[^*]+\*)/, token: "strong", push: "strong" },
     { regex: /_(?=[^_]+_)/, token: "emphasis", push: "emphasis" },
     { regex: /\[/, token: style, push: "start" },
@@ -130,7 +130,7 @@ const mode = simpleMode({
   ],
 });
 
-/** What is nested deeper forgets levels, but never the outermost one, where all text is read. */
+/** Deeper nesting forgets levels, but never the outermost one, in which any text can be read. */
 const MAX_DEPTH = 200;
 
 export const typstLanguage = StreamLanguage.define({

@@ -1,6 +1,7 @@
 /** Files from this machine, chosen or dropped, singly or in folders. */
 import type { Limits } from "../../../rules/limits.ts";
-import { belongsToProject, DATA_PATH, type FolderFile, SOURCE_PATH } from "../drafts/project-folder.ts";
+import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
+import { belongsToProject, type FolderFile } from "../drafts/project-folder.ts";
 import { folderOfEntries, unpackArchive } from "./folder-archive.ts";
 
 export interface NamedFile {
@@ -103,11 +104,11 @@ export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits)
 
 async function readArchive({ path, file }: NamedFile, limits: Limits): Promise<ReadFiles> {
   const maxBytes = limits.max_request_body_bytes;
-  const refused = (reason: string) => ({ isFolder: true, files: [], skipped: [`${path} was not opened: ${reason}`] });
-  if (file.size > maxBytes) return refused(`it has ${file.size} bytes, and the limit for a request is ${maxBytes}.`);
+  const refuse = (reason: string) => ({ isFolder: true, files: [], skipped: [`${path} was not opened: ${reason}`] });
+  if (file.size > maxBytes) return refuse(`it has ${file.size} bytes, and the limit for a request is ${maxBytes}.`);
   const bytes = await file.bytes().catch(() => null);
-  if (bytes === null) return refused("it could not be read.");
+  if (bytes === null) return refuse("it could not be read.");
   const bounds = { maxEntries: limits.effective_max_files + 3, maxBytes };
   const folder = folderOfEntries(await unpackArchive({ archive: bytes, bounds, of: "folder" }), bounds);
-  return typeof folder === "string" ? refused(folder) : { isFolder: true, files: folder, skipped: [] };
+  return typeof folder === "string" ? refuse(folder) : { isFolder: true, files: folder, skipped: [] };
 }

@@ -1,6 +1,7 @@
 /** The panel of `files`: a list with the key of each file, a drop zone and two pickers. */
 import type { Limits } from "../../../rules/limits.ts";
 import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
+import { countInWords } from "../../typescript/size-in-words.ts";
 import { type DraftFile, draftFile, FileContent } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
 import { draftOfFolder, type FolderFile } from "../drafts/project-folder.ts";
@@ -73,7 +74,7 @@ export class FilesPanel {
       this.#notice(read.skipped.join(" "));
       return;
     }
-    const summary = `${count} file${count === 1 ? "" : "s"} added.`;
+    const summary = `${countInWords(count, "file")} added.`;
     this.#replace(mergeFiles(this.#store.draft.files, read.files), [summary, ...read.skipped].join(" "));
   }
 

@@ -1,5 +1,3 @@
-/** A button that copies a text, and says so. */
-
 const COPIED_MILLISECONDS = 2000;
 
 /** @param select selects the text for people to copy it, where the page may not */

@@ -1,5 +1,5 @@
 /** Decides when the page renders. At most one request is under way, and the latest draft is rendered last. */
-import { type RetryPolicy, retryPolicy, waitBeforeRetry, waitOfProblem } from "../../typescript/retry.ts";
+import { type RetryPolicy, readRetryAfter, retryPolicy, waitBeforeRetry } from "../../typescript/retry.ts";
 import type { Draft } from "../drafts/draft.ts";
 import { type CallOutcome, callRender } from "./service-call.ts";
 
@@ -114,10 +114,10 @@ export class RenderSession {
     this.#isUnreachable = outcome.kind === "unreachable";
     this.#lastRendered = null;
     if (!isBusy && !(this.#isUnreachable && navigator.onLine)) return false;
-    const retryAfterSeconds = isBusy ? waitOfProblem(outcome.problem) : null;
+    const retryAfterSeconds = isBusy ? readRetryAfter(outcome.problem) : null;
     const policy = this.#rendersWhileTyping ? TYPING_POLICY : ASKED_POLICY;
     const elapsedSeconds = (performance.now() - this.#requestedMilliseconds) / 1000;
-    const failed = { attempt: this.#attempt++, elapsedSeconds, retryAfterSeconds };
+    const failed = { attempts: this.#attempt++, elapsedSeconds, retryAfterSeconds };
     const waitSeconds = waitBeforeRetry(policy, failed, Math.random());
     const untilMilliseconds = performance.now() + (waitSeconds ?? retryAfterSeconds ?? 0) * 1000;
     if (isBusy) this.#notBeforeMilliseconds = untilMilliseconds;

@@ -1,7 +1,7 @@
 /** Shows a rendered file. An SVG only as the source of an `<img>`, where it can neither run nor load anything. */
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import type { ArchiveEntry, ArchiveFault } from "../../typescript/archive-entries.ts";
-import { sizeInWords } from "../../typescript/size-in-words.ts";
+import { countInWords, sizeInWords } from "../../typescript/size-in-words.ts";
 import { unpackArchive } from "../files/folder-archive.ts";
 import { byId, make, makeButton } from "../page/elements.ts";
 import type { RenderedDocument } from "../render/service-call.ts";
@@ -46,7 +46,7 @@ export class DocumentView {
         for (const url of this.#urls.splice(0)) URL.revokeObjectURL(url);
       }
       const pageCount = await this.#pdf.show(bytes);
-      return pageCount === null ? null : `${pageCount} page${pageCount === 1 ? "" : "s"}`;
+      return pageCount === null ? null : countInWords(pageCount, "page");
     } catch {
       if (count !== this.#count) return null;
       this.#replace(makePhase("This browser cannot show the PDF here. Download it instead."));

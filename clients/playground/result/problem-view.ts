@@ -1,6 +1,6 @@
 /** A problem as people read it: what is wrong, the fields to change, and what to do. */
 import { adviceFor } from "../../typescript/problem-advice.ts";
-import type { Finding } from "../checks/findings.ts";
+import type { DraftFinding } from "../checks/findings.ts";
 import { connectCopyButton } from "../page/copy-button.ts";
 import { byId, make, makeButton } from "../page/elements.ts";
 
@@ -17,14 +17,14 @@ export interface ShownProblem {
   readonly detail: string;
   /** Null if it was found before sending. */
   readonly requestId: string | null;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly DraftFinding[];
   readonly compileFailure: CompileFailure | null;
 }
 
 const TOKEN_ADVICE = "Set the API token of this deployment (“API token”, at the top) and render again.";
 const UNKNOWN_ADVICE = "See the interface reference for this code.";
 
-export function makeProblemView(problem: ShownProblem, onFinding: (finding: Finding) => void): HTMLElement {
+export function makeProblemView(problem: ShownProblem, onFinding: (finding: DraftFinding) => void): HTMLElement {
   const { code, title, detail, requestId, findings, compileFailure } = problem;
   const fields = findings.map((finding) => {
     const button = makeButton(labelOf(finding), { class: "link-button" }, () => onFinding(finding));
@@ -70,7 +70,7 @@ function makeCompileAdvice({ folder, causes }: CompileFailure): HTMLElement[] {
   ];
 }
 
-function labelOf({ place }: Finding): string {
+function labelOf({ place }: DraftFinding): string {
   switch (place.field) {
     case "source":
       return "Template";

@@ -1,6 +1,6 @@
 /** The result side of the page: the state of the render or its problem, above the last rendered file. */
 import { sizeInWords } from "../../typescript/size-in-words.ts";
-import type { Finding } from "../checks/findings.ts";
+import type { DraftFinding } from "../checks/findings.ts";
 import { byId, make, makeButton, saveFile } from "../page/elements.ts";
 import type { Wait, WaitReason } from "../render/render-session.ts";
 import type { RenderedDocument } from "../render/service-call.ts";
@@ -25,10 +25,10 @@ export class ResultView {
   readonly #download = byId("download", HTMLButtonElement);
   readonly #status = byId("status", HTMLElement);
   readonly #document = new DocumentView();
-  readonly #onFinding: (finding: Finding) => void;
+  readonly #onFinding: (finding: DraftFinding) => void;
   #progress: { readonly show: (wait: Wait | null) => void; readonly end: () => void } | null = null;
 
-  constructor(onFinding: (finding: Finding) => void) {
+  constructor(onFinding: (finding: DraftFinding) => void) {
     this.#onFinding = onFinding;
     // The keyboard can scroll only an element that can have the focus.
     byId("result-content", HTMLElement).tabIndex = 0;

@@ -2,11 +2,11 @@
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { beforeAll, describe, expect, it } from "vitest";
-import { OUT_OF_TIME, withinSeconds } from "../../../clients/command-line/project/time-limit.ts";
+import { OUT_OF_TIME, runWithinSeconds } from "../../../clients/command-line/project/time-limit.ts";
 import { readSchema } from "../../../clients/data-schema/data-schema.ts";
 import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
 import { exampleRequest } from "../../../scripts/examples/example-request.ts";
-import { runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { makeProject, type ProjectFiles, runCommand, writeProject } from "../../support/clients/command-line.ts";
 import { DATA_MISTAKES, dataWith, SCHEMA_OF_MISTAKES } from "../../support/clients/data-mistakes.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -25,15 +25,13 @@ beforeAll(async () => {
   return () => closeServer(server);
 });
 
-async function makeProject(files: Readonly<Record<string, string | Uint8Array>>) {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "letter.typ": "#data", "data.schema.json": SCHEMA_OF_MISTAKES, ...files });
-  return folder;
+async function makeLetter(files: ProjectFiles) {
+  return makeProject({ "letter.typ": "#data", "data.schema.json": SCHEMA_OF_MISTAKES, ...files });
 }
 
 it("render reports the first twenty mistakes with path and line, and how many more there are, and sends nothing", async () => {
   const { text, told } = dataWith(DATA_MISTAKES.slice(0, 21));
-  const folder = await makeProject({ "d.json": text });
+  const folder = await makeLetter({ "d.json": text });
   const { exitCode, stderr } = await runCommand(folder, ["render", "letter.typ", "--data", "d.json"], { env });
   expect(stderr.trimEnd().split("\n")).toEqual([
     ...told.slice(0, 20).map((line) => `d.json:${line}`),
@@ -49,7 +47,7 @@ it.each([
   ["p.csv", 'id,x\n\na,"1\n2"\nbc,3\n', ["p.csv:5:1: id: "]],
 ])("reports the mistakes in a row of %s by the line of the file", async (name, text, told) => {
   const schema = '{"properties": {"id": {"type": "string", "maxLength": 1}}}';
-  const folder = await makeProject({ [name]: text, "data.schema.json": schema });
+  const folder = await makeLetter({ [name]: text, "data.schema.json": schema });
   const args = ["render", "letter.typ", "--each", name, "-o", "{#}.pdf"];
   const { stderr, exitCode } = await runCommand(folder, args, { env });
   const lines = stderr.trimEnd().split("\n");
@@ -61,7 +59,7 @@ it.each([
 
 it("reports each mistake to programs with path, pointer, line and column", async () => {
   const schema = '{"properties": {"items": {"items": {"properties": {"a/b": {"type": "string"}}}}}}';
-  const folder = await makeProject({ "d.json": '{"items": [\n  {"a/b": 1}]}', "data.schema.json": schema });
+  const folder = await makeLetter({ "d.json": '{"items": [\n  {"a/b": 1}]}', "data.schema.json": schema });
   const { stdout } = await runCommand(folder, ["check", "letter.typ", "-d", "d.json", "--json"]);
   expect(JSON.parse(stdout)).toMatchObject({
     outcome: "failed",
@@ -70,7 +68,7 @@ it("reports each mistake to programs with path, pointer, line and column", async
   });
 });
 
-it.each<[string, Readonly<Record<string, string | Uint8Array>>, RegExp, number]>([
+it.each<[string, ProjectFiles, RegExp, number]>([
   [
     "a mistake in the schema itself, with its line there",
     { "data.schema.json": '{\n  "type": "text"\n}' },
@@ -96,7 +94,7 @@ it.each<[string, Readonly<Record<string, string | Uint8Array>>, RegExp, number]>
     2,
   ],
 ])("reports %s", async (_what, files, words, code) => {
-  const { exitCode, stderr } = await runCommand(await makeProject(files), ["check", "letter.typ"]);
+  const { exitCode, stderr } = await runCommand(await makeLetter(files), ["check", "letter.typ"]);
   expect(stderr).toMatch(words);
   expect(exitCode).toBe(code);
 });
@@ -128,8 +126,8 @@ it("stops a regular expression that would run forever", async () => {
   const read = await readSchema('{"pattern": "^(a+)+$"}');
   if (!("schema" in read)) throw new Error("no schema");
   const { schema } = read;
-  expect(withinSeconds(0.2, () => schema.judge(`"${"a".repeat(60)}!"`))).toBe(OUT_OF_TIME);
-  expect(withinSeconds(60, () => schema.judge('"aaa"').count)).toBe(0);
+  expect(runWithinSeconds(0.2, () => schema.judge(`"${"a".repeat(60)}!"`))).toBe(OUT_OF_TIME);
+  expect(runWithinSeconds(60, () => schema.judge('"aaa"').count)).toBe(0);
 });
 
 describe("schema", () => {
@@ -152,8 +150,7 @@ describe("schema", () => {
   });
 
   it("drafts one that all of the given data fits, and requires the members that all of it has", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, {
+    const folder = await makeProject({
       "a.json": '{"id": 1, "when": "2026-03-31", "lines": [{"price": 1}, {"price": 1.5, "note": null}]}',
       "b.jsonl":
         '{"id": 2, "when": "2026-04-01", "lines": []}\n\n{"id": "x", "when": "2026-04-01", "lines": [{"price": 2}]}\n',
@@ -181,8 +178,7 @@ describe("schema", () => {
   });
 
   it("names the line of data that is not JSON", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { "b.jsonl": '{"a": 1}\n{"a": }\n' });
+    const folder = await makeProject({ "b.jsonl": '{"a": 1}\n{"a": }\n' });
     const { exitCode, stderr } = await runCommand(folder, ["schema", "b.jsonl"]);
     expect(stderr).toBe("b.jsonl:2:7 is not JSON.\n");
     expect(exitCode).toBe(2);

@@ -7,12 +7,12 @@ import { createServer as createHttpServer, type RequestListener } from "node:htt
 import { createServer, type Socket } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { ANSWER_FAULTS, outcomeOf } from "../../../clients/command-line/doctor/answers.ts";
+import { ANSWER_FAULTS, codeOf } from "../../../clients/command-line/doctor/answers.ts";
 import type { ExaminationTarget } from "../../../clients/command-line/doctor/check.ts";
 import { isHealthy, reportForPrograms } from "../../../clients/command-line/doctor/report.ts";
 import {
   CHECK_GROUPS,
-  type CheckResult,
+  type CheckReport,
   type ExaminationReport,
   examine,
   maxRequests,
@@ -67,7 +67,7 @@ function faultsOf({ checks }: ExaminationReport): string[] {
     .map(({ id, fault, origin }) => `${id}${origin === null ? "" : ` at ${origin}`}: ${fault}`);
 }
 
-function resultOf(report: ExaminationReport, id: string): CheckResult {
+function resultOf(report: ExaminationReport, id: string): CheckReport {
   const result = report.checks.find((check) => check.id === id);
   if (result === undefined) throw new Error(`no check ${id}`);
   return result;
@@ -188,7 +188,7 @@ describe("what cannot be reached", () => {
     const bounds = { requestMilliseconds: LONG_MILLISECONDS, end, interruption: interruption.signal, requestsLeft: 2 };
     const server = new Server(null, url, {}, bounds);
     const exchanges = [await server.get("a"), await server.get("b"), await server.get("c")];
-    expect(exchanges.map(outcomeOf)).toEqual(["500", "500", "out-of-bounds"]);
+    expect(exchanges.map(codeOf)).toEqual(["500", "500", "out-of-bounds"]);
     seenFaults.add("any: out-of-bounds");
     // While it waits for the answer to its first request.
     const silent = await startRawServer((socket) => socket.once("data", () => interruption.abort()));

@@ -2,8 +2,8 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
+  parseRetryAfter,
   type RetryPolicy,
-  retryAfterSeconds,
   retryPolicy,
   wait,
   waitBeforeRetry,
@@ -14,7 +14,7 @@ const POLICY = retryPolicy({ maxAttempts: 3, maxTotalSeconds: 10 });
 type Failed = readonly [attempt: number, elapsedSeconds: number, retryAfterSeconds: number | null];
 
 function waitAfter(policy: RetryPolicy, [attempt, elapsedSeconds, asked]: Failed, random: number): number | null {
-  return waitBeforeRetry(policy, { attempt, elapsedSeconds, retryAfterSeconds: asked }, random);
+  return waitBeforeRetry(policy, { attempts: attempt, elapsedSeconds, retryAfterSeconds: asked }, random);
 }
 
 describe("the wait before another attempt", () => {
@@ -57,7 +57,7 @@ it.each([
   ["Sat, 21 Nov 2026 21:00:00 GMT", null],
   [null, null],
 ])("Retry-After %j is read as %j seconds", (field, seconds) => {
-  expect(retryAfterSeconds(field)).toBe(seconds);
+  expect(parseRetryAfter(field)).toBe(seconds);
 });
 
 describe("a wait", () => {

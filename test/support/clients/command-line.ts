@@ -156,14 +156,19 @@ export async function runInTerminal(cwd: string, args: readonly string[], env: E
 /** Writes a project into a folder of its own, and runs the command there with a service. */
 export function runnerInProjects(serviceUrl: () => string) {
   return async (files: ProjectFiles, args: readonly string[], options: CommandOptions = {}) => {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, files);
+    const folder = await makeProject(files);
     const run = await runCommand(folder, args, { ...options, env: { SERVICE_URL: serviceUrl(), ...options.env } });
     return { folder, ...run };
   };
 }
 
 export type ProjectFiles = Readonly<Record<string, string | Uint8Array>>;
+
+export async function makeProject(files: ProjectFiles): Promise<string> {
+  const folder = await makeTemporaryFolder("command-");
+  await writeProject(folder, files);
+  return folder;
+}
 
 export async function writeProject(folder: string, files: ProjectFiles): Promise<void> {
   for (const [name, content] of Object.entries(files)) {

@@ -1,11 +1,11 @@
-/** What PDF/UA-1 demands: Typst says so at export only, so here rules in front of the template look at its elements. */
+/** What PDF/UA-1 demands. Typst checks it only at export, so here show rules above the template do. */
 import {
   type Compilation,
   type CompilerProject,
+  type FileDiagnostic,
+  type FileRange,
   offsetsOf,
-  type Place,
-  type PlacedDiagnostic,
-  placeOf,
+  rangeOf,
   textOf,
 } from "./project-text.ts";
 
@@ -27,25 +27,25 @@ export function accessibilityFindings(
   project: CompilerProject,
   { title }: Compilation,
   compile: (rules: string) => Compilation,
-): readonly PlacedDiagnostic[] {
+): readonly FileDiagnostic[] {
   return [
     ...(title.trim() === "" ? [{ ...START, message: NO_TITLE }] : []),
-    ...stoppedElements(compile(ALTERNATIVE_TEXTS))
+    ...findStoppedElements(compile(ALTERNATIVE_TEXTS))
       .filter((place) => !mayBeUnread(project, place))
       .map((place) => ({ ...place, message: NO_ALT })),
   ];
 }
 
-const START: Place = { key: null, from: { line: 0, column: 0 }, to: { line: 0, column: 0 } };
+const START: FileRange = { key: null, from: { line: 0, column: 0 }, to: { line: 0, column: 0 } };
 const NO_TITLE = 'PDF/UA-1 requires a title: #set document(title: "…").';
 const NO_ALT = 'PDF/UA-1 requires an alternative text: alt: "…" says what is to be seen.';
 
 /** Where a rule has stopped: the hint after the error has the place, because the error itself is in the rule. */
-function stoppedElements({ diagnostics, linesAbove }: Compilation): Place[] {
+function findStoppedElements({ diagnostics, linesAbove }: Compilation): FileRange[] {
   return diagnostics.flatMap(({ severity, message }, index) => {
     const shown = diagnostics[index + 1];
     if (severity !== "error" || !message.endsWith(STOP) || shown === undefined) return [];
-    const place = placeOf(shown, linesAbove);
+    const place = rangeOf(shown, linesAbove);
     return place === null ? [] : [place];
   });
 }
@@ -56,7 +56,7 @@ const MARGINAL = /\b(?:header|footer|background|foreground)\s*:/;
 const UNREAD = /\b(?:measure|hide|artifact)[([]/;
 
 /** Whether an element may be in a margin or background, which are not read out: guessed from the text. */
-function mayBeUnread(project: CompilerProject, place: Place): boolean {
+function mayBeUnread(project: CompilerProject, place: FileRange): boolean {
   const text = textOf(project, place.key);
   const statement = statementBefore(text, offsetsOf(text, place).from);
   if (UNREAD.test(statement)) return true;

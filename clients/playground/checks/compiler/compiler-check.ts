@@ -1,12 +1,12 @@
-/** Has drafts compiled in the browser, so that a mistake is named at its place: the service's 422 does not say it. */
+/** Compiles drafts in the browser to name the place of a mistake, which the service's 422 does not. */
 import { type Draft, listSentFiles } from "../../drafts/draft.ts";
 import type { DraftStore } from "../../drafts/draft-store.ts";
-import type { Finding } from "../findings.ts";
+import type { DraftFinding } from "../findings.ts";
 import { TimedWorker } from "../timed-worker.ts";
 import type { CompilerAnswer } from "./compiler-worker.ts";
 import type { CompilerProject } from "./project-text.ts";
 
-/** The service gives a render 30 s by default; what takes as long here is not going to be quick there. */
+/** Half of the service's default for a render. */
 const MAX_COMPILE_MILLISECONDS = 15_000;
 const TYPING_PAUSE_MILLISECONDS = 700;
 
@@ -18,8 +18,8 @@ export class CompilerCheck {
   #typing: ReturnType<typeof setTimeout> | undefined;
   #wanted: Draft | null = null;
   #compiling: Promise<void> | null = null;
-  #answered: { readonly draft: Draft; readonly findings: readonly Finding[] } | null = null;
-  /** What the service has rendered: whatever is found here, it is right. */
+  #answered: { readonly draft: Draft; readonly findings: readonly DraftFinding[] } | null = null;
+  /** The service has rendered it, so what the compiler finds in it is no mistake. */
   #accepted: Draft | null = null;
 
   constructor(store: DraftStore, onNews: () => void) {
@@ -35,12 +35,12 @@ export class CompilerCheck {
     this.#accepted = draft;
   }
 
-  findingsOn(draft: Draft): readonly Finding[] {
+  findingsOn(draft: Draft): readonly DraftFinding[] {
     return this.#answered?.draft === draft && this.#accepted !== draft ? this.#answered.findings : [];
   }
 
   /** What is wrong with a draft; empty if the compiler finds nothing, does not end, or cannot be loaded. */
-  async check(draft: Draft): Promise<readonly Finding[]> {
+  async check(draft: Draft): Promise<readonly DraftFinding[]> {
     this.#wanted = draft;
     while (this.#wanted === draft && this.#answered?.draft !== draft) {
       this.#compiling ??= this.#compile(draft);

@@ -1,11 +1,11 @@
 /** The worker that compiles drafts: a separate file, loaded when a template is first changed or refused. */
-import type { Finding } from "../findings.ts";
+import type { DraftFinding } from "../findings.ts";
 import { answerQuestions } from "../timed-worker.ts";
 import type { CompilerProject } from "./project-text.ts";
 import { ProjectCompiler } from "./typst-compiler.ts";
 
 export interface CompilerAnswer {
-  readonly findings: readonly Finding[];
+  readonly findings: readonly DraftFinding[];
   readonly isSpent: boolean;
 }
 
@@ -22,7 +22,7 @@ answerQuestions(opened, compile);
 // Reported as an error of the worker.
 opened.catch((error: unknown) => reportError(error));
 
-/** Its WebAssembly is larger than Cloudflare serves in one file, so that it is compressed. */
+/** The WebAssembly is compressed: it is larger than a file that Cloudflare serves. */
 async function fetchCompiler(): Promise<WebAssembly.Module> {
   const response = await fetch(`${FILES}/typst-compiler.bin`);
   if (!response.ok || response.body === null) throw new Error(`the compiler: ${response.status}`);
@@ -41,7 +41,7 @@ async function compile(project: CompilerProject): Promise<CompilerAnswer> {
     const findings = await compiler.findings(project);
     return { findings, isSpent: compiler.usedBytes > MAX_COMPILER_BYTES };
   } catch {
-    // A panic of the compiler says nothing about the template, and leaves the compiler as it may be.
+    // A panic says nothing about the template, and the compiler cannot be used after it.
     return { findings: [], isSpent: true };
   }
 }

@@ -7,7 +7,7 @@ const NO_FILE = /^failed to load file/;
 const MAX_MESSAGE_LENGTH = 500;
 const PROJECT_ROOT = /@ws\/p0:0\.0\.0\//g;
 
-/** A sentence for a diagnostic `at` a text of a file (null: the template); null if it may be none. */
+/** Null if the diagnostic may be wrong. @param at the text that it is about, and its file (null: the template) */
 export function describeDiagnostic(
   message: string,
   at: { readonly key: string | null; readonly text: string },

@@ -13,14 +13,14 @@ interface Position {
   readonly column: number;
 }
 
-export interface Place {
+export interface FileRange {
   /** The key of the file; null for the template. */
   readonly key: string | null;
   readonly from: Position;
   readonly to: Position;
 }
 
-export type PlacedDiagnostic = Place & { readonly message: string };
+export type FileDiagnostic = FileRange & { readonly message: string };
 
 export interface CompilerDiagnostic {
   /** Empty for the project's own files. */
@@ -39,14 +39,14 @@ export interface Compilation {
 }
 
 export const MAIN_PATH = "/~template";
-/** As `typst/program-text.ts` binds the data; the file can have no name that a key could be. */
-export const DATA_PATH = "/:data.json";
-const PRELUDE = `#let data = json("${DATA_PATH}")\n#let request = data\n`;
+/** No key can have a colon. */
+export const COMPILED_DATA_PATH = "/:data.json";
+const PRELUDE = `#let data = json("${COMPILED_DATA_PATH}")\n#let request = data\n`;
 
-/** The line ends of Typst; CR LF has become one of them. */
+/** The line ends of Typst, except CR LF. */
 const LINE_END = /[\n\v\f\r\u0085\u2028\u2029]/;
 
-/** The template under the prelude and `rules`, lines of Typst; and how many lines are above it. */
+/** The template under the prelude, as `typst/program-text.ts` has it, and under `rules`, lines of Typst. */
 export function programText(source: string, rules: string): { readonly text: string; readonly linesAbove: number } {
   const head = PRELUDE + rules;
   // A `#!` line would have to stay the first one. As a comment of the same length it may be anywhere.
@@ -54,11 +54,11 @@ export function programText(source: string, rules: string): { readonly text: str
   return { text: head + body, linesAbove: head.split("\n").length - 1 };
 }
 
-export function placeOf({ package: spec, path, range }: CompilerDiagnostic, linesAbove: number): Place | null {
+export function rangeOf({ package: spec, path, range }: CompilerDiagnostic, linesAbove: number): FileRange | null {
   const [, ...parts] = /^(\d+):(\d+)-(\d+):(\d+)$/.exec(range) ?? [];
   const [line = Number.NaN, column = 0, endLine = 0, endColumn = 0] = parts.map(Number);
   // The page itself checks the data, which are no file of the project.
-  if (Number.isNaN(line) || spec !== "" || path === DATA_PATH) return null;
+  if (Number.isNaN(line) || spec !== "" || path === COMPILED_DATA_PATH) return null;
   const above = path === MAIN_PATH ? linesAbove : 0;
   if (line < above) return null;
   return {
@@ -68,8 +68,8 @@ export function placeOf({ package: spec, path, range }: CompilerDiagnostic, line
   };
 }
 
-/** The offsets of a place in its text, as `textOf` returns it. A range beyond the text ends with the text. */
-export function offsetsOf(text: string, { from, to }: Place): { readonly from: number; readonly to: number } {
+/** @param text as `textOf` returns it. A range beyond the text ends with the text */
+export function offsetsOf(text: string, { from, to }: FileRange): { readonly from: number; readonly to: number } {
   const lines = text.split("\n");
   const offsetOf = ({ line, column }: Position) => {
     const before = lines.slice(0, line).reduce((sum, each) => sum + each.length + 1, 0);
@@ -78,7 +78,7 @@ export function offsetsOf(text: string, { from, to }: Place): { readonly from: n
   return { from: offsetOf(from), to: offsetOf(to) };
 }
 
-/** The text of a file, or of the template, with line ends as in the editor, one character each; empty if it is none. */
+/** With line ends as in the editor, one character each; empty for a key that no file has. @param key null for the template */
 export function textOf({ source, files }: CompilerProject, key: string | null): string {
   const file = files.find((each) => each.key === key);
   const text = key === null ? source : file === undefined ? "" : new TextDecoder().decode(file.bytes);

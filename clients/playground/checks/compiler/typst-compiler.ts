@@ -6,19 +6,19 @@ import {
   TypstFontResolverBuilder,
 } from "@myriaddreamin/typst-ts-web-compiler";
 import { isFont } from "../../../../rules/font-names.ts";
-import type { Finding } from "../findings.ts";
+import type { DraftFinding } from "../findings.ts";
 import { accessibilityFindings } from "./accessibility.ts";
 import { describeDiagnostic } from "./diagnostic-messages.ts";
 import {
+  COMPILED_DATA_PATH,
   type Compilation,
   type CompilerDiagnostic,
   type CompilerProject,
-  DATA_PATH,
+  type FileDiagnostic,
   MAIN_PATH,
   offsetsOf,
-  type PlacedDiagnostic,
-  placeOf,
   programText,
+  rangeOf,
   textOf,
 } from "./project-text.ts";
 
@@ -56,7 +56,7 @@ export class ProjectCompiler {
     return this.#memory.buffer.byteLength;
   }
 
-  async findings(project: CompilerProject): Promise<readonly Finding[]> {
+  async findings(project: CompilerProject): Promise<readonly DraftFinding[]> {
     await this.#load(project);
     const compile = (rules: string) => this.#compile(project.source, rules);
     const compiled = compile("");
@@ -69,7 +69,7 @@ export class ProjectCompiler {
 
   async #load({ data, files }: CompilerProject): Promise<void> {
     this.#compiler.reset_shadow();
-    this.#compiler.map_shadow(DATA_PATH, new TextEncoder().encode(data));
+    this.#compiler.map_shadow(COMPILED_DATA_PATH, new TextEncoder().encode(data));
     const resolver = new TypstFontResolverBuilder();
     for (const font of this.#fonts) resolver.add_raw_font(font);
     for (const { key, bytes } of files) {
@@ -97,12 +97,12 @@ function hasErrors(diagnostics: readonly CompilerDiagnostic[]): boolean {
 function placeDiagnostics(
   { diagnostics, linesAbove }: Compilation,
   project: CompilerProject,
-): readonly PlacedDiagnostic[] {
+): readonly FileDiagnostic[] {
   return diagnostics
     .filter(({ severity }) => severity === "error")
     .slice(0, MAX_FINDINGS)
     .flatMap((diagnostic) => {
-      const place = placeOf(diagnostic, linesAbove);
+      const place = rangeOf(diagnostic, linesAbove);
       if (place === null) return [];
       const text = textOf(project, place.key);
       const { from, to } = offsetsOf(text, place);
@@ -112,7 +112,7 @@ function placeDiagnostics(
     });
 }
 
-function toFinding(project: CompilerProject, placed: PlacedDiagnostic): Finding {
+function toFinding(project: CompilerProject, placed: FileDiagnostic): DraftFinding {
   const { key } = placed;
   const { from, to } = offsetsOf(textOf(project, key), placed);
   const range = { offset: from, length: to - from };
