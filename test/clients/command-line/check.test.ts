@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { makeFakeTypst, VERSION_ANSWER } from "../../support/backend/fake-typst.ts";
-import { runCommand, startCommand, writeProject } from "../../support/clients/command-line.ts";
+import { makeProject, runCommand, startCommand, writeProject } from "../../support/clients/command-line.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const ELEVEN_LINES = Array.from({ length: 11 }, (_, index) => `Line ${index + 1}.\n`).join("");
@@ -14,8 +14,7 @@ async function checkSource(
   files: Readonly<Record<string, string | Uint8Array>> = {},
   args: string[] = [],
 ) {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "letter.typ": source, ...files });
+  const folder = await makeProject({ "letter.typ": source, ...files });
   return { folder, ...(await runCommand(folder, ["check", "letter.typ", ...args])) };
 }
 
@@ -113,8 +112,7 @@ it("accepts no other version of Typst", async () => {
 });
 
 it("checks again whenever a file changes, until it is interrupted", async () => {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "letter.typ": '#include "part.typ"', "part.typ": "#oops" });
+  const folder = await makeProject({ "letter.typ": '#include "part.typ"', "part.typ": "#oops" });
   const running = startCommand(folder, ["check", "letter.typ", "--watch"]);
   let seen = "";
   running.stderr.on("data", (chunk: Buffer) => {
@@ -133,8 +131,7 @@ it("checks again whenever a file changes, until it is interrupted", async () => 
 });
 
 it("says so when the folder that it watches is gone, and ends", async () => {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "letter/main.typ": "x" });
+  const folder = await makeProject({ "letter/main.typ": "x" });
   const running = startCommand(folder, ["check", "letter", "--watch"]);
   let seen = "";
   running.stderr.on("data", (chunk: Buffer) => {
@@ -150,8 +147,7 @@ it("says so when the folder that it watches is gone, and ends", async () => {
 });
 
 it("opens the document with the system's viewer, once while it watches", async () => {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "letter.typ": "one" });
+  const folder = await makeProject({ "letter.typ": "one" });
   // xdg-open hands the file to what BROWSER names.
   await writeFile(join(folder, "viewer"), `#!/bin/sh\necho "$1" >> '${folder}/opened'\n`, { mode: 0o755 });
   const env = { BROWSER: join(folder, "viewer") };
@@ -180,16 +176,14 @@ it.each([
   ["--font-path", ["test", "a.typ", "--font-path", "nothing"], {}],
   ["SERVICE_FONT_PATHS", ["check", "a.typ"], { SERVICE_FONT_PATHS: ".:nothing" }],
 ])("a folder of fonts or packages that is missing is an error, not an empty one: %s, %j", async (origin, args, env) => {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "a.typ": "x", "cases/b.json": "{}" });
+  const folder = await makeProject({ "a.typ": "x", "cases/b.json": "{}" });
   const { stderr, exitCode } = await runCommand(folder, args, { env });
   expect(stderr).toBe(`${origin}: nothing is not a folder.\n`);
   expect(exitCode).toBe(2);
 });
 
 it("a folder for temporary files that cannot be used is named, with the variable that names it", async () => {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "a.typ": "x" });
+  const folder = await makeProject({ "a.typ": "x" });
   const { stderr, exitCode } = await runCommand(folder, ["check", "a.typ"], { env: { TMPDIR: "/nothing" } });
   expect(stderr).toMatch(
     /^The folder for temporary files, \/nothing, cannot be used \(ENOENT: .*\)\. TMPDIR can name .*\n$/,

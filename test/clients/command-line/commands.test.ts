@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
-import { runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { makeProject, runCommand } from "../../support/clients/command-line.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -39,8 +39,7 @@ describe("init", () => {
   });
 
   it("leaves a folder alone that is not empty", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { "post/mine.txt": "x" });
+    const folder = await makeProject({ "post/mine.txt": "x" });
     const { exitCode, stderr } = await runCommand(folder, ["init", "post"]);
     expect(stderr).toBe("post is not empty.\n");
     expect(exitCode).toBe(2);

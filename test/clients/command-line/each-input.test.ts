@@ -3,9 +3,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { problem, serviceUnavailable } from "../../../rules/problem.ts";
-import { makeTimeout, runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { makeProject, makeTimeout, runCommand } from "../../support/clients/command-line.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 interface Options {
   readonly output?: string;
@@ -19,8 +18,7 @@ interface Options {
 async function renderEach(name: string, content: string | Uint8Array, options: Options = {}) {
   const { output = "out/{#}.pdf", args = [], input, source = "x", answer = sendPdf } = options;
   const service = await startScriptedService(answer);
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "a.typ": source, ...(name === "-" ? {} : { [name]: content }) });
+  const folder = await makeProject({ "a.typ": source, ...(name === "-" ? {} : { [name]: content }) });
   const run = (...more: string[]) =>
     runCommand(folder, ["render", "a.typ", "-o", output, "--jobs", "1", ...args, ...more], {
       env: { SERVICE_URL: service.url },
@@ -126,8 +124,7 @@ it.each([
   ["p.csv", "a\n1\n2\n"],
   ["p.jsonl", "1\n2\n"],
 ])("a file of rows is no --data: %s", async (name, content) => {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "a.typ": "x", [name]: content });
+  const folder = await makeProject({ "a.typ": "x", [name]: content });
   const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ", "--data", name]);
   expect(stderr).toBe(`${name} is not the JSON of one document: for a document of each row, use --each ${name}.\n`);
   expect(exitCode).toBe(2);
@@ -239,8 +236,7 @@ describe("check --each", () => {
   );
 
   async function check(...args: string[]) {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, {
+    const folder = await makeProject({
       "a.typ": "\n#data.name",
       "p.jsonl": rows.slice(0, 4).join(""),
       "all.jsonl": rows.join(""),
@@ -257,8 +253,7 @@ describe("check --each", () => {
   });
 
   it("compiles all lines and names those that fail", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { "a.typ": "#data.name", "p.csv": "name,x\na,1\nb,2\n", "q.csv": "nam\na\nb\n" });
+    const folder = await makeProject({ "a.typ": "#data.name", "p.csv": "name,x\na,1\nb,2\n", "q.csv": "nam\na\nb\n" });
     const good = await runCommand(folder, ["check", "a.typ", "--each", "p.csv"]);
     expect([good.stderr, good.exitCode]).toEqual(["2 of 2 documents compile.\n", 0]);
     const bad = await runCommand(folder, ["check", "a.typ", "--each", "q.csv"]);

@@ -3,10 +3,9 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
-import { runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { makeProject, runCommand } from "../../support/clients/command-line.ts";
 import { crowdedZip, LOW_LIMITS, lyingZip } from "../../support/clients/hostile-answers.ts";
 import { answer, PDF, startScriptedService } from "../../support/clients/scripted-service.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const NO_SERVICE = 7;
 const ARCHIVE_LIMITS = { ...LOW_LIMITS, max_output_bytes: 1024 ** 2 };
@@ -20,8 +19,7 @@ it.each([
   ],
 ])("%s if the answer is an empty PDF", async (_what, args, words) => {
   const server = await startScriptedService(answer(200, PDF));
-  const folder = await makeTemporaryFolder("hostile-");
-  await writeProject(folder, { "a.typ": "x", "rows.jsonl": '{"n":1}\n{"n":2}\n{"n":3}\n' });
+  const folder = await makeProject({ "a.typ": "x", "rows.jsonl": '{"n":1}\n{"n":2}\n{"n":3}\n' });
   await mkdir(join(folder, "made"));
   const { exitCode, stderr } = await runCommand(folder, ["render", "a.typ", "--url", server.url, ...args]);
   expect(stderr).toContain(words);
@@ -38,8 +36,7 @@ it.each([
 ])("compares no pages of an archive that %s", async (_what, archive, words) => {
   const sendArchive = answer(200, { "Content-Type": "application/zip" }, archive);
   const server = await startScriptedService(sendArchive, ARCHIVE_LIMITS);
-  const folder = await makeTemporaryFolder("hostile-");
-  await writeProject(folder, { "a.typ": "x", "cases/one.json": "{}" });
+  const folder = await makeProject({ "a.typ": "x", "cases/one.json": "{}" });
   const { exitCode, stderr } = await runCommand(folder, ["test", "a.typ", "--update", "--url", server.url]);
   expect(stderr).toContain(`no archive of pages: it is ${words}.`);
   expect(exitCode).toBe(NO_SERVICE);

@@ -7,9 +7,8 @@ import { access, lstat, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { runCommand, runnerInProjects, startCommand, writeProject } from "../../support/clients/command-line.ts";
+import { makeProject, runCommand, runnerInProjects, startCommand } from "../../support/clients/command-line.ts";
 import { sharedService } from "../../support/service/test-service.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const url = (await sharedService()).edge.url.origin;
@@ -82,8 +81,7 @@ it.each<[NodeJS.Signals, string, readonly string[]]>([
   ["SIGINT", "render --each", ["render", "a.typ", "--each", "rows.jsonl", "-o", "{#}.pdf"]],
   ["SIGTERM", "check", ["check", "a.typ"]],
 ])("%s ends %s in the middle of a step that takes long", async (signal, _name, args) => {
-  const folder = await makeTemporaryFolder("hostile-");
-  await writeProject(folder, { "p/a.typ": "ENDLESS", "p/rows.jsonl": "{}", "step.mjs": ENDLESS_STEP });
+  const folder = await makeProject({ "p/a.typ": "ENDLESS", "p/rows.jsonl": "{}", "step.mjs": ENDLESS_STEP });
   const begun = join(folder, "begun");
   const env = { SERVICE_URL: UNREACHABLE_URL, NODE_OPTIONS: `--import=${join(folder, "step.mjs")}`, BEGUN: begun };
   const running = startCommand(join(folder, "p"), args, { env });
@@ -105,8 +103,7 @@ describe("a default output", () => {
     ],
     ["a link to a device", (path: string) => symlink("/dev/null", path)],
   ])("that is %s is not opened", async (_what, make) => {
-    const folder = await makeTemporaryFolder("hostile-");
-    await writeProject(folder, { "a.typ": "x" });
+    const folder = await makeProject({ "a.typ": "x" });
     await make(join(folder, "a.pdf"));
     const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ"], { env: { SERVICE_URL: url } });
     expect(stderr).toContain("a.pdf is a device, a pipe, or a link to one: nothing is written there.");
@@ -120,8 +117,7 @@ describe("--each", () => {
   const ROWS = { "p/main.typ": "#data", "rows.jsonl": '{"id": "x", "dir": "link"}\n{"id": "y", "dir": "own"}\n' };
 
   async function withLink(link: string, target: string, output: string) {
-    const folder = await makeTemporaryFolder("hostile-");
-    await writeProject(folder, { ...ROWS, "elsewhere/kept.txt": "", "p/inner/kept.txt": "", "out/kept.txt": "" });
+    const folder = await makeProject({ ...ROWS, "elsewhere/kept.txt": "", "p/inner/kept.txt": "", "out/kept.txt": "" });
     await rm(join(folder, link), { force: true });
     await symlink(target, join(folder, link));
     const env = { SERVICE_URL: url };

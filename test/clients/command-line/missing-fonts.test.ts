@@ -7,12 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { CAPABILITIES_PATH, capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../../protocol/capabilities.ts";
-import { runCommand, runnerInProjects, writeProject } from "../../support/clients/command-line.ts";
+import { makeProject, runCommand, runnerInProjects } from "../../support/clients/command-line.ts";
 import { packageManifest } from "../../support/clients/package-registry.ts";
 import { LIBERATION_FAMILY, LIBERATION_FOLDER, liberation, nameTable, withTables } from "../../support/fonts.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { startTestService, type TestService } from "../../support/service/test-service.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const BOXES = "Typst shows empty boxes instead.";
@@ -193,8 +192,7 @@ describe("check", () => {
   it("uses the fonts and packages of the checkout that it runs in", async () => {
     const files = { "vendor/fonts/fonts-lock.json": "{}", "vendor/packages/packages-lock.json": "{}" };
     const source = `#set text(font: "${LIBERATION_FAMILY}")\n#import "@local/chart:1.0.0": chart\n#chart`;
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { ...files, "letters/a.typ": source });
+    const folder = await makeProject({ ...files, "letters/a.typ": source });
     await cp(packages, join(folder, "vendor/packages"), { recursive: true });
     await writeFile(join(folder, "vendor/fonts/regular.ttf"), await liberation("Regular"));
     const env = { SERVICE_URL: UNREACHABLE_URL, SERVICE_FONT_PATHS: undefined, SERVICE_PACKAGE_PATH: undefined };

@@ -3,11 +3,16 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { problem, renderQueueFull } from "../../../rules/problem.ts";
-import { runCommand, runInTerminal, startCommand, writeProject } from "../../support/clients/command-line.ts";
+import {
+  makeProject,
+  runCommand,
+  runInTerminal,
+  startCommand,
+  writeProject,
+} from "../../support/clients/command-line.ts";
 import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const people = (count: number) =>
   Array.from({ length: count }, (_, index) => `${JSON.stringify({ id: `p${index}`, name: `Person ${index}` })}\n`).join(
@@ -17,8 +22,7 @@ const people = (count: number) =>
 const EACH = ["render", "letter.typ", "--each", "people.jsonl", "-o", "letters/{id}.pdf"];
 
 async function makeFolder(lines: string): Promise<string> {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "letter.typ": "Dear #data.name,", "people.jsonl": lines });
+  const folder = await makeProject({ "letter.typ": "Dear #data.name,", "people.jsonl": lines });
   return folder;
 }
 

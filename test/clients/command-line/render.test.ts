@@ -6,9 +6,10 @@ import { execa } from "execa";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { shellCommand } from "../../../backend/launcher/program.ts";
-import { problem, renderQueueFull, serviceUnavailable } from "../../../rules/problem.ts";
+import { problem, serviceUnavailable } from "../../../rules/problem.ts";
 import {
   commandEnvironment,
+  makeProject,
   PROGRAM,
   type ProjectFiles,
   runCommand,
@@ -16,13 +17,11 @@ import {
   runnerInProjects,
   runProcess,
   startCommand,
-  writeProject,
 } from "../../support/clients/command-line.ts";
-import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { full, sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const url = (await sharedService()).edge.url.origin;
 
@@ -55,8 +54,7 @@ describe("a document", () => {
   });
 
   it("goes into a pipe or a device, which stays what it is", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { "a.typ": "= x" });
+    const folder = await makeProject({ "a.typ": "= x" });
     await execa("mkfifo", [join(folder, "pipe.pdf")]);
     // No name in /dev itself: a command that replaces it would break the machine.
     await symlink("/dev/null", join(folder, "null.pdf"));
@@ -117,8 +115,7 @@ describe("a link that leads out of the project", () => {
 
   async function runAmongLinks(source: string, args: readonly string[], files: ProjectFiles = {}) {
     const scripted = await startScriptedService(sendPdf);
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { ...FOLDER_OF_LINKS, "project/main.typ": source, ...files });
+    const folder = await makeProject({ ...FOLDER_OF_LINKS, "project/main.typ": source, ...files });
     for (const [place, target] of Object.entries(LINKS)) await symlink(target, join(folder, "project", place));
     const run = await runCommand(folder, args, { env: { SERVICE_URL: scripted.url } });
     const renders = scripted.requests.filter(({ url: path }) => path === "/v1/render").length;
@@ -164,8 +161,7 @@ describe("a link that leads out of the project", () => {
   });
 
   it("is refused if data has another name for the folder", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { "real/main.typ": "x", "secret.json": "{}" });
+    const folder = await makeProject({ "real/main.typ": "x", "secret.json": "{}" });
     await symlink("real", join(folder, "alias"));
     await symlink("../secret.json", join(folder, "real/data.json"));
     for (const [source, data] of [
@@ -245,9 +241,7 @@ describe("the exit code is", () => {
   });
 
   it("5 for a service that stays busy, after its Retry-After", async () => {
-    const busy = await startScriptedService((response) =>
-      sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" }),
-    );
+    const busy = await startScriptedService(full(0));
     const { exitCode, stderr } = await inProject(source, ["render", "a.typ", "--url", busy.url]);
     expect(stderr).toContain("render_queue_full");
     expect(busy.requests.filter(({ url: path }) => path === "/v1/render").length).toBeGreaterThan(1);
@@ -265,8 +259,7 @@ describe("the exit code is", () => {
       answers.push(response);
       response.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": "1000" }).write("%PDF-");
     });
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, source);
+    const folder = await makeProject(source);
     const running = startCommand(folder, ["render", "a.typ", "--url", broken.url]);
     const documents = async () => (await readdir(folder)).filter((name) => name.includes("pdf"));
     // It has begun to write the document.
@@ -278,8 +271,7 @@ describe("the exit code is", () => {
 
   it("130 for an interruption", async () => {
     const silent = await startScriptedService(() => {});
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, source);
+    const folder = await makeProject(source);
     const running = startCommand(folder, ["render", "a.typ", "--url", silent.url]);
     await expect.poll(() => silent.requests.some(({ url: path }) => path === "/v1/render")).toBe(true);
     running.kill("SIGINT");
@@ -327,29 +319,15 @@ it.each([
   expect(stderr).toContain(`To see the error: document-rendering check a.typ ${options}\n`);
 });
 
-it("does not give the token of a checkout to another service", async () => {
-  const { exitCode, stderr } = await inProject(
-    { "a.typ": "x", ".local/api-token": "token-of-the-checkout" },
-    ["render", "a.typ", "--url", "http://render.example"],
-    { env: { SERVICE_API_TOKEN: "" } },
-  );
-  expect(stderr).toBe(
-    "There is no token for http://render.example: set SERVICE_API_TOKEN, or pass a file with --token-file.\n",
-  );
-  expect(exitCode).toBe(2);
-});
-
 it("says where the token of a service on this machine is, if it is called from elsewhere", async () => {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "a.typ": "x" });
+  const folder = await makeProject({ "a.typ": "x" });
   // The function in this process would find the token of this checkout.
   const { stderr } = await runProcess(folder, ["render", "a.typ"], { env: { SERVICE_API_TOKEN: "" } });
   expect(stderr).toContain("`npm start` keeps its own in the file .local/api-token of its checkout.");
 });
 
 it("shows progress in a terminal, but not in a pipe", async () => {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "a.typ": "x" });
+  const folder = await makeProject({ "a.typ": "x" });
   const { screen, exitCode } = await runInTerminal(folder, ["render", "a.typ"], { SERVICE_URL: url });
   expect(screen).toContain("Rendering a.typ");
   expect(screen).toContain("a.pdf: ");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type DraftOutput, draftFile, FileContent } from "../../../clients/playground/drafts/draft.ts";
 import { folderOfDraft } from "../../../clients/playground/drafts/project-folder.ts";
-import { runCommand, writeProject } from "../../support/clients/command-line.ts";
+import { makeProject, runCommand, writeProject } from "../../support/clients/command-line.ts";
 import { sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -21,8 +21,7 @@ async function savedFolder(output: DraftOutput, source = '#set document(title: "
 }
 
 async function withOptions(text: string, args: readonly string[] = ["check", "draft"]) {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "draft/main.typ": "x", "draft/.playground.json": text });
+  const folder = await makeProject({ "draft/main.typ": "x", "draft/.playground.json": text });
   return runCommand(folder, args);
 }
 

@@ -10,31 +10,33 @@ import { problem, renderQueueFull } from "../../../rules/problem.ts";
 import { makeCertificate } from "../../support/clients/certificate.ts";
 import {
   type CommandOptions,
+  makeProject,
   makeTimeout,
   PROGRAM,
   runCommand,
   runProcess,
-  writeProject,
 } from "../../support/clients/command-line.ts";
 import { answerRaw } from "../../support/clients/hostile-answers.ts";
-import { sendPdf, sendProblem, startScript, startScriptedService } from "../../support/clients/scripted-service.ts";
+import {
+  full,
+  sendPdf,
+  sendProblem,
+  startScript,
+  startScriptedService,
+} from "../../support/clients/scripted-service.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
-async function makeProject(): Promise<string> {
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, { "a.typ": "x", "rows.jsonl": "{}", "token.txt": "token-of-the-file\n" });
-  return folder;
-}
+const FILES = { "a.typ": "x", "rows.jsonl": "{}", "token.txt": "token-of-the-file\n" };
 
 async function render(url: string, options: CommandOptions = {}, ...args: string[]) {
-  return runCommand(await makeProject(), ["render", "a.typ", "--url", url, ...args], options);
+  return runCommand(await makeProject(FILES), ["render", "a.typ", "--url", url, ...args], options);
 }
 
 /** Proxies are those of a process. */
 async function renderInProcess(url: string, env: Readonly<Record<string, string>>, ...args: string[]) {
-  return runProcess(await makeProject(), ["render", "a.typ", "--url", url, ...args], { env });
+  return runProcess(await makeProject(FILES), ["render", "a.typ", "--url", url, ...args], { env });
 }
 
 async function listen(server: Server): Promise<URL> {
@@ -95,20 +97,14 @@ describe("a service that cannot be reached: exit code 7, one cause and what to d
     return render(url, {}, ...timeout.args);
   }
 
-  it("a --timeout that ends the tries, with the reason of the last one: the connection", async () => {
-    const { stderr, exitCode } = await renderTwice(UNREACHABLE_URL);
-    expect(stderr).toMatch(
-      /^The document did not arrive within 3600 s \(--timeout\)\. .*the connection was refused \(ECONNREFUSED\)\. Is it running\?/,
-    );
+  it.each<[string, () => Promise<string>, RegExp]>([
+    ["the connection", async () => UNREACHABLE_URL, /the connection was refused \(ECONNREFUSED\)\. Is it running\?/],
+    ["the service", async () => (await startScript(full(0))).url, /^[^.]*\. render_queue_full: /],
+  ])("a --timeout that ends the tries, with the reason of the last one: %s", async (_what, start, reason) => {
+    const { stderr, exitCode } = await renderTwice(await start());
+    expect(stderr).toMatch(/^The document did not arrive within 3600 s \(--timeout\)\. /);
+    expect(stderr).toMatch(reason);
     expect(exitCode).toBe(7);
-  });
-
-  it("a --timeout that ends the tries, with the reason of the last one: the service", async () => {
-    const { url } = await startScriptedService((response) =>
-      sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "0" }),
-    );
-    const { stderr } = await renderTwice(url);
-    expect(stderr).toMatch(/^The document did not arrive within 3600 s \(--timeout\)\. render_queue_full: /);
   });
 
   it.each(["0.0001", "1.0011"])("no answer within a --timeout, which may be a fraction: %s", async (value) => {
@@ -211,8 +207,7 @@ describe("a token that is refused", () => {
     const service = await startScriptedService((response) =>
       sendProblem(response, 403, problem("forbidden", "No.", {})),
     );
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { "a.typ": "x", ...files });
+    const folder = await makeProject({ "a.typ": "x", ...files });
     const options = { env: { SERVICE_API_TOKEN: "" }, program };
     const { stderr, exitCode } = await runProcess(folder, ["render", "a.typ", "--url", service.url], options);
     return { stderr, exitCode, sent: service.requests.map(({ headers }) => headers["x-service-api-token"]) };
@@ -230,8 +225,11 @@ describe("a token that is refused", () => {
     const { checkout, program } = await makeCheckout();
     await writeFile(join(checkout, ".local/api-token"), "token-of-the-checkout\n");
     const args = ["render", "a.typ", "--url", "http://render.example"];
-    const { stderr } = await runProcess(await makeProject(), args, { env: { SERVICE_API_TOKEN: "" }, program });
-    expect(stderr).toMatch(/^There is no token for http:\/\/render\.example: /);
+    const run = await runProcess(await makeProject(FILES), args, { env: { SERVICE_API_TOKEN: "" }, program });
+    expect(run.stderr).toBe(
+      "There is no token for http://render.example: set SERVICE_API_TOKEN, or pass a file with --token-file.\n",
+    );
+    expect(run.exitCode).toBe(2);
   });
 
   it("is not that of the folder in which somebody works, nor of one above the program", async () => {
@@ -269,8 +267,7 @@ describe("a token that is refused", () => {
   });
 
   it("is not the beginning of a long file that the option names", async () => {
-    const folder = await makeTemporaryFolder("command-");
-    await writeProject(folder, { "a.typ": "x", long: "x".repeat(4097) });
+    const folder = await makeProject({ "a.typ": "x", long: "x".repeat(4097) });
     const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ", "--token-file", "long"]);
     expect(stderr).toBe("The token file long is not used: it has more than 4096 bytes.\n");
     expect(exitCode).toBe(2);

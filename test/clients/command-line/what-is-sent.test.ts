@@ -12,6 +12,7 @@ import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { problem } from "../../../rules/problem.ts";
 import {
   commandEnvironment,
+  makeProject,
   PROGRAM,
   type ProjectFiles,
   runCommand,
@@ -23,12 +24,10 @@ import {
   sendProblem,
   startScriptedService,
 } from "../../support/clients/scripted-service.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 async function begin(files: ProjectFiles, answer: Parameters<typeof startScriptedService>[0] = sendPdf) {
   const service = await startScriptedService(answer);
-  const folder = await makeTemporaryFolder("command-");
-  await writeProject(folder, files);
+  const folder = await makeProject(files);
   const run = (...args: string[]) => runCommand(folder, args, { env: { SERVICE_URL: service.url } });
   return { service, folder, run };
 }
