@@ -244,6 +244,7 @@ describe.each(TITLED_SHELLS)("a program that is started by %s", (_title, testShe
     ["a folder that is not there", { workingDirectory: "/nonexistent" }, NOT_STARTED],
     ["a file that is not there", { inheritedFile: "/nonexistent/file" }, NOT_STARTED],
     ["a limit that cannot be set", { limitCommands: ["ulimit -n 1000000000000"] }, NOT_STARTED],
+    ["a limit whose command fails", { limitCommands: ["false", "true"] }, NOT_STARTED],
     ["a program that is not there", { file: "/nonexistent/program" }, { kind: "exited", exitCode: 127 }],
   ])("fails if it is given %s", async (_what, command, end) => {
     const { launcher } = await openLauncher({ testShell });
