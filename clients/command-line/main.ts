@@ -1,7 +1,5 @@
 #!/usr/bin/env node
-/**
- * `document-rendering`: the command line client of the service (docs/command-line.md).
- */
+/** `document-rendering`: the command line client of the service (docs/command-line.md). */
 import { runProgram } from "./program.ts";
 
 // Whatever reads our output may stop early: `| head` is not a failure.

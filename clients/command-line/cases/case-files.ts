@@ -25,15 +25,12 @@ const OPTIONS_FILE = "options.json";
 /** At a lower resolution, differences could not be seen. */
 export const MIN_PPI = 10;
 
-export interface PageOptions {
-  readonly ppi?: number | undefined;
-  readonly pages?: string | undefined;
-}
-
 const PAGE_OPTIONS = v.strictObject({
   ppi: v.optional(v.pipe(v.number(), v.integer(), v.minValue(MIN_PPI), v.maxValue(PPI.max_ppi))),
   pages: v.optional(v.string()),
 });
+
+export type PageOptions = v.InferOutput<typeof PAGE_OPTIONS>;
 
 export interface TemplateCase {
   readonly name: string;

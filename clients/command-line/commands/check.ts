@@ -10,7 +10,7 @@ import { cacheFolder } from "../../../typst/cache-folder.mjs";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { type Compiled, renderLocally } from "../local/compile.ts";
 import { colourDiagnostics } from "../local/diagnostics.ts";
-import { compareWithService, makeCapabilitiesReader } from "../local/missing-here.ts";
+import { compareWithService, type MissingInWords, makeCapabilitiesReader } from "../local/missing-here.ts";
 import { localSettings } from "../local/operator-folders.ts";
 import { writeNamed, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
@@ -96,16 +96,14 @@ async function keepPages(
   return paths[0] ?? null;
 }
 
-interface Remarks {
-  /** The notes that come before Typst's report. */
-  readonly before: readonly string[];
-  readonly notes: readonly string[];
-  readonly warnings: readonly string[];
-}
-
-function report(compiled: Compiled, project: Project, remarks: Remarks, { json, strict }: CheckFlags): void {
+/** @param before notes that come before Typst's report */
+function report(
+  compiled: Compiled,
+  project: Project,
+  { before, notes, warnings }: MissingInWords & { readonly before: readonly string[] },
+  { json, strict }: CheckFlags,
+): void {
   const { ok, text, diagnostics, reason } = compiled;
-  const { before, notes, warnings } = remarks;
   if (json) {
     const all = [...project.warnings, ...before, ...notes];
     writeJson({ outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes: all, warnings });

@@ -7,15 +7,15 @@ import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
 import { JSON_OPTION, secondsUpTo, TOKEN_FILE_OPTION, TYPST_OPTION, URL_OPTION } from "../options.ts";
 import { writeJson } from "../report.ts";
-import { locateService, type ServiceOptions, tokenFrom } from "../service-location.ts";
+import { locateService, tokenFrom } from "../service-location.ts";
 
 /** Longer than a render may wait and take in a deployment with the default settings. */
 const DEFAULT_TIMEOUT_SECONDS = 60;
 const MAX_TIMEOUT_SECONDS = 300;
 const MAX_ORIGINS = 16;
 
-export function addDoctorCommand(program: Command, signal: AbortSignal): void {
-  program
+function defineDoctorCommand(program: Command) {
+  return program
     .command("doctor")
     .summary("examine a deployment from outside")
     .description("Examines a deployment from outside: what works, what does not, the likely cause and what to do.")
@@ -36,34 +36,32 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
     )
     .option("--quiet", "show only warnings and failures")
     .addOption(JSON_OPTION)
-    .addOption(TYPST_OPTION)
-    .action(async (url, flags) => {
-      if (url !== undefined && flags.url !== undefined) throw new CommandError("Give the URL once.");
-      const target = await targetOf({ ...flags, url: url ?? flags.url });
-      const { examine, maxRequests } = await import("../doctor/runner.ts");
-      const isQuiet = flags.quiet === true;
-      const say = (text: string) => {
-        if (!flags.json && !isQuiet) process.stdout.write(`${text}\n`);
-      };
-      say(`${target.url}: at most ${maxRequests(target)} requests, one at a time, each at most ${flags.timeout} s`);
-      const onResult = flags.json ? () => {} : startTable(isQuiet);
-      const requestMilliseconds = flags.timeout * 1000;
-      const report = await runInterruptible(() => examine(target, { requestMilliseconds, signal, onResult }));
-      if (flags.json) writeJson(reportForPrograms(target.url.href, report));
-      say(`\n${summaryInWords(report)}`);
-      process.exitCode = isHealthy(report.checks) ? EXIT_CODES.success : EXIT_CODES.failure;
-    });
+    .addOption(TYPST_OPTION);
 }
 
-interface TargetOptions extends ServiceOptions {
-  readonly origin?: readonly NamedUrl[] | undefined;
-  readonly backendTokenFile?: string | undefined;
-  readonly metricsTokenFile?: string | undefined;
-  readonly typst?: string | undefined;
+export function addDoctorCommand(program: Command, signal: AbortSignal): void {
+  defineDoctorCommand(program).action(async (url, flags) => {
+    if (url !== undefined && flags.url !== undefined) throw new CommandError("Give the URL once.");
+    const target = await targetOf(url ?? flags.url, flags);
+    const { examine, maxRequests } = await import("../doctor/runner.ts");
+    const isQuiet = flags.quiet === true;
+    const say = (text: string) => {
+      if (!flags.json && !isQuiet) process.stdout.write(`${text}\n`);
+    };
+    say(`${target.url}: at most ${maxRequests(target)} requests, one at a time, each at most ${flags.timeout} s`);
+    const onResult = flags.json ? () => {} : startTable(isQuiet);
+    const requestMilliseconds = flags.timeout * 1000;
+    const report = await runInterruptible(() => examine(target, { requestMilliseconds, signal, onResult }));
+    if (flags.json) writeJson(reportForPrograms(target.url.href, report));
+    say(`\n${summaryInWords(report)}`);
+    process.exitCode = isHealthy(report.checks) ? EXIT_CODES.success : EXIT_CODES.failure;
+  });
 }
 
-async function targetOf(options: TargetOptions): Promise<ExaminationTarget> {
-  const { url, token } = await locateService(options);
+type DoctorFlags = ReturnType<ReturnType<typeof defineDoctorCommand>["opts"]>;
+
+async function targetOf(address: string | undefined, options: DoctorFlags): Promise<ExaminationTarget> {
+  const { url, token } = await locateService({ ...options, url: address });
   const backendToken = await secretFrom(options.backendTokenFile, process.env.SERVICE_BACKEND_TOKEN);
   const metricsToken = await secretFrom(options.metricsTokenFile, process.env.SERVICE_METRICS_TOKEN);
   if (![token, backendToken, metricsToken].every((text) => /^[!-~]*$/.test(text))) {

@@ -49,7 +49,7 @@ export function makeCapabilitiesReader(
   };
 }
 
-interface MissingInWords {
+export interface MissingInWords {
   /** The service has it, so its document will be right; or Typst has already reported it as missing. */
   readonly notes: readonly string[];
   /** The service lacks it too, or may lack it. */

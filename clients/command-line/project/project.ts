@@ -74,7 +74,7 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
   if (dataPath !== null) excluded.add(dataPath);
   const own = { globs: [isWhole ? WHOLE_FOLDER : FONT_FILES], except: NOT_SENT };
   const { files, written } = await readFolderFiles(root, own, patterns, excluded);
-  const warnings = await followLiterals({ root, sourceName, source, files });
+  const warnings = await followLiterals(root, sourceName, source, files);
   const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(files)];
   if (hasDataFile && dataPath === null && !namesData && READS_DATA.test(source.toString("utf8"))) {
     const file = shownPath(root, sourceName, DATA_PATH);
@@ -119,15 +119,8 @@ interface MissingFile {
   readonly target: string | null;
 }
 
-interface OpenProject {
-  readonly root: string;
-  readonly sourceName: string;
-  readonly source: Buffer;
-  readonly files: CollectedFiles;
-}
-
 /** Adds the files that the source names, then the files that these name, and so on. @returns warnings */
-async function followLiterals({ root, sourceName, source, files }: OpenProject): Promise<string[]> {
+async function followLiterals(root: string, sourceName: string, source: Buffer, files: CollectedFiles) {
   const sourceKey = basename(sourceName);
   const missing: MissingFile[] = [];
   const queue = [{ key: sourceKey, bytes: source }];

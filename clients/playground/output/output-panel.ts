@@ -131,22 +131,19 @@ function unfold(element: HTMLElement): void {
 }
 
 export function describeKind({ members }: DraftOutput): string[] {
-  const { standards, version, ppi } = members;
-  return [
-    ...(standards === undefined ? [] : [JSON.parse(standards)].flat().map((each) => standardInWords(String(each)))),
-    ...(version === undefined ? [] : [`PDF ${JSON.parse(version)}`]),
-    ...(ppi === undefined ? [] : [`${JSON.parse(ppi)} ppi`]),
-  ];
+  const { standards = "[]", version, ppi } = members;
+  const names = [JSON.parse(standards)].flat().map((each) => standardInWords(String(each)));
+  return [...names, ...describeMember(version, "PDF "), ...describeMember(ppi, "", " ppi")];
 }
 
 function describeOptions(output: DraftOutput): string[] {
   const { filename, pages, page } = output.members;
-  return [
-    ...(filename === undefined ? [] : [String(JSON.parse(filename))]),
-    ...describeKind(output),
-    ...(pages === undefined ? [] : [`pages ${JSON.parse(pages)}`]),
-    ...(page === undefined ? [] : [`page ${JSON.parse(page)}`]),
-  ];
+  const selected = [...describeMember(pages, "pages "), ...describeMember(page, "page ")];
+  return [...describeMember(filename), ...describeKind(output), ...selected];
+}
+
+function describeMember(json: string | undefined, before = "", after = ""): string[] {
+  return json === undefined ? [] : [`${before}${JSON.parse(json)}${after}`];
 }
 
 function standardInWords(standard: string): string {
