@@ -91,6 +91,12 @@ describe("a tracestate", () => {
     expect(passableTracestate(members(33))).toBeNull();
   });
 
+  it("may be 16 times as long as what is passed on, and no longer", () => {
+    const long = `a=1,${" ".repeat(15 * MAX_TRACESTATE_LENGTH + 508)}`;
+    expect(passableTracestate(long)).toBe("a=1");
+    expect(passableTracestate(`${long} `)).toBeNull();
+  });
+
   it("is passed on up to 512 characters, in whole members", () => {
     const member = (key: string, length: number) => `${key}=`.padEnd(length, "v");
     const fits = `${member("a", 256)},${member("b", 255)}`;

@@ -171,3 +171,9 @@ it.each([
 ])("%s", (_what, leftMilliseconds, asked) => {
   expect(run([[]], DEADLINE - leftMilliseconds)).toMatchObject({ asked, waited: asked.length > 1 ? 250 : 0 });
 });
+
+it("has the time of all its uploads added to its deadline, up to that of the longest one", () => {
+  const attempts = new RenderAttempts(new BackendChoice([0]), DEADLINE, 100, () => 0);
+  for (const milliseconds of [64_000, 64_000]) attempts.extend(milliseconds);
+  expect(attempts.deadline).toBe(DEADLINE + 65_000);
+});
