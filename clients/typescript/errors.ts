@@ -96,23 +96,16 @@ export function makeBrokenTransferError({ origin: url }: URL, cause: unknown): S
   return new ServiceUnreachableError(sentence, { ...FIRST_ATTEMPT, url, reason: "connection_broken" }, cause);
 }
 
-export interface ErrorCause {
-  /** Empty if none of the errors has one. */
-  readonly code: string;
-  /** Null if what was thrown is no error. */
-  readonly error: Error | null;
-}
-
-/** The innermost error that has a code: the error that `fetch` throws says only that it failed. */
-export function innermostCause(thrown: unknown): ErrorCause {
-  let found: ErrorCause = { code: "", error: null };
+/** The innermost error that has a code, if any has one: the error that `fetch` throws says only that it failed. */
+export function innermostCause(thrown: unknown): { readonly code: string; readonly error: Error | null } {
+  let [code, error]: [string, Error | null] = ["", null];
   for (let next = thrown, depth = 0; next instanceof Error && depth < MAX_CAUSES; depth++) {
-    const code = "code" in next && typeof next.code === "string" ? next.code : "";
-    if (code !== "" || found.code === "") found = { code, error: next };
+    const own = "code" in next && typeof next.code === "string" ? next.code : "";
+    if (own !== "" || code === "") [code, error] = [own, next];
     // It has one error for each address of the name: the first is as good as any.
     next = next instanceof AggregateError ? next.errors[0] : next.cause;
   }
-  return found;
+  return { code, error };
 }
 
 /** The response did not come from this service: the URL is probably wrong. Never retried. */

@@ -34,14 +34,8 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
   });
 }
 
-interface Checked {
-  readonly exitCode: ExitCode;
-  /** Where the first page is; null if it was not kept. */
-  readonly page: string | null;
-}
-
-/** @throws CommandError when the project cannot be read, or there is no Typst */
-async function checkProject(source: string, named: CheckFlags, signal: AbortSignal): Promise<Checked> {
+/** @returns also the path of the first page, if it was kept. @throws CommandError when there is no project or no Typst */
+async function checkProject(source: string, named: CheckFlags, signal: AbortSignal) {
   const flags = await completeFlags(source, named);
   const output = outputOf(flags);
   const leaveOut = [flags.output ?? [], flags.data ?? []].flat().filter((path) => path !== STANDARD_OUTPUT);
