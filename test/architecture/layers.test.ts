@@ -23,7 +23,7 @@ const TARGETS = [
   "edge/requests/forward-render.ts",
   "edge/backends/backend.ts",
   "edge/context.ts",
-  "edge/log/target.ts",
+  "edge/body/target.ts",
   "edge/clock.ts",
   "edge/routes/target.ts",
   "clients/command-line/commands/target.ts",
@@ -39,21 +39,16 @@ const TARGETS = [
 ];
 
 /** Folders that may not import the outermost one. The name of the file is that of one which may do I/O. */
-const INNER_FOLDERS = [
-  ...["http", "observe", "render", "typst", "sandbox", "launcher", "work-directory", "processes"].map(
-    (folder) => ["backend", folder, "start"] as const,
-  ),
-  ...["guards", "requests", "gathered", "log", "backends", "body"].map((folder) => ["edge", folder, "routes"] as const),
-  ...["cases", "preview", "each", "local", "project"].map(
-    (folder) => ["clients/command-line", folder, "commands"] as const,
-  ),
-  ...["render", "checks", "output", "files", "editor", "drafts", "page"].map(
-    (folder) => ["clients/playground", folder, "result"] as const,
-  ),
-].map(
-  ([room, folder, outermost]) =>
-    [`${room}/${folder}/backend.ts`, `../${outermost}/target.ts`, `${folder}-imports-inwards`] as const,
-);
+const INNER_FOLDERS = Object.entries({
+  backend: "http observe render typst sandbox launcher work-directory processes start",
+  edge: "guards requests gathered log backends body routes",
+  "clients/command-line": "cases preview each local project commands",
+  "clients/playground": "render checks output files editor drafts page result",
+}).flatMap(([room, names]) => {
+  const folders = names.split(" ");
+  const imported = `../${folders.pop()}/target.ts`;
+  return folders.map((folder) => [`${room}/${folder}/backend.ts`, imported, `${room}-imports-inwards`] as const);
+});
 
 /** Importing file, imported name, and the rule that must refuse it. */
 const REFUSED: readonly (readonly [importer: string, imported: string, rule: string])[] = [
@@ -70,30 +65,36 @@ const REFUSED: readonly (readonly [importer: string, imported: string, rule: str
   ["clients/typescript/with-node.ts", "node:fs", "client-is-portable"],
   ["clients/typescript/with-package.ts", "hono", "client-is-portable"],
   ["clients/typescript/with-edge.ts", "../../edge/worker.ts", "client-is-portable"],
-  ["edge/with-client.ts", "../clients/typescript/client.ts", "service-without-its-clients"],
-  ["backend/http/with-client.ts", "../../clients/typescript/client.ts", "service-without-its-clients"],
+  ["edge/with-client.ts", "../clients/typescript/client.ts", "edge-runs-in-workerd"],
+  ["backend/http/with-client.ts", "../../clients/typescript/client.ts", "backend-runs-in-node"],
   ["clients/playground/with-node.ts", "node:fs", "playground-is-a-client"],
   ["clients/playground/with-edge.ts", "../../edge/worker.ts", "playground-is-a-client"],
   ["clients/command-line/with-settings.ts", "../../backend/settings.ts", "cli-is-a-client"],
   ["clients/command-line/with-edge.ts", "../../edge/worker.ts", "cli-is-a-client"],
-  ["backend/http/with-cli.ts", "../../clients/command-line/project/project.ts", "nobody-imports-the-command"],
-  ["edge/with-backend.ts", "../backend/settings.ts", "edge-without-backend"],
-  ["edge/with-node.ts", "node:fs", "edge-without-node"],
+  ["clients/command-line/with-page.ts", "../playground/result/target.ts", "cli-is-a-client"],
+  ["scripts/with-cli.ts", "../clients/command-line/project/project.ts", "nobody-imports-the-command"],
+  ["edge/with-backend.ts", "../backend/settings.ts", "edge-runs-in-workerd"],
+  ["edge/with-node.ts", "node:fs", "edge-runs-in-workerd"],
   ["edge/backends/with-transport.ts", "./backend.ts", "choice-of-backends-does-no-io"],
-  ["edge/settings.ts", "./log/target.ts", "edge-settings-are-inside"],
-  ["edge/body/with-settings.ts", "../settings.ts", "edge-backends-without-settings"],
-  ["edge/log/with-context.ts", "../context.ts", "edge-context-is-outside"],
-  ["edge/backends/with-application.ts", "../worker.ts", "choice-of-backends-does-no-io"],
+  ["edge/backends/with-package.ts", "hono", "choice-of-backends-does-no-io"],
+  ["edge/settings.ts", "./body/target.ts", "edge-settings-are-inside"],
+  ["edge/body/with-settings.ts", "../settings.ts", "edge-imports-inwards"],
+  ["edge/log/with-context.ts", "../context.ts", "edge-imports-inwards"],
+  ["edge/context.ts", "./routes/target.ts", "edge-imports-inwards"],
+  ["edge/problem-response.ts", "./routes/target.ts", "edge-imports-inwards"],
+  ["edge/requests/with-application.ts", "../worker.ts", "edge-imports-inwards"],
   ["edge/with-container.ts", "./containers/backend-container.ts", "edge-without-containers"],
   ["edge/with-workerd.ts", "cloudflare:workers", "edge-without-containers"],
-  ["backend/with-edge.ts", "../edge/worker.ts", "backend-without-edge"],
-  ["backend/admission/with-render.ts", "../render/target.ts", "admission-knows-nobody"],
-  ["backend/typst/with-admission.ts", "../admission/target.ts", "admission-is-above-typst"],
-  ["backend/error-log.ts", "./settings.ts", "backend-leaves"],
+  ["backend/with-edge.ts", "../edge/worker.ts", "backend-runs-in-node"],
+  ["backend/admission/with-node.ts", "node:fs", "admission-knows-nobody"],
+  ["backend/admission/with-protocol.ts", "../../protocol/headers.ts", "admission-knows-nobody"],
+  ["backend/typst/with-admission.ts", "../admission/target.ts", "backend-imports-inwards"],
+  ["backend/error-log.ts", "./settings.ts", "backend-imports-inwards"],
   ["backend/work-directory/paths.ts", "./target.ts", "backend-leaves"],
-  ["backend/http/with-main.ts", "../main.ts", "nobody-imports-the-program"],
+  ["backend/with-main.ts", "./main.ts", "nobody-imports-the-program"],
+  ["backend/work-directory/with-settings.ts", "../settings.ts", "backend-imports-inwards"],
   ["backend/with-run.ts", "./start/run.ts", "nobody-imports-the-program"],
-  ["backend/http/with-nothing.ts", "./absent.ts", "every-import-is-found"],
+  ["scripts/with-nothing.ts", "./absent.ts", "every-import-is-found"],
   ["clients/data-schema/with-client.ts", "../typescript/client.ts", "data-schema-is-portable"],
   ["clients/e-invoice/with-problem.ts", "../../rules/problem.ts", "e-invoice-stands-alone"],
 ];
