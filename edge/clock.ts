@@ -17,7 +17,7 @@ export const WALL_CLOCK: WallClock = {
 };
 
 /** What `work` resolves to, or "late". The work then goes on: a stream that is read stays in use. */
-export async function inTime<Result>(work: Promise<Result>, milliseconds: number): Promise<Result | "late"> {
+export async function waitAtMost<Result>(work: Promise<Result>, milliseconds: number): Promise<Result | "late"> {
   const { promise: late, resolve } = Promise.withResolvers<"late">();
   const timer = setTimeout(resolve, Math.max(0, milliseconds), "late");
   try {

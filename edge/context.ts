@@ -10,7 +10,7 @@ import { lookUpService } from "./backends/look-up-service.ts";
 import { parseResolvConf, type ResolverSettings } from "./backends/name-servers.ts";
 import { BodyMemory } from "./body/body-memory.ts";
 import type { FairLimit } from "./body/fair-limit.ts";
-import { uploadLimit } from "./body/read-body.ts";
+import { makeUploadLimit } from "./body/read-body.ts";
 import { WALL_CLOCK } from "./clock.ts";
 import { shareCapabilities } from "./gathered/common-capabilities.ts";
 import { shareMetrics } from "./gathered/metrics.ts";
@@ -79,7 +79,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     settings,
     limitsFingerprint: limitsFingerprint(settings.limits),
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
-    uploads: uploadLimit(settings.bodyTimeoutSeconds),
+    uploads: makeUploadLimit(settings.bodyTimeoutSeconds),
     counts,
     pool,
     backendChoice,

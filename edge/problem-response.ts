@@ -9,7 +9,7 @@ import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument, problemIns
 import { FairLimit } from "./body/fair-limit.ts";
 import { BodyReader } from "./body/read-body.ts";
 import type { EdgeContext } from "./context.ts";
-import { loggedClientSignal } from "./requests/request-log.ts";
+import { watchClient } from "./requests/request-log.ts";
 
 export const PROBLEM_HEADERS = { ...NOT_STORED_HEADERS, "Content-Type": PROBLEM_MEDIA_TYPE } as const;
 
@@ -39,7 +39,7 @@ export async function discardBody(context: EdgeContext): Promise<void> {
   if (body === null || body.locked || headers.has("Expect")) return;
   const permit = discards.acquire(context.var.caller ?? NOBODY);
   if (permit === null) return;
-  loggedClientSignal(context).addEventListener("abort", permit.release);
+  watchClient(context).addEventListener("abort", permit.release);
   const reader = new BodyReader(body);
   const deadline = Date.now() + MAX_DISCARD_MILLISECONDS;
   for (let discardedBytes = 0; discardedBytes < MAX_DISCARDED_BYTES; ) {

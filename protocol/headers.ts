@@ -82,7 +82,7 @@ const MAX_TIMING_LENGTH = 512;
 const TIMINGS = /^[a-z]+;dur=[0-9]+(?:\.[0-9])?(?:, [a-z]+;dur=[0-9]+(?:\.[0-9])?)*$/;
 
 /** @param milliseconds of each phase, in its order; null or undefined for one that was not reached. */
-export function serverTiming(milliseconds: Readonly<Record<string, number | null | undefined>>): string {
+export function formatServerTiming(milliseconds: Readonly<Record<string, number | null | undefined>>): string {
   return Object.entries(milliseconds)
     .flatMap(([phase, duration]) =>
       typeof duration === "number" ? [`${phase};dur=${Math.max(0, Math.round(duration * 10) / 10)}`] : [],
@@ -90,7 +90,7 @@ export function serverTiming(milliseconds: Readonly<Record<string, number | null
     .join(", ");
 }
 
-/** A field that another part of the service sent, or null if `serverTiming` cannot have made it. */
+/** A field that another part of the service sent, or null if `formatServerTiming` cannot have made it. */
 export function parseServerTiming(text: string | null): string | null {
   return text !== null && text.length <= MAX_TIMING_LENGTH && TIMINGS.test(text) ? text : null;
 }

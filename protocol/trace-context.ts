@@ -39,7 +39,7 @@ export function formatTraceparent({ traceId, parentId, isSampled }: TraceParent)
 }
 
 /** As many members, from the left, as fit into `MAX_TRACESTATE_LENGTH`; null if it is absent, empty or malformed. */
-export function passableTracestate(text: string | null | undefined): string | null {
+export function shortenTracestate(text: string | null | undefined): string | null {
   // Far more than is passed on. A longer field is not even parsed.
   if (text === null || text === undefined || text.length > 16 * MAX_TRACESTATE_LENGTH) return null;
   const members = text

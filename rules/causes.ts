@@ -4,7 +4,7 @@
  */
 
 export const CAUSES = {
-  /** Each takes the limit that was exceeded, as `inSeconds` writes it. */
+  /** Each takes the limit that was exceeded, as `formatSeconds` writes it. */
   render_timeout: {
     wall_clock: (limit: string) => `The render took longer than ${limit}.`,
     processor_time: (limit: string) => `The render needed more than ${limit} of processor time.`,

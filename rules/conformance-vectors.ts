@@ -205,11 +205,11 @@ function pairVectors(): OutputVector[] {
   ];
 }
 
-function distinct(vectors: readonly OutputVector[]): OutputVector[] {
+function removeDuplicates(vectors: readonly OutputVector[]): OutputVector[] {
   return [...new Map(vectors.map((vector) => [JSON.stringify(vector.output), vector])).values()];
 }
 
-export const OUTPUT_VECTORS: readonly OutputVector[] = distinct([
+export const OUTPUT_VECTORS: readonly OutputVector[] = removeDuplicates([
   acceptedOutput({}),
   acceptedOutput(pdf({})),
   acceptedOutput(pdf({ filename: null, version: null, standards: [], pages: null })),

@@ -33,7 +33,7 @@ export type DataErrorType = "lone_surrogate" | "number_out_of_range" | "nesting_
 
 export type DataPath = readonly (string | number)[];
 
-interface Finding {
+interface DataError {
   readonly type: DataErrorType;
   readonly offset: number;
 }
@@ -44,12 +44,12 @@ interface OversizeString {
   readonly size: number;
 }
 
-export class DataFindings implements ValueObserver {
+export class DataErrorList implements ValueObserver {
   readonly maxDepth = MAX_DATA_DEPTH;
   readonly watchedKeyBytes = RESERVED_KEY.length;
   readonly maxStringBytes: number;
   /** The first violations in the order of the text. `count` is the number of all. */
-  readonly first: Finding[] = [];
+  readonly first: DataError[] = [];
   count = 0;
   firstOversize: OversizeString | null = null;
   watchedDepth = 0;
@@ -108,10 +108,10 @@ export class DataFindings implements ValueObserver {
   }
 }
 
-export function validateData(cursor: JsonCursor, maxStringBytes: number): DataFindings {
-  const findings = new DataFindings(cursor.body, maxStringBytes);
-  cursor.skipValue(findings);
-  return findings;
+export function validateData(cursor: JsonCursor, maxStringBytes: number): DataErrorList {
+  const errors = new DataErrorList(cursor.body, maxStringBytes);
+  cursor.skipValue(errors);
+  return errors;
 }
 
 /** The paths in `data` of the values or keys at these ascending offsets. A key is the last segment of its own path. */

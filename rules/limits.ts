@@ -97,9 +97,9 @@ export type Limits = Readonly<Record<LimitName | "effective_max_files", number>>
 
 export const DEFAULT_LIMITS: Limits = limitsFrom(readIntegerSettings(LIMIT_SETTINGS, {}));
 
-export const UNLIMITED: Limits = limitsFrom(withoutLimits(DEFAULT_LIMITS));
+export const UNLIMITED: Limits = limitsFrom(removeLimits(DEFAULT_LIMITS));
 
-function withoutLimits<Name extends string>(limits: Readonly<Record<Name, number>>): Record<Name, number> {
+function removeLimits<Name extends string>(limits: Readonly<Record<Name, number>>): Record<Name, number> {
   const unlimited: Record<Name, number> = { ...limits };
   for (const name in unlimited) unlimited[name] = Number.MAX_SAFE_INTEGER;
   return unlimited;

@@ -25,7 +25,7 @@ export function formatPackageSpec({ namespace, name, version }: PackageSpec): st
   return `@${namespace}/${name}:${version}`;
 }
 
-export function quotedPackageSpecs(text: string): PackageSpec[] {
+export function findQuotedSpecs(text: string): PackageSpec[] {
   const quoted = text.matchAll(new RegExp(`"(${SPEC_SOURCE})"`, "g"));
   return [...quoted].flatMap(([, spec = ""]) => parsePackageSpec(spec) ?? []);
 }

@@ -270,7 +270,7 @@ export function problem(code: ProblemCode, detail: string, context: ProblemConte
   return { code, detail, context };
 }
 
-function inSeconds(seconds: number): string {
+function formatSeconds(seconds: number): string {
   return seconds === 1 ? "1 second" : `${seconds} seconds`;
 }
 
@@ -283,12 +283,12 @@ export function methodNotAllowed(allowed: string): Problem {
 }
 
 export function renderTimeout(cause: TimeoutCause, limitSeconds: number, timeoutSeconds: number): Problem {
-  const detail = CAUSES.render_timeout[cause](inSeconds(limitSeconds));
+  const detail = CAUSES.render_timeout[cause](formatSeconds(limitSeconds));
   return { ...problem("render_timeout", detail, { timeout_secs: timeoutSeconds }), cause };
 }
 
 export function renderQueueFull(cause: CapacityCause, retryAfterSeconds: number): Problem {
-  const detail = `${CAUSES.render_queue_full[cause]} Try again in ${inSeconds(retryAfterSeconds)}.`;
+  const detail = `${CAUSES.render_queue_full[cause]} Try again in ${formatSeconds(retryAfterSeconds)}.`;
   return { ...problem("render_queue_full", detail, { retry_after: retryAfterSeconds }), cause };
 }
 
@@ -309,7 +309,7 @@ export function outputTooLarge(countedBytes: number, limit: number): Problem {
 
 /** What exactly failed goes to the log, never to the client. @param failures how each attempt failed */
 export function serviceUnavailable(cause: UnavailableCause, failures: readonly AttemptFailure[] = []): Problem {
-  const attempts = inARow(failures)
+  const attempts = countRepeats(failures)
     .map(({ failure, times }) => `${ATTEMPT_FAILURES[failure]}${times > 1 ? ` (${times} times)` : ""}`)
     .join(", then one ");
   const detail = `The service cannot take this request now. ${CAUSES.service_unavailable[cause]}`;
@@ -318,7 +318,7 @@ export function serviceUnavailable(cause: UnavailableCause, failures: readonly A
 }
 
 /** Failures with how often each came in a row: there may be one for each of a hundred backends. */
-function inARow(failures: readonly AttemptFailure[]): readonly { failure: AttemptFailure; times: number }[] {
+function countRepeats(failures: readonly AttemptFailure[]): readonly { failure: AttemptFailure; times: number }[] {
   const rows: { failure: AttemptFailure; times: number }[] = [];
   for (const failure of failures) {
     const last = rows.at(-1);

@@ -3,7 +3,7 @@
  * field errors, sizes and spans; the problem is then chosen in the order of validation. Nothing big is decoded or
  * copied: the backend writes `source`, files and `data` directly from the spans.
  */
-import { type DataErrorType, type DataFindings, MAX_DATA_DEPTH, pathsAt, validateData } from "./data-rules.ts";
+import { type DataErrorList, type DataErrorType, MAX_DATA_DEPTH, pathsAt, validateData } from "./data-rules.ts";
 import { isValidKey, KEY_RULES, SeenKeys, validateFileSet } from "./files-rules.ts";
 import { type Base64Mistake, base64DecodedSize, base64Mistake } from "./json/base64.ts";
 import { JsonCursor, type JsonKind } from "./json/cursor.ts";
@@ -27,7 +27,7 @@ export interface RenderFile {
   readonly size: number;
 }
 
-export interface RenderRequest {
+export interface ParsedRequest {
   readonly source: StringSpan;
   readonly files: readonly RenderFile[];
   /** Where the JSON text of `data` begins and ends; null when the request has no `data`. */
@@ -36,7 +36,7 @@ export interface RenderRequest {
 }
 
 export type ParseResult =
-  | { readonly ok: true; readonly request: RenderRequest }
+  | { readonly ok: true; readonly request: ParsedRequest }
   | { readonly ok: false; readonly problem: Problem };
 
 export function parseRenderRequest(body: Uint8Array, limits: Limits): ParseResult {
@@ -93,7 +93,7 @@ class RequestReader {
   #files: RenderFile[] = [];
   #fileCount = 0;
   #fileTooLarge: RenderFile | null = null;
-  #data: { start: number; end: number; findings: DataFindings } | null = null;
+  #data: { start: number; end: number; errors: DataErrorList } | null = null;
   #output: Output | null = DEFAULT_OUTPUT;
 
   constructor(body: Uint8Array, limits: Limits) {
@@ -114,7 +114,7 @@ class RequestReader {
     cursor.expectEnd();
   }
 
-  verdict(): RenderRequest | Problem {
+  verdict(): ParsedRequest | Problem {
     const cursor = this.#cursor;
     if (cursor.isMalformed) {
       return problem("invalid_request", `The body is not valid JSON: syntax error at byte ${cursor.malformedAt}.`, {});
@@ -254,19 +254,19 @@ class RequestReader {
   #readData(): void {
     const cursor = this.#cursor;
     const start = cursor.position;
-    const findings = validateData(cursor, this.#limits.max_string_bytes);
+    const errors = validateData(cursor, this.#limits.max_string_bytes);
     if (cursor.isMalformed) return;
-    this.#data = { start, end: cursor.position, findings };
-    if (findings.count === 0) return;
+    this.#data = { start, end: cursor.position, errors };
+    if (errors.count === 0) return;
     const paths = pathsAt(
       cursor.body,
       start,
-      findings.first.map(({ offset }) => offset),
+      errors.first.map(({ offset }) => offset),
     );
-    for (const [index, { type }] of findings.first.entries()) {
+    for (const [index, { type }] of errors.first.entries()) {
       this.#errors.addFieldError(["data", ...(paths[index] ?? [])], type, DATA_ERROR_MESSAGES[type]);
     }
-    this.#errors.addUnreported(findings.count - findings.first.length);
+    this.#errors.addUnreported(errors.count - errors.first.length);
   }
 
   #readStringField(loc: readonly string[]): StringSpan | null {
@@ -331,7 +331,7 @@ class RequestReader {
       const detail = `The file ${quote(key)} has ${size} bytes after decoding; the limit is ${limit}.`;
       return problem("template_file_too_large", detail, { key, size, limit });
     }
-    const oversize = this.#data?.findings.firstOversize;
+    const oversize = this.#data?.errors.firstOversize;
     if (!this.#data || !oversize) return null;
     const [path = []] = pathsAt(this.#cursor.body, this.#data.start, [oversize.offset]);
     const { size, subject } = oversize;

@@ -7,7 +7,7 @@ import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { killIfThere } from "../backend/processes/proc.ts";
-import { processIds, readProc } from "./support/backend/processes.ts";
+import { listPids, readProc } from "./support/backend/processes.ts";
 
 /** Folders of the project into which tools write; elsewhere only new names at the top level count. */
 const TOOL_FOLDERS = [".wrangler", ".local"];
@@ -67,7 +67,7 @@ async function leftProcesses(folder: string, isInterrupted: boolean): Promise<st
 function endWhatUses(folder: string): void {
   // Not by their mounts: what a test of the superuser has mounted is a mount of every process of the machine.
   const isOurs = (pid: number) => ["cmdline", "environ"].some((name) => readProc(`${pid}/${name}`).includes(folder));
-  for (const pid of processIds().filter(isOurs)) killIfThere(pid);
+  for (const pid of listPids().filter(isOurs)) killIfThere(pid);
   const mountPoints = readProc("self/mountinfo")
     .split(/\s/)
     .map((word) => word.replaceAll("\\040", " "))
@@ -77,7 +77,7 @@ function endWhatUses(folder: string): void {
 
 /** The processes that name the folder in their arguments, environment or mounts, or work in it. Linux only. */
 function processesOf(folder: string): string[] {
-  return processIds().flatMap((pid) => {
+  return listPids().flatMap((pid) => {
     const ofProcess = (name: string) => readProc(`${pid}/${name}`);
     const workingDirectory = read(() => readlinkSync(`/proc/${pid}/cwd`), "");
     const traces = [ofProcess("cmdline"), ofProcess("environ"), ofProcess("mountinfo"), workingDirectory];

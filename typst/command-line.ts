@@ -50,7 +50,7 @@ export function renderArguments(
   const path = paths.outputDirectory === null ? STANDARD_STREAM : join(paths.outputDirectory, "{p}");
   const diagnosticArguments = ["--diagnostic-format", diagnosticFormat];
   const formatArguments = ["--format", output.format, ...outputArguments(settings, output), ...diagnosticArguments];
-  return compileArguments(settings, withRequestFonts(paths, command), formatArguments, path);
+  return compileArguments(settings, addRequestFonts(paths, command), formatArguments, path);
 }
 
 /** Shows whether the document has a page, counted from one: Typst writes that page, or nothing. */
@@ -61,7 +61,7 @@ export function pageProbeArguments(
   page: number,
 ): string[] {
   const formatArguments = ["--format", "svg", "--pages", String(page), "--diagnostic-format", "short"];
-  return compileArguments(settings, withRequestFonts(paths, command), formatArguments, STANDARD_STREAM);
+  return compileArguments(settings, addRequestFonts(paths, command), formatArguments, STANDARD_STREAM);
 }
 
 /** Pages are numbered without gaps, so a selection matches a page exactly when its lowest one exists. */
@@ -70,7 +70,7 @@ export function lowestPage(pages: string): number {
 }
 
 /** Of several fonts that fit equally well, Typst takes the first: its own, then the operator's, then the request's. */
-function withRequestFonts(paths: TypstPaths, { bringsFonts }: RenderCommand): TypstPaths {
+function addRequestFonts(paths: TypstPaths, { bringsFonts }: RenderCommand): TypstPaths {
   return bringsFonts ? { ...paths, fontPaths: [...paths.fontPaths, PROJECT_ROOT] } : paths;
 }
 
@@ -123,7 +123,7 @@ function outputArguments(settings: CommandLineSettings, output: Output): string[
   const resolution = output.format === "png" ? ["--ppi", String(output.ppi)] : [];
   if (output.archive !== null) {
     const ranges = output.pages === null ? [{ first: 1, last: null }] : parsePageSelection(output.pages);
-    return [...resolution, "--pages", boundedSelection(ranges, settings.limits.max_output_files)];
+    return [...resolution, "--pages", boundSelection(ranges, settings.limits.max_output_files)];
   }
   // No document has this many pages. Typst reports a larger number as a wrong argument, not as a missing page.
   const page = output.page === null ? [] : ["--pages", String(Math.min(output.page, Number.MAX_SAFE_INTEGER))];
@@ -134,7 +134,7 @@ function outputArguments(settings: CommandLineSettings, output: Output): string[
  * The open range is closed, so that Typst writes at most one page over the limit and never thousands of files. Of
  * several open ranges, the lowest contains the others.
  */
-function boundedSelection(ranges: readonly PageRange[], maxPages: number): string {
+function boundSelection(ranges: readonly PageRange[], maxPages: number): string {
   const openFirst = Math.min(...ranges.filter(({ last }) => last === null).map(({ first }) => first));
   const closed = ranges.flatMap(({ first, last }) =>
     last === null || first >= openFirst ? [] : [{ first, last: Math.min(last, openFirst - 1) }],

@@ -20,7 +20,7 @@ import { describeError, errorCode } from "../error-log.ts";
 import { traceParentOf } from "../observe/request-observer.ts";
 import type { BackendSettings } from "../settings.ts";
 import { answerMalformedHttp, answerUnrouted, PendingAnswers, reportFailure, sendProblem } from "./problem-response.ts";
-import { type RenderRoute, refuseWithoutToken, renderRoute } from "./render-route.ts";
+import { createRenderRoute, type RenderRoute, refuseWithoutToken } from "./render-route.ts";
 import { type Foundation, openParts, type ServiceParts } from "./service-parts.ts";
 
 /** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
@@ -39,16 +39,16 @@ export function buildRenderService(foundation: Foundation) {
   const parts = openParts(foundation, app.log);
   const { queue, capabilities, workDirectoryWatch } = parts;
   let stage: Stage = "serving";
-  const load = (): BackendLoad => ({
+  const readLoad = (): BackendLoad => ({
     running: queue.running,
     waiting: queue.waiting,
     slots: settings.maxConcurrentRenders,
     isDraining: stage !== "serving",
   });
-  const route = renderRoute({ ...parts, isDraining: () => stage === "draining", load });
+  const route = createRenderRoute({ ...parts, isDraining: () => stage === "draining", readLoad });
   addHooks(app, parts, () => stage);
   addErrorHandlers(app, route);
-  const handlers = { ...handlersOf(foundation, parts, load, () => stage), "/v1/render": route.handle };
+  const handlers = { ...createHandlers(foundation, parts, readLoad, () => stage), "/v1/render": route.handle };
   for (const { method, path } of BACKEND_ROUTES) app.route({ method, url: path, handler: handlers[path] });
   return {
     app,
@@ -61,7 +61,7 @@ export function buildRenderService(foundation: Foundation) {
     },
     isIdle: () => route.underWay() === 0,
     /** @throws SettingError for an unusable folder of fonts or packages. */
-    findCapabilities: () => capabilities.answer(),
+    findCapabilities: () => capabilities.findDocument(),
     /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
     workDirectoryLost: workDirectoryWatch.lost,
   };
@@ -72,7 +72,7 @@ function addHooks(app: FastifyInstance, { settings, metrics, close }: ServicePar
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
     const counts = request.headers[EDGE_COUNTS_HEADER.toLowerCase()];
     if (typeof counts === "string" && refuseWithoutToken(request, settings.backendTokens) === null) {
-      metrics.countEdge(counts);
+      metrics.countEdgeReport(counts);
       reply.header(EDGE_COUNTS_HEADER, counts);
     }
   });
@@ -93,28 +93,28 @@ function addErrorHandlers(app: FastifyInstance, route: RenderRoute): void {
   });
 }
 
-function handlersOf(
+function createHandlers(
   { settings, sandbox }: Foundation,
   { capabilities, machineWatch, metrics }: ServiceParts,
-  load: () => BackendLoad,
+  readLoad: () => BackendLoad,
   stage: () => Stage,
 ) {
   // With no token configured, every render would be refused.
   const canServe = settings.backendTokens.length > 0;
   return {
     [CAPABILITIES_PATH]: async (_request, reply) => {
-      const { body, digest } = await capabilities.answer();
+      const { body, digest } = await capabilities.findDocument();
       return reply.headers({ "Content-Type": "application/json", ETag: `"${digest}"` }).send(body);
     },
     "/health": () => ({ status: "ok", typst: TYPST_VERSION, sandbox: sandbox.mode }),
     "/ready": async (request, reply) => {
-      reply.header(LOAD_HEADER, formatBackendLoad(load()));
-      const obstacle = !canServe ? "no_tokens" : stage() !== "serving" ? "draining" : await machineWatch.shortage();
+      reply.header(LOAD_HEADER, formatBackendLoad(readLoad()));
+      const obstacle = !canServe ? "no_tokens" : stage() !== "serving" ? "draining" : await machineWatch.findShortage();
       return obstacle === null ? { status: "ready" } : sendProblem(request, reply, serviceUnavailable(obstacle));
     },
     "/metrics": (_request, reply) => {
       reply.type(metrics.contentType);
-      return metrics.text();
+      return metrics.scrape();
     },
   } satisfies Readonly<Record<string, RouteHandlerMethod>>;
 }

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { fileHeaders } from "../../protocol/rendered-file.ts";
 import type { Delivery, DeliveryEnd } from "../observe/render-metrics.ts";
-import type { RenderedFile } from "../render/outcome.ts";
+import type { SpooledFile } from "../render/outcome.ts";
 import type { Spool } from "../render/spool.ts";
 
 type Deadlines = Readonly<Record<"silenceMilliseconds" | "totalMilliseconds", number>>;
@@ -22,7 +22,7 @@ export class Deliveries {
 
   async deliver(
     reply: FastifyReply,
-    { output, extension }: RenderedFile,
+    { output, extension }: SpooledFile,
     suggestedName: string | null,
   ): Promise<Delivery> {
     const startMilliseconds = performance.now();

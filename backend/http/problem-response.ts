@@ -66,7 +66,7 @@ const LINGER_MILLISECONDS = 1000;
  * For bytes that are not HTTP or come late. The start of a next request cannot be found, so the connection is closed.
  */
 export async function answerMalformedHttp(socket: Socket, pendingAnswers: PendingAnswers): Promise<void> {
-  await pendingAnswers.of(socket);
+  await pendingAnswers.waitFor(socket);
   if (!socket.writable) return;
   const requestId = randomUUID();
   const malformed = problem("invalid_request", "The request is not valid HTTP, or did not arrive in time.", {});
@@ -98,7 +98,7 @@ export class PendingAnswers {
   }
 
   /** Resolves once every complete request on a connection is answered. An incomplete one gets no answer. */
-  async of(socket: Socket): Promise<void> {
+  async waitFor(socket: Socket): Promise<void> {
     const pending = [...(this.#bySocket.get(socket) ?? [])].filter(([request]) => request.complete);
     await Promise.all(pending.map(([, closed]) => closed));
   }

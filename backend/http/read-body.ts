@@ -18,7 +18,7 @@ import { CLIENT_GONE, type RenderFailure, refuse } from "../render/outcome.ts";
 
 export type BodyReading = { readonly kind: "body"; readonly body: Uint8Array } | RenderFailure;
 
-export function requestHead({ headers }: IncomingMessage): RequestHead {
+export function readHead({ headers }: IncomingMessage): RequestHead {
   return {
     contentLength: headers["content-length"] ?? null,
     contentType: headers["content-type"] ?? null,
@@ -29,7 +29,7 @@ export function requestHead({ headers }: IncomingMessage): RequestHead {
 
 /** @param memory grows with what is read. The caller releases it. */
 export function readBody(message: IncomingMessage, limits: Limits, memory: Reservation): Promise<BodyReading> {
-  const head = requestHead(message);
+  const head = readHead(message);
   const refusal = validateDeclaredSize(head, limits);
   if (refusal !== null) return Promise.resolve(refuse(refusal));
   // Node emits no more events for a connection that is already closed.
@@ -64,7 +64,7 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
 /** Many clients write the whole body before they read a refusal. @returns whether the connection can be used again */
 export async function drainBody(message: IncomingMessage): Promise<boolean> {
   if (message.complete || message.destroyed) return message.complete;
-  if ((declaredSize(requestHead(message)) ?? 0) > MAX_DISCARDED_BYTES) return false;
+  if ((declaredSize(readHead(message)) ?? 0) > MAX_DISCARDED_BYTES) return false;
   await new Promise<void>((resolve) => {
     let drainedBytes = 0;
     const finish = () => {

@@ -8,14 +8,14 @@ import {
   CALLER_HEADER,
   CALLER_NAME_PATTERN,
   formatBackendLoad,
+  formatServerTiming,
   LOAD_HEADER,
   PROBE_CALLER,
   SERVER_TIMING_HEADER,
-  serverTiming,
   TIME_BUDGET_HEADER,
 } from "../../protocol/headers.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
-import { parseRenderRequest, type RenderRequest } from "../../rules/render-request.ts";
+import { type ParsedRequest, parseRenderRequest } from "../../rules/render-request.ts";
 import { queueDeadlineMilliseconds } from "../../rules/render-time.ts";
 import { validateMediaType } from "../../rules/request-head.ts";
 import type { Reservation } from "../admission/byte-budget.ts";
@@ -25,17 +25,17 @@ import { render, type ValidRequest } from "../render/render.ts";
 import { type PhaseRun, PhaseTimer, phaseSeconds } from "../render/render-time.ts";
 import type { Deliveries } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
-import { drainBody, readBody, requestHead } from "./read-body.ts";
+import { drainBody, readBody, readHead } from "./read-body.ts";
 import type { ServiceParts } from "./service-parts.ts";
 
 const UNNAMED_CALLER = "unnamed";
 
 export interface RenderRouteResources extends ServiceParts {
   readonly isDraining: () => boolean;
-  readonly load: () => BackendLoad;
+  readonly readLoad: () => BackendLoad;
 }
 
-export type RenderRoute = ReturnType<typeof renderRoute>;
+export type RenderRoute = ReturnType<typeof createRenderRoute>;
 
 interface Sender {
   readonly caller: string;
@@ -45,10 +45,10 @@ interface Sender {
 }
 
 type Reception =
-  | { readonly kind: "received"; readonly body: Uint8Array; readonly renderRequest: RenderRequest }
+  | { readonly kind: "received"; readonly body: Uint8Array; readonly renderRequest: ParsedRequest }
   | { readonly kind: "failed"; readonly outcome: RenderFailure; readonly requestBytes?: number };
 
-export function renderRoute(resources: RenderRouteResources) {
+export function createRenderRoute(resources: RenderRouteResources) {
   const { settings, observer, deliveries } = resources;
   /** Requests that have begun and whose answers are not completely delivered. */
   let underWay = 0;
@@ -56,11 +56,11 @@ export function renderRoute(resources: RenderRouteResources) {
     underWay++;
     try {
       const sender = readSender(request, settings.backendTokens);
-      const received = observer.received(request, sender.caller, sender.forbidden === null);
-      const report = await receiveAndRender(resources, request, sender, clientGoneSignal(request.raw, reply.raw));
-      observer.rendered(report);
-      reply.header(LOAD_HEADER, formatBackendLoad(resources.load()));
-      observer.delivered(received, report, await sendReply(request, reply, report, deliveries));
+      const begun = observer.beginRequest(request, sender.caller, sender.forbidden === null);
+      const report = await receiveAndRender(resources, request, sender, watchClient(request.raw, reply.raw));
+      observer.recordRender(report);
+      reply.header(LOAD_HEADER, formatBackendLoad(resources.readLoad()));
+      observer.endRequest(begun, report, await sendReply(request, reply, report, deliveries));
       return reply;
     } finally {
       underWay--;
@@ -94,7 +94,7 @@ async function receiveAndRender(
     // Buffers on the way hide from the edge how long an upload takes, so its time counts.
     const deadline = queueDeadlineMilliseconds(resources.settings, Math.max(0, answerBy - performance.now()));
     const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch(async (error: unknown) => {
-      const lack = await resources.machineWatch.shortage();
+      const lack = await resources.machineWatch.findShortage();
       return { outcome: refuse(reportFailure(request, error, lack ?? undefined)), runs: [] };
     });
     const runs = [...timer.runs, ...rendering.runs];
@@ -119,7 +119,7 @@ async function receive(
   const reading = await readBody(request.raw, settings.limits, memory);
   if (reading.kind !== "body") return fail(reading);
   const { body } = reading;
-  const wrongMediaType = validateMediaType(requestHead(request.raw));
+  const wrongMediaType = validateMediaType(readHead(request.raw));
   if (wrongMediaType !== null) return fail(refuse(wrongMediaType));
   const parsed = parseRenderRequest(body, settings.limits);
   return parsed.ok ? { kind: "received", body, renderRequest: parsed.request } : fail(refuse(parsed.problem), body);
@@ -158,7 +158,7 @@ async function sendReply(
 ): Promise<Delivery | null> {
   // Callers do not see `receive`, which is the transfer from the edge.
   const { receive: _internal, ...phases } = phaseSeconds(runs);
-  const timing = serverTiming(
+  const timing = formatServerTiming(
     Object.fromEntries(Object.entries(phases).map(([phase, seconds]) => [phase, seconds * 1000])),
   );
   if (timing !== "") reply.header(SERVER_TIMING_HEADER, timing);
@@ -196,7 +196,7 @@ function headerField({ headers }: FastifyRequest, name: string): string {
 }
 
 /** Aborted when the connection closes before the response does. */
-function clientGoneSignal({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
+function watchClient({ socket }: IncomingMessage, response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   const abort = () => gone.abort();
   // A response that waits behind another on the same connection does not notice that the connection has closed.

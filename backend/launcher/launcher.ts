@@ -7,7 +7,7 @@ import { describeError, ServiceFailure } from "../error-log.ts";
 import type { BackendSettings } from "../settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
 import type { ProgramCommand, ProgramEnd } from "./program.ts";
-import { type Run, Shell, type ShellOptions } from "./shell.ts";
+import { type ProgramRun, Shell, type ShellOptions } from "./shell.ts";
 
 /** A shell that takes longer than this to report the end of its program, or to start, is stuck. */
 const ANSWER_TIMEOUT_MILLISECONDS = 5000;
@@ -75,7 +75,7 @@ export class Launcher {
     return {
       output: run.then((running) => running?.output ?? null),
       ancestorPid: run.then((running) => running?.ancestorPid ?? null),
-      end: started.then(({ end }) => end).catch(failure),
+      end: started.then(({ end }) => end).catch(toFailedEnd),
       write: async (chunks) => (await (await run)?.write(chunks)) ?? false,
       kill: () => {
         isKilled = true;
@@ -108,7 +108,7 @@ export class Launcher {
     return undefined;
   }
 
-  async #start(command: ProgramCommand, isKilled: () => boolean): Promise<Run> {
+  async #start(command: ProgramCommand, isKilled: () => boolean): Promise<ProgramRun> {
     const shell = (await this.#takeIdle()) ?? (await this.#openShell());
     if (isKilled()) {
       this.#keep(shell);
@@ -151,7 +151,7 @@ export class Launcher {
   }
 }
 
-function failure(error: unknown): ProgramEnd {
+function toFailedEnd(error: unknown): ProgramEnd {
   const { message, code } = describeError(error);
   return { kind: "failed", reason: message || `it cannot be started: ${code}` };
 }

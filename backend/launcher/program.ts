@@ -127,7 +127,7 @@ export class ShellReport {
     return !STARTED.startsWith(this.#head.slice(0, STARTED.length));
   }
 
-  endUnder(word: string): ProgramEnd | null {
+  parseEnd(word: string): ProgramEnd | null {
     // Of a sandbox that was killed, something may go on writing for a moment.
     const [before = "", report = ""] = this.#tail.split(`${word} `);
     const status = Number(/^\d+(?=\n)/.exec(report) ?? Number.NaN);

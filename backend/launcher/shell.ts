@@ -33,7 +33,7 @@ export class Shell {
   readonly #ready = Promise.withResolvers<void>();
   readonly ready = this.#ready.promise;
   readonly ended: Promise<void>;
-  #run: Run | null = null;
+  #run: ProgramRun | null = null;
   #isUsable = true;
 
   constructor(options: ShellOptions) {
@@ -93,7 +93,7 @@ export class Shell {
   }
 
   /** The shell must be ready and free. @throws if the program cannot be started. The shell is of no use then. */
-  run(command: ProgramCommand): Run {
+  run(command: ProgramCommand): ProgramRun {
     const line = startLine(command);
     let inputDescriptor: number | null = null;
     try {
@@ -101,7 +101,8 @@ export class Shell {
       inputDescriptor = openSync(this.#input, constants.O_RDWR | constants.O_NONBLOCK);
       const fd = openSync(this.#output, constants.O_RDONLY | constants.O_NONBLOCK);
       const output = new Socket({ fd, readable: true, writable: false });
-      this.#run = new Run(this, output, { path: this.#input, descriptor: inputDescriptor }, command.workingDirectory);
+      const input = { path: this.#input, descriptor: inputDescriptor };
+      this.#run = new ProgramRun(this, output, input, command.workingDirectory);
       this.send(line);
       return this.#run;
     } catch (error) {
@@ -128,7 +129,7 @@ export class Shell {
   }
 
   /** @param isClean whether nothing is left of the run */
-  runEnded(isClean: boolean): void {
+  endRun(isClean: boolean): void {
     this.#run = null;
     if (!isClean) this.close();
   }
@@ -145,7 +146,7 @@ export class Shell {
 
 type OpenFifo = Readonly<{ path: string; descriptor: number }>;
 
-export class Run {
+export class ProgramRun {
   readonly output: Socket;
   readonly #started = Promise.withResolvers<number | null>();
   readonly ancestorPid = this.#started.promise;
@@ -193,7 +194,7 @@ export class Run {
     if (this.#report.hasStarted) this.#started.resolve(this.#shell.pid);
     if (this.#report.hasFailedToStart) this.finish();
     if (this.#word === null || this.#reportedEnd !== null) return;
-    this.#reportedEnd = this.#report.endUnder(this.#word);
+    this.#reportedEnd = this.#report.parseEnd(this.#word);
     if (this.#reportedEnd === null) return;
     clearTimeout(this.#timer);
     // A program that was not started may not have opened its output.
@@ -233,7 +234,7 @@ export class Run {
     // If the output was closed before its end, nothing shows whether a process still holds it. Of a program that was
     // killed, something may write to standard error for another moment. A shell that could not start one may have lost
     // a stream on the way.
-    this.#shell.runEnded(end.kind === "exited" && this.output.readableEnded);
+    this.#shell.endRun(end.kind === "exited" && this.output.readableEnded);
     this.output.destroy();
     this.#started.resolve(null);
     this.#ended.resolve(end);

@@ -2,7 +2,7 @@
 import type { UnavailableCause } from "../../rules/causes.ts";
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import { THREADS_PER_RENDER } from "../../typst/command-line.ts";
-import { nameOfProcess1, type ProcessLimits, type ProcessUse, zombiesOfProcess1 } from "../processes/process-limits.ts";
+import { listZombies, nameOfProcess1, type ProcessLimits, type ProcessUse } from "../processes/process-limits.ts";
 import { isDiskFull } from "../work-directory/watch.ts";
 
 const INTERVAL_MILLISECONDS = 5000;
@@ -25,36 +25,36 @@ export class MachineWatch {
   #look: Promise<Shortage | null> | null = null;
   #known: Shortage | null = null;
   /** Null when it is known whether process 1 waits for others. */
-  #firstZombies: readonly number[] | null = zombiesOfProcess1();
+  #firstZombies: readonly number[] | null = listZombies();
 
   /** The probe of the sandbox should have run: it leaves zombies if process 1 lets them be. */
   constructor(options: MachineWatchOptions) {
     this.#options = options;
     this.#timer = setInterval(() => {
       this.#judgeProcess1();
-      void this.shortage();
+      void this.findShortage();
     }, INTERVAL_MILLISECONDS).unref();
   }
 
   /** What the next render would lack. Questions at the same time share one look. */
-  shortage(): Promise<Shortage | null> {
-    this.#look ??= this.#findShortage().finally(() => {
+  findShortage(): Promise<Shortage | null> {
+    this.#look ??= this.#lookForShortage().finally(() => {
       this.#look = null;
     });
     return this.#look;
   }
 
-  processes(): ProcessUse | null {
-    return this.#options.processLimits.tightest();
+  readProcessUse(): ProcessUse | null {
+    return this.#options.processLimits.findTightest();
   }
 
   stop(): void {
     clearInterval(this.#timer);
   }
 
-  async #findShortage(): Promise<Shortage | null> {
+  async #lookForShortage(): Promise<Shortage | null> {
     const { workDirectory, log } = this.#options;
-    const processes = this.processes();
+    const processes = this.readProcessUse();
     const needed = RENDERS_AHEAD * (PROCESSES_PER_RENDER + THREADS_PER_RENDER);
     const lacking = processes !== null && processes.max - processes.used < needed ? processes : null;
     const found = lacking !== null ? "process_limit" : (await isDiskFull(workDirectory)) ? "disk_full" : null;
@@ -62,7 +62,7 @@ export class MachineWatch {
       this.#known = found;
       if (found === null) log("info", "ready again");
       else if (lacking === null) log("error", `not ready: ${FULL_DISK}`);
-      else log("error", `not ready: ${lackOfProcesses(lacking, needed, zombiesOfProcess1().length)}`);
+      else log("error", `not ready: ${describeLackOfProcesses(lacking, needed, listZombies().length)}`);
     }
     return found;
   }
@@ -70,7 +70,7 @@ export class MachineWatch {
   /** Process 1 takes milliseconds to wait for a process. One that is still there at the next look stays. */
   #judgeProcess1(): void {
     if (this.#firstZombies === null) return;
-    const now = new Set(this.#firstZombies.length === 0 ? [] : zombiesOfProcess1());
+    const now = new Set(this.#firstZombies.length === 0 ? [] : listZombies());
     if (this.#firstZombies.some((pid) => now.has(pid))) this.#options.log("error", describeProcess1());
     this.#firstZombies = null;
   }
@@ -79,7 +79,7 @@ export class MachineWatch {
 const FULL_DISK = `the file system of the work directory is full or read-only, so renders fail. ${NEXT_STEPS.disk_full}`;
 
 /** Each render in bubblewrap leaves a zombie for a moment: only as many as the renders lack are the cause. */
-export function lackOfProcesses({ used, max }: ProcessUse, needed: number, zombies: number): string {
+export function describeLackOfProcesses({ used, max }: ProcessUse, needed: number, zombies: number): string {
   const cause =
     zombies >= needed ? ` ${zombies} of them have ended. ${describeProcess1()}` : ` ${NEXT_STEPS.process_limit}`;
   return `${used} of ${max} processes and threads are in use, and the next renders need ${needed}.${cause}`;

@@ -162,7 +162,7 @@ export class RenderMetrics {
   }
 
   /** Concurrent scrapes share one text, which takes 2 ms to make. */
-  text(): Promise<string> {
+  scrape(): Promise<string> {
     this.#scrape ??= Promise.all([PROCESS_METRICS, this.#registry].map((registry) => registry.metrics()))
       .then((texts) => texts.join("\n"))
       .finally(() => {
@@ -192,7 +192,7 @@ export class RenderMetrics {
   }
 
   /** Counts what an edge reports of its own answers: see `EDGE_COUNTS_HEADER`. */
-  countEdge(report: string): void {
+  countEdgeReport(report: string): void {
     for (const [name, text] of new URLSearchParams(report)) {
       const count = /^[0-9]{1,9}$/.test(text) ? Number(text) : 0;
       if (Object.hasOwn(ATTEMPT_FAILURES, name)) this.#edgeFailures.inc({ failure: name }, count);

@@ -11,6 +11,8 @@ import { phaseSeconds } from "../render/render-time.ts";
 import type { OtlpTracing } from "./otlp-tracing.ts";
 import type { Delivery, RenderMetrics, RequestReport } from "./render-metrics.ts";
 
+type BegunRequest = ReturnType<RequestObserver["beginRequest"]>;
+
 export class RequestObserver {
   readonly #metrics: RenderMetrics;
   readonly #tracing: OtlpTracing | null;
@@ -23,7 +25,7 @@ export class RequestObserver {
   }
 
   /** @param isFromEdge whether it has the edge's token: the traces of others are not believed */
-  received(request: FastifyRequest, caller: string, isFromEdge: boolean) {
+  beginRequest(request: FastifyRequest, caller: string, isFromEdge: boolean) {
     const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()] ?? this.#limitsFingerprint;
     // The two would judge the same request differently.
     if (edgeLimits !== this.#limitsFingerprint) {
@@ -33,13 +35,13 @@ export class RequestObserver {
     return { request, caller, isFromEdge, startMilliseconds: performance.now() };
   }
 
-  rendered(report: RequestReport): void {
+  recordRender(report: RequestReport): void {
     this.#metrics.countRender(report);
   }
 
   /** The answer is sent, or its client has gone: the request is counted and logged once. */
-  delivered(received: ReturnType<RequestObserver["received"]>, report: RequestReport, delivery: Delivery | null): void {
-    const { request, caller, isFromEdge, startMilliseconds } = received;
+  endRequest(begun: BegunRequest, report: RequestReport, delivery: Delivery | null): void {
+    const { request, caller, isFromEdge, startMilliseconds } = begun;
     const { format, requestBytes, peakMemoryBytes, outcome: rendering } = report;
     const endMilliseconds = performance.now();
     const outcome = requestOutcome(rendering, delivery);

@@ -27,7 +27,7 @@ type Reading = readonly [name: string, help: string, read: () => number | Promis
 
 const gaugesOf = (sources: MetricSources): readonly Reading[] => {
   const { queue, warmPool, tempSpace, bodyMemory, outputMemory, deliveries, machineWatch } = sources;
-  const processes = () => machineWatch.processes();
+  const processes = () => machineWatch.readProcessUse();
   // If the directory has been removed, the backend is about to end.
   const freeBytes = () => freeDiskBytes(sources.workDirectory).catch(() => 0);
   // biome-ignore format: a table.

@@ -1,7 +1,7 @@
 /** Other processes: reading /proc, and killing. */
 import { readdirSync, readFileSync } from "node:fs";
 
-export function processIds(): number[] {
+export function listPids(): number[] {
   try {
     return readdirSync("/proc")
       .filter((name) => /^\d+$/.test(name))
@@ -21,7 +21,7 @@ export function readProc(path: string): string {
 }
 
 /** A limit of this process, by its name in /proc/self/limits; infinite if there is none. */
-export function ownLimit(kind: "soft" | "hard", name: string, limits = readProc("self/limits")): number {
+export function readOwnLimit(kind: "soft" | "hard", name: string, limits = readProc("self/limits")): number {
   const [, soft, hard] = new RegExp(`^${name} +(\\S+) +(\\S+)`, "m").exec(limits) ?? [];
   const limit = (kind === "soft" ? soft : hard) ?? "unlimited";
   return limit === "unlimited" ? Number.POSITIVE_INFINITY : Number(limit);
@@ -41,7 +41,7 @@ export function killIfThere(pid: number): void {
  * just after its start, its inner process waits forever (seen 2026-11-22). Their command lines name their directory.
  */
 export function killStrayProcesses(isStray: (argument: string) => boolean): void {
-  for (const pid of processIds()) {
+  for (const pid of listPids()) {
     if (pid !== process.pid && readProc(`${pid}/cmdline`).split("\0").some(isStray)) killIfThere(pid);
   }
 }

@@ -1,7 +1,7 @@
 /** How many processes and threads this backend may still start, by the limits of its control groups and of its user. */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { ownLimit, processIds, readProc } from "./proc.ts";
+import { listPids, readOwnLimit, readProc } from "./proc.ts";
 
 /** A limit, and its use by all. Threads count, and so do processes that nobody has waited for. */
 export interface ProcessUse {
@@ -13,15 +13,17 @@ export interface ProcessUse {
 const MAX_CONTROL_GROUPS = 32;
 
 export class ProcessLimits {
-  readonly #controlGroups = controlGroups(readProc("self/cgroup"), readProc("self/mountinfo"));
+  readonly #controlGroups = findControlGroups(readProc("self/cgroup"), readProc("self/mountinfo"));
   readonly #maxOfUser: number;
 
   /** @param maxOfUser the lowest limit of a process of a render on the processes of this user; infinite if none */
   constructor(maxOfUser: number) {
-    this.#maxOfUser = isExempt() ? Number.POSITIVE_INFINITY : Math.min(maxOfUser, ownLimit("soft", "Max processes"));
+    this.#maxOfUser = isExempt()
+      ? Number.POSITIVE_INFINITY
+      : Math.min(maxOfUser, readOwnLimit("soft", "Max processes"));
   }
 
-  tightest(): ProcessUse | null {
+  findTightest(): ProcessUse | null {
     const uses = this.#controlGroups.flatMap((folder) => {
       const [used, max] = ["pids.current", "pids.max"].map((name) => readNumber(join(folder, name)));
       // Without a limit it says "max".
@@ -33,7 +35,7 @@ export class ProcessLimits {
 }
 
 /** The folders of the control groups that count this process, by the text of /proc/self/cgroup and of mountinfo. */
-export function controlGroups(membership: string, mounts: string): readonly string[] {
+export function findControlGroups(membership: string, mounts: string): readonly string[] {
   const paths = new Map<string, string>();
   for (const [, controllers = "", path = ""] of membership.matchAll(/^\d+:([^:\n]*):(.*)$/gm)) {
     if (controllers === "") paths.set("cgroup2", path);
@@ -53,9 +55,9 @@ export function controlGroups(membership: string, mounts: string): readonly stri
 }
 
 /** The processes of this user that have ended and for which process 1, now their parent, has not waited. */
-export function zombiesOfProcess1(): readonly number[] {
+export function listZombies(): readonly number[] {
   const user = process.getuid?.();
-  return processIds().filter((pid) => {
+  return listPids().filter((pid) => {
     if (statOf(pid)?.uid !== user) return false;
     const text = readProc(`${pid}/stat`);
     // A program chooses its name, which is in parentheses and may contain some.
@@ -75,7 +77,7 @@ function isExempt(): boolean {
 function countOwnTasks(): number {
   const user = process.getuid?.();
   let count = 0;
-  for (const pid of processIds()) {
+  for (const pid of listPids()) {
     const stat = statOf(pid);
     // A folder has two links, and one more for each thread.
     if (stat?.uid === user) count += Math.max(1, (stat?.nlink ?? 0) - 2);

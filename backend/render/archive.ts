@@ -15,7 +15,7 @@ import type { Output } from "../../rules/output-options.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { AppendResult } from "../typst/process.ts";
 import { listOutputFiles } from "../work-directory/directory-tree.ts";
-import { noPageWritten, noTemporarySpace, outputOverLimit, type RenderOutcome, tooManyOutputFiles } from "./outcome.ts";
+import { failByPageCount, failBySize, failBySpace, failWithoutPage, type RenderOutcome } from "./outcome.ts";
 import type { TimeLimit } from "./render-time.ts";
 import type { Spool } from "./spool.ts";
 import { escapeSvg, SvgEscaper } from "./svg-escaping.ts";
@@ -51,7 +51,7 @@ export interface WrittenPages {
   readonly hasRoomFor: (bytes: number) => boolean;
 }
 
-export async function archiveOutcome(
+export async function packArchive(
   settings: BackendSettings,
   { directory, wanted, hasRoomFor }: WrittenPages,
   archive: Spool,
@@ -59,10 +59,10 @@ export async function archiveOutcome(
 ): Promise<RenderOutcome> {
   const { max_output_bytes: maxPageBytes, max_output_files } = settings.limits;
   const { names, areMore, bytes } = await listOutputFiles(directory, max_output_files);
-  if (names.length === 0) return noPageWritten(wanted);
-  if (areMore) return tooManyOutputFiles(settings);
-  if (bytes > maxPageBytes) return outputOverLimit(bytes, settings);
-  if (!hasRoomFor(bytes)) return noTemporarySpace();
+  if (names.length === 0) return failWithoutPage(wanted);
+  if (areMore) return failByPageCount(settings);
+  if (bytes > maxPageBytes) return failBySize(bytes, settings);
+  if (!hasRoomFor(bytes)) return failBySpace();
   const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
   const extension = wanted.format === "png" ? "png" : "svg";
   const { result, pageBytes } = await packPages(pages, archive, { extension, maxPageBytes, signal: time.over });
@@ -70,9 +70,9 @@ export async function archiveOutcome(
     case "kept":
       return { kind: "rendered", file: { output: archive, extension: "zip" } };
     case "too-large":
-      return outputOverLimit(Math.max(pageBytes, archive.size), settings);
+      return failBySize(Math.max(pageBytes, archive.size), settings);
     case "no-room":
-      return noTemporarySpace();
+      return failBySpace();
     case "stopped":
       return time.failure();
   }

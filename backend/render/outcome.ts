@@ -8,12 +8,12 @@ import type { BackendSettings } from "../settings.ts";
 import type { StopReason, TypstReport } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
 
-export interface RenderedFile {
+export interface SpooledFile {
   readonly output: Spool;
   readonly extension: FileExtension;
 }
 
-export type RenderOutcome = { readonly kind: "rendered"; readonly file: RenderedFile } | RenderFailure;
+export type RenderOutcome = { readonly kind: "rendered"; readonly file: SpooledFile } | RenderFailure;
 
 export type RenderFailure = { readonly kind: "refused"; readonly problem: Problem } | { readonly kind: "client-gone" };
 
@@ -32,8 +32,8 @@ export function failureOfTypst(
   const { end, outputTaken, outputBytes, ranOutOfMemory } = report;
   const { max_output_bytes } = settings.limits;
   // Checked first: a process over the limit may exit before it is stopped.
-  if (outputTaken === "too-large" || outputBytes > max_output_bytes) return outputOverLimit(outputBytes, settings);
-  if (outputTaken === "no-room") return noTemporarySpace();
+  if (outputTaken === "too-large" || outputBytes > max_output_bytes) return failBySize(outputBytes, settings);
+  if (outputTaken === "no-room") return failBySpace();
   switch (end.kind) {
     case "not-started":
     case "output-lost":
@@ -42,15 +42,15 @@ export function failureOfTypst(
       return failureOfStop(end.reason, report, settings, grantedSeconds);
     case "signalled":
       if (ranOutOfMemory) {
-        return compileFailed(`The render needed more memory than its ${settings.renderMemoryBytes} bytes.`);
+        return failCompile(`The render needed more memory than its ${settings.renderMemoryBytes} bytes.`);
       }
       // SIGXCPU and SIGXFSZ come from our own limits. Any other signal is a failure of the service.
-      if (end.signal === "SIGXCPU") return timedOut("processor_time", settings, grantedSeconds);
-      return end.signal === "SIGXFSZ" ? outputOverLimit(outputBytes, settings) : renderFailed();
+      if (end.signal === "SIGXCPU") return failByTimeout("processor_time", settings, grantedSeconds);
+      return end.signal === "SIGXFSZ" ? failBySize(outputBytes, settings) : failRender();
     case "exited":
       return end.exitCode === 0
         ? null
-        : compileFailed("Typst could not produce the requested output from this template.");
+        : failCompile("Typst could not produce the requested output from this template.");
   }
 }
 
@@ -64,45 +64,45 @@ function failureOfStop(
     case "client-gone":
       return CLIENT_GONE;
     case "render-timeout":
-      return timedOut("wall_clock", settings, grantedSeconds);
+      return failByTimeout("wall_clock", settings, grantedSeconds);
     case "output-too-large":
-      return outputOverLimit(outputBytes, settings);
+      return failBySize(outputBytes, settings);
     case "too-many-files":
-      return tooManyOutputFiles(settings);
+      return failByPageCount(settings);
     case "no-room":
-      return noTemporarySpace();
+      return failBySpace();
     case "not-needed":
       throw new ServiceFailure("a process was discarded while its request waited for it");
   }
 }
 
 /** Only Typst's diagnostics would say more, and they are never passed on. */
-export function compileFailed(detail: string): RenderFailure {
+export function failCompile(detail: string): RenderFailure {
   return refuse(problem("template_compile_failed", detail, {}));
 }
 
-export const SEVERAL_PAGES = compileFailed(
+export const SEVERAL_PAGES = failCompile(
   'The document has several pages. Select one with "page", or all of them with "archive": "zip".',
 );
 
-export const SELECTION_EMPTY = compileFailed('The document has none of the pages that "pages" selects.');
+export const SELECTION_EMPTY = failCompile('The document has none of the pages that "pages" selects.');
 
 /** Typst exited with 0 and wrote no page: the template's failure only if the request chose pages. */
-export function noPageWritten(wanted: Output): RenderFailure {
-  if (wanted.format === "pdf") return renderFailed();
-  if (wanted.page !== null) return compileFailed(`The document has no page ${wanted.page}.`);
-  return wanted.pages === null ? renderFailed() : SELECTION_EMPTY;
+export function failWithoutPage(wanted: Output): RenderFailure {
+  if (wanted.format === "pdf") return failRender();
+  if (wanted.page !== null) return failCompile(`The document has no page ${wanted.page}.`);
+  return wanted.pages === null ? failRender() : SELECTION_EMPTY;
 }
 
-function renderFailed(): RenderFailure {
+function failRender(): RenderFailure {
   return refuse(problem("render_failed", "The render ended without an output, and not because of the template.", {}));
 }
 
-export function outputOverLimit(bytes: number, { limits }: BackendSettings): RenderFailure {
+export function failBySize(bytes: number, { limits }: BackendSettings): RenderFailure {
   return refuse(outputTooLarge(bytes, limits.max_output_bytes));
 }
 
-export function tooManyOutputFiles({ limits }: BackendSettings): RenderFailure {
+export function failByPageCount({ limits }: BackendSettings): RenderFailure {
   const limit = limits.max_output_files;
   const detail = `The document has more pages than the ${limit} that an archive may hold.`;
   return refuse(problem("too_many_output_files", detail, { limit }));
@@ -111,7 +111,7 @@ export function tooManyOutputFiles({ limits }: BackendSettings): RenderFailure {
 const NO_SPACE_RETRY_SECONDS = 5;
 
 /** Other renders hold the temporary space, which becomes free when their outputs are delivered. */
-export function noTemporarySpace(): RenderFailure {
+export function failBySpace(): RenderFailure {
   return refuse(renderQueueFull("temporary_space", NO_SPACE_RETRY_SECONDS));
 }
 
@@ -122,7 +122,7 @@ export const MAX_FILL_SECONDS = 5;
 const SHORT_TIME_RETRY_SECONDS = 1;
 
 /** @param grantedSeconds the render timeout, or what the edge left of it: then the document is not to blame */
-export function timedOut(
+export function failByTimeout(
   cause: TimeoutCause,
   { renderTimeoutSeconds, renderCpuSeconds }: BackendSettings,
   grantedSeconds: number,

@@ -3,7 +3,7 @@ import type { TimeoutCause } from "../../rules/causes.ts";
 import type { Problem } from "../../rules/problem.ts";
 import type { SteadyClock } from "../admission/render-queue.ts";
 import type { BackendSettings } from "../settings.ts";
-import { CLIENT_GONE, MAX_FILL_SECONDS, type RenderFailure, refuse, timedOut } from "./outcome.ts";
+import { CLIENT_GONE, failByTimeout, MAX_FILL_SECONDS, type RenderFailure, refuse } from "./outcome.ts";
 
 export const STEADY_CLOCK: SteadyClock = {
   now: () => performance.now(),
@@ -59,7 +59,7 @@ export class TimeLimit {
   }
 
   failure(cause: TimeoutCause = "wall_clock"): RenderFailure {
-    return this.clientGone.aborted ? CLIENT_GONE : timedOut(cause, this.#settings, this.grantedSeconds);
+    return this.clientGone.aborted ? CLIENT_GONE : failByTimeout(cause, this.#settings, this.grantedSeconds);
   }
 }
 

@@ -1,6 +1,6 @@
 /** One render, from a valid request to a finished output: reserve disk space, compile, judge the end, pack pages. */
 import { isFont } from "../../rules/font-names.ts";
-import type { RenderRequest } from "../../rules/render-request.ts";
+import type { ParsedRequest } from "../../rules/render-request.ts";
 import { renderTimeoutWithin } from "../../rules/render-time.ts";
 import { pageProbeArguments, type RenderCommand } from "../../typst/command-line.ts";
 import { programText } from "../../typst/program-text.ts";
@@ -19,8 +19,8 @@ import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
 import { isDiskFull, type WorkDirectoryWatch } from "../work-directory/watch.ts";
-import { archiveOutcome } from "./archive.ts";
-import { failureOfTypst, noPageWritten, noTemporarySpace, type RenderFailure, type RenderOutcome } from "./outcome.ts";
+import { packArchive } from "./archive.ts";
+import { failBySpace, failureOfTypst, failWithoutPage, type RenderFailure, type RenderOutcome } from "./outcome.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
 import { type PhaseRun, PhaseTimer, TimeLimit } from "./render-time.ts";
 import { Spool } from "./spool.ts";
@@ -38,7 +38,7 @@ export interface RenderResources {
 
 export interface ValidRequest {
   readonly body: Uint8Array;
-  readonly request: RenderRequest;
+  readonly request: ParsedRequest;
   readonly caller: string;
   /** When the edge gives up, by `performance.now()`; infinite if it does not say. */
   readonly answerBy: number;
@@ -96,7 +96,7 @@ class RenderJob {
 
   async run(): Promise<RenderOutcome> {
     const { settings, tempSpace, outputMemory } = this.#resources;
-    if (!this.#space.resize(this.#inputBytes)) return noTemporarySpace();
+    if (!this.#space.resize(this.#inputBytes)) return failBySpace();
     const { workDirectory: directory, limits } = settings;
     const space = { directory, maxOutputBytes: limits.max_output_bytes, memory: outputMemory, disk: tempSpace };
     const output = new Spool(space, this.#valid.caller);
@@ -176,9 +176,9 @@ class RenderJob {
     }
     if (directory !== null) {
       const pages = { directory, wanted, hasRoomFor: this.#hasRoomFor };
-      return this.phases.time("archive", () => archiveOutcome(settings, pages, output, this.#time));
+      return this.phases.time("archive", () => packArchive(settings, pages, output, this.#time));
     }
-    if (output.size === 0) return noPageWritten(wanted);
+    if (output.size === 0) return failWithoutPage(wanted);
     const file: RenderOutcome = { kind: "rendered", file: { output, extension: wanted.format } };
     if (wanted.format !== "pdf" || wanted.pages === null) return file;
     return (await failureOfSelection(wanted.pages, output, printPage)) ?? file;

@@ -20,16 +20,16 @@ const LONGEST_SCHEME = Math.max(...LINK_SCHEMES.map(({ length }) => length));
 const LOST_GLYPH_KIND = "\0";
 const GLYPH_KIND = "g";
 
-type Place = "markup" | "link-tag" | "link-target" | "label";
+type State = "markup" | "link-tag" | "link-target" | "label";
 
 /** What comes next, in bytes as Latin-1. Neither `<a ` nor the label's name can occur in another value. */
-const TOKENS: Readonly<Record<Place, RegExp>> = {
+const TOKENS: Readonly<Record<State, RegExp>> = {
   markup: /<a |data-typst-label="|\0/g,
   "link-tag": /[">]/g,
   "link-target": /"/g,
   label: /"/g,
 };
-const PLACE_AFTER: Readonly<Record<Place, Readonly<Record<string, Place>>>> = {
+const STATE_AFTER: Readonly<Record<State, Readonly<Record<string, State>>>> = {
   markup: { "<a ": "link-tag", 'data-typst-label="': "label", "\0": "markup" },
   "link-tag": { '"': "link-target", ">": "markup" },
   "link-target": { '"': "link-tag" },
@@ -64,7 +64,7 @@ export async function* escapeSvg(chunks: AsyncIterable<Buffer>): AsyncGenerator<
 
 /** Escapes one SVG that comes in chunks, wherever they are cut. */
 export class SvgEscaper {
-  #place: Place = "markup";
+  #state: State = "markup";
   /** The last bytes, if they may begin something that the next chunk completes. */
   #held = "";
   /** What was read of a link's scheme, no longer than it must be; null once the rest of the target can stay. */
@@ -89,7 +89,7 @@ export class SvgEscaper {
   #escape(text: string): Buffer {
     let escaped = "";
     for (let position = 0; position < text.length; ) {
-      const tokens = TOKENS[this.#place];
+      const tokens = TOKENS[this.#state];
       tokens.lastIndex = position;
       const [token] = tokens.exec(text) ?? [];
       const next = token === undefined ? text.length : tokens.lastIndex;
@@ -97,7 +97,7 @@ export class SvgEscaper {
       position = next;
       if (token === undefined) break;
       escaped += token === LOST_GLYPH_KIND ? GLYPH_KIND : token;
-      this.#place = PLACE_AFTER[this.#place][token] ?? this.#place;
+      this.#state = STATE_AFTER[this.#state][token] ?? this.#state;
       this.#scheme = "";
     }
     return Buffer.from(escaped, "latin1");
@@ -105,7 +105,7 @@ export class SvgEscaper {
 
   /** What is before a token, which is of the present place only. */
   #escapeUpTo(part: string): string {
-    switch (this.#place) {
+    switch (this.#state) {
       case "markup":
       case "link-tag":
         return part;

@@ -10,7 +10,7 @@ import { INHERITED_DESCRIPTOR } from "../launcher/program.ts";
 import type { BackendSettings } from "../settings.ts";
 import { describeBubblewrapObstacle, findBubblewrapFacts } from "./bubblewrap-obstacle.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
-import { type Sandbox, sharedLibraries } from "./sandbox.ts";
+import { listSharedLibraries, type Sandbox } from "./sandbox.ts";
 import { makeSandboxRoot, SANDBOX_PATHS, sandboxRootPath } from "./sandbox-root.ts";
 import { writeSeccompFilter } from "./seccomp.ts";
 import { tryProgram } from "./trial.ts";
@@ -23,7 +23,7 @@ const HUGE_PAGES = { GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.top_pa
 
 export async function openBubblewrap(settings: BackendSettings, launcher: Launcher): Promise<Sandbox> {
   const seccompPath = await writeSeccompFilter(settings);
-  const rootFiles = await makeSandboxRoot(settings, await sharedLibraries(settings.typstPath));
+  const rootFiles = await makeSandboxRoot(settings, await listSharedLibraries(settings.typstPath));
   const fontPaths = settings.fontPaths.map((_, index) => SANDBOX_PATHS.font(index));
   const environment = { ...RENDER_ENVIRONMENT, ...HUGE_PAGES };
   const commonArguments = [
@@ -32,10 +32,10 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
     ...["--cap-drop", "ALL", "--new-session", "--die-with-parent"],
     "--clearenv",
     ...["--seccomp", String(INHERITED_DESCRIPTOR)],
-    ...readOnly(sandboxRootPath(settings), "/"),
-    ...readOnly(settings.typstPath, SANDBOX_PATHS.typst),
-    ...(settings.packagePath === null ? [] : readOnly(settings.packagePath, SANDBOX_PATHS.packages)),
-    ...settings.fontPaths.flatMap((path, index) => readOnly(path, SANDBOX_PATHS.font(index))),
+    ...bindReadOnly(sandboxRootPath(settings), "/"),
+    ...bindReadOnly(settings.typstPath, SANDBOX_PATHS.typst),
+    ...(settings.packagePath === null ? [] : bindReadOnly(settings.packagePath, SANDBOX_PATHS.packages)),
+    ...settings.fontPaths.flatMap((path, index) => bindReadOnly(path, SANDBOX_PATHS.font(index))),
   ];
   const { shellCommands, prefix } = await chooseResourceLimits(settings);
   const [file = "", ...launchArguments] = [...prefix, settings.bubblewrapPath, ...commonArguments];
@@ -57,7 +57,7 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
       arguments: [
         ...launchArguments,
         ...Object.entries({ ...environment, ...variables }).flatMap(([name, value]) => ["--setenv", name, value]),
-        ...readOnly(renderDirectory.root, SANDBOX_PATHS.project),
+        ...bindReadOnly(renderDirectory.root, SANDBOX_PATHS.project),
         ...(renderDirectory.outputDirectory === null
           ? []
           : ["--bind", renderDirectory.outputDirectory, SANDBOX_PATHS.output]),
@@ -76,7 +76,7 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
   };
 }
 
-function readOnly(source: string, target: string): string[] {
+function bindReadOnly(source: string, target: string): string[] {
   return ["--ro-bind", source, target];
 }
 

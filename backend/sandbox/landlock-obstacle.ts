@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../typst/sandbox-modes.mjs";
 import type { BackendSettings } from "../settings.ts";
-import { findMachineFacts, outputOf, tryProgram } from "./trial.ts";
+import { askProgram, findMachineFacts, tryProgram } from "./trial.ts";
 
 export type LandlockFacts = Awaited<ReturnType<typeof findLandlockFacts>>;
 
@@ -10,8 +10,8 @@ export async function findLandlockFacts({ setprivPath }: BackendSettings) {
   const rules = ["--landlock-access", "fs", "--landlock-rule", "path-beneath:execute,read-file:/"];
   return {
     ...findMachineFacts(),
-    setprivVersion: /util-linux \S+/.exec(await outputOf(setprivPath, "--version"))?.[0] ?? null,
-    knowsLandlock: (await outputOf(setprivPath, "--help")).includes("--landlock-access"),
+    setprivVersion: /util-linux \S+/.exec(await askProgram(setprivPath, "--version"))?.[0] ?? null,
+    knowsLandlock: (await askProgram(setprivPath, "--help")).includes("--landlock-access"),
     setpriv: await tryProgram(setprivPath, ["--no-new-privs", ...rules, "--", setprivPath, "--version"]),
     securityModules: readSecurityModules(),
   };

@@ -8,13 +8,13 @@ import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import { describeLandlockObstacle, findLandlockFacts } from "./landlock-obstacle.ts";
 import { chooseResourceLimits, LIMITER_NAME } from "./resource-limits.ts";
-import { preparePackageDirectory, type Sandbox, sharedLibraries } from "./sandbox.ts";
+import { listSharedLibraries, preparePackageDirectory, type Sandbox } from "./sandbox.ts";
 import { writeSeccompFilter } from "./seccomp.ts";
 import { findMachineFacts } from "./trial.ts";
 
 export async function openLandlock(settings: BackendSettings): Promise<Sandbox> {
   const seccompPath = await writeSeccompFilter(settings);
-  const libraries = await sharedLibraries(settings.typstPath);
+  const libraries = await listSharedLibraries(settings.typstPath);
   const packages = await preparePackageDirectory(settings);
   const commonArguments = [
     // No namespace ends with the backend, so the kernel kills Typst when its parent ends.
@@ -23,11 +23,11 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
     ...boundingSetOption(readProc("self/status"), findMachineFacts().isSuperuser),
     // Denies every access to the file system that the rules below do not allow.
     ...["--landlock-access", "fs"],
-    ...rule("execute,read-file", settings.typstPath),
-    ...libraries.flatMap((library) => rule("execute,read-file", library)),
+    ...allowPath("execute,read-file", settings.typstPath),
+    ...libraries.flatMap((library) => allowPath("execute,read-file", library)),
     // Its own: setpriv becomes Typst. glibc reads it to find out how large the stack is (see `stackMap`).
-    ...rule("read-file", "/proc/self/maps"),
-    ...[packages.path, ...settings.fontPaths].flatMap((path) => rule("read-file,read-dir", path)),
+    ...allowPath("read-file", "/proc/self/maps"),
+    ...[packages.path, ...settings.fontPaths].flatMap((path) => allowPath("read-file,read-dir", path)),
     ...["--seccomp-filter", seccompPath],
   ];
   const { shellCommands, prefix } = await chooseResourceLimits(settings);
@@ -48,10 +48,10 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
       file,
       arguments: [
         ...launchArguments,
-        ...rule("read-file,read-dir", renderDirectory.root),
+        ...allowPath("read-file,read-dir", renderDirectory.root),
         ...(renderDirectory.outputDirectory === null
           ? []
-          : rule("read-dir,write-file,make-reg,truncate", renderDirectory.outputDirectory)),
+          : allowPath("read-dir,write-file,make-reg,truncate", renderDirectory.outputDirectory)),
         settings.typstPath,
         ...typstArguments,
       ],
@@ -78,6 +78,6 @@ export function boundingSetOption(status: string, isSuperuser: boolean): readonl
   return mayEmpty || hasRightsToLose ? ["--bounding-set=-all"] : [];
 }
 
-function rule(accesses: string, path: string): string[] {
+function allowPath(accesses: string, path: string): string[] {
   return ["--landlock-rule", `path-beneath:${accesses}:${path}`];
 }

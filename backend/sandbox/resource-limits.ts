@@ -1,7 +1,7 @@
 /** Resource limits of one Typst process, set by the `ulimit` of its shell; where that cannot set all, by prlimit(1). */
 import { SettingError } from "../../rules/settings.ts";
 import { runProgram } from "../../typst/programs.mjs";
-import { ownLimit } from "../processes/proc.ts";
+import { readOwnLimit } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { SandboxMode } from "./sandbox.ts";
 import { tryProgram } from "./trial.ts";
@@ -19,12 +19,12 @@ const MAX_STACK_BYTES = 256 * KIBIBYTE ** 2;
 
 /** Lower than the maximum if this process may not raise its own. */
 export function stackBytes(limits?: string): number {
-  return Math.floor(Math.min(MAX_STACK_BYTES, ownLimit("hard", "Max stack size", limits)) / KIBIBYTE) * KIBIBYTE;
+  return Math.floor(Math.min(MAX_STACK_BYTES, readOwnLimit("hard", "Max stack size", limits)) / KIBIBYTE) * KIBIBYTE;
 }
 
 export const LIMITER_NAME = "prlimit";
 
-type LimitSettings = Pick<BackendSettings, "renderMemoryBytes" | "renderCpuSeconds" | "limits" | "prlimitPath">;
+type UlimitSettings = Pick<BackendSettings, "renderMemoryBytes" | "renderCpuSeconds" | "limits" | "prlimitPath">;
 
 /** Where each shell has a user namespace, with its empty network, the kernel counts the processes of that alone. */
 export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { hasEmptyNetworks: boolean }): number {
@@ -32,11 +32,11 @@ export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { ha
 }
 
 /** As commands of the shell, or as prlimit with arguments before the command. @throws SettingError if neither works */
-export async function chooseResourceLimits(settings: LimitSettings, shell = "/bin/sh") {
+export async function chooseResourceLimits(settings: UlimitSettings, shell = "/bin/sh") {
   for (const dialect of DIALECTS) {
     const limits = limitsOf(settings, dialect);
     const shellCommands = limits.flatMap(ulimitCommands);
-    if (await setsLimits(shell, shellCommands, limits)) return { shellCommands, prefix: [] };
+    if (await tryLimits(shell, shellCommands, limits)) return { shellCommands, prefix: [] };
   }
   expectRoom(settings);
   if ((await tryProgram(settings.prlimitPath, ["--version"])).kind === "missing") {
@@ -61,7 +61,7 @@ const DIALECTS: readonly Dialect[] = [
 
 const PRLIMIT: Dialect = { processesOption: "-u", fileBlockBytes: 1 };
 
-interface Limit {
+interface ResourceLimit {
   /** In /proc. */
   readonly name: string;
   readonly prlimit: string;
@@ -73,14 +73,14 @@ interface Limit {
   readonly unit?: number;
 }
 
-function limitsOf(settings: LimitSettings, { processesOption, fileBlockBytes }: Dialect): readonly Limit[] {
+function limitsOf(settings: UlimitSettings, { processesOption, fileBlockBytes }: Dialect): readonly ResourceLimit[] {
   const { renderMemoryBytes, renderCpuSeconds, limits } = settings;
   const memory = Math.floor(renderMemoryBytes / KIBIBYTE);
   // At least one byte above the limit on outputs, so that a longer output is recognised.
   const fileBlocks = Math.ceil((limits.max_output_bytes + 1) / fileBlockBytes);
   // An ordinary user cannot set one above the hard limit of this process.
-  const openFiles = Math.min(MAX_OPEN_FILES, ownLimit("hard", "Max open files"));
-  const processes = Math.min(MAX_PROCESSES, ownLimit("hard", "Max processes"));
+  const openFiles = Math.min(MAX_OPEN_FILES, readOwnLimit("hard", "Max open files"));
+  const processes = Math.min(MAX_PROCESSES, readOwnLimit("hard", "Max processes"));
   return [
     { name: "Max address space", prlimit: "as", ulimit: "-v", count: memory, unit: KIBIBYTE },
     // The soft limit sends SIGXCPU, which names the cause. The hard limit, one second later, sends SIGKILL.
@@ -94,23 +94,23 @@ function limitsOf(settings: LimitSettings, { processesOption, fileBlockBytes }: 
 }
 
 /** The soft and the hard limit, in the kernel's units. */
-function valuesOf({ count, hardCount = count, unit = 1 }: Limit): readonly number[] {
+function valuesOf({ count, hardCount = count, unit = 1 }: ResourceLimit): readonly number[] {
   return [count * unit, hardCount * unit];
 }
 
-function ulimitCommands({ ulimit, count, hardCount }: Limit): readonly string[] {
+function ulimitCommands({ ulimit, count, hardCount }: ResourceLimit): readonly string[] {
   if (hardCount === undefined) return [`ulimit ${ulimit} ${count}`];
   return [`ulimit -S ${ulimit} ${count}`, `ulimit -H ${ulimit} ${hardCount}`];
 }
 
 /** @throws SettingError if a limit of this process is below what the settings promise to renders. */
-function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: LimitSettings): void {
+function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: UlimitSettings): void {
   for (const [name, needed, setting] of [
     ["Max address space", renderMemoryBytes, "SERVICE_RENDER_MEMORY_BYTES"],
     ["Max cpu time", renderCpuSeconds + 1, "SERVICE_RENDER_CPU_SECONDS"],
     ["Max file size", limits.max_output_bytes + 1, "SERVICE_MAX_OUTPUT_BYTES"],
   ] as const) {
-    const hard = ownLimit("hard", name);
+    const hard = readOwnLimit("hard", name);
     if (hard >= needed) continue;
     throw new SettingError(
       `This process is limited (ulimit) to a "${name}" of ${hard}, and renders need ${needed}. Raise that, or lower ${setting}.`,
@@ -118,7 +118,11 @@ function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: LimitSettin
   }
 }
 
-async function setsLimits(shell: string, commands: readonly string[], limits: readonly Limit[]): Promise<boolean> {
+async function tryLimits(
+  shell: string,
+  commands: readonly string[],
+  limits: readonly ResourceLimit[],
+): Promise<boolean> {
   const script = [...commands, 'while read -r line; do echo "$line"; done </proc/self/limits'].join(" && ");
   const { stdout } = await runProgram(shell, ["-c", script], {});
   const found = new Map(

@@ -41,7 +41,7 @@ export async function preparePackageDirectory(settings: BackendSettings) {
 }
 
 /** The absolute paths of a program's libraries, as listed by its own loader. A static program has none. */
-export async function sharedLibraries(program: string): Promise<string[]> {
+export async function listSharedLibraries(program: string): Promise<string[]> {
   // The loader lists what it would load and does not start the program. A static one prints its version.
   const { stdout } = await runProgram(program, ["--version"], { LD_TRACE_LOADED_OBJECTS: "1" });
   return stdout.split("\n").flatMap((line) => /\t(?:\S+ => )?(\/\S+) \(0x/.exec(line)?.[1] ?? []);

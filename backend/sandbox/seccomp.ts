@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { SettingError } from "../../rules/settings.ts";
 import type { BackendSettings } from "../settings.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
-import { type ArgumentCheck, type Rule, SYSTEM_CALL_RULES, type SystemCall } from "./system-calls.ts";
+import { type ArgumentCheck, type CallRule, SYSTEM_CALL_RULES, type SystemCall } from "./system-calls.ts";
 
 /** AUDIT_ARCH_* of <linux/audit.h>, and the numbers of the calls that exist on the processor. */
 interface Architecture {
@@ -61,7 +61,7 @@ const RETURN = 0x06;
 /** Verdicts of <linux/seccomp.h>, and error numbers. */
 const KILL_PROCESS = 0x80000000;
 const ALLOW = 0x7fff0000;
-const VERDICTS = { EPERM: 0x00050000 | 1, ENOSYS: 0x00050000 | 38, SIGSYS: 0x00030000 } as const;
+const ACTIONS = { EPERM: 0x00050000 | 1, ENOSYS: 0x00050000 | 38, SIGSYS: 0x00030000 } as const;
 
 /** Marks a call of the x32 ABI, a second system call table. */
 const X32_BIT = 0x40000000;
@@ -83,27 +83,27 @@ export function seccompFilter(architectureName: string): Buffer | null {
     [RETURN, 0, 0, KILL_PROCESS],
     ...SYSTEM_CALL_RULES.flatMap(([call, rule]) => {
       const number = numberOf[call];
-      return number === undefined ? [] : onCall(number, rule);
+      return number === undefined ? [] : assembleRule(number, rule);
     }),
-    [RETURN, 0, 0, VERDICTS.EPERM],
+    [RETURN, 0, 0, ACTIONS.EPERM],
   ]);
 }
 
 /** The verdict on one call. Any other call continues after these instructions. */
-function onCall(number: number, { allowedIf, otherwise }: Rule): Instruction[] {
-  const verdict: Instruction[] = [...allowedIf.flatMap(allowIf), [RETURN, 0, 0, VERDICTS[otherwise]]];
+function assembleRule(number: number, { allowedIf, otherwise }: CallRule): Instruction[] {
+  const verdict: Instruction[] = [...allowedIf.flatMap(assembleChecks), [RETURN, 0, 0, ACTIONS[otherwise]]];
   return [[JUMP_IF_EQUAL, 0, verdict.length, number], ...verdict];
 }
 
 /** Allows the call if all checks hold. */
-function allowIf([check, ...others]: readonly ArgumentCheck[]): Instruction[] {
+function assembleChecks([check, ...others]: readonly ArgumentCheck[]): Instruction[] {
   if (check === undefined) return [[RETURN, 0, 0, ALLOW]];
-  const next = allowIf(others);
-  return [...test(check, next.length), ...next];
+  const next = assembleChecks(others);
+  return [...assembleCheck(check, next.length), ...next];
 }
 
 /** Continues with the next instruction if the check holds, and otherwise skips `skipped` instructions. */
-function test({ argument, half, mask, values }: ArgumentCheck, skipped: number): Instruction[] {
+function assembleCheck({ argument, half, mask, values }: ArgumentCheck, skipped: number): Instruction[] {
   const others = values.length - 1;
   return [
     [LOAD, 0, 0, ARGUMENTS_OFFSET + argument * ARGUMENT_BYTES + HALF_OFFSETS[half]],

@@ -20,7 +20,7 @@ export interface ArgumentCheck {
   readonly values: readonly number[];
 }
 
-export interface Rule {
+export interface CallRule {
   /** The call is allowed if all checks of one of these lists hold. */
   readonly allowedIf: readonly (readonly ArgumentCheck[])[];
   readonly otherwise: "EPERM" | "ENOSYS" | "SIGSYS";
@@ -49,7 +49,7 @@ function requireNull(argument: number): ArgumentCheck[] {
   return [compareValue(argument, 0), { argument, half: "upper", mask: EVERY_BIT, values: [0] }];
 }
 
-function allowIf(...alternatives: readonly (readonly ArgumentCheck[])[]): Rule {
+function allowIf(...alternatives: readonly (readonly ArgumentCheck[])[]): CallRule {
   return { allowedIf: alternatives, otherwise: "EPERM" };
 }
 
@@ -64,7 +64,7 @@ const OPEN_FLAGS = COMMON_OPEN_FLAGS | REORDERED_OPEN_FLAGS;
  * Without O_TMPFILE, whose files no listing of the output directory counts, and O_ASYNC, which sends signals. A new file
  * has no set-user-ID bit; without O_CREAT, the mode is whatever was in its register.
  */
-function allowOpening(flagsArgument: number): Rule {
+function allowOpening(flagsArgument: number): CallRule {
   return allowIf(
     [allowBits(flagsArgument, OPEN_FLAGS)],
     [allowBits(flagsArgument, OPEN_FLAGS | O_CREAT), allowBits(flagsArgument + 1, 0o777)],
@@ -147,7 +147,7 @@ const ARGUMENT_RULES = {
   // the user, which Landlock does not prevent. SIGSYS ends the caller instead.
   tkill: { allowedIf: [], otherwise: "SIGSYS" },
   tgkill: { allowedIf: [], otherwise: "SIGSYS" },
-} as const satisfies Readonly<Record<string, Rule>>;
+} as const satisfies Readonly<Record<string, CallRule>>;
 
 /** Each affects only the process itself, its memory, or files that the sandbox lets it open. */
 const ALLOWED_CALLS = [
@@ -176,7 +176,7 @@ const ALLOWED_CALLS = [
 export type SystemCall = keyof typeof ARGUMENT_RULES | (typeof ALLOWED_CALLS)[number][number];
 
 /** The rule of each call, in the order in which the filter tries them. */
-export const SYSTEM_CALL_RULES: readonly (readonly [call: string, rule: Rule])[] = [
-  ...Object.entries<Rule>(ARGUMENT_RULES),
+export const SYSTEM_CALL_RULES: readonly (readonly [call: string, rule: CallRule])[] = [
+  ...Object.entries<CallRule>(ARGUMENT_RULES),
   ...ALLOWED_CALLS.flat().map((call) => [call, allowIf([])] as const),
 ];

@@ -19,17 +19,17 @@ export function findMachineFacts() {
 }
 
 export async function tryProgram(program: string, options: readonly string[]): Promise<Trial> {
-  const { error, stderr } = await run(program, options);
+  const { error, stderr } = await runInEnglish(program, options);
   if (error === null) return { kind: "works" };
   if (error.code === "ENOENT") return { kind: "missing" };
   const complaint = stderr.trim().split("\n")[0] ?? "";
   return { kind: "fails", complaint: complaint.slice(0, MAX_COMPLAINT_LENGTH) || `exit code ${error.code}` };
 }
 
-export async function outputOf(program: string, option: string): Promise<string> {
-  return (await run(program, [option])).stdout;
+export async function askProgram(program: string, option: string): Promise<string> {
+  return (await runInEnglish(program, [option])).stdout;
 }
 
-function run(program: string, options: readonly string[]) {
+function runInEnglish(program: string, options: readonly string[]) {
   return runProgram(program, options, { LC_ALL: "C" });
 }

@@ -15,7 +15,7 @@ import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
-import { installedPackages, PACKAGES_LOCK_NAME, PackageFolderError, readPackagesLock } from "./vendored-packages.ts";
+import { listPackages, PACKAGES_LOCK_NAME, PackageFolderError, readPackagesLock } from "./vendored-packages.ts";
 
 interface CapabilitySources {
   readonly settings: BackendSettings;
@@ -25,7 +25,7 @@ interface CapabilitySources {
 
 export class InstalledCapabilities {
   readonly #sources: CapabilitySources;
-  #answer: Promise<{ body: Buffer; digest: string }> | null = null;
+  #document: Promise<{ body: Buffer; digest: string }> | null = null;
   #digest: string | null = null;
 
   constructor(sources: CapabilitySources) {
@@ -37,17 +37,17 @@ export class InstalledCapabilities {
   }
 
   /** A failure is not kept: the next call tries again. @throws SettingError if a folder of a setting cannot be used. */
-  answer(): Promise<{ body: Buffer; digest: string }> {
-    this.#answer ??= this.#find().catch((error: unknown) => {
-      this.#answer = null;
+  findDocument(): Promise<{ body: Buffer; digest: string }> {
+    this.#document ??= this.#find().catch((error: unknown) => {
+      this.#document = null;
       throw error;
     });
-    return this.#answer;
+    return this.#document;
   }
 
   async #find(): Promise<{ body: Buffer; digest: string }> {
     const { packagePath } = this.#sources.settings;
-    const packages = packagePath === null ? [] : await vendoredPackages(packagePath);
+    const packages = packagePath === null ? [] : await findPackages(packagePath);
     const fonts = await listFonts(this.#sources);
     const body = Buffer.from(JSON.stringify(capabilitiesOf(TYPST_VERSION, fonts, packages)));
     if (body.length > MAX_CAPABILITIES_BYTES) {
@@ -59,9 +59,9 @@ export class InstalledCapabilities {
 }
 
 /** Must include all that the lock file lists. Their contents are compared by `npm run packages -- verify`. */
-async function vendoredPackages(folder: string): Promise<PackageSpec[]> {
+async function findPackages(folder: string): Promise<PackageSpec[]> {
   try {
-    const installed = await installedPackages(folder);
+    const installed = await listPackages(folder);
     const names = new Set(installed.map(formatPackageSpec));
     const missing = Object.keys((await readPackagesLock(folder))?.packages ?? {}).filter((name) => !names.has(name));
     if (missing.length === 0) return installed;

@@ -107,7 +107,7 @@ export async function probeSandbox(settings: BackendSettings, sandbox: Sandbox, 
     const escapes: Escape[] = [];
     if (reads) escapes.push("reads a file of the host");
     if (existsSync(writtenPath)) escapes.push("writes outside of its output");
-    if (await connectsToHost(prober)) escapes.push("opens a socket");
+    if (await canConnectToHost(prober)) escapes.push("opens a socket");
     return { compiles, escapes };
   } finally {
     await rm(host, { recursive: true, force: true });
@@ -145,7 +145,7 @@ async function compile({ settings, sandbox, launcher }: Prober, task: ProbeTask)
   }
 }
 
-async function connectsToHost(prober: Prober): Promise<boolean> {
+async function canConnectToHost(prober: Prober): Promise<boolean> {
   let wasReached = false;
   const listener = createServer((socket) => {
     wasReached = true;

@@ -63,7 +63,7 @@ export class FifoStock implements FifoSource {
 
   /** The process that it served must be gone. @throws if it has been removed. */
   takeBack(path: string): void {
-    const name = randomName();
+    const name = makeName();
     renameSync(path, join(this.#directory, name));
     this.#names.push(name);
   }
@@ -80,7 +80,7 @@ export class FifoStock implements FifoSource {
 
   async #fill(): Promise<boolean> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    const names = Array.from({ length: FIFOS_PER_BATCH }, randomName);
+    const names = Array.from({ length: FIFOS_PER_BATCH }, makeName);
     const program = this.#launcher.start({
       file: this.#mkfifoPath,
       arguments: ["-m", "600", ...names],
@@ -105,6 +105,6 @@ export class FifoStock implements FifoSource {
   }
 }
 
-function randomName(): string {
+function makeName(): string {
   return randomBytes(NAME_BYTES).toString("hex");
 }

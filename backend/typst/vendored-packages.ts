@@ -64,7 +64,7 @@ export function packagePathIn(folder: string, { namespace, name, version }: Pack
 }
 
 /** Every NAMESPACE/NAME/VERSION with a manifest, sorted. @throws PackageFolderError if the folder cannot be read. */
-export async function installedPackages(folder: string): Promise<PackageSpec[]> {
+export async function listPackages(folder: string): Promise<PackageSpec[]> {
   const found: PackageSpec[] = [];
   try {
     for (const namespace of await namesIn(folder, PACKAGE_IDENTIFIER_PATTERN)) {

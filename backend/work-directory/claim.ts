@@ -28,9 +28,9 @@ export async function prepareWorkDirectory(workDirectory: string) {
   await chmod(workDirectory, 0o700);
   // A socket accepts connections exactly as long as its process lives. A process id in a file outlives a crash.
   const claimPath = workDirectoryPath(workDirectory, "claim");
-  if (await answers(claimPath)) throw takenDirectory(workDirectory);
+  if (await hasListener(claimPath)) throw takenDirectory(workDirectory);
   killStrayProcesses((argument) => argument.startsWith(join(workDirectory, RENDER_PREFIX)));
-  await empty(workDirectory);
+  await emptyDirectory(workDirectory);
   const claim = createServer((socket) => socket.destroy());
   claim.listen(claimPath);
   await once(claim, "listening").catch((error: unknown) => {
@@ -52,7 +52,7 @@ export async function prepareWorkDirectory(workDirectory: string) {
     /** Empties the directory, removes it if it was made for this claim, and gives it up. */
     release: async () => {
       claim.close();
-      await empty(workDirectory);
+      await emptyDirectory(workDirectory);
       // If something else has been put into it, it stays.
       if (isNew) await rmdir(workDirectory).catch(() => {});
     },
@@ -73,7 +73,7 @@ async function makeDirectory(path: string): Promise<boolean> {
   }
 }
 
-async function answers(socketPath: string): Promise<boolean> {
+async function hasListener(socketPath: string): Promise<boolean> {
   const socket = connect(socketPath);
   try {
     await once(socket, "connect");
@@ -85,6 +85,6 @@ async function answers(socketPath: string): Promise<boolean> {
   }
 }
 
-async function empty(directory: string): Promise<void> {
+async function emptyDirectory(directory: string): Promise<void> {
   for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true, force: true });
 }

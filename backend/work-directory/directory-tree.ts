@@ -51,7 +51,7 @@ export function countNamedDirectories(files: readonly string[]): number {
 
 /** @param signal stops the work; directories already made stay. @throws DirectoryError */
 export async function makeDirectories(root: string, files: readonly string[], signal: AbortSignal): Promise<void> {
-  if (countNamedDirectories(files) > FEW_DIRECTORIES) return onThread("make", root, files, signal);
+  if (countNamedDirectories(files) > FEW_DIRECTORIES) return runOnThread("make", root, files, signal);
   for (const directory of directoriesOf(files)) {
     if (signal.aborted) return;
     try {
@@ -64,7 +64,7 @@ export async function makeDirectories(root: string, files: readonly string[], si
 
 /** Those that exist, which must be empty. @throws DirectoryError for the first one that cannot be removed. */
 export async function removeDirectories(root: string, files: readonly string[]): Promise<void> {
-  if (countNamedDirectories(files) > FEW_DIRECTORIES) return onThread("remove", root, files, NEVER);
+  if (countNamedDirectories(files) > FEW_DIRECTORIES) return runOnThread("remove", root, files, NEVER);
   for (const directory of directoriesOf(files).reverse()) {
     try {
       rmdirSync(join(root, directory));
@@ -96,7 +96,7 @@ export async function listOutputFiles(directory: string, maxFiles: number) {
 export async function removeOutputFiles(directory: string): Promise<void> {
   try {
     const { names, areMore } = await listOutputFiles(directory, MAX_WITHOUT_THREAD);
-    if (areMore) return await onThread("remove-files", directory, [], NEVER);
+    if (areMore) return await runOnThread("remove-files", directory, [], NEVER);
     await Promise.all(names.map((name) => unlink(join(directory, name))));
     await rmdir(directory);
   } catch (error) {
@@ -125,7 +125,7 @@ let thread: Worker | null = null;
 const pending = new Map<number, PromiseWithResolvers<DirectoryAnswer>>();
 let lastId = 0;
 
-async function onThread(
+async function runOnThread(
   kind: DirectoryJob["kind"],
   root: string,
   files: readonly string[],

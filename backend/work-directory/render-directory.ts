@@ -9,7 +9,7 @@ import { basename, dirname, join } from "node:path";
 import type { StringSpan } from "../../rules/json/string.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
 import { quote } from "../../rules/quote.ts";
-import type { RenderFile, RenderRequest } from "../../rules/render-request.ts";
+import type { ParsedRequest, RenderFile } from "../../rules/render-request.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../typst/file-layout.ts";
 import {
   countNamedDirectories,
@@ -91,7 +91,7 @@ export class RenderDirectory {
   }
 
   /** Writes a request's data and files, until the signal is aborted. @throws if the machine fails: disk full, say. */
-  async fill(body: Uint8Array, { data, files }: RenderRequest, signal: AbortSignal): Promise<Problem | null> {
+  async fill(body: Uint8Array, { data, files }: ParsedRequest, signal: AbortSignal): Promise<Problem | null> {
     await this.#writeData(data === null ? null : body.subarray(data.start, data.end));
     this.#keys = files.map(({ key }) => key);
     this.#isLarge ||= countNamedDirectories(this.#keys) > FEW_DIRECTORIES;
@@ -210,7 +210,7 @@ function layoutProblem(error: unknown, file: RenderFile | undefined): Problem {
   return problem("invalid_file_data", detail, { key: file.key });
 }
 
-export function projectBytes({ data, files }: RenderRequest): number {
+export function projectBytes({ data, files }: ParsedRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
   const filesBytes = files.reduce((sum, { size }) => sum + size, 0);
   return dataBytes + filesBytes + neededDirectoryBytes(files.map(({ key }) => key));

@@ -92,7 +92,7 @@ export class BackendList {
   /** Those that are known already go first, so that the limit replaces none of them. */
   #use(service: ServiceName, state: ServiceState, records: readonly SrvRecord[]): void {
     const known = new Set(state.found.map(({ url }) => url.href));
-    const inOrder = byUrl(records.map((record) => foundOf(service, record))).sort((a, b) =>
+    const inOrder = keepOnePerUrl(records.map((record) => toFoundBackend(service, record))).sort((a, b) =>
       a.url.href < b.url.href ? -1 : 1,
     );
     const staying = inOrder.filter(({ url }) => known.has(url.href));
@@ -105,7 +105,7 @@ export class BackendList {
 
   #renew(): Pick<ListChange, "added" | "removed"> {
     const before = this.#addresses;
-    const found = byUrl([...this.#services.values()].flatMap((state) => state.found));
+    const found = keepOnePerUrl([...this.#services.values()].flatMap((state) => state.found));
     const known = new Map(before.map((address) => [keyOf(address), address]));
     this.#addresses = [
       ...this.#fixed,
@@ -117,14 +117,14 @@ export class BackendList {
   }
 }
 
-function foundOf(service: ServiceName, record: SrvRecord): FoundBackend {
+function toFoundBackend(service: ServiceName, record: SrvRecord): FoundBackend {
   const [label = record.host] = record.host.split(".");
   const name = service.prefix === null ? label : `${service.prefix}-${label}`;
   const url = urlOfRecord(service, record);
   return { url, names: [name, `${name}-${record.port}`, url.host] };
 }
 
-function byUrl(found: readonly FoundBackend[]): FoundBackend[] {
+function keepOnePerUrl(found: readonly FoundBackend[]): FoundBackend[] {
   return [...new Map(found.map((one) => [one.url.href, one])).values()];
 }
 

@@ -1,7 +1,7 @@
 /** Fetches from backends: a URL, a binding of the Worker or an instance of a container. */
 import { BACKEND_TOKEN_HEADER, EDGE_COUNTS_HEADER } from "../../protocol/headers.ts";
 import { SettingError } from "../../rules/settings.ts";
-import { inTime } from "../clock.ts";
+import { waitAtMost } from "../clock.ts";
 import type { AccessToken, BackendAddress } from "./backend-address.ts";
 
 export interface Backend {
@@ -21,7 +21,7 @@ export function openBackend(
     case "url":
       return {
         name,
-        fetch: (path, init) => fetch(new URL(path, address.url), withAccessToken(init, accessToken)),
+        fetch: (path, init) => fetch(new URL(path, address.url), addAccessToken(init, accessToken)),
       };
     case "binding": {
       const binding = environment[address.binding];
@@ -38,7 +38,7 @@ export function openBackend(
   }
 }
 
-function withAccessToken(init: RequestInit, accessToken: AccessToken | null): RequestInit {
+function addAccessToken(init: RequestInit, accessToken: AccessToken | null): RequestInit {
   if (accessToken === null) return init;
   const headers = new Headers(init.headers);
   headers.set("CF-Access-Client-Id", accessToken.clientId);
@@ -105,7 +105,7 @@ export async function fetchText(
   try {
     const signal = AbortSignal.timeout(timeoutMilliseconds);
     const response = await backend.fetch(path, { signal, redirect: "manual" });
-    const text = response.body === null ? "" : await readText(response.body, maxBytes, deadline);
+    const text = response.body === null ? "" : await readBoundedText(response.body, maxBytes, deadline);
     return response.ok ? text : null;
   } catch {
     return null;
@@ -113,7 +113,7 @@ export async function fetchText(
 }
 
 /** The text of a body; null if it is longer than `maxBytes` or late. In that case the rest is not read. */
-export async function readText(
+export async function readBoundedText(
   body: ReadableStream<Uint8Array>,
   maxBytes: number,
   deadline: number,
@@ -122,7 +122,7 @@ export async function readText(
   const decoder = new TextDecoder();
   let text = "";
   for (let size = 0; ; ) {
-    const reading = await inTime(reader.read(), deadline - Date.now());
+    const reading = await waitAtMost(reader.read(), deadline - Date.now());
     if (reading === "late") break;
     if (reading.done) return text + decoder.decode();
     size += reading.value.length;

@@ -62,14 +62,14 @@ function bytesOf(...numbers: readonly number[]): number[] {
 /** Reads the answer to a question. @param message without the length before it */
 export function parseAnswer(message: Uint8Array, { name, id }: SrvQuestion): SrvAnswer {
   try {
-    return readAnswer(new DnsReader(message), name.toLowerCase(), id);
+    return readMessage(new DnsReader(message), name.toLowerCase(), id);
   } catch (error) {
     if (error instanceof MalformedMessage) return { kind: "failed", cause: error.message };
     throw error;
   }
 }
 
-function readAnswer(reader: DnsReader, asked: string, id: number): SrvAnswer {
+function readMessage(reader: DnsReader, asked: string, id: number): SrvAnswer {
   const hasName = readHeader(reader, id);
   const [questions, answers, authorities, additional] = Array.from({ length: 4 }, () => reader.uint16());
   const isSame =

@@ -1,6 +1,6 @@
 /** Asks name servers for the backends of a service. By TCP, because a Worker has no UDP. */
 import { connect } from "cloudflare:sockets";
-import { inTime } from "../clock.ts";
+import { waitAtMost } from "../clock.ts";
 import { encodeQuestion, LENGTH_BYTES, parseAnswer, type SrvAnswer, type SrvQuestion } from "./dns-message.ts";
 import { fullNamesOf, type ResolverSettings } from "./name-servers.ts";
 
@@ -40,7 +40,7 @@ async function askServer(server: string, name: string, milliseconds: number): Pr
   // What ends the connection also ends the exchange.
   socket.closed.catch(() => {});
   try {
-    const answer = await inTime(exchange(socket, { name, id }), milliseconds);
+    const answer = await waitAtMost(exchange(socket, { name, id }), milliseconds);
     return answer === "late" ? { kind: "failed", cause: "the name server does not answer" } : answer;
   } catch (error) {
     return { kind: "failed", cause: String(error) };

@@ -3,7 +3,7 @@ import type { BackendLoad } from "../../protocol/headers.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { HeldBody, TakenPart } from "../body/held-body.ts";
 import type { WallClock } from "../clock.ts";
-import { type FailedAttempt, failedAttempt, type ResponseHead, readAnswer, readProbeAnswer } from "./backend-answer.ts";
+import { type FailedAttempt, failAttempt, type ResponseHead, readAnswer, readProbeAnswer } from "./backend-answer.ts";
 import { type Attempt, type BackendChoice, hasFreeSlot, PROBE_TIMEOUT_MILLISECONDS } from "./backend-choice.ts";
 import type { RenderAnswer, RenderAttempts } from "./render-attempts.ts";
 
@@ -127,7 +127,7 @@ async function tryBackend<Target extends NonNullable<unknown>, Answer extends Re
     await forwarding.discard(answer);
     return result;
   } catch (error) {
-    return fail(failedAttempt(upload.failure(), error));
+    return fail(failAttempt(upload.failure(), error));
   } finally {
     upload.stop();
     clientSignal.removeEventListener("abort", leave);
@@ -192,7 +192,7 @@ export async function probeDueBackends<Target extends NonNullable<unknown>>(prob
     const { backend } = probe;
     const result = await sendProbe(backend, PROBE_TIMEOUT_MILLISECONDS)
       .then(readProbeAnswer)
-      .catch((error: unknown) => failedAttempt("unreachable", error));
+      .catch((error: unknown) => failAttempt("unreachable", error));
     const wasOutOfUse = choice.isOutOfUse(backend);
     choice.recordProbe(probe, clock.now(), result);
     const isNews = !wasOutOfUse && choice.isOutOfUse(backend);

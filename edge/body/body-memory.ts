@@ -76,7 +76,7 @@ export class BodyMemory {
     return !canGrow(this.#poolOf(reservation), reservation, bytes);
   }
 
-  waitMilliseconds(reservation: BodyReservation): number {
+  choosePollMilliseconds(reservation: BodyReservation): number {
     const { frequentPollers } = this.#poolOf(reservation);
     if (frequentPollers.size < MAX_FREQUENT_POLLERS_PER_CALLER) frequentPollers.add(reservation);
     return frequentPollers.has(reservation) ? POLL_MILLISECONDS : RARE_POLL_MILLISECONDS;
@@ -133,7 +133,7 @@ export class BodyReservation implements Permit {
         return true;
       }
       if (clock.now() >= deadline) return false;
-      await clock.wait(this.#memory.waitMilliseconds(this));
+      await clock.wait(this.#memory.choosePollMilliseconds(this));
     }
     return false;
   }

@@ -2,7 +2,7 @@
 import type { BodyCollector } from "../../protocol/body-collector.ts";
 import { BODY_SILENCE_MILLISECONDS, bodyTooSlow, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
-import { inTime, type WallClock } from "../clock.ts";
+import { type WallClock, waitAtMost } from "../clock.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { FairLimit } from "./fair-limit.ts";
 
@@ -16,7 +16,7 @@ const READ_BYTES = 64 * 1024;
 /** How much longer than its deadlines a request may keep what it holds, to allow for delays in workerd. */
 export const SLACK_MILLISECONDS = 10_000;
 
-export function uploadLimit(timeoutSeconds: number, clock?: WallClock): FairLimit {
+export function makeUploadLimit(timeoutSeconds: number, clock?: WallClock): FairLimit {
   return new FairLimit(MAX_UPLOADS, timeoutSeconds * 1000 + SLACK_MILLISECONDS, clock);
 }
 
@@ -60,7 +60,7 @@ export class BodyReader {
   async next(timeBudgetMilliseconds: number): Promise<Uint8Array | "end" | "late" | "broken"> {
     if (timeBudgetMilliseconds <= 0) return "late";
     const chunk = this.#reader.read(new Uint8Array(this.#memory));
-    const reading = await inTime(chunk, timeBudgetMilliseconds).catch(() => "broken" as const);
+    const reading = await waitAtMost(chunk, timeBudgetMilliseconds).catch(() => "broken" as const);
     if (typeof reading === "string") return reading;
     if (reading.done) return "end";
     const { value } = reading;

@@ -91,7 +91,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     if (this.#token !== null || (this.#container.running && !isStarting)) return null;
     switch (new URL(url).pathname) {
       case "/v1/render":
-        return headers.get(CALLER_HEADER) === PROBE_CALLER ? probeAnswer(isStarting) : null;
+        return headers.get(CALLER_HEADER) === PROBE_CALLER ? answerProbe(isStarting) : null;
       case "/metrics":
         return new Response("", { headers: { "Content-Type": PROMETHEUS_MEDIA_TYPE } });
       default:
@@ -114,13 +114,13 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
 
   async #becomeReady(): Promise<string> {
     const deadline = Date.now() + START_TIMEOUT_MILLISECONDS;
-    const settings = backendSettings(this.env);
+    const settings = pickBackendSettings(this.env);
     let start = await this.ctx.storage.get<Start>(START_KEY);
     if (this.#container.running && JSON.stringify(start?.settings) !== JSON.stringify(settings)) {
       await this.#stop(deadline);
     }
     if (start === undefined || !this.#container.running) {
-      start = { token: randomToken(), settings };
+      start = { token: makeToken(), settings };
       await this.ctx.storage.put(START_KEY, start);
       const env = { ...settings, SERVICE_BACKEND_TOKENS: start.token };
       this.#container.start({ env, enableInternet: false });
@@ -172,7 +172,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
 }
 
 /** What a backend answers to a probe when it is full, or when it has rendered. */
-function probeAnswer(isStarting: boolean): Response {
+function answerProbe(isStarting: boolean): Response {
   if (!isStarting) return new Response(null, { headers: fileHeaders("pdf", null) });
   const headers = { "Content-Type": PROBLEM_MEDIA_TYPE, [PROBLEM_CODE_HEADER]: "render_queue_full" };
   return new Response(null, { status: PROBLEMS.render_queue_full.status, headers });
@@ -185,12 +185,12 @@ const SHARED_SETTINGS: readonly { readonly setting: string }[] = [
 ];
 
 /** The settings of a backend: those that it shares with the edge, and those in the variable BACKEND_SETTINGS. */
-function backendSettings(environment: ContainerEnvironment): Readonly<Record<string, string>> {
+function pickBackendSettings(environment: ContainerEnvironment): Readonly<Record<string, string>> {
   const shared = SHARED_SETTINGS.map(({ setting }) => [setting, environment[setting]]);
   const others = Object.entries(environment.BACKEND_SETTINGS ?? {});
   return Object.fromEntries([...shared, ...others].filter((entry) => typeof entry[1] === "string"));
 }
 
-function randomToken(): string {
+function makeToken(): string {
   return crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)).toHex();
 }

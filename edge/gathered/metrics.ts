@@ -53,9 +53,9 @@ export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): str
     };
   };
   const present = scrapes.filter(({ isAbsent }) => !isAbsent);
-  const values = present.map(({ backend, text }) => `${labels(backend, "")} ${text === null ? 0 : 1}`);
+  const values = present.map(({ backend, text }) => `${formatLabels(backend, "")} ${text === null ? 0 : 1}`);
   const up = gauge("service_origin_up", "Whether the origin answered this scrape.", values);
-  const absences = scrapes.flatMap(({ backend, isAbsent }) => (isAbsent ? [`${labels(backend, "")} 1`] : []));
+  const absences = scrapes.flatMap(({ backend, isAbsent }) => (isAbsent ? [`${formatLabels(backend, "")} 1`] : []));
   const absent = gauge("service_origin_absent", "Origins that have never answered this edge.", absences);
   const families = new Map(Object.entries({ service_origin_up: up, service_origin_absent: absent }));
   for (const scrape of scrapes) addExposition(families, scrape, isPublic);
@@ -82,11 +82,11 @@ function addExposition(families: Map<string, Family>, { backend, text }: Scrape,
     if (sample === null || family === undefined) continue;
     const [, name = "", ownLabels = "", value = ""] = sample;
     if (isPublic && CALLER_LABEL.test(ownLabels)) continue;
-    family.samples.push(`${name}${labels(backend, ownLabels)} ${value}`);
+    family.samples.push(`${name}${formatLabels(backend, ownLabels)} ${value}`);
   }
 }
 
-function labels(backend: string, ownLabels: string): string {
+function formatLabels(backend: string, ownLabels: string): string {
   const escaped = backend.replace(/[\\"\n]/g, "_");
   const others = ownLabels.replace(ORIGIN_LABEL, "$1exported_$2");
   return others === "" ? `{origin="${escaped}"}` : `{origin="${escaped}",${others}}`;

@@ -3,10 +3,10 @@ import { createMiddleware } from "hono/factory";
 import { authenticateCaller } from "../../protocol/authentication.ts";
 import { API_TOKEN_HEADER } from "../../protocol/headers.ts";
 import { renderQueueFull } from "../../rules/problem.ts";
-import { inTime } from "../clock.ts";
+import { waitAtMost } from "../clock.ts";
 import { type EdgeBindings, settingsOf } from "../context.ts";
 import { problemResponse } from "../problem-response.ts";
-import { logFailure, loggedClientSignal } from "../requests/request-log.ts";
+import { logFailure, watchClient } from "../requests/request-log.ts";
 
 export const requireToken = createMiddleware<EdgeBindings>(async (context, next) => {
   const authentication = authenticateCaller(context.req.header(API_TOKEN_HEADER), settingsOf(context).apiTokens);
@@ -27,7 +27,7 @@ export const limitCallerRate = createMiddleware<EdgeBindings>(async (context, ne
   const limiter = context.env.CALLER_RATE_LIMITER;
   if (limiter === undefined) return next();
   const { caller, requestId } = context.var;
-  loggedClientSignal(context);
+  watchClient(context);
   const outcome = await askInTime(limiter, caller);
   if (outcome === "over") {
     return problemResponse(context, renderQueueFull("rate_limit", settingsOf(context).rateLimitPeriodSeconds));
@@ -39,7 +39,7 @@ export const limitCallerRate = createMiddleware<EdgeBindings>(async (context, ne
 
 async function askInTime(limiter: RateLimit, key: string): Promise<"within" | "over" | { readonly error: string }> {
   try {
-    const outcome = await inTime(limiter.limit({ key }), LIMITER_TIMEOUT_MILLISECONDS);
+    const outcome = await waitAtMost(limiter.limit({ key }), LIMITER_TIMEOUT_MILLISECONDS);
     if (outcome === "late") return { error: `no answer within ${LIMITER_TIMEOUT_MILLISECONDS} ms` };
     return outcome.success ? "within" : "over";
   } catch (error) {

@@ -2,7 +2,7 @@
  * What the edge records about a request, for one log line and one data point in an Analytics Engine dataset, if there
  * is one: no content, token or query, and no path but a route's.
  */
-import { joinServerTimings, serverTiming } from "../../protocol/headers.ts";
+import { formatServerTiming, joinServerTimings } from "../../protocol/headers.ts";
 import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../../protocol/trace-context.ts";
 import type { AttemptFailure, Cause } from "../../rules/causes.ts";
@@ -17,7 +17,7 @@ const ROUTE_PATHS: ReadonlySet<string> = new Set(ALL_EDGE_ROUTES.map(({ path }) 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
 
 /** The fields of a log line. A field that is undefined is left out. */
-export type RequestLine = ReturnType<RequestRecord["line"]>;
+export type RequestLine = ReturnType<RequestRecord["toLine"]>;
 
 export class RequestRecord {
   caller: string | undefined;
@@ -30,18 +30,18 @@ export class RequestRecord {
   backendTiming: string | null = null;
   readonly milliseconds: Partial<Record<EdgePhase, number>> = {};
   readonly #startedAt = Date.now();
-  #lapStartedAt = this.#startedAt;
+  #phaseStartedAt = this.#startedAt;
   #isEnded = false;
 
-  lap(phase: EdgePhase): void {
+  endPhase(phase: EdgePhase): void {
     const now = Date.now();
-    this.milliseconds[phase] = now - this.#lapStartedAt;
-    this.#lapStartedAt = now;
+    this.milliseconds[phase] = now - this.#phaseStartedAt;
+    this.#phaseStartedAt = now;
   }
 
   /** The `Server-Timing` of the answer. It is empty if no phase was reached, for example without a token. */
   get serverTiming(): string {
-    return joinServerTimings(serverTiming(this.milliseconds), this.backendTiming);
+    return joinServerTimings(formatServerTiming(this.milliseconds), this.backendTiming);
   }
 
   /** Marks the request as ended: answered, or left by its client. @returns whether this is the first call. */
@@ -51,7 +51,7 @@ export class RequestRecord {
     return isFirst;
   }
 
-  line(request: Request, path: string, requestId: string, response: Response | null) {
+  toLine(request: Request, path: string, requestId: string, response: Response | null) {
     const { headers, method } = request;
     const length = response?.headers.get("Content-Length");
     const code: RequestOutcome = this.problem?.code ?? (response === null ? "client_gone" : "ok");

@@ -13,14 +13,14 @@ import {
 import {
   formatTraceparent,
   parseTraceparent,
-  passableTracestate,
+  shortenTracestate,
   TRACEPARENT_HEADER,
   TRACESTATE_HEADER,
 } from "../../protocol/trace-context.ts";
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import type { Problem } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
-import { type Backend, readText } from "../backends/backend.ts";
+import { type Backend, readBoundedText } from "../backends/backend.ts";
 import { type FailedAttempt, problemOfLength } from "../backends/backend-answer.ts";
 import { RenderAttempts } from "../backends/render-attempts.ts";
 import { type Sending, tryBackends } from "../backends/try-backends.ts";
@@ -50,7 +50,7 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
     sendProbe: (backend, timeoutMilliseconds) => sendProbe(context, backend, timeoutMilliseconds),
     askLoad,
     discard: async (response) => response.body?.cancel(),
-    report: (backend, result) => report(context, backend, result),
+    report: (backend, result) => reportFailedAttempt(context, backend, result),
     inBackground: (work) => context.executionCtx.waitUntil(work),
   });
   if (answer.kind === "refused") return answer.problem;
@@ -109,7 +109,8 @@ async function sendProbe(context: EdgeContext, backend: Backend, timeoutMillisec
     redirect: "manual",
     signal: AbortSignal.timeout(timeoutMilliseconds),
   });
-  const isWhole = response.body === null || (await readText(response.body, MAX_PROBE_ANSWER_BYTES, deadline)) !== null;
+  const isWhole =
+    response.body === null || (await readBoundedText(response.body, MAX_PROBE_ANSWER_BYTES, deadline)) !== null;
   if (!isWhole) throw new Error("the answer is too long or too slow");
   return response;
 }
@@ -135,14 +136,14 @@ function commonHeaders(
 function traceHeaders(headers: Headers): Record<string, string> {
   const parent = parseTraceparent(headers.get(TRACEPARENT_HEADER));
   if (parent === null) return {};
-  const state = passableTracestate(headers.get(TRACESTATE_HEADER));
+  const state = shortenTracestate(headers.get(TRACESTATE_HEADER));
   return {
     [TRACEPARENT_HEADER]: formatTraceparent(parent),
     ...(state !== null && { [TRACESTATE_HEADER]: state }),
   };
 }
 
-function report(context: EdgeContext, backend: Backend, { failure, reason }: FailedAttempt): void {
+function reportFailedAttempt(context: EdgeContext, backend: Backend, { failure, reason }: FailedAttempt): void {
   const isFull = failure === "full";
   const message = isFull ? "a backend was full" : "a backend did not answer";
   const hasAnswered = isFull || deploymentOf(context).backendChoice.hasAnswered(backend);

@@ -15,7 +15,7 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   countForMetrics(context);
   if (logging === "none" && dataset === undefined && !span?.isTraced) return;
   record.caller = context.var.caller;
-  const line = record.line(context.req.raw, context.req.path, requestId, response);
+  const line = record.toLine(context.req.raw, context.req.path, requestId, response);
   writeAnalytics(dataset, line);
   if (span?.isTraced) describeSpan(span, line);
   if (logging !== "none") writeLine(logging, "log", line);
@@ -48,7 +48,7 @@ function countForMetrics(context: EdgeContext): void {
 }
 
 /** Aborted when the client leaves. The request is then logged: the code after its next `await` never runs. */
-export function loggedClientSignal(context: EdgeContext): AbortSignal {
+export function watchClient(context: EdgeContext): AbortSignal {
   const { signal } = context.req.raw;
   signal.addEventListener("abort", () => endRequest(context, null));
   return signal;

@@ -3,7 +3,7 @@ import { constraintsDocument } from "../../rules/constraints.ts";
 import { serviceUnavailable } from "../../rules/problem.ts";
 import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
 import { problemResponse } from "../problem-response.ts";
-import { loggedClientSignal } from "../requests/request-log.ts";
+import { watchClient } from "../requests/request-log.ts";
 
 /** Half of a SHA-256 is enough to tell documents apart. */
 const TAG_HEX_DIGITS = 32;
@@ -44,7 +44,7 @@ export function answerConstraints(context: EdgeContext): Promise<Response> {
 
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {
   await renewBackends(context);
-  const document = await deploymentOf(context).commonCapabilities.get(() => loggedClientSignal(context));
+  const document = await deploymentOf(context).commonCapabilities.get(() => watchClient(context));
   // No backend has answered lately. An empty list would claim that there are no fonts.
   if (document === null) return problemResponse(context, serviceUnavailable("no_backend_answered"));
   // Fonts and packages change only with a deployment, and every caller gets the same document.
@@ -54,7 +54,7 @@ export async function answerCapabilities(context: EdgeContext): Promise<Response
 /** `GET /metrics`. A backend that is down does not fail the scrape: it shows as `service_origin_up 0`. */
 export async function answerMetrics(context: EdgeContext): Promise<Response> {
   await renewBackends(context);
-  const text = await deploymentOf(context).metrics.get(() => loggedClientSignal(context));
+  const text = await deploymentOf(context).metrics.get(() => watchClient(context));
   return new Response(text, {
     headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8", "Cache-Control": "no-store" },
   });

@@ -13,7 +13,7 @@ import { readBody, SLACK_MILLISECONDS } from "../body/read-body.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import { PROBLEM_HEADERS, problemResponse } from "../problem-response.ts";
 import { forwardRender } from "../requests/forward-render.ts";
-import { logFailure, loggedClientSignal } from "../requests/request-log.ts";
+import { logFailure, watchClient } from "../requests/request-log.ts";
 
 export async function answerRender(context: EdgeContext): Promise<Response> {
   const { settings, bodyMemory, uploads } = deploymentOf(context);
@@ -37,12 +37,12 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
     reservation.release();
   };
   // When the client disconnects, workerd never resumes the code after the next `await`: no `finally` runs.
-  loggedClientSignal(context).addEventListener("abort", release);
+  watchClient(context).addEventListener("abort", release);
   const collector = new BodyCollector(declaredSize(head), settings.limits.max_request_body_bytes);
   try {
     const refusal = await readBody(context.req.raw, collector, reservation, settings.bodyTimeoutSeconds);
     upload.release();
-    context.var.record.lap("receive");
+    context.var.record.endPhase("receive");
     if (refusal === null) return await validateAndForward(context, head, collector, reservation);
     collector.free();
     return problemResponse(context, refusal);
@@ -63,12 +63,12 @@ async function validateAndForward(
   const bytes = collector.finish();
   record.requestBytes = bytes.length;
   const parsed = parseRenderRequest(bytes, settingsOf(context).limits);
-  record.lap("validate");
+  record.endPhase("validate");
   if (!parsed.ok) return problemResponse(context, parsed.problem);
   const { filename } = parsed.request.output;
   const body = new HeldBody(collector, reservation);
   const answer = await forwardRender(context, body);
-  record.lap("origin");
+  record.endPhase("origin");
   body.release();
   return "code" in answer ? problemResponse(context, answer) : clientResponse(context, answer, filename);
 }
@@ -85,12 +85,12 @@ function clientResponse(context: EdgeContext, response: Response, suggestedName:
   // The runtime sends exactly as many bytes as this field says.
   if (length !== null) headers.set("Content-Length", String(length));
   if (body === null || length !== null) return new Response(body, { status, headers });
-  const limited = body.pipeThrough(cutOff(context, maxAnswerBytes(response, settingsOf(context).limits)));
+  const limited = body.pipeThrough(limitLength(context, maxAnswerBytes(response, settingsOf(context).limits)));
   return new Response(limited, { status, headers });
 }
 
 /** Passes bytes on, and breaks the answer off where it becomes too long. It keeps nothing. */
-function cutOff(context: EdgeContext, maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
+function limitLength(context: EdgeContext, maxBytes: number): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0;
   return new TransformStream({
     transform(chunk, controller) {

@@ -25,7 +25,7 @@ export default {
     const description = Object.hasOwn(bindings.DESCRIPTIONS, path) ? bindings.DESCRIPTIONS[path] : undefined;
     if (description === undefined) return new Response(null, { status: 404 });
     const { contentType, entityTag, encodings } = description;
-    const accepted = acceptedCodings(request.headers.get("Accept-Encoding"));
+    const accepted = parseAcceptedCodings(request.headers.get("Accept-Encoding"));
     const encoding = encodings.find((each) => accepted.has(each)) ?? null;
     const content = bindings[assetBinding(path, encoding)];
     if (!(content instanceof ArrayBuffer)) return new Response(null, { status: 404 });
@@ -47,7 +47,7 @@ function formatEntityTag(entityTag: string, encoding: string | null): string {
   return encoding === null ? `"${entityTag}"` : `"${entityTag}-${encoding}"`;
 }
 
-function acceptedCodings(field: string | null): ReadonlySet<string> {
+function parseAcceptedCodings(field: string | null): ReadonlySet<string> {
   const parts = (field ?? "").toLowerCase().split(",");
   return new Set(
     parts.filter((part) => !/;\s*q=0(?:\.0*)?\s*$/.test(part)).map((part) => part.replace(/;.*/, "").trim()),

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type LockedPackage, packagePathIn } from "../../backend/typst/vendored-packages.ts";
 import { comparePackages, formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
-import { importedPackages } from "../../typst/package-imports.ts";
+import { findImports } from "../../typst/package-imports.ts";
 import { contentDigest, sha256 } from "../pinned/content-digest.ts";
 import { VendoringError } from "../vendoring/folder-change.ts";
 import { ARCHIVE_LIMITS, type ArchiveLimits, unpackArchive } from "./archive.ts";
@@ -84,6 +84,6 @@ export async function downloadPackage(folder: string, registry: URL, spec: Packa
   const hashes = new Map([...files].map(([path, bytes]) => [path, sha256(bytes)]));
   return {
     locked: { registry: registry.href, archive_sha256: sha256(archive), content_sha256: contentDigest(hashes) },
-    imports: importedPackages(files, manifest.templatePath).filter((imported) => formatPackageSpec(imported) !== text),
+    imports: findImports(files, manifest.templatePath).filter((imported) => formatPackageSpec(imported) !== text),
   };
 }

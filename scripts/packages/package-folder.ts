@@ -1,7 +1,7 @@
 /** Adds packages to a folder and removes them, and updates its lock file. */
 import { existsSync } from "node:fs";
 import {
-  installedPackages,
+  listPackages,
   PACKAGES_LOCK_NAME,
   type PackagesLock,
   packagePathIn,
@@ -102,7 +102,7 @@ export async function findProblems(folder: string): Promise<string[]> {
       if (lock.packages[imported] === undefined) problems.push(`${text} imports ${imported}, which is not listed.`);
     }
   }
-  for (const spec of await installedPackages(folder)) {
+  for (const spec of await listPackages(folder)) {
     const text = formatPackageSpec(spec);
     if (spec.namespace === REGISTRY_NAMESPACE && lock.packages[text] === undefined) {
       problems.push(`${text} is there, but not listed in ${PACKAGES_LOCK_NAME}.`);

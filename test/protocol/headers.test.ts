@@ -4,10 +4,10 @@ import { describe, expect, it } from "vitest";
 import {
   type BackendLoad,
   formatBackendLoad,
+  formatServerTiming,
   joinServerTimings,
   parseBackendLoad,
   parseServerTiming,
-  serverTiming,
 } from "../../protocol/headers.ts";
 import { runs } from "../support/rules/runs.ts";
 
@@ -47,14 +47,14 @@ it.each([
 
 describe("Server-Timing", () => {
   it("has the milliseconds of each phase that was reached, with one decimal at most", () => {
-    expect(serverTiming({ queue: 0, start: 1.04, files: undefined, compile: 1234.56, archive: null })).toBe(
+    expect(formatServerTiming({ queue: 0, start: 1.04, files: undefined, compile: 1234.56, archive: null })).toBe(
       "queue;dur=0, start;dur=1, compile;dur=1234.6",
     );
-    expect(serverTiming({})).toBe("");
+    expect(formatServerTiming({})).toBe("");
   });
 
   it("has no negative durations: a clock may be set back", () => {
-    expect(serverTiming({ receive: -3 })).toBe("receive;dur=0");
+    expect(formatServerTiming({ receive: -3 })).toBe("receive;dur=0");
   });
 
   it("of a backend is passed on as this service writes it", () => {
@@ -65,7 +65,7 @@ describe("Server-Timing", () => {
           maxKeys: 8,
         }),
         (phases) => {
-          const timing = serverTiming(phases);
+          const timing = formatServerTiming(phases);
           expect(parseServerTiming(timing)).toBe(timing);
         },
       ),

@@ -3,9 +3,9 @@ import { describe, expect, it } from "vitest";
 import {
   comparePackages,
   compareVersions,
+  findQuotedSpecs,
   formatPackageSpec,
   parsePackageSpec,
-  quotedPackageSpecs,
 } from "../../rules/package-spec.ts";
 
 describe("the name of a package", () => {
@@ -38,7 +38,7 @@ describe("the name of a package", () => {
   });
 
   it("is found in quotation marks", () => {
-    const found = quotedPackageSpecs('"@preview/a:1.0.0" @preview/b:1.0.0 "@preview/c:1.0" ("@x/d:1.2.3")');
+    const found = findQuotedSpecs('"@preview/a:1.0.0" @preview/b:1.0.0 "@preview/c:1.0" ("@x/d:1.2.3")');
     expect(found.map(formatPackageSpec)).toEqual(["@preview/a:1.0.0", "@x/d:1.2.3"]);
   });
 });

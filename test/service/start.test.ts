@@ -10,7 +10,7 @@ import { execa } from "execa";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { PROVIDED } from "../../scripts/assets/static-assets.ts";
 import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
-import { processIds, readProc } from "../support/backend/processes.ts";
+import { listPids, readProc } from "../support/backend/processes.ts";
 import { typstPath } from "../support/backend/typst-path.ts";
 import { listenOnLoopback } from "../support/loopback-server.ts";
 import { backendEnvironment, clientOf } from "../support/service/test-service.ts";
@@ -73,7 +73,7 @@ async function filesWith(folder: string, wanted: string): Promise<string[]> {
 }
 
 function commandLines(): string {
-  return processIds()
+  return listPids()
     .map((pid) => readProc(`${pid}/cmdline`))
     .join("\n");
 }

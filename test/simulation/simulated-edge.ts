@@ -8,7 +8,7 @@ import { ATTEMPT_SLACK_MILLISECONDS, type Sending, tryBackends } from "../../edg
 import { BodyMemory, type BodyReservation } from "../../edge/body/body-memory.ts";
 import type { FairLimit } from "../../edge/body/fair-limit.ts";
 import { HeldBody } from "../../edge/body/held-body.ts";
-import { SLACK_MILLISECONDS, uploadLimit } from "../../edge/body/read-body.ts";
+import { makeUploadLimit, SLACK_MILLISECONDS } from "../../edge/body/read-body.ts";
 import type { WallClock } from "../../edge/clock.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
@@ -58,7 +58,7 @@ export class SimulatedEdge {
     const { settings } = world;
     const clock = this.#clock(() => true);
     this.memory = new BodyMemory(settings.largestBodyBytes, settings.edgeMemoryBytes, clock);
-    this.uploads = uploadLimit(BODY_TIMEOUT_SECONDS, clock);
+    this.uploads = makeUploadLimit(BODY_TIMEOUT_SECONDS, clock);
     this.listed = new Set(world.backends.keys());
     this.choice = new BackendChoice(this.listed);
     this.#watchLosses();

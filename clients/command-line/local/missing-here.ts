@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Capabilities } from "../../../protocol/capabilities.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { formatPackageSpec } from "../../../rules/package-spec.ts";
-import { importedPackages } from "../../../typst/package-imports.ts";
+import { findImports } from "../../../typst/package-imports.ts";
 import { describeMissingBold } from "../../typescript/missing-fonts.ts";
 import { findProjectFonts } from "../missing-fonts.ts";
 import type { Project } from "../project/project.ts";
@@ -96,7 +96,7 @@ export async function compareWithService(
 
 function missingPackages({ source, files }: Project, { packagePath }: LocalSettings): string[] {
   const texts = new Map([["main.typ", source], ...files.map(({ key, bytes }) => [key, bytes] as const)]);
-  return importedPackages(texts, null)
+  return findImports(texts, null)
     .filter(({ namespace, name, version }) => {
       return packagePath === null || !existsSync(join(packagePath, namespace, name, version, "typst.toml"));
     })

@@ -203,7 +203,7 @@ describe.skipIf(!canMount)("a work directory (skipped without the right to mount
     const body = { source: '#for i in range(9) { page(image("a.svg")) }', files: shapes, output: ZIP_OF_SVG };
     await expectProblem(await backend.render(body), "service_unavailable");
     await leave(backend, { bytes: 64 * MEBIBYTE });
-    expect(readZip(await backend.rendered(body))).toHaveLength(9);
+    expect(readZip(await backend.renderFile(body))).toHaveLength(9);
     await expectNothingLeft(backend);
   });
 });

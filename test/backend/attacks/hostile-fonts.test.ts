@@ -103,9 +103,9 @@ const sent = (fonts: readonly Buffer[], extension = "ttf"): Files =>
   Object.fromEntries(fonts.map((font, index) => [`${index}.${extension}`, binaryFile(font)]));
 
 const fontsUsed = async (backend: TestBackend, files: Files) =>
-  fontNamesOf(await backend.rendered({ source: SOURCE, files }));
+  fontNamesOf(await backend.renderFile({ source: SOURCE, files }));
 
-const ordinaryRender = (backend: TestBackend) => backend.rendered({ source: "An ordinary letter" });
+const ordinaryRender = (backend: TestBackend) => backend.renderFile({ source: "An ordinary letter" });
 
 const SOUND = await liberation("Regular");
 
@@ -173,7 +173,7 @@ it("a thousand fonts take time, but the document is rendered", async () => {
   // Without outlines they are small enough for a request.
   const small = withoutOutlines(SOUND);
   const files = sent(Array.from({ length: 1024 }, () => small));
-  await Promise.all([backend.rendered({ source: "Hello", files }), ordinaryRender(backend)]);
+  await Promise.all([backend.renderFile({ source: "Hello", files }), ordinaryRender(backend)]);
   await expectNothingLeft(backend);
 });
 
@@ -197,7 +197,7 @@ it.each([
     const backend = await limitedBackend({ SERVICE_RENDER_CPU_SECONDS: cpuSeconds });
     const [problem] = await Promise.all([
       backend.render({ source: SOURCE, files: hostile }).then((answer) => expectProblem(answer, code)),
-      backend.rendered({ source: SOURCE, files: harmless }),
+      backend.renderFile({ source: SOURCE, files: harmless }),
     ]);
     expect(problem.detail).toContain(limit);
     await expectNothingLeft(backend);

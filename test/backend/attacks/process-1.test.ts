@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { findOnPath } from "../../../typst/programs.mjs";
-import { processIds, processStatus } from "../../support/backend/processes.ts";
+import { listPids, processStatus } from "../../support/backend/processes.ts";
 import { renderInit } from "../../support/backend/test-backend.ts";
 import { imageInstruction } from "../../support/deploy/dockerfile.ts";
 import { expectProblem } from "../../support/problems.ts";
@@ -70,7 +70,7 @@ async function startContainer(programs: readonly string[]) {
   await expect.poll(listens, { timeout: 20_000 }).toBe(true);
   return {
     ended,
-    process1: () => processIds().find((pid) => processStatus(pid).PPid === String(child.pid)) ?? Number.NaN,
+    process1: () => listPids().find((pid) => processStatus(pid).PPid === String(child.pid)) ?? Number.NaN,
     get,
     log: () => log,
     render: () => fetch(new URL("/v1/render", `http://${LOOPBACK}:${port}`), renderInit({ source: "= Hello" })),

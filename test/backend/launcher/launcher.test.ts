@@ -17,9 +17,9 @@ import { ANY_CHARACTER } from "../../support/any-character.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import {
   isRunning,
+  listPids,
   openDescriptors,
   processesOf,
-  processIds,
   readProc,
   residentBytes,
   typstProcessesOf,
@@ -398,7 +398,7 @@ const TWO_SLOTS = { SERVICE_MAX_CONCURRENT_RENDERS: "2" };
 
 /** The shells of a backend: those that work in its work directory and name their FIFOs there. */
 function shellPids({ workDirectory }: TestBackend): number[] {
-  return processIds().filter(
+  return listPids().filter(
     (pid) => /\0-s\0launcher\/\d+\0$/.test(readProc(`${pid}/cmdline`)) && workingDirectoryOf(pid) === workDirectory,
   );
 }

@@ -18,7 +18,7 @@ const pagesOf = (count: number) =>
 const svgZip = (pages: string | null = null) => ({ format: "svg", archive: "zip", pages });
 
 async function renderZip(source: string, output: object, from: TestBackend = backend): Promise<ZipEntry[]> {
-  return readZip(await from.rendered({ source, output }));
+  return readZip(await from.renderFile({ source, output }));
 }
 
 /** The physical page that an entry shows. */
@@ -44,7 +44,7 @@ it("the bytes of an archive are equal for equal requests", async () => {
     Promise.all(
       ["png", "svg"].map(async (format) => {
         const source = `${pagesOf(3)}\n= Title\nText`;
-        return (await backend.rendered({ source, output: { format, archive: "zip" } })).toString("base64");
+        return (await backend.renderFile({ source, output: { format, archive: "zip" } })).toString("base64");
       }),
     );
   expect(await archives()).toEqual(await archives());

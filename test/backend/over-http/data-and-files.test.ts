@@ -12,7 +12,7 @@ const backend = await startSharedBackend();
 /** Expects that every assertion of the source holds for data of this JSON text. */
 async function expectData(json: string, ...assertions: readonly string[]): Promise<void> {
   const source = assertions.map((assertion) => `#assert(${assertion})`).join("\n");
-  await backend.rendered(`{"source":${JSON.stringify(source)},"data":${json}}`);
+  await backend.renderFile(`{"source":${JSON.stringify(source)},"data":${json}}`);
 }
 
 describe("data", () => {
@@ -21,7 +21,7 @@ describe("data", () => {
   });
 
   it("is an empty dictionary if it is absent", () =>
-    backend.rendered({ source: "#assert(type(data) == dictionary)\n#assert(data == (:))" }));
+    backend.renderFile({ source: "#assert(type(data) == dictionary)\n#assert(data == (:))" }));
 
   it("is the same value under both of its names", () => expectData('{"a":[1,{"b":null}]}', "data == request"));
 
@@ -83,19 +83,19 @@ describe("the source", () => {
       `#!/usr/bin/env typst${end}${ASSERTION}`,
     ]),
   ])("may be one that %s", async (_what, source) => {
-    expect((await readPdf(await backend.rendered({ source, data }))).pageTexts).toEqual(["body"]);
+    expect((await readPdf(await backend.renderFile({ source, data }))).pageTexts).toEqual(["body"]);
   });
 
   it.each(["#!/usr/bin/env typst", "\ufeff", "\ufeff#!", " ", "\n"])(
     "may have no visible content: %j",
     async (source) => {
-      expect((await readPdf(await backend.rendered({ source }))).pageTexts).toEqual([""]);
+      expect((await readPdf(await backend.renderFile({ source }))).pageTexts).toEqual([""]);
     },
   );
 
   it("may begin with a page rule without an empty page before it", async () => {
     const pdf = await readPdf(
-      await backend.rendered({ source: '#set page(width: 50pt, height: 40pt)\n#set text(lang: "de")' }),
+      await backend.renderFile({ source: '#set page(width: 50pt, height: 40pt)\n#set text(lang: "de")' }),
     );
     expect(pdf.pageSizes).toEqual([[50, 40]]);
   });
@@ -110,7 +110,7 @@ describe("files", () => {
     };
     const source =
       '#import "main.typ": x\n#import "source.typ": y\n#assert((x, y) == (1, 2))\n#assert(json("data.json") == (3,))';
-    await backend.rendered({ source, files });
+    await backend.renderFile({ source, files });
   });
 
   it("are found in folders by the source and by each other", async () => {
@@ -121,7 +121,7 @@ describe("files", () => {
       "chapters/one.typ": textFile("Chapter one"),
     };
     const source = '#import "lib/a.typ": a\n#assert(a == "acc")\n#include "chapters/one.typ"';
-    expect((await readPdf(await backend.rendered({ source, files }))).pageTexts).toEqual(["Chapter one"]);
+    expect((await readPdf(await backend.renderFile({ source, files }))).pageTexts).toEqual(["Chapter one"]);
   });
 
   it("do not see data unless it is passed to them", async () => {
@@ -133,24 +133,24 @@ describe("files", () => {
   it("may contain every byte value in Base64", async () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
     const source = '#let bytes = read("all.bin", encoding: none)\n#assert(array(bytes) == range(256))';
-    await backend.rendered({ source, files: { "all.bin": binaryFile(bytes) } });
+    await backend.renderFile({ source, files: { "all.bin": binaryFile(bytes) } });
   });
 
   it("may contain text with escapes and non-ASCII characters", async () => {
     const body =
       '{"source":"#assert(read(\\"x.txt\\") == \\"é\\\\n\\\\\\"📄\\")","files":{"x.txt":{"encoding":"text","content":"\\u00e9\\n\\"\\ud83d\\udcc4"}}}';
-    await backend.rendered(body);
+    await backend.renderFile(body);
   });
 
   it.each([textFile(""), binaryFile(new Uint8Array())])("may be empty: %j", async (file) => {
-    await backend.rendered({ source: '#assert(read("empty") == "")', files: { empty: file } });
+    await backend.renderFile({ source: '#assert(read("empty") == "")', files: { empty: file } });
   });
 
   it("may be as many as the limit", async () => {
     const names = Array.from({ length: DEFAULT_LIMITS.max_inline_files }, (_, index) => `dir-${index}/file.txt`);
     const files = Object.fromEntries(names.map((name) => [name, textFile(name)]));
     const source = `#for name in ${JSON.stringify(names).replace("[", "(").replace("]", ")")} { assert(read(name) == name) }`;
-    await backend.rendered({ source, files });
+    await backend.renderFile({ source, files });
   });
 
   it("with a key of maximum length and depth are written, read and removed", async () => {
@@ -159,7 +159,7 @@ describe("files", () => {
       .slice(0, KEY_RULES.max_key_length - 1)
       .replace(/\/$/, "");
     expect(key).toHaveLength(KEY_RULES.max_key_length - 1);
-    await backend.rendered({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
+    await backend.renderFile({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
     await expect.poll(() => backend.projects()).toEqual([]);
   });
 
@@ -172,18 +172,18 @@ describe("files", () => {
       CON: textFile("e"),
     };
     const source = '#assert(("-", "--root", ".hidden", "a..b", "CON").map(read) == ("a", "b", "c", "d", "e"))';
-    await backend.rendered({ source, files });
+    await backend.renderFile({ source, files });
   });
 });
 
 describe("what a document can reach", () => {
   it("does not include inputs from the command line", async () => {
-    await backend.rendered({ source: "#assert(sys.inputs == (:))" });
+    await backend.renderFile({ source: "#assert(sys.inputs == (:))" });
   });
 
   it("includes the date of today in UTC", async () => {
     const today = new Date().toISOString().slice(0, 10);
-    const pdf = await readPdf(await backend.rendered({ source: "#datetime.today().display()" }));
+    const pdf = await readPdf(await backend.renderFile({ source: "#datetime.today().display()" }));
     const later = new Date().toISOString().slice(0, 10);
     expect([today, later]).toContain(pdf.pageTexts[0]);
   });

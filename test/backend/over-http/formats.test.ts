@@ -84,7 +84,7 @@ const numberedPages = (count: number) => `#set page(height: 100pt, margin: 10pt)
 /** The placeholder page that Typst writes if no page is selected has exactly this size. */
 const PLACEHOLDER_SIZED = "#set page(width: 595pt, height: 842pt)\n";
 
-const renderPdf = async (source: string, output: object) => readPdf(await backend.rendered({ source, output }));
+const renderPdf = async (source: string, output: object) => readPdf(await backend.renderFile({ source, output }));
 
 async function expectFailure(source: string, output: object): Promise<void> {
   await expectProblem(await backend.render({ source, output }), "template_compile_failed");
@@ -133,7 +133,7 @@ describe("pages of a PDF", () => {
 
 it.each([1, 3, 70])("a single image is page %i if the request names it", async (page) => {
   const output = { format: "png", page, ppi: 72 };
-  const { width, height } = PNG.sync.read(await backend.rendered({ source: numberedPages(page), output }));
+  const { width, height } = PNG.sync.read(await backend.renderFile({ source: numberedPages(page), output }));
   expect([width, height]).toEqual([100 + 10 * page, 100]);
 });
 

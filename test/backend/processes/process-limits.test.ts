@@ -1,6 +1,6 @@
 /** Which control groups count the processes of a backend, by what the kernel shows on each kind of machine. */
 import { expect, it } from "vitest";
-import { controlGroups, zombiesOfProcess1 } from "../../../backend/processes/process-limits.ts";
+import { findControlGroups, listZombies } from "../../../backend/processes/process-limits.ts";
 
 const mount = (root: string, target: string, type: string, options: string) =>
   `36 31 0:33 ${root} ${target} ro,nosuid shared:9 - ${type} ${type} rw,${options}\n`;
@@ -39,9 +39,9 @@ it.each([
   ],
   ["no control groups", "", "", []],
 ])("%s", (_title, membership, mounts, folders) => {
-  expect(controlGroups(membership, OTHER_MOUNTS + mounts)).toEqual(folders);
+  expect(findControlGroups(membership, OTHER_MOUNTS + mounts)).toEqual(folders);
 });
 
 it("a machine whose process 1 waits for others has no zombies that stay", async () => {
-  await expect.poll(zombiesOfProcess1).toEqual([]);
+  await expect.poll(listZombies).toEqual([]);
 });

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
-import { archiveOutcome, packPages } from "../../../backend/render/archive.ts";
+import { packArchive, packPages } from "../../../backend/render/archive.ts";
 import {
   CLIENT_GONE,
-  noPageWritten,
-  noTemporarySpace,
-  outputOverLimit,
-  tooManyOutputFiles,
+  failByPageCount,
+  failBySize,
+  failBySpace,
+  failWithoutPage,
 } from "../../../backend/render/outcome.ts";
 import { TimeLimit } from "../../../backend/render/render-time.ts";
 import { Spool } from "../../../backend/render/spool.ts";
@@ -160,7 +160,7 @@ async function outcomeOf(
   onTestFinished(() => archive.close());
   const hasRoomFor = (bytes: number) => bytes <= roomBytes;
   const time = new TimeLimit(SETTINGS, clientGone);
-  const outcome = await archiveOutcome(SETTINGS, { directory, wanted, hasRoomFor }, archive, time);
+  const outcome = await packArchive(SETTINGS, { directory, wanted, hasRoomFor }, archive, time);
   return { outcome, archive };
 }
 
@@ -177,25 +177,25 @@ describe("the pages of an archive", () => {
   });
 
   it("are refused if there is one more than the limit, and if there is none", async () => {
-    expect((await outcomeOf([])).outcome).toEqual(noPageWritten(WANTED));
-    expect((await outcomeOf(["1", "2", "3", "4"])).outcome).toEqual(tooManyOutputFiles(SETTINGS));
+    expect((await outcomeOf([])).outcome).toEqual(failWithoutPage(WANTED));
+    expect((await outcomeOf(["1", "2", "3", "4"])).outcome).toEqual(failByPageCount(SETTINGS));
   });
 
   it("are packed up to the limit on bytes, and refused with one more", async () => {
     expect((await outcomeOf([svgOf(LIMIT - 20), svgOf(20)])).outcome.kind).toBe("rendered");
     const { outcome } = await outcomeOf([svgOf(LIMIT - 20), svgOf(21)]);
-    expect(outcome).toEqual(outputOverLimit(LIMIT + 1, SETTINGS));
+    expect(outcome).toEqual(failBySize(LIMIT + 1, SETTINGS));
   });
 
   it("are refused if escaping makes them too large, with the size that they would have", async () => {
     const { outcome } = await outcomeOf([`<a href="${"&".repeat(1000)}">`]);
-    expect(outcome).toEqual(outputOverLimit('<a href="">'.length + 5000, SETTINGS));
+    expect(outcome).toEqual(failBySize('<a href="">'.length + 5000, SETTINGS));
   });
 
   it("need room for themselves and for the archive", async () => {
     expect((await outcomeOf([svgOf(500)], { roomBytes: 500 })).outcome.kind).toBe("rendered");
-    expect((await outcomeOf([svgOf(500)], { roomBytes: 499 })).outcome).toEqual(noTemporarySpace());
-    expect((await outcomeOf([svgOf(500)], { diskBytes: 50 })).outcome).toEqual(noTemporarySpace());
+    expect((await outcomeOf([svgOf(500)], { roomBytes: 499 })).outcome).toEqual(failBySpace());
+    expect((await outcomeOf([svgOf(500)], { diskBytes: 50 })).outcome).toEqual(failBySpace());
   });
 
   it("are not packed for a client that has left", async () => {

@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest";
 import {
   CLIENT_GONE,
+  failByTimeout,
   failureOfTypst,
-  noPageWritten,
+  failWithoutPage,
   SELECTION_EMPTY,
-  timedOut,
 } from "../../../backend/render/outcome.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import type { StopReason, TypstEnd, TypstReport } from "../../../backend/typst/process.ts";
@@ -44,7 +44,7 @@ it.each([
   ["processor_time", /11 seconds of processor time/],
   ["writing_files", / 5 seconds/],
 ] as const)("a timeout of %s says which limit it was, and its number", (cause, words) => {
-  expect(timedOut(cause, SETTINGS, SETTINGS.renderTimeoutSeconds)).toEqual(timeout(words));
+  expect(failByTimeout(cause, SETTINGS, SETTINGS.renderTimeoutSeconds)).toEqual(timeout(words));
 });
 
 const exited = (exitCode: number): TypstEnd => ({ kind: "exited", exitCode });
@@ -95,13 +95,13 @@ describe("a success without a page", () => {
   const pdf: Output = { format: "pdf", filename: null, version: null, standards: [], pages: "2" };
 
   it("is the template's failure where the request chose pages of images", () => {
-    expect(noPageWritten({ ...image, page: 9 })).toEqual(refusal("template_compile_failed", {}, /no page 9/));
-    expect(noPageWritten({ ...image, archive: "zip", pages: "9" })).toBe(SELECTION_EMPTY);
+    expect(failWithoutPage({ ...image, page: 9 })).toEqual(refusal("template_compile_failed", {}, /no page 9/));
+    expect(failWithoutPage({ ...image, archive: "zip", pages: "9" })).toBe(SELECTION_EMPTY);
   });
 
   it("is the service's failure where it did not, and for a PDF", () => {
     for (const wanted of [image, { ...image, archive: "zip" } as const, pdf, { ...pdf, pages: null }]) {
-      expect(noPageWritten(wanted)).toEqual(RENDER_FAILED);
+      expect(failWithoutPage(wanted)).toEqual(RENDER_FAILED);
     }
   });
 });

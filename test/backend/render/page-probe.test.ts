@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import {
   CLIENT_GONE,
-  compileFailed,
+  failCompile,
   type RenderFailure,
   SELECTION_EMPTY,
   SEVERAL_PAGES,
@@ -15,7 +15,7 @@ import { Spool } from "../../../backend/render/spool.ts";
 import type { TypstEnd, TypstReport } from "../../../backend/typst/process.ts";
 import { OUTPUT_SCHEMAS, type Output } from "../../../rules/output-options.ts";
 
-const FAILURE = compileFailed("Typst refused it.");
+const FAILURE = failCompile("Typst refused it.");
 
 const resultOf = (end: TypstEnd, outputBytes = 0): TypstReport => ({
   end,

@@ -12,7 +12,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { findEmptyNetwork } from "../../../backend/sandbox/bubblewrap.ts";
 import { boundingSetOption } from "../../../backend/sandbox/landlock.ts";
 import { chooseResourceLimits, stackBytes } from "../../../backend/sandbox/resource-limits.ts";
-import { type SandboxMode, sharedLibraries } from "../../../backend/sandbox/sandbox.ts";
+import { listSharedLibraries, type SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { stackMap } from "../../../backend/sandbox/sandbox-root.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { probeSandbox } from "../../../backend/typst/choose-sandbox.ts";
@@ -371,11 +371,11 @@ it.each([
 );
 
 it("the libraries of Typst are not those that the backend was started with", async () => {
-  const shell = await sharedLibraries("/bin/sh");
-  const other = (await sharedLibraries(process.execPath)).find((library) => !shell.includes(library));
+  const shell = await listSharedLibraries("/bin/sh");
+  const other = (await listSharedLibraries(process.execPath)).find((library) => !shell.includes(library));
   vi.stubEnv("LD_PRELOAD", other);
   onTestFinished(() => void vi.unstubAllEnvs());
-  expect([other, await sharedLibraries("/bin/sh")]).toEqual([expect.stringMatching(/^\//), shell]);
+  expect([other, await listSharedLibraries("/bin/sh")]).toEqual([expect.stringMatching(/^\//), shell]);
 });
 
 it.each([

@@ -5,11 +5,7 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it } from "vitest";
 import { parseFontList } from "../../../backend/typst/capabilities.ts";
-import {
-  installedPackages,
-  MAX_VENDORED_PACKAGES,
-  PACKAGES_LOCK_NAME,
-} from "../../../backend/typst/vendored-packages.ts";
+import { listPackages, MAX_VENDORED_PACKAGES, PACKAGES_LOCK_NAME } from "../../../backend/typst/vendored-packages.ts";
 import { type Capabilities, parseCapabilities } from "../../../protocol/capabilities.ts";
 import { addPackages } from "../../../scripts/packages/package-folder.ts";
 import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
@@ -112,9 +108,9 @@ it(`there may be ${MAX_VENDORED_PACKAGES} packages, and no more`, async () => {
     writeFileSync(join(place, "typst.toml"), packageManifest(`@preview/letter:1.0.${index}`));
   };
   for (let index = 0; index < MAX_VENDORED_PACKAGES; index++) add(index);
-  expect(await installedPackages(folder)).toHaveLength(MAX_VENDORED_PACKAGES);
+  expect(await listPackages(folder)).toHaveLength(MAX_VENDORED_PACKAGES);
   add(MAX_VENDORED_PACKAGES);
-  await expect(installedPackages(folder)).rejects.toThrow(`more than ${MAX_VENDORED_PACKAGES} packages`);
+  await expect(listPackages(folder)).rejects.toThrow(`more than ${MAX_VENDORED_PACKAGES} packages`);
 });
 
 const USUAL = { min: 100, max: 100 };

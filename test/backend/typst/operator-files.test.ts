@@ -16,7 +16,7 @@ const REGULAR = "LiberationSans-Regular.ttf";
 /** The width tells fonts apart, whatever Typst uses for a missing one. */
 async function widthIn(backend: TestBackend, family: string): Promise<string> {
   const source = `#context [#measure(text(font: "${family}", size: 100pt)[Wimmer]).width]`;
-  return (await readPdf(await backend.rendered({ source }))).pageTexts.join();
+  return (await readPdf(await backend.renderFile({ source }))).pageTexts.join();
 }
 
 const PACKAGE_MANIFEST = '[package]\nname = "letter"\nversion = "1.0.0"\nentrypoint = "lib.typ"\n';
@@ -42,7 +42,7 @@ eachSandbox(describe, MODES)("in %s", (sandbox) => {
     for (const paths of [LIBERATION_FOLDER, `${await makeTemporaryFolder("operator-test-")}:${folder}`]) {
       const backend = await start({ SERVICE_FONT_PATHS: paths });
       const source = `#set text(font: "${LIBERATION_FAMILY}")\nHello`;
-      expect((await backend.rendered({ source })).toString("latin1")).toContain("LiberationSans");
+      expect((await backend.renderFile({ source })).toString("latin1")).toContain("LiberationSans");
       expect(await widthIn(backend, LIBERATION_FAMILY)).not.toBe(await widthIn(backend, "no such font"));
       for (const path of [join(folder, REGULAR), join(LIBERATION_FOLDER, REGULAR), `/fonts/0/${REGULAR}`]) {
         const attack = { source: `#read("${path}", encoding: none)` };
@@ -67,7 +67,7 @@ eachSandbox(describe, MODES)("in %s", (sandbox) => {
     const packages = await packageFolder();
     const before = await readdir(packages, { recursive: true });
     const backend = await start({ SERVICE_PACKAGE_PATH: packages });
-    const pdf = await backend.rendered({ source: '#import "@preview/letter:1.0.0": greeting\n#greeting' });
+    const pdf = await backend.renderFile({ source: '#import "@preview/letter:1.0.0": greeting\n#greeting' });
     expect((await readPdf(pdf)).pageTexts).toEqual(["of the package"]);
     for (const name of ["@preview/letter:1.0.1", "@preview/other:1.0.0", "@local/letter:1.0.0"]) {
       await expectProblem(await backend.render({ source: `#import "${name}"` }), "template_compile_failed");
@@ -79,7 +79,7 @@ eachSandbox(describe, MODES)("in %s", (sandbox) => {
 it("equal requests give equal files with a creation date", async () => {
   const backend = await startTemporaryBackend({ SERVICE_CREATION_TIMESTAMP: "1000000000" });
   const body = { source: "#datetime.today().display()" };
-  const [first, second] = [await backend.rendered(body), await backend.rendered(body)];
+  const [first, second] = [await backend.renderFile(body), await backend.renderFile(body)];
   expect(Buffer.compare(first, second)).toBe(0);
   expect(first.toString("latin1")).toContain("20010909014640");
   expect((await readPdf(first)).pageTexts).toEqual(["2001-09-09"]);

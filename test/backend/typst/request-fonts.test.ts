@@ -23,7 +23,7 @@ const REGULAR = binaryFile(await liberation("Regular"));
 const HELLO = `#set text(font: "${LIBERATION_FAMILY}")\nHello`;
 
 async function namesIn(backend: TestBackend, source: string, files: Files = {}): Promise<Set<string>> {
-  return fontNamesOf(await backend.rendered({ source, files }));
+  return fontNamesOf(await backend.renderFile({ source, files }));
 }
 
 /** A Typst expression: whether Liberation Sans is available. The width tells, whatever Typst uses instead. */

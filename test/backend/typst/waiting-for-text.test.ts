@@ -39,7 +39,7 @@ async function waitingProcess(workDirectory: string): Promise<{ pid: number; fif
 }
 
 async function renderText(backend: TestBackend, text: string): Promise<readonly string[]> {
-  return (await readPdf(await backend.rendered({ source: text }))).pageTexts;
+  return (await readPdf(await backend.renderFile({ source: text }))).pageTexts;
 }
 
 /** A backend with a process that waits, once it has rendered. */

@@ -20,7 +20,7 @@ async function waitingPids(backend: TestBackend, count: number): Promise<number[
 }
 
 async function expectText(backend: TestBackend, text: string): Promise<void> {
-  expect((await readPdf(await backend.rendered({ source: text }))).pageTexts).toEqual([text]);
+  expect((await readPdf(await backend.renderFile({ source: text }))).pageTexts).toEqual([text]);
 }
 
 describe("a process that waits", () => {
@@ -43,7 +43,7 @@ describe("a process that waits", () => {
   it("serves no request for another format, other pages, another version or a standard", async () => {
     const backend = await startWarmBackend();
     for (const output of [{}, { format: "svg" }, { pages: "1" }, { standards: ["a-2b"] }]) {
-      await backend.rendered({ source: "x", output });
+      await backend.renderFile({ source: "x", output });
       await waitingPids(backend, 1);
     }
     expect(await warmTakes(backend)).toBe(0);
@@ -115,7 +115,7 @@ describe("processes that wait", () => {
     "are gone with their folders if the backend closes %s",
     async (when) => {
       const backend = await startTestBackend({ SERVICE_WARM_RENDERS: "2" });
-      await Promise.all([{}, { format: "svg" }].map((output) => backend.rendered({ source: "x", output })));
+      await Promise.all([{}, { format: "svg" }].map((output) => backend.renderFile({ source: "x", output })));
       const pids = when === "when they wait" ? await waitingPids(backend, 2) : [];
       await backend.close();
       expect(pids.filter(isRunning)).toEqual([]);

@@ -1,6 +1,6 @@
 /** What each kind of backend is fetched with, and how much of a small document is read, and for how long. */
 import { expect, it, onTestFinished, vi } from "vitest";
-import { fetchText, openBackend, readText } from "../../../edge/backends/backend.ts";
+import { fetchText, openBackend, readBoundedText } from "../../../edge/backends/backend.ts";
 import { SettingError } from "../../../rules/settings.ts";
 
 it("the service token of Cloudflare Access goes to no binding", async () => {
@@ -106,9 +106,9 @@ it("characters may be split between chunks, and an incomplete one is replaced", 
 
 it("a body that is too long or too slow is not read to the end", async () => {
   const long = bodyOf([bytes("ab"), bytes("cde")], true);
-  expect(await readText(long.body, 4, Date.now() + 60_000)).toBeNull();
+  expect(await readBoundedText(long.body, 4, Date.now() + 60_000)).toBeNull();
   expect(long.cancel).toHaveBeenCalledOnce();
   const slow = bodyOf([bytes("ab")], true);
-  expect(await readText(slow.body, 4, Date.now() + 10)).toBeNull();
+  expect(await readBoundedText(slow.body, 4, Date.now() + 10)).toBeNull();
   expect(slow.cancel).toHaveBeenCalledOnce();
 });

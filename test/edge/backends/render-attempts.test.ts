@@ -1,6 +1,6 @@
 /** The attempts of one render: which backend, when to stop, and what is said then. All times are the test's own. */
 import { describe, expect, it } from "vitest";
-import { type FailedAttempt, failedAttempt } from "../../../edge/backends/backend-answer.ts";
+import { type FailedAttempt, failAttempt } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { RenderAttempts } from "../../../edge/backends/render-attempts.ts";
 import type { BackendLoad } from "../../../protocol/headers.ts";
@@ -12,9 +12,9 @@ const full = (retryAfterSeconds: number, cause: CapacityCause = "slots_busy"): F
   return { kind: "failed", failure: "full", retryAfterSeconds, cause, load: null, reason: "" };
 };
 const FULL = full(5);
-const UNREACHABLE = failedAttempt("unreachable", "");
-const LOST = failedAttempt("lost", "");
-const REFUSED = failedAttempt("refused_request", "");
+const UNREACHABLE = failAttempt("unreachable", "");
+const LOST = failAttempt("lost", "");
+const REFUSED = failAttempt("refused_request", "");
 
 /** Attempts of which each ends as the script says, by backend and turn. A pause passes at once. */
 function run(
@@ -53,8 +53,8 @@ describe("of many backends", () => {
   const many = (failure: FailedAttempt, count = 100) => Array.from({ length: count }, () => [failure, failure]);
 
   it.each<[string, FailedAttempt]>([
-    ["break off", failedAttempt("interrupted", "")],
-    ["are not backends", failedAttempt("foreign", "")],
+    ["break off", failAttempt("interrupted", "")],
+    ["are not backends", failAttempt("foreign", "")],
     ["find fault with the request", REFUSED],
   ])("it tries four that %s", (_what, failure) => {
     expect(run(many(failure)).asked).toHaveLength(4);
@@ -119,7 +119,7 @@ describe("an attempt without an answer is hopeless", () => {
     const choice = new BackendChoice(Array(count).keys());
     const attempts = new RenderAttempts(choice, DEADLINE, 100, () => 0);
     for (let index = 0; index < lost; index++) attempts.fail(0, LOST);
-    for (let index = 1; index < attemptCount; index++) attempts.fail(0, failedAttempt("foreign", ""));
+    for (let index = 1; index < attemptCount; index++) attempts.fail(0, failAttempt("foreign", ""));
     attempts.begin(0);
     if (isOut) {
       choice.end(choice.begin(0, 0, DEADLINE), 0, LOST);

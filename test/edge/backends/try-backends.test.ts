@@ -1,6 +1,6 @@
 /** The attempts of one render on backends that a test scripts, without any network. */
 import { describe, expect, it } from "vitest";
-import { type FailedAttempt, failedAttempt, type ResponseHead } from "../../../edge/backends/backend-answer.ts";
+import { type FailedAttempt, failAttempt, type ResponseHead } from "../../../edge/backends/backend-answer.ts";
 import { type Attempt, BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../../edge/backends/render-attempts.ts";
 import { probeDueBackends, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
@@ -207,7 +207,7 @@ describe("a probe that is due", () => {
     const choice = new BackendChoice(["a", "b"]);
     const clock = new StillClock();
     const reports: string[] = [];
-    choice.end(choice.begin("b", 0, 1000), 0, failedAttempt("lost", ""));
+    choice.end(choice.begin("b", 0, 1000), 0, failAttempt("lost", ""));
     let sent = 0;
     const probing = {
       choice,

@@ -105,15 +105,15 @@ describe("the memory for bodies", () => {
 
   it("is polled often by at most sixteen requests of a caller, and their places become free when they stop waiting", () => {
     const frequent = Array.from({ length: 16 }, () => reserve());
-    for (const reservation of frequent) expect(memory.waitMilliseconds(reservation)).toBe(20);
+    for (const reservation of frequent) expect(memory.choosePollMilliseconds(reservation)).toBe(20);
     const [granted, given, ...others] = frequent;
     const late = [reserve(), reserve()];
-    expect(late.map((reservation) => memory.waitMilliseconds(reservation))).toEqual([1000, 1000]);
+    expect(late.map((reservation) => memory.choosePollMilliseconds(reservation))).toEqual([1000, 1000]);
     expect(granted !== undefined && memory.tryGrow(granted, 10)).toBe(true);
-    expect(late.map((reservation) => memory.waitMilliseconds(reservation))).toEqual([20, 1000]);
+    expect(late.map((reservation) => memory.choosePollMilliseconds(reservation))).toEqual([20, 1000]);
     given?.release();
-    expect(late.map((reservation) => memory.waitMilliseconds(reservation))).toEqual([20, 20]);
-    expect(others.map((reservation) => memory.waitMilliseconds(reservation))).toEqual(others.map(() => 20));
+    expect(late.map((reservation) => memory.choosePollMilliseconds(reservation))).toEqual([20, 20]);
+    expect(others.map((reservation) => memory.choosePollMilliseconds(reservation))).toEqual(others.map(() => 20));
   });
 
   it("is not waited for after the reservation has been released", async () => {

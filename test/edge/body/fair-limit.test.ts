@@ -1,7 +1,7 @@
 /** How many things of one kind the requests of an isolate do at the same time, and how callers share that. */
 import { describe, expect, it } from "vitest";
 import { FairLimit, type Permit } from "../../../edge/body/fair-limit.ts";
-import { uploadLimit } from "../../../edge/body/read-body.ts";
+import { makeUploadLimit } from "../../../edge/body/read-body.ts";
 import { StillClock } from "../still-clock.ts";
 
 const LIFETIME_MILLISECONDS = 1000;
@@ -15,7 +15,7 @@ function acquireAll(limit: FairLimit, owner: string): Permit[] {
 
 it("an upload counts for as long as its body may take, and ten seconds more", async () => {
   const clock = new StillClock();
-  const limit = uploadLimit(60, clock);
+  const limit = makeUploadLimit(60, clock);
   limit.acquire("a");
   await clock.passTo(69_999);
   limit.acquire("a");

@@ -1,9 +1,9 @@
 /** Processes that are not our children, as shown by /proc. Also used outside of vitest, so it does not import it. */
 import { readdirSync, readlinkSync } from "node:fs";
 import { basename } from "node:path";
-import { processIds, readProc } from "../../../backend/processes/proc.ts";
+import { listPids, readProc } from "../../../backend/processes/proc.ts";
 
-export { processIds, readProc };
+export { listPids, readProc };
 
 /** Whether a process runs. A zombie does not. */
 export function isRunning(pid: number): boolean {
@@ -22,12 +22,12 @@ export function isRunning(pid: number): boolean {
  * contains no host paths, but the mounts still do.
  */
 export function processesOf(workDirectory: string): number[] {
-  return processIds().filter((pid) => isProcessOf(workDirectory, pid));
+  return listPids().filter((pid) => isProcessOf(workDirectory, pid));
 }
 
 /** The Typst processes of a work directory, waiting or running. */
 export function typstProcessesOf(workDirectory: string): number[] {
-  return processIds().filter((pid) => readProc(`${pid}/comm`).trim() === "typst" && isProcessOf(workDirectory, pid));
+  return listPids().filter((pid) => readProc(`${pid}/comm`).trim() === "typst" && isProcessOf(workDirectory, pid));
 }
 
 function isProcessOf(workDirectory: string, pid: number): boolean {
@@ -83,7 +83,7 @@ export function openDescriptors(pid: number): string[] {
 
 /** The resident memory of the workerd that this process has started. */
 export function workerdBytes(): number {
-  const ours = processIds().filter((pid) => {
+  const ours = listPids().filter((pid) => {
     const { Name, PPid } = processStatus(pid);
     return Name === "workerd" && PPid === String(process.pid);
   });

@@ -85,7 +85,7 @@ export async function startTestBackend(
     /** Sends a render request as the edge does. */
     render,
     /** The file of a render request that must succeed. */
-    rendered: async (body: RenderBody) => {
+    renderFile: async (body: RenderBody) => {
       const answer = await render(body);
       const bytes = Buffer.from(await answer.bytes());
       expect(answer.status, bytes.toString("utf8")).toBe(200);

@@ -3,19 +3,17 @@ import { isDeepStrictEqual } from "node:util";
 import type { StringSpan } from "../../../rules/json/string.ts";
 import type { Limits } from "../../../rules/limits.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
-import { parseRenderRequest, type RenderRequest } from "../../../rules/render-request.ts";
+import { type ParsedRequest, type ParseResult, parseRenderRequest } from "../../../rules/render-request.ts";
 import { readJson } from "./slow-json.ts";
 import { type BareError, type SlowRequest, type Verdict, validateSlowly } from "./slow-validator.ts";
-
-type ParsedRequest = ReturnType<typeof parseRenderRequest>;
 
 /** The fast parser's verdict in the form of the slow one's: without prose, an accepted request decoded. */
 export function validateFast(body: Uint8Array, limits: Limits): Verdict {
   return verdictOf(body, parseRenderRequest(body, limits));
 }
 
-function verdictOf(body: Uint8Array, parsed: ParsedRequest): Verdict {
-  if (parsed.ok) return { code: null, request: decoded(body, parsed.request) };
+function verdictOf(body: Uint8Array, parsed: ParseResult): Verdict {
+  if (parsed.ok) return { code: null, request: decodeRequest(body, parsed.request) };
   const { code, context } = parsed.problem;
   if (!("errors" in context)) return { code, context };
   return { code, context: { ...context, errors: context.errors?.map(({ loc, type }) => ({ loc, type })) } };
@@ -61,7 +59,7 @@ function errorsOf(verdict: Verdict): readonly BareError[] | null {
 }
 
 /** How a problem breaks the rules for every problem, or null. */
-function breachOfForm(parsed: ParsedRequest): string | null {
+function breachOfForm(parsed: ParseResult): string | null {
   if (parsed.ok) return null;
   const { code, context, detail } = parsed.problem;
   const foreign = Object.keys(context).find((member) => !PROBLEMS[code].context.some((known) => known === member));
@@ -78,7 +76,7 @@ function hasLoneSurrogate(value: unknown): boolean {
   return Object.values(value).some(hasLoneSurrogate);
 }
 
-function decoded(body: Uint8Array, { source, files, data, output }: RenderRequest): SlowRequest {
+function decodeRequest(body: Uint8Array, { source, files, data, output }: ParsedRequest): SlowRequest {
   return {
     source: decodedString(body, source),
     files: files.map(({ key, encoding, content, size }) => ({
