@@ -33,7 +33,7 @@ export function errorCode(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** Without the message: a stack keeps the one that its error was made with, and if that differs, there is no stack. */
+/** A stack begins with the message that its error was made with. If that has changed since, it cannot be cut off. */
 function framesOf({ stack = "", message }: Error): string {
   const type = stack.slice(0, stack.search(/[:\n]/));
   const head = message === "" ? type : `${type}: ${message}`;

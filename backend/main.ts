@@ -1,10 +1,10 @@
 /**
- * The backend as a program. It handles stop signals before it loads the rest, which takes half a second: Linux drops
- * those that process 1 does not handle.
+ * The backend as a program. It handles stop signals before it loads the rest, which takes half a second (2026-11-22):
+ * Linux drops those that process 1 does not handle.
  */
 import type { StopSignal } from "./start/run.ts";
 
-/** A backend that does not listen yet has nothing to finish. What it leaves, the next one in its place removes. */
+/** Until the backend listens, it has nothing to finish. The next one empties the work directory. */
 let stop: (signal: StopSignal) => void = () => process.exit(0);
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal));

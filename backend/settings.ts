@@ -59,7 +59,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     max: 64 * 1024 ** 3,
     meaning: "address space of one Typst process; a render that needs more is answered 422",
   },
-  // Measured: a render within the other limits needs at most 4 s for text, and 8 s for 48 PNG pages at 300 ppi.
+  // A render within the other limits needs at most 4 s for text, 8 s for 48 PNG pages at 300 ppi (2026-11-21).
   renderCpuSeconds: {
     setting: "SERVICE_RENDER_CPU_SECONDS",
     default: 10,
@@ -166,7 +166,7 @@ export function readBackendSettings(environment: Environment) {
   });
 }
 
-/** Whatever its own range is, a setting has to hold what the limits allow. */
+/** Within its range, a setting must also have room for what the limits allow. */
 function expectAtLeast(least: number, value: number, { setting }: { readonly setting: string }, content: string): void {
   if (value >= least) return;
   throw new SettingError(

@@ -34,7 +34,7 @@ export type MetricsAccess =
   | { readonly kind: "open" }
   /** Clients that send one of these tokens, of which there is at least one. */
   | { readonly kind: "token"; readonly tokens: readonly string[] }
-  /** Nobody: there is no such route. */
+  /** The path is answered 404, like any that is not served. */
   | { readonly kind: "off" };
 
 /** The origins whose pages may read answers (CORS): `*` for all, an empty list for none. */

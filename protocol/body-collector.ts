@@ -1,4 +1,4 @@
-/** Reads a body up to the size limit and discards the rest of a refused one, at edge and backend alike. */
+/** Collects a body up to the size limit; and how long edge and backend read one, or discard a refused one. */
 import { LIMIT_SETTINGS } from "../rules/limits.ts";
 import { type Problem, problem, requestTooLarge } from "../rules/problem.ts";
 

@@ -96,7 +96,7 @@ export const PLAYGROUND_ROUTES = routesTo([
   ...EXAMPLE_NAMES.map(examplePath),
 ]);
 
-/** Those of all files, which the edge serves as they are. */
+/** All static files. */
 export const FILE_ROUTES = [...STATIC_ROUTES, ...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES, ...HELP_ROUTES];
 
 export const ALL_EDGE_ROUTES: readonly Route[] = [...EDGE_ROUTES, ...FILE_ROUTES];

@@ -63,14 +63,14 @@ export class ValidationErrorList {
     this.#add(["output", "format"], "unsupported_format", `format must be pdf, png or svg, not ${quote(format)}`);
   }
 
-  /** Adds a key that breaks the key rules. It must not appear in the context, so the `loc` is `files` alone. */
+  /** The key must not appear in the context, so the `loc` is `files` alone. */
   addInvalidKey(key: string): void {
     this.#firstInvalidKey ??= key;
     if (!this.isFull) this.#add(["files"], "invalid_key", describeInvalidKey(key));
     else this.#total++;
   }
 
-  /** Adds a `source` that is not Unicode text. `fault` follows "source" in a sentence. */
+  /** `fault` follows "source" in a sentence. */
   addInvalidSource(fault: string): void {
     this.#firstInvalidFile ??= { key: null, fault };
     this.#add(["source"], "lone_surrogate", `source ${fault}`);

@@ -51,7 +51,7 @@ export function cachedBubblewrapPath(env = process.env) {
 /**
  * A cache from another machine may contain one that does not run here.
  * @param {string} file
- * @returns {Promise<string | undefined>} undefined when it is
+ * @returns {Promise<string | undefined>} why it is not bubblewrap; undefined when it is
  */
 export function bubblewrapProblem(file, env = process.env) {
   return versionProblem(file, "bubblewrap", env);

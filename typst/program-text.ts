@@ -26,7 +26,7 @@ export function programText(source: Buffer): Buffer[] {
 
 const PRELUDE_LINES = PRELUDE.toString("latin1").split("\n").length - 1;
 
-/** The line of the caller's source, by that of the program text, which Typst's diagnostics count; both from one. */
+/** Maps a line of the program text, which Typst's diagnostics name, to that of the caller's source. Both begin at 1. */
 export function sourceLines(source: Buffer): (line: number) => number {
   const linesAbovePrelude = programText(source)[0] === PRELUDE ? 0 : 1;
   return (line) => (line <= linesAbovePrelude ? line : Math.max(line - PRELUDE_LINES, 1));

@@ -5,7 +5,7 @@ import path from "node:path";
 
 /** @typedef {Readonly<Record<string, string | undefined>>} Environment */
 
-/** `typst --version` takes 3 ms. A program that takes longer than this is not the right one. */
+/** `typst --version` takes milliseconds. A program that takes longer than this is not the right one. */
 const ANSWER_TIMEOUT_MILLISECONDS = 10_000;
 const MAX_QUOTED_LENGTH = 80;
 

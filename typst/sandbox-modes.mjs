@@ -18,7 +18,7 @@ export function parseSandboxChoice(setting) {
   return SANDBOX_CHOICES.find((choice) => choice === (setting || "bubblewrap"));
 }
 
-/** Nobody: the number has no meaning outside the sandbox's own user namespace. */
+/** That of `nobody` on most systems. It has no meaning outside the sandbox's own user namespace. */
 const USER_ID = "65534";
 
 export const NETWORK_ARGUMENT = "--unshare-net";
@@ -29,10 +29,10 @@ export const NAMESPACE_ARGUMENTS = [
   ...["--uid", USER_ID, "--gid", USER_ID, "--hostname", "sandbox"],
 ];
 
-/** With the namespaces of a render and the newest option that a render uses. @type {readonly string[]} */
+/** A sandbox like that of a render, in which there is no program to run. @type {readonly string[]} */
 export const EMPTY_SANDBOX_ARGUMENTS = [NETWORK_ARGUMENT, ...NAMESPACE_ARGUMENTS, "--clearenv", "--", "/none"];
 
-/** Only then does bubblewrap report that the program is missing. @param {string} complaint its last line */
+/** bubblewrap misses the program only once it has made the sandbox. @param {string} complaint its last line */
 export function hasMadeEmptySandbox(complaint) {
   return /execvp \/none\b/.test(complaint);
 }

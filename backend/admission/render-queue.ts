@@ -127,7 +127,7 @@ export class RenderQueue {
         this.#admitWaiting();
       }
     }
-    // Only a lent slot, which is one that is kept free, is withdrawn.
+    // Without a result, its slot was withdrawn: one that was lent, and is kept free for others.
     const cause = entry.kind === "full" ? entry.cause : "slot_kept_free";
     return { kind: "full", cause, retryAfterSeconds: this.#retryAfterSeconds(state), waitedSeconds };
   }
@@ -213,7 +213,7 @@ export class RenderQueue {
     settle({ kind: "admitted", withdrawn: loan?.signal ?? null, endRender });
   }
 
-  /** While a request waits, a free slot is one that is kept for others. */
+  /** If a slot is free although a request waits, it is the one that is kept for others. */
   #lendOrRefuse(waiter: Waiter, cause: QueueCause): void {
     if (this.#running >= this.#options.slots) {
       waiter.settle({ kind: "full", cause });
@@ -270,7 +270,7 @@ export class RenderQueue {
     const remembered = this.#callers.get(caller);
     if (remembered !== undefined) return remembered;
     if (this.#callers.size >= MAX_KNOWN_CALLERS) {
-      // The one that was first seen longest ago.
+      // Of those that are idle, the one that was first seen longest ago: maps keep the order of insertion.
       const [forgotten] = [...this.#callers].find(([, { isIdle }]) => isIdle) ?? [];
       if (forgotten !== undefined) this.#callers.delete(forgotten);
     }

@@ -91,7 +91,7 @@ async function receiveAndRender(
     const { format, filename } = renderRequest.output;
     const answerBy = arrivedAt + sender.timeBudgetMilliseconds;
     const valid = { body, request: renderRequest, caller, answerBy };
-    // Buffers on the way hide from the edge how long an upload takes, so its time counts.
+    // The edge cannot see how long the upload took, because of buffers on the way, so that counts against its budget.
     const deadline = queueDeadlineMilliseconds(resources.settings, Math.max(0, answerBy - performance.now()));
     const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch(async (error: unknown) => {
       const lack = await resources.machineWatch.findShortage();
@@ -175,7 +175,7 @@ async function sendReply(
   }
 }
 
-/** Why a request is refused that has no token of the edge. */
+/** Null if the request has a token of the edge. */
 export function refuseWithoutToken(request: FastifyRequest, tokens: readonly string[]): Problem | null {
   return validateToken(headerField(request, BACKEND_TOKEN_HEADER), tokens, BACKEND_TOKEN_HEADER);
 }

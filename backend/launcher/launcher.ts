@@ -135,7 +135,7 @@ export class Launcher {
   }
 
   async #replaceShell(): Promise<void> {
-    // The end is reported first: to start a program, a large backend stops for milliseconds.
+    // After the end is reported: to start a program stops a large backend for milliseconds.
     await nextTurn();
     if (this.#isReplacing || this.#idle.length > 0) return;
     this.#isReplacing = true;

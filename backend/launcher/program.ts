@@ -36,7 +36,7 @@ export function startLine(command: ProgramCommand): string {
   return shellCommand("start", workingDirectory, preparation.join(" && "), file, ...command.arguments);
 }
 
-/** A text as one word. Nothing in a command line can contain NUL. */
+/** Makes a text one word of a shell command. Nothing in a command line can contain NUL. */
 function quote(text: string): string {
   if (text.includes("\0")) throw new TypeError("a command line cannot contain NUL");
   return `'${text.replaceAll("'", "'\\''")}'`;
@@ -46,7 +46,7 @@ export function shellCommand(...words: readonly string[]): string {
   return words.map(quote).join(" ");
 }
 
-/** Under full load, a process is taken while it starts. A try costs 0.1 ms, so the pauses grow with the time passed. */
+/** Under full load, the reader is still starting. A try costs 0.1 ms (2026-11-24), so the pauses grow with the wait. */
 const MIN_RETRY_MILLISECONDS = 1;
 const RETRY_PART_OF_WAIT = 1 / 8;
 

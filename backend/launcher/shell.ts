@@ -55,7 +55,7 @@ export class Shell {
         // Nothing reads the output of what it has left behind.
         this.#child.stdout?.destroy();
         this.#ready.resolve();
-        // While they are open: a program that is being started opens them at once or fails, and never waits forever.
+        // While they are open here: a program that opens them later finds none, and does not wait forever.
         for (const path of [this.#input, this.#output]) removeIfPossible(path);
         this.#run?.abandon(reason);
         resolve();
@@ -231,9 +231,8 @@ export class ProgramRun {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#closeInput();
-    // If the output was closed before its end, nothing shows whether a process still holds it. Of a program that was
-    // killed, something may write to standard error for another moment. A shell that could not start one may have lost
-    // a stream on the way.
+    // Only then is certainly nothing left: after a kill, something may still write to standard error; an output that
+    // was closed early may still be held; a shell that could not start a program may have lost a stream.
     this.#shell.endRun(end.kind === "exited" && this.output.readableEnded);
     this.output.destroy();
     this.#started.resolve(null);
@@ -246,7 +245,7 @@ export class ProgramRun {
   }
 }
 
-/** A disk that has become read-only keeps it, which is in nobody's way: each shell has FIFOs of other names. */
+/** On a disk that has become read-only it stays. No other shell uses its name. */
 function removeIfPossible(path: string): void {
   try {
     rmSync(path);

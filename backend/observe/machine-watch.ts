@@ -8,7 +8,7 @@ import { isDiskFull } from "../work-directory/watch.ts";
 const INTERVAL_MILLISECONDS = 5000;
 /** Of one render: its shell, the two processes of bubblewrap, Typst and a thread that reads its input. */
 const PROCESSES_PER_RENDER = 5;
-/** Those that start until whoever asks `/ready` has stopped sending them, and those that are started ahead. */
+/** Some still arrive after `/ready` has said 503, and some processes are started ahead. */
 const RENDERS_AHEAD = 4;
 
 export type Shortage = Extract<UnavailableCause, "disk_full" | "process_limit">;
@@ -78,7 +78,7 @@ export class MachineWatch {
 
 const FULL_DISK = `the file system of the work directory is full or read-only, so renders fail. ${NEXT_STEPS.disk_full}`;
 
-/** Each render in bubblewrap leaves a zombie for a moment: only as many as the renders lack are the cause. */
+/** Each render in bubblewrap leaves a zombie for a moment: they are the cause only if there are as many as needed. */
 export function describeLackOfProcesses({ used, max }: ProcessUse, needed: number, zombies: number): string {
   const cause =
     zombies >= needed ? ` ${zombies} of them have ended. ${describeProcess1()}` : ` ${NEXT_STEPS.process_limit}`;

@@ -41,7 +41,7 @@ const EXPORT_INTERVAL_MILLISECONDS = 5000;
 /** Shorter than a stopping backend waits for its connections to close. */
 const SHUTDOWN_MILLISECONDS = 1000;
 
-/** Nothing of the request's content is here. */
+/** Holds nothing of the request's content. */
 export interface TracedRequest extends CauseFields {
   readonly requestId: string;
   readonly scheme: "http" | "https";

@@ -3,7 +3,7 @@
  * only one small page or a few chunks of a large one are in memory.
  *
  * zlib compresses, on its thread pool. fflate only writes the container: its own compression blocks the event loop or
- * starts a thread for each large page, all at once (64 SVG pages of 700 KB took 17 to 43 s).
+ * starts a thread for each large page, all at once (64 SVG pages of 700 KB took 17 to 43 s, 2026-11-24).
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";

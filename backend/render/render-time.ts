@@ -13,7 +13,7 @@ export const STEADY_CLOCK: SteadyClock = {
   },
 };
 
-/** Until its client goes away or its time is used up. */
+/** A render goes on until its client has gone or its time is used up. */
 export class TimeLimit {
   readonly clientGone: AbortSignal;
   readonly #settings: BackendSettings;
@@ -27,7 +27,7 @@ export class TimeLimit {
     this.clientGone = clientGone;
   }
 
-  /** Made on demand: to abort it later takes 0.1 ms. */
+  /** Made on demand: to abort it later takes 0.1 ms (2026-11-24). */
   get over(): AbortSignal {
     this.#over ??= AbortSignal.any([this.clientGone, AbortSignal.timeout(Math.ceil(this.millisecondsLeft))]);
     return this.#over;

@@ -22,7 +22,7 @@ const GLYPH_KIND = "g";
 
 type State = "markup" | "link-tag" | "link-target" | "label";
 
-/** What comes next, in bytes as Latin-1. Neither `<a ` nor the label's name can occur in another value. */
+/** What ends a state, in bytes as Latin-1. Neither `<a ` nor the label's name can occur in another value. */
 const TOKENS: Readonly<Record<State, RegExp>> = {
   markup: /<a |data-typst-label="|\0/g,
   "link-tag": /[">]/g,
@@ -103,7 +103,7 @@ export class SvgEscaper {
     return Buffer.from(escaped, "latin1");
   }
 
-  /** What is before a token, which is of the present place only. */
+  /** Escapes what comes before a token, all of which is in the present state. */
   #escapeUpTo(part: string): string {
     switch (this.#state) {
       case "markup":

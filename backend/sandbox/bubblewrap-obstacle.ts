@@ -14,7 +14,7 @@ export async function findBubblewrapFacts(settings: BackendSettings) {
   return {
     ...findMachineFacts(),
     bubblewrap: await tryProgram(settings.bubblewrapPath, [NETWORK_ARGUMENT, ...NAMESPACE_ARGUMENTS, ...program]),
-    // bubblewrap reads it.
+    // One of the files of /proc/sys that bubblewrap must read.
     canReadProcSys: readProc("sys/kernel/overflowuid") !== "",
     // Null where the kernel has no such setting.
     maxUserNamespaces: readSetting("user/max_user_namespaces"),

@@ -25,7 +25,7 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
     ...["--landlock-access", "fs"],
     ...allowPath("execute,read-file", settings.typstPath),
     ...libraries.flatMap((library) => allowPath("execute,read-file", library)),
-    // Its own: setpriv becomes Typst. glibc reads it to find out how large the stack is (see `stackMap`).
+    // The map of Typst itself, which setpriv becomes. glibc reads in it how large the stack is (see `stackMap`).
     ...allowPath("read-file", "/proc/self/maps"),
     ...[packages.path, ...settings.fontPaths].flatMap((path) => allowPath("read-file,read-dir", path)),
     ...["--seccomp-filter", seccompPath],

@@ -62,7 +62,7 @@ const DIALECTS: readonly Dialect[] = [
 const PRLIMIT: Dialect = { processesOption: "-u", fileBlockBytes: 1 };
 
 interface ResourceLimit {
-  /** In /proc. */
+  /** In /proc/self/limits. */
   readonly name: string;
   readonly prlimit: string;
   readonly ulimit: string;

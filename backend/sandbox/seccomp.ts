@@ -58,7 +58,7 @@ const JUMP_IF_EQUAL = 0x15;
 const JUMP_IF_AT_LEAST = 0x35;
 const RETURN = 0x06;
 
-/** Verdicts of <linux/seccomp.h>, and error numbers. */
+/** Return actions of <linux/seccomp.h>, and error numbers. */
 const KILL_PROCESS = 0x80000000;
 const ALLOW = 0x7fff0000;
 const ACTIONS = { EPERM: 0x00050000 | 1, ENOSYS: 0x00050000 | 38, SIGSYS: 0x00030000 } as const;
@@ -89,7 +89,7 @@ export function seccompFilter(architectureName: string): Buffer | null {
   ]);
 }
 
-/** The verdict on one call. Any other call continues after these instructions. */
+/** Decides about one call. Any other call continues after these instructions. */
 function assembleRule(number: number, { allowedIf, otherwise }: CallRule): Instruction[] {
   const verdict: Instruction[] = [...allowedIf.flatMap(assembleChecks), [RETURN, 0, 0, ACTIONS[otherwise]]];
   return [[JUMP_IF_EQUAL, 0, verdict.length, number], ...verdict];

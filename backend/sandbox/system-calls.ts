@@ -61,8 +61,8 @@ const O_CREAT = 0x40;
 const OPEN_FLAGS = COMMON_OPEN_FLAGS | REORDERED_OPEN_FLAGS;
 
 /**
- * Without O_TMPFILE, whose files no listing of the output directory counts, and O_ASYNC, which sends signals. A new file
- * has no set-user-ID bit; without O_CREAT, the mode is whatever was in its register.
+ * Without O_TMPFILE, whose files no listing of the output directory counts, and O_ASYNC, which sends signals. A new
+ * file has no set-user-ID bit; without O_CREAT, the mode is whatever was in its register.
  */
 function allowOpening(flagsArgument: number): CallRule {
   return allowIf(

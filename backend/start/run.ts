@@ -115,7 +115,7 @@ async function drain(
   process.exit(isClosed && isReleased ? exitCode : 1);
 }
 
-/** The SDK takes 8 MB that a backend without a collector does not spend. */
+/** The SDK takes 8 MB (2026-11-22), which a backend without a collector does not spend. */
 async function openTracing({ tracesUrl }: BackendSettings): Promise<OtlpTracing | null> {
   if (tracesUrl === null) return null;
   const { OtlpTracing } = await import("../observe/otlp-tracing.ts");

@@ -1,4 +1,4 @@
-/** FIFOs for render directories, made in batches by mkfifo(1), which costs a millisecond. No name is used twice. */
+/** FIFOs for render directories, made in batches, because each start of mkfifo(1) costs. No name is used twice. */
 import { randomBytes } from "node:crypto";
 import { existsSync, renameSync } from "node:fs";
 import { mkdir } from "node:fs/promises";

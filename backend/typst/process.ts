@@ -175,11 +175,11 @@ export class TypstProcess {
     if (failure !== null) return { kind: "output-lost", cause: failure };
     const end = endOfTypst(programEnd, this.#options.sandbox);
     if (end.kind !== "failed" && this.#stopReason === null && !this.#isTextDelivered) {
-      // The program text cannot have been the reason.
+      // So the template is not to blame.
       return { kind: "not-started", cause: new ServiceFailure("Typst ended before it had its program text") };
     }
     if (end.kind === "exited") {
-      // A success counts only with its complete output, and even just before the process was stopped.
+      // With its complete output, a success counts even if the process was about to be stopped.
       if (!isCutShort || bytes === 0 || end.exitCode !== 0) return { kind: "exited", exitCode: end.exitCode };
       const cause = new ServiceFailure("the connection of a process broke before its output was complete");
       return { kind: "output-lost", cause };
@@ -240,10 +240,10 @@ export class TypstProcess {
   }
 }
 
-/** By these, launchers and the loader report a program that cannot be run. Typst exits with 0, 1 or 2. */
+/** With these, launchers and the loader exit if they cannot run a program. Typst exits with 0, 1 or 2. */
 const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 
-/** Launchers replace themselves with Typst, or end as it does. If one of them has failed, so has the program. */
+/** Launchers become Typst, or exit with its code. If one of them has failed, Typst never ran. */
 export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): ProgramEnd {
   if (end.kind !== "exited") return end;
   const hasComplained = launchers.some((name) => end.diagnostics.startsWith(`${name}: `));

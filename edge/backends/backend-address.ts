@@ -27,9 +27,9 @@ export type BackendAddress = { readonly name: string } & (
 
 /** A name whose SRV records say where backends are. */
 export interface ServiceName {
-  /** As it is asked for: a name that ends in a dot is a full one. */
+  /** One that ends in a dot is a full name. */
   readonly service: string;
-  /** What the names of its backends begin with; null for nothing. */
+  /** Stands before the names of its backends; null for none. */
   readonly prefix: string | null;
 }
 
@@ -102,7 +102,7 @@ function parseEntry(text: string): Unnamed<BackendAddress>[] {
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
-  // The whole URL is its backend: no user name, path, query or fragment.
+  // A backend is a whole origin: no user name, path, query or fragment.
   if (url !== null && isHttp && url.href === `${url.origin}/`) return url;
   throw new SettingError(
     `${SETTING} must hold http or https URLs without a path, binding:NAME, binding:NAME@URL, container:NAME/COUNT or srv:NAME, separated by spaces; each may have a name in front, as in paris=https://backend.example.`,

@@ -58,8 +58,7 @@ export function readAnswer(head: ResponseHead): AttemptResult {
       const cause = parseCause(content, head.headers.get(PROBLEM_CAUSE_HEADER)) ?? "backend_full";
       return { kind: "failed", failure: "full", retryAfterSeconds, cause, load, reason };
     }
-    // The edge has found the request valid. So it did not reach the backend as it was sent, or the two have other
-    // limits.
+    // The edge has found the request valid, so it was changed on the way, or the backend has other limits.
     case "invalid_request":
     case "unsupported_format":
     case "invalid_template_path":
@@ -70,7 +69,7 @@ export function readAnswer(head: ResponseHead): AttemptResult {
     case "string_too_large":
     case "page_selection_too_large":
       return fail("refused_request");
-    // The token is all that a backend's 403 can be about.
+    // A backend answers 403 for no other reason.
     case "forbidden":
       return fail("token_rejected");
     // From a proxy, or a wrong address.

@@ -27,7 +27,7 @@ const LOAD_LIFETIME_MILLISECONDS = 5000;
 const FULL_LIFETIME_MILLISECONDS = 1000;
 /** A backend that is back in use is chosen less often at first: its return counts like this many renders ahead. */
 const RETURN_WEIGHT = 2;
-/** What a load that is not known counts as: more than any with a free slot, and less than any without. */
+/** The cost of an unknown load: more than that of any backend with a free slot, less than that of any without. */
 const UNKNOWN_COST = 1 - 1e-9;
 const RETURN_LIFETIME_MILLISECONDS = 2000;
 
@@ -41,7 +41,7 @@ export interface Attempt<Target> {
 export interface Probe<Target> {
   readonly backend: Target;
   readonly beganAt: number;
-  /** Identifies what was known of the backend: it may go and come back before the result is there. */
+  /** Tells whether the result is about the same backend: it may leave the list and come back before. */
   readonly life: object;
 }
 
@@ -202,7 +202,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     if (state === undefined || !state.attempts.delete(attempt)) return;
     if (showsLife(result)) {
       recordAnswer(state, attempt.beganAt, now, result);
-      // A probe says so even if only no slot is free.
+      // Not after a probe, which is refused whenever no slot is free, because it never waits for one.
       if (isFull(result)) state.fullAt = now;
     } else if (state.trust === "in use" && result.kind === "failed" && result.failure !== "refused_request") {
       state.trust = "suspect";
@@ -283,7 +283,7 @@ function showsLife(result: AttemptResult): boolean {
   return result.kind === "answered" || isDraining(result) || result.failure === "full";
 }
 
-/** Whether the backend lives, but it is not known whether its renders end. */
+/** Whether the backend has answered, but not shown that its renders end. */
 function isFull(result: AttemptResult): boolean {
   return result.kind === "failed" && result.failure === "full" && !isDraining(result);
 }

@@ -1,6 +1,7 @@
 /**
  * Which backends there are: those listed, and those that DNS names, which is asked again while requests come. An answer
- * without a usable backend changes nothing: backends that do not exist cost less than none. Times are in milliseconds.
+ * without a usable backend changes nothing: to try backends that have gone is better than to have none. Times are in
+ * milliseconds.
  */
 import type { WallClock } from "../clock.ts";
 import {
@@ -12,7 +13,7 @@ import {
 } from "./backend-address.ts";
 import type { SrvAnswer, SrvRecord } from "./dns-message.ts";
 
-/** DNS is asked again at this age. A cluster's DNS often sets a time to live of 30 s, for which a new backend idles. */
+/** How long an answer is used. For its time to live, 30 s in many clusters, a new backend would stay idle. */
 const RENEWAL_MILLISECONDS = 2000;
 const RETRY_MILLISECONDS = 1000;
 /** Another lookup begins after this time: workerd does not resume a request whose client has disconnected. */
@@ -71,10 +72,10 @@ export class BackendList {
     return due;
   }
 
-  /** @returns the change; why the lookup was of no use, if the last one was not for the same reason; or null */
+  /** @returns the change; why the lookup failed, unless the one before failed for the same reason; null for no news */
   recordAnswer({ service, beganAt }: Lookup, now: number, answer: SrvAnswer): ListChange | string | null {
     const state = this.#services.get(service);
-    // A later one has had its result before.
+    // The answer to a later lookup is there already.
     if (state === undefined || beganAt < state.answeredAt) return null;
     state.answeredAt = beganAt;
     state.dueAt = now + (answer.kind === "records" ? RENEWAL_MILLISECONDS : RETRY_MILLISECONDS);
@@ -158,7 +159,7 @@ interface PoolParts<Target> {
   report(service: ServiceName, news: ListChange | string): void;
 }
 
-/** Opens the backends of the list, and makes its lookups: at requests, because a Worker runs for nothing else. */
+/** Opens the backends of the list, and makes its lookups while requests come: a Worker does not run in between. */
 export class BackendPool<Target> {
   readonly #list: BackendList;
   readonly #parts: PoolParts<Target>;

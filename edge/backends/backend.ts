@@ -6,7 +6,7 @@ import type { AccessToken, BackendAddress } from "./backend-address.ts";
 
 export interface Backend {
   readonly name: string;
-  /** Sends a request to a path. It rejects when no answer begins. */
+  /** Rejects when no answer begins. */
   fetch(path: string, init: RequestInit): Promise<Response>;
 }
 

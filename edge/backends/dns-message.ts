@@ -1,6 +1,6 @@
 /**
  * The two messages of DNS (RFC 1035) that the edge exchanges: a question for the SRV records (RFC 2782) of a name, and
- * its answer. Whatever breaks its form makes all of it worthless; a host that cannot be connected to is skipped.
+ * its answer. A malformed answer is rejected as a whole; a record with a host that no URL can have is skipped.
  */
 
 const HEADER_BYTES = 12;

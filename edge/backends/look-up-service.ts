@@ -37,7 +37,7 @@ async function askServers(name: string, servers: readonly string[], deadline: nu
 async function askServer(server: string, name: string, milliseconds: number): Promise<SrvAnswer> {
   const [id = 0] = crypto.getRandomValues(new Uint16Array(1));
   const socket = connect(server);
-  // What ends the connection also ends the exchange.
+  // When the connection breaks, the exchange below rejects as well.
   socket.closed.catch(() => {});
   try {
     const answer = await waitAtMost(exchange(socket, { name, id }), milliseconds);
@@ -51,7 +51,7 @@ async function askServer(server: string, name: string, milliseconds: number): Pr
 
 async function exchange(socket: Socket, question: SrvQuestion): Promise<SrvAnswer> {
   const writing = socket.writable.getWriter().write(encodeQuestion(question));
-  // A connection that cannot be written to cannot be read from either.
+  // When the write fails, the read below does, too.
   writing.catch(() => {});
   const reader = socket.readable.getReader({ mode: "byob" });
   const length = await readBytes(reader, LENGTH_BYTES);

@@ -8,7 +8,7 @@ import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules
 import type { FailedAttempt } from "./backend-answer.ts";
 import type { BackendChoice } from "./backend-choice.ts";
 
-/** How many attempts may cost an upload or a render. The first that finds a backend full, or nobody there, does not. */
+/** Attempts that may cost an upload or a render: all but the first at a backend that is full or unreachable. */
 const MAX_ATTEMPTS = 4;
 /** How much is sent in all, if there are more attempts than that: four of the largest bodies by default. */
 const MAX_BYTES_SENT = 80 * 1024 ** 2;
@@ -59,7 +59,7 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
   readonly #random: () => number;
   readonly #counts = new Map<Target, number>();
   readonly #failures: AttemptFailure[] = [];
-  /** What the full backend said that will have room first. */
+  /** The answer of the full backend that expects to have room first. */
   #full: Extract<FailedAttempt, { failure: "full" }> | null = null;
   readonly #notAgain = new Set<Target>();
   readonly #asked = new Set<Target>();

@@ -24,7 +24,7 @@ export interface Sending {
 export interface Probing<Target extends NonNullable<unknown>> {
   readonly choice: BackendChoice<Target>;
   readonly clock: WallClock;
-  /** Sends a small render. It rejects when the answer does not come in time. */
+  /** Rejects when the answer does not come in time. */
   sendProbe(backend: Target, timeoutMilliseconds: number): Promise<ResponseHead>;
   /** Reports to the operator that a backend was full, or did not answer. */
   report(backend: Target, result: FailedAttempt): void;
@@ -36,9 +36,9 @@ export interface Forwarding<Target extends NonNullable<unknown>, Answer extends 
   readonly body: Pick<HeldBody, "bytes" | "withdraw" | "offer">;
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
-  /** Sends the render. It rejects when no answer begins. */
+  /** Rejects when no answer begins. */
   send(backend: Target, sending: Sending): Promise<Answer>;
-  /** Asks a backend how busy it is: null if it does not say so. It rejects when no answer comes in time. */
+  /** Null if the backend does not say how busy it is. Rejects when no answer comes in time. */
   askLoad(backend: Target, timeoutMilliseconds: number): Promise<BackendLoad | null>;
   discard(answer: Answer): Promise<void>;
   inBackground(work: Promise<void>): void;
@@ -169,7 +169,7 @@ function followUpload<Target extends NonNullable<unknown>>(
     waitUntil(sentAt + timeBudgetMilliseconds + longestTransitMilliseconds(bytes.length));
     body.offer();
   };
-  /** What it means that no answer has come. */
+  /** How the attempt has failed, by what a connection has taken of the body. */
   const failure = () => {
     if (sentAt < Number.POSITIVE_INFINITY) return "lost";
     return isSomeTaken ? "interrupted" : "unreachable";

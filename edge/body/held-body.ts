@@ -38,7 +38,7 @@ export class HeldBody {
   }
 }
 
-/** No larger: it is known for each chunk that it was taken. */
+/** The edge learns of a chunk as a whole that a connection has taken it, so chunks are small. */
 const CHUNK_BYTES = 256 * 1024;
 /**
  * A resolved write proves nothing: workerd buffers this many before there is a connection, however small they are

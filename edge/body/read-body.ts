@@ -6,11 +6,11 @@ import { type WallClock, waitAtMost } from "../clock.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { FairLimit } from "./fair-limit.ts";
 
-/** Of one isolate; a caller alone gets half. A body that does not come takes 60 KB, which are in no other budget. */
+/** In one isolate. A body that never comes takes 60 KB (2026-11-24), which no other limit counts. */
 const MAX_UPLOADS = 1024;
 
 const FIRST_READ_BYTES = 4 * 1024;
-/** workerd's default reader returns 4 KiB at once, each with a timer: a body of 1 MiB took five times as long. */
+/** workerd's default reader returns 4 KiB at once: with its timers, 1 MiB took five times as long (2026-11-21). */
 const READ_BYTES = 64 * 1024;
 
 /** How much longer than its deadlines a request may keep what it holds, to allow for delays in workerd. */
@@ -47,7 +47,7 @@ function noMemory(isOverShare: boolean): Problem {
   return renderQueueFull(isOverShare ? "edge_memory_share" : "edge_memory", NO_MEMORY_RETRY_SECONDS);
 }
 
-/** A read that waits holds the memory that it reads into. So the first is small; a client that fills it gets more. */
+/** A read that waits holds the memory that it reads into, so that is small until a client has filled it once. */
 export class BodyReader {
   readonly #reader: ReadableStreamBYOBReader;
   #memory = new ArrayBuffer(FIRST_READ_BYTES);
@@ -56,7 +56,7 @@ export class BodyReader {
     this.#reader = body.getReader({ mode: "byob" });
   }
 
-  /** The chunk is valid until the next call. After "late" and "broken" the stream stays locked, for nobody to read. */
+  /** The chunk is valid until the next call. After "late" and "broken" the stream stays locked: nothing discards it. */
   async next(timeBudgetMilliseconds: number): Promise<Uint8Array | "end" | "late" | "broken"> {
     if (timeBudgetMilliseconds <= 0) return "late";
     const chunk = this.#reader.read(new Uint8Array(this.#memory));

@@ -42,8 +42,8 @@ interface Family {
 /**
  * A metric family may appear only once, so the samples of all backends come under one HELP and TYPE, each with the
  * label `origin`. If a backend is itself an edge, its own becomes `exported_origin`, as Prometheus names labels in
- * conflict. One that has never answered may never have been there. @param isPublic leaves out the samples that name
- * callers.
+ * conflict. A backend that has never answered may not exist, so it is absent and not down. @param isPublic leaves out
+ * the samples that name callers.
  */
 export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): string {
   const gauge = (name: string, help: string, values: readonly string[]): Family => {

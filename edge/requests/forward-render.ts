@@ -99,7 +99,7 @@ async function askLoad(backend: Backend, timeoutMilliseconds: number): Promise<B
   return response.ok ? parseBackendLoad(response.headers.get(LOAD_HEADER)) : null;
 }
 
-/** A render that no caller controls: whatever it ends in says something about the backend. */
+/** No caller controls this render, so whatever but a file comes back is the fault of the backend. */
 async function sendProbe(context: EdgeContext, backend: Backend, timeoutMilliseconds: number): Promise<Response> {
   const deadline = Date.now() + timeoutMilliseconds;
   const response = await backend.fetch("/v1/render", {

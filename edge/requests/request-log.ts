@@ -21,7 +21,7 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   if (logging !== "none") writeLine(logging, "log", line);
 }
 
-/** Named like those of the backend's spans, to which `render.trace_id` leads: the platform does not pass its trace on. */
+/** By the names in the backend's spans. `render.trace_id` leads to these: the platform does not pass on its trace. */
 function describeSpan(span: Span, line: RequestLine): void {
   span.setAttributes({
     "http.route": line.route,

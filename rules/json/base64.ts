@@ -37,7 +37,7 @@ export type Base64Mistake =
   | "padding"
   | "other";
 
-/** From its start. A line of Base64 has 64 or 76 characters; URL-safe Base64 has one of its own in 32. */
+/** A line of Base64 has 64 or 76 characters, and of URL-safe Base64, one in 32 is not in the usual alphabet. */
 const INSPECTED_CODE_UNITS = 1024;
 
 export function base64Mistake(body: Uint8Array, span: StringSpan): Base64Mistake {
