@@ -101,18 +101,15 @@ function checkLink(
 ): Finding[] {
   const place = `attachment ${name}`;
   const findings: Finding[] = [];
+  const report = (rule: string, message: string) => findings.push(makeFinding(rule, place, message));
   if (relationship === null || !relationships.includes(relationship)) {
     const allowed = relationships.map((entry) => `"${entry.toLowerCase()}"`).join(" or ");
-    const message = `Its relationship is ${relationship ?? "missing"}; ${profile} needs ${allowed}.`;
-    findings.push(makeFinding("attachment-relationship", place, message));
+    report("attachment-relationship", `Its relationship is ${relationship ?? "missing"}; ${profile} needs ${allowed}.`);
   }
   if (mediaType !== "text/xml") {
-    findings.push(
-      makeFinding("attachment-type", place, `Its media type is ${mediaType ?? "missing"}; it must be text/xml.`),
-    );
+    report("attachment-type", `Its media type is ${mediaType ?? "missing"}; it must be text/xml.`);
   }
-  if (!isAssociated)
-    findings.push(makeFinding("attachment-link", place, "It is not associated with the document (/AF)."));
+  if (!isAssociated) report("attachment-link", "It is not associated with the document (/AF).");
   return findings;
 }
 

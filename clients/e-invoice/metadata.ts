@@ -42,7 +42,8 @@ export function readMetadata(packet: Uint8Array): Metadata | null {
     finished: (profile, attachment, instanceId) => {
       const edits = planEdits(rdf, profile, attachment);
       const instance = findDescendant(rdf, MEDIA_MANAGEMENT, "InstanceID");
-      if (instance?.content) edits.push({ ...instance.content, text: instanceId });
+      // With elements in it, it is no identifier, and may contain what the other edits change.
+      if (instance?.content && instance.children.length === 0) edits.push({ ...instance.content, text: instanceId });
       return new TextEncoder().encode(applyEdits(xml, edits));
     },
   };

@@ -1,5 +1,4 @@
 /** Adds sets of fonts to a folder and removes them. A lock file says from which Debian packages they come. */
-import { existsSync } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { execa } from "execa";
@@ -89,8 +88,11 @@ export async function findFontProblems(folder: string): Promise<string[]> {
 /** The lock file of a folder, empty if there is none. @throws VendoringError if it cannot be read as one */
 export async function readFontsLock(folder: string): Promise<FontsLock> {
   const path = join(folder, FONTS_LOCK_NAME);
-  if (!existsSync(path)) return { lock_version: 1, sets: {} };
-  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), fontsLock), await readFile(path, "utf8"));
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    return '{"lock_version":1,"sets":{}}';
+  });
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), fontsLock), text);
   if (parsed.success) return parsed.output;
   throw new VendoringError(`${path} is not a lock file: ${parsed.issues[0].message}`);
 }

@@ -175,15 +175,21 @@ describe("a hostile file", () => {
     expect(readProfile(Buffer.from(xml), "factur-x", null)).toMatchObject({ ok: false, findings: [{ rule }] });
   });
 
+  const readRdf = (inside: string) =>
+    readMetadata(Buffer.from(`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">${inside}</rdf:RDF>`));
+
   it("is refused if its metadata is nested without end", () => {
-    const nested = (depth: number) =>
-      readMetadata(
-        Buffer.from(
-          `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">${"<a>".repeat(depth)}${"</a>".repeat(depth)}</rdf:RDF>`,
-        ),
-      );
+    const nested = (depth: number) => readRdf(`${"<a>".repeat(depth)}${"</a>".repeat(depth)}`);
     expect(nested(100)).toMatchObject({ pdfA: null });
     expect(nested(100_000)).toBeNull();
+  });
+
+  it("gets well-formed metadata even if the schemas, which are changed, are in its identifier", () => {
+    const schemas = '<e:schemas xmlns:e="http://www.aiim.org/pdfa/ns/extension/"><rdf:Bag></rdf:Bag></e:schemas>';
+    const metadata = readRdf(`<m:InstanceID xmlns:m="http://ns.adobe.com/xap/1.0/mm/">${schemas}</m:InstanceID>`);
+    const profile = { name: "BASIC", format: "factur-x", guideline: "", relationships: [], version: "1.0" } as const;
+    const finished = metadata?.finished(profile, "factur-x.xml", "1");
+    expect(finished && readMetadata(finished)).toMatchObject({ isFinished: true });
   });
 
   it("is not quoted at length", () => {
