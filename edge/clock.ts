@@ -17,12 +17,8 @@ export const WALL_CLOCK: WallClock = {
 };
 
 /** What `work` resolves to, or "late". The work then goes on: a stream that is read stays in use. */
-export async function waitAtMost<Result>(work: Promise<Result>, milliseconds: number): Promise<Result | "late"> {
+export function waitAtMost<Result>(work: Promise<Result>, milliseconds: number): Promise<Result | "late"> {
   const { promise: late, resolve } = Promise.withResolvers<"late">();
-  const timer = setTimeout(resolve, Math.max(0, milliseconds), "late");
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const cancel = WALL_CLOCK.after(Math.max(0, milliseconds), () => resolve("late"));
+  return Promise.race([work, late]).finally(cancel);
 }

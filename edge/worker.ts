@@ -26,9 +26,8 @@ app.use(async (context, next) => {
   const { headers } = context.res;
   headers.set(REQUEST_ID_HEADER, context.var.requestId);
   for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);
-  const { record } = context.var;
-  const timing = record.serverTiming;
-  if (timing !== "") headers.set(SERVER_TIMING_HEADER, timing);
+  const { serverTiming } = context.var.record;
+  if (serverTiming !== "") headers.set(SERVER_TIMING_HEADER, serverTiming);
   endRequest(context, context.res);
 });
 

@@ -19,6 +19,7 @@ export const CAPABILITIES_PATH = "/capabilities.json";
 export const MAX_CAPABILITIES_BYTES = 4 * 1024 * 1024;
 
 const text = (description: string) => v.pipe(v.string(), v.description(description));
+const matching = (form: RegExp, description: string) => v.pipe(v.string(), v.regex(form), v.description(description));
 const texts = (description: string) => v.pipe(v.array(v.string()), v.description(description));
 
 const range = (description: string) =>
@@ -39,13 +40,9 @@ const fontFamily = v.object({
 });
 
 const typstPackage = v.object({
-  namespace: v.pipe(v.string(), v.regex(PACKAGE_IDENTIFIER_PATTERN), v.description("`preview` for Typst Universe.")),
-  name: v.pipe(v.string(), v.regex(PACKAGE_IDENTIFIER_PATTERN), v.description("Its name.")),
-  version: v.pipe(
-    v.string(),
-    v.regex(PACKAGE_VERSION_PATTERN),
-    v.description("Its version, which an import names exactly."),
-  ),
+  namespace: matching(PACKAGE_IDENTIFIER_PATTERN, "`preview` for Typst Universe."),
+  name: matching(PACKAGE_IDENTIFIER_PATTERN, "Its name."),
+  version: matching(PACKAGE_VERSION_PATTERN, "Its version, which an import names exactly."),
 });
 
 export const CAPABILITIES_SCHEMA = v.object({

@@ -46,9 +46,7 @@ interface Full {
   readonly waitedSeconds: number;
 }
 
-type Left = Readonly<{ kind: "left" }>;
-
-export type Admission<Result> = Done<Result> | Full | Left;
+export type Admission<Result> = Done<Result> | Full | { readonly kind: "left" };
 
 type Entry =
   | {
@@ -57,7 +55,7 @@ type Entry =
       readonly endRender: ReturnType<CallerState["admit"]>;
     }
   | Pick<Full, "kind" | "cause">
-  | Left;
+  | { readonly kind: "left" };
 
 interface Waiter {
   readonly state: CallerState;

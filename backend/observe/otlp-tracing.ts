@@ -2,6 +2,7 @@
  * Spans by the OpenTelemetry SDK, one per request with a child for each run of a phase. A dead collector loses spans.
  */
 import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
 import {
   type Attributes,
   ROOT_CONTEXT,
@@ -131,10 +132,8 @@ export class OtlpTracing {
   }
 
   async shutdown(): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, SHUTDOWN_MILLISECONDS);
+    const late = delay(SHUTDOWN_MILLISECONDS, undefined, { ref: false });
     await Promise.race([this.#provider.shutdown().catch(() => {}), late]);
-    clearTimeout(timer);
   }
 }
 

@@ -73,16 +73,13 @@ async function makeDirectory(path: string): Promise<boolean> {
   }
 }
 
-async function hasListener(socketPath: string): Promise<boolean> {
+function hasListener(socketPath: string): Promise<boolean> {
   const socket = connect(socketPath);
-  try {
-    await once(socket, "connect");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
+  const connected = once(socket, "connect").then(
+    () => true,
+    () => false,
+  );
+  return connected.finally(() => socket.destroy());
 }
 
 async function emptyDirectory(directory: string): Promise<void> {

@@ -1,20 +1,16 @@
 /** The documents that the edge makes of its settings and of what its backends say. */
 import { constraintsDocument } from "../../rules/constraints.ts";
+import type { Limits } from "../../rules/limits.ts";
 import { serviceUnavailable } from "../../rules/problem.ts";
-import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
+import { deploymentOf, type EdgeContext, renewBackends, settingsOf } from "../context.ts";
 import { problemResponse } from "../problem-response.ts";
 import { watchClient } from "../requests/request-log.ts";
 
 /** Half of a SHA-256 is enough to tell documents apart. */
 const TAG_HEX_DIGITS = 32;
 
-interface TaggedJson {
-  /** Bytes: a string would be encoded again for every request. */
-  readonly body: Uint8Array;
-  readonly etag: string;
-}
-
-const tagged = new WeakMap<object, TaggedJson>();
+const tagged = new WeakMap<object, Awaited<ReturnType<typeof tagJson>>>();
+const constraints = new WeakMap<Limits, object>();
 
 /**
  * Answers with a document that many requests share: encoded once, with a strong entity tag, the same in every isolate,
@@ -27,7 +23,8 @@ async function answerJson(document: object, cacheControl: string): Promise<Respo
   });
 }
 
-async function tagJson(document: object): Promise<TaggedJson> {
+async function tagJson(document: object) {
+  // Bytes: a string would be encoded again for every request.
   const body = new TextEncoder().encode(JSON.stringify(document));
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));
   const known = { body, etag: `"${digest.toHex().slice(0, TAG_HEX_DIGITS)}"` };
@@ -37,9 +34,10 @@ async function tagJson(document: object): Promise<TaggedJson> {
 
 /** `GET /v1/constraints`. Only callers with a token get it: a caller may keep it, a cache between may not. */
 export function answerConstraints(context: EdgeContext): Promise<Response> {
-  const deployment = deploymentOf(context);
-  deployment.constraints ??= constraintsDocument(deployment.settings.limits);
-  return answerJson(deployment.constraints, "private, no-cache");
+  const { limits } = settingsOf(context);
+  const document = constraints.get(limits) ?? constraintsDocument(limits);
+  constraints.set(limits, document);
+  return answerJson(document, "private, no-cache");
 }
 
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {

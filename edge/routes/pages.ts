@@ -5,12 +5,7 @@
 import { HELP_PAGES, helpPath, PLAYGROUND_FILES_PATH, PLAYGROUND_PATH, REFERENCE_PATH } from "../../protocol/routes.ts";
 import type { EdgeContext } from "../context.ts";
 
-interface Page {
-  readonly file: string;
-  readonly imageSources: string;
-}
-
-const PAGES: Readonly<Record<string, Page>> = {
+const PAGES: Readonly<Record<string, Readonly<Record<"file" | "imageSources", string>>>> = {
   // `blob:` are the files that have been rendered.
   [PLAYGROUND_PATH]: { file: `${PLAYGROUND_FILES_PATH}/index.html`, imageSources: "'self' blob:" },
   // `data:` are the viewer's icons, `blob:` the pictures that it has rendered.
@@ -34,13 +29,13 @@ export async function answerStaticFile(context: EdgeContext): Promise<Response> 
     status: asset.status,
     headers: {
       ...Object.fromEntries(asset.headers),
-      ...(page !== undefined && pageHeaders(page)),
+      ...(page !== undefined && pageHeaders(page.imageSources)),
       ...(path === COMPILER_WORKER && { "Content-Security-Policy": COMPILER_WORKER_POLICY }),
     },
   });
 }
 
-function pageHeaders({ imageSources }: Page) {
+function pageHeaders(imageSources: string) {
   return {
     "Content-Security-Policy": `default-src 'none'; script-src 'self'; style-src 'self'; img-src ${imageSources}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     // A page that has opened this one, or that this one opens, has no hold on it.
