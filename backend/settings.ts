@@ -4,7 +4,7 @@ import { parseTokens } from "../protocol/authentication.ts";
 import { MAX_SLOTS } from "../protocol/headers.ts";
 import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
 import { RENDER_TIME_SETTINGS, readRenderTime } from "../rules/render-time.ts";
-import { type Environment, readChoice, readIntegerSettings, SettingError } from "../rules/settings.ts";
+import { type Environment, readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { findOnPath } from "../typst/programs.mjs";
 import { parseSandboxChoice, SANDBOX_ADVICE, type SandboxChoice } from "../typst/sandbox-modes.mjs";
 import { defaultWorkDirectory, MAX_DIRECTORY_BYTES } from "./work-directory/paths.ts";
@@ -123,7 +123,7 @@ export const BACKEND_INTEGER_SETTINGS = {
 
 export type BackendSettings = ReturnType<typeof readBackendSettings>;
 
-const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 
 /** @throws SettingError with a message that names the variable and says what it must be. */
 export function readBackendSettings(environment: Environment) {
@@ -160,7 +160,7 @@ export function readBackendSettings(environment: Environment) {
     workDirectory: environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port),
     /** A fixed date for documents, in seconds since 1970; null for the current time. */
     creationTimestampSeconds: readTimestamp(environment.SERVICE_CREATION_TIMESTAMP),
-    logLevel: readChoice("SERVICE_LOG_LEVEL", environment.SERVICE_LOG_LEVEL, LOG_LEVELS, "info"),
+    logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
     tracesUrl: readTracesUrl(environment),
     limits,
   });
@@ -197,6 +197,12 @@ function readTimestamp(text: string | undefined): number | null {
   if (!text) return null;
   if (/^[0-9]{1,11}$/.test(text)) return Number(text);
   throw new SettingError("SERVICE_CREATION_TIMESTAMP must be a number of seconds since 1970.");
+}
+
+function readLogLevel(level: string | undefined): string {
+  if (!level) return "info";
+  if (LOG_LEVELS.includes(level)) return level;
+  throw new SettingError(`SERVICE_LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}.`);
 }
 
 /** The endpoint for traces is used as it is; to that for all signals, the path for traces is appended. */

@@ -17,8 +17,12 @@ export const WALL_CLOCK: WallClock = {
 };
 
 /** What `work` resolves to, or "late". The work then goes on: a stream that is read stays in use. */
-export function waitAtMost<Result>(work: Promise<Result>, milliseconds: number): Promise<Result | "late"> {
+export async function waitAtMost<Result>(work: Promise<Result>, milliseconds: number): Promise<Result | "late"> {
   const { promise: late, resolve } = Promise.withResolvers<"late">();
-  const cancel = WALL_CLOCK.after(Math.max(0, milliseconds), () => resolve("late"));
-  return Promise.race([work, late]).finally(cancel);
+  const timer = setTimeout(resolve, Math.max(0, milliseconds), "late");
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

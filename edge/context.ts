@@ -9,10 +9,12 @@ import { BackendPool } from "./backends/backend-list.ts";
 import { lookUpService } from "./backends/look-up-service.ts";
 import { parseResolvConf, type ResolverSettings } from "./backends/name-servers.ts";
 import { BodyMemory } from "./body/body-memory.ts";
+import type { FairLimit } from "./body/fair-limit.ts";
 import { makeUploadLimit } from "./body/read-body.ts";
 import { WALL_CLOCK } from "./clock.ts";
 import { shareCapabilities } from "./gathered/common-capabilities.ts";
 import { shareMetrics } from "./gathered/metrics.ts";
+import type { SharedAnswer } from "./gathered/shared-answer.ts";
 import { type RequestRecord, writeLine } from "./log/request-record.ts";
 import { type EdgeSettings, readEdgeSettings } from "./settings.ts";
 
@@ -35,7 +37,20 @@ export interface EdgeBindings {
 
 export type EdgeContext = Context<EdgeBindings>;
 
-type Deployment = ReturnType<typeof openDeployment>;
+interface Deployment {
+  readonly settings: EdgeSettings;
+  /** See `limitsFingerprint`: each render carries it. */
+  readonly limitsFingerprint: string;
+  readonly bodyMemory: BodyMemory;
+  readonly uploads: FairLimit;
+  readonly counts: UnreportedCounts;
+  readonly pool: BackendPool<Backend>;
+  readonly backendChoice: BackendChoice<Backend>;
+  readonly metrics: SharedAnswer<string>;
+  readonly commonCapabilities: ReturnType<typeof shareCapabilities>;
+  /** The document of `/v1/constraints`; null until it is first asked for. */
+  constraints: object | null;
+}
 
 /** The bindings are one object for the life of an isolate, so its settings are read once. */
 const deployments = new WeakMap<EdgeEnvironment, Deployment>();
@@ -44,14 +59,7 @@ const deployments = new WeakMap<EdgeEnvironment, Deployment>();
 export function deploymentOf({ env }: EdgeContext): Deployment {
   const known = deployments.get(env);
   if (known !== undefined) return known;
-  const deployment = openDeployment(env);
-  deployments.set(env, deployment);
-  return deployment;
-}
-
-function openDeployment(env: EdgeEnvironment) {
   const settings = readEdgeSettings(env);
-  const { limits, logRequests } = settings;
   const counts = new UnreportedCounts();
   const resolver = openResolver(settings, env);
   const pool = new BackendPool<Backend>(settings.backends, {
@@ -60,23 +68,31 @@ function openDeployment(env: EdgeEnvironment) {
     lookUp: ({ service }) => lookUpService(service, resolver),
     onChange: (backends) => backendChoice.keep(backends),
     report: ({ service }, news) => {
+      const { logRequests } = settings;
       if (typeof news !== "string")
         writeLine(logRequests, "info", { message: "the backends have changed", service, ...news });
       else writeLine(logRequests, "warn", { message: "backends are not found", service, cause: news });
     },
   });
   const backendChoice = new BackendChoice(pool.backends);
-  const hasAnswered = (backend: Backend) => backendChoice.hasAnswered(backend);
-  return {
+  const deployment: Deployment = {
     settings,
-    /** See `limitsFingerprint`: each render carries it. */
-    limitsFingerprint: limitsFingerprint(limits),
-    bodyMemory: new BodyMemory(limits.max_request_body_bytes),
+    limitsFingerprint: limitsFingerprint(settings.limits),
+    bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
     uploads: makeUploadLimit(settings.bodyTimeoutSeconds),
-    ...{ counts, pool, backendChoice },
-    metrics: shareMetrics(pool, hasAnswered, settings.metricsAccess.kind === "open"),
+    counts,
+    pool,
+    backendChoice,
+    metrics: shareMetrics(
+      pool,
+      (backend) => backendChoice.hasAnswered(backend),
+      settings.metricsAccess.kind === "open",
+    ),
     commonCapabilities: shareCapabilities(pool),
+    constraints: null,
   };
+  deployments.set(env, deployment);
+  return deployment;
 }
 
 /** The name servers of the settings, or the machine's. @throws SettingError when some are needed and none are set. */

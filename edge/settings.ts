@@ -1,16 +1,15 @@
 /** The edge's settings: the only reader of the Worker's bindings. They are parsed once per isolate and frozen. */
-import { parseNamedTokens, parseTokens } from "../protocol/authentication.ts";
-import { LIMIT_SETTINGS, limitsFrom } from "../rules/limits.ts";
-import { BACKEND_TIMEOUT_SETTING, readRenderTime } from "../rules/render-time.ts";
+import { type NamedToken, parseNamedTokens, parseTokens } from "../protocol/authentication.ts";
+import { LIMIT_SETTINGS, type Limits, limitsFrom } from "../rules/limits.ts";
+import { BACKEND_TIMEOUT_SETTING, type RenderTime, readRenderTime } from "../rules/render-time.ts";
 import {
   type Environment,
   type IntegerSetting,
   listEntries,
-  readChoice,
   readIntegerSettings,
   SettingError,
 } from "../rules/settings.ts";
-import { type AccessToken, parseBackendSources } from "./backends/backend-address.ts";
+import { type AccessToken, type BackendSources, parseBackendSources } from "./backends/backend-address.ts";
 import { parseNameServers } from "./backends/name-servers.ts";
 
 export const EDGE_INTEGER_SETTINGS = {
@@ -41,7 +40,22 @@ export type MetricsAccess =
 /** The origins whose pages may read answers (CORS): `*` for all, an empty list for none. */
 export type CorsOrigins = "*" | readonly string[];
 
-export type EdgeSettings = ReturnType<typeof readEdgeSettings>;
+export interface EdgeSettings extends RenderTime {
+  readonly apiTokens: readonly NamedToken[];
+  /** The edge's own, for backends. Empty if none is configured: every render is then answered 503. */
+  readonly backendToken: string;
+  readonly backends: BackendSources;
+  readonly nameServers: readonly string[];
+  readonly accessToken: AccessToken | null;
+  readonly bodyTimeoutSeconds: number;
+  readonly rateLimitPeriodSeconds: number;
+  readonly metricsAccess: MetricsAccess;
+  readonly corsOrigins: CorsOrigins;
+  /** The names under which the service is served, as `URL` writes them; none for any. */
+  readonly hosts: readonly string[];
+  readonly limits: Limits;
+  readonly logRequests: RequestLogging;
+}
 
 const REQUEST_LOGGINGS = ["object", "json", "none"] as const;
 
@@ -51,7 +65,7 @@ export type RequestLogging = (typeof REQUEST_LOGGINGS)[number];
 const VISIBLE_ASCII = /^[!-~]+$/;
 
 /** Of the Worker's bindings, those that are strings. @throws SettingError */
-export function readEdgeSettings(environment: Readonly<Record<string, unknown>>) {
+export function readEdgeSettings(environment: Readonly<Record<string, unknown>>): EdgeSettings {
   const strings: Environment = Object.fromEntries(
     Object.entries(environment).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
   );
@@ -59,14 +73,12 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
     ...readIntegerSettings(EDGE_INTEGER_SETTINGS, strings),
     ...readRenderTime(strings),
     apiTokens: parseNamedTokens("SERVICE_API_TOKENS", strings.SERVICE_API_TOKENS),
-    /** The edge's own, for backends. Empty if none is configured: every render is then answered 503. */
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
     backends: parseBackendSources(strings.SERVICE_BACKEND_URLS),
     nameServers: parseNameServers(strings.SERVICE_DNS_SERVERS),
     accessToken: readAccessToken(strings),
     metricsAccess: readMetricsAccess(strings),
     corsOrigins: readCorsOrigins(strings),
-    /** The names under which the service is served, as `URL` writes them; none for any. */
     hosts: readHosts(strings),
     limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, strings)),
     logRequests: readLogRequests(strings.SERVICE_LOG_REQUESTS),
@@ -87,11 +99,17 @@ function readAccessToken({ SERVICE_ACCESS_CLIENT_ID, SERVICE_ACCESS_CLIENT_SECRE
 /** @throws SettingError when the setting has another value, or requires a token and there is none. */
 export function readMetricsAccess({ SERVICE_METRICS_ACCESS, SERVICE_METRICS_TOKENS }: Environment): MetricsAccess {
   const tokens = parseTokens("SERVICE_METRICS_TOKENS", SERVICE_METRICS_TOKENS);
-  const usual = tokens.length > 0 ? "token" : "open";
-  const kind = readChoice("SERVICE_METRICS_ACCESS", SERVICE_METRICS_ACCESS?.trim(), ["open", "token", "off"], usual);
-  if (kind !== "token") return { kind };
-  if (tokens.length > 0) return { kind, tokens };
-  throw new SettingError("SERVICE_METRICS_TOKENS must hold a token when SERVICE_METRICS_ACCESS is token.");
+  const kind = SERVICE_METRICS_ACCESS?.trim() || (tokens.length > 0 ? "token" : "open");
+  switch (kind) {
+    case "open":
+    case "off":
+      return { kind };
+    case "token":
+      if (tokens.length > 0) return { kind, tokens };
+      throw new SettingError("SERVICE_METRICS_TOKENS must hold a token when SERVICE_METRICS_ACCESS is token.");
+    default:
+      throw new SettingError("SERVICE_METRICS_ACCESS must be one of open, token, off.");
+  }
 }
 
 /** Only origins in the form that browsers send: any other would silently allow nothing. @throws SettingError */
@@ -122,7 +140,9 @@ function isWebOrigin(text: string): boolean {
 }
 
 export function readLogRequests(text: string | undefined): RequestLogging {
-  return readChoice("SERVICE_LOG_REQUESTS", text, REQUEST_LOGGINGS, "object");
+  const logging = parseLogRequests(text || "object");
+  if (logging !== undefined) return logging;
+  throw new SettingError(`SERVICE_LOG_REQUESTS must be one of ${REQUEST_LOGGINGS.join(", ")}.`);
 }
 
 export function parseLogRequests(value: unknown): RequestLogging | undefined {

@@ -26,8 +26,9 @@ app.use(async (context, next) => {
   const { headers } = context.res;
   headers.set(REQUEST_ID_HEADER, context.var.requestId);
   for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);
-  const { serverTiming } = context.var.record;
-  if (serverTiming !== "") headers.set(SERVER_TIMING_HEADER, serverTiming);
+  const { record } = context.var;
+  const timing = record.serverTiming;
+  if (timing !== "") headers.set(SERVER_TIMING_HEADER, timing);
   endRequest(context, context.res);
 });
 

@@ -19,7 +19,6 @@ export const CAPABILITIES_PATH = "/capabilities.json";
 export const MAX_CAPABILITIES_BYTES = 4 * 1024 * 1024;
 
 const text = (description: string) => v.pipe(v.string(), v.description(description));
-const matching = (form: RegExp, description: string) => v.pipe(v.string(), v.regex(form), v.description(description));
 const texts = (description: string) => v.pipe(v.array(v.string()), v.description(description));
 
 const range = (description: string) =>
@@ -40,9 +39,13 @@ const fontFamily = v.object({
 });
 
 const typstPackage = v.object({
-  namespace: matching(PACKAGE_IDENTIFIER_PATTERN, "`preview` for Typst Universe."),
-  name: matching(PACKAGE_IDENTIFIER_PATTERN, "Its name."),
-  version: matching(PACKAGE_VERSION_PATTERN, "Its version, which an import names exactly."),
+  namespace: v.pipe(v.string(), v.regex(PACKAGE_IDENTIFIER_PATTERN), v.description("`preview` for Typst Universe.")),
+  name: v.pipe(v.string(), v.regex(PACKAGE_IDENTIFIER_PATTERN), v.description("Its name.")),
+  version: v.pipe(
+    v.string(),
+    v.regex(PACKAGE_VERSION_PATTERN),
+    v.description("Its version, which an import names exactly."),
+  ),
 });
 
 export const CAPABILITIES_SCHEMA = v.object({

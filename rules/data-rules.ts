@@ -25,8 +25,8 @@ const MAX_DATE_LENGTH = "+2020-01-01T00:00:00Z".length;
 
 interface DateCandidate {
   readonly depth: number;
-  readonly keyOffset: number;
-  readonly valueOffset: number;
+  keyOffset: number;
+  valueOffset: number;
 }
 
 export type DataErrorType = "lone_surrogate" | "number_out_of_range" | "nesting_too_deep" | "reserved_key";
@@ -70,10 +70,16 @@ export class DataErrorList implements ValueObserver {
   onKey(key: StringSpan, depth: number, isFirst: boolean, valueOffset: number): void {
     const isReserved =
       key.size === RESERVED_KEY.length && decodeJsonString(this.#body, key, RESERVED_KEY.length) === RESERVED_KEY;
-    const isRepeated = !isFirst && this.#candidates.at(-1)?.depth === depth;
-    if (isRepeated) this.#candidates.pop();
-    if (isReserved && (isFirst || isRepeated)) {
-      this.#candidates.push({ depth, keyOffset: key.start - 1, valueOffset });
+    const innermost = this.#candidates.at(-1);
+    if (isFirst) {
+      if (isReserved) this.#candidates.push({ depth, keyOffset: key.start - 1, valueOffset });
+    } else if (innermost?.depth === depth) {
+      if (isReserved) {
+        innermost.keyOffset = key.start - 1;
+        innermost.valueOffset = valueOffset;
+      } else {
+        this.#candidates.pop();
+      }
     }
     this.watchedDepth = this.#candidates.at(-1)?.depth ?? 0;
   }

@@ -39,7 +39,16 @@ export const PDF_A_4_STANDARDS = ["a-4", "a-4f", "a-4e"] as const satisfies read
 export const RULE_EVALUATION =
   "Rules are applied in the order listed, and an output that breaks several is reported against the first of them. A request that also breaks something no rule names (a missing source, an unknown field, a selection of more pages than an archive may hold) is reported for that first, without a rule. Pages are counted, each once, where archive is set and no rule about the page selection itself is broken.";
 
-export const OUTPUT_RULES: readonly ReturnType<typeof rule>[] = [
+interface OutputRule {
+  readonly id: OutputRuleId;
+  /** Published, and sent as `detail` and `msg` when the rule is broken. */
+  readonly description: string;
+  readonly field: OutputField;
+  /** Whether `output` breaks the rule. It is called only when `output` breaks no earlier rule. */
+  readonly isBrokenBy: (output: Output) => boolean;
+}
+
+export const OUTPUT_RULES: readonly OutputRule[] = [
   rule(
     "page_selection_too_long",
     "pages",
@@ -147,11 +156,12 @@ function validateSelectedPageCount(output: Output, limits: Limits): Problem | nu
   return problem("page_selection_too_large", detail, { count, limit });
 }
 
-/**
- * @param description published, and sent as `detail` and `msg` when the rule is broken
- * @param isBrokenBy called only when the output breaks no earlier rule
- */
-function rule(id: OutputRuleId, field: OutputField, description: string, isBrokenBy: (output: Output) => boolean) {
+function rule(
+  id: OutputRuleId,
+  field: OutputField,
+  description: string,
+  isBrokenBy: (output: Output) => boolean,
+): OutputRule {
   return { id, field, description, isBrokenBy };
 }
 

@@ -208,11 +208,15 @@ class RequestReader {
     let content: StringSpan | null | undefined;
     for (let more = cursor.enterObject(); more; more = cursor.nextMember()) {
       const field = this.#fieldName();
-      const fieldLoc = this.#fieldLoc(loc, field);
-      if (field === "encoding" && encoding === undefined) encoding = this.#readEncoding(fieldLoc);
-      else if (field === "content" && content === undefined) content = this.#readStringField(fieldLoc);
-      else if (field === "encoding" || field === "content") this.#skipDuplicate(fieldLoc);
-      else this.#skipUnknown(fieldLoc);
+      if (field === "encoding") {
+        if (encoding !== undefined) this.#skipDuplicate(this.#fieldLoc(loc, field));
+        else encoding = this.#readEncoding(this.#fieldLoc(loc, field));
+      } else if (field === "content") {
+        if (content !== undefined) this.#skipDuplicate(this.#fieldLoc(loc, field));
+        else content = this.#readStringField(this.#fieldLoc(loc, field));
+      } else {
+        this.#skipUnknown(this.#fieldLoc(loc, field));
+      }
     }
     if (cursor.isMalformed) return null;
     if (encoding === undefined) this.#addMissing(this.#fieldLoc(loc, "encoding"), "encoding");

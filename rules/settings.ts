@@ -19,18 +19,6 @@ export function listEntries(text: string | undefined): string[] {
   return (text ?? "").split(/[\s,]+/).filter((entry) => entry !== "");
 }
 
-/** The default where the variable is absent or empty. @throws SettingError when it has a value that is no choice. */
-export function readChoice<Choice extends string>(
-  setting: string,
-  text: string | undefined,
-  choices: readonly Choice[],
-  defaultChoice: Choice,
-): Choice {
-  const choice = choices.find((known) => known === (text || defaultChoice));
-  if (choice !== undefined) return choice;
-  throw new SettingError(`${setting} must be one of ${choices.join(", ")}.`);
-}
-
 /** The default where the variable is absent or empty. @throws SettingError when a value is out of range. */
 export function readIntegerSettings<Name extends string>(
   table: Readonly<Record<Name, IntegerSetting>>,

@@ -1,6 +1,13 @@
 /** A budget of bytes, of which one caller always leaves as much as one request of another can need. */
 
-export type Reservation = ReturnType<ByteBudget["open"]>;
+export interface Reservation {
+  readonly bytes: number;
+  /** @returns whether there was room; if not, the reservation stays as it was. */
+  resize(bytes: number): boolean;
+  /** Whether it is the caller's share that leaves no room for this, however much others hold. */
+  isOverShare(bytes: number): boolean;
+  release(): void;
+}
 
 export class ByteBudget {
   readonly maxBytes: number;
@@ -23,10 +30,9 @@ export class ByteBudget {
   }
 
   /** An empty reservation of a caller. It must be released. */
-  open(caller: string) {
+  open(caller: string): Reservation {
     let held = 0;
     let isReleased = false;
-    /** @returns whether there was room; if not, the reservation stays as it was. */
     const resize = (bytes: number) => {
       if (isReleased || !this.#change(caller, bytes - held)) return false;
       held = bytes;
@@ -37,8 +43,7 @@ export class ByteBudget {
         return held;
       },
       resize,
-      /** Whether it is the caller's share that leaves no room for this, however much others hold. */
-      isOverShare: (bytes: number) => this.#callerBytes(caller) + bytes - held > this.#maxBytesPerCaller,
+      isOverShare: (bytes) => this.#callerBytes(caller) + bytes - held > this.#maxBytesPerCaller,
       release: () => {
         resize(0);
         isReleased = true;

@@ -46,7 +46,9 @@ interface Full {
   readonly waitedSeconds: number;
 }
 
-export type Admission<Result> = Done<Result> | Full | { readonly kind: "left" };
+type Left = Readonly<{ kind: "left" }>;
+
+export type Admission<Result> = Done<Result> | Full | Left;
 
 type Entry =
   | {
@@ -55,7 +57,7 @@ type Entry =
       readonly endRender: ReturnType<CallerState["admit"]>;
     }
   | Pick<Full, "kind" | "cause">
-  | { readonly kind: "left" };
+  | Left;
 
 interface Waiter {
   readonly state: CallerState;

@@ -24,19 +24,15 @@ import {
   serviceUnavailable,
 } from "../../rules/problem.ts";
 
-const headersOf = (requestId: string) => ({
-  ...COMMON_HEADERS,
-  ...NOT_STORED_HEADERS,
-  [REQUEST_ID_HEADER]: requestId,
-});
-
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, sent: Problem): FastifyReply {
   const instance = problemInstance(`${request.protocol}://${request.host}${request.url}`, request.id);
   if (sent.code === "render_queue_full") reply.header("Retry-After", sent.context.retry_after);
   return reply
     .code(PROBLEMS[sent.code].status)
     .headers({
-      ...headersOf(request.id),
+      ...COMMON_HEADERS,
+      ...NOT_STORED_HEADERS,
+      [REQUEST_ID_HEADER]: request.id,
       [PROBLEM_CODE_HEADER]: sent.code,
       ...(sent.cause !== undefined && { [PROBLEM_CAUSE_HEADER]: sent.cause }),
     })
@@ -75,8 +71,14 @@ export async function answerMalformedHttp(socket: Socket, pendingAnswers: Pendin
   const requestId = randomUUID();
   const malformed = problem("invalid_request", "The request is not valid HTTP, or did not arrive in time.", {});
   const body = JSON.stringify(problemDocument(malformed, `#${requestId}`));
-  const entity = { "Content-Type": PROBLEM_MEDIA_TYPE, "Content-Length": Buffer.byteLength(body) };
-  const headers = { ...headersOf(requestId), ...entity, Connection: "close" };
+  const headers = {
+    ...COMMON_HEADERS,
+    ...NOT_STORED_HEADERS,
+    "Content-Type": PROBLEM_MEDIA_TYPE,
+    "Content-Length": Buffer.byteLength(body),
+    [REQUEST_ID_HEADER]: requestId,
+    Connection: "close",
+  };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join("")}\r\n${body}`);
   // The client may never close its side.

@@ -28,60 +28,61 @@ export function readHead({ headers }: IncomingMessage): RequestHead {
 }
 
 /** @param memory grows with what is read. The caller releases it. */
-export async function readBody(message: IncomingMessage, limits: Limits, memory: Reservation): Promise<BodyReading> {
+export function readBody(message: IncomingMessage, limits: Limits, memory: Reservation): Promise<BodyReading> {
   const head = readHead(message);
   const refusal = validateDeclaredSize(head, limits);
-  if (refusal !== null) return refuse(refusal);
+  if (refusal !== null) return Promise.resolve(refuse(refusal));
   // Node emits no more events for a connection that is already closed.
-  if (message.destroyed) return CLIENT_GONE;
+  if (message.destroyed) return Promise.resolve(CLIENT_GONE);
   const collector = new BodyCollector(declaredSize(head), limits.max_request_body_bytes);
-  const end = await takeChunks(message, BODY_SILENCE_MILLISECONDS, MAX_BODY_MILLISECONDS, (chunk) => {
-    const bytes = collector.capacityWith(chunk.length);
-    const cause = memory.isOverShare(bytes) ? "body_memory_share" : "body_memory";
-    return memory.resize(bytes) ? collector.add(chunk) : renderQueueFull(cause, NO_MEMORY_RETRY_SECONDS);
+  return new Promise((resolve) => {
+    const finish = (reading: BodyReading) => {
+      clearTimeout(total);
+      clearTimeout(silence);
+      // The message and its listeners live until the answer is delivered. A listener would keep the body in memory.
+      message.off("data", take).off("end", end).off("close", abort).off("error", abort);
+      message.pause();
+      if (reading.kind !== "body") collector.free();
+      resolve(reading);
+    };
+    const end = () => finish({ kind: "body", body: collector.finish() });
+    const abort = () => finish(CLIENT_GONE);
+    const total = setTimeout(() => finish(refuse(bodyTooSlow())), MAX_BODY_MILLISECONDS);
+    const silence = setTimeout(() => finish(refuse(bodyTooSlow())), BODY_SILENCE_MILLISECONDS);
+    const take = (chunk: Buffer) => {
+      silence.refresh();
+      const bytes = collector.capacityWith(chunk.length);
+      const cause = memory.isOverShare(bytes) ? "body_memory_share" : "body_memory";
+      const isRoom = memory.resize(bytes);
+      const problem = isRoom ? collector.add(chunk) : renderQueueFull(cause, NO_MEMORY_RETRY_SECONDS);
+      if (problem !== null) finish(refuse(problem));
+    };
+    message.on("data", take).on("end", end).on("close", abort).on("error", abort);
   });
-  if (end === "complete") return { kind: "body", body: collector.finish() };
-  collector.free();
-  return end === "gone" ? CLIENT_GONE : refuse(end === "late" ? bodyTooSlow() : end);
 }
 
 /** Many clients write the whole body before they read a refusal. @returns whether the connection can be used again */
 export async function drainBody(message: IncomingMessage): Promise<boolean> {
   if (message.complete || message.destroyed) return message.complete;
   if ((declaredSize(readHead(message)) ?? 0) > MAX_DISCARDED_BYTES) return false;
-  let drainedBytes = 0;
-  await takeChunks(message, DISCARD_SILENCE_MILLISECONDS, MAX_DISCARD_MILLISECONDS, (chunk) => {
-    drainedBytes += chunk.length;
-    return drainedBytes > MAX_DISCARDED_BYTES ? "too long" : null;
+  await new Promise<void>((resolve) => {
+    let drainedBytes = 0;
+    const finish = () => {
+      clearTimeout(timer);
+      clearTimeout(silence);
+      message.off("data", count).off("end", finish).off("close", finish);
+      message.pause();
+      resolve();
+    };
+    const count = (chunk: Buffer) => {
+      silence.refresh();
+      drainedBytes += chunk.length;
+      if (drainedBytes > MAX_DISCARDED_BYTES) finish();
+    };
+    const timer = setTimeout(finish, MAX_DISCARD_MILLISECONDS);
+    const silence = setTimeout(finish, DISCARD_SILENCE_MILLISECONDS);
+    message.on("data", count).on("end", finish).on("close", finish);
+    message.resume();
   });
   return message.complete;
-}
-
-/** Reads until the body ends, `take` returns something, the time is up, or the client has gone. Then it reads no more. */
-function takeChunks<Refusal>(
-  message: IncomingMessage,
-  silenceMilliseconds: number,
-  totalMilliseconds: number,
-  take: (chunk: Buffer) => Refusal | null,
-): Promise<Refusal | "complete" | "late" | "gone"> {
-  return new Promise((resolve) => {
-    const finish = (end: Refusal | "complete" | "late" | "gone") => {
-      clearTimeout(total);
-      clearTimeout(silence);
-      // The message and its listeners live until the answer is delivered. A listener would keep the body in memory.
-      message.off("data", onData).off("end", onEnd).off("close", onGone).off("error", onGone);
-      message.pause();
-      resolve(end);
-    };
-    const onEnd = () => finish("complete");
-    const onGone = () => finish("gone");
-    const total = setTimeout(() => finish("late"), totalMilliseconds);
-    const silence = setTimeout(() => finish("late"), silenceMilliseconds);
-    const onData = (chunk: Buffer) => {
-      silence.refresh();
-      const refusal = take(chunk);
-      if (refusal !== null) finish(refusal);
-    };
-    message.on("data", onData).on("end", onEnd).on("close", onGone).on("error", onGone).resume();
-  });
 }

@@ -2,7 +2,6 @@
  * Spans by the OpenTelemetry SDK, one per request with a child for each run of a phase. A dead collector loses spans.
  */
 import { randomUUID } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 import {
   type Attributes,
   ROOT_CONTEXT,
@@ -132,8 +131,10 @@ export class OtlpTracing {
   }
 
   async shutdown(): Promise<void> {
-    const late = delay(SHUTDOWN_MILLISECONDS, undefined, { ref: false });
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, SHUTDOWN_MILLISECONDS);
     await Promise.race([this.#provider.shutdown().catch(() => {}), late]);
+    clearTimeout(timer);
   }
 }
 

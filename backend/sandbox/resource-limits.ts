@@ -61,7 +61,7 @@ const DIALECTS: readonly Dialect[] = [
 
 const PRLIMIT: Dialect = { processesOption: "-u", fileBlockBytes: 1 };
 
-interface Ulimit {
+interface ResourceLimit {
   /** In /proc/self/limits. */
   readonly name: string;
   readonly prlimit: string;
@@ -73,7 +73,7 @@ interface Ulimit {
   readonly unit?: number;
 }
 
-function limitsOf(settings: UlimitSettings, { processesOption, fileBlockBytes }: Dialect): readonly Ulimit[] {
+function limitsOf(settings: UlimitSettings, { processesOption, fileBlockBytes }: Dialect): readonly ResourceLimit[] {
   const { renderMemoryBytes, renderCpuSeconds, limits } = settings;
   const memory = Math.floor(renderMemoryBytes / KIBIBYTE);
   // At least one byte above the limit on outputs, so that a longer output is recognised.
@@ -94,11 +94,11 @@ function limitsOf(settings: UlimitSettings, { processesOption, fileBlockBytes }:
 }
 
 /** The soft and the hard limit, in the kernel's units. */
-function valuesOf({ count, hardCount = count, unit = 1 }: Ulimit): readonly number[] {
+function valuesOf({ count, hardCount = count, unit = 1 }: ResourceLimit): readonly number[] {
   return [count * unit, hardCount * unit];
 }
 
-function ulimitCommands({ ulimit, count, hardCount }: Ulimit): readonly string[] {
+function ulimitCommands({ ulimit, count, hardCount }: ResourceLimit): readonly string[] {
   if (hardCount === undefined) return [`ulimit ${ulimit} ${count}`];
   return [`ulimit -S ${ulimit} ${count}`, `ulimit -H ${ulimit} ${hardCount}`];
 }
@@ -118,7 +118,11 @@ function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: UlimitSetti
   }
 }
 
-async function tryLimits(shell: string, commands: readonly string[], limits: readonly Ulimit[]): Promise<boolean> {
+async function tryLimits(
+  shell: string,
+  commands: readonly string[],
+  limits: readonly ResourceLimit[],
+): Promise<boolean> {
   const script = [...commands, 'while read -r line; do echo "$line"; done </proc/self/limits'].join(" && ");
   const { stdout } = await runProgram(shell, ["-c", script], {});
   const found = new Map(

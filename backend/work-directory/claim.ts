@@ -73,13 +73,16 @@ async function makeDirectory(path: string): Promise<boolean> {
   }
 }
 
-function hasListener(socketPath: string): Promise<boolean> {
+async function hasListener(socketPath: string): Promise<boolean> {
   const socket = connect(socketPath);
-  const connected = once(socket, "connect").then(
-    () => true,
-    () => false,
-  );
-  return connected.finally(() => socket.destroy());
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
 
 async function emptyDirectory(directory: string): Promise<void> {

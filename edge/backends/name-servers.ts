@@ -44,8 +44,7 @@ export function parseResolvConf(text: string): ResolverSettings {
       if (server !== null) servers.push(server);
     }
     // The last of them counts.
-    if (keyword === "search" || keyword === "domain")
-      search = values.map((name) => name.replace(/\.$/, "")).filter(isDnsName);
+    if (keyword === "search" || keyword === "domain") search = values.map(removeLastDot).filter(isDnsName);
     if (keyword === "options") {
       const value = values.findLast((option) => /^ndots:[0-9]{1,2}$/.test(option));
       if (value !== undefined) dots = Number(value.slice("ndots:".length));
@@ -56,7 +55,7 @@ export function parseResolvConf(text: string): ResolverSettings {
 
 /** In the order in which they are asked for. A name that ends in a dot is full. */
 export function fullNamesOf(name: string, { search, dots }: Pick<ResolverSettings, "search" | "dots">): string[] {
-  if (name.endsWith(".")) return [name.slice(0, -1)];
+  if (name.endsWith(".")) return [removeLastDot(name)];
   const inDomains = search.map((domain) => `${name}.${domain}`);
   const names = name.split(".").length - 1 >= dots ? [name, ...inDomains] : [...inDomains, name];
   return names.filter(isDnsName);
@@ -67,4 +66,8 @@ function parseNameServer(text: string): string | null {
     /^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([1-9][0-9]{0,4}))?$/.exec(text) ?? [];
   if (host === undefined) return null;
   return URL.canParse(`http://${host}:${port}`) ? `${host}:${port}` : null;
+}
+
+function removeLastDot(name: string): string {
+  return name.endsWith(".") ? name.slice(0, -1) : name;
 }

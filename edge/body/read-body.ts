@@ -37,12 +37,14 @@ export async function readBody(
     if (chunk === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
     if (chunk === "end") break;
     const bytes = collector.capacityWith(chunk.length);
-    const hasRoom = await reservation.growTo(bytes);
-    const cause = reservation.isOverShare(bytes) ? "edge_memory_share" : "edge_memory";
-    refusal = hasRoom ? collector.add(chunk) : renderQueueFull(cause, NO_MEMORY_RETRY_SECONDS);
+    refusal = (await reservation.growTo(bytes)) ? collector.add(chunk) : noMemory(reservation.isOverShare(bytes));
   }
   reader.release();
   return refusal;
+}
+
+function noMemory(isOverShare: boolean): Problem {
+  return renderQueueFull(isOverShare ? "edge_memory_share" : "edge_memory", NO_MEMORY_RETRY_SECONDS);
 }
 
 /** A read that waits holds the memory that it reads into, so that is small until a client has filled it once. */

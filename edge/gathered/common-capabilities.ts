@@ -10,37 +10,46 @@ import {
   MAX_CAPABILITIES_BYTES,
   parseCapabilities,
 } from "../../protocol/capabilities.ts";
-import type { Backend } from "../backends/backend.ts";
-import { gatherTexts, type SharedAnswer } from "./shared-answer.ts";
+import { type Backend, fetchText } from "../backends/backend.ts";
+import { SharedAnswer } from "./shared-answer.ts";
 
+const BOUNDS = { timeoutMilliseconds: 5000, maxBytes: MAX_CAPABILITIES_BYTES } as const;
 const KEEP_MILLISECONDS = 60_000;
 const KEEP_INCOMPLETE_MILLISECONDS = 5000;
 const STALE_MILLISECONDS = 60 * 60 * 1000;
 const MAX_LOGGED_DIFFERENCES = 20;
 
+interface KnownCapabilities {
+  readonly capabilities: Capabilities;
+  readonly answeredAt: number;
+}
+
 export function shareCapabilities(pool: { readonly backends: readonly Backend[] }): SharedAnswer<Capabilities | null> {
-  const known = new Map<Backend, { readonly capabilities: Capabilities; readonly answeredAt: number }>();
+  const known = new Map<Backend, KnownCapabilities>();
   let loggedDifferences = "";
-  return gatherTexts(pool, CAPABILITIES_PATH, MAX_CAPABILITIES_BYTES, (texts) => {
+  const ask = async (backend: Backend): Promise<boolean> => {
+    const text = await fetchText(backend, CAPABILITIES_PATH, BOUNDS);
+    const capabilities = text === null ? null : parseCapabilities(text);
     const now = Date.now();
-    const answers = texts.map(([backend, text]) => ({ backend, capabilities: parseCapabilities(text ?? "") }));
-    for (const { backend, capabilities } of answers) {
-      if (capabilities !== null) known.set(backend, { capabilities, answeredAt: now });
-      else if (now - (known.get(backend)?.answeredAt ?? 0) > STALE_MILLISECONDS) known.delete(backend);
-    }
-    for (const backend of known.keys()) if (!pool.backends.includes(backend)) known.delete(backend);
+    if (capabilities !== null) known.set(backend, { capabilities, answeredAt: now });
+    else if (now - (known.get(backend)?.answeredAt ?? 0) > STALE_MILLISECONDS) known.delete(backend);
+    return capabilities !== null;
+  };
+  return new SharedAnswer(async () => {
+    const { backends } = pool;
+    const answers = await Promise.all(backends.map(ask));
+    for (const backend of known.keys()) if (!backends.includes(backend)) known.delete(backend);
     const all = Array.from(known.values(), ({ capabilities }) => capabilities);
     const differences = capabilityDifferences(all);
     // Once for each change, not at each gathering.
     if (differences.join() !== loggedDifferences) logDifferences([...known.keys()], differences);
     loggedDifferences = differences.join();
     const [first, ...others] = all;
-    const isComplete = answers.every(({ capabilities }) => capabilities !== null);
     return {
       value: first === undefined ? null : commonCapabilities([first, ...others]),
-      keepMilliseconds: isComplete ? KEEP_MILLISECONDS : KEEP_INCOMPLETE_MILLISECONDS,
+      keepMilliseconds: answers.every((hasAnswered) => hasAnswered) ? KEEP_MILLISECONDS : KEEP_INCOMPLETE_MILLISECONDS,
     };
-  });
+  }, BOUNDS.timeoutMilliseconds);
 }
 
 function logDifferences(backends: readonly Backend[], differences: readonly string[]): void {

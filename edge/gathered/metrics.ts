@@ -1,9 +1,12 @@
 /** The metrics of all backends in one Prometheus exposition (text format 0.0.4), kept for some seconds. */
-import type { Backend } from "../backends/backend.ts";
-import { gatherTexts, type SharedAnswer } from "./shared-answer.ts";
+import { type Backend, fetchText } from "../backends/backend.ts";
+import { SharedAnswer } from "./shared-answer.ts";
 
-/** Far more than the metrics of a backend; a longer response does not come from one. */
-const MAX_SCRAPE_BYTES = 1024 * 1024;
+const SCRAPE_BOUNDS = {
+  timeoutMilliseconds: 5000,
+  /** Far more than the metrics of a backend; a longer response does not come from one. */
+  maxBytes: 1024 * 1024,
+} as const;
 /** Shorter than the usual scrape intervals. A scrape takes the event loop of a backend some milliseconds. */
 const KEEP_MILLISECONDS = 5000;
 
@@ -14,13 +17,15 @@ export function shareMetrics(
   isPublic: boolean,
 ): SharedAnswer<string> {
   const known = new WeakSet<Backend>();
-  return gatherTexts(pool, "/metrics", MAX_SCRAPE_BYTES, (texts) => {
-    const scrapes = texts.map(([backend, text]) => {
-      if (text !== null) known.add(backend);
-      return { backend: backend.name, text, isAbsent: !known.has(backend) && !hasAnswered(backend) };
-    });
+  const scrape = async (backend: Backend): Promise<Scrape> => {
+    const text = await fetchText(backend, "/metrics", SCRAPE_BOUNDS);
+    if (text !== null) known.add(backend);
+    return { backend: backend.name, text, isAbsent: !known.has(backend) && !hasAnswered(backend) };
+  };
+  return new SharedAnswer(async () => {
+    const scrapes = await Promise.all(pool.backends.map(scrape));
     return { value: mergeMetrics(scrapes, isPublic), keepMilliseconds: KEEP_MILLISECONDS };
-  });
+  }, SCRAPE_BOUNDS.timeoutMilliseconds);
 }
 
 interface Scrape {
@@ -41,10 +46,12 @@ interface Family {
  * the samples that name callers.
  */
 export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): string {
-  const gauge = (name: string, help: string, values: readonly string[]): Family => ({
-    header: [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`],
-    samples: values.map((value) => `${name}${value}`),
-  });
+  const gauge = (name: string, help: string, values: readonly string[]): Family => {
+    return {
+      header: [`# HELP ${name} ${help}`, `# TYPE ${name} gauge`],
+      samples: values.map((value) => `${name}${value}`),
+    };
+  };
   const present = scrapes.filter(({ isAbsent }) => !isAbsent);
   const values = present.map(({ backend, text }) => `${formatLabels(backend, "")} ${text === null ? 0 : 1}`);
   const up = gauge("service_origin_up", "Whether the origin answered this scrape.", values);

@@ -2,11 +2,9 @@
  * An answer gathered from the backends once for all requests of an isolate. The routes that use it need no token, so
  * more requests must not cause more work at the backends.
  */
-import { type Backend, fetchText } from "../backends/backend.ts";
 
 /** The shortest time between the starts of two gatherings, even if the first is aborted. */
 const MIN_INTERVAL_MILLISECONDS = 1000;
-const TIMEOUT_MILLISECONDS = 5000;
 /** Requests poll for the result: in workerd, one request must not wake another. */
 const POLL_MILLISECONDS = 20;
 
@@ -58,16 +56,4 @@ export class SharedAnswer<Value> {
     this.#busyUntil = 0;
     return value;
   }
-}
-
-/** @param combine makes the answer of the texts of all backends, null for each that gave none. */
-export function gatherTexts<Value>(
-  pool: { readonly backends: readonly Backend[] },
-  path: string,
-  maxBytes: number,
-  combine: (texts: readonly (readonly [Backend, string | null])[]) => Gathered<Value>,
-): SharedAnswer<Value> {
-  const bounds = { timeoutMilliseconds: TIMEOUT_MILLISECONDS, maxBytes };
-  const ask = async (backend: Backend) => [backend, await fetchText(backend, path, bounds)] as const;
-  return new SharedAnswer(async () => combine(await Promise.all(pool.backends.map(ask))), TIMEOUT_MILLISECONDS);
 }

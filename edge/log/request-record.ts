@@ -115,6 +115,9 @@ export const ANALYTICS_DOUBLES: readonly Field<number>[] = [
   ["total", ({ milliseconds }) => milliseconds.total, "milliseconds until the answer began"],
 ];
 
+/** Cloudflare samples each index separately, so one caller with many requests does not blur another's count. */
+const indexOf = ({ caller, route }: RequestLine) => caller ?? route;
+
 /** Once per isolate: a dataset that rejects one point rejects all. Without valid settings there is no `Deployment`. */
 let hasFailed = false;
 
@@ -123,8 +126,7 @@ export function writeAnalytics(dataset: unknown, line: RequestLine): void {
   if (!isDataset(dataset)) return;
   try {
     dataset.writeDataPoint({
-      // Each index is sampled separately, so one caller with many requests does not blur another's count.
-      indexes: [line.caller ?? line.route],
+      indexes: [indexOf(line)],
       blobs: ANALYTICS_BLOBS.map(([, read]) => read(line) ?? ""),
       doubles: ANALYTICS_DOUBLES.map(([, read]) => read(line) ?? -1),
     });

@@ -1,16 +1,20 @@
 /** The documents that the edge makes of its settings and of what its backends say. */
 import { constraintsDocument } from "../../rules/constraints.ts";
-import type { Limits } from "../../rules/limits.ts";
 import { serviceUnavailable } from "../../rules/problem.ts";
-import { deploymentOf, type EdgeContext, renewBackends, settingsOf } from "../context.ts";
+import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
 import { problemResponse } from "../problem-response.ts";
 import { watchClient } from "../requests/request-log.ts";
 
 /** Half of a SHA-256 is enough to tell documents apart. */
 const TAG_HEX_DIGITS = 32;
 
-const tagged = new WeakMap<object, Awaited<ReturnType<typeof tagJson>>>();
-const constraints = new WeakMap<Limits, object>();
+interface TaggedJson {
+  /** Bytes: a string would be encoded again for every request. */
+  readonly body: Uint8Array;
+  readonly etag: string;
+}
+
+const tagged = new WeakMap<object, TaggedJson>();
 
 /**
  * Answers with a document that many requests share: encoded once, with a strong entity tag, the same in every isolate,
@@ -23,8 +27,7 @@ async function answerJson(document: object, cacheControl: string): Promise<Respo
   });
 }
 
-async function tagJson(document: object) {
-  // Bytes: a string would be encoded again for every request.
+async function tagJson(document: object): Promise<TaggedJson> {
   const body = new TextEncoder().encode(JSON.stringify(document));
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));
   const known = { body, etag: `"${digest.toHex().slice(0, TAG_HEX_DIGITS)}"` };
@@ -34,10 +37,9 @@ async function tagJson(document: object) {
 
 /** `GET /v1/constraints`. Only callers with a token get it: a caller may keep it, a cache between may not. */
 export function answerConstraints(context: EdgeContext): Promise<Response> {
-  const { limits } = settingsOf(context);
-  const document = constraints.get(limits) ?? constraintsDocument(limits);
-  constraints.set(limits, document);
-  return answerJson(document, "private, no-cache");
+  const deployment = deploymentOf(context);
+  deployment.constraints ??= constraintsDocument(deployment.settings.limits);
+  return answerJson(deployment.constraints, "private, no-cache");
 }
 
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {

@@ -5,7 +5,12 @@
 import { HELP_PAGES, helpPath, PLAYGROUND_FILES_PATH, PLAYGROUND_PATH, REFERENCE_PATH } from "../../protocol/routes.ts";
 import type { EdgeContext } from "../context.ts";
 
-const PAGES: Readonly<Record<string, Readonly<Record<"file" | "imageSources", string>>>> = {
+interface Page {
+  readonly file: string;
+  readonly imageSources: string;
+}
+
+const PAGES: Readonly<Record<string, Page>> = {
   // `blob:` are the files that have been rendered.
   [PLAYGROUND_PATH]: { file: `${PLAYGROUND_FILES_PATH}/index.html`, imageSources: "'self' blob:" },
   // `data:` are the viewer's icons, `blob:` the pictures that it has rendered.
@@ -29,13 +34,13 @@ export async function answerStaticFile(context: EdgeContext): Promise<Response> 
     status: asset.status,
     headers: {
       ...Object.fromEntries(asset.headers),
-      ...(page !== undefined && pageHeaders(page.imageSources)),
+      ...(page !== undefined && pageHeaders(page)),
       ...(path === COMPILER_WORKER && { "Content-Security-Policy": COMPILER_WORKER_POLICY }),
     },
   });
 }
 
-function pageHeaders(imageSources: string) {
+function pageHeaders({ imageSources }: Page) {
   return {
     "Content-Security-Policy": `default-src 'none'; script-src 'self'; style-src 'self'; img-src ${imageSources}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     // A page that has opened this one, or that this one opens, has no hold on it.

@@ -16,8 +16,16 @@ const MAX_CODE_POINT = 0x10ffff;
 const MAX_RUN_BYTES = 4096;
 const MAX_SHORT_RUN_BYTES = 48;
 
-const ESCAPED = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
-const SIMPLE_ESCAPES = new Map(Object.entries(ESCAPED).map(([letter, text]) => [letter.charCodeAt(0), text]));
+const SIMPLE_ESCAPES: ReadonlyMap<number, string> = new Map([
+  [0x22, '"'],
+  [0x5c, "\\"],
+  [0x2f, "/"],
+  [0x62, "\b"],
+  [0x66, "\f"],
+  [0x6e, "\n"],
+  [0x72, "\r"],
+  [0x74, "\t"],
+]);
 
 /** Lone surrogates are kept. @param maxCodeUnits at which to stop: the result has at most one UTF-16 unit more */
 export function decodeJsonString(body: Uint8Array, span: { start: number; end: number }, maxCodeUnits: number): string {

@@ -39,7 +39,7 @@ const ADDITIONS: Readonly<Record<string, Addition>> = {
   "An output rule": {
     "rules/problem.ts": { "export type OutputRuleId =": '\n  | "made_up"' },
     "rules/output-rules.ts": {
-      "export const OUTPUT_RULES: readonly ReturnType<typeof rule>[] = [": `
+      "export const OUTPUT_RULES: readonly OutputRule[] = [": `
   rule("made_up", "pages", "It is made up.", () => false),
 `,
     },
