@@ -65,14 +65,14 @@ function invalidToken(tokens: readonly string[], place: string): Problem {
 function positionOf(candidate: string, tokens: readonly string[]): number {
   let position = 0;
   tokens.forEach((token, index) => {
-    const isFirstMatch = compareInConstantTime(candidate, token) & (position === 0 ? 1 : 0);
+    const isFirstMatch = equalInConstantTime(candidate, token) & (position === 0 ? 1 : 0);
     position += isFirstMatch * (index + 1);
   });
   return position;
 }
 
 /** 1 or 0, in a time that depends only on the length of the candidate. */
-function compareInConstantTime(candidate: string, token: string): 0 | 1 {
+function equalInConstantTime(candidate: string, token: string): 0 | 1 {
   let difference = candidate.length ^ token.length;
   for (let index = 0; index < candidate.length; index++) {
     difference |= candidate.charCodeAt(index) ^ token.charCodeAt(index % token.length);

@@ -89,9 +89,10 @@ export async function findFontProblems(folder: string): Promise<string[]> {
 export async function readFontsLock(folder: string): Promise<FontsLock> {
   const path = join(folder, FONTS_LOCK_NAME);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
-    return '{"lock_version":1,"sets":{}}';
+    if (error.code === "ENOENT") return null;
+    throw error;
   });
+  if (text === null) return { lock_version: 1, sets: {} };
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), fontsLock), text);
   if (parsed.success) return parsed.output;
   throw new VendoringError(`${path} is not a lock file: ${parsed.issues[0].message}`);
