@@ -43,6 +43,81 @@ describe("problems", () => {
   });
 });
 
+type Found = readonly [pointer: string, object: Readonly<Record<string, unknown>>];
+
+/** Every object of the description with its JSON pointer, except what is in examples. */
+function* objectsIn(value: unknown, pointer = ""): Generator<Found> {
+  if (typeof value !== "object" || value === null) return;
+  if (!Array.isArray(value)) yield [pointer, Object(value)];
+  for (const [name, member] of Object.entries(value)) {
+    const isOfExamples = name === "example" || name === "examples";
+    if (!isOfExamples) yield* objectsIn(member, `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+  }
+}
+
+/** What generators of clients trip over: docs/openapi.md says which. */
+describe("everywhere in the description", () => {
+  const { paths, components } = description.document;
+  const all = [...objectsIn({ paths, components })];
+  const withMember = (name: string) => all.filter(([, object]) => Object.hasOwn(object, name));
+
+  it("a constant says its type", () => {
+    const constants = withMember("const");
+    expect(constants.length).toBeGreaterThan(60);
+    for (const [pointer, object] of constants) {
+      const type = Number.isInteger(object.const) ? "integer" : typeof object.const;
+      expect(object.type, pointer).toBe(type);
+    }
+  });
+
+  it("a default is no object, and one that the schema takes, which says its type", () => {
+    const defaults = withMember("default");
+    expect(defaults.length).toBeGreaterThan(10);
+    for (const [pointer, object] of defaults) {
+      expect(object.type ?? object.anyOf, pointer).toBeDefined();
+      const isObject = typeof object.default === "object" && object.default !== null && !Array.isArray(object.default);
+      expect(isObject, pointer).toBe(false);
+      expect(description.validator(pointer)(object.default), pointer).toBe(true);
+    }
+  });
+
+  it("an example is one that its schema takes, and text of a pattern in a header has one", () => {
+    let count = 0;
+    for (const [pointer, object] of all) {
+      const { schema = object, example, examples = [] } = object;
+      const values = Object.hasOwn(object, "example") ? [example] : Object.values(Object(examples));
+      if (values.length === 0) continue;
+      const validate = description.validator(schema === object ? pointer : `${pointer}/schema`);
+      for (const value of values) {
+        const isNamed = schema !== object && !Object.hasOwn(object, "example");
+        expect(validate(isNamed ? Object(value).value : value), `${pointer}: ${JSON.stringify(validate.errors)}`).toBe(
+          true,
+        );
+        count++;
+      }
+    }
+    expect(count).toBeGreaterThan(40);
+    const patterns = withMember("pattern").filter(([pointer]) => pointer.startsWith("/components/headers/"));
+    expect(patterns.map(([pointer]) => pointer)).toEqual(["/components/headers/RequestId/schema"]);
+    for (const [pointer, { examples }] of patterns) expect(examples, pointer).toHaveLength(1);
+  });
+
+  it("a discriminator is a member that every variant requires, so `output` has none", () => {
+    const discriminated = withMember("discriminator");
+    expect(discriminated.length).toBeGreaterThan(1);
+    for (const [pointer, { discriminator, oneOf }] of discriminated) {
+      const { propertyName, mapping } = Object(discriminator);
+      expect(Object.values(mapping), pointer).toEqual(Object.values(Object(oneOf)).map((one) => Object(one).$ref));
+      for (const [value, reference] of Object.entries(mapping)) {
+        const [, variant] = all.find(([found]) => `#${found}` === reference) ?? [];
+        expect(variant?.required, String(reference)).toContain(propertyName);
+        expect(Object(variant?.properties)[propertyName], String(reference)).toMatchObject({ const: value });
+      }
+    }
+    expect(Object(components.schemas.RenderOutput)).not.toHaveProperty("discriminator");
+  });
+});
+
 /** What one field is by itself can be written as a schema; rules over several cannot. */
 const RULES_OF_THE_SCHEMA = new Set([
   "page_selection_too_long",

@@ -1,5 +1,5 @@
 /** The interface description (OpenAPI 3.1) of the edge, from the definitions in `rules/`, for `static/openapi.json`. */
-import { toJsonSchemaDefs } from "@valibot/to-json-schema";
+import { type JsonSchema, toJsonSchemaDefs } from "@valibot/to-json-schema";
 import { CAPABILITIES_PATH } from "../../../protocol/capabilities.ts";
 import {
   API_TOKEN_HEADER,
@@ -9,7 +9,14 @@ import {
   SERVER_TIMING_HEADER,
 } from "../../../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
-import { capabilitiesExample, constraintsExample, type Example, problemExample, requestExamples } from "./examples.ts";
+import {
+  capabilitiesExample,
+  constraintsExample,
+  type Example,
+  problemExample,
+  REQUEST_ID,
+  requestExamples,
+} from "./examples.ts";
 import { REQUEST_SCHEMAS } from "./request-schemas.ts";
 import { PROBLEM_CODES, problemSchemaName, RESPONSE_SCHEMAS } from "./response-schemas.ts";
 
@@ -48,6 +55,7 @@ const always = (description: string, of: Json = {}) => ({
 const HEADERS = {
   RequestId: always("The id of this request. Name it when you ask the operator about the request.", {
     pattern: REQUEST_ID_PATTERN.source,
+    examples: [REQUEST_ID],
   }),
   NoSniff: always("The content is what `Content-Type` says.", { const: COMMON_HEADERS["X-Content-Type-Options"] }),
   NoStore: always("No cache may keep the response.", { const: "no-store" }),
@@ -338,6 +346,12 @@ function operationPaths(): Json {
   };
 }
 
+/** Many generators take a constant without `type` for a value of any type. */
+function withTypeOfConstant(of: JsonSchema): JsonSchema | null {
+  if (of.const === undefined) return null;
+  return { type: typeof of.const === "string" ? "string" : "integer", ...of };
+}
+
 function schemas(): Json {
   return toJsonSchemaDefs(
     { ...REQUEST_SCHEMAS, ...RESPONSE_SCHEMAS },
@@ -345,6 +359,7 @@ function schemas(): Json {
       target: "draft-2020-12",
       typeMode: "input",
       errorMode: "throw",
+      overrideSchema: ({ jsonSchema }) => withTypeOfConstant(jsonSchema),
       overrideRef: ({ referenceId }) => schema(referenceId).$ref,
     },
   );

@@ -86,7 +86,7 @@ export async function requestExamples(): Promise<Readonly<Record<string, Example
   return examples;
 }
 
-const REQUEST_ID = "5b0e4c1e-3f0a-4b1c-9a51-0c9f3b6f5d2a";
+export const REQUEST_ID = "5b0e4c1e-3f0a-4b1c-9a51-0c9f3b6f5d2a";
 const BASE_URL = "https://render.example";
 
 /** Limits so low that short requests exceed them, for the examples of problems. */

@@ -85,6 +85,7 @@ const renderOutput = describe(
   "What to make of the source. `format` says which of the three objects it is; without it, it is a PDF. What may not be combined is in `output_rules` of `GET /v1/constraints`, and answered by `invalid_request` with `context.rule`.",
 );
 
+/** The defaults of `files` and `data`, objects, are in prose: code of several generators does not compile with them. */
 const renderRequest = v.strictObject({
   source: v.pipe(
     v.string(),
@@ -104,17 +105,15 @@ const renderRequest = v.strictObject({
       ),
       v.maxEntries(MAX_KEYS),
       v.description(
-        `The other files of the project by path, up to \`limits.effective_max_files\` of them. No two paths may differ only in case, and none may be a folder of another. ${limitsOn("files")}`,
+        `The other files of the project by path, up to \`limits.effective_max_files\` of them; none by default. No two paths may differ only in case, and none may be a folder of another. ${limitsOn("files")}`,
       ),
     ),
-    {},
   ),
   data: v.optional(
     describe(
       v.unknown(),
-      `Any JSON value. In the source it is \`data\`, and \`request\` as well; \`null\` is \`none\`. ${limitsOn("data")}`,
+      `Any JSON value, by default \`{}\`. In the source it is \`data\`, and \`request\` as well; \`null\` is \`none\`. ${limitsOn("data")}`,
     ),
-    {},
   ),
   output: v.optional(renderOutput),
 });
