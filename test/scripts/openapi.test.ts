@@ -116,6 +116,18 @@ describe("everywhere in the description", () => {
     }
     expect(Object(components.schemas.RenderOutput)).not.toHaveProperty("discriminator");
   });
+
+  it("`output` says every `format` at once as well, and a problem's schema has a name", () => {
+    const { properties, anyOf } = Object(components.schemas.RenderOutput);
+    const formats = Object.values(Object(anyOf)).map((variant) => {
+      const [, object] = all.find(([pointer]) => `#${pointer}` === Object(variant).$ref) ?? [];
+      return Object(object?.properties).format.const;
+    });
+    expect(properties.format.enum).toEqual(formats);
+    const bodies = Object.values(components.responses).flatMap(({ content }) => Object.values(content));
+    expect(bodies.length).toBeGreaterThan(8);
+    for (const body of bodies) expect(Object.keys(Object(Object(body).schema))).toEqual(["$ref"]);
+  });
 });
 
 /** What one field is by itself can be written as a schema; rules over several cannot. */

@@ -17,7 +17,7 @@ import {
   REQUEST_ID,
   requestExamples,
 } from "./examples.ts";
-import { REQUEST_SCHEMAS } from "./request-schemas.ts";
+import { ANY_FORMAT, REQUEST_SCHEMAS } from "./request-schemas.ts";
 import { PROBLEM_CODES, problemSchemaName, RESPONSE_SCHEMAS } from "./response-schemas.ts";
 
 /** The version of the interface (docs/api.md#versions). */
@@ -133,22 +133,30 @@ const PROBLEM_RESPONSES = {
 
 type ProblemResponseName = keyof typeof PROBLEM_RESPONSES;
 
+const codesOf = (status: number) => PROBLEM_CODES.filter((code) => PROBLEMS[code].status === status);
+
+/** The schemas for a status with several codes. Had they no names, generators would make some up: `InlineObject1`. */
+const PROBLEMS_OF_STATUS: ReadonlyMap<number, string> = new Map([
+  [400, "BadRequestProblem"],
+  [413, "ContentTooLargeProblem"],
+]);
+
 /** One schema for problems with several codes; `code` is the discriminator. */
 function problemsSchema(codes: readonly ProblemCode[]): Json {
-  const oneOf = codes.map((code) => schema(problemSchemaName(code)));
-  if (oneOf.length === 1) return { ...oneOf[0] };
-  const mapping = Object.fromEntries(codes.map((code, index) => [code, oneOf[index]?.$ref]));
+  const mapping = Object.fromEntries(codes.map((code) => [code, schema(problemSchemaName(code)).$ref]));
+  const oneOf = Object.values(mapping).map(($ref) => ({ $ref }));
   return { oneOf, discriminator: { propertyName: "code", mapping } };
 }
 
 function problemResponse([status, description, own, given]: ProblemResponse): Json {
-  const codes = given ?? PROBLEM_CODES.filter((code) => PROBLEMS[code].status === status);
+  const codes = given ?? codesOf(status);
+  const [first, ...others] = codes.map(problemSchemaName);
   return {
     description,
     headers: headers({ "Cache-Control": "NoStore", ...own }),
     content: {
       [PROBLEM_MEDIA_TYPE]: {
-        schema: problemsSchema(codes),
+        schema: schema((others.length === 0 ? first : PROBLEMS_OF_STATUS.get(status)) ?? ""),
         examples: Object.fromEntries(codes.map((code) => [code, problemExample(code)])),
       },
     },
@@ -353,7 +361,7 @@ function withTypeOfConstant(of: JsonSchema): JsonSchema | null {
 }
 
 function schemas(): Json {
-  return toJsonSchemaDefs(
+  const { RenderOutput, ...others } = toJsonSchemaDefs(
     { ...REQUEST_SCHEMAS, ...RESPONSE_SCHEMAS },
     {
       target: "draft-2020-12",
@@ -363,6 +371,10 @@ function schemas(): Json {
       overrideRef: ({ referenceId }) => schema(referenceId).$ref,
     },
   );
+  const unions = [...PROBLEMS_OF_STATUS].map(([status, name]) => [name, problemsSchema(codesOf(status))]);
+  // Generators without unions make one object of the three, whose `format` would else be the constant of the last.
+  const anyOutput = { type: "object", properties: { format: ANY_FORMAT }, ...RenderOutput };
+  return { ...others, RenderOutput: anyOutput, ...Object.fromEntries(unions) };
 }
 
 export async function openApiDocument(): Promise<Json> {

@@ -4,6 +4,7 @@ import { KEY_PATTERN, KEY_RULES } from "../../../rules/files-rules.ts";
 import { LIMIT_SETTINGS, MAX_KEYS } from "../../../rules/limits.ts";
 import {
   MAX_STANDARDS,
+  OUTPUT_FORMATS,
   OUTPUT_SCHEMAS,
   type OutputField,
   type OutputFormat,
@@ -79,6 +80,14 @@ const renderFile = describe(
   }),
   "One file of the project.",
 );
+
+/** What `format` is in any of the three. */
+export const ANY_FORMAT = {
+  enum: OUTPUT_FORMATS,
+  type: "string",
+  default: "pdf" satisfies OutputFormat,
+  description: FIELD_DESCRIPTIONS.format,
+} as const;
 
 const renderOutput = describe(
   v.union([pdfOutput, pngOutput, svgOutput]),
