@@ -17,3 +17,19 @@ export async function expectAccessible(page: Page): Promise<void> {
   expect(found).toEqual({ passes: expect.any(Number), violations: [] });
   expect(found).not.toEqual({ passes: 0, violations: [] });
 }
+
+/** The names of all elements of a role that Chromium tells screen readers below a region of the page, as they are read. */
+export async function namesTold(page: Page, region: string, role: string): Promise<string[]> {
+  const debuggerSession = await page.context().newCDPSession(page);
+  const { nodes } = await debuggerSession.send("Accessibility.getFullAXTree");
+  await debuggerSession.detach();
+  const byId = new Map(nodes.map((node) => [node.nodeId, node]));
+  const namesBelow = (id: string): string[] => {
+    const node = byId.get(id);
+    if (node === undefined) return [];
+    const own = node.role?.value === role ? [String(node.name?.value).trim()] : [];
+    return [...own, ...(node.childIds ?? []).flatMap(namesBelow)];
+  };
+  const root = nodes.find((node) => node.role?.value === "region" && node.name?.value === region);
+  return root === undefined ? [] : namesBelow(root.nodeId);
+}

@@ -4,8 +4,9 @@
  */
 import type { Page, Request } from "playwright-core";
 import { describe, expect } from "vitest";
-import { expectAccessible } from "./accessibility.ts";
+import { expectAccessible, namesTold } from "./accessibility.ts";
 import {
+  addFiles,
   browserStage,
   chooseExample,
   drawnPage,
@@ -21,6 +22,7 @@ const stage = browserStage();
 const { it } = stage;
 const whileTyping = (page: Page) => page.getByLabel("Render while typing");
 const nextAttempt = (page: Page) => page.getByText("The service is busy: next attempt in");
+const LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><rect width="20" height="20"/></svg>';
 const phase = (page: Page) => page.locator(".phase").textContent();
 const numberOfPage = (page: Page) => page.getByRole("textbox", { name: "Page", exact: true });
 
@@ -81,6 +83,34 @@ describe("the viewer", () => {
     await page.locator('.annotationLayer a[href^="#"]').first().click();
     await drawnPage(page, 300).waitFor();
     await expect.poll(() => numberOfPage(page).inputValue()).toBe("300");
+    await expectAccessible(page);
+  });
+
+  it("tells screen readers the headings, tables and links of a PDF by their words", async ({ page }) => {
+    await addFiles(page, { "logo.svg": LOGO });
+    await renderTemplate(
+      page,
+      `#set page(width: 100mm, height: 100mm)
+= Prices of *this* year
+See #link("https://example.com/")[our catalogue], #link("https://example.com/shop")[the shop, *open* all day long and on every holiday] or
+#link(<end>)[the end]. #link("https://example.com/logo", image("logo.svg", alt: "The logo"))
+#table(columns: 2, table.header[Item][Price], [Tea], [3.10])
+#outline(title: "What is where")
+#pagebreak()
+= The end <end>`,
+    );
+    const told = (role: string) => namesTold(page, "Pages", role);
+    await expect.poll(() => told("heading")).toEqual(["Prices of this year", "What is where", "The end"]);
+    await expect.poll(() => told("columnheader")).toEqual(["Item", "Price"]);
+    await expect.poll(() => told("cell")).toEqual(["Tea", "3.10"]);
+    const links = ["our catalogue", "the shop, open all day long and on every holiday", "the end", "The logo"];
+    await expect.poll(() => told("link")).toEqual([...links, "Prices of this year 1", "The end 2"]);
+    // The text that can be selected stays on the text that is seen.
+    const textBoxes = page.locator(".textLayer span:not(.markedContent)");
+    const layers = await textBoxes.evaluateAll((boxes) =>
+      boxes.map((box) => box instanceof HTMLElement && box.offsetParent?.className.includes("textLayer")),
+    );
+    expect(new Set(layers)).toEqual(new Set([true]));
     await expectAccessible(page);
   });
 

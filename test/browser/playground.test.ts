@@ -289,7 +289,7 @@ describe("the page", () => {
       // The viewer adds the tags of a page last. Its links point to them before.
       await expect.poll(() => page.locator('.page[data-loaded="true"]:not(:has(.structTree))').count()).toBe(0);
       await expectAccessible(page);
-      await page.getByRole("link", { name: "Reference" }).click();
+      await page.getByRole("link", { name: "Reference", exact: true }).click();
       await page.locator(".opblock-post").first().waitFor();
       expect(await page.locator(".opblock").count()).toBeGreaterThan(3);
       await expectAccessible(page);

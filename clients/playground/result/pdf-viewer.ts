@@ -1,6 +1,6 @@
 /** Shows PDFs with pdf.js's viewer components. A separate bundle, larger than the rest of the page, loaded last. */
 import { AnnotationMode, getDocument, type PDFDocumentLoadingTask, PDFWorker } from "pdfjs-dist";
-import { EventBus, LinkTarget, PDFLinkService, PDFViewer } from "pdfjs-dist/web/pdf_viewer.mjs";
+import { EventBus, LinkTarget, PDFLinkService, type PDFPageView, PDFViewer } from "pdfjs-dist/web/pdf_viewer.mjs";
 import { make, makeButton } from "../page/elements.ts";
 
 const styles = loadStyles();
@@ -141,6 +141,11 @@ export class PdfView {
       annotationEditorMode: NO_EDITING,
     });
     linkService.setViewer(viewer);
+    eventBus.on("annotationlayerrendered", async ({ source }: { readonly source: PDFPageView }) => {
+      const tree: unknown = await source.structTreeLayer?.render();
+      const layer = source.annotationLayer?.div;
+      if (tree instanceof Element && layer) nameLinks(tree, layer);
+    });
     return { container, viewer, task, stop };
   }
 
@@ -186,6 +191,32 @@ export class PdfView {
 
 /** `AnnotationEditorType.DISABLE` of pdf.js. */
 const NO_EDITING = -1;
+
+/**
+ * Gives the links of a page their words, which screen readers otherwise read beside them. pdf.js has a link own elements of
+ * the tree of tags; these have no boxes, so that Chromium does not follow. What they own has some. A link in several
+ * parts, as on two lines, is read and focused once.
+ */
+function nameLinks(tree: Element, layer: Element): void {
+  const anchors = new Map(Array.from(layer.querySelectorAll("a"), (anchor) => [anchor.id, anchor]));
+  const ownedBy = (element: Element) => element.getAttribute("aria-owns") ?? "";
+  const isAnchor = (element: Element) => anchors.has(ownedBy(element));
+  const links = new Set([...tree.querySelectorAll("[aria-owns]")].filter(isAnchor).map((owner) => owner.parentElement));
+  for (const link of links) {
+    const parts = [...(link?.querySelectorAll("[aria-owns]") ?? [])];
+    const [anchor, ...others] = parts.flatMap((part) => anchors.get(ownedBy(part)) ?? []);
+    const words = parts.filter((part) => !isAnchor(part) && !part.hasAttribute("aria-label"));
+    const picture = link?.querySelector("[aria-label]")?.getAttribute("aria-label");
+    if (words.length > 0) anchor?.setAttribute("aria-owns", words.map(ownedBy).join(" "));
+    else if (picture) anchor?.setAttribute("aria-label", picture);
+    for (const word of words) word.removeAttribute("aria-owns");
+    for (const other of others) {
+      other.ariaHidden = "true";
+      other.tabIndex = -1;
+    }
+    link?.removeAttribute("role");
+  }
+}
 
 function end({ container, task, stop }: ShownPdf): void {
   stop.abort();
