@@ -157,16 +157,20 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return state !== undefined && state.idleAt > time;
   }
 
-  /** Hands out the probes to send now, each once; `recordProbe` must follow. There are none for a single backend. */
-  takeDue(now: number): readonly Probe<Target>[] {
+  /**
+   * Hands out probes to send now, each once, those that have been due the longest first; `recordProbe` must follow.
+   * There are none for a single backend.
+   */
+  takeDue(now: number, count = Number.POSITIVE_INFINITY, of: Target | null = null): readonly Probe<Target>[] {
     if (this.#states.size < 2) return [];
-    const due: Probe<Target>[] = [];
-    for (const [backend, state] of this.#states) {
-      if (!isDue(state, now)) continue;
-      state.probeAt = now + Math.max(UNANSWERED_PROBE_GAP_MILLISECONDS, pauseMilliseconds(state.failedProbes));
-      due.push({ backend, beganAt: now, life: state });
-    }
-    return due;
+    return [...this.#states]
+      .filter(([backend, state]) => (of === null || backend === of) && isDue(state, now))
+      .sort(([, left], [, right]) => (left.probeAt < right.probeAt ? -1 : Number(left.probeAt > right.probeAt)))
+      .slice(0, Math.max(0, count))
+      .map(([backend, state]) => {
+        state.probeAt = now + Math.max(UNANSWERED_PROBE_GAP_MILLISECONDS, pauseMilliseconds(state.failedProbes));
+        return { backend, beganAt: now, life: state };
+      });
   }
 
   recordProbe({ backend, beganAt, life }: Probe<Target>, now: number, result: AttemptResult): void {

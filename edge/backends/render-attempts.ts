@@ -14,8 +14,8 @@ const MAX_ATTEMPTS = 4;
 const MAX_BYTES_SENT = 80 * 1024 ** 2;
 /** A body of this size costs more than asking backends how busy they are. */
 const MIN_ASKED_BYTES = 64 * 1024;
-/** How many backends are asked at once: as many connections as Cloudflare lets a request open. */
-const ASKED_AT_ONCE = 6;
+/** How many backends are asked before the next attempt, by two at a time: each may take a second. */
+const ASKED_IN_A_ROUND = 4;
 /** A backend that cannot be reached may just be restarting, so it is tried a second time. */
 const MAX_ATTEMPTS_PER_BACKEND = 2;
 export const PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS = 250;
@@ -115,7 +115,7 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     const isFirst = this.#full === null;
     if (!isFirst && this.#bodyBytes >= MIN_ASKED_BYTES && !this.#choice.hasFreeSlot(now, excluded)) {
       const notAsked = new Set([...excluded, ...this.#asked]);
-      const backends = this.#choice.pickUnknown(now, notAsked, ASKED_AT_ONCE, this.#random);
+      const backends = this.#choice.pickUnknown(now, notAsked, ASKED_IN_A_ROUND, this.#random);
       for (const backend of backends) this.#asked.add(backend);
       if (backends.length > 0) return { kind: "ask", backends };
     }

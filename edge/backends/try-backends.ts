@@ -4,8 +4,15 @@ import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules
 import type { HeldBody, TakenPart } from "../body/held-body.ts";
 import type { WallClock } from "../clock.ts";
 import { type FailedAttempt, failAttempt, type ResponseHead, readAnswer, readProbeAnswer } from "./backend-answer.ts";
-import { type Attempt, type BackendChoice, hasFreeSlot, PROBE_TIMEOUT_MILLISECONDS } from "./backend-choice.ts";
+import {
+  type Attempt,
+  type BackendChoice,
+  hasFreeSlot,
+  PROBE_TIMEOUT_MILLISECONDS,
+  type Probe,
+} from "./backend-choice.ts";
 import type { RenderAnswer, RenderAttempts } from "./render-attempts.ts";
+import { SideRequests } from "./side-requests.ts";
 
 /** How long an attempt is remembered after its deadline, to allow for delays in workerd. */
 export const ATTEMPT_SLACK_MILLISECONDS = 1000;
@@ -24,6 +31,7 @@ export interface Sending {
 export interface Probing<Target extends NonNullable<unknown>> {
   readonly choice: BackendChoice<Target>;
   readonly clock: WallClock;
+  readonly sideRequests: SideRequests;
   /** Rejects when the answer does not come in time. */
   sendProbe(backend: Target, timeoutMilliseconds: number): Promise<ResponseHead>;
   /** Reports to the operator that a backend was full, or did not answer. */
@@ -46,10 +54,10 @@ export interface Forwarding<Target extends NonNullable<unknown>, Answer extends 
 
 /** When the client disconnects, the attempt is aborted, which ends the render. */
 export async function tryBackends<Target extends NonNullable<unknown>, Answer extends ResponseHead>(
-  forwarding: Forwarding<Target, Answer>,
+  ways: Omit<Forwarding<Target, Answer>, "sideRequests">,
 ): Promise<RenderAnswer<Answer>> {
+  const forwarding = { ...ways, sideRequests: new SideRequests() };
   const { attempts, clock, body } = forwarding;
-  forwarding.inBackground(probeDueBackends(forwarding));
   // Bounded by the number of backends and of attempts that `RenderAttempts` allows.
   for (;;) {
     const step = attempts.next(clock.now());
@@ -76,18 +84,29 @@ export async function tryBackends<Target extends NonNullable<unknown>, Answer ex
   }
 }
 
+/** Asks a few at a time, until one has a free slot. If probes take all places, the render does not wait for them. */
 async function askLoads<Target extends NonNullable<unknown>>(
-  { choice, clock, askLoad }: Pick<Forwarding<Target, ResponseHead>, "choice" | "clock" | "askLoad">,
+  { choice, clock, askLoad, sideRequests }: Forwarding<Target, ResponseHead>,
   backends: readonly Target[],
 ): Promise<void> {
   const free = Promise.withResolvers<void>();
-  const asked = backends.map(async (backend) => {
-    const load = await askLoad(backend, ASK_TIMEOUT_MILLISECONDS).catch(() => null);
-    if (load === null) return;
-    choice.recordLoad(backend, clock.now(), load);
-    if (hasFreeSlot(load) && !load.isDraining) free.resolve();
-  });
-  await Promise.race([free.promise, Promise.all(asked)]);
+  const left = [...backends];
+  let isFound = false;
+  const askOneAfterAnother = async () => {
+    for (let backend = left.shift(); backend !== undefined && !isFound; backend = left.shift()) {
+      const asked = backend;
+      const load = await sideRequests
+        .send("question", () => askLoad(asked, ASK_TIMEOUT_MILLISECONDS))
+        .catch(() => null);
+      if (load === null) continue;
+      choice.recordLoad(asked, clock.now(), load);
+      if (!hasFreeSlot(load) || load.isDraining) continue;
+      isFound = true;
+      free.resolve();
+    }
+  };
+  const lanes = Array.from({ length: sideRequests.questionsAllowed }, askOneAfterAnother);
+  await Promise.race([free.promise, Promise.all(lanes)]);
 }
 
 async function tryBackend<Target extends NonNullable<unknown>, Answer extends ResponseHead>(
@@ -110,14 +129,17 @@ async function tryBackend<Target extends NonNullable<unknown>, Answer extends Re
   const upload = followUpload(forwarding, attempt, { bytes, timeBudgetMilliseconds, abort: () => abort.abort() });
   const fail = (result: FailedAttempt) => {
     choice.end(attempt, clock.now(), result);
-    forwarding.inBackground(probeDueBackends(forwarding));
+    forwarding.inBackground(probeDueBackends(forwarding, backend));
     forwarding.report(backend, result);
     return result;
   };
   try {
     const { signal } = abort;
     const { reportTaken } = upload;
-    const answer = await forwarding.send(backend, { bytes, timeBudgetMilliseconds, signal, reportTaken });
+    const sent = forwarding.send(backend, { bytes, timeBudgetMilliseconds, signal, reportTaken });
+    // Not before the render itself, which must not wait for a probe.
+    forwarding.inBackground(probeDueBackends(forwarding, null));
+    const answer = await sent;
     const result = readAnswer(answer);
     if (result.kind === "answered") {
       choice.end(attempt, clock.now(), result);
@@ -149,7 +171,7 @@ function followUpload<Target extends NonNullable<unknown>>(
   let cancelDeadline = abortAt(beganAt + timeBudgetMilliseconds);
   const look = () => {
     if (attempts.isHopeless({ backend, beganAt, sentAt, bodyBytes: bytes.length }, clock.now())) return abort();
-    forwarding.inBackground(probeDueBackends(forwarding));
+    forwarding.inBackground(probeDueBackends(forwarding, backend));
     cancelLook = clock.after(LOOK_INTERVAL_MILLISECONDS, look);
   };
   let cancelLook = clock.after(LOOK_INTERVAL_MILLISECONDS, look);
@@ -183,20 +205,36 @@ function followUpload<Target extends NonNullable<unknown>>(
 }
 
 /**
- * Sends the probes that are due, each a small render: a host without power sends nothing, not even a reset, and one
- * that answers `/health` may never end a render. The operator hears only when one takes a backend out of use.
+ * Sends probes that are due, each a small render: a host without power sends nothing, not even a reset, and one that
+ * answers `/health` may never end a render. As each ends, the next one goes out, as long as `SideRequests` allows.
+ *
+ * @param own the backend that has the render, which waits to hear of it
  */
-export async function probeDueBackends<Target extends NonNullable<unknown>>(probing: Probing<Target>): Promise<void> {
-  const { choice, clock, report, sendProbe } = probing;
-  const probes = choice.takeDue(clock.now()).map(async (probe) => {
-    const { backend } = probe;
-    const result = await sendProbe(backend, PROBE_TIMEOUT_MILLISECONDS)
-      .then(readProbeAnswer)
-      .catch((error: unknown) => failAttempt("unreachable", error));
-    const wasOutOfUse = choice.isOutOfUse(backend);
-    choice.recordProbe(probe, clock.now(), result);
-    const isNews = !wasOutOfUse && choice.isOutOfUse(backend);
-    if (isNews && result.kind === "failed") report(backend, { ...result, reason: `probe: ${result.reason}` });
-  });
+export async function probeDueBackends<Target extends NonNullable<unknown>>(
+  probing: Probing<Target>,
+  own: Target | null,
+): Promise<void> {
+  const { choice, clock, sideRequests } = probing;
+  const take = (count: number, of: Target | null) =>
+    choice.takeDue(clock.now(), count, of).map((probe) => sendProbe(probing, probe));
+  const ofOwn = own === null ? [] : take(sideRequests.probesAllowed(true), own);
+  const ofOthers = take(sideRequests.probesAllowed(false), null);
+  const probes = [...ofOwn, ...ofOthers].map((sent) => sent.then(() => probeDueBackends(probing, null)));
   await Promise.all(probes);
+}
+
+/** The operator hears only of a probe that takes a backend out of use. */
+async function sendProbe<Target extends NonNullable<unknown>>(
+  { choice, clock, report, sendProbe: send, sideRequests }: Probing<Target>,
+  probe: Probe<Target>,
+): Promise<void> {
+  const { backend } = probe;
+  const result = await sideRequests
+    .send("probe", () => send(backend, PROBE_TIMEOUT_MILLISECONDS))
+    .then(readProbeAnswer)
+    .catch((error: unknown) => failAttempt("unreachable", error));
+  const wasOutOfUse = choice.isOutOfUse(backend);
+  choice.recordProbe(probe, clock.now(), result);
+  const isNews = !wasOutOfUse && choice.isOutOfUse(backend);
+  if (isNews && result.kind === "failed") report(backend, { ...result, reason: `probe: ${result.reason}` });
 }

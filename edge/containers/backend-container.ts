@@ -26,6 +26,17 @@ const SIGTERM = 15;
 const TOKEN_BYTES = 32;
 const PROMETHEUS_MEDIA_TYPE = "text/plain; version=0.0.4";
 const START_KEY = "start";
+const RENDER_PATH = "/v1/render";
+/**
+ * An object may have as many fetches that wait for an answer as a request: six, of which one is left for probes,
+ * readiness and metrics. Whether that holds for requests to its own container, Cloudflare does not say; a seventh would
+ * wait here, unseen by the backend's queue, with every probe behind it.
+ */
+const MAX_RENDERS_WAITING = 5;
+/** How long a backend that has answered a render counts as one that works. */
+const WORKING_MILLISECONDS = 5000;
+/** Longer than the edge waits for any answer: what its request has not given back by then, it never will. */
+const LONGEST_WAIT_MILLISECONDS = 15 * 60 * 1000;
 
 export type ContainerControl = Pick<
   Container,
@@ -46,6 +57,9 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   #token: string | null = null;
   #starting: Promise<string> | null = null;
   #ended: Promise<void> | null = null;
+  /** The renders that have no answer yet, by when they began. */
+  readonly #waiting = new Map<symbol, number>();
+  #answeredAt = Number.NEGATIVE_INFINITY;
 
   /** @param container a stand-in, in tests. */
   constructor(
@@ -60,8 +74,37 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
 
   /** Passes a request on to the backend, and its response back. Throws where the backend cannot be reached. */
   override async fetch(request: Request): Promise<Response> {
-    const answer = this.#answerWhileStopped(request);
+    const answer = this.#answerWhileStopped(request) ?? this.#answerWhileFull(request);
     if (answer !== null) return answer;
+    const place = isRender(request) && !isProbe(request) ? this.#takePlace(request.signal) : null;
+    try {
+      const response = await this.#passOn(request);
+      if (place !== null) this.#answeredAt = Date.now();
+      return response;
+    } finally {
+      if (place !== null) this.#waiting.delete(place);
+    }
+  }
+
+  #takePlace(signal: AbortSignal): symbol {
+    const place = Symbol();
+    this.#waiting.set(place, Date.now());
+    signal.addEventListener("abort", () => this.#waiting.delete(place));
+    return place;
+  }
+
+  /** Null if there is room. A probe is passed on all the same if nothing has been heard of the backend for a while. */
+  #answerWhileFull(request: Request): Response | null {
+    if (!isRender(request)) return null;
+    const now = Date.now();
+    for (const [place, beganAt] of this.#waiting) {
+      if (now - beganAt > LONGEST_WAIT_MILLISECONDS) this.#waiting.delete(place);
+    }
+    if (this.#waiting.size < MAX_RENDERS_WAITING) return null;
+    return isProbe(request) && now - this.#answeredAt > WORKING_MILLISECONDS ? null : answerFull();
+  }
+
+  async #passOn(request: Request): Promise<Response> {
     const arrivedAt = Date.now();
     const token = this.#token ?? (await this.#start());
     const { method, body } = request;
@@ -86,12 +129,13 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
    * to a probe as one that works, so that the edge does not treat it as dead. Null if the request is for the backend
    * itself.
    */
-  #answerWhileStopped({ url, headers }: Request): Response | null {
+  #answerWhileStopped(request: Request): Response | null {
     const isStarting = this.#starting !== null;
     if (this.#token !== null || (this.#container.running && !isStarting)) return null;
-    switch (new URL(url).pathname) {
-      case "/v1/render":
-        return headers.get(CALLER_HEADER) === PROBE_CALLER ? answerProbe(isStarting) : null;
+    switch (new URL(request.url).pathname) {
+      case RENDER_PATH:
+        if (!isProbe(request)) return null;
+        return isStarting ? answerFull() : new Response(null, { headers: fileHeaders("pdf", null) });
       case "/metrics":
         return new Response("", { headers: { "Content-Type": PROMETHEUS_MEDIA_TYPE } });
       default:
@@ -171,9 +215,16 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
   }
 }
 
-/** What a backend answers to a probe when it is full, or when it has rendered. */
-function answerProbe(isStarting: boolean): Response {
-  if (!isStarting) return new Response(null, { headers: fileHeaders("pdf", null) });
+function isRender({ url }: Request): boolean {
+  return new URL(url).pathname === RENDER_PATH;
+}
+
+function isProbe({ headers }: Request): boolean {
+  return headers.get(CALLER_HEADER) === PROBE_CALLER;
+}
+
+/** What a backend answers when it is full: the edge tries another one. */
+function answerFull(): Response {
   const headers = { "Content-Type": PROBLEM_MEDIA_TYPE, [PROBLEM_CODE_HEADER]: "render_queue_full" };
   return new Response(null, { status: PROBLEMS.render_queue_full.status, headers });
 }

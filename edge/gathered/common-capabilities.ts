@@ -12,8 +12,8 @@ import {
 } from "../../protocol/capabilities.ts";
 import { type Backend, fetchText } from "../backends/backend.ts";
 import { SharedAnswer } from "./shared-answer.ts";
+import { BackendSurvey, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
 
-const BOUNDS = { timeoutMilliseconds: 5000, maxBytes: MAX_CAPABILITIES_BYTES } as const;
 const KEEP_MILLISECONDS = 60_000;
 const KEEP_INCOMPLETE_MILLISECONDS = 5000;
 const STALE_MILLISECONDS = 60 * 60 * 1000;
@@ -27,8 +27,10 @@ interface KnownCapabilities {
 export function shareCapabilities(pool: { readonly backends: readonly Backend[] }): SharedAnswer<Capabilities | null> {
   const known = new Map<Backend, KnownCapabilities>();
   let loggedDifferences = "";
-  const ask = async (backend: Backend): Promise<boolean> => {
-    const text = await fetchText(backend, CAPABILITIES_PATH, BOUNDS);
+  const survey = new BackendSurvey((backend, timeoutMilliseconds) =>
+    fetchText(backend, CAPABILITIES_PATH, { timeoutMilliseconds, maxBytes: MAX_CAPABILITIES_BYTES }),
+  );
+  const record = (backend: Backend, text: string | null): boolean => {
     const capabilities = text === null ? null : parseCapabilities(text);
     const now = Date.now();
     if (capabilities !== null) known.set(backend, { capabilities, answeredAt: now });
@@ -37,7 +39,8 @@ export function shareCapabilities(pool: { readonly backends: readonly Backend[] 
   };
   return new SharedAnswer(async () => {
     const { backends } = pool;
-    const answers = await Promise.all(backends.map(ask));
+    const answers = await survey.ask(backends);
+    const isComplete = backends.map((backend) => record(backend, answers.get(backend) ?? null)).every(Boolean);
     for (const backend of known.keys()) if (!backends.includes(backend)) known.delete(backend);
     const all = Array.from(known.values(), ({ capabilities }) => capabilities);
     const differences = capabilityDifferences(all);
@@ -47,9 +50,9 @@ export function shareCapabilities(pool: { readonly backends: readonly Backend[] 
     const [first, ...others] = all;
     return {
       value: first === undefined ? null : commonCapabilities([first, ...others]),
-      keepMilliseconds: answers.every((hasAnswered) => hasAnswered) ? KEEP_MILLISECONDS : KEEP_INCOMPLETE_MILLISECONDS,
+      keepMilliseconds: isComplete ? KEEP_MILLISECONDS : KEEP_INCOMPLETE_MILLISECONDS,
     };
-  }, BOUNDS.timeoutMilliseconds);
+  }, SURVEY_TIMEOUT_MILLISECONDS);
 }
 
 function logDifferences(backends: readonly Backend[], differences: readonly string[]): void {

@@ -1,12 +1,10 @@
 /** The metrics of all backends in one Prometheus exposition (text format 0.0.4), kept for some seconds. */
 import { type Backend, fetchText } from "../backends/backend.ts";
 import { SharedAnswer } from "./shared-answer.ts";
+import { BackendSurvey, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
 
-const SCRAPE_BOUNDS = {
-  timeoutMilliseconds: 5000,
-  /** Far more than the metrics of a backend; a longer response does not come from one. */
-  maxBytes: 1024 * 1024,
-} as const;
+/** Far more than the metrics of a backend; a longer response does not come from one. */
+const MAX_METRICS_BYTES = 1024 * 1024;
 /** Shorter than the usual scrape intervals. A scrape takes the event loop of a backend some milliseconds. */
 const KEEP_MILLISECONDS = 5000;
 
@@ -17,21 +15,28 @@ export function shareMetrics(
   isPublic: boolean,
 ): SharedAnswer<string> {
   const known = new WeakSet<Backend>();
-  const scrape = async (backend: Backend): Promise<Scrape> => {
-    const text = await fetchText(backend, "/metrics", SCRAPE_BOUNDS);
-    if (text !== null) known.add(backend);
-    return { backend: backend.name, text, isAbsent: !known.has(backend) && !hasAnswered(backend) };
+  const survey = new BackendSurvey((backend, timeoutMilliseconds) =>
+    fetchText(backend, "/metrics", { timeoutMilliseconds, maxBytes: MAX_METRICS_BYTES }),
+  );
+  const scrapeOf = (backend: Backend, answer: string | null | undefined): Scrape => {
+    const { name } = backend;
+    if (answer === undefined) return { backend: name, text: null, state: "not asked" };
+    if (answer !== null) known.add(backend);
+    return { backend: name, text: answer, state: known.has(backend) || hasAnswered(backend) ? "listed" : "absent" };
   };
   return new SharedAnswer(async () => {
-    const scrapes = await Promise.all(pool.backends.map(scrape));
+    const { backends } = pool;
+    const answers = await survey.ask(backends);
+    const scrapes = backends.map((backend) => scrapeOf(backend, answers.get(backend)));
     return { value: mergeMetrics(scrapes, isPublic), keepMilliseconds: KEEP_MILLISECONDS };
-  }, SCRAPE_BOUNDS.timeoutMilliseconds);
+  }, SURVEY_TIMEOUT_MILLISECONDS);
 }
 
 interface Scrape {
   readonly backend: string;
   readonly text: string | null;
-  readonly isAbsent?: boolean;
+  /** Absent: it has never answered, so it may not exist. Not asked: there was no time left. */
+  readonly state: "listed" | "absent" | "not asked";
 }
 
 interface Family {
@@ -42,8 +47,8 @@ interface Family {
 /**
  * A metric family may appear only once, so the samples of all backends come under one HELP and TYPE, each with the
  * label `origin`. If a backend is itself an edge, its own becomes `exported_origin`, as Prometheus names labels in
- * conflict. A backend that has never answered may not exist, so it is absent and not down. @param isPublic leaves out
- * the samples that name callers.
+ * conflict. A backend is down only if it was asked and has answered before. @param isPublic leaves out the samples that
+ * name callers.
  */
 export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): string {
   const gauge = (name: string, help: string, values: readonly string[]): Family => {
@@ -52,12 +57,21 @@ export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): str
       samples: values.map((value) => `${name}${value}`),
     };
   };
-  const present = scrapes.filter(({ isAbsent }) => !isAbsent);
-  const values = present.map(({ backend, text }) => `${formatLabels(backend, "")} ${text === null ? 0 : 1}`);
+  const those = (state: Scrape["state"]) => scrapes.filter((scrape) => scrape.state === state);
+  const mark = (state: Scrape["state"]) => those(state).map(({ backend }) => `${formatLabels(backend, "")} 1`);
+  const values = those("listed").map(({ backend, text }) => `${formatLabels(backend, "")} ${text === null ? 0 : 1}`);
   const up = gauge("service_origin_up", "Whether the origin answered this scrape.", values);
-  const absences = scrapes.flatMap(({ backend, isAbsent }) => (isAbsent ? [`${formatLabels(backend, "")} 1`] : []));
-  const absent = gauge("service_origin_absent", "Origins that have never answered this edge.", absences);
-  const families = new Map(Object.entries({ service_origin_up: up, service_origin_absent: absent }));
+  const families = new Map([
+    ["service_origin_up", up],
+    [
+      "service_origin_absent",
+      gauge("service_origin_absent", "Origins that have never answered this edge.", mark("absent")),
+    ],
+    [
+      "service_origin_not_asked",
+      gauge("service_origin_not_asked", "Origins for which this scrape had no time.", mark("not asked")),
+    ],
+  ]);
   for (const scrape of scrapes) addExposition(families, scrape, isPublic);
   const shown = [...families.values()].filter((family) => family === up || family.samples.length > 0);
   return [...shown.flatMap(({ header, samples }) => [...header, ...samples]), ""].join("\n");

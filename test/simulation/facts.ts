@@ -61,6 +61,10 @@ export class RequestFacts {
   wereBusy: ReadonlySet<number> = new Set();
   /** How many backends it has brought down. */
   broughtDown = 0;
+  /** Fetches of its edge for it: all, those that wait for an answer, and of these its probes. */
+  fetches = 0;
+  waitingFetches = 0;
+  waitingProbes = 0;
 
   constructor(planned: PlannedRequest) {
     this.planned = planned;

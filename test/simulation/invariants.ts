@@ -46,6 +46,9 @@ const SILENCE_MILLISECONDS = 3000;
 /** For how long a backend that was full counts as full. */
 const FULL_MILLISECONDS = 1000;
 const MAX_PROBES_PER_SECOND = 8;
+const MAX_WAITING_FETCHES = 3;
+/** Beside one question and one attempt for each backend. */
+const MAX_FETCHES_BESIDE = 10;
 /** The pause after a probe without a result, and after a failed one: doubled each time, up to the longest. */
 const UNANSWERED_PROBE_GAP_MILLISECONDS = 1000;
 const FIRST_PAUSE_MILLISECONDS = 1000;
@@ -363,10 +366,13 @@ function workOf({ open, reported, begunSince, toldAt }: Seen, now: number): numb
 
 // When a request is forwarded, and the probes that are due have been sent.
 
-export const OF_A_FORWARDING: readonly ((edge: EdgeView, world: WorldView) => Finding)[] = [
-  /** A backend that failed is probed until it answers, after pauses of three seconds at most. */
-  function failingBackendsAreProbed({ seen, listed }, { time: { now } }) {
-    if (listed.size < 2) return null;
+export const OF_A_FORWARDING: readonly ((edge: EdgeView, request: RequestFacts, world: WorldView) => Finding)[] = [
+  /**
+   * A backend that failed is probed until it answers, after pauses of three seconds at most. A request has one place
+   * for that, so if several are due, it probes one of them.
+   */
+  function failingBackendsAreProbed({ seen, listed }, { waitingProbes }, { time: { now } }) {
+    if (listed.size < 2 || waitingProbes > 0) return null;
     for (const [index, { isTrusted, isLost, failedProbes, failedAt, probedAt }] of seen.entries()) {
       if (isTrusted || !listed.has(index)) continue;
       const pause = Math.min(LONGEST_PAUSE_MILLISECONDS, FIRST_PAUSE_MILLISECONDS * 2 ** (failedProbes - 1));
@@ -378,9 +384,9 @@ export const OF_A_FORWARDING: readonly ((edge: EdgeView, world: WorldView) => Fi
     return null;
   },
 
-  /** A backend that is about to stop is probed, so that its successor is soon known. */
-  function stoppingBackendsAreProbed({ seen, listed }, { time: { now } }) {
-    if (listed.size < 2) return null;
+  /** A backend that is about to stop is probed likewise, so that its successor is soon known. */
+  function stoppingBackendsAreProbed({ seen, listed }, { waitingProbes }, { time: { now } }) {
+    if (listed.size < 2 || waitingProbes > 0) return null;
     for (const [index, one] of seen.entries()) {
       if (!listed.has(index) || !one.isTrusted || !isStopping(one, now)) continue;
       const since = Math.max(one.toldAt, now - UNANSWERED_PROBE_GAP_MILLISECONDS);
@@ -388,6 +394,20 @@ export const OF_A_FORWARDING: readonly ((edge: EdgeView, world: WorldView) => Fi
       if (now >= due && (one.probedAt.at(-1) ?? 0) <= since) return `backend ${index} was due at ${due}`;
     }
     return null;
+  },
+];
+
+// When a fetch for a request begins.
+
+export const OF_A_FETCH: readonly ((request: RequestFacts, world: WorldView) => Finding)[] = [
+  /** Cloudflare queues the seventh fetch that waits for an answer, so a render and what is asked beside it are three. */
+  function fewFetchesWait({ waitingFetches }) {
+    return waitingFetches > MAX_WAITING_FETCHES ? `${waitingFetches} at once` : null;
+  },
+
+  /** Cloudflare's Free plan refuses the fifty-first fetch of a request, so twenty backends may be named there. */
+  function fewFetches({ fetches }, { backends }) {
+    return fetches > 2 * backends.length + MAX_FETCHES_BESIDE ? `${fetches} for ${backends.length} backends` : null;
   },
 ];
 

@@ -18,6 +18,7 @@ import { PROBLEMS, renderQueueFull } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds, MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import { type AnswerFacts, type AttemptEnd, type AttemptFacts, type RequestFacts, Seen } from "./facts.ts";
 import {
+  OF_A_FETCH,
   OF_A_FORWARDING,
   OF_A_LOSS,
   OF_A_PROBE,
@@ -206,7 +207,7 @@ export class SimulatedEdge {
       // It may be cut off as the request is, so that is how it is here.
       inBackground: () => {},
     });
-    this.#world.check(OF_A_FORWARDING, this.#name, (invariant) => invariant(this, this.#world));
+    this.#world.check(OF_A_FORWARDING, this.#name, (invariant) => invariant(this, request, this.#world));
     return forwarding;
   }
 
@@ -234,6 +235,7 @@ export class SimulatedEdge {
     seen.begunSince++;
     const exchange = new Exchange(this.#world, this.#world.linkAt(this.index, backend), request, attempt, sending);
     open.add(exchange);
+    const endFetch = this.#beginFetch(request);
     try {
       const answer = await exchange.answer;
       this.#end(attempt, endOf(answer));
@@ -244,8 +246,16 @@ export class SimulatedEdge {
       this.#end(attempt, "unanswered");
       throw error;
     } finally {
+      endFetch();
       open.delete(exchange);
     }
+  }
+
+  #beginFetch(request: RequestFacts): () => void {
+    request.fetches++;
+    request.waitingFetches++;
+    this.#world.check(OF_A_FETCH, this.#name, (invariant) => invariant(request, this.#world));
+    return () => request.waitingFetches--;
   }
 
   seenOf(backend: number): Seen {
@@ -290,6 +300,7 @@ export class SimulatedEdge {
     const beganAt = time.now;
     this.#world.check(OF_A_PROBE, this.#name, (invariant) => invariant(this, backend, this.#world));
     seen.probedAt.push(beganAt);
+    request.waitingProbes++;
     let hasFailed = true;
     try {
       const answer = await this.#get<SimulatedAnswer>(request, backend, timeoutMilliseconds, (process, respond) => {
@@ -300,6 +311,7 @@ export class SimulatedEdge {
       hasFailed = endOf(answer) === "unusable";
       return answer;
     } finally {
+      request.waitingProbes--;
       if (hasFailed) seen.recordFailedProbe(beganAt, time.now);
     }
   }
@@ -326,7 +338,8 @@ export class SimulatedEdge {
     const world = this.#world;
     const link = world.linkAt(this.index, backend);
     const clock = this.#clock(() => !request.isGone);
-    return new Promise((resolve, reject) => {
+    const endFetch = this.#beginFetch(request);
+    const answered = new Promise<Answer>((resolve, reject) => {
       clock.after(timeoutMilliseconds, () => reject(new Error("no answer in time")));
       const answer = (settle: () => void) => {
         link.carry(() => {
@@ -343,6 +356,7 @@ export class SimulatedEdge {
         process.run(() => ask(process, pass));
       });
     });
+    return answered.finally(endFetch);
   }
 
   #refuse(request: RequestFacts, cause: CapacityCause): void {

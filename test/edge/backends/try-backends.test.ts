@@ -3,9 +3,12 @@ import { describe, expect, it } from "vitest";
 import { type FailedAttempt, failAttempt, type ResponseHead } from "../../../edge/backends/backend-answer.ts";
 import { type Attempt, BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../../edge/backends/render-attempts.ts";
+import { SideRequests } from "../../../edge/backends/side-requests.ts";
 import { probeDueBackends, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
+import { Random } from "../../simulation/random.ts";
 import { headOf } from "../answer-head.ts";
+import { SixFetches } from "../six-fetches.ts";
 import { StillClock } from "../still-clock.ts";
 
 interface Answer extends ResponseHead {
@@ -202,6 +205,32 @@ it("does not offer the body while a backend gets it, even if the previous backen
 });
 
 describe("a probe that is due", () => {
+  it("goes out beside those of other backends if it is of the one that has the render, and six go out in all", async () => {
+    const choice = new BackendChoice(Array(20).keys());
+    for (let backend = 0; backend < 20; backend++) {
+      choice.end(choice.begin(backend, 0, 1000), 0, failAttempt("lost", ""));
+    }
+    const clock = new StillClock();
+    const probed: number[] = [];
+    const probing = {
+      choice,
+      clock,
+      sideRequests: new SideRequests(),
+      sendProbe: async (backend: number) => {
+        probed.push(backend);
+        return clock.wait(5000).then(() => headOf("foreign"));
+      },
+      report: () => {},
+    };
+    void probeDueBackends(probing, null);
+    void probeDueBackends(probing, null);
+    expect(probed).toEqual([0]);
+    void probeDueBackends(probing, 13);
+    expect(probed).toEqual([0, 13]);
+    await clock.pass(60_000);
+    expect(probed).toEqual([0, 13, 1, 2, 3, 4]);
+  });
+
   /** What becomes of a backend where a render has failed, and what is reported. */
   async function probeOnce(end: () => Promise<ResponseHead>, milliseconds = 0) {
     const choice = new BackendChoice(["a", "b"]);
@@ -212,6 +241,7 @@ describe("a probe that is due", () => {
     const probing = {
       choice,
       clock,
+      sideRequests: new SideRequests(),
       sendProbe: async () => {
         sent++;
         await clock.passTo(milliseconds);
@@ -219,8 +249,8 @@ describe("a probe that is due", () => {
       },
       report: (backend: string, { reason }: FailedAttempt) => reports.push(`${backend}: ${reason}`),
     };
-    await probeDueBackends(probing);
-    await probeDueBackends(probing);
+    await probeDueBackends(probing, "b");
+    await probeDueBackends(probing, "b");
     return { isOutOfUse: choice.isOutOfUse("b"), reports, sent };
   }
 
@@ -239,5 +269,74 @@ describe("a probe that is due", () => {
     const failing = () => Promise.reject(new Error("reset"));
     // However long it takes, the pause before the next one comes after it.
     expect(await probeOnce(failing, 5000)).toEqual({ isOutOfUse: true, reports: ["b: probe: Error: reset"], sent: 1 });
+  });
+});
+
+describe("where a request may have six fetches that wait for an answer", () => {
+  const SILENT = 10;
+  const BACKENDS = 30;
+  const RENDERS = 300;
+  /** Those after which the silent ones are known. */
+  const WARM_UP_RENDERS = 200;
+  const PAUSE_MILLISECONDS = 100;
+
+  /** Renders one after another at backends of which the first are silent. In milliseconds, and fetches. */
+  async function renderMany() {
+    const clock = new StillClock();
+    const choice = new BackendChoice(Array.from({ length: BACKENDS }, (_, index) => index));
+    const random = new Random(1, 0);
+    const took = Array<number>(RENDERS).fill(0);
+    const all: SixFetches[] = [];
+    const render = async (place: number) => {
+      const beganAt = clock.now();
+      const fetches = new SixFetches();
+      all.push(fetches);
+      const answer = async (backend: number, signal: AbortSignal | null) => {
+        if (backend >= SILENT) return clock.wait(10);
+        const { promise, reject } = Promise.withResolvers<never>();
+        signal?.addEventListener("abort", () => reject(signal.reason));
+        if (signal === null) clock.after(5000, () => reject(new Error("no answer")));
+        return promise;
+      };
+      await tryBackends<number, Answer>({
+        choice,
+        attempts: new RenderAttempts(choice, beganAt + TIME_BUDGET_MILLISECONDS, 1, random.next),
+        clock,
+        body: { bytes: new Uint8Array(1), withdraw: () => {}, offer: () => {} },
+        clientSignal: new AbortController().signal,
+        send: (backend, { signal, reportTaken }) =>
+          fetches.run(async () => {
+            reportTaken("all");
+            await answer(backend, signal);
+            return reply("file", { "X-Service-Load": "running=0,waiting=0,slots=1" });
+          }),
+        sendProbe: (backend) => fetches.run(() => answer(backend, null).then(() => reply("file"))),
+        inBackground: () => {},
+        askLoad: async () => null,
+        longestAnswerMilliseconds: TIME_BUDGET_MILLISECONDS,
+        discard: async () => {},
+        report: () => {},
+      });
+      took[place] = clock.now() - beganAt;
+    };
+    const ending = (async () => {
+      const renders: Promise<void>[] = [];
+      for (let sent = 0; sent < RENDERS; sent++) {
+        renders.push(render(sent));
+        await clock.wait(PAUSE_MILLISECONDS);
+      }
+      await Promise.all(renders);
+    })();
+    await clock.pass(RENDERS * PAUSE_MILLISECONDS + TIME_BUDGET_MILLISECONDS);
+    await ending;
+    const warm = took.slice(WARM_UP_RENDERS).toSorted((one, other) => one - other);
+    return { slowest: warm.at(-1), most: Math.max(...all.map((fetches) => fetches.most)) };
+  }
+
+  it("a render never waits behind a probe, though a third of the backends are silent", async () => {
+    const { slowest, most } = await renderMany();
+    expect(most).toBeLessThanOrEqual(3);
+    // As long as a backend takes to answer.
+    expect(slowest).toBe(10);
   });
 });

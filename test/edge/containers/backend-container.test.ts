@@ -132,6 +132,71 @@ describe("while no container runs", () => {
   });
 });
 
+describe("where an object may have six fetches that wait for an answer", () => {
+  /** An object whose backend holds every render, and what was sent to it. */
+  async function fill({ container, deploy }: Stage) {
+    const object = deploy();
+    await render(object);
+    const held: PromiseWithResolvers<Response>[] = [];
+    container.answer = (request) => {
+      if (request.headers.get("X-Service-Caller") === "edge-probe") return new Response("probed");
+      const answer = Promise.withResolvers<Response>();
+      held.push(answer);
+      return answer.promise;
+    };
+    const clients = Array.from({ length: 5 }, () => new AbortController());
+    const renders = clients.map(({ signal }) => render(object, {}, signal));
+    await vi.waitFor(() => expect(held).toHaveLength(5));
+    return { object, held, clients, renders };
+  }
+  const isFull = ({ status, headers }: Response) =>
+    status === 429 && headers.get("X-Service-Problem-Code") === "render_queue_full";
+
+  itOnStage("the sixth render is refused as by a full backend, and taken once one has been answered", async (stage) => {
+    const { object, held, renders } = await fill(stage);
+    expect(isFull(await render(object))).toBe(true);
+    held[0]?.resolve(new Response("rendered"));
+    expect(await (await renders[0])?.text()).toBe("rendered");
+    const next = render(object);
+    await vi.waitFor(() => expect(held).toHaveLength(6));
+    expect(isFull(await render(object))).toBe(true);
+    for (const one of held) one.resolve(new Response("rendered"));
+    expect((await next).status).toBe(200);
+  });
+
+  itOnStage("a render whose client leaves gives its place back", async (stage) => {
+    const { object, held, clients, renders } = await fill(stage);
+    clients[3]?.abort();
+    const next = render(object);
+    await vi.waitFor(() => expect(held).toHaveLength(6));
+    for (const one of held) one.resolve(new Response("rendered"));
+    await Promise.allSettled([...renders, next]);
+  });
+
+  itOnStage(
+    "to a probe it is full, until nothing was answered for five seconds: then the backend gets it",
+    async (stage) => {
+      const { object, held, renders } = await fill(stage);
+      expect(isFull(await probe(object))).toBe(true);
+      const now = Date.now();
+      vi.useFakeTimers({ toFake: ["Date"], now: now + 4900 });
+      expect(isFull(await probe(object))).toBe(true);
+      vi.setSystemTime(now + 6000);
+      expect(await (await probe(object)).text()).toBe("probed");
+      for (const one of held) one.resolve(new Response("rendered"));
+      await Promise.all(renders);
+    },
+  );
+
+  itOnStage("metrics and readiness are asked for while it is full", async (stage) => {
+    const { object, held, renders } = await fill(stage);
+    stage.container.answer = () => new Response("own");
+    expect(await (await get(object, "/metrics")).text()).toBe("own");
+    for (const one of held) one.resolve(new Response("rendered"));
+    await Promise.all(renders);
+  });
+});
+
 describe("while a container starts", () => {
   itOnStage("all renders wait for one start, and to probes it is full", async ({ container, deploy }) => {
     const object = deploy();

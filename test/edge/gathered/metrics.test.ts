@@ -10,15 +10,11 @@ renders_total{format="pdf"} 3
 up 1
 `;
 
+const listed = (backend: string, text: string | null) => ({ backend, text, state: "listed" }) as const;
+
 describe("merged metrics", () => {
   it("name each family once and distinguish the origins", () => {
-    const merged = mergeMetrics(
-      [
-        { backend: "a:1", text: EXPOSITION },
-        { backend: "b:2", text: EXPOSITION },
-      ],
-      false,
-    );
+    const merged = mergeMetrics([listed("a:1", EXPOSITION), listed("b:2", EXPOSITION)], false);
     expect(merged).toBe(`# HELP service_origin_up Whether the origin answered this scrape.
 # TYPE service_origin_up gauge
 service_origin_up{origin="a:1"} 1
@@ -34,12 +30,13 @@ up{origin="b:2"} 1
 `);
   });
 
-  it("tell one that has never answered from one that is down", () => {
+  it("tell one that has never answered, and one that was not asked, from one that is down", () => {
     const merged = mergeMetrics(
       [
-        { backend: "a", text: null, isAbsent: true },
-        { backend: "b", text: null },
-        { backend: "c", text: EXPOSITION },
+        { backend: "a", text: null, state: "absent" },
+        listed("b", null),
+        { backend: "d", text: null, state: "not asked" },
+        listed("c", EXPOSITION),
       ],
       false,
     );
@@ -47,15 +44,13 @@ up{origin="b:2"} 1
       'service_origin_up{origin="b"} 0',
       'service_origin_up{origin="c"} 1',
       'service_origin_absent{origin="a"} 1',
+      'service_origin_not_asked{origin="d"} 1',
     ]);
   });
 
   it("of an origin that is an edge itself keep the names of its origins under another label", () => {
-    const inner = mergeMetrics([{ backend: "a", text: EXPOSITION }], false);
-    const outer = mergeMetrics(
-      [{ backend: "b", text: mergeMetrics([{ backend: "edge", text: inner }], false) }],
-      false,
-    );
+    const inner = mergeMetrics([listed("a", EXPOSITION)], false);
+    const outer = mergeMetrics([listed("b", mergeMetrics([listed("edge", inner)], false))], false);
     expect(outer.match(/^# TYPE service_origin_up /gm)).toHaveLength(1);
     expect(outer.match(/^service_origin_up.*$/gm)).toEqual([
       'service_origin_up{origin="b"} 1',
@@ -72,7 +67,7 @@ up{origin="b:2"} 1
   });
 
   it("drop lines that are not metrics", () => {
-    expect(mergeMetrics([{ backend: "a:1", text: "<html>\nboom 1\n" }], false)).not.toContain("boom");
+    expect(mergeMetrics([listed("a:1", "<html>\nboom 1\n")], false)).not.toContain("boom");
   });
 
   it.each([
@@ -91,7 +86,7 @@ calls_total{origin="a",outcome="ok",caller="b"} 1
 calls_total{caller="billing",outcome="ok"} 2
 calls_total{outcome="ok",caller="b"} 1
 `;
-    const merged = mergeMetrics([{ backend: "a", text }], isPublic);
+    const merged = mergeMetrics([listed("a", text)], isPublic);
     expect(merged.split('service_origin_up{origin="a"} 1\n')[1]).toBe(family);
   });
 });

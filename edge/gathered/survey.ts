@@ -1,0 +1,52 @@
+/**
+ * Asks all backends for the same small document, a few at a time: Cloudflare queues the seventh fetch of a request, and
+ * counts its wait against its time limit. So the time of each begins when it is really sent.
+ */
+import type { Backend } from "../backends/backend.ts";
+import { MAX_ASKED_AT_ONCE } from "../backends/side-requests.ts";
+import { WALL_CLOCK, type WallClock } from "../clock.ts";
+
+const ANSWER_TIMEOUT_MILLISECONDS = 3000;
+/** For all together: Prometheus waits ten seconds for a scrape by default. */
+export const SURVEY_TIMEOUT_MILLISECONDS = 9500;
+
+/** The answer of one backend; null if it does not come in time. */
+type Ask = (backend: Backend, timeoutMilliseconds: number) => Promise<string | null>;
+
+export class BackendSurvey {
+  readonly #ask: Ask;
+  readonly #clock: Pick<WallClock, "now">;
+  /** When those that did not answer last time were asked. */
+  readonly #silent = new Map<Backend, number>();
+
+  constructor(ask: Ask, clock: Pick<WallClock, "now"> = WALL_CLOCK) {
+    this.#ask = ask;
+    this.#clock = clock;
+  }
+
+  /**
+   * What each backend answered; null if it did not answer. One for which there was no time is left out. Those that were
+   * silent last time are asked last, so that they take no time of the others.
+   */
+  async ask(backends: readonly Backend[]): Promise<ReadonlyMap<Backend, string | null>> {
+    for (const backend of this.#silent.keys()) if (!backends.includes(backend)) this.#silent.delete(backend);
+    const lastStart = this.#clock.now() + SURVEY_TIMEOUT_MILLISECONDS - ANSWER_TIMEOUT_MILLISECONDS;
+    const silentSince = (backend: Backend) => this.#silent.get(backend) ?? Number.NEGATIVE_INFINITY;
+    const left = backends.toSorted(
+      (one, other) => Number(silentSince(one) > silentSince(other)) - Number(silentSince(one) < silentSince(other)),
+    );
+    const answers = new Map<Backend, string | null>();
+    const askOneAfterAnother = async () => {
+      for (let backend = left.shift(); backend !== undefined; backend = left.shift()) {
+        const askedAt = this.#clock.now();
+        if (askedAt > lastStart) return;
+        const text = await this.#ask(backend, ANSWER_TIMEOUT_MILLISECONDS);
+        if (text === null) this.#silent.set(backend, askedAt);
+        else this.#silent.delete(backend);
+        answers.set(backend, text);
+      }
+    };
+    await Promise.all(Array.from({ length: MAX_ASKED_AT_ONCE }, askOneAfterAnother));
+    return answers;
+  }
+}

@@ -1,0 +1,72 @@
+/** Documents of all backends, asked for where a request may have six fetches that wait. */
+import { expect, it } from "vitest";
+import type { Backend } from "../../../edge/backends/backend.ts";
+import { BackendSurvey } from "../../../edge/gathered/survey.ts";
+import { SixFetches } from "../six-fetches.ts";
+import { StillClock } from "../still-clock.ts";
+
+const MILLISECONDS_PER_SURVEY = 9500;
+
+/** Backends that answer after some milliseconds, or never. */
+function makeWorld(latencies: readonly number[]) {
+  const clock = new StillClock();
+  const backends = latencies.map((_, index): Backend => {
+    return { name: String(index), fetch: () => Promise.reject(new Error("not asked like this")) };
+  });
+  let fetches = new SixFetches();
+  const survey = new BackendSurvey(async (backend, timeoutMilliseconds) => {
+    const latency = latencies[backends.indexOf(backend)] ?? 0;
+    const wait = () => clock.wait(Math.min(latency, timeoutMilliseconds));
+    let isLate = false;
+    // The time of a request begins when it is sent, not when the platform lets it go.
+    const late = clock.after(timeoutMilliseconds, () => {
+      isLate = true;
+    });
+    await fetches.run(wait);
+    late();
+    return isLate || latency > timeoutMilliseconds ? null : "text";
+  }, clock);
+  /** The indexes of those that answered, were silent, and were not asked. */
+  const ask = async (listed: readonly Backend[] = backends) => {
+    fetches = new SixFetches();
+    const beganAt = clock.now();
+    const asking = survey.ask(listed);
+    await clock.pass(MILLISECONDS_PER_SURVEY);
+    const answers = await asking;
+    const those = (answer: string | null | undefined) => listed.filter((one) => answers.get(one) === answer);
+    const [answered, silent, unasked] = [those("text"), those(null), those(undefined)].map(({ length }) => length);
+    return { answered, silent, unasked, most: fetches.most, count: fetches.count, beganAt };
+  };
+  return { ask, backends };
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+it.each([
+  ["none is silent, and each takes a quarter of a second", 128, 0, 250],
+  ["six of twelve are silent", 12, 6, 10],
+  ["six of 128 are silent", 128, 6, 10],
+  ["twelve of 128 are silent", 128, 12, 10],
+])("all that answer are heard, and no fetch is queued, when %s", async (_when, count, silent, latency) => {
+  const { ask } = makeWorld(Array.from({ length: count }, (_, index) => (index < silent ? NEVER : latency)));
+  expect(await ask()).toMatchObject({ answered: count - silent, silent, unasked: 0, most: 5, count });
+});
+
+it("those for which there is no time are told apart, and those that were silent are asked last from then on", async () => {
+  const { ask } = makeWorld(Array.from({ length: 60 }, (_, index) => (index < 40 ? NEVER : 10)));
+  expect(await ask()).toMatchObject({ answered: 0, silent: 15, unasked: 45 });
+  await ask();
+  await ask();
+  expect(await ask()).toMatchObject({ answered: 20, silent: 15, unasked: 25 });
+  // The silent ones take turns.
+  expect(await ask()).toMatchObject({ answered: 20, silent: 15, unasked: 25 });
+});
+
+it("one that answers again counts as any other, and one that is no longer listed is forgotten", async () => {
+  const latencies = [NEVER, 10];
+  const { ask, backends } = makeWorld(latencies);
+  expect(await ask()).toMatchObject({ answered: 1, silent: 1 });
+  latencies[0] = 10;
+  expect(await ask()).toMatchObject({ answered: 2, silent: 0 });
+  expect(await ask(backends.slice(1))).toMatchObject({ answered: 1, silent: 0, unasked: 0 });
+});
