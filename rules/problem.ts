@@ -213,7 +213,7 @@ export const PROBLEMS = {
     title: "Template compile failed",
     context: [],
     cause:
-      "Typst could not produce the requested output from this template: an error in it, a page selection that matches nothing, several pages for a single image, or memory exhausted.",
+      "Typst could not produce the requested output from this template: an error in it, a page selection that matches nothing, several pages for a single image, memory exhausted, or a PDF that would break its standard.",
   },
   render_queue_full: {
     status: 429,

@@ -130,7 +130,7 @@ async function renderInSlot(
   valid: ValidRequest,
   deadlineMilliseconds: number,
   clientGone: AbortSignal,
-): Promise<Pick<RequestReport, "outcome" | "runs" | "peakMemoryBytes">> {
+): Promise<Pick<RequestReport, "outcome" | "runs" | "peakMemoryBytes" | "pdfCheck">> {
   const applicant = { caller: valid.caller, signal: clientGone, deadlineMilliseconds };
   const startMilliseconds = performance.now();
   const admission =

@@ -3,7 +3,7 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client
 import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
 import { OUTPUT_FORMATS, type OutputFormat } from "../../rules/output-options.ts";
 import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../rules/problem.ts";
-import type { RenderOutcome } from "../render/outcome.ts";
+import type { PdfCheck, RenderOutcome } from "../render/outcome.ts";
 import { type PhaseRun, phaseSeconds } from "../render/render-time.ts";
 import { type MetricSources, registerReadings } from "./scrape-readings.ts";
 
@@ -61,6 +61,7 @@ export interface RequestReport {
   readonly suggestedName: string | null;
   readonly runs: readonly PhaseRun[];
   readonly peakMemoryBytes?: number | null;
+  readonly pdfCheck?: PdfCheck | null;
   readonly requestBytes?: number | undefined;
 }
 

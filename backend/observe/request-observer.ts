@@ -42,7 +42,7 @@ export class RequestObserver {
   /** The answer is sent, or its client has gone: the request is counted and logged once. */
   endRequest(begun: BegunRequest, report: RequestReport, delivery: Delivery | null): void {
     const { request, caller, isFromEdge, startMilliseconds } = begun;
-    const { format, requestBytes, peakMemoryBytes, outcome: rendering } = report;
+    const { format, requestBytes, peakMemoryBytes, pdfCheck, outcome: rendering } = report;
     const endMilliseconds = performance.now();
     const outcome = requestOutcome(rendering, delivery);
     const seconds = (endMilliseconds - startMilliseconds) / 1000;
@@ -53,6 +53,7 @@ export class RequestObserver {
       format,
       outcome,
       ...(problem !== null && causeFields(problem)),
+      ...(pdfCheck && { pdfCheck }),
       requestBytes,
       outputBytes: rendering.kind === "rendered" ? rendering.file.output.size : undefined,
     };

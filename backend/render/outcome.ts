@@ -1,6 +1,8 @@
 /** The outcome of a render: the one place that decides which problem the end of a Typst process is. */
 import type { FileExtension } from "../../protocol/rendered-file.ts";
 import type { TimeoutCause } from "../../rules/causes.ts";
+import { type BrokenRuleId, describeBriefly } from "../../rules/finished-pdf/broken-rule.ts";
+import type { FinishedPdf } from "../../rules/finished-pdf/finished-pdf.ts";
 import type { Output } from "../../rules/output-options.ts";
 import { outputTooLarge, type Problem, problem, renderQueueFull, renderTimeout } from "../../rules/problem.ts";
 import { ServiceFailure } from "../error-log.ts";
@@ -92,6 +94,28 @@ export function failWithoutPage(wanted: Output): RenderFailure {
   if (wanted.format === "pdf") return failRender();
   if (wanted.page !== null) return failCompile(`The document has no page ${wanted.page}.`);
   return wanted.pages === null ? failRender() : SELECTION_EMPTY;
+}
+
+/** What a log line says of a PDF that does not keep its standards, or could not be read. */
+export type PdfCheck = BrokenRuleId | "unread";
+
+/** @param pdf null if it claims no standard */
+export function judgePdf(pdf: FinishedPdf | null): {
+  readonly check: PdfCheck | null;
+  readonly failure: RenderFailure | null;
+} {
+  const verdict = pdf?.end() ?? { kind: "kept" };
+  switch (verdict.kind) {
+    case "kept":
+      return { check: null, failure: null };
+    case "broken": {
+      const [first] = verdict.rules;
+      return { check: first.rule, failure: failCompile(describeBriefly(first)) };
+    }
+    case "unread":
+      // The fault of this service, if a later Typst writes its files in another form: no reason to refuse a document.
+      return { check: "unread", failure: null };
+  }
 }
 
 function failRender(): RenderFailure {

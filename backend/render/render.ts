@@ -1,4 +1,5 @@
 /** One render, from a valid request to a finished output: reserve disk space, compile, judge the end, pack pages. */
+import { FinishedPdf } from "../../rules/finished-pdf/finished-pdf.ts";
 import { isFont } from "../../rules/font-names.ts";
 import type { ParsedRequest } from "../../rules/render-request.ts";
 import { renderTimeoutWithin } from "../../rules/render-time.ts";
@@ -20,7 +21,15 @@ import type { WarmPool } from "../typst/warm-pool.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
 import { isDiskFull, type WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { packArchive } from "./archive.ts";
-import { failBySpace, failureOfTypst, failWithoutPage, type RenderFailure, type RenderOutcome } from "./outcome.ts";
+import {
+  failBySpace,
+  failureOfTypst,
+  failWithoutPage,
+  judgePdf,
+  type PdfCheck,
+  type RenderFailure,
+  type RenderOutcome,
+} from "./outcome.ts";
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
 import { type PhaseRun, PhaseTimer, TimeLimit } from "./render-time.ts";
 import { Spool } from "./spool.ts";
@@ -48,6 +57,7 @@ export interface RenderReport {
   readonly outcome: RenderOutcome;
   readonly runs: readonly PhaseRun[];
   readonly peakMemoryBytes: TypstReport["peakMemoryBytes"];
+  readonly pdfCheck: PdfCheck | null;
 }
 
 /** @throws if the machine fails. The render directory is removed in any case, soon after. */
@@ -59,7 +69,7 @@ export async function render(
   const job = new RenderJob(resources, valid, clientGone);
   try {
     const outcome = await job.run();
-    return { outcome, runs: job.phases.runs, peakMemoryBytes: job.peakMemoryBytes };
+    return { outcome, runs: job.phases.runs, peakMemoryBytes: job.peakMemoryBytes, pdfCheck: job.pdfCheck };
   } finally {
     job.end();
   }
@@ -68,6 +78,7 @@ export async function render(
 class RenderJob {
   readonly phases = new PhaseTimer();
   peakMemoryBytes: number | null = null;
+  pdfCheck: PdfCheck | null = null;
   readonly #resources: RenderResources;
   readonly #valid: ValidRequest;
   readonly #time: TimeLimit;
@@ -78,6 +89,8 @@ class RenderJob {
   /** Reserves disk space for this many bytes of pages, in addition to the files of the request. */
   readonly #hasRoomFor = (pageBytes: number) => this.#space.resize(this.#inputBytes + pageBytes);
   #prepared: PreparedRender | null = null;
+  /** Null unless the output claims a standard. */
+  #finishedPdf: FinishedPdf | null = null;
   /** Resolves when nothing is left of a process that was lost before it. */
   #lostRemoved: Promise<void> = Promise.resolve();
 
@@ -144,8 +157,16 @@ class RenderJob {
     const directory = renderDirectory.outputDirectory;
     const maxFiles = this.#resources.settings.limits.max_output_files;
     const pages = directory === null ? null : { directory, maxFiles, hasRoomFor: this.#hasRoomFor };
-    const svg = this.#command.output.format === "svg" ? new SvgEscaper() : null;
-    const taker = svg === null ? output : { append: (chunk: Buffer) => output.append(svg.push(chunk)) };
+    const wanted = this.#command.output;
+    const svg = wanted.format === "svg" ? new SvgEscaper() : null;
+    const pdf = wanted.format === "pdf" && wanted.standards.length > 0 ? new FinishedPdf(wanted.standards) : null;
+    this.#finishedPdf = pdf;
+    const taker = {
+      append: (chunk: Buffer) => {
+        pdf?.push(chunk);
+        return output.append(svg === null ? chunk : svg.push(chunk));
+      },
+    };
     return this.phases.time("compile", async () => {
       const report = await process.perform(this.#task(taker, pages));
       const isWhole = report.outputTaken === "kept" && report.end.kind === "exited" && report.end.exitCode === 0;
@@ -179,9 +200,13 @@ class RenderJob {
       return this.phases.time("archive", () => packArchive(settings, pages, output, this.#time));
     }
     if (output.size === 0) return failWithoutPage(wanted);
-    const file: RenderOutcome = { kind: "rendered", file: { output, extension: wanted.format } };
-    if (wanted.format !== "pdf" || wanted.pages === null) return file;
-    return (await failureOfSelection(wanted.pages, output, printPage)) ?? file;
+    if (wanted.format === "pdf" && wanted.pages !== null) {
+      const missed = await failureOfSelection(wanted.pages, output, printPage);
+      if (missed !== null) return missed;
+    }
+    const { check, failure: broken } = judgePdf(this.#finishedPdf);
+    this.pdfCheck = check;
+    return broken ?? { kind: "rendered", file: { output, extension: wanted.format } };
   }
 
   #printPage({ renderDirectory }: PreparedRender, page: number): Promise<TypstReport> {

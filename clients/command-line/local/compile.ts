@@ -7,6 +7,8 @@ import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { constraintsDocument } from "../../../rules/constraints.ts";
+import { describeInFull } from "../../../rules/finished-pdf/broken-rule.ts";
+import { FinishedPdf } from "../../../rules/finished-pdf/finished-pdf.ts";
 import { isFont } from "../../../rules/font-names.ts";
 import { DEFAULT_LIMITS, type Limits, publishedLimits } from "../../../rules/limits.ts";
 import type { Output } from "../../../rules/output-options.ts";
@@ -155,7 +157,18 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   if (pages.length > max_output_files) return fail(`The document has more than ${max_output_files} pages.`);
   if (pages.length === 0) return fail("The document has none of the selected pages.");
   if (output.format !== "pdf" && pages[0]?.length === 0) return fail(`The document has no page ${output.page ?? 1}.`);
+  const broken = output.format === "pdf" ? brokenStandards(ended.stdout, output) : null;
+  if (broken !== null) return fail(broken);
   return { ok: true, text, diagnostics, reason: null, pages };
+}
+
+/** What a PDF breaks of its standards; null if it keeps them. */
+function brokenStandards(bytes: Uint8Array, output: Output & { readonly format: "pdf" }): string | null {
+  if (output.standards.length === 0) return null;
+  const pdf = new FinishedPdf(output.standards);
+  pdf.push(bytes);
+  const verdict = pdf.end();
+  return verdict.kind === "broken" ? verdict.rules.map((rule) => describeInFull(rule, output)).join(" ") : null;
 }
 
 async function layOut(project: Project, data: DataText | null, root: string): Promise<void> {

@@ -77,6 +77,27 @@ it("downloads no package, and says that the service does not either", async () =
   expect(exitCode).toBe(4);
 });
 
+describe("a PDF that breaks its standard", () => {
+  const TALL = '#set document(title: "T")\n#page(height: 90pt)[]\n#page(height: 15586pt, width: 80mm)[]';
+
+  it("is refused with the numbers, and with exit code 4", async () => {
+    const { stderr, exitCode } = await checkSource(TALL, {}, ["--standards", "a-2b"]);
+    expect(stderr).toBe("error: Page 2 is 15,586 pt high; PDF/A-2 allows 14,400. PDF/A-4 has no such bound.\n");
+    expect(exitCode).toBe(4);
+    expect((await checkSource(TALL, {}, ["--standards", "a-4"])).exitCode).toBe(0);
+  });
+
+  it("has all of them named, for a program too, and a page counted among the selected ones", async () => {
+    const source = `#set document(author: "A\\u{b}")\n${TALL}`;
+    const { stdout } = await checkSource(source, {}, ["--standards", "a-3b", "--pages", "2", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      outcome: "not-compiled",
+      reason:
+        'Page 1 of the selected ones is 15,586 pt high; PDF/A-3 allows 14,400. PDF/A-4 has no such bound. The author has the character U+000B, which metadata, being XML, cannot hold. Replace it, as in data.title.replace("\\u{b}", " ").',
+    });
+  });
+});
+
 it("fails for a page that the document does not have, as the service does", async () => {
   const { stderr, exitCode } = await checkSource("x", {}, ["--pages", "7-"]);
   expect(stderr).toContain("The document has none of the pages 7-.");

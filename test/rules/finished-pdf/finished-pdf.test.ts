@@ -1,0 +1,339 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { FinishedPdf, type PdfVerdict } from "../../../rules/finished-pdf/finished-pdf.ts";
+import { PDF_STANDARDS, PDF_VERSIONS, type PdfStandard } from "../../../rules/pdf-standards.ts";
+import { ANY_CHARACTER } from "../../support/any-character.ts";
+import { typstPdf } from "../../support/backend/typst-pdf.ts";
+import { typstString } from "../../support/backend/typst-svg.ts";
+import { readXmlElements } from "../../support/readers/xml-reader.ts";
+
+function judge(chunks: readonly Uint8Array[], standards: readonly PdfStandard[]): PdfVerdict {
+  const pdf = new FinishedPdf(standards);
+  for (const chunk of chunks) pdf.push(chunk);
+  return pdf.end();
+}
+
+const judgeSource = async (source: string, ...standards: PdfStandard[]) =>
+  judge([await typstPdf(source, standards)], standards);
+
+async function rulesBroken(source: string, ...standards: PdfStandard[]) {
+  const verdict = await judgeSource(source, ...standards);
+  return verdict.kind === "broken" ? verdict.rules : [];
+}
+
+const KEPT: PdfVerdict = { kind: "kept" };
+const TITLE = '#set document(title: "T")\n';
+const page = (width: number | string, height: number | string, more = "") =>
+  `${TITLE}#set page(width: ${width}pt, height: ${height}pt, margin: 0pt${more})\n`;
+const attach = (options: string) => `${TITLE}#pdf.attach("a.csv", bytes("x;y"), relationship: "data"${options})\nx`;
+const entitled = (title: string, more = "") => `#set document(title: ${typstString(title)}${more})\nx`;
+const spoken = (lang: string, region: string) =>
+  `${TITLE}#set text(lang: ${typstString(lang)}, region: ${typstString(region)})\nx`;
+
+/** Text that would be read as something else in a file if it were not taken for text. */
+const POSES = [
+  "/MediaBox [0 0 1 99999]",
+  "endstream endobj 9 0 obj <</Type/Page/MediaBox[0 0 1 99999]>> endobj",
+  "(((",
+  ")))",
+  "\\",
+  "\\)",
+  "<<",
+  ">>",
+  "]",
+  "%",
+  "stream\n",
+  "xref",
+  "trailer <</Info 1 0 R>>",
+  "startxref",
+  "%%EOF",
+  "<dc:title>\u00a0</dc:title>",
+  "&lt;",
+  "/Lang(12)",
+  "/Type/EmbeddedFile",
+  "é",
+  "<FEFF0007>",
+];
+
+/** A document that has text of the caller wherever Typst takes some. */
+const full = (text: string) => `
+#let t = ${typstString(text)}
+#set document(title: t, author: (t, "B"), keywords: (t, "k"), description: t, date: datetime(year: 2026, month: 11, day: 28))
+#set text(lang: "de", region: "CH")
+#set page(width: 200pt, height: 300pt, numbering: "1")
+#show heading: it => [x]
+#heading(t) #label("l" + t)
+#link("https://example.com/" + t)[x] #link(label("l" + t))[y]
+#figure(image(bytes("<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><!-- /MediaBox[0 0 1 99999] --></svg>"), alt: t + "."), kind: image, supplement: none, caption: [c])
+#math.equation(alt: t + ".", block: true, $x$)
+#table(columns: 2, table.header[a][b], [1], [2])`;
+
+const allowsFiles = (standard: PdfStandard) => /^a-(?:3|4[ef])/.test(standard);
+/** The content is not compressed if it is short. */
+const fullFor = (standard: PdfStandard, text: string) =>
+  allowsFiles(standard)
+    ? `${full(text)}\n#pdf.attach("n" + t.replace("\\\\", ""), bytes(t), description: t, relationship: "data", mime-type: "text/csv")`
+    : full(text);
+
+describe("a file of Typst", () => {
+  it.each(PDF_STANDARDS)("under %s is read to its end, whatever its texts look like", async (standard) => {
+    expect(await judgeSource(fullFor(standard, POSES.join("")), standard)).toEqual(KEPT);
+  });
+
+  it.each(POSES)("is read to its end with the text %j", async (text) => {
+    for (const standard of ["a-1b", "a-3a"] as const) {
+      expect(await judgeSource(fullFor(standard, text), standard)).toEqual(KEPT);
+    }
+  });
+
+  it.each(PDF_VERSIONS)("of PDF %s without a standard is read to its end", async (version) => {
+    const pdf = await typstPdf(full(POSES.join("")), [], ["--pdf-standard", version]);
+    expect(judge([pdf], ["a-2b"])).toEqual(KEPT);
+  });
+
+  it("that is cut off, or is none, is not judged", async () => {
+    const pdf = await typstPdf(page(100, 20_000), ["a-2b"]);
+    for (const length of [0, 1, 8, pdf.length >> 1, pdf.lastIndexOf("startxref")]) {
+      expect(judge([pdf.subarray(0, length)], ["a-2b"]), String(length)).toEqual({ kind: "unread" });
+    }
+    for (const text of ["%PDF-1.7\n1 0 obj <</A}>>", "1 0 obj <</Length 9 0 R>> stream\n", "<< > x startxref 1"]) {
+      expect(judge([Buffer.from(text)], ["a-2b"]), text).toEqual({ kind: "unread" });
+    }
+  });
+
+  it("gives the same verdict however it is cut", async () => {
+    const standards: PdfStandard[] = ["a-1a"];
+    // Without text on its pages, it has no long fonts.
+    const texts = 'title: "a\\r(\\u{7}", author: "é\\r", keywords: "\\\\)"';
+    const link = '#link("https://e.org/(")[#box(width: 9pt, height: 9pt)]';
+    const source = `#set document(${texts})\n${link}\n\n#text(lang: "12")[#link("https://e.org")[#box(width: 1pt)] \n\n]`;
+    const pdf = await typstPdf(source, standards);
+    const verdict = judge([pdf], standards);
+    const kinds = ["metadata_characters", "metadata_copies", "language_tag"];
+    const rules = expect.arrayContaining(kinds.map((rule) => expect.objectContaining({ rule })));
+    expect(verdict).toEqual({ kind: "broken", rules });
+    for (let cut = 0; cut <= pdf.length; cut++) {
+      expect(judge([pdf.subarray(0, cut), pdf.subarray(cut)], standards), `cut at ${cut}`).toEqual(verdict);
+    }
+    const cuts = fc.array(fc.nat(pdf.length), { maxLength: 40 });
+    fc.assert(
+      fc.property(cuts, (places) => {
+        const ends = [...places.toSorted((left, right) => left - right), pdf.length];
+        const chunks = ends.map((end, index) => pdf.subarray(ends[index - 1] ?? 0, end));
+        expect(judge(chunks, standards)).toEqual(verdict);
+      }),
+    );
+    expect(
+      judge(
+        Array.from(pdf, (byte) => Uint8Array.of(byte)),
+        standards,
+      ),
+    ).toEqual(verdict);
+  });
+});
+
+describe("the size of a page", () => {
+  const bound: PdfStandard[] = ["a-2b", "a-2u", "a-2a", "a-3b", "a-3u", "a-3a"];
+  const free = PDF_STANDARDS.filter((standard) => !bound.includes(standard));
+
+  it.each(bound)("may be 3 to 14,400 pt in each direction under %s", async (standard) => {
+    expect(await judgeSource(page(3, 14_400), standard)).toEqual(KEPT);
+    expect(await judgeSource(page(14_400, 3), standard)).toEqual(KEPT);
+    const tooHigh = { rule: "page_size", page: 1, box: "page", side: "high", points: 14_400.01 };
+    expect(await rulesBroken(page(100, 14_400.01), standard)).toEqual([tooHigh]);
+    const tooWide = { ...tooHigh, side: "wide", points: 14_401 };
+    expect(await rulesBroken(page(14_401, 100), standard)).toEqual([tooWide]);
+    // Typst makes no smaller page, but what is left of it without its bleed may be.
+    expect(await judgeSource(page(1, 1), standard)).toEqual(KEPT);
+    expect(await judgeSource(page(3, 3, ", bleed: 10pt"), standard)).toEqual(KEPT);
+    const narrow = await rulesBroken(page(2.5, 100, ", bleed: 10pt"), standard);
+    expect(narrow).toMatchObject([{ rule: "page_size", page: 1, box: "trimmed", side: "wide" }]);
+  });
+
+  it.each(free)("has no bounds under %s", async (standard) => {
+    expect(await judgeSource(page(20_000, 20_000), standard)).toEqual(KEPT);
+    expect(await judgeSource(page(1, 1, ", bleed: 10pt"), standard)).toEqual(KEPT);
+  });
+
+  it("is that of the first page that is too large, counted in the file", async () => {
+    const pages = [1, 2, 99, 14_500, 1, 14_600].map(
+      (height) => `#page(width: 90pt, height: ${height}pt, margin: 0pt)[]`,
+    );
+    const source = TITLE + pages.join("\n");
+    expect(await rulesBroken(source, "a-2b")).toMatchObject([{ page: 4, points: 14_500 }]);
+    const selected = await typstPdf(source, ["a-2b"], ["--pages", "3-", "--no-pdf-tags"]);
+    expect(judge([selected], ["a-2b"])).toMatchObject({ rules: [{ page: 2, points: 14_500 }] });
+  });
+});
+
+describe("an attached file", () => {
+  const described = ', description: "d"';
+
+  it.each(["a-4f", "a-4e"] as const)("needs a media type under %s", async (standard) => {
+    expect(await judgeSource(attach(`${described}, mime-type: "text/csv"`), standard)).toEqual(KEPT);
+    expect(await rulesBroken(attach(described), standard)).toEqual([{ rule: "attachment_media_type", attachment: 1 }]);
+    const two = `${attach(`${described}, mime-type: "text/csv"`)}\n#pdf.attach("b", bytes("y")${described})`;
+    expect(await rulesBroken(two, standard)).toEqual([{ rule: "attachment_media_type", attachment: 2 }]);
+  });
+
+  it("needs none under PDF/UA-1, and PDF/A-3 has Typst's own check", async () => {
+    expect(await judgeSource(attach(described), "ua-1")).toEqual(KEPT);
+    await expect(typstPdf(attach(described), ["a-3b"])).rejects.toThrow();
+  });
+});
+
+describe("the metadata", () => {
+  const FIELDS = ["title", "author", "keywords", "description"] as const;
+  const withField = (field: string, text: string) =>
+    field === "title" ? entitled(text) : entitled("T", `, ${field}: ${typstString(text)}`);
+
+  it.each(PDF_STANDARDS)("has only characters that XML allows under %s", async (standard) => {
+    const allowed = FIELDS.map(
+      (field) => `${field}: ${typstString(`a\t\n\u{7f}\u{85}\u{2028}\ufffd\ufeff\u{1ffff}b`)}`,
+    );
+    expect(await judgeSource(`#set document(${allowed.join(", ")})\nx`, standard)).toEqual(KEPT);
+    const codePoint = 0x0b;
+    const all = FIELDS.map((field) => `${field}: ${typstString("a\u{b}\u{7}")}`);
+    expect(await rulesBroken(`#set document(${all.join(", ")})\nx`, standard)).toEqual(
+      expect.arrayContaining(FIELDS.map((field) => ({ rule: "metadata_characters", field, codePoint }))),
+    );
+  });
+
+  it.each([0x00, 0x08, 0x0b, 0x0e, 0x1f, 0xfffe, 0xffff])("cannot have the code point %i", async (codePoint) => {
+    const source = entitled(`é${String.fromCharCode(codePoint)}`);
+    expect(await rulesBroken(source, "a-2b")).toEqual([{ rule: "metadata_characters", field: "title", codePoint }]);
+  });
+
+  it.each(["a-1a", "a-1b"] as const)("is the same twice under %s", async (standard) => {
+    for (const field of FIELDS) {
+      for (const text of ["a\r\nb", "\r", "é\r"]) {
+        expect(await rulesBroken(withField(field, text), standard)).toEqual([{ rule: "metadata_copies", field }]);
+      }
+      for (const text of [" a ", "\n\n", "&lt;", "]]>", "é", "😀", "<rdf:li>", '"', "'"]) {
+        expect(await judgeSource(withField(field, text), standard), text).toEqual(KEPT);
+      }
+    }
+  });
+
+  it("may have a carriage return under all other standards", async () => {
+    for (const standard of PDF_STANDARDS.filter((one) => !one.startsWith("a-1"))) {
+      expect(await judgeSource(entitled("a\r\nb"), standard)).toEqual(KEPT);
+    }
+  });
+
+  it("has a date of the Gregorian calendar under PDF/A-1", async () => {
+    const dated = (year: number, month: number, day: number) =>
+      entitled("T", `, date: datetime(year: ${year}, month: ${month}, day: ${day})`);
+    for (const standard of ["a-1a", "a-1b"] as const) {
+      expect(await judgeSource(dated(1582, 10, 15), standard)).toEqual(KEPT);
+      expect(await rulesBroken(dated(1582, 10, 14), standard)).toEqual([{ rule: "metadata_date", year: 1582 }]);
+      expect(await rulesBroken(dated(0, 1, 1), standard)).toEqual([{ rule: "metadata_date", year: 0 }]);
+      // The calendars were equal then.
+      expect(await judgeSource(dated(200, 3, 1), standard)).toEqual(KEPT);
+      expect(await rulesBroken(dated(200, 2, 28), standard)).toEqual([{ rule: "metadata_date", year: 200 }]);
+      expect(await judgeSource(dated(300, 2, 28), standard)).toEqual(KEPT);
+      expect(await rulesBroken(dated(300, 3, 1), standard)).toEqual([{ rule: "metadata_date", year: 300 }]);
+    }
+    expect(await judgeSource(dated(1500, 1, 1), "a-2b")).toEqual(KEPT);
+  });
+});
+
+describe("a language", () => {
+  const BROKEN = [{ rule: "language_tag" }];
+
+  it.each(["a-1a", "a-2a", "a-3a", "ua-1"] as const)("is one under %s", async (standard) => {
+    expect(await judgeSource(spoken("de", "CH"), standard)).toEqual(KEPT);
+    expect(await judgeSource(spoken("gsw", "CH"), standard)).toEqual(KEPT);
+    for (const [lang, region] of [
+      ["12", "CH"],
+      ["d ", "CH"],
+      ["d-", "CH"],
+      ["de", "C!"],
+      ["de", "  "],
+    ] as const) {
+      expect(await rulesBroken(spoken(lang, region), standard), `${lang}-${region}`).toEqual(BROKEN);
+    }
+    expect((await judgeSource(spoken("es", "41"), standard)).kind).toBe(standard === "a-1a" ? "broken" : "kept");
+    expect(await rulesBroken(`${TITLE}x\n\n#text(lang: "12")[y\n\nz]`, standard)).toEqual(BROKEN);
+  });
+
+  it.each(PDF_STANDARDS)("never makes the metadata something else under %s", async (standard) => {
+    for (const [lang, region] of [
+      ["<a", "/>"],
+      ["]]>", "CH"],
+      ["&a;", "CH"],
+      ["de", "&a"],
+    ] as const) {
+      expect(await rulesBroken(spoken(lang, region), standard)).toEqual(BROKEN);
+    }
+    expect(await rulesBroken(spoken("a\u{7}", "CH"), standard)).toContainEqual({
+      rule: "metadata_characters",
+      field: "language",
+      codePoint: 7,
+    });
+  });
+
+  it("may be anything else under the other standards", async () => {
+    for (const standard of ["a-1b", "a-2b", "a-3u", "a-4"] as const) {
+      expect(await judgeSource(spoken("1>", "!'"), standard)).toEqual(KEPT);
+    }
+  });
+});
+
+describe("a string", () => {
+  /** In UTF-16, after two bytes, because a tab is not printable. */
+  const bytes = (count: number) => entitled(`\t${"a".repeat(count / 2 - 2)}`);
+  const heading = (count: number) => `${TITLE}#show heading: it => [x]\n#heading("é" + "a" * ${count / 2 - 2})`;
+
+  it.each(["a-2b", "a-3a"] as const)("has at most 32,767 bytes under %s", async (standard) => {
+    for (const source of [bytes, heading]) {
+      expect(await judgeSource(source(32_766), standard)).toEqual(KEPT);
+      const broken = { rule: "string_length", bytes: 32_768, maxBytes: 32_767 };
+      expect(await rulesBroken(source(32_768), standard)).toEqual([broken]);
+    }
+    expect(await judgeSource(entitled("a".repeat(32_767)), standard)).toEqual(KEPT);
+  });
+
+  it("has at most 65,535 bytes under PDF/A-1, and any number under the others", async () => {
+    expect(await judgeSource(bytes(65_534), "a-1b")).toEqual(KEPT);
+    const broken = { rule: "string_length", bytes: 65_536, maxBytes: 65_535 };
+    expect(await rulesBroken(bytes(65_536), "a-1b")).toEqual([broken]);
+    for (const standard of ["a-4", "ua-1"] as const) expect(await judgeSource(bytes(65_536), standard)).toEqual(KEPT);
+  });
+});
+
+/** Whether another parser reads its XMP packet, which no text of a document can imitate: `<` is escaped in it. */
+function isWellFormed(pdf: Buffer): boolean {
+  const [xmp = ""] = /<x:xmpmeta .*<\/x:xmpmeta>/s.exec(pdf.toString("utf8")) ?? [];
+  try {
+    return readXmlElements(xmp).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+it("agrees with what a document was made of", async () => {
+  const text = fc.oneof(fc.constantFrom(...POSES), ANY_CHARACTER, fc.constantFrom("\r", "\u{b}", "\ufffe", "a"));
+  const texts = fc.array(text, { maxLength: 4 }).map((parts) => parts.join(""));
+  const heights = fc.array(fc.constantFrom(1, 3, 800, 14_400, 14_400.5), { minLength: 1, maxLength: 4 });
+  const standards = fc.constantFrom<PdfStandard>("a-1b", "a-2b", "a-3u", "a-4", "a-4f");
+  await fc.assert(
+    fc.asyncProperty(texts, texts, heights, standards, fc.boolean(), async (title, other, all, standard, isTyped) => {
+      const attached = standard !== "a-4f" ? "" : `#pdf.attach("a", bytes("b")${isTyped ? ', mime-type: "a/b"' : ""})`;
+      const head = `#set document(title: ${typstString(title)})\n#metadata(${typstString(other)})#label("l" + ${typstString(other)})`;
+      const pages = all.map((height) => `#page(width: 99pt, height: ${height}pt, margin: 0pt)[]`);
+      const pdf = await typstPdf([head, attached, ...pages].join("\n"), [standard]);
+      const isBound = /^a-[23]/.test(standard);
+      const expected = new Set([
+        ...(isBound && all.some((height) => height > 14_400) ? ["page_size"] : []),
+        ...(attached !== "" && !isTyped ? ["attachment_media_type"] : []),
+        ...(!isWellFormed(pdf) ? ["metadata_characters"] : []),
+      ]);
+      if (standard === "a-1b" && title.includes("\r") && expected.size === 0) expected.add("metadata_copies");
+      const verdict = judge([pdf], [standard]);
+      expect(new Set(verdict.kind === "broken" ? verdict.rules.map(({ rule }) => rule) : [])).toEqual(expected);
+      expect(verdict.kind).not.toBe("unread");
+    }),
+    { numRuns: 60 },
+  );
+});
