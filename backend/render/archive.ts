@@ -2,35 +2,46 @@
  * The pages that Typst has written as files: checked against the limits, then packed into a ZIP, page by page, so that
  * only one small page or a few chunks of a large one are in memory.
  *
- * zlib compresses, on its thread pool. fflate only writes the container: its own compression blocks the event loop or
- * starts a thread for each large page, all at once (64 SVG pages of 700 KB took 17 to 43 s, 2026-11-24).
+ * A PNG is compressed already, so it is stored. Its size and checksum are before it: programs that read an archive from its
+ * beginning, such as Java's `ZipInputStream`, refuse stored entries that say them afterwards. So a large one is read twice.
+ * An SVG is compressed by zlib, on its thread pool.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { crc32, createDeflateRaw, deflateRaw } from "node:zlib";
-import { Zip, type ZipInputFile } from "fflate";
 import type { Output } from "../../rules/output-options.ts";
+import { completePieces, completeWhole, completionOf } from "../../typst/output-completion.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { AppendResult } from "../typst/process.ts";
 import { listOutputFiles } from "../work-directory/directory-tree.ts";
 import { failByPageCount, failBySize, failBySpace, failWithoutPage, type RenderOutcome } from "./outcome.ts";
 import type { TimeLimit } from "./render-time.ts";
-import type { Spool } from "./spool.ts";
-import { escapeSvg, SvgEscaper } from "./svg-escaping.ts";
+import { MAX_MEMORY_BYTES_PER_OUTPUT, type Spool } from "./spool.ts";
+import {
+  centralDirectory,
+  DEFLATED,
+  dataDescriptor,
+  type EntryContent,
+  localHeader,
+  NOT_YET_KNOWN,
+  STORED,
+  type ZipEntry,
+  type ZipMethod,
+} from "./zip-records.ts";
 
 type PageFile = Readonly<{ number: number; path: string }>;
 
-/** With a fixed time, equal pages make equal archives. ZIP times are local. */
-const MODIFIED = new Date(1980, 0, 1);
 const MIN_DIGITS = 2;
-/** The method number of DEFLATE in APPNOTE.TXT, section 4.4.5. */
-const DEFLATE_METHOD = 8;
-/** Level 0 only wraps. Some readers accept sizes that follow the bytes of an entry only if its method is DEFLATE. */
-const DEFLATE_LEVELS = { png: 0, svg: 6 } as const;
-/** A smaller page is read and compressed in one call each: two streams cost more than its compression. */
-const READ_BYTES = 256 * 1024;
+const DEFLATE_LEVEL = 6;
+/** A smaller SVG is compressed in one call: two streams cost more than its compression. */
+const STREAMED_SVG_BYTES = 256 * 1024;
+/**
+ * A smaller PNG is read once. The buffer is used again for the next page: it is so large that a spool copies what it keeps in
+ * memory.
+ */
+const READ_BYTES = 2 * MAX_MEMORY_BYTES_PER_OUTPUT;
 
 /** Compressed data is longer by at most 5 bytes for each block. zlib takes no chunk below 64 bytes. */
 const DEFLATE_OVERHEAD_BYTES = 128;
@@ -38,8 +49,8 @@ const DEFLATE_OVERHEAD_BYTES = 128;
 const deflateAtOnce = promisify(deflateRaw);
 
 interface PackOptions {
-  readonly extension: keyof typeof DEFLATE_LEVELS;
-  /** For all pages together, before compression. Escaping makes an SVG larger than Typst wrote it. */
+  readonly wanted: Output;
+  /** For all pages together, before compression. They are larger than Typst wrote them. */
   readonly maxPageBytes: number;
   readonly signal: AbortSignal;
 }
@@ -64,8 +75,7 @@ export async function packArchive(
   if (bytes > maxPageBytes) return failBySize(bytes, settings);
   if (!hasRoomFor(bytes)) return failBySpace();
   const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
-  const extension = wanted.format === "png" ? "png" : "svg";
-  const { result, pageBytes } = await packPages(pages, archive, { extension, maxPageBytes, signal: time.over });
+  const { result, pageBytes } = await packPages(pages, archive, { wanted, maxPageBytes, signal: time.over });
   switch (result) {
     case "kept":
       return { kind: "rendered", file: { output: archive, extension: "zip" } };
@@ -90,7 +100,7 @@ export async function packPages(
   const digits = Math.max(MIN_DIGITS, String(ordered.at(-1)?.number ?? 0).length);
   const packer = new Packer(archive, options);
   for (const { number, path } of ordered) {
-    const result = await packer.add(`page-${String(number).padStart(digits, "0")}.${options.extension}`, path);
+    const result = await packer.add(`page-${String(number).padStart(digits, "0")}.${options.wanted.format}`, path);
     if (result !== "kept") return { result, pageBytes: packer.pageBytes };
   }
   return { result: await packer.end(), pageBytes: packer.pageBytes };
@@ -99,60 +109,81 @@ export async function packPages(
 class Packer {
   readonly #archive: Spool;
   readonly #options: PackOptions;
-  pageBytes = 0;
-  readonly #zip: Zip;
+  readonly #entries: ZipEntry[] = [];
   readonly #buffer = Buffer.allocUnsafeSlow(READ_BYTES);
-  readonly #pending: Uint8Array[] = [];
+  pageBytes = 0;
 
   constructor(archive: Spool, options: PackOptions) {
     this.#archive = archive;
     this.#options = options;
-    this.#zip = new Zip((error, chunk) => {
-      if (error !== null) throw error;
-      this.#pending.push(chunk);
-    });
   }
 
-  async add(filename: string, path: string): Promise<PackResult> {
-    const entry: ZipInputFile = { filename, size: 0, crc: 0, compression: DEFLATE_METHOD, mtime: MODIFIED };
-    this.#zip.add(entry);
+  async add(name: string, path: string): Promise<PackResult> {
+    if (this.#options.signal.aborted) return "stopped";
     const file = await open(path);
-    let result: PackResult;
     try {
       const { bytesRead } = await file.read(this.#buffer, 0, READ_BYTES, 0);
-      const whole = this.#buffer.subarray(0, bytesRead);
-      result = bytesRead < READ_BYTES ? await this.#addWhole(whole, entry) : await this.#stream(file, entry);
+      const beginning = this.#buffer.subarray(0, bytesRead);
+      if (this.#options.wanted.format === "png") return await this.#store(name, file, beginning);
+      if (bytesRead < STREAMED_SVG_BYTES) return await this.#deflateAtOnce(name, beginning);
+      return await this.#deflate(name, file);
     } finally {
       await file.close();
     }
-    if (result !== "kept") return result;
-    this.pageBytes += entry.size;
-    if (this.pageBytes > this.#options.maxPageBytes) return "too-large";
-    return this.#write(entry, new Uint8Array(0), true);
   }
 
-  async #addWhole(page: Buffer, entry: ZipInputFile): Promise<PackResult> {
-    const { extension, signal } = this.#options;
-    if (signal.aborted) return "stopped";
-    const escaper = new SvgEscaper();
-    const content = extension === "svg" ? Buffer.concat([escaper.push(page), escaper.end()]) : page;
-    measure(content, entry);
+  end(): Promise<AppendResult> {
+    return this.#archive.append(centralDirectory(this.#entries, this.#archive.size));
+  }
+
+  async #store(name: string, file: FileHandle, beginning: Buffer): Promise<PackResult> {
+    const { wanted, signal } = this.#options;
+    const page = new Measure();
+    const isWhole = beginning.length < READ_BYTES;
+    const pieces = isWhole ? completePieces(wanted, beginning) : this.#read(file);
+    for await (const piece of pieces) {
+      if (signal.aborted) return "stopped";
+      page.add(piece);
+    }
+    const content = { ...page, packedBytes: page.bytes };
+    if (!this.#list(name, STORED, content)) return "too-large";
+    const header = localHeader(name, STORED, content);
+    if (Array.isArray(pieces)) return this.#archive.append(header, ...pieces);
+    let result = await this.#archive.append(header);
+    for await (const piece of this.#read(file)) {
+      if (result !== "kept") return result;
+      if (signal.aborted) return "stopped";
+      result = await this.#archive.append(piece);
+    }
+    return result;
+  }
+
+  async #deflateAtOnce(name: string, whole: Buffer): Promise<PackResult> {
+    const page = new Measure();
+    const svg = completeWhole(this.#options.wanted, whole);
+    page.add(svg);
     // The whole output fits into one chunk. The default chunk would be far larger than a tiny page.
-    const chunkSize = content.length + DEFLATE_OVERHEAD_BYTES;
-    return this.#write(entry, await deflateAtOnce(content, { level: DEFLATE_LEVELS[extension], chunkSize }), false);
+    const packed = await deflateAtOnce(svg, { level: DEFLATE_LEVEL, chunkSize: svg.length + DEFLATE_OVERHEAD_BYTES });
+    const content = { ...page, packedBytes: packed.length };
+    if (!this.#list(name, DEFLATED, content)) return "too-large";
+    return this.#archive.append(localHeader(name, DEFLATED, NOT_YET_KNOWN), packed, dataDescriptor(content));
   }
 
-  async #stream(file: FileHandle, entry: ZipInputFile): Promise<PackResult> {
-    const { extension, signal } = this.#options;
-    let result: AppendResult = "kept";
+  async #deflate(name: string, file: FileHandle): Promise<PackResult> {
+    const { signal } = this.#options;
+    const page = new Measure();
+    let packedBytes = 0;
+    const offset = this.#archive.size;
+    let result = await this.#archive.append(localHeader(name, DEFLATED, NOT_YET_KNOWN));
     try {
       await pipeline(
-        file.createReadStream({ start: 0, highWaterMark: READ_BYTES }),
-        (chunks: AsyncIterable<Buffer>) => measureEach(extension === "svg" ? escapeSvg(chunks) : chunks, entry),
-        createDeflateRaw({ level: DEFLATE_LEVELS[extension], chunkSize: READ_BYTES }),
-        async (chunks: AsyncIterable<Buffer<ArrayBuffer>>) => {
-          for await (const { buffer, byteOffset, byteLength } of chunks) {
-            result = await this.#write(entry, new Uint8Array(buffer, byteOffset, byteLength), false);
+        this.#read(file),
+        (chunks: AsyncIterable<Buffer>) => page.addEach(chunks),
+        createDeflateRaw({ level: DEFLATE_LEVEL, chunkSize: READ_BYTES }),
+        async (chunks: AsyncIterable<Buffer>) => {
+          for await (const chunk of chunks) {
+            packedBytes += chunk.length;
+            result = await this.#archive.append(chunk);
             if (result !== "kept") return;
           }
         },
@@ -163,36 +194,43 @@ class Packer {
       if (signal.aborted) return "stopped";
       if (result === "kept") throw error;
     }
-    return result;
+    if (result !== "kept") return result;
+    const content = { ...page, packedBytes };
+    return this.#list(name, DEFLATED, content, offset) ? this.#archive.append(dataDescriptor(content)) : "too-large";
   }
 
-  #write(entry: ZipInputFile, compressed: Uint8Array<ArrayBuffer>, isLast: boolean): Promise<AppendResult> {
-    entry.ondata?.(null, compressed, isLast);
-    return this.#flush();
-  }
-
-  end(): Promise<AppendResult> {
-    this.#zip.end();
-    return this.#flush();
-  }
-
-  async #flush(): Promise<AppendResult> {
-    for (const { buffer, byteOffset, byteLength } of this.#pending.splice(0)) {
-      const result = await this.#archive.append(Buffer.from(buffer, byteOffset, byteLength));
-      if (result !== "kept") return result;
+  /** The page as it is delivered. A piece is valid until the next one. */
+  async *#read(file: FileHandle): AsyncGenerator<Buffer, void, void> {
+    const completion = completionOf(this.#options.wanted);
+    for (let position = 0, isMore = true; isMore; position += READ_BYTES) {
+      const { bytesRead } = await file.read(this.#buffer, 0, READ_BYTES, position);
+      isMore = bytesRead === READ_BYTES;
+      yield* completion.push(this.#buffer.subarray(0, bytesRead));
     }
-    return "kept";
+    yield* completion.end();
+  }
+
+  /** Puts an entry into the directory. @returns whether all pages up to it may be delivered */
+  #list(name: string, method: ZipMethod, content: EntryContent, offset = this.#archive.size): boolean {
+    this.#entries.push({ name, method, offset, ...content });
+    this.pageBytes += content.bytes;
+    return this.pageBytes <= this.#options.maxPageBytes;
   }
 }
 
-function measure(chunk: Buffer, entry: ZipInputFile): void {
-  entry.size += chunk.length;
-  entry.crc = crc32(chunk, entry.crc);
-}
+class Measure {
+  bytes = 0;
+  crc = 0;
 
-async function* measureEach(chunks: AsyncIterable<Buffer>, entry: ZipInputFile): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    measure(chunk, entry);
-    yield chunk;
+  add(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    this.crc = crc32(chunk, this.crc);
+  }
+
+  async *addEach(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
+    for await (const chunk of chunks) {
+      this.add(chunk);
+      yield chunk;
+    }
   }
 }

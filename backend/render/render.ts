@@ -4,6 +4,7 @@ import { isFont } from "../../rules/font-names.ts";
 import type { ParsedRequest } from "../../rules/render-request.ts";
 import { renderTimeoutWithin } from "../../rules/render-time.ts";
 import { pageProbeArguments, type RenderCommand } from "../../typst/command-line.ts";
+import { completionOf } from "../../typst/output-completion.ts";
 import { programText } from "../../typst/program-text.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import { ServiceFailure } from "../error-log.ts";
@@ -33,7 +34,6 @@ import {
 import { explainFailure, failureOfSelection } from "./page-probe.ts";
 import { type PhaseRun, PhaseTimer, TimeLimit } from "./render-time.ts";
 import { Spool } from "./spool.ts";
-import { SvgEscaper } from "./svg-escaping.ts";
 
 export interface RenderResources {
   readonly settings: BackendSettings;
@@ -158,20 +158,20 @@ class RenderJob {
     const maxFiles = this.#resources.settings.limits.max_output_files;
     const pages = directory === null ? null : { directory, maxFiles, hasRoomFor: this.#hasRoomFor };
     const wanted = this.#command.output;
-    const svg = wanted.format === "svg" ? new SvgEscaper() : null;
     const pdf = wanted.format === "pdf" && wanted.standards.length > 0 ? new FinishedPdf(wanted.standards) : null;
     this.#finishedPdf = pdf;
+    const completion = completionOf(wanted);
     const taker = {
       append: (chunk: Buffer) => {
         pdf?.push(chunk);
-        return output.append(svg === null ? chunk : svg.push(chunk));
+        return output.append(...completion.push(chunk));
       },
     };
     return this.phases.time("compile", async () => {
       const report = await process.perform(this.#task(taker, pages));
       const isWhole = report.outputTaken === "kept" && report.end.kind === "exited" && report.end.exitCode === 0;
-      // The escaper has held back the last bytes.
-      return svg !== null && isWhole ? { ...report, outputTaken: await output.append(svg.end()) } : report;
+      const outputTaken = isWhole ? await output.append(...completion.end()) : report.outputTaken;
+      return { ...report, outputTaken, outputBytes: Math.max(report.outputBytes, output.size) };
     });
   }
 

@@ -33,7 +33,7 @@ export class Spool {
     this.#disk = space.disk.open(caller);
   }
 
-  /** Includes a last chunk that was not kept. */
+  /** Includes the last chunks if they were not kept. */
   get size(): number {
     return this.#size;
   }
@@ -46,23 +46,23 @@ export class Spool {
   }
 
   /** After any result but `kept` the output is incomplete. @throws if the machine fails: disk full, for one. */
-  async append(chunk: Buffer): Promise<AppendResult> {
-    const size = this.#size + chunk.length;
+  async append(...chunks: readonly Buffer[]): Promise<AppendResult> {
+    const size = chunks.reduce((sum, { length }) => sum + length, this.#size);
     this.#size = size;
     if (size > this.#space.maxOutputBytes) return "too-large";
     if (this.#file === null) {
       if (size <= MAX_MEMORY_BYTES_PER_OUTPUT && this.#memory.resize(size)) {
-        this.#chunks.push(compact(chunk));
+        this.#chunks.push(...chunks.map(compact));
         return "kept";
       }
       if (!this.#disk.resize(size)) return "no-room";
       this.#file = await openNameless(this.#space.directory);
-      for (const earlier of this.#chunks.splice(0)) await writeWhole(this.#file, earlier);
+      await writeWhole(this.#file, this.#chunks.splice(0));
       this.#memory.resize(0);
     } else if (!this.#disk.resize(size)) {
       return "no-room";
     }
-    await writeWhole(this.#file, chunk);
+    await writeWhole(this.#file, chunks);
     return "kept";
   }
 
@@ -133,8 +133,17 @@ async function openNameless(directory: string): Promise<FileHandle> {
   }
 }
 
-async function writeWhole(file: FileHandle, chunk: Buffer): Promise<void> {
-  for (let written = 0; written < chunk.length; ) {
-    written += (await file.write(chunk, written, chunk.length - written)).bytesWritten;
-  }
+async function writeWhole(file: FileHandle, chunks: readonly Buffer[]): Promise<void> {
+  let rest = chunks.filter(({ length }) => length > 0);
+  while (rest.length > 0) rest = dropBytes(rest, (await file.writev(rest)).bytesWritten);
+}
+
+/** What is left of chunks whose first bytes are written. */
+function dropBytes(chunks: readonly Buffer[], bytes: number): Buffer[] {
+  let dropped = 0;
+  return chunks.flatMap((chunk) => {
+    const start = Math.min(bytes - dropped, chunk.length);
+    dropped += start;
+    return start < chunk.length ? [chunk.subarray(start)] : [];
+  });
 }

@@ -23,6 +23,7 @@ import {
   UNCONFINED_ENVIRONMENT,
 } from "../../../typst/command-line.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../../typst/file-layout.ts";
+import { completeWhole } from "../../../typst/output-completion.ts";
 import { programText } from "../../../typst/program-text.ts";
 import type { ServiceProblem } from "../../typescript/client.ts";
 import { checkLocally } from "../../typescript/local-check.ts";
@@ -56,7 +57,7 @@ export interface Compiled {
   readonly diagnostics: readonly Diagnostic[];
   /** Why there is no output although Typst itself did not complain; otherwise null. */
   readonly reason: string | null;
-  /** The document or image, or each image of an archive; empty if the compilation failed. */
+  /** The document or image, or each image of an archive, as the service delivers them; empty if the compilation failed. */
   readonly pages: readonly Buffer[];
 }
 
@@ -153,12 +154,15 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
     const { exitCode, stdout } = await runTypst(compilation, root, probe, signal);
     if (exitCode === 0 && stdout.length === 0) return fail(`The document has none of the pages ${output.pages}.`);
   }
-  const pages = outputDirectory === null ? [Buffer.from(ended.stdout)] : await readPages(outputDirectory);
-  if (pages.length > max_output_files) return fail(`The document has more than ${max_output_files} pages.`);
-  if (pages.length === 0) return fail("The document has none of the selected pages.");
-  if (output.format !== "pdf" && pages[0]?.length === 0) return fail(`The document has no page ${output.page ?? 1}.`);
+  const written = outputDirectory === null ? [Buffer.from(ended.stdout)] : await readPages(outputDirectory);
+  if (written.length > max_output_files) return fail(`The document has more than ${max_output_files} pages.`);
+  if (written.length === 0) return fail("The document has none of the selected pages.");
+  if (output.format !== "pdf" && written[0]?.length === 0) return fail(`The document has no page ${output.page ?? 1}.`);
   const broken = output.format === "pdf" ? brokenStandards(ended.stdout, output) : null;
   if (broken !== null) return fail(broken);
+  const pages = written.map((page) => completeWhole(output, page));
+  const bytes = pages.reduce((sum, { length }) => sum + length, 0);
+  if (bytes > max_output_bytes) return fail(`The output has more than ${max_output_bytes} bytes.`);
   return { ok: true, text, diagnostics, reason: null, pages };
 }
 

@@ -8,6 +8,7 @@ import { startSharedBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readDisposition } from "../../support/readers/content-disposition.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
+import { readPixelsPerMetre } from "../../support/readers/png-reader.ts";
 import { readSvgSize } from "../../support/readers/svg-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 
@@ -48,13 +49,19 @@ it("a PDF has the pages of the document", async () => {
 });
 
 it.each([
-  [undefined, 288, 144],
-  [1, 2, 1],
-  [72, 144, 72],
-  [300, 600, 300],
-])("a PNG has the size that %i pixels per inch give, or else 144", async (ppi, expectedWidth, expectedHeight) => {
-  const { width, height } = PNG.sync.read((await renderOk({ format: "png", ppi })).bytes);
-  expect([width, height]).toEqual([expectedWidth, expectedHeight]);
+  [undefined, 288, 144, 5669],
+  [1, 2, 1, 39],
+  [72, 144, 72, 2835],
+  [300, 600, 300, 11_811],
+])("a PNG has the size that %i pixels per inch give, or else 144, and says so", async (ppi, ...expected) => {
+  const { bytes } = await renderOk({ format: "png", ppi });
+  const [page, ...others] = readZip((await renderOk({ format: "png", ppi, archive: "zip" })).bytes);
+  expect(others).toEqual([]);
+  expect(page?.bytes.equals(bytes)).toBe(true);
+  const { width, height } = PNG.sync.read(bytes);
+  const perMetre = expected[2];
+  expect([width, height, perMetre]).toEqual(expected);
+  expect(readPixelsPerMetre(bytes)).toEqual([[perMetre, perMetre]]);
 });
 
 it("an SVG is well-formed and must not run or load anything", async () => {

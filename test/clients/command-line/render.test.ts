@@ -30,6 +30,23 @@ const inProject = runnerInProjects(() => url);
 const FOUR_PAGES = "#for page in range(1, 5) [Page #page #pagebreak(weak: true)]";
 
 describe("a document", () => {
+  it.each(["page.png", "page.svg"])(
+    "is the same from the service and from `check`, byte for byte: %s",
+    async (name) => {
+      const source =
+        '#link("https://e.org/?a&b")[a] #rect(fill: red.transparentize(50%), stroke: color.mix(red, blue))';
+      const project = { "letter.typ": source };
+      const [remote, local] = await Promise.all(
+        ["render", "check"].map(async (command) => {
+          const { folder, exitCode } = await inProject(project, [command, "letter.typ", "-o", name]);
+          expect(exitCode).toBe(0);
+          return readFile(join(folder, name));
+        }),
+      );
+      expect(local?.equals(remote ?? Buffer.alloc(0))).toBe(true);
+    },
+  );
+
   it("is made of the source, what it reads, a font folder, named files and the data with every digit", async () => {
     const image = PNG.sync.write(new PNG({ width: 1, height: 1 }));
     const { folder, exitCode, stderr, stdout } = await inProject(

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { escapeSvg, SvgEscaper } from "../../../backend/render/svg-escaping.ts";
-import { ANY_CHARACTER } from "../../support/any-character.ts";
-import { typstString, typstSvg, typstSvgPages } from "../../support/backend/typst-svg.ts";
-import { readSvg } from "../../support/readers/svg-reader.ts";
+import { svgColorOf } from "../../typst/svg-colors.ts";
+import { SvgEscaper } from "../../typst/svg-escaping.ts";
+import { ANY_CHARACTER } from "../support/any-character.ts";
+import { typstString, typstSvg, typstSvgPages } from "../support/backend/typst-svg.ts";
+import { readSvg } from "../support/readers/svg-reader.ts";
 
 const PAGE = "#set page(width: 200pt, height: auto, margin: 5pt)\n";
 const link = (target: string) => `#box(link(${typstString(target)})[x])`;
@@ -12,15 +13,14 @@ const label = (name: string) => `#[#box[y]#label(${typstString(name)})]`;
 /** The chunk size with which the pages of an archive are read. */
 const CHUNK_BYTES = 256 * 1024;
 
-async function* inChunks(svg: Buffer): AsyncGenerator<Buffer> {
-  for (let start = 0; start < svg.length; start += CHUNK_BYTES) yield svg.subarray(start, start + CHUNK_BYTES);
-}
-
-const escapedBytes = async (svg: Buffer) => Buffer.concat(await Array.fromAsync(escapeSvg(inChunks(svg))));
-
 function escapeInChunks(chunks: readonly Buffer[]): Buffer {
   const escaper = new SvgEscaper();
-  return Buffer.concat([...chunks.map((chunk) => escaper.push(chunk)), escaper.end()]);
+  return Buffer.concat([...chunks.flatMap((chunk) => escaper.push(chunk)), ...escaper.end()]);
+}
+
+function escapedBytes(svg: Buffer): Buffer {
+  const starts = Array.from({ length: Math.ceil(svg.length / CHUNK_BYTES) }, (_, index) => index * CHUNK_BYTES);
+  return escapeInChunks(starts.map((start) => svg.subarray(start, start + CHUNK_BYTES)));
 }
 
 function expectSameForEverySplit(svg: Buffer, expected: Buffer): void {
@@ -31,6 +31,21 @@ function expectSameForEverySplit(svg: Buffer, expected: Buffer): void {
 }
 
 const linksTo = async (targets: readonly string[]) => escapedBytes(await typstSvg(PAGE + targets.map(link).join(" ")));
+
+/** The paints of a page without text by its author in labels or link targets, one by one. */
+function escapedPaints(svg: Buffer): Buffer {
+  const withPaints = svg
+    .toString("latin1")
+    .replace(
+      / (fill|stroke|stop)(-color)?="([^"]*)"/g,
+      (_whole, name: string, color: string | undefined, paint: string) => {
+        const { rgb, opacity } = svgColorOf(paint) ?? { rgb: paint, opacity: null };
+        const attribute = ` ${name}${color ?? ""}="${rgb}"`;
+        return opacity === null ? attribute : `${attribute} ${name}-opacity="${opacity}"`;
+      },
+    );
+  return Buffer.from(withPaints, "latin1");
+}
 
 /** What a parser finds in the SVG, in document order. */
 function readTargetsAndLabels(svg: Buffer) {
@@ -76,6 +91,7 @@ const NASTY_PIECES = [
   ...["\0", "\u0001", "\t", "\n", "\r", "\r\n", "\u001f", "\u007f", "\u0085", "\u2028", "\ufeff", " "],
   ...["\ufffd", "\ufffe", "\uffff", "\uffbe", "ï", "¿¾", "\u{1fffe}", "\u{10ffff}", "é", "漢", "😀"],
   ...["-->", "<!--", "]]>", "<![CDATA[", "<?xml", "<a ", "<a href=", '<a href="', "</a>", "/>", "<script>"],
+  ...[' fill="#ff000080"', " stop-color=", 'stroke="transparent"', "transparent", "#ff000080"],
   ...[" href=", " xlink:href=", " data-typst-label=", ' data-typst-label="', "data-typst-label"],
   ..."https://e.org/?a=1&b=2 javascript java script JavaScript: data: http s: mailto: tel: tels:".split(" "),
   ...": x-y+z.1: 1: _: %3A".split(" "),
@@ -147,7 +163,7 @@ describe("an SVG with links and labels", () => {
   it("keeps links within the document, which have no target in SVG", async () => {
     const written = await typstSvg(`${PAGE}#box[x]<x> #link(<x>)[a & b] #link((page: 1, x: 0pt, y: 0pt))[c]`);
     expect(written.includes("<a ")).toBe(true);
-    expect((await escapedBytes(written)).equals(written)).toBe(true);
+    expect(escapedBytes(written).equals(escapedPaints(written))).toBe(true);
   });
 
   it("has the values that the author wrote, whatever they are", async () => {
@@ -157,7 +173,7 @@ describe("an SVG with links and labels", () => {
         fc.array(nastyText, { minLength: 1, maxLength: 60 }),
         async (targets, labels) => {
           const source = PAGE + [...targets.map(link), ...labels.map(label)].join(" ");
-          const svg = await escapedBytes(await typstSvg(source));
+          const svg = escapedBytes(await typstSvg(source));
           const expectedTargets = targets.map(expectedTarget);
           expect(readTargetsAndLabels(svg)).toEqual({
             targets: expectedTargets,
@@ -174,8 +190,108 @@ describe("an SVG with links and labels", () => {
     const texts = ["&quot;&quot<\ufffe\uffff", '"', " data-typst-label=", "<a ", "&&&"];
     texts.push(" java\tscript:a:b", "https:&", "dad <:");
     const svg = await typstSvg(PAGE + texts.map((text) => label(text) + link(text)).join(" "));
-    const expected = await escapedBytes(svg);
+    const expected = escapedBytes(svg);
     expect(readTargetsAndLabels(expected).targets).toEqual(texts.map(expectedTarget));
+    expectSameForEverySplit(svg, expected);
+    const bytes = Array.from(svg, (_, index) => svg.subarray(index, index + 1));
+    expect(escapeInChunks(bytes).equals(expected)).toBe(true);
+  });
+});
+
+describe("an SVG with colours", () => {
+  const TRANSLUCENT = `rgb("#ff000080")`;
+  const rectangle = (fill: string, stroke = "none") =>
+    `#rect(width: 20pt, height: 20pt, fill: ${fill}, stroke: ${stroke})`;
+  const tiling = (content: string) => `tiling(size: (9pt, 9pt))[${content}]`;
+  const GRADIENT = `gradient.linear(${TRANSLUCENT}, rgb("#0000ff40"), blue)`;
+
+  /** The attributes of paint of all elements but the page itself. */
+  const paintsOf = (svg: Buffer) =>
+    readSvg(svg)
+      .filter(({ attributes }) => attributes.fill !== "#ffffff")
+      .map(({ name, attributes }) => ({
+        name,
+        ...Object.fromEntries(
+          Object.entries(attributes).filter(([key]) => /^(fill|stroke|stop)(-color|-opacity)?$/.test(key)),
+        ),
+      }))
+      .filter((paint) => Object.keys(paint).length > 1);
+  const paintsIn = async (source: string) => paintsOf(escapedBytes(await typstSvg(PAGE + source)));
+
+  it("has a rectangle over a link that is painted, so that it can be clicked, and cannot be seen", async () => {
+    const svg = escapedBytes(await typstSvg(PAGE + link("https://e.org")));
+    const over = readSvg(svg).find(({ path }) => path.endsWith("a/rect"));
+    expect(over?.attributes).toMatchObject({ fill: "#000000", "fill-opacity": "0", stroke: "none" });
+  });
+
+  it("has translucent fills and strokes of shapes and text, each with its own opacity", async () => {
+    const half = { fill: "#ff0000", "fill-opacity": "0.50196079" };
+    const edge = { stroke: "#0000ff", "stroke-opacity": "0.2509804" };
+    expect(await paintsIn(rectangle(TRANSLUCENT, `2pt + rgb("#0000ff40")`))).toEqual([
+      { name: "path", ...half, ...edge },
+    ]);
+    expect(await paintsIn(rectangle(TRANSLUCENT))).toEqual([{ name: "path", ...half }]);
+    expect(await paintsIn(`#text(fill: ${TRANSLUCENT}, stroke: 1pt + red)[x]`)).toEqual([
+      { name: "use", ...half, stroke: "#ff4136" },
+    ]);
+  });
+
+  it("has translucent stops of gradients, of every kind", async () => {
+    const stops = await paintsIn(rectangle(GRADIENT));
+    expect(stops).toContainEqual({ name: "stop", "stop-color": "#ff0000", "stop-opacity": "0.50196079" });
+    expect(stops.at(-1)).toEqual({ name: "stop", "stop-color": "#0074d9" });
+    for (const kind of ["radial", "conic"]) {
+      const paints = await paintsIn(rectangle(GRADIENT.replace("linear", kind)));
+      expect(paints).toContainEqual({ name: "stop", "stop-color": "#ff0000", "stop-opacity": "0.50196079" });
+    }
+  });
+
+  it("has no colour that SVG 1.1 lacks, wherever there is one", async () => {
+    const spaces = ["oklab(60%, 0.2, -0.1, 50%)", "oklch(70%, 0.4, 140deg)", "color.hsl(210deg, 60%, 40%, 40%)"];
+    spaces.push("color.linear-rgb(20%, 50%, 80%)", "color.mix(red, blue)", "luma(40%, 50%)", "cmyk(9%, 8%, 7%, 6%)");
+    const source = spaces.flatMap((space) => [
+      rectangle(space, `1pt + ${space}`),
+      rectangle(tiling(rectangle(space)), `3pt + ${tiling(rectangle(space))}`),
+      `#text(fill: ${space}, stroke: ${space})[x] #highlight(fill: ${space})[y] #underline(stroke: ${space})[z]`,
+      rectangle(
+        `gradient.linear(${space}, ${space}, space: oklab)`,
+        "2pt + gradient.conic(red, aqua.transparentize(9%))",
+      ),
+    ]);
+    const svg = readSvg(
+      escapedBytes(await typstSvg(`${PAGE}#set page(fill: oklab(90%, 0, 0, 50%))\n${source.join(" ")}`)),
+    );
+    const paints = svg.flatMap(({ attributes: { fill, stroke, "stop-color": stop } }) => [fill, stroke, stop]);
+    expect(new Set(paints.flatMap((paint) => (paint === undefined ? [] : paint.replace(/^(#|url).*/, "$1"))))).toEqual(
+      new Set(["#", "url", "none"]),
+    );
+    for (const paint of paints) if (paint?.startsWith("#")) expect(paint).toMatch(/^#[0-9a-f]{6}$/);
+  });
+
+  it("has the images that its author gave it, whatever is in them", async () => {
+    const image = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect fill="#ff000080"/></svg>';
+    const svg = escapedBytes(await typstSvg(`${PAGE}#image(bytes(${typstString(image)}))`));
+    const url = readSvg(svg).find(({ name }) => name === "image")?.attributes["xlink:href"] ?? "";
+    expect(Buffer.from(url.replace("data:image/svg+xml;base64,", ""), "base64").toString()).toBe(image);
+  });
+
+  it("keeps a paint that is none, however long, and one that is cut off", () => {
+    for (const paint of ["#ff00008", "#ff0000800", "Transparent", "x".repeat(100), "x".repeat(101), "x".repeat(9999)]) {
+      for (const svg of [`<path fill="${paint}"/>`, `<path stroke="${paint}`]) {
+        expectSameForEverySplit(Buffer.from(svg.slice(0, 300)), Buffer.from(svg.slice(0, 300)));
+        expect(escapedBytes(Buffer.from(svg)).toString()).toBe(svg);
+      }
+    }
+    expect(escapedBytes(Buffer.from(`<path fill="${"x".repeat(101)}#ff000080"/>`)).toString()).toContain(
+      '#ff000080"/>',
+    );
+  });
+
+  it("is the same for every split in two, and byte by byte", async () => {
+    const source = `${rectangle(GRADIENT, "2pt + color.mix(red, blue)")} ${link("https://e.org")} ${label('fill="#ff000080"')}`;
+    const svg = await typstSvg(PAGE + source);
+    const expected = escapedBytes(svg);
+    expect(expected.toString()).toContain('stroke="#a37095"');
     expectSameForEverySplit(svg, expected);
     const bytes = Array.from(svg, (_, index) => svg.subarray(index, index + 1));
     expect(escapeInChunks(bytes).equals(expected)).toBe(true);
@@ -216,14 +332,14 @@ describe("an SVG with text in a tiling", () => {
   });
 
   it.each(Object.entries(SOURCES))("refers to the glyphs that it defines: %s", async (_what, source) => {
-    const { referenced, ids } = readReferences(await escapedBytes(await typstSvg(PAGE + source)));
+    const { referenced, ids } = readReferences(escapedBytes(await typstSvg(PAGE + source)));
     expect(referenced).not.toEqual([]);
     expect(ids).toEqual(expect.arrayContaining(referenced));
   });
 
   it("is the same for every split in two", async () => {
     const written = await typstSvg(PAGE + SOURCES["a fill"]);
-    expectSameForEverySplit(written, await escapedBytes(written));
+    expectSameForEverySplit(written, escapedBytes(written));
   });
 });
 
@@ -238,21 +354,24 @@ const plainDocument = (page: number) => `
   #rect(fill: tiling(size: (5pt, 5pt))[#line(end: (5pt, 5pt))])
   #image(bytes("<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><a href='x'/></svg>"), width: ${page}pt)
   $ sum_(i < ${page}) sqrt(i) $ #table(columns: 2)[a & b][${page}]
+  #text(fill: rgb(9, 9, 9, ${page}), stroke: 1pt + luma(${page}, 50%))[translucent] #text(fill: color.mix(red, blue))[mixed]
   #link("https://example.org/${page}?q=a%26b#c")[a link] #link(${typstString(`x"${page}"`)})[quotes]`;
 
-it("an SVG that is well-formed is unchanged: dozens of plain pages", async () => {
+it("an SVG that is well-formed has other colours, and is unchanged otherwise: dozens of plain pages", async () => {
   const source = Array.from({ length: 50 }, (_, index) => plainDocument(index + 1)).join("\n#pagebreak(weak: true)\n");
   const pages = await typstSvgPages(source);
   expect(pages.length).toBeGreaterThanOrEqual(50);
   for (const page of pages) {
     readSvg(page);
-    expect((await escapedBytes(page)).equals(page)).toBe(true);
+    expect(escapedBytes(page).equals(escapedPaints(page))).toBe(true);
   }
 });
 
 it("the size of an escaped SVG is at most five times what Typst wrote", async () => {
   const written = Buffer.from(`<svg><g data-typst-label="${"&".repeat(100_000)}"/></svg>`);
-  const { length } = await escapedBytes(written);
+  const { length } = escapedBytes(written);
   expect(length).toBeGreaterThan(4.9 * written.length);
   expect(length).toBeLessThan(5 * written.length);
+  const paints = Buffer.from('<stop stop-color="#00000001"/>'.repeat(10_000));
+  expect(escapedBytes(paints).length).toBeLessThan(2 * paints.length);
 });

@@ -1,5 +1,6 @@
 /**
- * Completes the SVG that Typst writes: it is well-formed XML, draws all its text, and its links run nothing.
+ * Completes the SVG that Typst writes: it is well-formed XML, draws all its text, has the same colours in every program,
+ * and its links run nothing.
  *
  * Typst 0.15.1 writes elements and attributes, never text, and escapes only `"` (typst #8672). A document can put any
  * text into three attributes (by the source of typst-svg): `href` and `xlink:href` of a link's `<a>`, and
@@ -11,7 +12,13 @@
  *
  * In a tiling, the reference to a glyph begins with NUL instead of `g`, because Typst no longer knows which kind of id
  * it has. It becomes the `g`, and the glyph is drawn.
+ *
+ * Colours are in `fill`, `stroke` and `stop-color`. One that SVG 1.1 lacks becomes one that it has, with its opacity in an
+ * attribute of its own. Typst writes no such attribute, so there is no other opacity to multiply by. The rectangle over a
+ * link, which is `transparent`, can be clicked as before: it is painted, with an opacity of 0. An image is Base64, so
+ * nothing in it looks like a colour, and it stays as it is.
  */
+import { type SvgColor, svgColorOf } from "./svg-colors.ts";
 
 /** Of web pages, mail and telephones. Each other one may run something in the page or start a program. */
 const LINK_SCHEMES: readonly string[] = ["http", "https", "mailto", "tel"];
@@ -20,21 +27,41 @@ const LONGEST_SCHEME = Math.max(...LINK_SCHEMES.map(({ length }) => length));
 const LOST_GLYPH_KIND = "\0";
 const GLYPH_KIND = "g";
 
-type State = "markup" | "link-tag" | "link-target" | "label";
+/** By what begins a paint: what begins its opacity. */
+const OPACITIES: Readonly<Record<string, string>> = {
+  'fill="': 'fill-opacity="',
+  'stroke="': 'stroke-opacity="',
+  'stop-color="': 'stop-opacity="',
+};
 
-/** What ends a state, in bytes as Latin-1. Neither `<a ` nor the label's name can occur in another value. */
+type State = "markup" | "link-tag" | "link-target" | "label" | "paint";
+
+/**
+ * What ends a state, in bytes as Latin-1. None of what begins a value can occur in another one. Most paints are skipped
+ * at once, since they stay.
+ */
 const TOKENS: Readonly<Record<State, RegExp>> = {
-  markup: /<a |data-typst-label="|\0/g,
+  markup: /<a |data-typst-label="|(?:fill|stroke|stop-color)="(?!#[0-9a-f]{6}"|none|url)|\0/g,
   "link-tag": /[">]/g,
   "link-target": /"/g,
   label: /"/g,
+  paint: /"/g,
 };
 const STATE_AFTER: Readonly<Record<State, Readonly<Record<string, State>>>> = {
-  markup: { "<a ": "link-tag", 'data-typst-label="': "label", "\0": "markup" },
+  markup: {
+    "<a ": "link-tag",
+    'data-typst-label="': "label",
+    "\0": "markup",
+    ...Object.fromEntries(Object.keys(OPACITIES).map((paint) => [paint, "paint"] as const)),
+  },
   "link-tag": { '"': "link-target", ">": "markup" },
   "link-target": { '"': "link-tag" },
   label: { '"': "markup" },
+  paint: { '"': "markup" },
 };
+
+/** The longest paint is some 60 bytes. What is longer is none, and stays. */
+const LONGEST_PAINT = 100;
 
 /** What a value may not hold, with U+FFFE and U+FFFF as UTF-8. A `&quot;` by an author looks like one by Typst. */
 const FORBIDDEN = /&(?!quot;)|<|[^ -\xff]|\xef\xbf[\xbe\xbf]/g;
@@ -52,15 +79,13 @@ const SCHEME = /^[a-z][a-z0-9+.-]*$/;
 /** Where a scheme ends. Browsers ignore spaces before an address, and tabs and line ends anywhere in it. */
 const NOT_IN_SCHEME = /[^A-Za-z0-9+.\- \t\n\r]/;
 
-/** The longest incomplete beginning of a token or character, and its first byte, which is nowhere else in one. */
-const LONGEST_INCOMPLETE = 'data-typst-label="'.length - 1;
-const FIRST_BYTE = /[<d&\xef]/;
-
-export async function* escapeSvg(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
-  const escaper = new SvgEscaper();
-  for await (const chunk of chunks) yield escaper.push(chunk);
-  yield escaper.end();
-}
+/** What the next chunk may complete to a token or to what a value may not hold. None is the end of a complete one. */
+const INCOMPLETE: ReadonlySet<string> = new Set(
+  [...Object.keys(STATE_AFTER.markup), "&quot;", "\xef\xbf\xbe"].flatMap((whole) =>
+    Array.from(whole.slice(1), (_, index) => whole.slice(0, index + 1)),
+  ),
+);
+const LONGEST_INCOMPLETE = Math.max(...Array.from(INCOMPLETE, ({ length }) => length));
 
 /** Escapes one SVG that comes in chunks, wherever they are cut. */
 export class SvgEscaper {
@@ -69,21 +94,24 @@ export class SvgEscaper {
   #held = "";
   /** What was read of a link's scheme, no longer than it must be; null once the rest of the target can stay. */
   #scheme: string | null = null;
+  /** What was read of a paint; null once it is too long to be one. */
+  #paint: string | null = null;
+  /** What begins the attribute for the opacity of the paint. */
+  #opacity = "";
+  /** The last paint with its color: the letters of a text have one each. */
+  #last: { readonly paint: string; readonly color: SvgColor | null } = { paint: "", color: null };
 
-  /** Returns what is ready: at most five times as many bytes. Up to 17 bytes are kept for the next call. */
-  push(chunk: Buffer): Buffer {
+  /** Returns what is ready: in all, at most five times as many bytes. Few are kept for the next call: see the limits above. */
+  push(chunk: Buffer): readonly Buffer[] {
     const text = this.#held + chunk.toString("latin1");
-    const lastBytes = Math.max(0, text.length - LONGEST_INCOMPLETE);
-    const incomplete = text.slice(lastBytes).search(FIRST_BYTE);
-    const end = incomplete === -1 ? text.length : lastBytes + incomplete;
+    let end = Math.max(0, text.length - LONGEST_INCOMPLETE);
+    while (end < text.length && !INCOMPLETE.has(text.slice(end))) end++;
     this.#held = text.slice(end);
-    return this.#escape(text.slice(0, end));
+    return [this.#escape(text.slice(0, end))];
   }
 
-  end(): Buffer {
-    const rest = this.#held;
-    this.#held = "";
-    return this.#escape(rest);
+  end(): readonly Buffer[] {
+    return [this.#escape(this.#held), Buffer.from(this.#paint ?? "", "latin1")];
   }
 
   #escape(text: string): Buffer {
@@ -96,9 +124,13 @@ export class SvgEscaper {
       escaped += this.#escapeUpTo(text.slice(position, next - (token ?? "").length));
       position = next;
       if (token === undefined) break;
+      if (this.#state === "paint") escaped += this.#endPaint();
       escaped += token === LOST_GLYPH_KIND ? GLYPH_KIND : token;
       this.#state = STATE_AFTER[this.#state][token] ?? this.#state;
       this.#scheme = "";
+      if (this.#state !== "paint") continue;
+      this.#paint = "";
+      this.#opacity = OPACITIES[token] ?? "";
     }
     return Buffer.from(escaped, "latin1");
   }
@@ -113,7 +145,25 @@ export class SvgEscaper {
         return this.#replaceColon(part).replace(FORBIDDEN, (found) => REFERENCES[found] ?? percentEncode(found));
       case "label":
         return part.replace(FORBIDDEN, (found) => REFERENCES[found] ?? REPLACEMENT_CHARACTER);
+      case "paint":
+        return this.#collectPaint(part);
     }
+  }
+
+  #collectPaint(part: string): string {
+    const paint = (this.#paint ?? "") + part;
+    this.#paint = this.#paint === null || paint.length > LONGEST_PAINT ? null : paint;
+    return this.#paint === null ? paint : "";
+  }
+
+  /** The paint, and the beginning of a second attribute if its opacity needs one. */
+  #endPaint(): string {
+    const paint = this.#paint ?? "";
+    this.#paint = null;
+    if (paint !== this.#last.paint) this.#last = { paint, color: svgColorOf(paint) };
+    const { color } = this.#last;
+    if (color === null) return paint;
+    return color.opacity === null ? color.rgb : `${color.rgb}" ${this.#opacity}${color.opacity}`;
   }
 
   /** The next part of a link's target; if it ends a scheme that is not allowed, without the colon. */
