@@ -87,6 +87,8 @@ class TagReader {
     const element = this.#element(kid);
     if (element === null) return [`${indent}"${this.#words([kid], parent)}"`];
     const head = `${indent}${this.#label(element)}`;
+    // The alternative is read, and nothing of what it stands for.
+    if (element.has("Alt")) return [head];
     const runs = this.#runsOf(element);
     // Text alone stands beside its role.
     if (runs.every(({ isText }) => isText)) {
@@ -95,6 +97,10 @@ class TagReader {
     }
     const nested = runs.flatMap(({ isText, kids }) => {
       if (!isText) return kids.flatMap((one) => this.#linesOf(one, element, `${indent}  `));
+      // What is no part of a line, such as a formula of its own.
+      const [only] = kids;
+      if (kids.length === 1 && only !== undefined && this.#roleOf(this.#element(only)) !== "Span")
+        return this.#linesOf(only, element, `${indent}  `);
       const words = this.#words(kids, element);
       return words === "" ? [] : [`${indent}  "${words}"`];
     });
@@ -129,6 +135,7 @@ class TagReader {
   #rawWords(kid: PdfValue, parent: PdfDictionary): string {
     const element = this.#element(kid);
     if (element !== null) {
+      if (element.has("Alt")) return ` <${this.#label(element)}> `;
       const words = this.#kids(element).map((one) => this.#rawWords(one, element)).join("");
       return this.#roleOf(element) === "Span" ? words : ` <${this.#label(element)}: ${words.trim()}>`;
     }
@@ -154,9 +161,10 @@ class TagReader {
     ].join(" ");
   }
 
-  #roleOf(element: PdfDictionary): string {
-    const role = element.get("S");
-    const name = role instanceof PdfName ? role.name : "?";
+  /** In PDF 1.7; text without an element of its own is in a span, too. */
+  #roleOf(element: PdfDictionary | null): string {
+    const role = element?.get("S");
+    const name = role instanceof PdfName ? role.name : "Span";
     const mapped = this.#file.dictionary(this.#root.get("RoleMap"))?.get(name);
     return mapped instanceof PdfName ? mapped.name : name;
   }
