@@ -58,8 +58,10 @@ async function readTextsOfPage(page: PDFPageProxy): Promise<ReadonlyMap<string, 
   const prefix = `p${page.ref?.num}R_mc`;
   for (const [index, operator] of fnArray.entries()) {
     const [first, second] = argsArray[index] ?? [];
-    if (operator === OPS.beginMarkedContent) open.push("untagged");
-    if (operator === OPS.beginMarkedContentProps) open.push(typeof second === "number" ? `${prefix}${second}` : "untagged");
+    // What is marked inside of marked text is a part of it.
+    if (operator === OPS.beginMarkedContent) open.push(open.at(-1) ?? "untagged");
+    if (operator === OPS.beginMarkedContentProps)
+      open.push(typeof second === "number" ? `${prefix}${second}` : (open.at(-1) ?? "untagged"));
     if (operator === OPS.endMarkedContent) open.pop();
     if (operator === OPS.showText) append(first.map((glyph: { unicode?: string }) => glyph?.unicode ?? "").join(""));
   }
@@ -121,7 +123,9 @@ class TagReader {
 
   #isText(kid: PdfValue): boolean {
     const element = this.#element(kid);
-    return element === null || (IN_LINE.test(this.#roleOf(element)) && this.#kids(element).every((one) => this.#isText(one)));
+    return (
+      element === null || (IN_LINE.test(this.#roleOf(element)) && this.#kids(element).every((one) => this.#isText(one)))
+    );
   }
 
   #words(kids: readonly PdfValue[], parent: PdfDictionary): string {
@@ -136,7 +140,9 @@ class TagReader {
     const element = this.#element(kid);
     if (element !== null) {
       if (element.has("Alt")) return ` <${this.#label(element)}> `;
-      const words = this.#kids(element).map((one) => this.#rawWords(one, element)).join("");
+      const words = this.#kids(element)
+        .map((one) => this.#rawWords(one, element))
+        .join("");
       return this.#roleOf(element) === "Span" ? words : ` <${this.#label(element)}: ${words.trim()}>`;
     }
     // A number, or a dictionary that also names a page. Annotations have no words.

@@ -1,0 +1,86 @@
+/**
+ * What the schema of an example takes, its template takes: data is drawn from each schema and compiled by the real Typst,
+ * as the example asks, and as a PDF that is archived and read aloud.
+ *
+ * EXAMPLE_DATA_RUNS says how many times for each; a failure names its seed.
+ */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import { execa } from "execa";
+import fc, { type Arbitrary } from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
+import { writeExampleProject } from "../../../scripts/examples/example-project.ts";
+import { DATA_FILE_NAME } from "../../../typst/file-layout.ts";
+import { typstPath } from "../../support/backend/typst-path.ts";
+import { anyOf, dataOf, LEAST, MOST, type Schema } from "../../support/clients/drawn-data.ts";
+
+const RUNS = Number(process.env.EXAMPLE_DATA_RUNS ?? 2);
+
+/** Any character that JSON can hold; what no font has is an empty box. */
+const ANY_CHARACTER = fc.string({ unit: "binary", minLength: 1, maxLength: 1 });
+/** PDF/A takes no empty boxes: these are in Typst's own fonts. */
+const DRAWABLE = fc.constantFrom(
+  ..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,;:!?-–—…'\"“”„‘’()[]{}<>/\\|#*_$@`~^&%+=§€£№²½",
+  ..."äöüßÄÖÜéèêçñøåæœłőžščđğıİțĐŁ",
+  ..."αβγδεζηθικλμνξοπρστυφχψωΑΒΓΔΩабвгдежзийклмнопрстуфхцчшщъыьэюяЖЩЮЯЇҐ",
+);
+
+/** Attached files need PDF/A-3. */
+const OF_ATTACHMENTS: Readonly<Record<string, string>> = { "a-2a": "a-3a", "a-2b": "a-3b" };
+const WAYS = [
+  { way: "as it asks", standards: [], characters: ANY_CHARACTER },
+  { way: "as PDF/A-2a and PDF/UA-1", standards: ["a-2a", "ua-1"], characters: DRAWABLE },
+  { way: "as PDF/A-2b and PDF/UA-1", standards: ["a-2b", "ua-1"], characters: DRAWABLE },
+] as const satisfies { way: string; standards: readonly string[]; characters: Arbitrary<string> }[];
+
+const ajv = new Ajv2020({ strict: false });
+formats.default(ajv);
+
+let folder = "";
+const schemas = new Map<string, Schema>();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "example-data-test-"));
+  for (const name of EXAMPLE_NAMES) {
+    await writeExampleProject(name, join(folder, name));
+    const schema = await readFile(new URL(`../../../examples/${name}/data.schema.json`, import.meta.url), "utf8");
+    schemas.set(name, JSON.parse(schema));
+  }
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** @throws Error with what Typst says */
+async function compile(name: string, data: unknown, standards: readonly string[]): Promise<void> {
+  const root = join(folder, name);
+  await writeFile(join(root, DATA_FILE_NAME), JSON.stringify(data));
+  const options = ["--root", root, "--ignore-system-fonts", "--font-path", root, "--creation-timestamp", "0"];
+  const own = standards.map((one) => (name === "e-invoice" ? (OF_ATTACHMENTS[one] ?? one) : one));
+  const asked = own.length === 0 ? ["--format", "pdf"] : ["--format", "pdf", "--pdf-standard", own.join(",")];
+  await execa(typstPath(), ["compile", ...options, ...asked, join(root, "main.typ"), "-"], {
+    stdout: "ignore",
+    stdin: "ignore",
+  });
+}
+
+describe.each(EXAMPLE_NAMES)("the example %s", (name) => {
+  describe.each(WAYS)("compiles $way", ({ standards, characters }) => {
+    it.each([
+      { amount: "the least", choices: LEAST, numRuns: 1 },
+      { amount: "the most", choices: MOST, numRuns: 1 },
+      { amount: "any data", choices: anyOf(characters), numRuns: RUNS },
+    ])("with $amount that its schema takes", async ({ choices, numRuns }) => {
+      const schema = schemas.get(name) ?? {};
+      const isTaken = ajv.compile(schema);
+      const compiles = fc.asyncProperty(dataOf(schema, choices), async (data) => {
+        expect(isTaken(data), ajv.errorsText(isTaken.errors)).toBe(true);
+        await compile(name, data, standards);
+      });
+      await fc.assert(compiles, { numRuns, endOnFailure: true });
+    });
+  });
+});
