@@ -106,10 +106,13 @@ describe("an e-invoice is refused", () => {
 });
 
 describe("a hostile file", () => {
-  const edited = (from: string, to: string) => {
+  const edited = (from: RegExp, to: string) => {
     const text = Buffer.from(pdf).toString("latin1");
-    expect(text).toContain(from);
-    return Buffer.from(text.replace(from, to.padEnd(from.length)), "latin1");
+    expect(text).toMatch(from);
+    return Buffer.from(
+      text.replace(from, (it) => to.padEnd(it.length)),
+      "latin1",
+    );
   };
 
   it.each([
@@ -121,8 +124,8 @@ describe("a hostile file", () => {
 
   it("is refused if it is cut off, encrypted, or has no catalog", async () => {
     expect(await rulesOf(pdf.subarray(0, pdf.length - 200))).toEqual(["pdf-structure"]);
-    expect(await rulesOf(edited("/Info 104 0 R", "/Encrypt 4 0 R"))).toEqual(["pdf-structure"]);
-    expect(await rulesOf(edited("/Root 106 0 R", "/Root 999 0 R"))).toEqual(["pdf-structure"]);
+    expect(await rulesOf(edited(/\/Info \d+ 0 R/, "/Encrypt 4 0 R"))).toEqual(["pdf-structure"]);
+    expect(await rulesOf(edited(/\/Root \d+ 0 R/, "/Root 999 0 R"))).toEqual(["pdf-structure"]);
   });
 
   it("never ends in an exception, whatever bytes are changed", async () => {

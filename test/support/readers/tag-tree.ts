@@ -5,6 +5,7 @@
 import { getDocument, OPS, type PDFPageProxy, VerbosityLevel } from "pdfjs-dist/legacy/build/pdf.mjs";
 import { PdfFile } from "../../../clients/e-invoice/pdf-file.ts";
 import {
+  PdfCursor,
   type PdfDictionary,
   PdfName,
   PdfReference,
@@ -17,19 +18,20 @@ const IN_LINE = /^(?:Span|Link|Note|Reference|Code|Quote|Formula)$/;
 
 /** @returns lines, indented by depth. A word in angle brackets is the role of a part of a line. */
 export async function readTagTree(bytes: Uint8Array): Promise<string> {
-  const reader = new TagReader(new PdfFile(bytes), await readMarkedTexts(bytes));
+  const file = new PdfFile(bytes);
+  const reader = new TagReader(file, await readMarkedTexts(file, bytes));
   return `${reader.lines().join("\n")}\n`;
 }
 
 /** The text of each marked content sequence, by its page's object and its own number, as `p12R_mc3`. */
-async function readMarkedTexts(bytes: Uint8Array): Promise<ReadonlyMap<string, string>> {
+async function readMarkedTexts(file: PdfFile, bytes: Uint8Array): Promise<ReadonlyMap<string, string>> {
   const task = getDocument({ data: Uint8Array.from(bytes), verbosity: VerbosityLevel.ERRORS, useSystemFonts: false });
   try {
     const document = await task.promise;
     const texts = new Map<string, string>();
     for (let number = 1; number <= document.numPages; number++) {
       const page = await document.getPage(number);
-      for (const [id, text] of await readTextsOfPage(page)) texts.set(id, text);
+      for (const [id, text] of await readTextsOfPage(page, propertiesOf(file, page))) texts.set(id, text);
     }
     return texts;
   } finally {
@@ -39,33 +41,58 @@ async function readMarkedTexts(bytes: Uint8Array): Promise<ReadonlyMap<string, s
 
 /**
  * pdf.js guesses spaces from distances, which makes words of spaced letters: so it only says where a line begins, and
- * the words come from the operators that show them.
+ * the words come from the operators that show them. It knows nothing of the text that stands for glyphs.
  */
-async function readTextsOfPage(page: PDFPageProxy): Promise<ReadonlyMap<string, string>> {
+async function readTextsOfPage(page: PDFPageProxy, properties: readonly PdfDictionary[]): Promise<Map<string, string>> {
   const texts = new Map<string, string>();
-  const open: string[] = [];
+  const open: { id: string | undefined; isReplaced: boolean }[] = [];
   const append = (text: string) => {
-    const id = open.at(-1);
+    const id = open.at(-1)?.id;
     if (id !== undefined) texts.set(id, `${texts.get(id) ?? ""}${text}`);
   };
   for (const item of (await page.getTextContent({ includeMarkedContent: true })).items) {
     if ("str" in item) {
       if (item.hasEOL) append(" ");
     } else if (item.type === "endMarkedContent") open.pop();
-    else open.push(item.id ?? "untagged");
+    // What is marked inside of marked text is a part of it.
+    else open.push({ id: item.id?.includes("_mc") ? item.id : open.at(-1)?.id, isReplaced: false });
   }
   const { fnArray, argsArray } = await page.getOperatorList();
-  const prefix = `p${page.ref?.num}R_mc`;
+  let next = 0;
   for (const [index, operator] of fnArray.entries()) {
-    const [first, second] = argsArray[index] ?? [];
-    // What is marked inside of marked text is a part of it.
-    if (operator === OPS.beginMarkedContent) open.push(open.at(-1) ?? "untagged");
-    if (operator === OPS.beginMarkedContentProps)
-      open.push(typeof second === "number" ? `${prefix}${second}` : (open.at(-1) ?? "untagged"));
+    const outer = open.at(-1);
+    if (operator === OPS.beginMarkedContent) open.push({ id: outer?.id, isReplaced: outer?.isReplaced ?? false });
+    if (operator === OPS.beginMarkedContentProps) {
+      const own = properties[next++];
+      const number = own?.get("MCID");
+      open.push({ id: typeof number === "number" ? `p${page.ref?.num}R_mc${number}` : outer?.id, isReplaced: false });
+      const replacement = own?.get("ActualText");
+      if (replacement instanceof PdfString) {
+        append(decodeText(replacement.bytes));
+        open.splice(-1, 1, { id: outer?.id, isReplaced: true });
+      }
+    }
     if (operator === OPS.endMarkedContent) open.pop();
-    if (operator === OPS.showText) append(first.map((glyph: { unicode?: string }) => glyph?.unicode ?? "").join(""));
+    if (operator === OPS.showText && outer?.isReplaced !== true) {
+      const [glyphs]: [{ unicode?: string }[]] = argsArray[index];
+      append(glyphs.map((glyph) => glyph?.unicode ?? "").join(""));
+    }
   }
   return texts;
+}
+
+const MAX_CONTENT_BYTES = 16 * 1024 ** 2;
+
+/** What a page's content says of each marked part, in order. */
+function propertiesOf(file: PdfFile, page: PDFPageProxy): PdfDictionary[] {
+  const contents = file.dictionary(new PdfReference(page.ref?.num ?? 0))?.get("Contents");
+  const text = Buffer.from(file.stream(contents, MAX_CONTENT_BYTES)?.data ?? []).toString("latin1");
+  return [...text.matchAll(/\/\w+\s*(?=<<)/g)].flatMap((start) => {
+    const cursor = new PdfCursor(text);
+    cursor.offset = start.index + start[0].length;
+    const value = cursor.value();
+    return cursor.take("BDC") && value instanceof Map ? [value] : [];
+  });
 }
 
 class TagReader {
@@ -129,11 +156,15 @@ class TagReader {
   }
 
   #words(kids: readonly PdfValue[], parent: PdfDictionary): string {
-    return kids
-      .map((kid) => this.#rawWords(kid, parent))
-      .join("")
-      .replaceAll(/\s+/g, " ")
-      .trim();
+    return (
+      kids
+        .map((kid) => this.#rawWords(kid, parent))
+        .join("")
+        // A word that is broken over two lines.
+        .replaceAll(/\u00ad\s*/g, "")
+        .replaceAll(/\s+/g, " ")
+        .trim()
+    );
   }
 
   #rawWords(kid: PdfValue, parent: PdfDictionary): string {
