@@ -19,6 +19,8 @@ const PINNED = {
   // The rules of CEN as published, in 1.3.16/. EUPL-1.2.
   "com.helger.phive.rules:phive-rules-en16931:4.3.7":
     "842998fe45911442b711300ab251e46489a9a5e2ffc02ddefc4293f8784c2662",
+  // openapi-generator as a program. Apache-2.0.
+  "org.openapitools:openapi-generator-cli:7.25.0": "41ce4f6b07f196676439d710759fa1ced7a08066d06ff1bf314681470289efae",
 } as const;
 
 type Name<Coordinates> = Coordinates extends `${string}:${infer Middle}:${string}` ? Middle : never;

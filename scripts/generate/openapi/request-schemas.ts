@@ -32,7 +32,8 @@ const FIELD_DESCRIPTIONS: Readonly<Record<OutputField, string>> = {
   filename: "The suggested name of the file. It is made safe and its extension corrected.",
   version:
     "The PDF version. Without it, the one that the PDF/A standard requires, else 1.7. One that the standard does not allow is rejected (rule `version_conflicts_with_standard`).",
-  standards: "At most one PDF/A profile, and `ua-1`. The rules in `/output-rules.json` say what may be combined.",
+  standards:
+    "At most one PDF/A profile, and `ua-1`; none by default. The rules in `/output-rules.json` say what may be combined.",
   pages: "The pages to keep. Images need `archive` with it; standards that require tags do not allow it.",
   page: "The page to make one direct image of. A document of several pages needs it, or `archive`.",
   archive: "`zip`: a ZIP archive of all pages, or of those in `pages`, even if it is only one.",
@@ -46,7 +47,7 @@ type Schema = v.GenericSchema<unknown, unknown>;
 /** In more detail than the service's schema, where output rules validate them, or in an order beyond JSON Schema. */
 const SPELLED_OUT: Partial<Record<string, Schema>> = {
   pages: v.optional(v.nullable(pageSelection), null),
-  standards: v.optional(v.pipe(v.array(pdfStandard), v.maxLength(MAX_STANDARDS)), []),
+  standards: v.optional(v.pipe(v.array(pdfStandard), v.maxLength(MAX_STANDARDS))),
 };
 
 function outputSchema(format: OutputFormat): Schema {
@@ -94,7 +95,7 @@ const renderOutput = describe(
   "What to make of the source. `format` says which of the three objects it is; without it, it is a PDF. What may not be combined is in `output_rules` of `GET /v1/constraints`, and answered by `invalid_request` with `context.rule`.",
 );
 
-/** The defaults of `files` and `data`, objects, are in prose: code of several generators does not compile with them. */
+/** Defaults that are objects or arrays are in prose: code of several generators does not compile with them. */
 const renderRequest = v.strictObject({
   source: v.pipe(
     v.string(),

@@ -1,0 +1,99 @@
+/** The programs of docs/openapi.md, run as they stand: what each reads through its generated client is what was sent. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { stripVTControlCharacters } from "node:util";
+import { execa } from "execa";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { downloadMavenArtifact } from "../../scripts/pinned/maven-artifact.ts";
+import { cacheFolder } from "../../typst/cache-folder.mjs";
+import { findOnPath } from "../../typst/programs.mjs";
+import { type Block, blocksOf } from "../support/readers/markdown-blocks.ts";
+import { startTestService, type TestService } from "../support/service/test-service.ts";
+import { makeTemporaryFolder } from "../support/temporary-folder.ts";
+import { API_TOKEN } from "../support/tokens.ts";
+
+const PAGE = fileURLToPath(new URL("../../docs/openapi.md", import.meta.url));
+const NEEDS = ["curl", "go", "java", "javac", "mvn", "python3"];
+
+/** By the heading of its blocks: the file of the program, and what else the language has that judges its types. */
+const PROGRAMS = {
+  Python: { file: "main.py", judge: "venv/bin/pip install --quiet mypy==2.4.1 && venv/bin/mypy main.py" },
+  Java: { file: "Main.java", judge: "javac -Werror -cp 'client/target/classes:client/target/dependency/*' Main.java" },
+  "TypeScript, types alone": {
+    file: "main.ts",
+    judge: "npx tsc --noEmit --strict --exactOptionalPropertyTypes main.ts",
+  },
+  "TypeScript, a client": { file: "main.ts", judge: "npx tsc --noEmit --strict main.ts" },
+  Go: { file: "main.go", judge: "go vet ." },
+} as const;
+type Heading = keyof typeof PROGRAMS;
+const HEADINGS: readonly Heading[] = ["Python", "Java", "TypeScript, types alone", "TypeScript, a client", "Go"];
+
+// A PDF/A has a date, by default that of its render.
+const SOURCE = "#set document(date: datetime(year: 2026, month: 1, day: 1))\n= Grüße, #data.name!\n";
+
+const blocks = blocksOf(await readFile(PAGE, "utf8"));
+const blocksUnder = (heading: string): readonly Block[] =>
+  blocks.filter(({ place }) => place.startsWith(`${heading}, line `));
+
+let service: TestService;
+let generator: string;
+beforeAll(async () => {
+  const missing = NEEDS.filter((name) => findOnPath(name).length === 0);
+  if (missing.length > 0) {
+    const packages = "curl default-jdk-headless golang-go maven python3-venv";
+    throw new Error(`${missing.join(", ")} not found. On Debian and Ubuntu: apt-get install ${packages}`);
+  }
+  generator = await downloadMavenArtifact("openapi-generator-cli");
+  service = await startTestService();
+});
+afterAll(() => service?.stop());
+
+/** Runs commands of the page in a folder, with what the page says is there. @returns what they print */
+async function run(folder: string, commands: string): Promise<string> {
+  const { stdout } = await execa("sh", ["-e", "-c", commands], {
+    cwd: folder,
+    env: {
+      PATH: `${folder}/bin:${process.env.PATH}`,
+      // Go takes no module that is in the temporary folder itself.
+      TMPDIR: join(folder, "tmp"),
+      SERVICE_URL: service.edge.url.origin,
+      SERVICE_API_TOKEN: API_TOKEN,
+      MAVEN_OPTS: `-Dmaven.repo.local=${join(cacheFolder(), "maven")}`,
+      // A workspace of this machine is not the page's.
+      GOWORK: "off",
+      GOFLAGS: "-mod=mod",
+      PIP_DISABLE_PIP_VERSION_CHECK: "1",
+    },
+  });
+  return stdout;
+}
+
+describe.each(HEADINGS)("the client of docs/openapi.md: %s", (heading) => {
+  it("is generated, compiles, reads a PDF and a ZIP archive byte for byte, and a 400 by its code and rule", async () => {
+    const { file, judge } = PROGRAMS[heading];
+    const folder = await makeTemporaryFolder("generated-");
+    for (const name of ["bin", "tmp"]) await mkdir(join(folder, name));
+    const program = `#!/bin/sh\nexec java -jar '${generator}' "$@"\n`;
+    await writeFile(join(folder, "bin/openapi-generator-cli"), program, { mode: 0o755 });
+    await writeFile(join(folder, "main.typ"), SOURCE);
+    const [description] = blocksUnder("Types and clients");
+    const [commands, code] = blocksUnder(heading);
+    await writeFile(join(folder, file), code?.text ?? "");
+
+    await run(folder, description?.text ?? "");
+    const printed = await run(folder, commands?.text ?? "");
+    expect(stripVTControlCharacters(printed).split("\n").at(-1)).toBe(
+      "invalid_request version_conflicts_with_standard",
+    );
+    const outputs = { "document.pdf": { standards: ["a-2b"] }, "pages.zip": { format: "png", archive: "zip" } };
+    for (const [name, output] of Object.entries(outputs)) {
+      const answer = await service.render({ source: SOURCE, data: { name: "world" }, output });
+      expect(answer.status).toBe(200);
+      const expected = Buffer.from(await answer.bytes());
+      expect(expected.equals(await readFile(join(folder, name))), name).toBe(true);
+    }
+    await run(folder, judge);
+  });
+});
