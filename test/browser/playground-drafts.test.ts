@@ -106,6 +106,15 @@ describe("a draft", () => {
     await expect.poll(() => templateText(second)).toBe("First");
   });
 
+  it("can be read in the list by the keyboard, also where nothing can be done with it and there is little room", async () => {
+    const page = await stage.open({ viewport: { width: 320, height: 256 } });
+    await writeTemplate(page, `= ${"A title of many words ".repeat(12)}`);
+    await kept(page);
+    await openList(page);
+    await page.locator("#drafts-list li").waitFor();
+    await expectAccessible(page);
+  });
+
   it("comes back with its files when the example that replaced it is undone, or from the list", async ({ page }) => {
     await writeDraft(page);
     await chooseExample(page, "Invoice");

@@ -6,6 +6,7 @@ import { execa } from "execa";
 import type { Page } from "playwright-core";
 import { PNG } from "pngjs";
 import { describe, expect, onTestFinished } from "vitest";
+import { HELP_PAGES, helpPath } from "../../protocol/routes.ts";
 import { readPdf } from "../support/readers/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { API_TOKEN } from "../support/tokens.ts";
@@ -318,6 +319,109 @@ describe("the page", () => {
     await expectAccessible(page);
   });
 });
+
+describe("in colours that somebody has forced on all pages", () => {
+  it("the chosen tab, the chosen format and what has the focus can be told from the others", async () => {
+    const page = await stage.open({ forcedColors: "active" });
+    const styleOf = (selector: string, property: string) =>
+      page
+        .locator(selector)
+        .evaluateAll(
+          (elements, name) => elements.map((element) => getComputedStyle(element).getPropertyValue(name)),
+          property,
+        );
+    const underlines = await styleOf("[role=tab]", "border-bottom-width");
+    expect(underlines.map(Number.parseFloat)).toEqual([2, 0, 0]);
+    const [pdf, png, svg] = await styleOf(".format", "background-color");
+    expect(png).toBe(svg);
+    expect(pdf).not.toBe(png);
+    const edgeOfEditor = async () => {
+      const { data, width, height } = PNG.sync.read(await page.locator("#source-editor").screenshot());
+      return data.readUInt32BE(4 * width * Math.floor(height / 2));
+    };
+    const unfocused = await edgeOfEditor();
+    await template(page).click();
+    expect(await edgeOfEditor()).not.toBe(unfocused);
+    await expectAccessible(page);
+  });
+});
+
+describe.each(HELP_PAGES)("the page of help %s", (name) => {
+  it.each([
+    [320, "light"],
+    [390, "dark"],
+    [1440, "light"],
+  ] as const)("fits into a window %i wide and can be used by all (%s)", async (width, colorScheme) => {
+    const address = new URL(helpPath(name), stage.service.edge.url);
+    const page = await openPage(stage.browser, address, { viewport: { width, height: 800 }, colorScheme });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+    await expectAccessible(page);
+  });
+});
+
+/** How a screen of 1280 × 1024 looks to who magnifies it to 400 % and 200 %, one of 1440 × 900 at 200 %, and a phone. */
+const SMALL_WINDOWS = [
+  [320, 256],
+  [640, 512],
+  [720, 450],
+  [360, 640],
+] as const;
+
+describe.each(SMALL_WINDOWS)("in a window of %i × %i", (width, height) => {
+  it("nothing that has the focus is covered", async () => {
+    const page = await stage.open({ viewport: { width, height } });
+    await page.locator("#output-options > summary").click();
+    await page.getByRole("tab", { name: "Files" }).click();
+    await page.evaluate("document.activeElement.blur()");
+    const seen: string[] = [];
+    for (;;) {
+      await page.keyboard.press("Tab");
+      const { name, coveredBy } = await page.evaluate(focusedAndCovered);
+      if (seen.includes(name)) break;
+      seen.push(name);
+      expect(coveredBy, name).toEqual([]);
+    }
+    expect(seen).toEqual(
+      expect.arrayContaining(["examples-menu", "file-new", "output-profile", "render", "curl-button"]),
+    );
+  });
+
+  it("the line that somebody writes is never covered", async () => {
+    const page = await stage.open({ viewport: { width, height } });
+    await template(page).click();
+    await page.keyboard.press("Control+End");
+    for (const key of [...Array(14).fill("Enter"), ...Array(20).fill("ArrowUp"), ...Array(20).fill("ArrowDown")]) {
+      await page.keyboard.press(key);
+      await expect.poll(() => page.evaluate(isCaretSeen), { message: key }).toBe(true);
+    }
+  });
+});
+
+/** What has the focus, and what is above it at any of the points of its part that is in the window. */
+function focusedAndCovered(): { name: string; coveredBy: string[] } {
+  const nameOf = (element: Element | null) =>
+    element?.id || element?.parentElement?.id || element?.outerHTML || "nothing";
+  const focused = document.activeElement ?? document.body;
+  const { left, top, right, bottom } = focused.getBoundingClientRect();
+  const [x1, y1, x2, y2] = [
+    Math.max(left, 0),
+    Math.max(top, 0),
+    Math.min(right, innerWidth),
+    Math.min(bottom, innerHeight),
+  ];
+  const coveredBy = [0.1, 0.5, 0.9]
+    .flatMap((x) => [0.1, 0.5, 0.9].map((y) => document.elementFromPoint(x1 + x * (x2 - x1), y1 + y * (y2 - y1))))
+    .filter((there) => !(focused.closest("label") ?? focused).contains(there));
+  return { name: nameOf(focused), coveredBy: coveredBy.map(nameOf) };
+}
+
+function isCaretSeen(): boolean {
+  const editor = document.querySelector("#source-editor");
+  const line = editor?.shadowRoot?.querySelector(".cm-cursor-primary")?.getBoundingClientRect();
+  if (editor === null || line === undefined) return false;
+  const points = [line.top + 1, line.bottom - 1].map((y) => document.elementFromPoint(line.left, y));
+  return points.every((there) => there === editor);
+}
 
 /** The name and description of the template's editor as screen readers get them. */
 async function ariaOf(page: Page): Promise<{ name: string; description: string } | null> {

@@ -20,6 +20,21 @@ export interface CodeEditorOptions {
   readonly onChange: (text: string) => void;
 }
 
+/** Between the line that is written and what would cover it. */
+const LINE_MARGIN_PIXELS = 6;
+
+/** On a phone the row of Render stays in view: the page scrolls until the line that is written is above it. */
+const clearOfActions = EditorView.scrollHandler.of((view, { head }) => {
+  requestAnimationFrame(() => {
+    const line = view.coordsAtPos(head);
+    const row = document.querySelector(".actions")?.getBoundingClientRect();
+    if (!line || !row) return;
+    const covered = line.bottom + LINE_MARGIN_PIXELS - row.top;
+    if (covered > 0) window.scrollBy(0, covered);
+  });
+  return false;
+});
+
 export class CodeEditor {
   readonly #view: EditorView;
   readonly #extensions: Extension;
@@ -32,6 +47,7 @@ export class CodeEditor {
     this.#extensions = [
       editingExtensions(completions),
       language,
+      clearOfActions,
       EditorView.contentAttributes.of(() => ({
         "aria-label": label,
         "aria-describedby": "description",

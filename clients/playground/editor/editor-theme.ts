@@ -40,6 +40,14 @@ export const editorTheme = EditorView.theme({
   ".cm-selectionMatch": { backgroundColor: "var(--accent-soft)" },
   ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--monospace)" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { color: "var(--on-accent)", backgroundColor: "var(--accent)" },
+  // Where people choose the colours of all pages, only their own colours show what is chosen.
+  "@media (forced-colors: active)": {
+    ".cm-tooltip-autocomplete ul li[aria-selected]": {
+      color: "HighlightText",
+      backgroundColor: "Highlight",
+      forcedColorAdjust: "none",
+    },
+  },
   ".cm-completionDetail": { color: "inherit", fontStyle: "normal", opacity: "0.85" },
   ".cm-tooltip": { color: "var(--text)", backgroundColor: "var(--raised)", border: "1px solid var(--border-strong)" },
 });
