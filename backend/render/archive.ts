@@ -35,13 +35,11 @@ type PageFile = Readonly<{ number: number; path: string }>;
 
 const MIN_DIGITS = 2;
 const DEFLATE_LEVEL = 6;
-/** A smaller SVG is compressed in one call: two streams cost more than its compression. */
-const STREAMED_SVG_BYTES = 256 * 1024;
 /**
- * A smaller PNG is read once. The buffer is used again for the next page: it is so large that a spool copies what it keeps in
- * memory.
+ * A smaller page is read in one call. An SVG is compressed in one, too: two streams cost more than its compression. A PNG is
+ * read only once. Its buffer serves the next page as well, because a spool copies what it keeps of so large a one.
  */
-const READ_BYTES = 2 * MAX_MEMORY_BYTES_PER_OUTPUT;
+const READ_BYTES = { png: 2 * MAX_MEMORY_BYTES_PER_OUTPUT, svg: 256 * 1024 } as const;
 
 /** Compressed data is longer by at most 5 bytes for each block. zlib takes no chunk below 64 bytes. */
 const DEFLATE_OVERHEAD_BYTES = 128;
@@ -110,23 +108,22 @@ class Packer {
   readonly #archive: Spool;
   readonly #options: PackOptions;
   readonly #entries: ZipEntry[] = [];
-  readonly #buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+  readonly #buffer: Buffer;
   pageBytes = 0;
 
   constructor(archive: Spool, options: PackOptions) {
     this.#archive = archive;
     this.#options = options;
+    this.#buffer = Buffer.allocUnsafeSlow(READ_BYTES[options.wanted.format === "png" ? "png" : "svg"]);
   }
 
   async add(name: string, path: string): Promise<PackResult> {
     if (this.#options.signal.aborted) return "stopped";
     const file = await open(path);
     try {
-      const { bytesRead } = await file.read(this.#buffer, 0, READ_BYTES, 0);
-      const beginning = this.#buffer.subarray(0, bytesRead);
+      const beginning = await this.#readAt(file, 0);
       if (this.#options.wanted.format === "png") return await this.#store(name, file, beginning);
-      if (bytesRead < STREAMED_SVG_BYTES) return await this.#deflateAtOnce(name, beginning);
-      return await this.#deflate(name, file);
+      return this.#isLast(beginning) ? await this.#deflateAtOnce(name, beginning) : await this.#deflate(name, file);
     } finally {
       await file.close();
     }
@@ -139,8 +136,7 @@ class Packer {
   async #store(name: string, file: FileHandle, beginning: Buffer): Promise<PackResult> {
     const { wanted, signal } = this.#options;
     const page = new Measure();
-    const isWhole = beginning.length < READ_BYTES;
-    const pieces = isWhole ? completePieces(wanted, beginning) : this.#read(file);
+    const pieces = this.#isLast(beginning) ? completePieces(wanted, beginning) : this.#read(file);
     for await (const piece of pieces) {
       if (signal.aborted) return "stopped";
       page.add(piece);
@@ -179,7 +175,7 @@ class Packer {
       await pipeline(
         this.#read(file),
         (chunks: AsyncIterable<Buffer>) => page.addEach(chunks),
-        createDeflateRaw({ level: DEFLATE_LEVEL, chunkSize: READ_BYTES }),
+        createDeflateRaw({ level: DEFLATE_LEVEL, chunkSize: READ_BYTES.svg }),
         async (chunks: AsyncIterable<Buffer>) => {
           for await (const chunk of chunks) {
             packedBytes += chunk.length;
@@ -199,15 +195,27 @@ class Packer {
     return this.#list(name, DEFLATED, content, offset) ? this.#archive.append(dataDescriptor(content)) : "too-large";
   }
 
-  /** The page as it is delivered. A piece is valid until the next one. */
+  /** The page as it is delivered. A piece of a PNG is valid until the next one. */
   async *#read(file: FileHandle): AsyncGenerator<Buffer, void, void> {
     const completion = completionOf(this.#options.wanted);
-    for (let position = 0, isMore = true; isMore; position += READ_BYTES) {
-      const { bytesRead } = await file.read(this.#buffer, 0, READ_BYTES, position);
-      isMore = bytesRead === READ_BYTES;
-      yield* completion.push(this.#buffer.subarray(0, bytesRead));
-    }
+    let position = 0;
+    let chunk: Buffer;
+    do {
+      chunk = await this.#readAt(file, position);
+      position += chunk.length;
+      yield* completion.push(chunk);
+    } while (!this.#isLast(chunk));
     yield* completion.end();
+  }
+
+  async #readAt(file: FileHandle, position: number): Promise<Buffer> {
+    const { bytesRead } = await file.read(this.#buffer, 0, this.#buffer.length, position);
+    return this.#buffer.subarray(0, bytesRead);
+  }
+
+  /** Whether the file ends with this chunk. */
+  #isLast(chunk: Buffer): boolean {
+    return chunk.length < this.#buffer.length;
   }
 
   /** Puts an entry into the directory. @returns whether all pages up to it may be delivered */
