@@ -1,4 +1,6 @@
 /** Renders the draft: checks it before, shows the progress, and then what came back. */
+
+import { isOfFinishedPdf } from "../../rules/finished-pdf/broken-rule.ts";
 import { JsonCursor } from "../../rules/json/cursor.ts";
 import { DEFAULT_OUTPUT } from "../../rules/output-options.ts";
 import { readOutput } from "../../rules/output-reader.ts";
@@ -159,14 +161,17 @@ export class DraftRenderer {
     if (findings.length > 0) check.mark(findings);
     if (problem.code === "forbidden") token.show("rejected");
     const isCompileFailure = problem.code === "template_compile_failed";
-    const compileFailure = isCompileFailure ? { folder: draftFileStem(draft), causes: causesIn(draft) } : null;
+    const causes = isOfFinishedPdf(problem.detail) ? [] : causesIn(draft);
+    const compileFailure = isCompileFailure ? { folder: draftFileStem(draft), causes } : null;
     result.showProblem({ ...problem, findings, compileFailure });
     if (compileFailure !== null) void this.#findMistake(outcome, problem, draft);
   }
 
   async #findMistake(outcome: SettledOutcome, problem: ServiceProblem, draft: Draft): Promise<void> {
     const { check, compilerCheck, result } = this.#parts;
-    const findings = await compilerCheck.check(draft);
+    // The compiler here counts all pages, whichever are selected.
+    const isPdfRefused = isOfFinishedPdf(problem.detail) && draft.output.members.pages === undefined;
+    const findings = await compilerCheck.check(draft, isPdfRefused);
     if (findings.length === 0 || this.#lastOutcome !== outcome) return;
     check.run();
     result.showProblem({ ...problem, findings, compileFailure: { folder: draftFileStem(draft), causes: [] } });

@@ -21,15 +21,7 @@ const CAUSES_OF_STANDARDS: readonly (readonly [standard: RegExp, cause: string])
   [/^ua-1$/, "PDF/UA-1: headings that skip a level."],
   [/^a-1/, "PDF/A-1: transparency, in a colour, a gradient or an image."],
   [/^a-(?:1|2|4$)/, "This PDF/A profile forbids pdf.attach: PDF/A-3 and PDF/A-4f allow it."],
-  [/^a-4[ef]$/, 'PDF/A-4f and PDF/A-4e: an attached file without a media type: pdf.attach(…, mime-type: "text/csv").'],
   [/^(?:ua-1|a-[^1])/, "A character that none of the fonts has, which this standard forbids."],
-  [
-    /^a-[23]/,
-    "PDF/A-2 and PDF/A-3: a page over 14,400 pt (5 m) high, as set page(height: auto) makes of a long table.",
-  ],
-  [/./, "A control character in the title, author, keywords or description, as spreadsheets have for a line end."],
-  [/^a-1/, "PDF/A-1: a carriage return in these, or a date before 15 October 1582."],
-  [/^(?:ua-1|a-\da)$/, 'Accessible: a language that is none, as in set text(lang: "de", region: "CH").'],
 ];
 
 /** @param output the options of the request that failed */

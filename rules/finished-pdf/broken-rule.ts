@@ -39,9 +39,15 @@ const NAMES: Readonly<Record<MetadataField, string>> = {
   language: "language has",
 };
 
+const BRIEFLY = "The PDF would not be what its standard requires: ";
+
 /** The `detail` of the problem: nothing of the document but which of its fields it is. */
 export function describeBriefly(broken: BrokenRule): string {
-  return `The PDF would not be what its standard requires: ${briefReason(broken)}`;
+  return BRIEFLY + briefReason(broken);
+}
+
+export function isOfFinishedPdf(detail: string): boolean {
+  return detail.startsWith(BRIEFLY);
 }
 
 function briefReason(broken: BrokenRule): string {

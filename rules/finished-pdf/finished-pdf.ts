@@ -25,10 +25,12 @@ const INFORMATION = {
   Author: "author",
 } as const satisfies Record<string, MetadataField>;
 
+const INFORMATION_KEYS = [...Object.keys(INFORMATION), "CreationDate"];
+
 const WANTED_KEYS: ReadonlySet<string> = new Set([
-  ...["Type", "Subtype", "Length", "Lang", "Info", "CreationDate"],
+  ...["Type", "Subtype", "Length", "Lang", "Info"],
   ...BOXES,
-  ...Object.keys(INFORMATION),
+  ...INFORMATION_KEYS,
 ]);
 
 const KNOWN_TYPES: ReadonlySet<string> = new Set(["Page", "EmbeddedFile", "Catalog", "Metadata"]);
@@ -111,7 +113,7 @@ export class FinishedPdf implements PdfObjectReader {
         if (BREAKS_XML.test(stringIn(entries, "Lang") ?? "")) this.#add({ rule: "language_tag" });
         break;
       case null:
-        if (stringIn(entries, "CreationDate") !== null) this.#information = object;
+        if (INFORMATION_KEYS.some((key) => entries.has(key))) this.#information = object;
     }
   }
 

@@ -516,6 +516,17 @@ describe("the result", () => {
     await expectAccessible(page);
   });
 
+  it("of a PDF that breaks its standard says the numbers, which the service does not", async ({ page }) => {
+    await writeTemplate(page, '#set document(title: "T")\n#set page(height: 15586pt)\nx');
+    await page.getByLabel("PDF/A profile").selectOption("a-2b");
+    await render(page);
+    const problem = page.locator(".problem");
+    await problem.getByText("PDF/A-2 and PDF/A-3 allow pages of 3 to 14,400 pt").waitFor();
+    await problem.getByText("Page 1 is 15,586 pt high; PDF/A-2 allows 14,400. PDF/A-4 has no such bound.").waitFor();
+    expect(await problem.getByText("Usual causes").count()).toBe(0);
+    await expectAccessible(page);
+  });
+
   it("names missing families above the document until they are there, or there is no document", async ({ page }) => {
     const warnings = page.locator("#result-warnings li");
     const isLoaded = () =>

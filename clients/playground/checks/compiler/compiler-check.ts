@@ -16,9 +16,9 @@ export class CompilerCheck {
     MAX_COMPILE_MILLISECONDS,
   );
   #typing: ReturnType<typeof setTimeout> | undefined;
-  #wanted: Draft | null = null;
+  #wanted: Question | null = null;
   #compiling: Promise<void> | null = null;
-  #answered: { readonly draft: Draft; readonly findings: readonly DraftFinding[] } | null = null;
+  #answered: { readonly question: Question; readonly findings: readonly DraftFinding[] } | null = null;
   /** The service has rendered it, so what the compiler finds in it is no mistake. */
   #accepted: Draft | null = null;
 
@@ -36,33 +36,48 @@ export class CompilerCheck {
   }
 
   findingsOn(draft: Draft): readonly DraftFinding[] {
-    return this.#answered?.draft === draft && this.#accepted !== draft ? this.#answered.findings : [];
+    return this.#answered?.question.draft === draft && this.#accepted !== draft ? this.#answered.findings : [];
   }
 
-  /** What is wrong with a draft; empty if the compiler finds nothing, does not end, or cannot be loaded. */
-  async check(draft: Draft): Promise<readonly DraftFinding[]> {
-    this.#wanted = draft;
-    while (this.#wanted === draft && this.#answered?.draft !== draft) {
-      this.#compiling ??= this.#compile(draft);
+  /**
+   * What is wrong with a draft; empty if the compiler finds nothing, does not end, or cannot be loaded.
+   *
+   * @param isPdfRefused whether the service has refused the finished PDF
+   */
+  async check(draft: Draft, isPdfRefused = false): Promise<readonly DraftFinding[]> {
+    const question = { draft, isPdfRefused };
+    this.#wanted = question;
+    while (this.#wanted === question && !isAnswer(this.#answered?.question, question)) {
+      this.#compiling ??= this.#compile(question);
       await this.#compiling;
     }
     return this.findingsOn(draft);
   }
 
-  async #compile(draft: Draft): Promise<void> {
-    const answer = await this.#worker.ask(projectOf(draft));
+  async #compile(question: Question): Promise<void> {
+    const answer = await this.#worker.ask(projectOf(question));
     this.#compiling = null;
-    this.#answered = { draft, findings: typeof answer === "string" ? [] : answer.findings };
+    this.#answered = { question, findings: typeof answer === "string" ? [] : answer.findings };
     if (typeof answer !== "string" && answer.isSpent) this.#worker.end();
   }
 }
 
-function projectOf(draft: Draft): CompilerProject {
+interface Question {
+  readonly draft: Draft;
+  readonly isPdfRefused: boolean;
+}
+
+function isAnswer(answered: Question | undefined, { draft, isPdfRefused }: Question): boolean {
+  return answered?.draft === draft && answered.isPdfRefused === isPdfRefused;
+}
+
+function projectOf({ draft, isPdfRefused }: Question): CompilerProject {
   const { source, data, output } = draft;
   return {
     source,
     data: data.trim() === "" ? "{}" : data,
     files: listSentFiles(draft).map(({ key, content }) => ({ key, bytes: content.bytes() })),
     standards: output.format === "pdf" ? [JSON.parse(output.members.standards ?? "[]")].flat().map(String) : [],
+    isPdfRefused,
   };
 }

@@ -5,6 +5,8 @@ export interface CompilerProject {
   readonly data: string;
   readonly files: readonly { readonly key: string; readonly bytes: Uint8Array }[];
   readonly standards: readonly string[];
+  /** Whether the service has refused the finished PDF, which is then judged here, too. */
+  readonly isPdfRefused: boolean;
 }
 
 /** Counts from zero, columns in code points, as the compiler's WebAssembly does. */

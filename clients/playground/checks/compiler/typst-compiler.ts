@@ -5,7 +5,10 @@ import {
   TypstCompilerBuilder,
   TypstFontResolverBuilder,
 } from "@myriaddreamin/typst-ts-web-compiler";
+import { describeInFull } from "../../../../rules/finished-pdf/broken-rule.ts";
+import { FinishedPdf } from "../../../../rules/finished-pdf/finished-pdf.ts";
 import { isFont } from "../../../../rules/font-names.ts";
+import { PDF_STANDARDS } from "../../../../rules/pdf-standards.ts";
 import type { DraftFinding } from "../findings.ts";
 import { accessibilityFindings } from "./accessibility.ts";
 import { describeDiagnostic } from "./diagnostic-messages.ts";
@@ -25,6 +28,7 @@ import {
 const MAX_FINDINGS = 20;
 
 const PAGED = 0;
+const PDF = 1;
 const STRUCTURED = 3;
 
 export class ProjectCompiler {
@@ -58,6 +62,7 @@ export class ProjectCompiler {
 
   async findings(project: CompilerProject): Promise<readonly DraftFinding[]> {
     await this.#load(project);
+    if (project.isPdfRefused) return this.#brokenStandards(project);
     const compile = (rules: string) => this.#compile(project.source, rules);
     const compiled = compile("");
     const found =
@@ -65,6 +70,24 @@ export class ProjectCompiler {
         ? placeDiagnostics(compiled, project)
         : accessibilityFindings(project, compiled, compile);
     return found.slice(0, MAX_FINDINGS).map((placed) => toFinding(project, placed));
+  }
+
+  /** The compiler exports without standards, but what is judged is in the file all the same. */
+  #brokenStandards({ source, standards }: CompilerProject): readonly DraftFinding[] {
+    const known = PDF_STANDARDS.filter((standard) => standards.includes(standard));
+    const pdf = new FinishedPdf(known);
+    this.#compiler.add_source(MAIN_PATH, programText(source, "").text);
+    const world = this.#compiler.snapshot(undefined, MAIN_PATH, undefined);
+    const { result }: { result?: Uint8Array } = world.get_artifact(PDF, STRUCTURED);
+    world.free();
+    pdf.push(result ?? new Uint8Array(0));
+    const verdict = pdf.end();
+    if (verdict.kind !== "broken") return [];
+    return verdict.rules.map((rule) => ({
+      place: { field: "standards" },
+      message: describeInFull(rule, { standards: known, pages: null }),
+      isWarning: true,
+    }));
   }
 
   async #load({ data, files }: CompilerProject): Promise<void> {

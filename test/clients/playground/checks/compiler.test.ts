@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 /** What is found: the text at its place, in its file, and the message. */
 async function findingsIn(source: string, parts: Partial<CompilerProject> = {}) {
-  const project: CompilerProject = { source, data: "{}", files: [], standards: [], ...parts };
+  const project: CompilerProject = { source, data: "{}", files: [], standards: [], isPdfRefused: false, ...parts };
   const found = await compiler.findings(project);
   return found.map(({ place, message: whole }) => {
     const key = "keys" in place ? place.keys[0] : undefined;
@@ -128,6 +128,34 @@ describe("PDF/UA-1", () => {
     ["a definition that a page's header uses", '#let logo = image("images/logo.svg")\n#set page(header: logo)\na'],
   ])("accepts %s", async (_, source) => {
     expect(await findingsIn(`${TITLE}= A\n${source}`, { standards, files: [LOGO] })).toEqual([]);
+  });
+});
+
+describe("a PDF that the service has refused", () => {
+  const TALL = `${TITLE}#page(height: 90pt)[]\n#page(height: 15586pt, width: 80mm)[]`;
+  const judge = (source: string, standard: string, data = "{}") =>
+    compiler.findings({ source, data, files: [], standards: [standard], isPdfRefused: true });
+
+  it("is refused here with the numbers", async () => {
+    const message = "Page 2 is 15,586 pt high; PDF/A-2 allows 14,400. PDF/A-4 has no such bound.";
+    expect(await judge(TALL, "a-2b")).toEqual([{ place: { field: "standards" }, message, isWarning: true }]);
+  });
+
+  it("for its metadata, their copies, its date, an attached file or a language", async () => {
+    const titled = (title: string) => judge("#set document(title: data.title)\nx", "a-1b", JSON.stringify({ title }));
+    expect(await titled("a\u{b}")).toMatchObject([{ message: expect.stringContaining("U+000B") }]);
+    expect(await titled("a\r\nb")).toMatchObject([{ message: expect.stringContaining("carriage return") }]);
+    const dated = "#set document(date: datetime(year: 1500, month: 1, day: 1))\nx";
+    expect(await judge(dated, "a-1b")).toMatchObject([{ message: expect.stringContaining("year 1500") }]);
+    const attached = '#pdf.attach("a", bytes("b"))';
+    expect(await judge(attached, "a-4f")).toMatchObject([{ message: expect.stringContaining("media type") }]);
+    const spoken = '#set text(lang: "12")\nx';
+    expect(await judge(spoken, "a-2a")).toMatchObject([{ message: expect.stringContaining("language") }]);
+  });
+
+  it("is not refused here for what its standard allows", async () => {
+    expect(await judge(TALL, "a-4")).toEqual([]);
+    expect(await judge("#set page(height: ", "a-2b")).toEqual([]);
   });
 });
 
