@@ -15,6 +15,8 @@ export type BrokenRule =
     }
   /** ISO 19005-4, 6.9. */
   | { readonly rule: "attachment_media_type" /** Counted from 1. */; readonly attachment: number }
+  /** ISO 14289-1, 7.11. */
+  | { readonly rule: "attachment_name"; readonly attachment: number }
   /** The XMP packet is no XML. */
   | { readonly rule: "metadata_characters"; readonly field: MetadataField; readonly codePoint: number }
   /** ISO 19005-1, 6.7.3: the document information and the XMP packet must be equal. */
@@ -56,6 +58,8 @@ function briefReason(broken: BrokenRule): string {
       return "PDF/A-2 and PDF/A-3 allow pages of 3 to 14,400 pt in each direction, and one is larger or smaller.";
     case "attachment_media_type":
       return "PDF/A-4f and PDF/A-4e require a media type of each attached file, and one has none.";
+    case "attachment_name":
+      return "PDF/UA-1 requires a name of each attached file, and one has none.";
     case "metadata_characters":
       return `the ${NAMES[broken.field]} a character that its metadata cannot hold, such as a control character.`;
     case "metadata_copies":
@@ -81,6 +85,8 @@ export function describeInFull(
       return describePageSize(broken, part, pages === null ? "" : " of the selected ones");
     case "attachment_media_type":
       return `Attached file ${broken.attachment} has no media type, which PDF/${archival.replace("a", "A")} requires: pdf.attach(…, mime-type: "text/csv").`;
+    case "attachment_name":
+      return `Attached file ${broken.attachment} has an empty name; PDF/UA-1 requires one: pdf.attach("data.csv", …).`;
     case "metadata_characters":
       return describeCharacter(broken);
     case "metadata_copies":

@@ -5,7 +5,7 @@
  */
 import type { PdfStandard } from "../pdf-standards.ts";
 import { type BrokenRule, MAX_PAGE_POINTS, MIN_PAGE_POINTS } from "./broken-rule.ts";
-import { type PdfObject, type PdfObjectReader, PdfObjects, TRAILER } from "./pdf-objects.ts";
+import { type PdfEntry, type PdfObject, type PdfObjectReader, PdfObjects, TRAILER } from "./pdf-objects.ts";
 import { type MetadataField, XmpPacket } from "./xmp-packet.ts";
 
 export type PdfVerdict =
@@ -28,12 +28,12 @@ const INFORMATION = {
 const INFORMATION_KEYS = [...Object.keys(INFORMATION), "CreationDate"];
 
 const WANTED_KEYS: ReadonlySet<string> = new Set([
-  ...["Type", "Subtype", "Length", "Lang", "Info"],
+  ...["Type", "Subtype", "Length", "Lang", "Info", "F"],
   ...BOXES,
   ...INFORMATION_KEYS,
 ]);
 
-const KNOWN_TYPES: ReadonlySet<string> = new Set(["Page", "EmbeddedFile", "Catalog", "Metadata"]);
+const KNOWN_TYPES: ReadonlySet<string> = new Set(["Page", "Filespec", "EmbeddedFile", "Catalog", "Metadata"]);
 
 /** The longest string by the part of PDF/A; PDF/A-4 has no limit. */
 const MAX_STRING_BYTES: Readonly<Record<string, number>> = { 1: 65_535, 2: 32_767, 3: 32_767 };
@@ -41,6 +41,8 @@ const MAX_STRING_BYTES: Readonly<Record<string, number>> = { 1: 65_535, 2: 32_76
 /** By veraPDF 1.28.2, which takes the tags of RFC 1766 for PDF/A-1. */
 const LANGUAGE_OF_PDF_A_1 = /^[A-Za-z]{1,8}(?:-[A-Za-z]{1,8})*$/;
 const LANGUAGE = /^[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*$/;
+/** Typst itself refuses those without a media type under PDF/A-3. */
+const TYPED_FILES = /^a-4[ef]$/;
 const TAGGED = /^(?:ua-1|a-[123]a)$/;
 /** Typst writes the language into the XMP packet without escaping it. */
 const BREAKS_XML = /[<&]|\]\]>/;
@@ -62,6 +64,8 @@ export class FinishedPdf implements PdfObjectReader {
   readonly #xmp: XmpPacket;
   readonly #broken = new Map<string, BrokenRule>();
   #pages = 0;
+  /** Attached files, as they are named and as they are embedded: in the same order. */
+  #names = 0;
   #attachments = 0;
   /** The last object that may be the document information: only the trailer says which one is. */
   #information: PdfObject | null = null;
@@ -103,9 +107,15 @@ export class FinishedPdf implements PdfObjectReader {
         this.#pages++;
         if (this.#part === "2" || this.#part === "3") this.#judgePage(entries);
         break;
+      case "Filespec":
+        this.#names++;
+        if (this.#standards.includes("ua-1") && isEmpty(entries.get("F"))) {
+          this.#add({ rule: "attachment_name", attachment: this.#names });
+        }
+        break;
       case "EmbeddedFile":
         this.#attachments++;
-        if (nameIn(entries, "Subtype") === null && this.#standards.some((standard) => /^a-4[ef]$/.test(standard))) {
+        if (nameIn(entries, "Subtype") === null && this.#standards.some((standard) => TYPED_FILES.test(standard))) {
           this.#add({ rule: "attachment_media_type", attachment: this.#attachments });
         }
         break;
@@ -170,6 +180,10 @@ export class FinishedPdf implements PdfObjectReader {
     const key = "field" in broken ? `${broken.rule} ${broken.field}` : broken.rule;
     if (!this.#broken.has(key)) this.#broken.set(key, broken);
   }
+}
+
+function isEmpty(entry: PdfEntry | undefined): boolean {
+  return entry?.kind === "string" && entry.byteLength === 0;
 }
 
 function nameIn(entries: PdfObject["entries"], key: string): string | null {

@@ -10,8 +10,8 @@ export type PdfEntry =
   | { readonly kind: "number"; readonly value: number }
   /** The first numbers of an array. */
   | { readonly kind: "numbers"; readonly values: readonly number[] }
-  /** One character for each byte; null if it is longer than what is kept. */
-  | { readonly kind: "string"; readonly bytes: string | null };
+  /** With one character for each byte; null if it is longer than what is kept. */
+  | { readonly kind: "string"; readonly bytes: string | null; readonly byteLength: number };
 
 export interface PdfObject {
   readonly number: number;
@@ -134,7 +134,7 @@ export class PdfObjects implements PdfTokenReader {
     this.#reader.string(byteLength);
     if (this.#isLanguageNext) this.#reader.language(kept);
     this.#isLanguageNext = false;
-    this.#endValue({ kind: "string", bytes: kept });
+    this.#endValue({ kind: "string", bytes: kept, byteLength });
   }
 
   #endValue(entry: PdfEntry): void {

@@ -67,6 +67,7 @@ it("docs/api.md lists what is checked, by the names in the log", async () => {
   const ids = {
     page_size: true,
     attachment_media_type: true,
+    attachment_name: true,
     metadata_characters: true,
     metadata_copies: true,
     metadata_date: true,

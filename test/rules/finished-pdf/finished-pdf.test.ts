@@ -176,7 +176,15 @@ describe("an attached file", () => {
     expect(await rulesBroken(two, standard)).toEqual([{ rule: "attachment_media_type", attachment: 2 }]);
   });
 
-  it("needs none under PDF/UA-1, and PDF/A-3 has Typst's own check", async () => {
+  it("needs a name under PDF/UA-1", async () => {
+    const named = (name: string) =>
+      ["a", name].reduce((source, one) => `${source}\n#pdf.attach("${one}", bytes("c")${described})`, `${TITLE}x`);
+    expect(await judgeSource(named("b"), "ua-1")).toEqual(KEPT);
+    expect(await rulesBroken(named(""), "ua-1")).toEqual([{ rule: "attachment_name", attachment: 2 }]);
+    expect(judge([await typstPdf(named(""), ["ua-1"])], ["a-2b"])).toEqual(KEPT);
+  });
+
+  it("needs no media type under PDF/UA-1, and PDF/A-3 has Typst's own check", async () => {
     expect(await judgeSource(attach(described), "ua-1")).toEqual(KEPT);
     await expect(typstPdf(attach(described), ["a-3b"])).rejects.toThrow();
   });
