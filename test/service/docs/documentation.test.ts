@@ -96,6 +96,19 @@ describe("docs/templates.md", () => {
     expect(await textOf("Files")).toEqual([expect.stringMatching(/^Dear Ada, The prices.*Paper 4\.50 Ink 12\.00$/)]);
     expect(await textOf("Pages and images")).toEqual(["First", "third"]);
     expect(await textOf("Data", 1)).toEqual(["Issued on 5 October 2026, total 0.30 EUR."]);
+    expect(await textOf("Data", 2)).toEqual(["1.50, 2.00, 0.13, −3.10"]);
+  });
+
+  it("has a line for the sum of a list that may be empty", async () => {
+    const [, { request } = { request: {} }] = snippetsOf(templates).filter(({ place }) => place.startsWith("Data"));
+    const answer = await service.render({ ...request, data: { issued: "2026-10-05", prices: [] } });
+    expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["Issued on 5 October 2026, total 0 EUR."]);
+  });
+
+  it("is right about the order of selected pages", async () => {
+    const source = "First #pagebreak() second #pagebreak() third";
+    const answer = await service.render({ source, output: { pages: "3,1" } });
+    expect((await readPdf(await answer.bytes())).pageTexts).toEqual(["First", "third"]);
   });
 });
 

@@ -18,7 +18,7 @@ import { DATA_FILE_NAME } from "../../../typst/file-layout.ts";
 import { typstPath } from "../../support/backend/typst-path.ts";
 import { anyOf, dataOf, LEAST, MOST, type Schema } from "../../support/clients/drawn-data.ts";
 
-const RUNS = Number(process.env.EXAMPLE_DATA_RUNS ?? 2);
+const RUNS = Number(process.env.EXAMPLE_DATA_RUNS ?? 1);
 
 /** Any character that JSON can hold; what no font has is an empty box. */
 const ANY_CHARACTER = fc.string({ unit: "binary", minLength: 1, maxLength: 1 });

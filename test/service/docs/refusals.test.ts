@@ -1,0 +1,111 @@
+/** "What a standard refuses" in docs/templates.md: each row is rendered under every standard. */
+import { readFile } from "node:fs/promises";
+import { PNG } from "pngjs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { PDF_STANDARDS } from "../../../rules/pdf-standards.ts";
+import { sharedService } from "../../support/service/test-service.ts";
+
+const service = await sharedService();
+
+/** What the words of the second column mean. */
+const GROUPS: Readonly<Record<string, (standard: string) => boolean>> = {
+  "PDF/A": (standard) => standard.startsWith("a-"),
+  "PDF/A-1": (standard) => standard.startsWith("a-1"),
+  "PDF/A-2": (standard) => standard.startsWith("a-2"),
+  "PDF/A-3": (standard) => standard.startsWith("a-3"),
+  "PDF/A-4": (standard) => standard.startsWith("a-4"),
+};
+
+const ROW = /^\| `(?<source>.+?)`(?:: [^|]+)? \| (?<refused>[^|]+) \| (?:`(?<instead>[#=$].+?)`)?[^|]*\|$/;
+
+interface Refusal {
+  readonly source: string;
+  readonly refused: readonly string[];
+  /** What every standard takes; undefined if the row only has words. */
+  readonly instead: string | undefined;
+}
+
+function refusalsOf(page: string): Refusal[] {
+  const [, table = ""] = /<!-- refusals -->\n(.*?)<!-- end of refusals -->/s.exec(page) ?? [];
+  const rows = table.split("\n").filter((line) => line.startsWith("| `"));
+  return rows.map((row) => {
+    const { source, refused = "", instead } = ROW.exec(row)?.groups ?? {};
+    if (source === undefined) throw new Error(`not a row of a refusal: ${row}`);
+    const terms = refused.split(", ").map((term) => term.replaceAll("`", ""));
+    const isMeant = (standard: string) => terms.some((term) => GROUPS[term]?.(standard) ?? term === standard);
+    return { source, refused: PDF_STANDARDS.filter(isMeant), instead };
+  });
+}
+
+const SVG = (opacity: string) =>
+  `<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9" fill="red" opacity="${opacity}"/></svg>`;
+const CMYK_JPEG =
+  "/9j/7gAOQWRvYmUAZAAAAAAA/9sAQwAQCwwODAoQDg0OEhEQExgoGhgWFhgxIyUdKDozPTw5Mzg3QEhcTkBEV0U3OFBtUVdfYmdoZz5NcXlwZHhcZWdj/8AAFAgACAAIBEMRAE0RAFkRAEsRAP/EABYAAQEBAAAAAAAAAAAAAAAAAAYFB//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAOBEMATQBZAEsAAD8A0BYGjt//2Q==";
+const GIF = "R0lGODdhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=";
+
+/** A white pixel. @param colorType 2 has no alpha channel, 6 has one, here of full opacity */
+function png(colorType: 2 | 6): string {
+  const image = new PNG({ width: 1, height: 1 });
+  image.data.fill(255);
+  return PNG.sync.write(image, { colorType }).toString("base64");
+}
+
+const base64 = (content: string) => ({ encoding: "base64", content });
+const files: Record<string, { encoding: string; content: string }> = {
+  "alpha.png": base64(png(6)),
+  "opaque.png": base64(png(2)),
+  "picture.gif": base64(GIF),
+  "cmyk.jpg": base64(CMYK_JPEG),
+  "opacity.svg": { encoding: "text", content: SVG("0.5") },
+  "opaque.svg": { encoding: "text", content: SVG("1") },
+};
+
+beforeAll(async () => {
+  const page = await service.render({ source: "A page" });
+  files["page.pdf"] = base64(Buffer.from(await page.bytes()).toString("base64"));
+});
+
+/** Whether it is rendered; any other failure than a 422 is one of the test. */
+async function isTaken(source: string, output: object): Promise<boolean> {
+  const titled = source.includes("#set document(") ? source : `#set document(title: "T")\n${source}`;
+  const answer = await service.render({ source: titled, files, output });
+  const body = await answer.bytes();
+  if (answer.status === 200) return true;
+  expect([answer.status, Buffer.from(body).toString("utf8")]).toEqual([
+    422,
+    expect.stringContaining("template_compile_failed"),
+  ]);
+  return false;
+}
+
+async function standardsThatRefuse(source: string): Promise<string[]> {
+  const refused: string[] = [];
+  for (const standard of PDF_STANDARDS) if (!(await isTaken(source, { standards: [standard] }))) refused.push(standard);
+  return refused;
+}
+
+const refusals = refusalsOf(await readFile(new URL("../../../docs/templates.md", import.meta.url), "utf8"));
+
+describe("docs/templates.md", () => {
+  it.each(refusals)("is right about who refuses $source", async ({ source, refused }) => {
+    expect(refused).not.toEqual([]);
+    expect(await isTaken(source, {})).toBe(true);
+    expect(await standardsThatRefuse(source)).toEqual(refused);
+  });
+
+  const alternatives = refusals.flatMap(({ instead }) => (instead === undefined ? [] : [instead]));
+  it.each(alternatives)("recommends what every standard takes: %s", async (instead) => {
+    expect(await standardsThatRefuse(instead)).toEqual([]);
+  });
+
+  it("has rows and alternatives that this test finds", () => {
+    expect(refusals.length).toBeGreaterThan(20);
+    expect(alternatives.length).toBeGreaterThan(8);
+  });
+
+  it("is right about PDF images and versions", async () => {
+    const source = '#image("page.pdf")';
+    expect(await isTaken(source, { version: "1.7" })).toBe(true);
+    expect(await isTaken(source, { version: "1.6" })).toBe(false);
+  });
+});
