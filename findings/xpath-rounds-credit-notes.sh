@@ -4,8 +4,8 @@
 # PyPI's saxonche 13.1.1 (Saxon-HE, XPath 3.1). 2026-11-28.
 # Expected: round(-x) is -round(x), as commerce, Excel and Java's HALF_UP round.
 # Happens: round() rounds a half towards positive infinity, exact decimals included; format-number(), in the same stylesheet,
-#   rounds a half to the even digit. Both are in the specification. The rules of EN 16931 take abs() before they round VAT; who writes
-#   such a rule or stylesheet without it is a cent off in credit notes.
+#   rounds a half to the even digit. Both are in the specification. The rules of EN 16931 take abs() before they round VAT; who
+#   writes such a rule or stylesheet without it is a cent off in credit notes.
 # Seen: round 3 -2, format-number 2.5 as 2, 3.5 as 4, 0.125 as 0.12
 
 set -eu
