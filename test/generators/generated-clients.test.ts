@@ -43,7 +43,7 @@ beforeAll(async () => {
   const missing = NEEDS.filter((name) => findOnPath(name).length === 0);
   if (missing.length > 0) {
     const packages = "curl default-jdk-headless golang-go maven python3-venv";
-    throw new Error(`${missing.join(", ")} not found. On Debian and Ubuntu: apt-get install ${packages}`);
+    throw new Error(`${missing.join(", ")} not found. On Debian 13 and Ubuntu 24.04: apt-get install ${packages}`);
   }
   generator = await downloadMavenArtifact("openapi-generator-cli");
   service = await startTestService();
@@ -61,8 +61,9 @@ async function run(folder: string, commands: string): Promise<string> {
       SERVICE_URL: service.edge.url.origin,
       SERVICE_API_TOKEN: API_TOKEN,
       MAVEN_OPTS: `-Dmaven.repo.local=${join(cacheFolder(), "maven")}`,
-      // A workspace of this machine is not the page's.
+      // A workspace of this machine is not the page's. Debian's Go downloads a newer one only if it is told to.
       GOWORK: "off",
+      GOTOOLCHAIN: "auto",
       GOFLAGS: "-mod=mod",
       PIP_DISABLE_PIP_VERSION_CHECK: "1",
     },
