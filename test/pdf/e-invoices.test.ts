@@ -12,8 +12,8 @@ import {
   type MustangVerdict,
   rulesBrokenForKosit,
   type Validators,
-  validByVeraPdf,
   verdictsOfMustang,
+  verdictsOfVeraPdf,
 } from "./validators.ts";
 
 /** Mustang also reports these for other profiles, because most invoices in Germany follow them. */
@@ -87,7 +87,7 @@ describe("an invoice of each profile in each standard, rendered by the service a
     const answer = await service.render(await exampleRequest("e-invoice"));
     const example = await finishEInvoice(await answer.bytes(), { format: "factur-x", profile: "EN 16931" });
     await writeFile(join(finishedFolder, EXAMPLE), example.ok ? example.pdf : "");
-    byVeraPdf = await validByVeraPdf(validators, [...files.map(({ path }) => path), join(finishedFolder, EXAMPLE)]);
+    byVeraPdf = await verdictsOfVeraPdf(validators, [...files.map(({ path }) => path), join(finishedFolder, EXAMPLE)]);
     byMustang = await verdictsOfMustang(validators, finishedFolder);
   });
 

@@ -7,7 +7,7 @@ import { execa } from "execa";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { blocksOf } from "../support/readers/markdown-blocks.ts";
 import { startTestService, type TestService } from "../support/service/test-service.ts";
-import { fetchValidators, validByVeraPdf } from "./validators.ts";
+import { fetchValidators, verdictsOfVeraPdf } from "./validators.ts";
 
 const PAGE = fileURLToPath(new URL("../../docs/signing.md", import.meta.url));
 const VALIDATE = `import sys
@@ -47,6 +47,6 @@ it("a signed PDF is still PDF/A-2b and PDF/UA-1, and its signature is valid", as
   const { stdout } = await execa(join(folder, "venv/bin/python"), ["-c", VALIDATE, signed]);
   expect(stdout).toBe("True True ENTIRE_FILE");
   const files = [join(folder, "document.pdf"), signed];
-  const valid = await validByVeraPdf(await fetchValidators(), files);
+  const valid = await verdictsOfVeraPdf(await fetchValidators(), files);
   expect([...valid]).toEqual(files.map((file) => [file, "2b ua1"]));
 });

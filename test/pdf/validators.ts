@@ -40,11 +40,25 @@ export async function fetchValidators(): Promise<Validators> {
   };
 }
 
-/** @returns the files that veraPDF finds valid, with the standards that they claim: `3b`, `3a ua1` */
-export async function validByVeraPdf({ veraPdf }: Validators, files: readonly string[]): Promise<Map<string, string>> {
+/** Of a file that breaks a standard that it claims. */
+const INVALID = "invalid";
+/** The machine may have little memory; a few thousand small files need less. */
+const MAX_HEAP = "-Xmx2g";
+
+/**
+ * @param standard by which all files are judged; otherwise each is judged by what it claims, but PDF/UA-1 beside PDF/A-1,
+ *   which veraPDF leaves out
+ * @returns for each file the standards that it claims (`3b`, `3a ua1`), or that it breaks one of them
+ */
+export async function verdictsOfVeraPdf(
+  { veraPdf }: Validators,
+  files: readonly string[],
+  standard: string | null = null,
+): Promise<Map<string, string>> {
+  const options = ["--format", "text", ...(standard === null ? [] : ["--flavour", standard])];
   const { stdout } = await execa(
     "java",
-    ["-cp", veraPdf, "org.verapdf.apps.GreenfieldCliWrapper", "--format", "text", ...files],
+    [MAX_HEAP, "-cp", veraPdf, "org.verapdf.apps.GreenfieldCliWrapper", ...options, ...files],
     {
       reject: false,
       maxBuffer: 64 * 1024 ** 2,
@@ -52,11 +66,9 @@ export async function validByVeraPdf({ veraPdf }: Validators, files: readonly st
   );
   const verdicts = new Map<string, string[]>();
   for (const [, verdict, path = "", standard = ""] of stdout.matchAll(/^(PASS|FAIL) (.+) (\S+)$/gm)) {
-    verdicts.set(path, [...(verdicts.get(path) ?? []), verdict === "PASS" ? standard : "FAIL"]);
+    verdicts.set(path, [...(verdicts.get(path) ?? []), verdict === "PASS" ? standard : INVALID]);
   }
-  return new Map(
-    [...verdicts].filter(([, standards]) => !standards.includes("FAIL")).map(([path, all]) => [path, all.join(" ")]),
-  );
+  return new Map([...verdicts].map(([path, all]) => [path, all.includes(INVALID) ? INVALID : all.join(" ")]));
 }
 
 /** Mustang's report on one file. */
