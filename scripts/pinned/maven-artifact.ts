@@ -11,8 +11,9 @@ const TIMEOUT_SECONDS = 900;
 const PINNED = {
   // Mustang as a program. Apache-2.0.
   "org.mustangproject:Mustang-CLI:2.26.0": "42d7868cb68264874a7b8cab4c3587b03b23ccc7cd72373da917f66758bb9736",
-  // veraPDF as a program. MPL-2.0 or GPL-3.0.
-  "org.verapdf.apps:greenfield-apps:1.28.2": "687d4d8bcfec48c9f7e931cf78ed061f1eeccfba55d4cdc000ba9b4d8aa46ce6",
+  // veraPDF as a program, which needs its engine beside it. MPL-2.0 or GPL-3.0.
+  "org.verapdf.apps:cli:1.30.2": "287cc9c9757f99dcff4a2d39b68268245b48103fb6af443162d5a29df2afa332",
+  "org.verapdf:validation-model:1.30.2": "75642612f2559c795c6351ee5b8644e89e33f47e2d6ca32651d3c7a1ab4adbdb",
   // The rules of KoSIT as published, in 3.0.2/: Schematron 2.5.0 for XRechnung 3.0. Apache-2.0.
   "com.helger.phive.rules:phive-rules-xrechnung:4.2.3":
     "7a7903c18b8c7f4ffef20c45d0deb6b8d79f76ba13aff00b415f4a7e334025bb",

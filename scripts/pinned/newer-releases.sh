@@ -10,14 +10,14 @@ maven_version() {
 compare() {
   newest=$(gh api "repos/$1/releases/latest" --jq .tag_name) || newest="could not be read"
   note=
-  # Tags differ in what stands before the number: v1.28.2, core-2.26.0.
+  # Tags differ in what stands before the number: v1.30.2, core-2.26.0.
   case $newest in "$2" | *[!0-9.]"$2" | "could not be read") ;; *) note="differs" ;; esac
   echo "| $1 | $2 | $newest | $note |"
 }
 
 echo "| Project | Here | Newest release | |"
 echo "| --- | --- | --- | --- |"
-compare veraPDF/veraPDF-library "$(maven_version greenfield-apps)"
+compare veraPDF/veraPDF-library "$(maven_version validation-model)"
 compare ZUGFeRD/mustangproject "$(maven_version Mustang-CLI)"
 compare OpenAPITools/openapi-generator "$(maven_version openapi-generator-cli)"
 compare oapi-codegen/oapi-codegen "$(sed -n 's/.*oapi-codegen@v\([0-9.]*[0-9]\) .*/\1/p' docs/openapi.md)"

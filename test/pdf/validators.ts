@@ -4,7 +4,7 @@
  * a configuration that Maven does not have.
  */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { execa } from "execa";
 import { unzipSync } from "fflate";
 import { downloadMavenArtifact } from "../../scripts/pinned/maven-artifact.ts";
@@ -12,6 +12,7 @@ import { findOnPath } from "../../typst/programs.mjs";
 import { readXmlElements } from "../support/readers/xml-reader.ts";
 
 export interface Validators {
+  /** A class path: its program, and its engine. */
   readonly veraPdf: string;
   readonly mustang: string;
   /** Archive -> the stylesheet in it. */
@@ -27,7 +28,7 @@ export async function fetchValidators(): Promise<Validators> {
     );
   }
   return {
-    veraPdf: await downloadMavenArtifact("greenfield-apps"),
+    veraPdf: [await downloadMavenArtifact("cli"), await downloadMavenArtifact("validation-model")].join(delimiter),
     mustang: await downloadMavenArtifact("Mustang-CLI"),
     // An XRechnung must follow both.
     xrechnungRules: new Map([
@@ -41,7 +42,7 @@ export async function fetchValidators(): Promise<Validators> {
 }
 
 /** Of a file that breaks a standard that it claims. */
-const INVALID = "invalid";
+export const INVALID = "invalid";
 /** The machine may have little memory; a few thousand small files need less. */
 const MAX_HEAP = "-Xmx2g";
 
