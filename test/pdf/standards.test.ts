@@ -194,7 +194,7 @@ async function render(document: MatrixDocument, standards: Standards, at: string
 
 /** By the service's own command line, in a folder of its own. */
 async function compileWithoutService(
-  { source, data = null, files = {}, version = null }: MatrixDocument,
+  { source, data = null, files = {}, version }: MatrixDocument,
   standards: Standards,
   at: string,
 ): Promise<Buffer | null> {
@@ -203,7 +203,7 @@ async function compileWithoutService(
   for (const [name, bytes] of Object.entries(files)) await writeFile(join(at, name), bytes);
   const paths = { root: at, outputDirectory: null, fontPaths: [], packagePath: at };
   const settings = { creationTimestampSeconds: null, limits: DEFAULT_LIMITS };
-  const output: Output = { format: "pdf", standards: [...standards], version, pages: null, filename: null };
+  const output: Output = { format: "pdf", standards: [...standards], version: version ?? null, pages: null, filename: null };
   const { exitCode, stdout } = await execa(
     typstPath(),
     renderArguments(settings, paths, { output, bringsFonts: false }),
