@@ -17,6 +17,8 @@ export type BrokenRule =
   | { readonly rule: "attachment_media_type" /** Counted from 1. */; readonly attachment: number }
   /** ISO 14289-1, 7.11. */
   | { readonly rule: "attachment_name"; readonly attachment: number }
+  /** ISO 14289-1, 7.2 and 7.11, by what only later versions of PDF have. */
+  | { readonly rule: "pdf_version"; readonly needs: "table" | "attachment" }
   /** The XMP packet is no XML. */
   | { readonly rule: "metadata_characters"; readonly field: MetadataField; readonly codePoint: number }
   /** ISO 19005-1, 6.7.3: the document information and the XMP packet must be equal. */
@@ -60,6 +62,10 @@ function briefReason(broken: BrokenRule): string {
       return "PDF/A-4f and PDF/A-4e require a media type of each attached file, and one has none.";
     case "attachment_name":
       return "PDF/UA-1 requires a name of each attached file, and one has none.";
+    case "pdf_version":
+      return broken.needs === "table"
+        ? "a table with a header or a footer cannot be PDF/UA-1 in PDF 1.4, which PDF/A-1 is, too."
+        : "a file with attached files can be PDF/UA-1 only in PDF 1.7.";
     case "metadata_characters":
       return `the ${NAMES[broken.field]} a character that its metadata cannot hold, such as a control character.`;
     case "metadata_copies":
@@ -87,6 +93,8 @@ export function describeInFull(
       return `Attached file ${broken.attachment} has no media type, which PDF/${archival.replace("a", "A")} requires: pdf.attach(…, mime-type: "text/csv").`;
     case "attachment_name":
       return `Attached file ${broken.attachment} has an empty name; PDF/UA-1 requires one: pdf.attach("data.csv", …).`;
+    case "pdf_version":
+      return `${capitalize(briefReason(broken))} ${archival === "" ? "Leave out the version" : "Ask for PDF/A-2 or PDF/A-3"}.`;
     case "metadata_characters":
       return describeCharacter(broken);
     case "metadata_copies":
@@ -115,6 +123,10 @@ function describeCharacter({ field, codePoint }: BrokenRule & { rule: "metadata_
   const name = `U+${hexadecimal.toUpperCase().padStart(4, "0")}`;
   const remedy = field === "language" ? "" : ` Replace it, as in data.title.replace("\\u{${hexadecimal}}", " ").`;
   return `The ${NAMES[field]} the character ${name}, which metadata, being XML, cannot hold.${remedy}`;
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function format(number: number): string {

@@ -28,12 +28,15 @@ const INFORMATION = {
 const INFORMATION_KEYS = [...Object.keys(INFORMATION), "CreationDate"];
 
 const WANTED_KEYS: ReadonlySet<string> = new Set([
-  ...["Type", "Subtype", "Length", "Lang", "Info", "F"],
+  ...["Type", "Subtype", "Length", "Lang", "Info", "F", "UF", "S", "P"],
   ...BOXES,
   ...INFORMATION_KEYS,
 ]);
 
-const KNOWN_TYPES: ReadonlySet<string> = new Set(["Page", "Filespec", "EmbeddedFile", "Catalog", "Metadata"]);
+const KNOWN_TYPES: ReadonlySet<string> = new Set([
+  ...["Page", "Filespec", "EmbeddedFile", "Catalog", "Metadata", "StructElem"],
+  ...["TR", "P"],
+]);
 
 /** The longest string by the part of PDF/A; PDF/A-4 has no limit. */
 const MAX_STRING_BYTES: Readonly<Record<string, number>> = { 1: 65_535, 2: 32_767, 3: 32_767 };
@@ -67,6 +70,8 @@ export class FinishedPdf implements PdfObjectReader {
   /** Attached files, as they are named and as they are embedded: in the same order. */
   #names = 0;
   #attachments = 0;
+  /** The object in which the last row of a table is. */
+  #parentOfRow: number | null = null;
   /** The last object that may be the document information: only the trailer says which one is. */
   #information: PdfObject | null = null;
 
@@ -109,9 +114,10 @@ export class FinishedPdf implements PdfObjectReader {
         break;
       case "Filespec":
         this.#names++;
-        if (this.#standards.includes("ua-1") && isEmpty(entries.get("F"))) {
-          this.#add({ rule: "attachment_name", attachment: this.#names });
-        }
+        if (this.#standards.includes("ua-1")) this.#judgeName(entries);
+        break;
+      case "StructElem":
+        if (this.#standards.includes("ua-1")) this.#judgeElement(object);
         break;
       case "EmbeddedFile":
         this.#attachments++;
@@ -140,6 +146,19 @@ export class FinishedPdf implements PdfObjectReader {
 
   language(tag: string | null): void {
     if (this.#languages !== null && (tag === null || !this.#languages.test(tag))) this.#add({ rule: "language_tag" });
+  }
+
+  #judgeName(entries: PdfObject["entries"]): void {
+    if (isEmpty(entries.get("F"))) this.#add({ rule: "attachment_name", attachment: this.#names });
+    else if (!entries.has("UF")) this.#add({ rule: "pdf_version", needs: "attachment" });
+  }
+
+  /** Typst writes an element after those in it, and for a group of rows, which PDF 1.4 does not know, a paragraph. */
+  #judgeElement({ number, entries }: PdfObject): void {
+    const type = nameIn(entries, "S");
+    const parent = entries.get("P");
+    if (type === "TR") this.#parentOfRow = parent?.kind === "number" ? parent.value : null;
+    else if (type === "P" && number === this.#parentOfRow) this.#add({ rule: "pdf_version", needs: "table" });
   }
 
   #judgePage(entries: PdfObject["entries"]): void {

@@ -139,6 +139,7 @@ const AT_LIMITS: readonly MatrixDocument[] = Object.entries({
   "link in the footer": `${TITLE}#set page(footer: link("https://example.org")[x])\nx`,
   "headings that skip levels": `${TITLE}=== A\n= B\n===== C`,
   "table of a header alone": `${TITLE}#table(columns: 2, table.header[A][B])`,
+  "table with a footer": `${TITLE}#table(columns: 1, [A], table.footer[B])`,
   "table with a header in a table": `${TITLE}#table(columns: 1, table(columns: 1, table.header[A], [B]), [C])`,
   "table over pages": `${TITLE}#table(columns: 2, table.header[A][B], ..range(300).map(str), table.footer[C][D])`,
   "footnote in a table": `${TITLE}#table(columns: 1, table.header[A#footnote[x]], [B#footnote[y]])`,
@@ -203,7 +204,13 @@ async function compileWithoutService(
   for (const [name, bytes] of Object.entries(files)) await writeFile(join(at, name), bytes);
   const paths = { root: at, outputDirectory: null, fontPaths: [], packagePath: at };
   const settings = { creationTimestampSeconds: null, limits: DEFAULT_LIMITS };
-  const output: Output = { format: "pdf", standards: [...standards], version: version ?? null, pages: null, filename: null };
+  const output: Output = {
+    format: "pdf",
+    standards: [...standards],
+    version: version ?? null,
+    pages: null,
+    filename: null,
+  };
   const { exitCode, stdout } = await execa(
     typstPath(),
     renderArguments(settings, paths, { output, bringsFonts: false }),

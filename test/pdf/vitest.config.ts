@@ -1,6 +1,6 @@
 /**
- * `npm run test:pdf`: e-invoices and a signed PDF by the validators that receivers use. Apart from `npm test`, because it
- * needs Java, Maven and PyPI.
+ * `npm run test:pdf`: what claims a standard, e-invoices and a signed PDF by the validators that receivers use. Apart
+ * from `npm test`, because it needs Java, Maven and PyPI.
  */
 import { defineConfig } from "vitest/config";
 

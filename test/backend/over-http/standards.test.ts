@@ -68,6 +68,7 @@ it("docs/api.md lists what is checked, by the names in the log", async () => {
     page_size: true,
     attachment_media_type: true,
     attachment_name: true,
+    pdf_version: true,
     metadata_characters: true,
     metadata_copies: true,
     metadata_date: true,

@@ -184,9 +184,41 @@ describe("an attached file", () => {
     expect(judge([await typstPdf(named(""), ["ua-1"])], ["a-2b"])).toEqual(KEPT);
   });
 
+  it("needs PDF 1.7 under PDF/UA-1", async () => {
+    for (const version of PDF_VERSIONS.filter((one) => one < "2.0")) {
+      const pdf = await typstPdf(attach(described), ["ua-1"], ["--pdf-standard", version]);
+      const broken = { kind: "broken", rules: [{ rule: "pdf_version", needs: "attachment" }] };
+      expect(judge([pdf], ["ua-1"]), version).toEqual(version < "1.7" ? broken : KEPT);
+    }
+  });
+
   it("needs no media type under PDF/UA-1, and PDF/A-3 has Typst's own check", async () => {
     expect(await judgeSource(attach(described), "ua-1")).toEqual(KEPT);
     await expect(typstPdf(attach(described), ["a-3b"])).rejects.toThrow();
+  });
+});
+
+describe("a table", () => {
+  const table = (content: string) => `${TITLE}#table(columns: 2, ${content})`;
+  const WITH_HEADER = table("table.header[A][B], table(columns: 1)[C], [D]");
+  const BROKEN: PdfVerdict = { kind: "broken", rules: [{ rule: "pdf_version", needs: "table" }] };
+
+  it("with a header or a footer is no PDF/UA-1 in PDF 1.4", async () => {
+    for (const version of PDF_VERSIONS.filter((one) => one < "2.0")) {
+      const pdf = await typstPdf(WITH_HEADER, ["ua-1"], ["--pdf-standard", version]);
+      expect(judge([pdf], ["ua-1"]), version).toEqual(version === "1.4" ? BROKEN : KEPT);
+    }
+    expect(await judgeSource(WITH_HEADER, "a-1a", "ua-1")).toEqual(BROKEN);
+    expect(await judgeSource(table("[A], [B], table.footer[C][D]"), "a-1b", "ua-1")).toEqual(BROKEN);
+    expect(await judgeSource(WITH_HEADER, "a-2a", "ua-1")).toEqual(KEPT);
+    expect(await judgeSource(WITH_HEADER, "a-1a")).toEqual(KEPT);
+  });
+
+  it("without them, or of nothing but one of them, is PDF/UA-1 in every version", async () => {
+    for (const content of ["[A], [B]", "table.header[A][B]", "table.footer[C][D]"]) {
+      const pdf = await typstPdf(`${table(content)}\n\nA paragraph.`, ["ua-1"], ["--pdf-standard", "1.4"]);
+      expect(judge([pdf], ["ua-1"]), content).toEqual(KEPT);
+    }
   });
 });
 
