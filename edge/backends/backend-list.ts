@@ -56,20 +56,25 @@ export class BackendList {
     this.#services = new Map(services.map((service) => [service, new ServiceState()]));
   }
 
+  get serviceCount(): number {
+    return this.#services.size;
+  }
+
   /** The same object for a backend as long as it is listed. */
   get addresses(): readonly BackendAddress[] {
     return this.#addresses;
   }
 
-  /** Hands out the lookups that are to be made now, each once; `recordAnswer` must follow. */
-  takeDue(now: number): readonly Lookup[] {
-    const due: Lookup[] = [];
-    for (const [service, state] of this.#services) {
-      if (now < state.dueAt) continue;
-      state.dueAt = now + UNANSWERED_MILLISECONDS;
-      due.push({ service, beganAt: now });
-    }
-    return due;
+  /** Hands out lookups that are to be made now, each once, the one that is due the longest first; `recordAnswer` must follow. */
+  takeDue(now: number, count = Number.POSITIVE_INFINITY): readonly Lookup[] {
+    return [...this.#services]
+      .filter(([, state]) => now >= state.dueAt)
+      .sort(([, left], [, right]) => Number(left.dueAt > right.dueAt) - Number(left.dueAt < right.dueAt))
+      .slice(0, count)
+      .map(([service, state]) => {
+        state.dueAt = now + UNANSWERED_MILLISECONDS;
+        return { service, beganAt: now };
+      });
   }
 
   /** @returns the change; why the lookup failed, unless the one before failed for the same reason; null for no news */
@@ -175,8 +180,18 @@ export class BackendPool<Target> {
     return [...this.#open.values()];
   }
 
+  /**
+   * One lookup at a time: its connection is one of the six that a request may have at Cloudflare. Other requests make
+   * the others meanwhile.
+   */
   async renew(): Promise<void> {
-    await Promise.all(this.#list.takeDue(this.#parts.clock.now()).map((lookup) => this.#lookUp(lookup)));
+    const { clock } = this.#parts;
+    const services = this.#list.serviceCount;
+    for (let made = 0; made < services; made++) {
+      const [lookup] = this.#list.takeDue(clock.now(), 1);
+      if (lookup === undefined) return;
+      await this.#lookUp(lookup);
+    }
   }
 
   async wait(): Promise<void> {

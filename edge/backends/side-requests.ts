@@ -5,7 +5,7 @@
  * bounds hold everywhere, so that a deployment behaves alike on every platform.
  */
 
-/** Below six: one is left for what this project does not see, such as a redirect of the platform. */
+/** Below six: one is left for the question to a name server. */
 export const MAX_ASKED_AT_ONCE = 5;
 
 /** A render itself is one fetch at a time, so a request has at most three that wait. */

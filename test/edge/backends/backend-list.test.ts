@@ -1,8 +1,9 @@
 /** Which backends there are while DNS says one thing after another, or nothing. */
 import { describe, expect, it } from "vitest";
 import { parseBackendSources } from "../../../edge/backends/backend-address.ts";
-import { BackendList, type Lookup } from "../../../edge/backends/backend-list.ts";
+import { BackendList, BackendPool, type Lookup } from "../../../edge/backends/backend-list.ts";
 import type { SrvAnswer, SrvRecord } from "../../../edge/backends/dns-message.ts";
+import { StillClock } from "../still-clock.ts";
 
 const FAILED: SrvAnswer = { kind: "failed", cause: "no answer" };
 const NONE: SrvAnswer = { kind: "none" };
@@ -154,4 +155,29 @@ describe("the number of backends", () => {
     expect(list.recordAnswer(other, 0, many(100, 500))).toMatchObject({ beyondLimit: 72 });
     expect(list.addresses).toHaveLength(128);
   });
+});
+
+it("a request looks up one service after the other, and another request those that are due meanwhile", async () => {
+  const clock = new StillClock();
+  const asked: string[] = [];
+  const pool = new BackendPool(parseBackendSources("srv:a srv:b srv:c"), {
+    clock,
+    open: ({ name }) => name,
+    lookUp: async ({ service }) => {
+      asked.push(service);
+      await clock.wait(1000);
+      return records(`${service}.x`);
+    },
+    onChange: () => {},
+    report: () => {},
+  });
+  const first = pool.renew();
+  expect(asked).toEqual(["a"]);
+  await clock.pass(500);
+  const second = pool.renew();
+  expect(asked).toEqual(["a", "b"]);
+  await clock.pass(2000);
+  await Promise.all([first, second]);
+  expect(asked).toEqual(["a", "b", "c"]);
+  expect(pool.backends).toHaveLength(3);
 });
