@@ -12,6 +12,7 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
+export TMPDIR="$folder"
 set_up_failed() {
   echo "set-up failed: $1"
   exit 2
