@@ -39,7 +39,8 @@ export class PngResolution {
       header += HEADER_BYTES + bytes.readUInt32BE(header) + CRC_BYTES;
     }
     const ready = Math.min(header, bytes.length);
-    this.#held = bytes.subarray(ready);
+    // A copy: who reads a file may reuse the buffer.
+    this.#held = Buffer.from(bytes.subarray(ready));
     this.#bytesToHeader = header - ready;
     return [bytes.subarray(0, ready)];
   }

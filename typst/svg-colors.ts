@@ -17,15 +17,17 @@ type Components = readonly [number, number, number];
 
 const HEX_WITH_ALPHA = /^(#[0-9a-f]{6})([0-9a-f]{2})$/;
 const FUNCTION = /^([a-z]+\((?:srgb-linear )?)([^()]*)\)$/;
-/** In `hsl()`, Typst writes the lightness without its percent sign. */
-const NUMBER = /-?\d[\d.]*(?:e-?\d+)?/g;
+/** In `hsl()`, Typst writes the lightness without its percent sign. Of a document that computes with `float.nan`, `NaN`. */
+const NUMBER = /-?(?:\d[\d.]*(?:e-?\d+)?|inf|NaN)/g;
 
 /** By what comes before the numbers: the components of sRGB, from 0 to 1 but for those that are out of its gamut. */
 const TO_SRGB: Readonly<Record<string, (...components: Components) => Components>> = {
   "oklab(": (lightness, a, b) => fromOklab(lightness / 100, a, b),
   "oklch(": (lightness, chroma, degrees) => {
     const hue = (degrees / 180) * Math.PI;
-    return fromOklab(lightness / 100, chroma * Math.cos(hue), chroma * Math.sin(hue));
+    // As Typst does in PNG, and browsers: a negative chroma is not that of the opposite hue.
+    const radius = Math.max(0, chroma);
+    return fromOklab(lightness / 100, radius * Math.cos(hue), radius * Math.sin(hue));
   },
   "hsl(": fromHsl,
   "hsla(": fromHsl,
@@ -44,10 +46,10 @@ export function svgColorOf(paint: string): SvgColor | null {
   const [, rgb, alpha] = HEX_WITH_ALPHA.exec(paint) ?? [];
   if (rgb !== undefined) return { rgb, opacity: decimalOf(opacityOfByte(Number(`0x${alpha}`))) };
   const [, beginning = "", numbers = ""] = FUNCTION.exec(paint) ?? [];
-  const [first, second, third, opacity] = (numbers.match(NUMBER) ?? []).map(Number);
+  const [first, second, third, opacity = 1] = (numbers.match(NUMBER) ?? []).map(Number);
   const toSrgb = TO_SRGB[beginning];
   if (toSrgb === undefined || first === undefined || second === undefined || third === undefined) return null;
-  return { rgb: hexOf(toSrgb(first, second, third)), opacity: opacity === undefined ? null : decimalOf(opacity) };
+  return { rgb: hexOf(toSrgb(first, second, third)), opacity: opacity < 1 ? decimalOf(opacity) : null };
 }
 
 function opacityOfByte(alpha: number): number {
@@ -60,8 +62,9 @@ function decimalOf(opacity: number): string {
   return opacity.toFixed(OPACITY_DIGITS).replace(/\.?0+$/, "");
 }
 
+/** What is no number is the highest, as in the sRGB that Typst makes of `oklab()`. */
 function hexOf(components: Components): string {
-  const bytes = components.map((component) => Math.round(255 * Math.min(1, Math.max(0, component))));
+  const bytes = components.map((component) => (component < 1 ? Math.round(255 * Math.max(0, component)) : 255));
   return `#${Buffer.from(bytes).toString("hex")}`;
 }
 

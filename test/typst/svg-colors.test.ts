@@ -31,6 +31,24 @@ it("a link's fill is painted with nothing", () => {
   expect(svgColorOf("transparent")).toEqual({ rgb: "#000000", opacity: "0" });
 });
 
+it("a colour of numbers out of range, or that are none, is still one of SVG 1.1, with the alpha that its author wrote", async () => {
+  const white = { rgb: "#ffffff", opacity: null };
+  const colors = {
+    "oklab(60%, float.nan, 0.1, 50%)": { rgb: "#ffffff", opacity: "0.5" },
+    "oklab(60%, 0.1, -float.inf)": white,
+    "color.hsl(float.inf * 1deg, 10%, 20%, 0.001%)": { rgb: "#ffffff", opacity: "0.00001" },
+    "color.mix((oklab(60%, 0.1, 0.1), float.nan), red, space: oklab)": white,
+    "oklch(60%, -1.0, 20deg)": { rgb: "#808080", opacity: null },
+    "oklab(100%, 0, 0, 99.9999%)": white,
+    "color.linear-rgb(0.001%, 0%, 100%, 0.0001%)": { rgb: "#0000ff", opacity: "0" },
+  };
+  for (const [written, expected] of Object.entries(colors)) {
+    const shapes = readSvg(await typstSvg(`#set page(fill: none)\n#rect(fill: ${written})`));
+    const paint = shapes.find(({ name }) => name === "path")?.attributes.fill ?? "";
+    expect(svgColorOf(paint), `${written}: ${paint}`).toEqual(expected);
+  }
+});
+
 it("colours of every other space become the sRGB that Typst makes of them, to one of 255 steps", async () => {
   const share = fc.double({ min: 0, max: 1, noNaN: true });
   const percent = share.map((value) => `${(100 * value).toFixed(3)}%`);

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32, deflateRawSync } from "node:zlib";
+import fc from "fast-check";
 import { Zip, type ZipInputFile } from "fflate";
 import * as v from "valibot";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
@@ -45,10 +46,11 @@ const wantedAs = (format: "png" | "svg", ppi = 144): Output =>
   v.parse(OUTPUT_SCHEMAS[format], { format, archive: "zip", ...(format === "png" && { ppi }) });
 
 /** With this image data, which need not be any. */
-function pngOf(data: Buffer): Buffer {
+function pngOf(data: Buffer, text = Buffer.alloc(0)): Buffer {
   const chunks = (
     [
       ["IHDR", Buffer.alloc(13, 1)],
+      ["tEXt", text],
       ["IDAT", data],
       ["IEND", Buffer.alloc(0)],
     ] as const
@@ -161,13 +163,48 @@ describe("packPages", () => {
 
   it("says in each PNG of all sizes how large it is", async () => {
     const data = [0, 1000, 2 * MEBIBYTE - 100, 2 * MEBIBYTE, 5 * MEBIBYTE].map((size) => randomBytes(size));
-    const contents = data.map(pngOf);
+    const contents = data.map((image) => pngOf(image));
     const { archive, pageBytes } = await pack(contents, "png");
     const entries = readZip(archive);
     for (const { bytes } of entries) expect(readPixelsPerMetre(bytes)).toEqual([[5669, 5669]]);
     const images = entries.map(({ bytes }) => readPng(bytes).find(({ type }) => type === "IDAT")?.data);
     expect(images.every((image, index) => data[index]?.equals(image ?? Buffer.alloc(0)))).toBe(true);
     expect(pageBytes).toBe(contents.reduce((sum, { length }) => sum + length + 21, 0));
+  });
+
+  it("delivers of each page its own bytes alone, of whatever sizes they are, in memory and in a file", async () => {
+    const around = (size: number) => fc.integer({ min: size - 100, max: size + 100 });
+    const size = fc.oneof(fc.nat(2000), fc.nat(MEBIBYTE), ...[MEBIBYTE, 2 * MEBIBYTE, 4 * MEBIBYTE].map(around));
+    await fc.assert(
+      fc.asyncProperty(fc.array(size, { minLength: 1, maxLength: 6 }), fc.boolean(), async (sizes, inMemory) => {
+        const data = sizes.map((bytes) => randomBytes(bytes));
+        const memoryBytes = inMemory ? MEBIBYTE : 0;
+        const { archive } = await pack(
+          data.map((image) => pngOf(image)),
+          "png",
+          { memoryBytes },
+        );
+        const images = readZip(archive).map(({ bytes }) => readPng(bytes).find(({ type }) => type === "IDAT")?.data);
+        expect(images.map((image, index) => data[index]?.equals(image ?? Buffer.alloc(0)))).toEqual(
+          sizes.map(() => true),
+        );
+      }),
+      // The second would be read over the first if that were kept in memory without a copy.
+      { numRuns: 20, examples: [[[600 * KIBIBYTE, 200 * KIBIBYTE], true]] },
+    );
+  });
+
+  it("reads a PNG in steps wherever its chunks begin, also if the image data begin late", async () => {
+    const image = randomBytes(2 * MEBIBYTE + 100);
+    const others = pngOf(Buffer.alloc(0)).length - 2 * 12;
+    const contents = Array.from({ length: 9 }, (_, bytes) => pngOf(image, Buffer.alloc(2 * MEBIBYTE - others - bytes)));
+    const entries = readZip((await pack(contents, "png")).archive);
+    expect(entries.length).toBe(contents.length);
+    for (const { bytes } of entries) {
+      const chunks = readPng(bytes);
+      expect(chunks.map(({ type }) => type)).toEqual(["IHDR", "tEXt", "pHYs", "IDAT", "IEND"]);
+      expect(chunks[3]?.data.equals(image)).toBe(true);
+    }
   });
 
   it("needs no ZIP64 at the highest limits", () => {
@@ -222,6 +259,19 @@ describe("packPages", () => {
 
   it.each([1000, 300 * KIBIBYTE])("stops when the render is over: pages of %i bytes", async (size) => {
     expect((await pack([randomBytes(size)], "png", { signal: AbortSignal.abort() })).result).toBe("stopped");
+  });
+
+  it("stops when the render is over in the middle of a large PNG, while it is measured and while it is written", async () => {
+    const page = pngOf(randomBytes(9 * MEBIBYTE));
+    const overAfter = (times: number) => {
+      let asked = 0;
+      return Object.defineProperty(new AbortController().signal, "aborted", { get: () => ++asked > times });
+    };
+    // Five steps each time. The first has three pieces, since the resolution goes into it.
+    for (const times of [0, 1, 7, 8, 14]) {
+      expect((await pack([page], "png", { signal: overAfter(times) })).result, String(times)).toBe("stopped");
+    }
+    expect((await pack([page], "png", { signal: overAfter(15) })).result).toBe("kept");
   });
 });
 
