@@ -326,7 +326,7 @@ function pauseMilliseconds(failedProbes: number): number {
 }
 
 /** At most `count` of them, in random order. */
-function pickRandom<Member>(members: readonly Member[], count: number, random: () => number): Member[] {
+export function pickRandom<Member>(members: readonly Member[], count: number, random: () => number): Member[] {
   const left = [...members];
   return members.slice(0, count).flatMap(() => left.splice(Math.floor(random() * left.length), 1));
 }

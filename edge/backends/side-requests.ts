@@ -15,6 +15,8 @@ const MAX_SIDE_REQUESTS_AT_ONCE = 2;
  * the number of backends: all of the 50 for twenty. Later requests send the other probes.
  */
 const MAX_PROBES = 6;
+/** Of these, for whichever backend has the render: while nothing is heard of a silent one, the render stays there. */
+const PROBES_OF_OWN_BACKENDS = 2;
 
 /** The probes and questions of one render. They share two places, one of which only its own backend's probe may take. */
 export class SideRequests {
@@ -24,7 +26,8 @@ export class SideRequests {
   /** How many probes may be sent now. @param isOfOwnBackend of the one that has the render, which waits for the result */
   probesAllowed(isOfOwnBackend: boolean): number {
     const places = MAX_SIDE_REQUESTS_AT_ONCE - this.#underWay - (isOfOwnBackend ? 0 : 1);
-    return Math.max(0, Math.min(places, MAX_PROBES - this.#probes));
+    const left = MAX_PROBES - this.#probes - (isOfOwnBackend ? 0 : PROBES_OF_OWN_BACKENDS);
+    return Math.max(0, Math.min(places, left));
   }
 
   /** How many questions may be asked at once: each backend gets one. */

@@ -60,7 +60,11 @@ export function mergeMetrics(scrapes: readonly Scrape[], isPublic: boolean): str
   const those = (state: Scrape["state"]) => scrapes.filter((scrape) => scrape.state === state);
   const mark = (state: Scrape["state"]) => those(state).map(({ backend }) => `${formatLabels(backend, "")} 1`);
   const values = those("listed").map(({ backend, text }) => `${formatLabels(backend, "")} ${text === null ? 0 : 1}`);
-  const up = gauge("service_origin_up", "Whether the origin answered this scrape.", values);
+  const up = gauge(
+    "service_origin_up",
+    "Whether the origin answered this scrape, or the last one with time for it.",
+    values,
+  );
   const families = new Map([
     ["service_origin_up", up],
     [

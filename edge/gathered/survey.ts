@@ -3,6 +3,7 @@
  * counts its wait against its time limit. So the time of each begins when it is really sent.
  */
 import type { Backend } from "../backends/backend.ts";
+import { pickRandom } from "../backends/backend-choice.ts";
 import { MAX_ASKED_AT_ONCE } from "../backends/side-requests.ts";
 import { WALL_CLOCK, type WallClock } from "../clock.ts";
 
@@ -16,23 +17,26 @@ type Ask = (backend: Backend, timeoutMilliseconds: number) => Promise<string | n
 export class BackendSurvey {
   readonly #ask: Ask;
   readonly #clock: Pick<WallClock, "now">;
+  readonly #random: () => number;
   /** When those that did not answer last time were asked. */
   readonly #silent = new Map<Backend, number>();
 
-  constructor(ask: Ask, clock: Pick<WallClock, "now"> = WALL_CLOCK) {
+  constructor(ask: Ask, clock: Pick<WallClock, "now"> = WALL_CLOCK, random: () => number = Math.random) {
     this.#ask = ask;
     this.#clock = clock;
+    this.#random = random;
   }
 
   /**
-   * What each backend answered; null if it did not answer. One for which there was no time is left out. Those that were
-   * silent last time are asked last, so that they take no time of the others.
+   * What each backend answered; null if it did not answer, this time or the last time that it was asked. Others for
+   * which there was no time are left out. Those that were silent are asked last, so that they take no time of the others.
    */
   async ask(backends: readonly Backend[]): Promise<ReadonlyMap<Backend, string | null>> {
     for (const backend of this.#silent.keys()) if (!backends.includes(backend)) this.#silent.delete(backend);
     const lastStart = this.#clock.now() + SURVEY_TIMEOUT_MILLISECONDS - ANSWER_TIMEOUT_MILLISECONDS;
     const silentSince = (backend: Backend) => this.#silent.get(backend) ?? Number.NEGATIVE_INFINITY;
-    const left = backends.toSorted(
+    // A new isolate knows of none that is silent: those listed first must not take the time of all others.
+    const left = pickRandom(backends, backends.length, this.#random).sort(
       (one, other) => Number(silentSince(one) > silentSince(other)) - Number(silentSince(one) < silentSince(other)),
     );
     const answers = new Map<Backend, string | null>();
@@ -47,6 +51,10 @@ export class BackendSurvey {
       }
     };
     await Promise.all(Array.from({ length: MAX_ASKED_AT_ONCE }, askOneAfterAnother));
+    // They take turns. Without a verdict in between, no alert would ever see one of them down for long enough.
+    for (const backend of backends) {
+      if (!answers.has(backend) && this.#silent.has(backend)) answers.set(backend, null);
+    }
     return answers;
   }
 }

@@ -205,7 +205,7 @@ it("does not offer the body while a backend gets it, even if the previous backen
 });
 
 describe("a probe that is due", () => {
-  it("goes out beside those of other backends if it is of the one that has the render, and six go out in all", async () => {
+  it("goes out beside those of other backends if it is of one that has the render, for which two of six are kept", async () => {
     const choice = new BackendChoice(Array(20).keys());
     for (let backend = 0; backend < 20; backend++) {
       choice.end(choice.begin(backend, 0, 1000), 0, failAttempt("lost", ""));
@@ -228,7 +228,12 @@ describe("a probe that is due", () => {
     void probeDueBackends(probing, 13);
     expect(probed).toEqual([0, 13]);
     await clock.pass(60_000);
-    expect(probed).toEqual([0, 13, 1, 2, 3, 4]);
+    expect(probed).toEqual([0, 13, 1, 2]);
+    for (const own of [14, 15, 16, 17]) {
+      void probeDueBackends(probing, own);
+      await clock.pass(60_000);
+    }
+    expect(probed).toEqual([0, 13, 1, 2, 14, 15]);
   });
 
   /** What becomes of a backend where a render has failed, and what is reported. */

@@ -15,7 +15,9 @@ const listed = (backend: string, text: string | null) => ({ backend, text, state
 describe("merged metrics", () => {
   it("name each family once and distinguish the origins", () => {
     const merged = mergeMetrics([listed("a:1", EXPOSITION), listed("b:2", EXPOSITION)], false);
-    expect(merged).toBe(`# HELP service_origin_up Whether the origin answered this scrape.
+    expect(
+      merged,
+    ).toBe(`# HELP service_origin_up Whether the origin answered this scrape, or the last one with time for it.
 # TYPE service_origin_up gauge
 service_origin_up{origin="a:1"} 1
 service_origin_up{origin="b:2"} 1

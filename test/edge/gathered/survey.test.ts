@@ -2,30 +2,35 @@
 import { expect, it } from "vitest";
 import type { Backend } from "../../../edge/backends/backend.ts";
 import { BackendSurvey } from "../../../edge/gathered/survey.ts";
+import { Random } from "../../simulation/random.ts";
 import { SixFetches } from "../six-fetches.ts";
 import { StillClock } from "../still-clock.ts";
 
 const MILLISECONDS_PER_SURVEY = 9500;
 
 /** Backends that answer after some milliseconds, or never. */
-function makeWorld(latencies: readonly number[]) {
+function makeWorld(latencies: readonly number[], random = () => 0) {
   const clock = new StillClock();
   const backends = latencies.map((_, index): Backend => {
     return { name: String(index), fetch: () => Promise.reject(new Error("not asked like this")) };
   });
   let fetches = new SixFetches();
-  const survey = new BackendSurvey(async (backend, timeoutMilliseconds) => {
-    const latency = latencies[backends.indexOf(backend)] ?? 0;
-    const wait = () => clock.wait(Math.min(latency, timeoutMilliseconds));
-    let isLate = false;
-    // The time of a request begins when it is sent, not when the platform lets it go.
-    const late = clock.after(timeoutMilliseconds, () => {
-      isLate = true;
-    });
-    await fetches.run(wait);
-    late();
-    return isLate || latency > timeoutMilliseconds ? null : "text";
-  }, clock);
+  const survey = new BackendSurvey(
+    async (backend, timeoutMilliseconds) => {
+      const latency = latencies[backends.indexOf(backend)] ?? 0;
+      const wait = () => clock.wait(Math.min(latency, timeoutMilliseconds));
+      let isLate = false;
+      // The time of a request begins when it is sent, not when the platform lets it go.
+      const late = clock.after(timeoutMilliseconds, () => {
+        isLate = true;
+      });
+      await fetches.run(wait);
+      late();
+      return isLate || latency > timeoutMilliseconds ? null : "text";
+    },
+    clock,
+    random,
+  );
   /** The indexes of those that answered, were silent, and were not asked. */
   const ask = async (listed: readonly Backend[] = backends) => {
     fetches = new SixFetches();
@@ -55,11 +60,26 @@ it.each([
 it("those for which there is no time are told apart, and those that were silent are asked last from then on", async () => {
   const { ask } = makeWorld(Array.from({ length: 60 }, (_, index) => (index < 40 ? NEVER : 10)));
   expect(await ask()).toMatchObject({ answered: 0, silent: 15, unasked: 45 });
-  await ask();
-  await ask();
-  expect(await ask()).toMatchObject({ answered: 20, silent: 15, unasked: 25 });
-  // The silent ones take turns.
-  expect(await ask()).toMatchObject({ answered: 20, silent: 15, unasked: 25 });
+  expect(await ask()).toMatchObject({ answered: 0, silent: 30, unasked: 30 });
+  expect(await ask()).toMatchObject({ answered: 20, silent: 40, unasked: 0 });
+});
+
+it("silent ones take turns, and are silent in between, so that an alert sees them down all the time", async () => {
+  const latencies = Array.from({ length: 60 }, (_, index) => (index < 40 ? NEVER : 10));
+  const { ask } = makeWorld(latencies);
+  for (let survey = 0; survey < 3; survey++) await ask();
+  for (let survey = 0; survey < 5; survey++)
+    expect(await ask()).toMatchObject({ answered: 20, silent: 40, unasked: 0 });
+  latencies[7] = 10;
+  const answered: unknown[] = [];
+  for (let survey = 0; survey < 4; survey++) answered.push((await ask()).answered);
+  expect(answered.at(-1)).toBe(21);
+});
+
+it("where nothing is known yet, those listed first do not take the time of all others", async () => {
+  const latencies = Array.from({ length: 100 }, (_, index) => (index < 20 ? NEVER : 10));
+  const { answered = 0 } = await makeWorld(latencies, new Random(1, 0).next).ask();
+  expect(answered).toBeGreaterThan(20);
 });
 
 it("one that answers again counts as any other, and one that is no longer listed is forgotten", async () => {
