@@ -66,6 +66,9 @@ const LABELS_OF_SCRAPES: ReadonlySet<string> = new Set(["namespace", "job"]);
 /** Labels that the format or the edge adds. */
 const ADDED_LABELS: ReadonlySet<string> = new Set(["le", "origin"]);
 
+/** Of a scrape that ran out of time, as test/edge/gathered/metrics.test.ts has it. */
+const NOT_SEEN = ["service_origin_not_asked: "];
+
 it("docs/monitoring.md lists every metric of the service with its labels, and no other", async () => {
   const own = samples.filter(({ name }) => name.startsWith("service_"));
   const byMetric = Map.groupBy(own, ({ name }) => name.replace(/_(?:bucket|sum|count)$/, ""));
@@ -76,7 +79,7 @@ it("docs/monitoring.md lists every metric of the service with its labels, and no
   });
   const listed = await tableOfPage("monitoring.md", "## Metrics");
   const rows = listed.map(([metric = "", labels = ""]) => row(metric, labels.split(", ")));
-  expect(rows.toSorted()).toEqual(offered.toSorted());
+  expect(rows.toSorted()).toEqual([...offered, ...NOT_SEEN].toSorted());
 });
 
 interface Dashboard {
