@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { finishEInvoice, type ProfileName } from "../../clients/e-invoice/e-invoice.ts";
 import { exampleRequest } from "../../scripts/examples/example-request.ts";
@@ -104,6 +105,18 @@ describe("an invoice of each profile in each standard, rendered by the service a
     expect(verdicts).toEqual(verdicts.map(([name]) => [name, "valid", "valid"]));
     expect(verdicts).toHaveLength(25);
   });
+});
+
+it("Mustang ends well on a PDF that it finds invalid if the XML is valid, so its report must be read", async () => {
+  const path = join(folder, "unfinished.pdf");
+  await writeFile(path, await rendered("EN 16931", ["a-3b"]));
+  const options = ["--action", "validate", "--source", path, "--disable-file-logging"];
+  const { exitCode, stdout } = await execa("java", ["-jar", validators.mustang, ...options], {
+    cwd: folder,
+    stdin: "ignore",
+  });
+  const summaries = [...stdout.matchAll(/<summary status="(\w+)"/g)].map(([, status]) => status);
+  expect([exitCode, ...summaries]).toEqual([0, "invalid", "valid", "valid"]);
 });
 
 it("an XRechnung follows the rules of CEN and of KoSIT, which find what a damaged one breaks", async () => {
