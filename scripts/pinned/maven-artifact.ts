@@ -11,6 +11,8 @@ const TIMEOUT_SECONDS = 900;
 const PINNED = {
   // Mustang as a program. Apache-2.0.
   "org.mustangproject:Mustang-CLI:2.26.0": "42d7868cb68264874a7b8cab4c3587b03b23ccc7cd72373da917f66758bb9736",
+  // PDFBox as a program. Apache-2.0.
+  "org.apache.pdfbox:pdfbox-app:3.0.8": "f6b3a80c39747ff0ef5d06708bc03882152403de58dbef4a1fbffbee568eceb1",
   // veraPDF as a program, which needs its engine beside it. MPL-2.0 or GPL-3.0.
   "org.verapdf.apps:cli:1.30.2": "287cc9c9757f99dcff4a2d39b68268245b48103fb6af443162d5a29df2afa332",
   "org.verapdf:validation-model:1.30.2": "75642612f2559c795c6351ee5b8644e89e33f47e2d6ca32651d3c7a1ab4adbdb",
