@@ -6,6 +6,7 @@ import { execa } from "execa";
 import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { downloadMavenArtifact } from "../scripts/pinned/maven-artifact.ts";
 import { invoiceXml } from "../test/pdf/invoice-xml.ts";
+import { fetchValidators } from "../test/pdf/validators.ts";
 import { requireTypst } from "../typst/program-location.mjs";
 import { findOnPath } from "../typst/programs.mjs";
 import { KINDS, OPERATIONS, type Operation, PACKAGES } from "./pdf-tools/operations.ts";
@@ -96,7 +97,11 @@ async function install(folder: string): Promise<Record<string, string>> {
     Object.entries(packages).map(([name, version]) => `${name}${sign}${version}`);
   process.stderr.write("installing the tools …\n");
   await execa("python3", ["-m", "venv", "venv"], options);
-  await execa("venv/bin/pip", ["install", "--quiet", "--only-binary=:all:", ...wanted(PACKAGES.python, "==")], options);
+  await execa(
+    join(folder, "venv/bin/pip"),
+    ["install", "--quiet", "--only-binary=:all:", ...wanted(PACKAGES.python, "==")],
+    options,
+  );
   await execa("npm", ["install", "--ignore-scripts", "--prefix", ".", ...wanted(PACKAGES.node, "@")], options);
   const pdfcpu = `github.com/pdfcpu/pdfcpu/cmd/pdfcpu@v${PACKAGES.go.pdfcpu}`;
   await execa("go", ["install", pdfcpu], { ...options, env: { GOBIN: join(folder, "venv/bin") } });
@@ -152,7 +157,7 @@ async function perform(operation: Operation, input: InputName, folder: string, e
 /** @returns the rules of the standard that each file breaks; none has the files that veraPDF could not read */
 async function judge(flavour: string, files: readonly string[]): Promise<Map<string, readonly string[]>> {
   process.stderr.write(`veraPDF: ${files.length} files by ${flavour} …\n`);
-  const veraPdf = ["-cp", await downloadMavenArtifact("greenfield-apps"), "org.verapdf.apps.GreenfieldCliWrapper"];
+  const veraPdf = ["-cp", (await fetchValidators()).veraPdf, "org.verapdf.apps.GreenfieldCliWrapper"];
   const options = { reject: false, stdin: "ignore", maxBuffer: 512 * 1024 ** 2 } as const;
   const args = [...veraPdf, "--flavour", flavour, "--format", "json", ...files];
   const { report } = JSON.parse((await execa("java", args, options)).stdout);
@@ -250,7 +255,7 @@ try {
       rows.map(([operation, made]) => rowOf(operation, made, byPdfA, byPdfUa)),
     )}`;
   });
-  const text = `Made by \`npm run bench:pdf-tools\` on ${new Date().toISOString().slice(0, 10)}, with ${await versions()}; judged by veraPDF 1.28.2.\n\n${tables.join("\n")}`;
+  const text = `Made by \`npm run bench:pdf-tools\` on ${new Date().toISOString().slice(0, 10)}, with ${await versions()}; judged by veraPDF 1.30.2.\n\n${tables.join("\n")}`;
   process.stdout.write(text);
   const page = await readFile(PAGE, "utf8");
   await writeFile(

@@ -80,7 +80,7 @@ async function render(name: string, source: string, output: object): Promise<voi
 /** Signs the documents of all cases, in one process. @returns the paths of the signed ones */
 async function signAll(program: string, ...args: readonly string[]): Promise<string[]> {
   const names = CASES.map(({ standards }) => `${standards.join("-")}.pdf`);
-  await execa("venv/bin/python", ["-c", RUN_FOR_EACH, program, ...args, "--", ...names], { cwd: folder });
+  await execa(join(folder, "venv/bin/python"), ["-c", RUN_FOR_EACH, program, ...args, "--", ...names], { cwd: folder });
   return names.map((name) => join(folder, `signed-by-${program}-${name}`));
 }
 
@@ -119,7 +119,7 @@ it("pyHanko's own stamp breaks PDF/A-2 and PDF/UA-1", async () => {
   await writeFile(join(folder, "stamp.py"), program);
   const path = join(folder, "stamped.pdf");
   const args = ["stamp.py", "key.pem", "certificate.pem", "a-2b-ua-1.pdf", path];
-  await execa("venv/bin/python", args, { cwd: folder });
+  await execa(join(folder, "venv/bin/python"), args, { cwd: folder });
   expect(await verdictsOfVeraPdf(validators, [path], "2b")).toEqual(new Map([[path, INVALID]]));
   expect(await verdictsOfVeraPdf(validators, [path], "ua1")).toEqual(new Map([[path, INVALID]]));
   const unsigned = join(folder, "a-2b-ua-1.pdf");
