@@ -162,11 +162,11 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
    * There are none for a single backend.
    */
   takeDue(now: number, count = Number.POSITIVE_INFINITY, of: Target | null = null): readonly Probe<Target>[] {
-    if (this.#states.size < 2) return [];
+    if (this.#states.size < 2 || count <= 0) return [];
     return [...this.#states]
       .filter(([backend, state]) => (of === null || backend === of) && isDue(state, now))
       .sort(([, left], [, right]) => (left.probeAt < right.probeAt ? -1 : Number(left.probeAt > right.probeAt)))
-      .slice(0, Math.max(0, count))
+      .slice(0, count)
       .map(([backend, state]) => {
         state.probeAt = now + Math.max(UNANSWERED_PROBE_GAP_MILLISECONDS, pauseMilliseconds(state.failedProbes));
         return { backend, beganAt: now, life: state };
