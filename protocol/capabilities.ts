@@ -62,6 +62,12 @@ export const CAPABILITIES_SCHEMA = v.object({
     v.array(typstPackage),
     v.description("The packages that can be imported as `@namespace/name:version`."),
   ),
+  packages_in_files: v.pipe(
+    v.optional(v.boolean(), false),
+    v.description(
+      "Whether a request can bring packages in `files`, below `packages/`. Absent of deployments that cannot.",
+    ),
+  ),
 });
 
 export type Capabilities = v.InferOutput<typeof CAPABILITIES_SCHEMA>;
@@ -82,6 +88,7 @@ export function capabilitiesOf(
     pdf_standards: [...PDF_STANDARDS],
     fonts: [...fonts],
     packages: packages.map(({ namespace, name, version }) => ({ namespace, name, version })).sort(comparePackages),
+    packages_in_files: true,
   };
 }
 
@@ -110,6 +117,7 @@ export function commonCapabilities([first, ...others]: readonly [Capabilities, .
     pdf_standards: common((one) => one.pdf_standards, itself),
     fonts,
     packages: common((one) => one.packages, formatPackageSpec),
+    packages_in_files: [first, ...others].every((one) => one.packages_in_files),
   };
 }
 
@@ -123,13 +131,14 @@ export function capabilityDifferences(all: readonly Capabilities[]): string[] {
 }
 
 function namesOf(capabilities: Capabilities): string[] {
-  const { typst_versions, formats, pdf_versions, pdf_standards, fonts, packages } = capabilities;
+  const { typst_versions, formats, pdf_versions, pdf_standards, fonts, packages, packages_in_files } = capabilities;
   const fontKey = ({ family, variants }: FontFamily) => `font ${family}\n${variants.map(variantKey).sort().join()}`;
   return [
     ...typst_versions.map((version) => `typst ${version}`),
     ...[...formats, ...pdf_versions, ...pdf_standards].map((value) => `output ${value}`),
     ...fonts.map(fontKey),
     ...packages.map(formatPackageSpec),
+    ...(packages_in_files ? ["packages in files"] : []),
   ];
 }
 

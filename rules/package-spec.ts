@@ -16,6 +16,9 @@ const SPEC = new RegExp(`^${SPEC_SOURCE}$`);
 export const PACKAGE_IDENTIFIER_PATTERN = new RegExp(`^${IDENTIFIER}$`);
 export const PACKAGE_VERSION_PATTERN = new RegExp(`^${VERSION}$`);
 
+/** The folder in `files` that a request brings packages in, as `packages/NAMESPACE/NAME/VERSION/…`. */
+export const REQUEST_PACKAGES = "packages";
+
 export function parsePackageSpec(text: string): PackageSpec | null {
   const [, namespace, name, version] = SPEC.exec(text) ?? [];
   return namespace === undefined || name === undefined || version === undefined ? null : { namespace, name, version };
@@ -23,6 +26,11 @@ export function parsePackageSpec(text: string): PackageSpec | null {
 
 export function formatPackageSpec({ namespace, name, version }: PackageSpec): string {
   return `@${namespace}/${name}:${version}`;
+}
+
+/** The folder of a package in `files`. */
+export function requestPackageFolder({ namespace, name, version }: PackageSpec): string {
+  return [REQUEST_PACKAGES, namespace, name, version].join("/");
 }
 
 export function findQuotedSpecs(text: string): PackageSpec[] {

@@ -5,11 +5,12 @@
 import { join } from "node:path";
 import type { Limits } from "../rules/limits.ts";
 import type { Output } from "../rules/output-options.ts";
+import { REQUEST_PACKAGES } from "../rules/package-spec.ts";
 import { countDistinctPages, type PageRange, parsePageSelection } from "../rules/page-selection.ts";
 
 const STANDARD_STREAM = "-";
 
-/** The working directory, in every sandbox. Not an absolute path: Typst splits `--font-path` at colons. */
+/** The working directory, in every sandbox, to which `REQUEST_PACKAGES` is relative, too. Not an absolute path: Typst splits `--font-path` at colons. */
 const PROJECT_ROOT = ".";
 
 /** Threads of one Typst process. Slots share out the cores, and memory for images grows with the threads. */
@@ -25,6 +26,7 @@ export interface TypstPaths {
   /** The directory for output files; null if the output goes to standard output. */
   readonly outputDirectory: string | null;
   readonly fontPaths: readonly string[];
+  /** The operator's packages. Those of the request are in its project root. */
   readonly packagePath: string;
 }
 
@@ -98,7 +100,8 @@ export function compileArguments(
     ...formatArguments,
     ...["--root", paths.root],
     ...["--jobs", String(THREADS_PER_RENDER)],
-    ...["--package-path", paths.packagePath],
+    // Typst looks here first, so a package of the request has priority (docs/decisions/packages-in-requests.md).
+    ...["--package-path", REQUEST_PACKAGES],
     ...["--package-cache-path", paths.packagePath],
     ...fontArguments(paths),
     ...(creationTimestampSeconds === null ? [] : ["--creation-timestamp", String(creationTimestampSeconds)]),

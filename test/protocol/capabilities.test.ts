@@ -44,6 +44,16 @@ describe("what is common", () => {
     expect(common.formats).toEqual(["pdf", "png", "svg"]);
   });
 
+  it("includes packages in requests only if every backend has them, and one that does not say so has not", () => {
+    const { packages_in_files: _, ...older } = ONE;
+    const old = parseCapabilities(JSON.stringify(older));
+    if (old === null) throw new Error("an older document is not read");
+    expect(commonCapabilities([ONE, OTHER]).packages_in_files).toBe(true);
+    expect(commonCapabilities([ONE, old]).packages_in_files).toBe(false);
+    expect(commonCapabilities([old, ONE]).packages_in_files).toBe(false);
+    expect(capabilityDifferences([ONE, old])).toEqual(["packages in files"]);
+  });
+
   it("names every version of Typst, because any may render", () => {
     expect(commonCapabilities([OTHER, ONE, OTHER]).typst_versions).toEqual(["0.15.1", "0.15.2"]);
   });

@@ -115,7 +115,7 @@ const renderRequest = v.strictObject({
       ),
       v.maxEntries(MAX_KEYS),
       v.description(
-        `The other files of the project by path, up to \`limits.effective_max_files\` of them; none by default. No two paths may differ only in case, and none may be a folder of another. ${limitsOn("files")}`,
+        `The other files of the project by path, up to \`limits.effective_max_files\` of them; none by default. No two paths may differ only in case, and none may be a folder of another. A package below \`packages/NAMESPACE/NAME/VERSION/\` is found by \`#import "@NAMESPACE/NAME:VERSION"\`. ${limitsOn("files")}`,
       ),
     ),
   ),
