@@ -14,8 +14,12 @@ export const VERBOSE_OPTION = new Option(
 export const JSON_OPTION = new Option("--json", "report in JSON, one object per line");
 export const FILES_OPTION = new Option(
   "-f, --files <glob>",
-  "more files: a folder or a glob below the folder of the source; may be repeated",
+  "more files: a folder or a glob, from the folder of the source; may be repeated",
 ).argParser(addValue);
+export const ROOT_OPTION = new Option(
+  "--root <folder>",
+  "the folder that the paths of the sources may reach, as for Typst; by default that of the source, or one above with typst.toml, .git or .renderignore if a source reads files there",
+);
 export const PAGES_OPTION = new Option("--pages <selection>", "pages of a PDF or an archive, such as 1-3,5,8-");
 export const TYPST_OPTION = new Option("--typst <file>", "the Typst to compile with; by default it is searched for");
 export const FONT_PATH_OPTION = new Option(

@@ -20,11 +20,14 @@ export interface WatchedProject {
 const SETTLE_MILLISECONDS = 100;
 const IGNORED_FOLDERS = new Set([".git", "node_modules"]);
 
+/** @param watchAlso adds files elsewhere, which the project turns out to read */
+type WatchTask = (watchAlso: (paths: readonly string[]) => void) => Promise<void>;
+
 /** Watches until the signal is aborted. @throws CommandError when the folder of the project is gone */
 export async function watchProject(
   { source, further, except }: WatchedProject,
   signal: AbortSignal,
-  task: () => Promise<void>,
+  task: WatchTask,
 ): Promise<void> {
   const root = await realPath(await projectFolder(source));
   const ignored = new Set(await Promise.all(except.map(placeOf)));
@@ -60,7 +63,7 @@ export async function watchProject(
         );
       }
       ({ promise: change, resolve: wake } = Promise.withResolvers<void>());
-      await task();
+      await task((paths) => watcher.add([...paths]));
       say("Watching for changes; press Ctrl+C to stop.");
     }
   } finally {

@@ -9,7 +9,7 @@ import { PPI } from "../../../rules/output-options.ts";
 import { CommandError } from "../exit-codes.ts";
 import { writeWhole } from "../output-file.ts";
 import { isFile, readNamed } from "../project/folder.ts";
-import { type Project, shownPath } from "../project/project.ts";
+import { type Project, pathBesideSource } from "../project/project.ts";
 import { printableLine } from "../terminal.ts";
 
 export const CASES_FOLDER = "cases";
@@ -41,8 +41,9 @@ export interface TemplateCase {
 }
 
 /** Sorted by name. @throws CommandError if there are none */
-export async function readCases({ root, sourceName }: Project): Promise<TemplateCase[]> {
-  const folder = shownPath(root, sourceName, CASES_FOLDER);
+export async function readCases(project: Project): Promise<TemplateCase[]> {
+  const { root } = project;
+  const folder = pathBesideSource(project, CASES_FOLDER);
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   const names = new Map<string, string | null>();
   for (const entry of entries) {

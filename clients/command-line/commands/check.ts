@@ -16,7 +16,7 @@ import { writeNamed, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { leftOutDetails, problemDetails } from "../project/problem-details.ts";
-import { collectProject, type Project } from "../project/project.ts";
+import { collectProject, filesOutsideFolder, type Project } from "../project/project.ts";
 import { readData } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
 import { reportProblem, writeJson } from "../report.ts";
@@ -35,12 +35,19 @@ export function addCheckCommand(program: Command, signal: AbortSignal): void {
 }
 
 /** @returns also the path of the first page, if it was kept. @throws CommandError when there is no project or no Typst */
-async function checkProject(source: string, named: CheckFlags, signal: AbortSignal) {
+async function checkProject(
+  source: string,
+  named: CheckFlags,
+  signal: AbortSignal,
+  watchAlso: (paths: readonly string[]) => void = () => {},
+) {
   const flags = await completeFlags(source, named);
   const output = outputOf(flags);
   const leaveOut = [flags.output ?? [], flags.data ?? []].flat().filter((path) => path !== STANDARD_OUTPUT);
   const namesData = flags.data !== undefined;
-  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut, namesData });
+  const { root, files: patterns = [] } = flags;
+  const project = await collectProject(source, { root, patterns, leaveOut, namesData });
+  watchAlso(filesOutsideFolder(project));
   const data = await readData(project, flags.data ?? null);
   await requireValidData(project, data, "compiled");
   const local = await localSettings(flags);
@@ -132,9 +139,9 @@ async function watch(source: string, flags: CheckFlags, signal: AbortSignal): Pr
   if (flags.data === STANDARD_OUTPUT) throw new CommandError("--watch cannot read data from standard input.");
   const { watchProject } = await import("../watch.ts");
   let isOpen = false;
-  const check = async () => {
+  const check = async (watchAlso: (paths: readonly string[]) => void) => {
     try {
-      const { page } = await checkProject(source, flags, signal);
+      const { page } = await checkProject(source, flags, signal, watchAlso);
       // Viewers reload a file that changes. A new window each time would be in the way.
       if (flags.open && page !== null && !isOpen) {
         isOpen = true;

@@ -42,6 +42,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const finish = await documentFinisher(flags);
   const place = flags.output ?? `${await projectName(source)}.${extensionOf(output)}`;
   const project = await collectProject(source, {
+    root: flags.root,
     patterns: flags.files ?? [],
     leaveOut: [place, ...(flags.data === undefined ? [] : [flags.data])].filter((path) => path !== STANDARD_OUTPUT),
     namesData: flags.data !== undefined,

@@ -55,6 +55,7 @@ function defineTestCommand(program: Command) {
     .option("--url <url>", "render the cases by this service instead of on this machine")
     .addOption(options.TOKEN_FILE_OPTION)
     .addOption(options.FILES_OPTION)
+    .addOption(options.ROOT_OPTION)
     .addOption(options.PAGES_OPTION)
     .option(
       "--ppi <number>",
@@ -87,7 +88,8 @@ function readTolerance(value: string): number {
 type Renderer = (data: DataText, pageOptions: PageOptions) => Promise<readonly Buffer[]>;
 
 async function testTemplate(source: string, flags: TestFlags, signal: AbortSignal): Promise<CaseResult[]> {
-  const project = await collectProject(source, { patterns: flags.files ?? [], leaveOut: [], namesData: true });
+  const { root, files: patterns = [] } = flags;
+  const project = await collectProject(source, { root, patterns, leaveOut: [], namesData: true });
   const cases = await readCases(project);
   const render =
     flags.url === undefined

@@ -29,6 +29,7 @@ interface EachSource {
   readonly line?: number | undefined;
   readonly data?: string | undefined;
   readonly files?: readonly string[] | undefined;
+  readonly root?: string | undefined;
 }
 
 /** @throws CommandError that names every row which has no safe file name of its own */
@@ -37,7 +38,8 @@ export async function readEachProject({ source, each, template, ...options }: Ea
   const { bytes, shown } = await readInput(each, each, await projectFolder(source));
   const documents = nameDocuments(chooseRows(readRows(bytes, shown), options.line), shown, template);
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
-  const project = await collectProject(source, { patterns: options.files ?? [], leaveOut, namesData: true });
+  const { root, files: patterns = [] } = options;
+  const project = await collectProject(source, { root, patterns, leaveOut, namesData: true });
   return { project, documents };
 }
 

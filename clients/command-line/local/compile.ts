@@ -32,6 +32,7 @@ import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
 import type { Project } from "../project/project.ts";
 import { type DataText, requestOf } from "../project/request.ts";
+import { sentTexts } from "../project/sent-texts.ts";
 import { constraintsFile } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
@@ -177,7 +178,7 @@ function brokenStandards(bytes: Uint8Array, output: Output & { readonly format: 
 
 async function layOut(project: Project, data: DataText | null, root: string): Promise<void> {
   await writeFile(join(root, DATA_FILE_NAME), data?.text ?? "{}");
-  for (const [index, { key, bytes }] of project.files.entries()) {
+  for (const [index, { key, bytes }] of sentTexts(project).files.entries()) {
     const file = join(root, key);
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, bytes);
@@ -197,7 +198,7 @@ async function runTypst(
     cwd: root,
     env: UNCONFINED_ENVIRONMENT,
     extendEnv: false,
-    input: Buffer.concat(programText(project.source)),
+    input: Buffer.concat(programText(sentTexts(project).source)),
     encoding: "buffer",
     maxBuffer: { stdout: local.limits.max_output_bytes + 1, stderr: MAX_DIAGNOSTICS_BYTES },
     stripFinalNewline: false,

@@ -3,8 +3,8 @@
  * with the prelude, and names files in a temporary folder; authors need the lines of their source and their own paths.
  */
 import { styleText } from "node:util";
-import { sourceLines } from "../../../typst/program-text.ts";
 import { type Project, shownPath } from "../project/project.ts";
+import { isAtRoot, originalLines, SENT_SOURCE } from "../project/sent-texts.ts";
 
 export interface Diagnostic {
   readonly severity: "error" | "warning";
@@ -18,8 +18,6 @@ export interface Diagnostic {
   readonly hints: readonly string[];
 }
 
-/** What Typst calls its standard input. */
-const STANDARD_INPUT = "<stdin>";
 const PLACE = /^(\s*┌─ )(.+):(\d+):(\d+)$/;
 const CALL = /^(\s*while .* at )(.+):(\d+):(\d+)$/;
 /** A longer line quotes text of the document, and names no place. */
@@ -30,23 +28,36 @@ function matchPlace(pattern: RegExp, line: string): RegExpExecArray | null {
   return line.length > MAX_PLACE_LENGTH ? null : pattern.exec(line);
 }
 
+/** How Typst got to a file, and the line that led there. */
+const WAY = /^[ \t]*while .* at <stdin>:\d+:\d+\n.*\n?/gm;
+
 /** @param compiledIn the folder that Typst has seen */
 export function rewriteDiagnostics(text: string, project: Project, compiledIn: string): string {
-  const { root, sourceName } = project;
-  const sourceLine = sourceLines(project.source);
-  let isInSource = false;
-  return text
+  const { root, sourceName, sourceKey } = project;
+  const nameOf = (file: string) => {
+    if (file.startsWith("@")) return file;
+    return file === SENT_SOURCE || file === sourceKey ? sourceName : shownPath(project, file);
+  };
+  const known = new Map<string, ReturnType<typeof originalLines>>();
+  const linesOf = (file: string) => {
+    const lines = known.get(file) ?? originalLines(project, file);
+    known.set(file, lines);
+    return lines;
+  };
+  let lineOf = (line: number) => line;
+  // Of a source that is not at the root, Typst names the line that includes it.
+  return (isAtRoot(sourceKey) ? text : text.replace(WAY, ""))
     .split("\n")
     .map((line) => {
       const place = matchPlace(PLACE, line);
-      if (place !== null) isInSource = place[2] === STANDARD_INPUT;
       const [, before = "", file, number = "", column = ""] = place ?? matchPlace(CALL, line) ?? [];
-      if (file === STANDARD_INPUT) return `${before}${sourceName}:${sourceLine(Number(number))}:${column}`;
       if (file !== undefined) {
-        return `${before}${file.startsWith("@") ? file : shownPath(root, sourceName, file)}:${number}:${column}`;
+        const originalLine = linesOf(file);
+        if (place !== null) lineOf = originalLine;
+        return `${before}${nameOf(file)}:${originalLine(Number(number))}:${column}`;
       }
-      const [, indent = "", shown, rest = ""] = (isInSource && GUTTER.exec(line)) || [];
-      if (shown !== undefined) return `${indent}${String(sourceLine(Number(shown))).padStart(shown.length)}${rest}`;
+      const [, indent = "", shown, rest = ""] = GUTTER.exec(line) ?? [];
+      if (shown !== undefined) return `${indent}${String(lineOf(Number(shown))).padStart(shown.length)}${rest}`;
       return line.replaceAll(compiledIn, root);
     })
     .join("\n");

@@ -6,7 +6,7 @@ import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { isFile, readNamed, STANDARD_INPUT, utf8Text } from "./folder.ts";
-import { type Project, shownPath } from "./project.ts";
+import { type Project, pathBesideSource } from "./project.ts";
 import type { DataText } from "./request.ts";
 import { OUT_OF_TIME, runWithinSeconds } from "./time-limit.ts";
 
@@ -53,7 +53,7 @@ async function requireValidRows(
   rows: readonly DataRow[],
   begin: (wrongRows: number) => string,
 ): Promise<void> {
-  const name = printableLine(shownPath(project.root, project.sourceName, SCHEMA_FILE));
+  const name = printableLine(pathBesideSource(project, SCHEMA_FILE));
   const schema = await loadSchema(project, name);
   if (schema === null) return;
   const found: LocatedFinding[] = [];
@@ -87,8 +87,8 @@ function locate(finding: SchemaFinding, file: string, { line, column }: DataRow)
 }
 
 /** Null if there is none. @throws CommandError with each mistake in what is not a schema */
-async function loadSchema({ root }: Project, name: string): Promise<DataSchema | null> {
-  const path = join(root, SCHEMA_FILE);
+async function loadSchema({ root, folder }: Project, name: string): Promise<DataSchema | null> {
+  const path = join(folder, SCHEMA_FILE);
   if (!(await isFile(path))) return null;
   const bytes = await readNamed(path, name, root);
   if (bytes.length > MAX_SCHEMA_BYTES) {

@@ -4,7 +4,7 @@
  */
 import fs, { type Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { isAbsolute, join, relative, sep } from "node:path";
+import { isAbsolute, join, posix, relative, sep } from "node:path";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
@@ -19,10 +19,18 @@ export const WHOLE_FOLDER = "**";
 const MAX_ENTRIES = 200_000;
 
 export interface OwnFiles {
-  /** They may match nothing. */
+  /** Relative to the folder of the source. They may match nothing. */
   readonly globs: readonly string[];
   /** Globs of files that are sent only if the caller or the source names them. */
   readonly except: readonly string[];
+  /** Whether the caller has named the folder, which must then be one that can be read. */
+  readonly isWhole: boolean;
+}
+
+export interface SourceFolder {
+  readonly root: string;
+  /** The key of the folder of the source; empty for the root. */
+  readonly folderKey: string;
 }
 
 /**
@@ -32,13 +40,14 @@ export interface OwnFiles {
  * @throws CommandError when there are too many files or bytes
  */
 export async function readFolderFiles(
-  root: string,
+  place: SourceFolder,
   own: OwnFiles,
   fromCaller: readonly string[],
   excluded: ReadonlySet<string>,
 ): Promise<{ readonly files: CollectedFiles; readonly written: ReadonlySet<string> }> {
-  const asked = fromCaller.map((pattern) => ({ pattern, glob: relativeToRoot(root, pattern) }));
-  const keys = await chooseKeys(root, own, asked);
+  const { root } = place;
+  const asked = fromCaller.map((pattern) => askedFiles(place, pattern));
+  const keys = await chooseKeys(place, own, asked);
   const memory = await WrittenFiles.load();
   const files = new CollectedFiles();
   const written = new Set<string>();
@@ -52,7 +61,7 @@ export async function readFolderFiles(
   refuseIfTooLarge(toSend);
   for (const { key } of candidates) {
     const bytes = await readNamed(join(root, key), key, root);
-    if (memory.has(bytes) && !asked.some(({ glob }) => glob === key)) written.add(key);
+    if (memory.has(bytes) && !asked.some((one) => one.key === key)) written.add(key);
     else files.set(key, bytes);
   }
   return { files, written };
@@ -62,14 +71,19 @@ interface AskedFiles {
   /** As the caller has written it. */
   readonly pattern: string;
   readonly glob: string;
+  /** The key of the file, if the pattern is its path. */
+  readonly key: string;
 }
 
 /** The keys that globs match, in order. @throws CommandError when a pattern of the caller matches none */
-async function chooseKeys(root: string, own: OwnFiles, asked: readonly AskedFiles[]): Promise<string[]> {
+async function chooseKeys(place: SourceFolder, own: OwnFiles, asked: readonly AskedFiles[]): Promise<string[]> {
+  const { root } = place;
   const ignored = await IgnoreRules.load(root);
-  const keys = new Set(await matchingKeys(root, ignored, own));
+  const below = (glob: string) => (place.folderKey === "" ? glob : `${escapeGlob(place.folderKey)}/${glob}`);
+  const ownBelow = { ...own, globs: own.globs.map(below), except: own.except.map(below) };
+  const keys = new Set(await matchingKeys(root, ignored, ownBelow));
   for (const { pattern, glob } of asked) {
-    const matching = await matchingKeys(root, ignored, { globs: [glob], except: [] });
+    const matching = await matchingKeys(root, ignored, { globs: [glob], except: [], isWhole: false });
     if (matching.length === 0) {
       throw new CommandError(printableLine(`--files ${pattern} matches no file in ${root} that is not ignored.`));
     }
@@ -79,20 +93,31 @@ async function chooseKeys(root: string, own: OwnFiles, asked: readonly AskedFile
 }
 
 /** @throws CommandError when a pattern leads out of the root */
-function relativeToRoot(root: string, pattern: string): string {
-  const below = isAbsolute(pattern) ? relative(root, pattern) : pattern;
-  const clean = below.split(sep).join("/").replace(/^\.\//, "");
-  if (clean.startsWith("../") || clean === "..") {
-    throw new CommandError(`--files ${pattern}: the files of a project must be in its folder, ${root}.`);
+function askedFiles({ root, folderKey }: SourceFolder, pattern: string): AskedFiles {
+  const fromRoot = isAbsolute(pattern);
+  const path = (fromRoot ? relative(root, pattern) : pattern).split(sep).join("/");
+  const key = posix.join(fromRoot ? "" : folderKey, path);
+  if (key.startsWith("../") || key === "..") {
+    throw new CommandError(
+      `--files ${pattern}: the files of a project must be in its folder, ${root}; --root names another one.`,
+    );
   }
-  return clean === "" ? "." : clean;
+  return { pattern, key, glob: posix.join(fromRoot ? "" : escapeGlob(folderKey), path) };
+}
+
+function escapeGlob(path: string): string {
+  return path.replace(/[\\$()*?[\]^{|}!+@]/g, "\\$&");
 }
 
 /**
  * Files that are not ignored. Links to files count if these are in the root, or if a glob is their name: then
  * `readNamed` says what is wrong with them. @throws CommandError when a folder that is sent as a whole cannot be read
  */
-async function matchingKeys(root: string, ignored: IgnoreRules, { globs, except }: OwnFiles): Promise<string[]> {
+async function matchingKeys(
+  root: string,
+  ignored: IgnoreRules,
+  { globs, except, isWhole }: OwnFiles,
+): Promise<string[]> {
   const { globby } = await import("globby");
   let failure: unknown = null;
   let seen = 0;
@@ -123,7 +148,7 @@ async function matchingKeys(root: string, ignored: IgnoreRules, { globs, except 
     objectMode: true,
     followSymbolicLinks: false,
     // Most folders beside a single source have nothing to do with it, as in a home folder.
-    suppressErrors: !globs.includes(WHOLE_FOLDER),
+    suppressErrors: !isWhole,
   }).catch((error: unknown) => {
     if (!(error instanceof Error && "path" in error)) throw error;
     throw new CommandError(

@@ -86,7 +86,7 @@ async function leadsOutOf(folder: string, path: string, real: string): Promise<b
   return isBelow(folder, resolve(path)) || isBelow(realFolder, await realpath(dirname(resolve(path))));
 }
 
-function isBelow(folder: string, path: string): boolean {
+export function isBelow(folder: string, path: string): boolean {
   const below = relative(folder, path);
   return below !== ".." && !below.startsWith(`..${sep}`) && !isAbsolute(below);
 }

@@ -7,6 +7,7 @@ import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { largestInWords, type Sized } from "./collected-files.ts";
 import type { Project } from "./project.ts";
 import type { DataText } from "./request.ts";
+import { isAtRoot } from "./sent-texts.ts";
 
 export interface SentFile extends Sized {
   readonly part: "source" | "data" | "file";
@@ -22,9 +23,10 @@ export interface SentProject {
 }
 
 export function sentFiles({ project, data, request }: SentProject): SentFile[] {
-  const { source, sourceName, files } = project;
+  const { source, sourceKey, sourceName, files } = project;
+  const text = isAtRoot(sourceKey) ? request.source : (request.files?.[sourceKey]?.content ?? "");
   const found: SentFile[] = [
-    { part: "source", key: sourceName, encoding: "text", bytes: source.length, sentBytes: jsonBytes(request.source) },
+    { part: "source", key: sourceName, encoding: "text", bytes: source.length, sentBytes: jsonBytes(text) },
   ];
   if (data !== null) {
     const bytes = Buffer.byteLength(data.text);

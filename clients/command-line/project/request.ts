@@ -13,7 +13,8 @@ import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { byteOrderMarkNote, readInput, utf8Text } from "./folder.ts";
 import { jsonMistake } from "./json-text.ts";
-import { type Project, shownPath } from "./project.ts";
+import { type Project, pathBesideSource } from "./project.ts";
+import { sentTexts } from "./sent-texts.ts";
 
 export interface DataText {
   readonly text: string;
@@ -28,10 +29,10 @@ export const JSON_LINES_NAME = /\.(?:jsonl|ndjson)$/i;
 
 /** @param path the file that the caller names, or `-`; null for the project's own data. @returns null without data */
 export async function readData(project: Project, path: string | null): Promise<DataText | null> {
-  const { root, sourceName, dataPath } = project;
+  const { root, dataPath } = project;
   const from = path ?? dataPath;
   if (from === null) return null;
-  const name = path ?? shownPath(root, sourceName, basename(from));
+  const name = path ?? pathBesideSource(project, basename(from));
   const { bytes, shown } = await readInput(from, name, root);
   if (CSV_NAME.test(shown) || (JSON_LINES_NAME.test(shown) && jsonMistake(utf8Text(bytes, shown)) !== null)) {
     throw new CommandError(
@@ -50,9 +51,12 @@ export function requireJson(bytes: Buffer, name: string, firstLine = 1): string 
 }
 
 export function requestOf(project: Project, data: DataText | null, output: OutputOptions): RenderRequest {
+  // Its mistakes are named by its own name.
+  utf8Text(project.source, printableLine(project.sourceName));
+  const { source, files } = sentTexts(project);
   return {
-    source: utf8Text(project.source, printableLine(project.sourceName)),
-    files: Object.fromEntries(project.files.map(({ key, bytes }) => [key, requestFile(bytes)])),
+    source: utf8Text(source, printableLine(project.sourceName)),
+    files: Object.fromEntries(files.map(({ key, bytes }) => [key, requestFile(bytes)])),
     ...(data !== null && { data: jsonText(data.text) }),
     output,
   };

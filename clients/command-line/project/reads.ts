@@ -1,0 +1,142 @@
+/** Follows the paths in the sources of a project: adds the files that they lead to, and says which lead to none. */
+import { statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { extname, join, posix, relative, resolve } from "node:path";
+import { closestPath, didYouMean } from "../../data-schema/similar-name.ts";
+import type { CollectedFiles } from "./collected-files.ts";
+import { readNamed } from "./folder.ts";
+import { readLiterals, stringLiterals } from "./literals.ts";
+import { leadsTo, type OutsidePath, rootThatHas } from "./root.ts";
+
+export interface ReadingProject {
+  readonly root: string;
+  readonly sourceKey: string;
+  readonly source: Buffer;
+  /** The name of a file for messages. */
+  readonly show: (key: string) => string;
+  /** Whether a file may be sent because a source names it. */
+  readonly maySend: (key: string) => Promise<boolean>;
+}
+
+export interface FollowedPaths {
+  /** Files that a source reads and that do not exist, one sentence each. */
+  readonly warnings: readonly string[];
+  readonly outside: readonly OutsidePath[];
+}
+
+interface MissingFile extends OutsidePath {
+  /** The beginning of the sentence about it. */
+  readonly what: string;
+  /** Null if it is above the root. */
+  readonly target: string | null;
+}
+
+/** Enough to choose a root by. */
+const MAX_OUTSIDE = 1000;
+
+/** Adds the files that the source names, then the files that these name, and so on. */
+export async function followPaths(project: ReadingProject, files: CollectedFiles): Promise<FollowedPaths> {
+  const { root, sourceKey, source, show, maySend } = project;
+  const missing: MissingFile[] = [];
+  const outside: OutsidePath[] = [];
+  const queue = [{ key: sourceKey, bytes: source }];
+  const seen = new Set([sourceKey]);
+  const follow = (key: string, bytes: Buffer) => {
+    if (!isTypst(key) || seen.has(key)) return;
+    seen.add(key);
+    queue.push({ key, bytes });
+  };
+  for (const [key, bytes] of files) follow(key, bytes);
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    const { key } = next;
+    const text = next.bytes.toString("utf8");
+    const folder = resolve(root, posix.dirname(key));
+    for (const literal of stringLiterals(text)) {
+      const target = keyOf(literal, key);
+      if (outside.length < MAX_OUTSIDE && /[^./]/.test(literal)) {
+        const path = { path: literal, folder, shownAs: show(key) };
+        if (target === null || (literal.startsWith("/") && !leadsTo(root, path))) outside.push(path);
+      }
+      if (target === null || target === sourceKey) continue;
+      let bytes = files.get(target);
+      if (bytes === undefined) {
+        if (!isFileThere(join(root, target)) || !(await maySend(target))) continue;
+        bytes = await readNamed(join(root, target), target, root);
+        files.set(target, bytes);
+      }
+      follow(target, bytes);
+    }
+    // A file that several sources read is reported for each.
+    for (const [path, line] of readLiterals(text)) {
+      const target = keyOf(path, key);
+      if (target === null || (!files.has(target) && target !== sourceKey)) {
+        const what = `${show(key)}:${line} reads "${path}", which`;
+        missing.push({ what, target, path, folder, shownAs: show(key) });
+      }
+    }
+  }
+  return { warnings: await describeMissingFiles(missing, root), outside };
+}
+
+/** A source may have a hundred thousand literals, for which a promise each would take long. */
+function isFileThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  } catch {
+    return false;
+  }
+}
+
+const MAX_MISSING = 20;
+
+async function describeMissingFiles(missing: readonly MissingFile[], root: string): Promise<string[]> {
+  if (missing.length === 0) return [];
+  const nearby = await nearbyFiles(root);
+  const named = missing.slice(0, MAX_MISSING);
+  const sentences = await Promise.all(
+    named.map(async ({ what, target, ...outside }) => {
+      const place = target === null ? "is above the root" : "does not exist";
+      if (target !== null && nearby.includes(target)) return `${what} is not a file that can be read.`;
+      if (target !== null && isFileThere(join(root, target))) {
+        return `${what} is hidden or ignored, and above the folder of the source: to send it, name it with --files.`;
+      }
+      const wider = await rootThatHas(root, outside);
+      if (wider !== null) return `${what} is above the root; --root ${relative("", wider) || "."} reaches it.`;
+      return `${what} ${place}.${target === null ? "" : didYouMean(closestPath(target, nearby))}`;
+    }),
+  );
+  const more = missing.length - MAX_MISSING;
+  return more > 0 ? [...sentences, `Of the files that the sources read, ${more} more do not exist.`] : sentences;
+}
+
+/** A folder may be of any size. The first files found are enough for suggestions. */
+const MAX_NEARBY = 2000;
+
+/** The keys of files below a folder, the shallow ones first. Hidden files and node_modules are left out. */
+export async function nearbyFiles(root: string): Promise<string[]> {
+  const files: string[] = [];
+  const folders = [""];
+  let seen = 0;
+  for (let folder = folders.shift(); folder !== undefined && seen < MAX_NEARBY; folder = folders.shift()) {
+    for (const entry of await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])) {
+      if (++seen > MAX_NEARBY) break;
+      if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+      const key = posix.join(folder, entry.name);
+      if (entry.isDirectory()) folders.push(key);
+      else files.push(key);
+    }
+  }
+  return files;
+}
+
+export function isTypst(key: string): boolean {
+  return extname(key) === ".typ";
+}
+
+/** The key of a path in a file, relative to that, or to the root if it begins with `/`; null above the root. */
+function keyOf(path: string, fromKey: string): string | null {
+  const joined = path.startsWith("/")
+    ? posix.normalize(path.slice(1))
+    : posix.normalize(posix.join(posix.dirname(fromKey), path));
+  return joined.startsWith("../") || joined === ".." || joined === "." || joined.startsWith("/") ? null : joined;
+}

@@ -1,0 +1,94 @@
+/**
+ * The root of a project, in Typst's meaning: paths that begin with `/` start there, and nothing outside of it is read. It
+ * is the folder of the source, the one of `--root`, or one above the source that a project has marked as its own.
+ */
+import { statSync } from "node:fs";
+import { realpath, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { CommandError } from "../exit-codes.ts";
+import { printableLine } from "../terminal.ts";
+import { isBelow, isFolder } from "./folder.ts";
+import { IGNORE_FILE } from "./ignore-rules.ts";
+
+const REPOSITORY = ".git";
+/** What the top folder of a project has. */
+const MARKS = [REPOSITORY, "typst.toml", IGNORE_FILE];
+
+/** A path in a source that leads out of the root, or from the root to nothing. */
+export interface OutsidePath {
+  readonly path: string;
+  /** The folder of the file that has it, absolute. */
+  readonly folder: string;
+  /** The name of that file for messages. */
+  readonly shownAs: string;
+}
+
+/** The folder of `--root`, without links. @throws CommandError when it does not hold the source, or holds too much */
+export async function namedRoot(named: string, folder: string, sourceName: string): Promise<string> {
+  const shown = printableLine(named);
+  if (!(await isFolder(named))) throw new CommandError(`--root ${shown} is not a folder.`);
+  // `..` after a link leads above the target of the link, as in Typst and the shell.
+  const root = await realpath(named);
+  const tooWide = await explainTooWide(root);
+  if (tooWide !== null) throw new CommandError(`--root ${shown} ${tooWide}: name the folder of the project.`);
+  if (!isBelow(root, folder)) {
+    throw new CommandError(`--root ${shown} does not hold the source, ${printableLine(sourceName)}.`);
+  }
+  return root;
+}
+
+/** Why a folder is nobody's project; null if it may be one. */
+async function explainTooWide(folder: string): Promise<string | null> {
+  if (folder === dirname(folder)) return "is the whole file system";
+  const home = await realpath(homedir()).catch(() => resolve(homedir()));
+  if (folder === home) return "is your home folder";
+  return isBelow(folder, home) ? "holds your home folder" : null;
+}
+
+/**
+ * The folders above that may be the root, nearest first. A stranger who packs a project marks only folders of its own;
+ * so that nobody else marks one above it, each belongs to the owner of the folder. Never above a repository.
+ *
+ * @param folder without links
+ */
+export async function markedFoldersAbove(folder: string): Promise<string[]> {
+  const { uid } = await stat(folder);
+  const marked: string[] = [];
+  for (let inner = folder; !isThere(join(inner, REPOSITORY)); inner = dirname(inner)) {
+    const above = dirname(inner);
+    const owner = (await stat(above).catch(() => null))?.uid;
+    if (owner !== uid || (await explainTooWide(above)) !== null) break;
+    if (MARKS.some((name) => isThere(join(above, name)))) marked.push(above);
+  }
+  return marked;
+}
+
+/** The nearest root with which most of the paths lead to something; null if none does. */
+export function nearestRootFor(paths: readonly OutsidePath[], roots: readonly string[]): string | null {
+  const counts = roots.map((root) => paths.filter((path) => leadsTo(root, path)).length);
+  const most = Math.max(0, ...counts);
+  return most === 0 ? null : (roots[counts.indexOf(most)] ?? null);
+}
+
+/** Whether a path leads to a file or a folder below the root. A folder may be the beginning of a computed path. */
+export function leadsTo(root: string, { path, folder }: OutsidePath): boolean {
+  const target = path.startsWith("/") ? join(root, path) : resolve(folder, path);
+  return isBelow(root, target) && isThere(target);
+}
+
+/** The nearest folder above a root with which a path leads to something, marked or not; null if there is none. */
+export async function rootThatHas(root: string, path: OutsidePath): Promise<string | null> {
+  for (let above = dirname(root); (await explainTooWide(above)) === null; above = dirname(above)) {
+    if (leadsTo(above, path)) return above;
+  }
+  return null;
+}
+
+function isThere(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
+}

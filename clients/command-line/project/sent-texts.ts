@@ -1,0 +1,63 @@
+/**
+ * The texts of a project as they are sent. Lines of Typst can be put before the first line of a source, and a source below
+ * the root is included by one line at the root (docs/decisions/source-below-the-root.md). Neither shows: the lines of
+ * diagnostics are those of the author's files.
+ */
+import { linesBelow, putBefore, sourceLines } from "../../../typst/program-text.ts";
+
+/** What Typst calls the source of the request. */
+export const SENT_SOURCE = "<stdin>";
+
+/** Lines by the key of the source that they are put before: statements such as `#let`, each with its line end. */
+export type LinesBefore = ReadonlyMap<string, string>;
+
+export interface ProjectFile {
+  /** The path relative to the root, with `/`: the key in `files`. */
+  readonly key: string;
+  readonly bytes: Buffer;
+}
+
+export interface ProjectTexts {
+  /** The path of the source relative to the root. */
+  readonly sourceKey: string;
+  readonly source: Buffer;
+  /** Without the source. */
+  readonly files: readonly ProjectFile[];
+  /** What is put before the first lines of sources when they are sent. */
+  readonly linesBefore: LinesBefore;
+}
+
+export interface SentTexts {
+  readonly source: Buffer;
+  readonly files: readonly ProjectFile[];
+}
+
+export function sentTexts({ sourceKey, source, files, linesBefore }: ProjectTexts): SentTexts {
+  const complete = (file: ProjectFile): ProjectFile => {
+    const lines = linesBefore.get(file.key);
+    return lines === undefined ? file : { ...file, bytes: Buffer.concat(putBefore(file.bytes, Buffer.from(lines))) };
+  };
+  const own = complete({ key: sourceKey, bytes: source });
+  const others = files.map(complete);
+  if (isAtRoot(sourceKey)) return { source: own.bytes, files: others };
+  const including = `#include "/${sourceKey.replace(/["\\]/g, "\\$&")}"`;
+  return { source: Buffer.from(including), files: [...others, own].sort((a, b) => (a.key < b.key ? -1 : 1)) };
+}
+
+export function isAtRoot(sourceKey: string): boolean {
+  return !sourceKey.includes("/");
+}
+
+/** Maps the lines of a file as Typst has seen it to those of the author's. @param file as Typst names it */
+export function originalLines(project: ProjectTexts, file: string): (line: number) => number {
+  const { sourceKey, source, files, linesBefore } = project;
+  const isSource = file === SENT_SOURCE;
+  const key = isSource ? sourceKey : file;
+  const lines = linesBefore.get(key);
+  const bytes = key === sourceKey ? source : files.find((one) => one.key === key)?.bytes;
+  const original =
+    lines === undefined || bytes === undefined ? (line: number) => line : linesBelow(bytes, Buffer.from(lines));
+  if (!isSource) return original;
+  const sentLine = sourceLines(sentTexts(project).source);
+  return (line) => original(sentLine(line));
+}
