@@ -1,5 +1,6 @@
 /** The options that several commands share. */
 import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
+import { addInput } from "./project/inputs.ts";
 import { DEFAULT_URL } from "./service-location.ts";
 
 export const URL_OPTION = new Option("--url <url>", `the service; by default $SERVICE_URL, or ${DEFAULT_URL}`);
@@ -19,6 +20,14 @@ export const FILES_OPTION = new Option(
 export const ROOT_OPTION = new Option(
   "--root <folder>",
   "the folder that the paths of the sources may reach, as for Typst; by default that of the source, or one above with typst.toml, .git or .renderignore if a source reads files there",
+);
+export const INPUT_OPTION = new Option(
+  "--input <key=value>",
+  "a value that the template reads as sys.inputs, as for Typst; may be repeated",
+).argParser(addInput);
+export const DATA_AS_INPUT_OPTION = new Option(
+  "--data-as-input <key>",
+  "the data, also of each row, is the input of this key, too: its JSON text",
 );
 export const PAGES_OPTION = new Option("--pages <selection>", "pages of a PDF or an archive, such as 1-3,5,8-");
 export const TYPST_OPTION = new Option("--typst <file>", "the Typst to compile with; by default it is searched for");

@@ -1,5 +1,6 @@
 /** `check --each`: compiles the template with each row of data, and shows Typst's diagnostics of those that fail. */
 import { dataOf, type EachDocument, readEachProject } from "../each/documents.ts";
+import { EqualDocuments } from "../each/equal-documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { type LocalRender, renderLocally } from "../local/compile.ts";
 import { colourDiagnostics } from "../local/diagnostics.ts";
@@ -27,12 +28,16 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   }
   const output = outputOf(flags);
   // No file is written, but a pattern for file names is validated.
-  const { project, documents } = await readEachProject({ ...flags, source, each, template: flags.output ?? "{#}" });
+  const { project, documents, reading } = await readEachProject(
+    { ...flags, source, each, template: flags.output ?? "{#}" },
+    "compiled",
+  );
   await requireValidDocuments(project, each, documents, "compiled");
   const local = await localSettings(flags);
   const shared = { project, local, capabilities: makeCapabilitiesReader(flags.url, signal) };
   const failures = new Map<string, EachDocument[]>();
   const notesOfRows = new Set<string>();
+  const equal = new EqualDocuments();
   const progress = startProgress(progressBar(0, documents.length));
   let failed = 0;
   let notShown = 0;
@@ -45,6 +50,9 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
       const severity = flags.strict ? "error" : "warning";
       const inWords = warnings.map((warning) => `${severity}: ${warning}`).join("\n");
       const failure = explainFailure(rendered, document, project);
+      if (rendered.kind === "compiled" && rendered.compiled.ok) {
+        equal.addContent(document.place, rendered.compiled.pages, document.data);
+      }
       const reason = failure ?? (inWords === "" ? null : inWords);
       if (flags.json) writeJson({ ...outcomeOf(rendered, notes), warnings, line: document.number });
       if (failure !== null || (flags.strict && warnings.length > 0)) failed++;
@@ -59,8 +67,16 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   } finally {
     progress.stop();
   }
+  const sameInWords = equal.inWords();
   if (flags.json) {
-    writeJson({ outcome: "summary", documents: documents.length, compiled: documents.length - failed, failed });
+    const notes = sameInWords === null ? {} : { notes: [sameInWords] };
+    writeJson({
+      outcome: "summary",
+      documents: documents.length,
+      compiled: documents.length - failed,
+      failed,
+      ...notes,
+    });
   } else {
     for (const note of [...(failed > 0 ? project.warnings : []), ...project.notes, ...notesOfRows])
       say(`note: ${note}`);
@@ -69,11 +85,13 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
       process.stderr.write(`${colourDiagnostics(printable(reason), process.stderr)}\n\n`);
     }
     if (notShown > 0) say(`… and ${notShown} more, for other reasons.`);
+    if (sameInWords !== null) say(printableLine(`note: ${sameInWords}`));
+    if (reading !== null) say(printableLine(reading));
     say(
       `${documents.length - failed} of ${documents.length} documents compile${flags.strict ? " with all fonts and characters" : ""}.`,
     );
   }
-  return failed === 0 ? EXIT_CODES.success : EXIT_CODES.template;
+  return failed === 0 && !(flags.strict && sameInWords !== null) ? EXIT_CODES.success : EXIT_CODES.template;
 }
 
 function explainFailure(rendered: LocalRender, document: EachDocument, project: Project): string | null {

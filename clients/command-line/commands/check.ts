@@ -19,6 +19,7 @@ import { leftOutDetails, problemDetails } from "../project/problem-details.ts";
 import { collectProject, filesOutsideFolder, type Project } from "../project/project.ts";
 import { readData } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
+import { handOver } from "../project/template-findings.ts";
 import { reportProblem, writeJson } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 import { type CheckFlags, defineCheckCommand } from "./flags.ts";
@@ -46,8 +47,15 @@ async function checkProject(
   const leaveOut = [flags.output ?? [], flags.data ?? []].flat().filter((path) => path !== STANDARD_OUTPUT);
   const namesData = flags.data !== undefined;
   const { root, files: patterns = [] } = flags;
-  const project = await collectProject(source, { root, patterns, leaveOut, namesData });
-  watchAlso(filesOutsideFolder(project));
+  const collected = await collectProject(source, { root, inputs: flags.input, patterns, leaveOut, namesData });
+  const given = {
+    inputs: flags.input,
+    dataInput: flags.dataAsInput,
+    data: namesData ? "--data" : null,
+    isStrict: flags.strict === true,
+  } as const;
+  const project = handOver(collected, given, "compiled");
+  watchAlso(filesOutsideFolder(collected));
   const data = await readData(project, flags.data ?? null);
   await requireValidData(project, data, "compiled");
   const local = await localSettings(flags);

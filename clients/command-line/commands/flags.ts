@@ -73,6 +73,8 @@ function defineProjectCommand(program: Command, name: "render" | "check", output
     .option("--line <number>", "with --each: only this row", options.wholeNumber(1))
     .addOption(options.FILES_OPTION)
     .addOption(options.ROOT_OPTION)
+    .addOption(options.INPUT_OPTION)
+    .addOption(options.DATA_AS_INPUT_OPTION)
     .addOption(new Option("--format <format>", "by default the extension of the output").choices(OUTPUT_FORMATS))
     .addOption(options.PAGES_OPTION)
     .option("--page <number>", "the page of a PNG or SVG", options.wholeNumber(MIN_PAGE))
@@ -107,10 +109,20 @@ function isPdfStandard(name: string): name is PdfStandard {
 /** The command that shows the author of a template why a `render` failed, which the service never passes on. */
 export function checkCommand(source: string, flags: RenderFlags): string {
   const { data, files, root, each, line, page, pages, ppi, archive, standards, pdfVersion } = flags;
+  const input = [...(flags.input ?? [])].map(([key, value]) => `${key}=${value}`);
   // What is asked for may be what cannot be made: a page that the document does not have, or a standard that it breaks.
   const format = formatOf(flags) === "pdf" ? undefined : formatOf(flags);
   const output = { format, page, pages, ppi, archive, standards: standards?.join(","), "pdf-version": pdfVersion };
-  const named = Object.entries({ data, files, root, each, line, ...output }).flatMap(([name, value]) => {
+  const named = Object.entries({
+    data,
+    files,
+    root,
+    input,
+    "data-as-input": flags.dataAsInput,
+    each,
+    line,
+    ...output,
+  }).flatMap(([name, value]) => {
     if (value === undefined) return [];
     return value === true ? [`--${name}`] : [value].flat().flatMap((one) => [`--${name}`, String(one)]);
   });

@@ -28,8 +28,8 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   }
   const output = outputOf(withEInvoiceOutput(flags));
   const finish = await documentFinisher(flags);
-  const read = await readEachProject({ ...flags, source, each, template });
-  const { project, documents } = read;
+  const read = await readEachProject({ ...flags, source, each, template }, "sent");
+  const { project, documents, reading } = read;
   const first = documents[0];
   if (flags.dryRun && first !== undefined) {
     const data = dataOf(first);
@@ -40,20 +40,25 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   await requireOwnFolders(template, read);
   const wanted = findProjectFonts(project);
   return runInterruptible(() =>
-    sendAll({ project, documents, output, wanted, finish }, { ...flags, source, each, output: template }, signal),
+    sendAll(
+      { project, documents, reading, output, wanted, finish },
+      { ...flags, source, each, output: template },
+      signal,
+    ),
   );
 }
 
 interface PreparedDocuments {
   readonly project: Project;
   readonly documents: readonly EachDocument[];
+  readonly reading: string | null;
   readonly output: OutputOptions;
   readonly wanted: WantedFonts;
   readonly finish: FinishDocument | null;
 }
 
 async function sendAll(
-  { project, documents, output, wanted, finish }: PreparedDocuments,
+  { project, documents, reading, output, wanted, finish }: PreparedDocuments,
   flags: EachFlags,
   signal: AbortSignal,
 ): Promise<ExitCode> {
@@ -83,12 +88,17 @@ async function sendAll(
       json: flags.json === true,
       timeoutSeconds: flags.timeout ?? null,
       finish,
+      strict: flags.strict === true,
       progress,
       signal,
     });
     const outcome = await run.perform();
     progress.stop();
-    const said = { warnings: fonts.warnings, notes };
+    const said = {
+      warnings: fonts.warnings,
+      notes: [...notes, ...(outcome.equal === null ? [] : [outcome.equal])],
+      reading,
+    };
     reportOutcome(outcome, documents, said, flags);
     return outcome.exitCode;
   } finally {
@@ -105,23 +115,24 @@ interface EachFlags extends RenderFlags {
 function reportOutcome(
   outcome: EachOutcome,
   documents: readonly EachDocument[],
-  said: { readonly warnings: readonly string[]; readonly notes: readonly string[] },
+  said: { readonly warnings: readonly string[]; readonly notes: readonly string[]; readonly reading: string | null },
   flags: EachFlags,
 ): void {
   const { made, present, left, failures, fatal } = outcome;
   if (flags.json) {
     const counts = { documents: documents.length, made, present, failed: failures.length, left };
-    const { warnings, notes } = said;
+    const { warnings, notes, reading } = said;
     writeJson({
       outcome: "summary",
       ...counts,
       ...(warnings.length > 0 && { warnings }),
       ...(notes.length > 0 && { notes }),
+      ...(reading !== null && { reading }),
     });
     if (fatal !== null) say(fatal.message);
     return;
   }
-  summarise(outcome, documents.length);
+  summarise(outcome, documents.length, said.reading);
   const notCompiled = failures.find(({ problem }) => problem?.code === "template_compile_failed");
   if (notCompiled === undefined || flags.each === STANDARD_INPUT) return;
   say(

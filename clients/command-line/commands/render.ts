@@ -15,6 +15,7 @@ import { problemDetails, type SentProject, sizeInLines } from "../project/proble
 import { collectProject, projectName } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
+import { handOver } from "../project/template-findings.ts";
 import { reportProblem, retryInWords, writeJson } from "../report.ts";
 import { asCommandError, failAsCommand, failureInWords, openService, throwIfPermanent } from "../service.ts";
 import { printableLine, say } from "../terminal.ts";
@@ -41,12 +42,21 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const output = outputOf(outputFlags);
   const finish = await documentFinisher(flags);
   const place = flags.output ?? `${await projectName(source)}.${extensionOf(output)}`;
-  const project = await collectProject(source, {
+  const namesData = flags.data !== undefined;
+  const collected = await collectProject(source, {
     root: flags.root,
+    inputs: flags.input,
     patterns: flags.files ?? [],
     leaveOut: [place, ...(flags.data === undefined ? [] : [flags.data])].filter((path) => path !== STANDARD_OUTPUT),
-    namesData: flags.data !== undefined,
+    namesData,
   });
+  const given = {
+    inputs: flags.input,
+    dataInput: flags.dataAsInput,
+    data: namesData ? "--data" : null,
+    isStrict: flags.strict === true,
+  } as const;
+  const project = handOver(collected, given, "sent");
   const data = await readData(project, flags.data ?? null);
   const request = requestOf(project, data, output);
   if (flags.dryRun) return showRequest({ project, data, request, place }, flags);

@@ -32,6 +32,7 @@ import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { type DataText, readData, requestOf } from "../project/request.ts";
+import { handOver } from "../project/template-findings.ts";
 import { problemInWords, writeJson } from "../report.ts";
 import { failAsCommand, openService, type Service } from "../service.ts";
 import { printable, printableLine, say } from "../terminal.ts";
@@ -56,6 +57,8 @@ function defineTestCommand(program: Command) {
     .addOption(options.TOKEN_FILE_OPTION)
     .addOption(options.FILES_OPTION)
     .addOption(options.ROOT_OPTION)
+    .addOption(options.INPUT_OPTION)
+    .addOption(options.DATA_AS_INPUT_OPTION)
     .addOption(options.PAGES_OPTION)
     .option(
       "--ppi <number>",
@@ -89,7 +92,18 @@ type Renderer = (data: DataText, pageOptions: PageOptions) => Promise<readonly B
 
 async function testTemplate(source: string, flags: TestFlags, signal: AbortSignal): Promise<CaseResult[]> {
   const { root, files: patterns = [] } = flags;
-  const project = await collectProject(source, { root, patterns, leaveOut: [], namesData: true });
+  const collected = await collectProject(source, {
+    root,
+    inputs: flags.input,
+    patterns,
+    leaveOut: [],
+    namesData: true,
+  });
+  const project = handOver(
+    collected,
+    { inputs: flags.input, dataInput: flags.dataAsInput, data: "the cases", isStrict: true },
+    "compiled",
+  );
   const cases = await readCases(project);
   const render =
     flags.url === undefined

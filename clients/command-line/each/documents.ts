@@ -6,10 +6,12 @@ import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { CommandError } from "../exit-codes.ts";
 import { projectFolder, readInput, STANDARD_INPUT } from "../project/folder.ts";
+import type { InputValues } from "../project/inputs.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
+import { handOver } from "../project/template-findings.ts";
 import { printableLine } from "../terminal.ts";
-import { parseValue, type Row, readRows } from "./rows.ts";
+import { parseValue, type Row, readingInWords, readRows } from "./rows.ts";
 
 export interface EachDocument extends Row {
   readonly path: string;
@@ -18,6 +20,8 @@ export interface EachDocument extends Row {
 export interface EachProject {
   readonly project: Project;
   readonly documents: readonly EachDocument[];
+  /** How the rows were read, if that needs to be said. */
+  readonly reading: string | null;
 }
 
 interface EachSource {
@@ -30,17 +34,28 @@ interface EachSource {
   readonly data?: string | undefined;
   readonly files?: readonly string[] | undefined;
   readonly root?: string | undefined;
+  readonly input?: InputValues | undefined;
+  readonly dataAsInput?: string | undefined;
 }
 
 /** @throws CommandError that names every row which has no safe file name of its own */
-export async function readEachProject({ source, each, template, ...options }: EachSource): Promise<EachProject> {
+export async function readEachProject(
+  { source, each, template, ...options }: EachSource,
+  doing: "sent" | "compiled",
+): Promise<EachProject> {
   if (options.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
   const { bytes, shown } = await readInput(each, each, await projectFolder(source));
-  const documents = nameDocuments(chooseRows(readRows(bytes, shown), options.line), shown, template);
+  const read = readRows(bytes, shown);
+  const documents = nameDocuments(chooseRows(read.rows, options.line), shown, template);
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
   const { root, files: patterns = [] } = options;
-  const project = await collectProject(source, { root, patterns, leaveOut, namesData: true });
-  return { project, documents };
+  const collected = await collectProject(source, { root, inputs: options.input, patterns, leaveOut, namesData: true });
+  const project = handOver(
+    collected,
+    { inputs: options.input, dataInput: options.dataAsInput, data: "--each", isStrict: true },
+    doing,
+  );
+  return { project, documents, reading: readingInWords(shown, read) };
 }
 
 export function dataOf({ data, place }: EachDocument): DataText {

@@ -29,31 +29,54 @@ const KINDS_IN_WORDS = "JSON Lines, a JSON array, or CSV with a header row";
 const SPREADSHEETS: ReadonlySet<string> = new Set(["504b0304", "d0cf11e0"]);
 const DELIMITERS = [",", ";", "\t"];
 
+export interface Rows {
+  readonly rows: readonly Row[];
+  /** The names that the header row of CSV gives; null for JSON. */
+  readonly columns: readonly string[] | null;
+}
+
 /** The kind is taken from the extension, or else from how the file begins. @throws CommandError for other kinds */
-export function readRows(bytes: Buffer, name: string): Row[] {
+export function readRows(bytes: Buffer, name: string): Rows {
   if (SPREADSHEETS.has(bytes.toString("hex", 0, 4))) {
     throw makeKindError(name, "a spreadsheet or an archive: save the sheet as CSV (UTF-8)");
   }
-  const rows = rowsOf(utf8Text(bytes, name), name);
+  const { rows, columns } = rowsOf(utf8Text(bytes, name), name);
   if (rows.length === 0) throw new CommandError(`${name} contains no data.`);
   if (rows.length > MAX_ROWS) throw new CommandError(`${name} has more than ${MAX_ROWS} documents: split it.`);
-  return rows;
+  return { rows, columns };
 }
 
-function rowsOf(text: string, name: string): Row[] {
+const MAX_NAMED_COLUMNS = 10;
+const MAX_COLUMN_LENGTH = 40;
+
+/** How a file of CSV was read: without a header row, the first row would be missing among the documents. */
+export function readingInWords(name: string, { rows, columns }: Rows): string | null {
+  if (columns === null) return null;
+  const named = columns.slice(0, MAX_NAMED_COLUMNS).map((column) => {
+    return column.length > MAX_COLUMN_LENGTH ? `${column.slice(0, MAX_COLUMN_LENGTH)}…` : column;
+  });
+  const more = columns.length > named.length ? ` and ${columns.length - named.length} more` : "";
+  return `${name}: columns ${named.join(", ")}${more}; ${countInWords(rows.length, "row")}`;
+}
+
+function rowsOf(text: string, name: string): Rows {
   if (CSV_NAME.test(name)) return csvRows(text, name);
-  if (JSON_LINES_NAME.test(name)) return jsonLines(text);
+  if (JSON_LINES_NAME.test(name)) return ofJson(jsonLines(text));
   const start = text.trim();
-  if (start === "") return [];
+  if (start === "") return ofJson([]);
   const first = firstLine(start);
-  if (start.startsWith("[") && (first === start || !isJson(first))) return arrayRows(text, name);
-  if (isJson(first)) return jsonLines(text);
+  if (start.startsWith("[") && (first === start || !isJson(first))) return ofJson(arrayRows(text, name));
+  if (isJson(first)) return ofJson(jsonLines(text));
   if (start.startsWith("{")) {
-    if (!isJson(start)) return jsonLines(text);
+    if (!isJson(start)) return ofJson(jsonLines(text));
     throw makeKindError(name, "a single JSON object, which makes one document: pass it with --data");
   }
   if (!/\.json$/i.test(name) && delimiterOf(text) !== null) return csvRows(text, name);
   throw makeKindError(name, "not a list of data");
+}
+
+function ofJson(rows: readonly Row[]): Rows {
+  return { rows, columns: null };
 }
 
 function makeKindError(name: string, kind: string): CommandError {
@@ -85,7 +108,7 @@ interface CsvRecord {
   readonly info: { readonly lines: number };
 }
 
-function csvRows(text: string, name: string): Row[] {
+function csvRows(text: string, name: string): Rows {
   const records = csvRecords(text, name);
   const names = records[0]?.record.map((column) => column.trim()) ?? [];
   const known = new Set<string>();
@@ -94,13 +117,14 @@ function csvRows(text: string, name: string): Row[] {
     if (known.has(column)) throw new CommandError(`${name}:1: two columns have the name ${JSON.stringify(column)}.`);
     known.add(column);
   }
-  return records.slice(1).map(({ record, info }, index) => {
+  const rows = records.slice(1).map(({ record, info }, index) => {
     const breaks = record.join("").split("\n").length - 1;
     const line = info.lines - breaks;
     const place = `row ${index + 1} (line ${line})`;
     const data = JSON.stringify(Object.fromEntries(record.map((value, column) => [names[column], value])));
     return { number: index + 1, line, column: null, place, data };
   });
+  return { rows, columns: names };
 }
 
 function csvRecords(text: string, name: string): CsvRecord[] {

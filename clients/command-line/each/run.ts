@@ -17,6 +17,7 @@ import { failedOutcome, problemInWords, problemOutcome, writeJson } from "../rep
 import { asCommandError, type Service } from "../service.ts";
 import { printableLine, say } from "../terminal.ts";
 import { dataOf, type EachDocument } from "./documents.ts";
+import { EqualDocuments } from "./equal-documents.ts";
 import { Pace } from "./pace.ts";
 
 const MAX_BUSY_ATTEMPTS = 50;
@@ -44,6 +45,8 @@ export interface EachRunParts {
   /** The time limit for each request; null for none. */
   readonly timeoutSeconds: number | null;
   readonly finish: FinishDocument | null;
+  /** Whether documents that are the same although their rows differ make the run fail. */
+  readonly strict: boolean;
   readonly progress: Progress;
   readonly signal: AbortSignal;
 }
@@ -64,6 +67,8 @@ export interface EachOutcome {
   readonly left: number;
   /** In the order of the rows. */
   readonly failures: readonly FailedDocument[];
+  /** A sentence about documents that are the same although their rows differ; null without such. */
+  readonly equal: string | null;
   /** Why the run ended before its last document; null if it did not. */
   readonly fatal: CommandError | null;
 }
@@ -85,6 +90,7 @@ export class EachRun {
   readonly #failures: FailedDocument[] = [];
   /** Documents that were answered with 503. They are sent once more at the end. */
   readonly #unavailable: EachDocument[] = [];
+  readonly #equal = new EqualDocuments();
   #made = 0;
   #present = 0;
   #fatal: CommandError | null = null;
@@ -131,6 +137,7 @@ export class EachRun {
       if (!result.ok) return this.#handleProblem({ document, attempt, isLast, request }, result);
       const body = finish === null ? result.body : await finish(result);
       const bytes = await writeOutput(document.path, body);
+      await this.#equal.add(document.path, bytes, document.data);
       this.#made++;
       this.#pace.recordSuccess();
       const { contentType, requestId } = result;
@@ -218,21 +225,29 @@ export class EachRun {
   }
 
   #outcome(): EachOutcome {
-    const { documents, signal } = this.#parts;
+    const { documents, signal, strict } = this.#parts;
+    const equal = this.#equal.inWords();
     const failures = this.#failures.toSorted((one, other) => one.document.number - other.document.number);
-    const ended = this.#fatal?.exitCode ?? (failures.length === 0 ? EXIT_CODES.success : EXIT_CODES.incomplete);
+    const complete = strict && equal !== null ? EXIT_CODES.template : EXIT_CODES.success;
+    const ended = this.#fatal?.exitCode ?? (failures.length === 0 ? complete : EXIT_CODES.incomplete);
     return {
       exitCode: signal.aborted ? EXIT_CODES.interrupted : ended,
       made: this.#made,
       present: this.#present,
       left: documents.length - this.#made - this.#present - failures.length,
       failures,
+      equal,
       fatal: this.#fatal,
     };
   }
 }
 
-export function summarise({ made, present, left, failures, fatal, exitCode }: EachOutcome, total: number): void {
+/** @param reading how the rows were read, if that needs to be said */
+export function summarise(
+  { made, present, left, failures, equal, fatal, exitCode }: EachOutcome,
+  total: number,
+  reading: string | null,
+): void {
   const lines = failures
     .slice(0, MAX_LISTED_FAILURES)
     .map(({ document, reason }) => printableLine(`${document.place}, ${document.path}: ${reason}`));
@@ -241,6 +256,8 @@ export function summarise({ made, present, left, failures, fatal, exitCode }: Ea
   const details = failures.find((failure) => failure.details.length > 0)?.details ?? [];
   lines.push(...details.map((line) => printableLine(`  ${line}`)));
   if (fatal !== null) lines.push(fatal.message);
+  if (equal !== null) lines.push(printableLine(`note: ${equal}`));
+  if (reading !== null) lines.push(printableLine(reading));
   const counts = [
     `${made} of ${total} documents rendered`,
     ...(present > 0 ? [`${present} already existed`] : []),

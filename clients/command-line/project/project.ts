@@ -51,6 +51,8 @@ export interface Project extends ProjectTexts {
 export interface ProjectOptions {
   /** The folder of `--root`; undefined to find it. */
   readonly root?: string | undefined;
+  /** Their values may be paths of files that the source reads. */
+  readonly inputs?: ReadonlyMap<string, string> | undefined;
   /** Globs or folders, relative to the folder of the source. */
   readonly patterns: readonly string[];
   /** Paths that are sent only if the source names them, such as the output. */
@@ -110,7 +112,7 @@ async function collectBelow(
   root: string,
   rootName: string,
   { isWhole, folder, sourceName, sourcePath }: SourcePlace,
-  { patterns, leaveOut, namesData }: ProjectOptions,
+  { inputs, patterns, leaveOut, namesData }: ProjectOptions,
   isFound: boolean,
 ) {
   const source = await readNamed(sourcePath, sourceName, root);
@@ -132,7 +134,7 @@ async function collectBelow(
   const ignored = await IgnoreRules.load(root);
   const maySend = async (key: string) =>
     !isFound || isBelow(folder, join(root, key)) || (!/(?:^|\/)\./.test(key) && (await ignored.keep([key])).length > 0);
-  const { warnings, outside } = await followPaths({ root, sourceKey, source, show, maySend }, files);
+  const { warnings, outside } = await followPaths({ root, sourceKey, source, inputs, show, maySend }, files);
   const readsData = READS_DATA.test(source.toString("utf8"));
   const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(files)];
   if (hasDataFile && dataPath === null && !namesData && readsData) {

@@ -12,6 +12,8 @@ export interface ReadingProject {
   readonly root: string;
   readonly sourceKey: string;
   readonly source: Buffer;
+  /** What the source reads as `sys.inputs`. */
+  readonly inputs?: ReadonlyMap<string, string> | undefined;
   /** The name of a file for messages. */
   readonly show: (key: string) => string;
   /** Whether a file may be sent because a source names it. */
@@ -36,7 +38,7 @@ const MAX_OUTSIDE = 1000;
 
 /** Adds the files that the source names, then the files that these name, and so on. */
 export async function followPaths(project: ReadingProject, files: CollectedFiles): Promise<FollowedPaths> {
-  const { root, sourceKey, source, show, maySend } = project;
+  const { root, sourceKey, source, inputs, show, maySend } = project;
   const missing: MissingFile[] = [];
   const outside: OutsidePath[] = [];
   const queue = [{ key: sourceKey, bytes: source }];
@@ -51,7 +53,8 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
     const { key } = next;
     const text = next.bytes.toString("utf8");
     const folder = resolve(root, posix.dirname(key));
-    for (const literal of stringLiterals(text)) {
+    const named = key === sourceKey ? [...(inputs?.values() ?? [])].filter(mayBePath) : [];
+    for (const literal of [...stringLiterals(text), ...named]) {
       const target = keyOf(literal, key);
       if (outside.length < MAX_OUTSIDE && /[^./]/.test(literal)) {
         const path = { path: literal, folder, shownAs: show(key) };
@@ -76,6 +79,11 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
     }
   }
   return { warnings: await describeMissingFiles(missing, root), outside };
+}
+
+/** Longer inputs are data. */
+function mayBePath({ length }: string): boolean {
+  return length <= 1024;
 }
 
 /** A source may have a hundred thousand literals, for which a promise each would take long. */

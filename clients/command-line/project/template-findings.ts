@@ -1,0 +1,108 @@
+/**
+ * What the command line says of a template before it is sent: that it reads what the caller has not handed over, or not
+ * what the caller has. Typst would make a document of it without a word.
+ */
+import { isUtf8 } from "node:buffer";
+import { findDataFile, findOldTypeNames, lineAt, usesData } from "../../typescript/template-findings.ts";
+import { CommandError, EXIT_CODES } from "../exit-codes.ts";
+import { printableLine } from "../terminal.ts";
+import {
+  type InputReader,
+  type Inputs,
+  type InputValues,
+  inputReaders,
+  isEmpty,
+  packageRoot,
+  withInputs,
+} from "./inputs.ts";
+import { type Project, shownPath } from "./project.ts";
+
+export interface HandedOver {
+  /** Of `--input`. */
+  readonly inputs?: InputValues | undefined;
+  /** Of `--data-as-input`: the key under which the data is an input, too. */
+  readonly dataInput?: string | undefined;
+  /** What has named the data: an option, or the cases of a test; null for a project's own, and for none. */
+  readonly data: "--data" | "--each" | "the cases" | null;
+  /** Whether a document with other data than the caller's is an error. */
+  readonly isStrict: boolean;
+}
+
+const NO_VALUES: InputValues = new Map();
+/** The first few are enough to find the rest. */
+const MAX_NAMED = 10;
+
+/**
+ * The project with its inputs, and with notes on what it does with them and with the data.
+ *
+ * @param doing what was not done: "sent" or "compiled"
+ * @throws CommandError if the template does not use the data, and that is an error
+ */
+export function handOver(project: Project, given: HandedOver, doing: string): Project {
+  const inputs: Inputs = { values: given.inputs ?? NO_VALUES, dataKey: given.dataInput ?? null };
+  const readers = inputReaders(project);
+  const isHanded = inputs.dataKey !== null && readers.length > 0;
+  const unused = given.data === null || isHanded ? null : describeUnusedData(project, readers, given.data);
+  if (unused !== null && given.isStrict) {
+    throw new CommandError(printableLine(`${unused} Nothing was ${doing}.`), EXIT_CODES.template);
+  }
+  const notes = [
+    ...(unused === null ? describeInputs(project, readers, inputs) : [unused]),
+    ...describeOldTypeNames(project),
+  ];
+  return withInputs({ ...project, notes: [...project.notes, ...notes.map(printableLine)] }, inputs);
+}
+
+/** A sentence, if the source makes no use of the data and there is something else that it reads instead. */
+function describeUnusedData(project: Project, readers: readonly InputReader[], option: string): string | null {
+  const { sourceKey, source } = project;
+  if (usesData(source.toString("utf8"))) return null;
+  const own = [{ key: sourceKey, bytes: source }, ...project.files].filter(({ key }) => packageRoot(key) === "");
+  const reads = own.flatMap(({ key, bytes }) => {
+    const text = typstText(key, bytes, sourceKey);
+    const found = text === null ? null : findDataFile(text);
+    return text === null || found === null ? [] : [{ key, text, offset: found.offset, what: found.message }];
+  });
+  const inputs = readers.filter((reader) => !reader.isOfPackage);
+  const [read] = [...reads, ...inputs.map((reader) => ({ ...reader, what: "reads sys.inputs" }))];
+  if (read === undefined) return null;
+  const { sourceName } = project;
+  return `${placeOf(project, read)} ${read.what}, not the data of ${option}: that is \`data\`, which ${sourceName} never uses.`;
+}
+
+function describeInputs(project: Project, readers: readonly InputReader[], inputs: Inputs): string[] {
+  if (!isEmpty(inputs)) return readers.length > 0 ? [] : ["No source reads sys.inputs: the inputs change nothing."];
+  const own = readers.filter((reader) => !reader.isOfPackage).slice(0, MAX_NAMED);
+  return own.map((reader) => {
+    return `${placeOf(project, reader)} reads sys.inputs, which is empty: hand values over with --input KEY=VALUE, or use \`data\`.`;
+  });
+}
+
+function describeOldTypeNames(project: Project): string[] {
+  const { sourceKey, source, files } = project;
+  const found = [{ key: sourceKey, bytes: source }, ...files].flatMap(({ key, bytes }) => {
+    const text = typstText(key, bytes, sourceKey);
+    if (text === null) return [];
+    return findOldTypeNames(text).map(({ offset, message }) => ({ key, text, offset, message }));
+  });
+  const more = found.length - MAX_NAMED;
+  return [
+    ...found.slice(0, MAX_NAMED).map((one) => `${placeOf(project, one)}: ${one.message}.`),
+    ...(more > 0 ? [`There are ${more} more comparisons with names of types.`] : []),
+  ];
+}
+
+function typstText(key: string, bytes: Buffer, sourceKey: string): string | null {
+  return (key === sourceKey || key.endsWith(".typ")) && isUtf8(bytes) ? bytes.toString("utf8") : null;
+}
+
+interface TextPlace {
+  readonly key: string;
+  readonly text: string;
+  readonly offset: number;
+}
+
+function placeOf(project: Project, { key, text, offset }: TextPlace): string {
+  const file = key === project.sourceKey ? project.sourceName : shownPath(project, key);
+  return `${file}:${lineAt(text, offset)}`;
+}

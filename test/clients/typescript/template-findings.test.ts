@@ -1,0 +1,190 @@
+/** What is found in a template's text, and what is not: prose, comments, raw text, and names that mean something else. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { codeTokens } from "../../../clients/typescript/code-tokens.ts";
+import {
+  findDataFile,
+  findInputsUse,
+  findOldTypeNames,
+  isOfOlderTypst,
+  lineAt,
+  usesData,
+} from "../../../clients/typescript/template-findings.ts";
+import { ANY_CHARACTER } from "../../support/any-character.ts";
+
+describe("the code of a text", () => {
+  const namesIn = (text: string) =>
+    codeTokens(text)
+      .filter(({ kind }) => kind === "name")
+      .map((token) => token.text);
+
+  it.each([
+    ["prose has no names", 'data "data" *data*', []],
+    ["a chain ends where it is not continued", "#a.b(c)[d #e].f g. h", ["a", "b", "c", "e", "f"]],
+    ["a line ends with itself", "#set a(b: c)\nd", ["set", "a", "b", "c"]],
+    [
+      "a line goes on after an operator, and before a point",
+      "#let a =\n  b +\n  c\n  .d()\ne",
+      ["let", "a", "b", "c", "d"],
+    ],
+    ["a line ends at its semicolon", "#let a = b; c", ["let", "a", "b"]],
+    ["content in code is markup again", "#f([a #b c], {d; [e]})", ["f", "b", "d"]],
+    [
+      "a condition ends with its blocks",
+      "#if a [b] else if c {d} else [e] f",
+      ["if", "a", "else", "if", "c", "d", "else"],
+    ],
+    ["a loop ends with its block", "#for a in b [#c] (d)", ["for", "a", "in", "b", "c"]],
+    ["formulas have names", "$alpha dot #b.c$ d", ["alpha", "dot", "b", "c"]],
+    ["comments are passed over, nested ones too", "// #a\n/* #b /* */ #c */ #d", ["d"]],
+    ["an address is no comment", "https://a.example #b", ["b"]],
+    ["raw text is passed over", "`#a` ```typ #b ` ``` ``#c", ["c"]],
+    ["an escaped sign is text", "\\#a \\$b $#c$", ["c"]],
+    ["strings are no names", '#a("b \\" c", d)', ["a", "d"]],
+  ])("%s", (_what, text, names) => {
+    expect(namesIn(text)).toEqual(names);
+  });
+
+  it("has places in the text, in order, whatever the text is", () => {
+    const piece = fc.oneof(
+      ANY_CHARACTER,
+      fc.constantFrom(...'#$[](){}`"/*\\\n;.,', "#let a =", "#if a ", "```", "/*", "*/"),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 60 }), (pieces) => {
+        const text = pieces.join("");
+        let last = 0;
+        for (const { kind, text: token, offset } of codeTokens(text)) {
+          expect(offset).toBeGreaterThanOrEqual(last);
+          const start = kind === "string" ? offset + 1 : offset;
+          expect(text.slice(start, start + token.length)).toBe(token);
+          last = offset;
+        }
+      }),
+    );
+  });
+});
+
+describe("the data", () => {
+  it.each([
+    ["#data.name"],
+    ["#letter(request)"],
+    ["#text(size: 1pt)[#data.name]"],
+    ["#let data = data.customer\n#data.name"],
+    ['#let data = if data == (:) { json("data.json") } else { data }'],
+    ['#let data = json("data.json")\n#request.name'],
+    ["#let f(data: data) = data.name"],
+    ["#let f(x) = { let data = x; data }\n#f(data)"],
+    ["$data$"],
+    ['#eval("data.name")'],
+    ["#for (key, value) in data [#key]"],
+  ])("is used by %s", (source) => {
+    expect(usesData(source)).toBe(true);
+  });
+
+  it.each([
+    ["The data of your request: data, request."],
+    ['#let data = json("data.json")\nDear #data.name,'],
+    ['#import "data.typ": data, request\n#data.name'],
+    ['#let letter(data) = [Dear #data.name]\n#letter(json("data.json"))'],
+    ["#letter(data: 1)"],
+    ["#person.data"],
+    ["// #data\n`#data` \\#data"],
+    ['#json("data.json").name'],
+    [""],
+  ])("is not used by %s", (source) => {
+    expect(usesData(source)).toBe(false);
+  });
+
+  it.each([
+    ['= A\n#let d = json("data.json")', "reads the file data.json", 2],
+    ['#for row in csv("/lists/people.csv", row-type: dictionary) []', "reads the file /lists/people.csv", 1],
+    ['#let a = toml("a.toml")', "reads the file a.toml", 1],
+    ['#let a = json(bytes(read("x.json")))', "reads the file x.json", 1],
+  ])("is in a file: %s", (text, message, line) => {
+    const found = findDataFile(text);
+    expect(found?.message).toBe(message);
+    expect(lineAt(text, found?.offset ?? 0)).toBe(line);
+  });
+
+  it.each([
+    ['#image("a.json")'],
+    ['// json("data.json")'],
+    ["#json(bytes(sys.inputs.data))"],
+    ['#read("logo.svg")'],
+    ['json("a.json")'],
+  ])("is in no file: %s", (text) => {
+    expect(findDataFile(text)).toBeNull();
+  });
+});
+
+describe("sys.inputs", () => {
+  it.each([
+    ["#sys.inputs.name"],
+    ['#let a = sys.inputs.at("a", default: "b")'],
+    ["#import sys: inputs"],
+    ['#if "x" in sys.inputs [a]'],
+    ["#std.sys.inputs.a"],
+  ])("is read by %s", (text) => {
+    expect(findInputsUse(text)).not.toBeNull();
+  });
+
+  it.each([
+    ["#sys.version"],
+    ["Write sys.inputs"],
+    ["// #sys.inputs"],
+    ['#"sys.inputs"'],
+    ["#let sys = (inputs: data)\n#sys.inputs.name"],
+    ["#my.sys.inputs"],
+  ])("is not read by %s", (text) => {
+    expect(findInputsUse(text)).toBeNull();
+  });
+});
+
+describe("types by their old names", () => {
+  it.each([
+    ['#if type(x) == "string" [a]', 'type(x) == "string" is always false since Typst 0.14: write type(x) == str'],
+    ['#{ type(x) != "integer" }', 'type(x) != "integer" is always true since Typst 0.14: write type(x) != int'],
+    [
+      '#if "boolean" == type(x.at(0)) []',
+      'type(x.at(0)) == "boolean" is always false since Typst 0.14: write type(x.at(0)) == bool',
+    ],
+    ['#if type(x) == "none" []', 'type(x) == "none" is always false since Typst 0.14: write x == none'],
+    [
+      '#if type(x) == "relative length" []',
+      'type(x) == "relative length" is always false since Typst 0.14: write type(x) == relative',
+    ],
+    [
+      '#if type(x) in ("string", "content") []',
+      'type(x) in ("string", …) is always false since Typst 0.14: write type(x) in (str, …)',
+    ],
+  ])("%s", (text, message) => {
+    expect(findOldTypeNames(text).map((found) => found.message)).toEqual([message]);
+  });
+
+  it.each([
+    ["#if type(x) == str []"],
+    ['#if x.type == "string" []'],
+    ['#if x.type(1) == "string" []'],
+    ['Once it was type(x) == "string".'],
+    ['`type(x) == "string"` // type(x) == "string"'],
+    ['#"type(x) == \\"string\\""'],
+    ['#if type(x) == "letter" []'],
+    ['#f(type("a"), "string")'],
+  ])("are not in %s", (text) => {
+    expect(findOldTypeNames(text)).toEqual([]);
+  });
+
+  it("are found wherever they are, each", () => {
+    const text =
+      '#let f(x) = {\n  if type(x) == "string" { [a] }\n  // type(x) == "string"\n  if type(x) == "array" { [b] }\n}';
+    expect(findOldTypeNames(text).map(({ offset }) => lineAt(text, offset))).toEqual([2, 4]);
+  });
+});
+
+it("Typst's errors about what older templates have are told from others", () => {
+  expect(isOfOlderTypst("function `json` does not contain field `decode`", "")).toBe(true);
+  expect(isOfOlderTypst("only element functions can be used as selectors", "#locate(loc => loc)")).toBe(true);
+  expect(isOfOlderTypst("only element functions can be used as selectors", "#show f: it => it")).toBe(false);
+  expect(isOfOlderTypst("unknown variable: locale", "")).toBe(false);
+});
