@@ -31,6 +31,8 @@ function isMember(tokens: readonly CodeToken[], index: number): boolean {
 }
 
 const READERS: ReadonlySet<string> = new Set(["json", "yaml", "toml", "csv", "cbor", "xml", "read"]);
+/** The name by which all files of a project can read the data of the request. */
+const DATA_OF_REQUEST = /^\/:data\.json$/;
 const DATA_FILE = /\.(?:json|ya?ml|toml|csv|tsv|cbor|xml|txt)$/i;
 
 /** The first file of data that a text reads. Texts that are computed, or come by `sys.inputs`, are none. */
@@ -40,9 +42,15 @@ export function findDataFile(text: string): TemplateFinding | null {
     if (token.kind !== "name" || !READERS.has(token.text) || isMember(tokens, index)) continue;
     const [bracket, argument] = [tokens[index + 1], tokens[index + 2]];
     if (bracket?.text !== "(" || argument?.kind !== "string" || !DATA_FILE.test(argument.text)) continue;
+    if (DATA_OF_REQUEST.test(argument.text)) continue;
     return { offset: token.offset, length: token.text.length, message: `reads the file ${argument.text}` };
   }
   return null;
+}
+
+/** Whether a text, the source or another file of a project, reads the data of the request as a file. */
+export function readsDataFile(text: string): boolean {
+  return text.includes(":data.json") && codeTokens(text).some((token) => DATA_OF_REQUEST.test(token.text));
 }
 
 /**
@@ -181,6 +189,9 @@ function describeList(shown: string, [word, open, first, next]: readonly CodeTok
 const OF_OLDER_TYPST =
   /^(?:function `(?:json|yaml|toml|csv|xml|cbor|image)` does not contain field `decode`|type state has no method `display`|unknown variable: (?:style|loc|pattern)$)/;
 const NO_SELECTOR = "only element functions can be used as selectors";
+
+export const OLDER_TYPST_HINT =
+  "the template was written for an older Typst: docs/templates.md, Older Typst, has what to write instead";
 
 /** Whether an error of Typst is one that older templates get. @param code the lines or the expression that it is about */
 export function isOfOlderTypst(message: string, code: string): boolean {

@@ -104,6 +104,8 @@ async function testTemplate(source: string, flags: TestFlags, signal: AbortSigna
     { inputs: flags.input, dataInput: flags.dataAsInput, data: "the cases", isStrict: true },
     "compiled",
   );
+  // Of the other notes, the cases themselves show what is wrong.
+  if (!flags.json) for (const note of project.notes.slice(collected.notes.length)) say(`note: ${note}`);
   const cases = await readCases(project);
   const render =
     flags.url === undefined

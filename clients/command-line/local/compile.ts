@@ -36,7 +36,7 @@ import { sentTexts } from "../project/sent-texts.ts";
 import { constraintsFile } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
-import { type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
+import { addHints, type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
 
 const RENDER_TIMEOUT_SECONDS = RENDER_TIME_SETTINGS.renderTimeoutSeconds.default;
 /** Typst's diagnostics are far shorter. The bound keeps a template from filling the memory with them. */
@@ -140,7 +140,8 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   const command = { output, bringsFonts: project.files.some(({ key }) => isFont(key)) };
 
   const ended = await runTypst(compilation, root, renderArguments(settings, paths, command, "human"), signal);
-  const text = rewriteDiagnostics(Buffer.from(ended.stderr).toString("utf8"), project, root).trimEnd();
+  const said = rewriteDiagnostics(Buffer.from(ended.stderr).toString("utf8"), project, root);
+  const text = addHints(said).trimEnd();
   const diagnostics = parseDiagnostics(text);
   const fail = (reason: string | null): Compiled => ({ ok: false, text, diagnostics, reason, pages: [] });
   const { max_output_bytes, max_output_files } = local.limits;

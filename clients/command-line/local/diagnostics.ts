@@ -3,6 +3,7 @@
  * with the prelude, and names files in a temporary folder; authors need the lines of their source and their own paths.
  */
 import { styleText } from "node:util";
+import { isOfOlderTypst, OLDER_TYPST_HINT } from "../../typescript/template-findings.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import { isAtRoot, originalLines, SENT_SOURCE } from "../project/sent-texts.ts";
 
@@ -59,6 +60,19 @@ export function rewriteDiagnostics(text: string, project: Project, compiledIn: s
       const [, indent = "", shown, rest = ""] = GUTTER.exec(line) ?? [];
       if (shown !== undefined) return `${indent}${String(lineOf(Number(shown))).padStart(shown.length)}${rest}`;
       return line.replaceAll(compiledIn, root);
+    })
+    .join("\n");
+}
+
+/** Adds a hint to the errors that templates for an older Typst get. */
+export function addHints(text: string): string {
+  return text
+    .split(/\n(?=(?:error|warning): )/)
+    .map((diagnostic) => {
+      const [, message = ""] = /^error: (.*)/.exec(diagnostic) ?? [];
+      if (!isOfOlderTypst(message, diagnostic)) return diagnostic;
+      const end = diagnostic.trimEnd();
+      return `${end}\n  = hint: ${OLDER_TYPST_HINT}${diagnostic.slice(end.length)}`;
     })
     .join("\n");
 }

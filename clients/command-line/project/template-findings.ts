@@ -3,7 +3,7 @@
  * what the caller has. Typst would make a document of it without a word.
  */
 import { isUtf8 } from "node:buffer";
-import { findDataFile, findOldTypeNames, lineAt, usesData } from "../../typescript/template-findings.ts";
+import { findDataFile, findOldTypeNames, lineAt, readsDataFile, usesData } from "../../typescript/template-findings.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import {
@@ -58,10 +58,14 @@ function describeUnusedData(project: Project, readers: readonly InputReader[], o
   const { sourceKey, source } = project;
   if (usesData(source.toString("utf8"))) return null;
   const own = [{ key: sourceKey, bytes: source }, ...project.files].filter(({ key }) => packageRoot(key) === "");
-  const reads = own.flatMap(({ key, bytes }) => {
+  const texts = own.flatMap(({ key, bytes }) => {
     const text = typstText(key, bytes, sourceKey);
-    const found = text === null ? null : findDataFile(text);
-    return text === null || found === null ? [] : [{ key, text, offset: found.offset, what: found.message }];
+    return text === null ? [] : [{ key, text }];
+  });
+  if (texts.some(({ text }) => readsDataFile(text))) return null;
+  const reads = texts.flatMap(({ key, text }) => {
+    const found = findDataFile(text);
+    return found === null ? [] : [{ key, text, offset: found.offset, what: found.message }];
   });
   const inputs = readers.filter((reader) => !reader.isOfPackage);
   const [read] = [...reads, ...inputs.map((reader) => ({ ...reader, what: "reads sys.inputs" }))];

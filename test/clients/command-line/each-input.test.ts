@@ -48,7 +48,7 @@ describe("--each takes", () => {
     ["a JSON array on one line", "p.json", JSON.stringify(ADA_AND_BEN)],
   ])("%s", async (_what, name, content) => {
     const { data, stderr } = await renderEach(name, content);
-    expect(stderr).toBe("2 of 2 documents rendered.\n");
+    expect(stderr).toMatch(/^(?:p\.[ct]sv: .*\n|people\.txt: .*\n)?2 of 2 documents rendered\.\n$/);
     expect(data).toEqual(ADA_AND_BEN);
   });
 
@@ -189,7 +189,9 @@ describe("a document that fails", () => {
     expect(stderr).toContain("To see the error: document-rendering check a.typ --each p.csv --line 2");
     expect(exitCode).toBe(8);
     isFixed = true;
-    expect((await run("--each", "p.csv")).stderr).toMatch(/^1 of 3 documents rendered, 2 already existed\.\n/);
+    expect((await run("--each", "p.csv")).stderr).toMatch(
+      /^p\.csv: columns id; 3 rows\n1 of 3 documents rendered, 2 already existed\.\n/,
+    );
   });
 
   it("with 503 is tried once more at the end", async () => {
@@ -255,7 +257,7 @@ describe("check --each", () => {
   it("compiles all lines and names those that fail", async () => {
     const folder = await makeProject({ "a.typ": "#data.name", "p.csv": "name,x\na,1\nb,2\n", "q.csv": "nam\na\nb\n" });
     const good = await runCommand(folder, ["check", "a.typ", "--each", "p.csv"]);
-    expect([good.stderr, good.exitCode]).toEqual(["2 of 2 documents compile.\n", 0]);
+    expect([good.stderr, good.exitCode]).toEqual(["p.csv: columns name, x; 2 rows\n2 of 2 documents compile.\n", 0]);
     const bad = await runCommand(folder, ["check", "a.typ", "--each", "q.csv"]);
     expect(bad.stderr).toContain("q.csv, row 1 (line 2), row 2 (line 3):\nerror: dictionary does not contain key");
     expect(bad.stderr).toContain("0 of 2 documents compile.");

@@ -168,6 +168,19 @@ describe("it is said", () => {
     );
   });
 
+  it("by test, whose cases have inputs, too", async () => {
+    const folder = await makeProject({
+      "t/main.typ": '#sys.inputs.at("n", default: data.n)',
+      "t/cases/a.json": '{"n": "1"}',
+    });
+    const run = (...args: string[]) => runCommand(folder, ["test", "t", ...args]);
+    const updated = await run("--update");
+    expect(updated.exitCode).toBe(0);
+    expect(updated.stderr).toMatch(/^note: t\/main\.typ:1 reads sys\.inputs, which is empty/);
+    expect(await run("--input", "n=1")).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/^ok {3}t/) });
+    expect((await run("--input", "n=2")).exitCode).toBe(1);
+  });
+
   it("that no source reads sys.inputs", async () => {
     expect(await said({ "main.typ": "sys.inputs" }, ".", "--input", "a=b")).toBe(
       "note: No source reads sys.inputs: the inputs change nothing.",

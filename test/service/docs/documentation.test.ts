@@ -56,6 +56,12 @@ function mistakesOf(page: string) {
   });
 }
 
+/** What an older template has, and what takes its place: the first code of each cell. */
+function olderTypstRows(page: string) {
+  const [, table = ""] = /<!-- older typst -->\n(.*?)<!-- end of older typst -->/s.exec(page) ?? [];
+  return [...table.matchAll(/^\| `(.*?)`.*? \| `(.*?)` \|$/gm)].map(([, older = "", now = ""]) => ({ older, now }));
+}
+
 const templates = await readPage("docs/templates.md");
 const readme = await readPage("README.md");
 
@@ -82,9 +88,15 @@ describe("docs/templates.md", () => {
     expect([problem.detail, ...(problem.context.errors ?? []).map(({ msg }) => msg)].join("\n")).toContain(words);
   });
 
+  it.each(olderTypstRows(templates))("has what to write instead of $older", async ({ older, now }) => {
+    expect((await service.render({ source: older })).status).toBe(422);
+    expect((await service.render({ source: now })).status).toBe(200);
+  });
+
   it("has snippets and mistakes that this test finds", () => {
     expect(snippetsOf(templates).length).toBeGreaterThan(10);
     expect(mistakesOf(templates).length).toBeGreaterThan(20);
+    expect(olderTypstRows(templates).length).toBeGreaterThan(5);
   });
 
   it("has snippets that show what the text claims", async () => {
@@ -95,6 +107,8 @@ describe("docs/templates.md", () => {
     expect(await textOf("Data")).toEqual([expect.stringMatching(/^Dear Ada, you ordered 2 items:.*2 × Paper/)]);
     expect(await textOf("Files")).toEqual([expect.stringMatching(/^Dear Ada, The prices.*Paper 4\.50 Ink 12\.00$/)]);
     expect(await textOf("Pages and images")).toEqual(["First", "third"]);
+    expect(await textOf("Inputs")).toEqual(["Dear Ada,"]);
+    expect(await textOf("Inputs", 1)).toEqual(["Dear Ada, The version of Typst is 0.15.1."]);
     expect(await textOf("Data", 1)).toEqual(["Issued on 5 October 2026, total 0.30 EUR."]);
     expect(await textOf("Data", 2)).toEqual(["1.50, 2.00, 0.13, −3.10"]);
   });

@@ -1,5 +1,7 @@
 /** The compiler's messages in the words of the page. */
+
 import { closestPath, didYouMean } from "../../../data-schema/similar-name.ts";
+import { isOfOlderTypst, OLDER_TYPST_HINT } from "../../../typescript/template-findings.ts";
 
 /** What only this browser lacks: the deployment may have the package, and has all of Typst's fonts. */
 const UNKNOWABLE = /^(?:no font could be found|package not found|failed to load package)/;
@@ -15,7 +17,8 @@ export function describeDiagnostic(
 ): string | null {
   if (UNKNOWABLE.test(message)) return null;
   if (NO_FILE.test(message)) return describeMissingFile(at, files);
-  const [first = "", ...hints] = message.replace(PROJECT_ROOT, "").split(", hints: ");
+  const [first = "", ...typstHints] = message.replace(PROJECT_ROOT, "").split(", hints: ");
+  const hints = isOfOlderTypst(first, at.text) ? [...typstHints, OLDER_TYPST_HINT] : typstHints;
   const sentences = [capitalize(first), ...hints.map((hint) => `Hint: ${hint}`)];
   const all = sentences.map((sentence) => (/[.?]$/.test(sentence) ? sentence : `${sentence}.`)).join(" ");
   return all.length > MAX_MESSAGE_LENGTH ? `${all.slice(0, MAX_MESSAGE_LENGTH)}…` : all;
