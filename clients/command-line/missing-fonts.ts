@@ -1,4 +1,5 @@
 /** Warns of font families that neither project nor service has: the service renders without a warning. */
+import type { Capabilities } from "../../protocol/capabilities.ts";
 import {
   describeMissingBold,
   describeMissingFamilies,
@@ -7,7 +8,6 @@ import {
 } from "../typescript/missing-fonts.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import type { Project } from "./project/project.ts";
-import { serviceCapabilities } from "./service-cache.ts";
 import { printableLine } from "./terminal.ts";
 
 export interface FontFindings {
@@ -18,12 +18,13 @@ export interface FontFindings {
   readonly isKnown: boolean;
 }
 
-export function findProjectFonts({ source, files }: Project): WantedFonts {
-  return findWantedFonts({ source: source.toString("utf8"), files });
+/** Packages are not looked at: they name families for cases that a document may never have. */
+export function findProjectFonts({ source, files, packages }: Project): WantedFonts {
+  const ofPackages = new Set(packages.found.flatMap(({ keys }) => keys.filter((key) => key.endsWith(".typ"))));
+  return findWantedFonts({ source: source.toString("utf8"), files: files.filter(({ key }) => !ofPackages.has(key)) });
 }
 
-export async function findMissingFonts(wanted: WantedFonts, url: string, signal: AbortSignal): Promise<FontFindings> {
-  const capabilities = await serviceCapabilities(url, signal);
+export function findMissingFonts(wanted: WantedFonts, capabilities: Capabilities | null): FontFindings {
   if (capabilities === null) return { warnings: [], notes: [], isKnown: false };
   const { fonts } = capabilities;
   return {
@@ -31,6 +32,11 @@ export async function findMissingFonts(wanted: WantedFonts, url: string, signal:
     notes: describeMissingBold(wanted, fonts).map(printableLine),
     isKnown: true,
   };
+}
+
+/** With those of packages, which `--strict` refuses as well. */
+export function addWarnings(warnings: readonly string[], fonts: FontFindings): FontFindings {
+  return { ...fonts, warnings: [...warnings, ...fonts.warnings] };
 }
 
 /** For `--strict`. @throws CommandError when something is missing, or the service does not say which fonts it has */

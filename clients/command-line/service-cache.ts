@@ -30,12 +30,21 @@ function parseStored(text: string): StoredConstraints | null {
   return typeof value.etag === "string" ? { etag: value.etag, document: value.document } : null;
 }
 
+/** What the service said last, without asking it; null if it never did. */
+export async function storedCapabilities(url: string): Promise<Capabilities | null> {
+  return (await readStored(cachedFile("capabilities", url))).capabilities;
+}
+
+async function readStored(path: string) {
+  const stored = await readFile(path, "utf8").catch(() => "");
+  const [etag = ""] = stored.split("\n", 1);
+  return { etag, capabilities: parseCapabilities(stored.slice(etag.length + 1)) };
+}
+
 /** Null if an older or unreachable service has none, or the signal is aborted: the request that follows says why. */
 export async function serviceCapabilities(url: string, signal: AbortSignal): Promise<Capabilities | null> {
   const path = cachedFile("capabilities", url);
-  const stored = await readFile(path, "utf8").catch(() => "");
-  const [etag = ""] = stored.split("\n", 1);
-  const kept = parseCapabilities(stored.slice(etag.length + 1));
+  const { etag, capabilities: kept } = await readStored(path);
   try {
     const response = await fetch(new URL(`.${CAPABILITIES_PATH}`, normaliseUrl(url)), {
       headers: kept === null ? {} : { "If-None-Match": etag },

@@ -118,14 +118,10 @@ function report(
     writeJson({ outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes: all, warnings });
     return;
   }
-  const isPackage = !ok && /package/.test(text) && /@[a-z]+\//.test(project.source.toString("utf8"));
   const lines = [
     ...[...(!ok || text !== "" ? project.warnings : []), ...before].map((note) => `note: ${note}`),
     ...(text === "" ? [] : [text]),
     ...(reason === null ? [] : [`error: ${reason}`]),
-    ...(isPackage
-      ? ["note: The service downloads no packages. It has only those that its operator installed: see --package-path."]
-      : []),
     ...warnings.map((warning) => `${strict ? "error" : "warning"}: ${warning}`),
     ...notes.map((note) => `note: ${note}`),
   ];

@@ -7,7 +7,7 @@ import { dataOf, type EachDocument, readEachProject, requireOwnFolders } from ".
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
-import { findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
+import { addWarnings, findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
@@ -16,6 +16,8 @@ import type { Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
 import { reportProblem, writeJson } from "../report.ts";
 import { failAsCommand, openService } from "../service.ts";
+import { serviceCapabilities } from "../service-cache.ts";
+import { fitToService } from "../service-packages.ts";
 import { say } from "../terminal.ts";
 import { showRequest } from "./dry-run.ts";
 import { checkCommand, DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
@@ -71,7 +73,9 @@ async function sendAll(
       const rejected = { problem: asked.problem, checkedLocally: false };
       return reportProblem(rejected, service.detailsOf(asked.problem), flags.json ? process.stdout : null);
     }
-    const fonts = await findMissingFonts(wanted, service.url, signal);
+    const capabilities = await serviceCapabilities(service.url, signal);
+    const fitted = fitToService(project, capabilities);
+    const fonts = addWarnings(fitted.warnings, findMissingFonts(wanted, capabilities));
     if (flags.strict) requireFonts(fonts, service.url);
     const notes = [...project.warnings, ...project.notes, ...fonts.notes];
     if (!flags.json) {
@@ -80,7 +84,7 @@ async function sendAll(
     }
     const run = new EachRun({
       service,
-      project,
+      project: fitted.project,
       output,
       documents,
       jobs: flags.jobs ?? DEFAULT_JOBS,

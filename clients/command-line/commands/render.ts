@@ -6,7 +6,7 @@ import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
-import { findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
+import { addWarnings, findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
 import { writeNamed, writeOutput, writeToStandardOutput } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
@@ -18,6 +18,8 @@ import { completeFlags } from "../project/saved-options.ts";
 import { handOver } from "../project/template-findings.ts";
 import { reportProblem, retryInWords, writeJson } from "../report.ts";
 import { asCommandError, failAsCommand, failureInWords, openService, throwIfPermanent } from "../service.ts";
+import { serviceCapabilities } from "../service-cache.ts";
+import { fitRequest, importsPackages } from "../service-packages.ts";
 import { printableLine, say } from "../terminal.ts";
 import { showRequest } from "./dry-run.ts";
 import { checkCommand, defineRenderCommand, type RenderFlags } from "./flags.ts";
@@ -78,8 +80,8 @@ interface PreparedRender extends SentProject {
 }
 
 /** Writes the document and reports. @returns the problem if there is none */
-async function send(prepared: PreparedRender, flags: RenderFlags, signal: AbortSignal): Promise<ServiceProblem | null> {
-  const { project, data, request, place, wanted, finish } = prepared;
+async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSignal): Promise<ServiceProblem | null> {
+  const { project, data, place, wanted, finish } = planned;
   const timeout = flags.timeout === undefined ? null : AbortSignal.timeout(Math.ceil(flags.timeout * 1000));
   const within = timeout === null ? signal : AbortSignal.any([signal, timeout]);
   const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
@@ -89,10 +91,13 @@ async function send(prepared: PreparedRender, flags: RenderFlags, signal: AbortS
   try {
     if (!flags.json) for (const note of notes) progress.log(`note: ${note}`);
     const service = await openService(flags, {}, progress.log);
-    const asked = findMissingFonts(wanted, service.url, within);
+    const capabilities = serviceCapabilities(service.url, within);
+    // A project without packages does not wait for what the service has.
+    const fitted = fitRequest(planned, importsPackages(project) ? await capabilities : null);
+    const asked = capabilities.then((known) => addWarnings(fitted.warnings, findMissingFonts(wanted, known)));
     if (flags.strict) requireFonts(await asked, service.url);
     const result = await service.client
-      .render(request, {
+      .render(fitted.sent.request, {
         signal: within,
         onRetry: (event) => {
           throwIfPermanent(event.reason);
@@ -101,7 +106,7 @@ async function send(prepared: PreparedRender, flags: RenderFlags, signal: AbortS
         },
       })
       .catch((error: unknown) => {
-        throw asCommandError(error, service.url, () => sizeInLines(prepared, ""));
+        throw asCommandError(error, service.url, () => sizeInLines(fitted.sent, ""));
       });
     if (result.ok) {
       progress.say(`Receiving ${place}`);
@@ -124,7 +129,8 @@ async function send(prepared: PreparedRender, flags: RenderFlags, signal: AbortS
     }
     progress.stop();
     const { problem } = result;
-    const details = [...problemDetails(problem, prepared), ...service.detailsOf(problem)];
+    if (!flags.json) for (const warning of fitted.warnings) say(`warning: ${warning}`);
+    const details = [...problemDetails(problem, fitted.sent), ...service.detailsOf(problem)];
     reportProblem(result, details, flags.json ? reportStream(place) : null);
     return problem;
   } catch (error) {

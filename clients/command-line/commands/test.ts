@@ -35,6 +35,8 @@ import { type DataText, readData, requestOf } from "../project/request.ts";
 import { handOver } from "../project/template-findings.ts";
 import { problemInWords, writeJson } from "../report.ts";
 import { failAsCommand, openService, type Service } from "../service.ts";
+import { serviceCapabilities } from "../service-cache.ts";
+import { fitToService, importsPackages } from "../service-packages.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 
 type TestFlags = ReturnType<ReturnType<typeof defineTestCommand>["opts"]>;
@@ -110,7 +112,7 @@ async function testTemplate(source: string, flags: TestFlags, signal: AbortSigna
   const render =
     flags.url === undefined
       ? await localRenderer(project, flags, signal)
-      : remoteRenderer(project, await openService(flags), signal);
+      : await remoteRenderer(project, await openService(flags), signal);
   const progress = startProgress("");
   const results: CaseResult[] = [];
   try {
@@ -167,7 +169,9 @@ async function localRenderer(project: Project, flags: TestFlags, signal: AbortSi
   };
 }
 
-function remoteRenderer(project: Project, { client, url }: Service, signal: AbortSignal): Renderer {
+async function remoteRenderer(all: Project, { client, url }: Service, signal: AbortSignal): Promise<Renderer> {
+  const { project, warnings } = fitToService(all, importsPackages(all) ? await serviceCapabilities(url, signal) : null);
+  for (const warning of warnings) say(`warning: ${warning}`);
   const render: Renderer = async (data, pageOptions) => {
     const result = await client.render(requestOf(project, data, archiveOutput(pageOptions)), { signal });
     if (!result.ok) throw new CommandError(problemInWords(result.problem, result.checkedLocally), EXIT_CODES.request);

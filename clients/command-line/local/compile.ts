@@ -33,8 +33,9 @@ import { runInterruptible } from "../interruption.ts";
 import type { Project } from "../project/project.ts";
 import { type DataText, requestOf } from "../project/request.ts";
 import { sentTexts } from "../project/sent-texts.ts";
-import { constraintsFile } from "../service-cache.ts";
+import { constraintsFile, storedCapabilities } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
+import { fitToService, importsPackages } from "../service-packages.ts";
 import { printableLine } from "../terminal.ts";
 import { addHints, type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
 
@@ -81,10 +82,13 @@ export async function renderLocally(
   { options, local }: LocalOptions,
   signal: AbortSignal,
 ): Promise<LocalRender> {
-  const stored = await constraintsFile((await locateService({ url: local.url })).url).load();
+  const { url } = await locateService({ url: local.url });
+  const stored = await constraintsFile(url).load();
   const constraints = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
   if (constraints === null) throw new Error("the rules publish no constraints");
-  const request = requestOf(project, data, options);
+  // Packages that the service has count for no limit of a request.
+  const { project: sent } = fitToService(project, importsPackages(project) ? await storedCapabilities(url) : null);
+  const request = requestOf(sent, data, options);
   const body = encodeRequest(request);
   const check = checkLocally(body, constraints);
   if (check.verdict === "refused") return { kind: "refused", problem: check.problem, request };

@@ -59,7 +59,7 @@ export function rewriteDiagnostics(text: string, project: Project, compiledIn: s
       }
       const [, indent = "", shown, rest = ""] = GUTTER.exec(line) ?? [];
       if (shown !== undefined) return `${indent}${String(lineOf(Number(shown))).padStart(shown.length)}${rest}`;
-      return line.replaceAll(compiledIn, root);
+      return nameMissingPackage(line).replaceAll(compiledIn, root);
     })
     .join("\n");
 }
@@ -75,6 +75,24 @@ export function addHints(text: string): string {
       return `${end}\n  = hint: ${OLDER_TYPST_HINT}${diagnostic.slice(end.length)}`;
     })
     .join("\n");
+}
+
+const NOT_DOWNLOADED =
+  /^error: failed to download package \(https?:\/\/[^/\s]+\/([^/\s]+)\/(\S+)-(\d+\.\d+\.\d+)\.tar\.gz: .*\)$/;
+const NOT_FOUND = /^error: package not found \(searched for (@\S+)\)$/;
+const MISSING_PACKAGE = /^(@\S+) is not there$/;
+
+/** Nothing is ever downloaded, so the words of a failed download would have people search their network. */
+function nameMissingPackage(line: string): string {
+  const [, namespace, name, version] = matchPlace(NOT_DOWNLOADED, line) ?? [];
+  const [, local] = matchPlace(NOT_FOUND, line) ?? [];
+  if (local !== undefined) return `error: ${local} is not there`;
+  return namespace === undefined ? line : `error: @${namespace}/${name}:${version} is not there`;
+}
+
+/** The name of the package that a diagnostic is about, if it is about one that is missing. */
+export function missingPackageOf({ message }: Diagnostic): string | null {
+  return matchPlace(MISSING_PACKAGE, message)?.[1] ?? null;
 }
 
 export function parseDiagnostics(text: string): Diagnostic[] {

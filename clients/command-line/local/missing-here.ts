@@ -7,16 +7,18 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Capabilities } from "../../../protocol/capabilities.ts";
 import type { Output } from "../../../rules/output-options.ts";
-import { formatPackageSpec } from "../../../rules/package-spec.ts";
-import { findImports } from "../../../typst/package-imports.ts";
+import { formatPackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
 import { describeMissingBold } from "../../typescript/missing-fonts.ts";
 import { findProjectFonts } from "../missing-fonts.ts";
+import { howToProvide } from "../project/package-folders.ts";
+import type { MissingPackage } from "../project/packages.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { serviceCapabilities } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
-import { type CompileInput, compileLocally, type LocalRender, type LocalSettings } from "./compile.ts";
+import { type Compiled, type CompileInput, compileLocally, type LocalRender, type LocalSettings } from "./compile.ts";
+import { missingPackageOf } from "./diagnostics.ts";
 
 /** Typst reports a character without a font only for such a profile. This one forbids the least else. */
 const PROBE: Output = { format: "pdf", filename: null, version: null, standards: ["a-3b"], pages: null };
@@ -70,9 +72,9 @@ export async function compareWithService(
   const warnings: string[] = [];
   // As Typst writes them: in lower case.
   const families = new Set(compiled.diagnostics.flatMap(({ message }) => UNKNOWN_FAMILY.exec(message)?.[1] ?? []));
-  const packages = compiled.ok ? [] : missingPackages(project, local);
+  const packages = compiled.ok ? new Set<string>() : missingPackages(rendered.compiled, project, local);
   const wanted = findProjectFonts(project);
-  const isComplete = families.size + packages.length === 0 && wanted.withoutBold === null;
+  const isComplete = families.size + packages.size === 0 && wanted.withoutBold === null;
   const service = isComplete ? null : await checked.capabilities();
   const onlyThere = (what: string, option: string) =>
     notes.push(`The service has ${what}, but this machine does not: name a folder with ${option}.`);
@@ -87,20 +89,28 @@ export async function compareWithService(
   const packagesThere = new Set(service?.packages.map(formatPackageSpec));
   for (const name of packages) {
     if (packagesThere.has(name)) onlyThere(name, "--package-path");
-    else if (service !== null) notes.push(`Neither the service nor this machine has ${name}.`);
+    else notes.push(...explainMissing(name, project, service === null));
   }
   if (service !== null) notes.push(...describeMissingBold(wanted, service.fonts));
   if (compiled.ok) warnings.push(...(await missingCharacters({ project, data, output: PROBE, local }, signal)));
   return { notes: notes.map(printableLine), warnings: warnings.map(printableLine) };
 }
 
-function missingPackages({ source, files }: Project, { packagePath }: LocalSettings): string[] {
-  const texts = new Map([["main.typ", source], ...files.map(({ key, bytes }) => [key, bytes] as const)]);
-  return findImports(texts, null)
-    .filter(({ namespace, name, version }) => {
-      return packagePath === null || !existsSync(join(packagePath, namespace, name, version, "typst.toml"));
-    })
-    .map(formatPackageSpec);
+/** Typst reports the first of them alone, but knows the names that a project computes. */
+function missingPackages({ diagnostics }: Compiled, { packages }: Project, { packagePath }: LocalSettings) {
+  const isWithOperator = ({ spec: { namespace, name, version } }: MissingPackage) =>
+    packagePath !== null && existsSync(join(packagePath, namespace, name, version));
+  const read = packages.missing.filter((one) => !isWithOperator(one)).map(({ name }) => name);
+  return new Set([...diagnostics.flatMap((diagnostic) => missingPackageOf(diagnostic) ?? []), ...read]);
+}
+
+/** For an import that the project computes, only Typst knows the name. */
+function explainMissing(name: string, { packages }: Project, isUnknownThere: boolean): string[] {
+  const spec = parsePackageSpec(name);
+  const { importedBy, advice } = packages.missing.find((one) => one.name === name) ?? {};
+  const todo = advice ?? (spec === null ? "" : howToProvide(spec));
+  const who = isUnknownThere ? "This machine does not have" : "Neither the service nor this machine has";
+  return [`${who} ${name}${importedBy === undefined ? "" : `, which ${importedBy} imports`}. ${todo}`];
 }
 
 /** More would fill the screen: a text in a script that has no font has hundreds. */

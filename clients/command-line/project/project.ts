@@ -16,8 +16,9 @@ import type { CollectedFiles } from "./collected-files.ts";
 import { byteOrderMarkNote, isBelow, isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
 import { readFolderFiles, WHOLE_FOLDER } from "./folder-files.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
+import { addPackages, isPackage, type ProjectPackages } from "./packages.ts";
 import { followPaths, isTypst, nearbyFiles } from "./reads.ts";
-import { leadsTo, markedFoldersAbove, namedRoot, nearestRootFor } from "./root.ts";
+import { leadsTo, markedFoldersAbove, namedRoot, nearestRootFor, type OutsidePath } from "./root.ts";
 import { isAtRoot, type ProjectTexts } from "./sent-texts.ts";
 
 /** A source names fonts by their family, so no literal leads to their files: those in this folder are always sent. */
@@ -38,6 +39,8 @@ export interface Project extends ProjectTexts {
   /** The source as the caller named it, for messages. */
   readonly sourceName: string;
   readonly sourcePath: string;
+  /** What it imports. The files of those that were found are among `files`. */
+  readonly packages: ProjectPackages;
   /** The JSON file for `data`; null if there is none. Beside a `main.typ` it is `data.json`. */
   readonly dataPath: string | null;
   /** Keys of files that `render` and `check` wrote, which are left out. */
@@ -71,19 +74,36 @@ export async function collectProject(path: string, options: ProjectOptions): Pro
     return (await collectBelow(root, options.root, realPlace, options, false)).project;
   }
   let collected = await collectBelow(folder, dirname(sourceName), place, options, false);
-  if (collected.outside.length === 0) return collected.project;
+  if (collected.outside.length + collected.project.packages.missing.length === 0) return collected.project;
   const realPlace = await withoutLinks(place);
   const roots = await markedFoldersAbove(realPlace.folder);
-  for (let root = nearestRootFor(collected.outside, roots); root !== null; ) {
-    const because = collected.outside.find((outside) => leadsTo(root ?? "", outside));
+  for (let above = rootAbove(collected, roots); above !== null; ) {
+    const { root, because } = above;
     const rootName = isAbsolute(sourceName) ? root : relative(await realpath("."), root) || ".";
-    const note = `The root is ${root}, because ${because?.shownAs} reads "${because?.path}".`;
     collected = await collectBelow(root, rootName, realPlace, options, true);
     const { project } = collected;
-    collected = { ...collected, project: { ...project, notes: [printableLine(note), ...project.notes] } };
-    root = nearestRootFor(collected.outside, roots.slice(roots.indexOf(root) + 1));
+    const note = printableLine(`The root is ${root}, because ${because}.`);
+    collected = { ...collected, project: { ...project, notes: [note, ...project.notes] } };
+    above = rootAbove(collected, roots.slice(roots.indexOf(root) + 1));
   }
   return collected.project;
+}
+
+interface Collected {
+  readonly project: Project;
+  readonly outside: readonly OutsidePath[];
+}
+
+/** Which of some folders above must be the root, and why: a source reads below it, or imports the package that it is. */
+function rootAbove({ project, outside }: Collected, roots: readonly string[]) {
+  const root = nearestRootFor(outside, roots);
+  const read = root === null ? undefined : outside.find((path) => leadsTo(root, path));
+  if (root !== null && read !== undefined) return { root, because: `${read.shownAs} reads "${read.path}"` };
+  for (const above of roots) {
+    const own = project.packages.missing.find(({ spec }) => isPackage(above, spec));
+    if (own !== undefined) return { root: above, because: `${own.importedBy} imports ${own.name}, which is there` };
+  }
+  return null;
 }
 
 interface SourcePlace {
@@ -114,7 +134,7 @@ async function collectBelow(
   { isWhole, folder, sourceName, sourcePath }: SourcePlace,
   { inputs, patterns, leaveOut, namesData }: ProjectOptions,
   isFound: boolean,
-) {
+): Promise<Collected> {
   const source = await readNamed(sourcePath, sourceName, root);
   const folderKey = relative(root, folder).split(sep).join("/");
   const sourceKey = posix.join(folderKey, basename(sourcePath));
@@ -137,6 +157,8 @@ async function collectBelow(
   const { warnings, outside } = await followPaths({ root, sourceKey, source, inputs, show, maySend }, files);
   const readsData = READS_DATA.test(source.toString("utf8"));
   const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(files)];
+  const { notes: packageNotes, ...packages } = addPackages(files, { root, sourceName, source, shownAs: show });
+  sourceNotes.push(...packageNotes);
   if (hasDataFile && dataPath === null && !namesData && readsData) {
     const file = pathBesideSource({ sourceName }, DATA_PATH);
     sourceNotes.push(`${file} is not used, because the source is not ${SOURCE_PATH}: to use it, add --data ${file}.`);
@@ -150,6 +172,7 @@ async function collectBelow(
     sourcePath,
     source,
     files: [...files].map(([key, bytes]) => ({ key, bytes })).sort((a, b) => (a.key < b.key ? -1 : 1)),
+    packages,
     // An included file does not see what the service binds in the source.
     linesBefore: new Map(readsData && !isAtRoot(sourceKey) ? [[sourceKey, DATA_BINDINGS]] : []),
     dataPath,

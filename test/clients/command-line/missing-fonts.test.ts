@@ -163,7 +163,9 @@ describe("check", () => {
     );
     expect(there.exitCode).toBe(4);
     const nowhere = await inProject({ "a.typ": '#import "@local/chart:2.0.0"' }, ["check", "a.typ"]);
-    expect(nowhere.stderr).toContain("note: Neither the service nor this machine has @local/chart:2.0.0.");
+    expect(nowhere.stderr).toContain(
+      "note: Neither the service nor this machine has @local/chart:2.0.0, which a.typ:1 imports. Copy its folder to ",
+    );
   });
 
   it("names the documents of --each that lack a character, which fail with --strict", async () => {

@@ -29,6 +29,8 @@ const ETAG = '"of-a-test"';
 export async function startScriptedService(
   answer: (response: ServerResponse, count: number) => void,
   limits: Limits | null = DEFAULT_LIMITS,
+  /** By default as a service of a version that does not say what it has. */
+  capabilities: Behaviour = (response) => void response.writeHead(404).end(),
 ) {
   const constraints = limits === null ? null : constraintsWithoutVectors(limits);
   const requests: IncomingMessage[] = [];
@@ -36,8 +38,7 @@ export async function startScriptedService(
   const bodies: SentRequest[] = [];
   let answered = 0;
   const server = createServer((request, response) => {
-    // As a service of a version that does not say what it has.
-    if (request.url === CAPABILITIES_PATH) return void response.writeHead(404).end();
+    if (request.url === CAPABILITIES_PATH) return capabilities(response);
     requests.push(request);
     if (request.url === "/v1/constraints" && constraints !== null) {
       if (request.headers["if-none-match"] === ETAG) response.writeHead(304).end();

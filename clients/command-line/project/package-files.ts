@@ -1,0 +1,141 @@
+/**
+ * Which files of a package's folder are sent: its manifest, its entry point, the files that these name, and so on. If one
+ * of them puts a path together, also everything that Typst can read, but for what is not for documents.
+ */
+import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { isAbsolute, join, posix, relative, sep } from "node:path";
+import createRules from "ignore";
+import { isNotForDocuments } from "../../typescript/package-parts.ts";
+import { removeComments } from "../../typescript/typst-text.ts";
+import { stringLiterals } from "./literals.ts";
+import { MANIFEST_NAME, type PackageManifest, parseManifest } from "./package-manifest.ts";
+import { OUT_OF_TIME, runWithinSeconds } from "./time-limit.ts";
+
+/** Far above what a package has, and any limit that a deployment can have for a file. */
+const MAX_ENTRIES = 20_000;
+const MAX_FILE_BYTES = 64 * 1024 ** 2;
+/** Rules may come from anybody, and one with many stars can take for ever. */
+const MAX_SECONDS_FOR_RULES = 2;
+
+export interface PackageFiles {
+  /** By their paths in the package, with `/`. */
+  readonly files: ReadonlyMap<string, Buffer>;
+  /** What is left out although a source names it, one sentence each, without the name of the package. */
+  readonly leftOut: readonly string[];
+}
+
+/** Null if the folder is no package that Typst could use. */
+export function readPackageManifest(folder: string): PackageManifest | null {
+  const bytes = new PackageReader(folder).read(MANIFEST_NAME);
+  return bytes === null ? null : parseManifest(bytes);
+}
+
+export function readPackageFiles(folder: string, { package: about, template }: PackageManifest): PackageFiles {
+  const reader = new PackageReader(folder);
+  const files = new Map<string, Buffer>();
+  const queue: string[] = [];
+  const add = (path: string) => {
+    if (files.has(path)) return;
+    const bytes = reader.read(path);
+    if (bytes === null) return;
+    files.set(path, bytes);
+    if (path.endsWith(".typ")) queue.push(path);
+  };
+  add(MANIFEST_NAME);
+  add(posix.normalize(about.entrypoint).replace(/^\//, ""));
+  let others: readonly string[] | null = null;
+  for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
+    const text = removeComments(files.get(path)?.toString("utf8") ?? "");
+    for (const literal of stringLiterals(text)) {
+      const target = pathIn(literal, path);
+      if (target !== null) add(target);
+    }
+    if (others !== null || !READS_COMPUTED_PATH.test(text)) continue;
+    others = keepUnexcluded(reader.listReadable(), about.exclude).filter(
+      (other) => !isOf(template.path, other) && other !== template.thumbnail?.replace(/^\.?\//, ""),
+    );
+    for (const other of others) add(other);
+  }
+  return { files, leftOut: reader.leftOut };
+}
+
+/**
+ * A function that reads a file, called with something else than a path in quotation marks, or bytes. `cbor` decodes what
+ * plugins return.
+ */
+const READS_COMPUTED_PATH =
+  /(?<![\w.-]|\b(?:let|set)\s)(?:image|read|json|csv|toml|yaml|xml|bibliography|plugin)\s*\((?!\s*(?:\)|bytes\b|"(?:[^"\\\n]|\\.)*"\s*[,)]))|\b(?:import|include)\s+(?:"[^"\n]*"|[\w.]+)\s*\+/;
+
+/** Kinds of files that Typst reads, but for PDFs, which are manuals unless a source names them. */
+const READABLE = /\.(?:png|jpe?g|gif|webp|svg|json|csv|tsv|toml|ya?ml|xml|cbor|bib|csl|wasm|txt|tmtheme|ftl|typ)$/i;
+
+function keepUnexcluded(paths: readonly string[], exclude: readonly string[]): readonly string[] {
+  const kept = runWithinSeconds(MAX_SECONDS_FOR_RULES, () =>
+    createRules()
+      .add([...exclude])
+      .filter(paths),
+  );
+  return kept === OUT_OF_TIME ? paths : kept;
+}
+
+function isOf(folder: string | undefined, path: string): boolean {
+  const clean = folder === undefined ? "" : posix.normalize(folder).replace(/^\.?\/|\/$/g, "");
+  return clean !== "" && path.startsWith(`${clean}/`);
+}
+
+/** The path of a literal in a package; null above it. A path that begins with `/` begins at the package. */
+function pathIn(literal: string, fromPath: string): string | null {
+  const joined = literal.startsWith("/") ? literal.slice(1) : posix.join(posix.dirname(fromPath), literal);
+  const path = posix.normalize(joined);
+  return path === "." || path === ".." || path.startsWith("../") || path.startsWith("/") ? null : path;
+}
+
+/** Reads only files that are in the folder themselves, whatever links there are. */
+class PackageReader {
+  readonly leftOut: string[] = [];
+  readonly #root: string;
+
+  constructor(folder: string) {
+    this.#root = realpathSync(folder);
+  }
+
+  read(path: string): Buffer | null {
+    try {
+      const place = join(this.#root, path);
+      const found = statSync(place, { throwIfNoEntry: false });
+      if (!found?.isFile()) return null;
+      const below = relative(this.#root, realpathSync(place));
+      if (below.split(sep)[0] === ".." || isAbsolute(below)) {
+        return this.#leaveOut(path, "leads out of the package. Copy the file there instead");
+      }
+      if (found.size > MAX_FILE_BYTES) return this.#leaveOut(path, "is larger than any service accepts");
+      return readFileSync(place);
+    } catch (error) {
+      // A literal that is no path, such as one with a zero byte or of too many characters, names no file.
+      const isUnreadable = error instanceof Error && "code" in error && error.code === "EACCES";
+      return isUnreadable ? this.#leaveOut(path, "cannot be read") : null;
+    }
+  }
+
+  /** What Typst can read below the folder, links excepted. */
+  listReadable(): string[] {
+    const found: string[] = [];
+    const folders = [""];
+    let seen = 0;
+    for (let folder = folders.shift(); folder !== undefined && seen < MAX_ENTRIES; folder = folders.shift()) {
+      for (const entry of readdirSync(join(this.#root, folder), { withFileTypes: true })) {
+        if (++seen > MAX_ENTRIES) break;
+        const path = posix.join(folder, entry.name);
+        if (isNotForDocuments(path)) continue;
+        if (entry.isDirectory()) folders.push(path);
+        else if (entry.isFile() && READABLE.test(path)) found.push(path);
+      }
+    }
+    return found;
+  }
+
+  #leaveOut(path: string, why: string): null {
+    this.leftOut.push(`${path} is not sent: it ${why}.`);
+    return null;
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * The packages that a project imports, and those that these import: found where Typst has them on this machine, and sent
+ * below `packages/`, where the service looks for them first.
+ */
+import { describeInvalidKey, isValidKey } from "../../../rules/files-rules.ts";
+import {
+  findQuotedSpecs,
+  formatPackageSpec,
+  type PackageSpec,
+  parsePackageSpec,
+  requestPackageFolder,
+} from "../../../rules/package-spec.ts";
+import { removeComments } from "../../typescript/typst-text.ts";
+import type { CollectedFiles } from "./collected-files.ts";
+import { readPackageFiles, readPackageManifest } from "./package-files.ts";
+import { findPackage, howToProvide, type PackageOrigin } from "./package-folders.ts";
+import { MANIFEST_NAME, type PackageManifest } from "./package-manifest.ts";
+
+export interface ProjectPackage {
+  readonly spec: PackageSpec;
+  /** As an import writes it. */
+  readonly name: string;
+  readonly folder: string;
+  readonly origin: PackageOrigin;
+  readonly keys: readonly string[];
+  readonly bytes: number;
+}
+
+export interface MissingPackage {
+  readonly spec: PackageSpec;
+  readonly name: string;
+  /** Which file imports it, with the line. */
+  readonly importedBy: string;
+  /** What to do, in sentences. */
+  readonly advice: string;
+}
+
+export interface ProjectPackages {
+  /** Those that can be sent. */
+  readonly found: readonly ProjectPackage[];
+  readonly missing: readonly MissingPackage[];
+}
+
+interface CollectedPackages extends ProjectPackages {
+  /** What the caller should know about them, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+interface ImportingProject {
+  readonly root: string;
+  readonly sourceName: string;
+  readonly source: Buffer;
+  /** How messages name the file of a key. */
+  readonly shownAs: (key: string) => string;
+}
+
+interface ImportingFile {
+  readonly shownAs: string;
+  readonly text: string;
+}
+
+/** A project that imports more is made by a program, or to keep this one busy. */
+const MAX_PACKAGES = 200;
+const MAX_LEFT_OUT = 5;
+/** Where Typst looks for a name. Others in quotation marks may be computed imports, or only text. */
+const IMPORT = /\b(?:import|include)\s*\(?\s*"(@[^"\n]{1,200})"/g;
+
+interface Wanted {
+  readonly spec: PackageSpec;
+  readonly importedBy: string;
+  readonly isImport: boolean;
+}
+
+/** Adds their files to those of the project. @throws CommandError when no service accepts so many files, or so much */
+export function addPackages(
+  files: CollectedFiles,
+  { root, sourceName, source, shownAs }: ImportingProject,
+): CollectedPackages {
+  const wanted = new Map<string, Wanted>();
+  const want = (file: ImportingFile) => {
+    for (const one of importsIn(file)) {
+      const name = formatPackageSpec(one.spec);
+      if (wanted.has(name) ? one.isImport && !wanted.get(name)?.isImport : wanted.size < MAX_PACKAGES) {
+        wanted.set(name, one);
+      }
+    }
+  };
+  want({ shownAs: sourceName, text: source.toString("utf8") });
+  for (const [key, bytes] of files) {
+    if (key.endsWith(".typ")) want({ shownAs: shownAs(key), text: bytes.toString("utf8") });
+  }
+  const found: ProjectPackage[] = [];
+  const advices = new Map<string, string>();
+  const notes: string[] = [];
+  // A map yields what is added to it while it is read.
+  for (const [name, { spec, importedBy }] of wanted) {
+    const place = locate(spec, root);
+    if ("advice" in place) {
+      advices.set(name, place.advice);
+      continue;
+    }
+    const { folder, manifest, origin, isItself } = place;
+    if (isItself) notes.push(`${name}, which ${importedBy} imports, is the project itself, by its ${MANIFEST_NAME}.`);
+    const read = readPackageFiles(folder, manifest);
+    const leftOut = [...read.leftOut];
+    const keys: string[] = [];
+    for (const [path, bytes] of read.files) {
+      const key = `${requestPackageFolder(spec)}/${path}`;
+      if (isValidKey(key)) {
+        if (!files.has(key)) files.set(key, bytes);
+        keys.push(key);
+      } else leftOut.push(`${path} is not sent: ${describeInvalidKey(key)}.`);
+      if (path.endsWith(".typ")) want({ shownAs: `${name}/${path}`, text: bytes.toString("utf8") });
+    }
+    notes.push(...leftOut.slice(0, MAX_LEFT_OUT).map((sentence) => `${name}: ${sentence}`));
+    const bytes = keys.reduce((sum, key) => sum + (files.get(key)?.length ?? 0), 0);
+    found.push({ spec, name, folder, origin, keys, bytes });
+  }
+  const missing = [...wanted].flatMap(([name, { spec, importedBy, isImport }]) => {
+    const advice = advices.get(name);
+    return isImport && advice !== undefined ? [{ spec, name, importedBy, advice }] : [];
+  });
+  return { found, missing, notes };
+}
+
+/** Where a package is, or what to do so that it is found. A project may import itself as the package that it becomes. */
+function locate(spec: PackageSpec, root: string) {
+  const place = findPackage(spec, root);
+  if (place.kind === "link") {
+    return { advice: `${place.path} is a link, which is not followed: copy the folder there instead.` };
+  }
+  const isItself = place.kind === "absent";
+  const folder = isItself ? root : place.path;
+  const manifest = readPackageManifest(folder);
+  if (isItself && !isOf(spec, manifest)) return { advice: howToProvide(spec) };
+  if (manifest === null)
+    return { advice: `Its ${MANIFEST_NAME} in ${folder} is missing, or is not that of a package.` };
+  const origin: PackageOrigin = isItself ? "project" : place.origin;
+  return { folder, manifest, isItself, origin };
+}
+
+/** Whether a folder is what a package will be published from: its manifest has exactly that name and version. */
+export function isPackage(folder: string, spec: PackageSpec): boolean {
+  return isOf(spec, readPackageManifest(folder));
+}
+
+function isOf({ name, version }: PackageSpec, manifest: PackageManifest | null): boolean {
+  return manifest?.package.name === name && manifest.package.version === version;
+}
+
+function importsIn({ shownAs, text }: ImportingFile): Wanted[] {
+  if (!text.includes('"@')) return [];
+  const plain = removeComments(text);
+  const imports: Wanted[] = [];
+  let line = 1;
+  let lineStart = 0;
+  for (const { index, 1: literal = "" } of plain.matchAll(IMPORT)) {
+    for (let end = plain.indexOf("\n", lineStart); end !== -1 && end < index; end = plain.indexOf("\n", lineStart)) {
+      line++;
+      lineStart = end + 1;
+    }
+    const spec = parsePackageSpec(literal);
+    if (spec !== null) imports.push({ spec, importedBy: `${shownAs}:${line}`, isImport: true });
+  }
+  const others = findQuotedSpecs(plain).map((spec) => ({ spec, importedBy: shownAs, isImport: false }));
+  return [...imports, ...others];
+}
