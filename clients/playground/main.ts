@@ -4,6 +4,7 @@ import { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { RequestCheck } from "./checks/request-check.ts";
 import type { RequestFields } from "./checks/request-findings.ts";
 import { schemaOf } from "./checks/schema-check.ts";
+import { templateHints } from "./checks/template-hints.ts";
 import { unusableFiles } from "./checks/unusable-files.ts";
 import { DraftKeeper } from "./drafts/draft-keeper.ts";
 import { DraftStore, FIRST_DRAFT } from "./drafts/draft-store.ts";
@@ -70,8 +71,11 @@ store.onChange((change) => {
 });
 const fields: RequestFields = { tabs, source, data, files, fileTabs, output };
 const compilerCheck = new CompilerCheck(store, () => void check.run());
-const check = new RequestCheck(store, fields, [unusableFiles, (draft) => compilerCheck.findingsOn(draft)], () =>
-  renderer.continueAfterCheck(),
+const check = new RequestCheck(
+  store,
+  fields,
+  [unusableFiles, templateHints, (draft) => compilerCheck.findingsOn(draft)],
+  () => renderer.continueAfterCheck(),
 );
 const result = new ResultView((finding) => check.goTo(finding));
 const token = connectToken(() => void updateLimits());

@@ -1,0 +1,55 @@
+/** What the playground says of a template that renders, and is not what its author expects. */
+import { describe, expect, it } from "vitest";
+import { templateHints } from "../../../../clients/playground/checks/template-hints.ts";
+import { type Draft, draftFile, FileContent } from "../../../../clients/playground/drafts/draft.ts";
+
+const DRAFT: Draft = { source: "= Hello", data: '{"name": "Ada"}', files: [], output: { format: "pdf", members: {} } };
+
+const hints = (draft: Partial<Draft>) => templateHints({ ...DRAFT, ...draft });
+const files = (entries: Record<string, string>) =>
+  Object.entries(entries).map(([key, text]) => draftFile(key, new FileContent(text)));
+
+describe("a hint is given", () => {
+  it("where the template or another source reads sys.inputs", () => {
+    const found = hints({
+      source: "\n#sys.inputs.a",
+      files: files({ "a.typ": "#import sys: inputs", "b.txt": "#sys.inputs" }),
+    });
+    expect(found).toEqual([
+      {
+        place: { field: "source", offset: 2, length: 3 },
+        message: "Line 2: reads sys.inputs, which is empty here. Use data, or begin with #let sys = (inputs: data).",
+        isWarning: true,
+      },
+      expect.objectContaining({ place: { field: "files", keys: ["a.typ"], offset: 8, length: 3 } }),
+    ]);
+  });
+
+  it("on types by their old names, with what to write", () => {
+    expect(hints({ source: '#if type(data.name) == "string" [a]' })).toEqual([
+      {
+        place: { field: "source", offset: 4, length: 15 },
+        message: 'Line 1: type(data.name) == "string" is always false since Typst 0.14: write type(data.name) == str.',
+        isWarning: true,
+      },
+    ]);
+  });
+
+  it("where the template reads a file of its own and no data", () => {
+    const source = '#let data = json("data.json")\n#data.name';
+    expect(hints({ source }).map(({ message }) => message)).toEqual([
+      "Line 1: reads the file data.json, and the template never uses the data of the request, data.",
+    ]);
+    expect(hints({ source, data: " {} " })).toEqual([]);
+    expect(hints({ source, files: files({ "a.typ": '#let x = json("/:data.json")' }) })).toEqual([]);
+  });
+});
+
+it("the same content is looked at once, and one of a program not at all", () => {
+  const [file] = files({ "a.typ": "#sys.inputs" });
+  if (file === undefined) throw new Error("no file");
+  const [first, second] = [hints({ files: [file] }), hints({ files: [file] })];
+  expect(first).toEqual(second);
+  expect(hints({ source: `#sys.inputs\n${"x".repeat(200_000)}` })).toEqual([]);
+  expect(hints({ source: `#sys.inputs\n${"x".repeat(199_000)}` })).toHaveLength(1);
+});
