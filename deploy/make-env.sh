@@ -9,7 +9,13 @@ usage() {
 }
 
 random_token() {
-  od -An -v -N 32 -t x1 /dev/urandom | tr -d ' \n'
+  token=$(od -An -v -N 32 -t x1 /dev/urandom) || return
+  token=$(echo "$token" | tr -d ' \n')
+  if [ ${#token} -ne 64 ]; then
+    echo "there is no random token, so nothing was written." >&2
+    return 1
+  fi
+  echo "$token"
 }
 
 # Tokens go to sed on standard input, because arguments can be seen by every user of the host.
@@ -20,7 +26,6 @@ s/REPLACE-ME-TOO/$backend_token/
 s/REPLACE-ME/$caller_token/
 s/^\(SERVICE_MAX_CONCURRENT_RENDERS\|SERVICE_WARM_RENDERS\)=.*/\1=$slots/
 SCRIPT
-  echo "wrote $2"
 }
 
 cd "$(dirname "$0")/.."
@@ -29,10 +34,12 @@ case "${1-} $#" in
 "systemd 1" | "systemd 2")
   examples="deploy/systemd/edge.env.example deploy/systemd/backend.env.example"
   folder=${2-/etc/document-rendering-service}
+  if [ -z "$folder" ]; then usage; fi
   ;;
 "kubernetes 2")
   examples="deploy/kubernetes/edge-secrets.env.example deploy/kubernetes/backend-secrets.env.example"
   folder=deploy/kubernetes/overlays/$2
+  case $2 in "" | *[!a-z0-9-]*) usage ;; esac
   if [ ! -d "$folder" ]; then usage; fi
   ;;
 # The secrets of a Worker are those of an edge on Kubernetes.
@@ -43,7 +50,7 @@ case "${1-} $#" in
   case $2 in
   # Each container gets a token of its own when it starts.
   containers) omitted=SERVICE_BACKEND_TOKEN ;;
-  *[!a-z]*) usage ;;
+  "" | *[!a-z]*) usage ;;
   esac
   ;;
 *) usage ;;
@@ -64,10 +71,21 @@ done
 caller_token=$(random_token)
 backend_token=$(random_token)
 # Two backends share the cores of the host.
-slots=$((($(getconf _NPROCESSORS_ONLN) + 1) / 2))
+cores=$(getconf _NPROCESSORS_ONLN)
+slots=$(((cores + 1) / 2))
 umask 077
-set -C
 mkdir -p "$folder"
+# All are written beside and then get their names, so that a full disk leaves none.
+remove_unfinished() {
+  for example in $examples; do rm -f "$(target "$example").new"; done
+}
+remove_unfinished
+trap remove_unfinished EXIT
 for example in $examples; do
-  fill "$example" "$(target "$example")"
+  fill "$example" "$(target "$example").new"
+done
+for example in $examples; do
+  # Never over another file, as mv would.
+  ln "$(target "$example").new" "$(target "$example")"
+  echo "wrote $(target "$example")"
 done

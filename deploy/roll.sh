@@ -1,11 +1,13 @@
 #!/bin/sh
 # Restarts the edges and backends of one host one after the other, each when the one before it is ready, so that no
 # render is lost. With a version it moves to that one. docs/deploy/one-host.md says how a version gets onto the host.
+# It first asks for everything that it needs, and changes nothing if some of it is missing.
 set -eu
 
 LINK=/opt/document-rendering-service
 RELEASES=/opt/document-rendering-releases
 MAX_READY_SECONDS=60
+MAX_ANSWER_SECONDS=5
 
 usage() {
   echo "usage: deploy/roll.sh compose | systemd [VERSION]" >&2
@@ -17,33 +19,63 @@ fail() {
   exit 1
 }
 
+# The lock is on the folder itself, so it leaves no file, and ends with this process and those that it has started.
+lock() {
+  exec 9<"$1"
+  flock --nonblock 9 || fail "another deploy/roll.sh is at work in $1"
+}
+
+# What a tag of an image and the name of a folder may be.
+check_version() {
+  case $1 in
+  "" | [!A-Za-z0-9_]* | *[!A-Za-z0-9._-]*) fail "${2:-$1} is not a version" ;;
+  esac
+}
+
 # An edge never sends what an older backend does not know: backends become newer before the edges, and older after them.
+# The versions are those that the edges run, because what is to run may have been changed by a run that failed.
 order() {
-  if [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; then echo "backend edge"; else echo "edge backend"; fi
+  newest=$(printf '%s\n' "$1" $2 | sort -V | tail -n 1)
+  if [ "$newest" = "$1" ]; then echo "backend edge"; else echo "edge backend"; fi
 }
 
 wait_until_ready() {
   port=${2#*@}
   if [ "$1" = backend ]; then path=ready; else path=health; fi
   url=http://127.0.0.1:${port%.service}/$path
-  for _ in $(seq $MAX_READY_SECONDS); do
-    if curl --fail --silent --output /dev/null "$url"; then return; fi
-    sleep 1
-  done
-  fail "$2 did not answer $url within $MAX_READY_SECONDS s. The others run on as they were: journalctl -u $2"
+  curl --fail --silent --output /dev/null --max-time $MAX_ANSWER_SECONDS \
+    --retry $MAX_READY_SECONDS --retry-delay 1 --retry-max-time $MAX_READY_SECONDS --retry-all-errors "$url" ||
+    fail "$2 did not answer $url within $MAX_READY_SECONDS s. The others run on as they were: journalctl -u $2"
+}
+
+list_units() {
+  units=$(systemctl list-units --plain --no-legend "document-rendering-$1@*")
+  if [ -z "$units" ]; then fail "systemd runs no document-rendering-$1@…: docs/deploy/one-host.md"; fi
+  echo "$units" | cut -d ' ' -f 1
 }
 
 roll_systemd() {
+  lock "$RELEASES"
   if [ ! -L "$LINK" ]; then fail "$LINK is not a link to a folder in $RELEASES"; fi
-  now=$(basename "$(readlink "$LINK")")
-  wanted=${1:-$now}
+  wanted=${1-$(basename "$(readlink "$LINK")")}
+  check_version "$wanted"
   folder=$RELEASES/$wanted
-  if [ ! -x "$folder/dist/edge/workerd" ]; then fail "$folder is not there, or was not built: npm ci && npm run build:edge"; fi
-  ln -sfn "$folder" "$LINK"
+  for program in dist/edge/workerd node_modules/.bin/node; do
+    if [ ! -x "$folder/$program" ]; then fail "$folder has no $program. What puts it there: npm run build:release"; fi
+  done
+  backends=$(list_units backend)
+  edges=$(list_units edge)
+  running=$(for unit in $edges; do
+    process=$(systemctl show --property=MainPID --value "$unit")
+    readlink "/proc/$process/cwd" | sed -n "s|^$RELEASES/\([^/]*\)/.*|\1|p"
+  done)
   install -m 0644 -t /etc/systemd/system "$folder"/deploy/systemd/*.service
+  ln -sfn "$folder" "$LINK.new"
+  mv -T "$LINK.new" "$LINK"
   systemctl daemon-reload
-  for kind in $(order "$now" "$wanted"); do
-    for unit in $(systemctl list-units --plain --no-legend "document-rendering-$kind@*" | cut -d ' ' -f 1); do
+  for kind in $(order "$wanted" "$running"); do
+    if [ "$kind" = edge ]; then units=$edges; else units=$backends; fi
+    for unit in $units; do
       systemctl restart "$unit"
       wait_until_ready "$kind" "$unit"
       echo "$unit: $wanted"
@@ -51,24 +83,51 @@ roll_systemd() {
   done
 }
 
+# Written beside and moved, so that .env with all tokens is there at each moment, as it was or as it is to be.
+write_version() {
+  file=$(readlink -f .env)
+  rm -f "$file.new"
+  cp -p "$file" "$file.new"
+  sed "s/^IMAGE_TAG=.*/IMAGE_TAG=$1/" "$file" >"$file.new"
+  if [ "$(stat -c '%a %u:%g' "$file.new")" != "$(stat -c '%a %u:%g' "$file")" ]; then
+    rm "$file.new"
+    fail "only the owner of $file can change it"
+  fi
+  sync "$file.new"
+  mv "$file.new" "$file"
+}
+
 roll_compose() {
   cd "$(dirname "$0")/.."
-  now=$(sed -n 's/^IMAGE_TAG=//p' .env)
-  wanted=${1:-$now}
-  # Its mode stays as it is.
-  text=$(sed "s/^IMAGE_TAG=.*/IMAGE_TAG=$wanted/" .env)
-  printf '%s\n' "$text" >.env
-  for kind in $(order "$now" "$wanted"); do
-    for service in $(docker compose config --services | grep "^$kind" | sort); do
+  lock .
+  now=$(sed -n 's/^IMAGE_TAG=//p' .env) || fail ".env, which has the IMAGE_TAG, is not there: deploy/make-env.sh compose"
+  check_version "$now" "IMAGE_TAG=$now in .env"
+  # Compose prefers it to that of .env.
+  export IMAGE_TAG="${1-$now}"
+  check_version "$IMAGE_TAG"
+  services=$(docker compose config --services)
+  backends=$(echo "$services" | sort | grep '^backend') || fail "compose.yaml has no backend"
+  edges=$(echo "$services" | sort | grep '^edge') || fail "compose.yaml has no edge"
+  images=$(docker compose config --images)
+  for image in $(echo "$images" | sort -u); do
+    docker image inspect "$image" >/dev/null 2>&1 || docker pull --quiet "$image" >&2
+  done
+  containers=$(docker compose ps --quiet $edges)
+  if [ -n "$containers" ]; then running=$(docker inspect --format '{{.Config.Image}}' $containers); fi
+  running=$(echo "${running-}" | sed 's/.*://')
+  if [ "$IMAGE_TAG" != "$now" ]; then write_version "$IMAGE_TAG"; fi
+  for kind in $(order "$IMAGE_TAG" "$running"); do
+    if [ "$kind" = edge ]; then services=$edges; else services=$backends; fi
+    for service in $services; do
       # Without --no-build, an image that is missing would be built from another version's files.
       docker compose up --detach --no-build --no-deps --wait "$service"
-      echo "$service: $wanted"
+      echo "$service: $IMAGE_TAG"
     done
   done
 }
 
-case "${1-} $#" in
-"systemd 1" | "systemd 2") roll_systemd "${2-}" ;;
-"compose 1" | "compose 2") roll_compose "${2-}" ;;
+kind=${1-}
+case "$kind $#" in
+"systemd 1" | "systemd 2" | "compose 1" | "compose 2") shift && "roll_$kind" "$@" ;;
 *) usage ;;
 esac

@@ -1,5 +1,5 @@
 /** deploy/make-env.sh writes the tokens of a deployment. */
-import { cp, readFile, rm, stat } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -78,10 +78,48 @@ it("a file that is there stays, and then nothing is written", async () => {
   await expect(stat(join(checkout, "etc/backend.env"))).rejects.toThrow("ENOENT");
 });
 
-it.each([[], ["unknown"], ["compose", "more"], ["kubernetes"], ["kubernetes", "none"], ["cloudflare", "../x"]])(
-  "wrong arguments are refused (%#)",
-  async (...options) => {
-    const { exitCode, stderr } = await makeEnv(...options);
-    expect([exitCode, stderr]).toEqual([2, expect.stringContaining("usage: ")]);
-  },
-);
+it.each([
+  ["on a full disk", "trap '' XFSZ; ulimit -f 0", [".env"]],
+  ["without random bytes", "PATH=$PWD/bin:$PATH; echo 'exit 1' > bin/od", [".env"]],
+  ["with too few random bytes", "PATH=$PWD/bin:$PATH; echo 'echo 00 11' > bin/od", [".env"]],
+  [
+    "without a number of cores",
+    "PATH=$PWD/bin:$PATH; echo 'exit 1' > bin/getconf",
+    ["etc/edge.env", "etc/backend.env"],
+  ],
+])("%s it fails and leaves no file, and works the next time", async (_where, trouble, files) => {
+  const options = files.length === 1 ? ["compose"] : ["systemd", "etc"];
+  await mkdir(join(checkout, "bin"));
+  const program = (name: string) => writeFile(join(checkout, "bin", name), "", { mode: 0o755 });
+  await Promise.all(["od", "getconf"].map(program));
+  const inTrouble = `${trouble}; [ -s bin/od ] || rm -f bin/od; [ -s bin/getconf ] || rm -f bin/getconf; exec deploy/make-env.sh "$@"`;
+  const shell = await execa("bash", ["-c", inTrouble, "sh", ...options], { reject: false, cwd: checkout });
+  expect(shell.exitCode).not.toBe(0);
+  expect(shell.stdout).toBe("");
+  const left = await readdir(checkout, { recursive: true });
+  expect(left.filter((path) => /[.]env([.]new)?$/.test(path))).toEqual([]);
+  expect((await makeEnv(...options)).exitCode).toBe(0);
+  for (const file of files) expect(await readFile(join(checkout, file), "utf8")).not.toContain("REPLACE");
+});
+
+it("what a run that was killed has left is no hindrance, and nothing of it stays", async () => {
+  await writeFile(join(checkout, ".env.new"), "half");
+  expect((await makeEnv("compose")).exitCode).toBe(0);
+  expect((await readdir(checkout)).filter((name) => name.startsWith(".env")).sort()).toEqual([".env", ".env.example"]);
+});
+
+it.each([
+  [],
+  ["unknown"],
+  ["compose", "more"],
+  ["systemd", ""],
+  ["kubernetes"],
+  ["kubernetes", ""],
+  ["kubernetes", "none"],
+  ["kubernetes", "../.."],
+  ["cloudflare", "../x"],
+  ["cloudflare", ""],
+])("wrong arguments are refused (%#)", async (...options) => {
+  const { exitCode, stderr } = await makeEnv(...options);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining("usage: ")]);
+});

@@ -1,0 +1,273 @@
+/** deploy/roll.sh, with Docker, systemctl and curl played by scripts that write down what they are asked. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+
+const SCRIPT = fileURLToPath(new URL("../../../deploy/roll.sh", import.meta.url));
+const SERVICES = ["backend-1", "backend-2", "edge-1", "edge-2"];
+let folder = "";
+
+beforeEach(async () => {
+  folder = await makeTemporaryFolder("roll-");
+  for (const name of ["bin", "deploy", "state", "etc/systemd/system"]) {
+    await mkdir(join(folder, name), { recursive: true });
+  }
+  // The places of a host are below the folder.
+  const text = await readFile(SCRIPT, "utf8");
+  await program("deploy/roll.sh", text.replaceAll(/(?<=[ =])\/(?=opt\/|etc\/)/g, `${folder}/`));
+});
+
+const program = (name: string, text: string) => writeFile(join(folder, name), text, { mode: 0o755 });
+const path = `${process.env.PATH}`;
+
+function roll(options: readonly string[], environment: Record<string, string> = {}) {
+  return execa(join(folder, "deploy/roll.sh"), options, {
+    reject: false,
+    cwd: "/",
+    env: { PATH: `${folder}/bin${delimiter}${path}`, FOLDER: folder, ...environment },
+  });
+}
+
+/** What the programs have done, in order. */
+const done = async () => (await readFile(join(folder, "done"), "utf8").catch(() => "")).split("\n").filter(Boolean);
+
+describe("compose", () => {
+  const env = (version: string) => `SERVICE_API_TOKENS=billing:${"a".repeat(64)}\nIMAGE_TAG=${version}\n`;
+  const running = (version: string, services = SERVICES) =>
+    Promise.all(services.map((service) => writeFile(join(folder, "state", service), version)));
+  const inEnv = () => readFile(join(folder, ".env"), "utf8");
+
+  beforeEach(async () => {
+    await writeFile(join(folder, ".env"), env("1.9.0"), { mode: 0o640 });
+    await chmod(join(folder, ".env"), 0o640);
+    await running("1.9.0");
+    // The version of a service is in a file of its name.
+    await program(
+      "bin/docker",
+      `#!/bin/sh
+case "$*" in
+"compose config --services") printf '%s\\n' $SERVICES; exit \${CONFIG_STATUS-0} ;;
+"compose config --images") echo "edge:$IMAGE_TAG" ;;
+"compose ps --quiet "*) shift 3; echo "$@" ;;
+"inspect "*) shift 3; for name; do echo "registry:5000/$name:$(cat "$FOLDER/state/$name")"; done ;;
+"image inspect "* | "pull "*) [ "$IMAGE_TAG" != 1.0.404 ] ;;
+"compose up "*)
+  for name; do :; done
+  if [ "$name" = "\${FAILING-}" ]; then exit 17; fi
+  while [ -n "\${HELD-}" ] && [ ! -e "$FOLDER/released" ]; do sleep 0.1; done
+  echo "$IMAGE_TAG" >"$FOLDER/state/$name"
+  echo "$name $IMAGE_TAG" >>"$FOLDER/done"
+  ;;
+*) echo "not expected: $*" >&2; exit 99 ;;
+esac
+`,
+    );
+  });
+
+  const rollCompose = (version: string | null, environment: Record<string, string> = {}) =>
+    roll(["compose", ...(version === null ? [] : [version])], { SERVICES: SERVICES.join(" "), ...environment });
+
+  it("moves to a newer version by its backends first, and back by its edges first", async () => {
+    expect(await rollCompose("1.10.0")).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await done()).toEqual(SERVICES.map((service) => `${service} 1.10.0`));
+    expect(await inEnv()).toBe(env("1.10.0"));
+    expect((await stat(join(folder, ".env"))).mode & 0o777).toBe(0o640);
+    expect((await rollCompose("1.9.0")).exitCode).toBe(0);
+    expect((await done()).slice(4)).toEqual(
+      ["edge-1", "edge-2", "backend-1", "backend-2"].map((one) => `${one} 1.9.0`),
+    );
+  });
+
+  it("restarts all without a version", async () => {
+    expect(await rollCompose(null)).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await done()).toEqual(SERVICES.map((service) => `${service} 1.9.0`));
+    expect(await inEnv()).toBe(env("1.9.0"));
+  });
+
+  it("has the version of its argument run, whatever the shell exports", async () => {
+    expect((await rollCompose("1.10.0", { IMAGE_TAG: "1.1.1" })).exitCode).toBe(0);
+    expect((await done())[0]).toBe("backend-1 1.10.0");
+  });
+
+  it("repeats a way back that failed in the right order: no edge is newer than a backend", async () => {
+    await running("1.10.0");
+    await writeFile(join(folder, ".env"), env("1.10.0"));
+    expect((await rollCompose("1.9.0", { FAILING: "edge-2" })).exitCode).toBe(17);
+    expect(await done()).toEqual(["edge-1 1.9.0"]);
+    expect(await inEnv()).toBe(env("1.9.0"));
+    expect((await rollCompose("1.9.0")).exitCode).toBe(0);
+    expect((await done()).slice(1)).toEqual(
+      ["edge-1", "edge-2", "backend-1", "backend-2"].map((one) => `${one} 1.9.0`),
+    );
+  });
+
+  it.each([
+    ["compose does not know its services", { CONFIG_STATUS: "14", SERVICES: "" }, "1.10.0"],
+    ["compose fails after it has named them", { CONFIG_STATUS: "14" }, "1.10.0"],
+    ["there is no edge", { SERVICES: "backend-1 backend-2" }, "1.10.0"],
+    ["there is no backend", { SERVICES: "edge-1 edge-2" }, "1.10.0"],
+    ["an image is neither here nor at its registry", {}, "1.0.404"],
+    ["the version would be a pattern", {}, "a&b"],
+    ["the version has a slash", {}, "1.10.0/x"],
+    ["the version is an option", {}, "-x"],
+    ["the version is empty", {}, ""],
+    ["the version has two lines", {}, "1.10.0\n1"],
+  ])("fails and changes nothing if %s", async (_what, environment, version) => {
+    const { exitCode, stdout } = await rollCompose(version, environment);
+    expect(exitCode).not.toBe(0);
+    expect([stdout, await done(), await inEnv()]).toEqual(["", [], env("1.9.0")]);
+  });
+
+  it("fails and changes nothing without Docker", async () => {
+    await writeFile(join(folder, "bin/docker"), "#!/nothing/here\n");
+    const { exitCode } = await rollCompose("1.10.0");
+    expect([exitCode === 0, await inEnv()]).toEqual([false, env("1.9.0")]);
+  });
+
+  it.each([["SERVICE_API_TOKENS=a:b\n"], ["IMAGE_TAG=\n"], [null]])(
+    "fails if .env has no version: %j",
+    async (text) => {
+      if (text === null) await execa("rm", [join(folder, ".env")]);
+      else await writeFile(join(folder, ".env"), text);
+      expect(await rollCompose(null)).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("IMAGE_TAG") });
+      if (text !== "IMAGE_TAG=\n") expect((await rollCompose("1.10.0")).exitCode).toBe(1);
+      expect([await done(), await inEnv().catch(() => null)]).toEqual([[], text]);
+    },
+  );
+
+  it("leaves a link to .env, and changes the file that it names", async () => {
+    await execa("mv", [join(folder, ".env"), join(folder, "state/env")]);
+    await symlink("state/env", join(folder, ".env"));
+    expect((await rollCompose("1.10.0")).exitCode).toBe(0);
+    expect(await readlink(join(folder, ".env"))).toBe("state/env");
+    expect(await readFile(join(folder, "state/env"), "utf8")).toBe(env("1.10.0"));
+  });
+
+  it("runs once at a time: a second one fails and changes nothing", async () => {
+    const first = rollCompose("1.10.0", { HELD: "yes" });
+    await expect.poll(inEnv, { timeout: 60_000 }).toBe(env("1.10.0"));
+    const second = await rollCompose("1.11.0");
+    expect(second).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("another") });
+    expect(await inEnv()).toBe(env("1.10.0"));
+    await writeFile(join(folder, "released"), "");
+    expect((await first).exitCode).toBe(0);
+  });
+
+  it("killed at any moment it leaves the old .env or the new one", { timeout: 600_000 }, async () => {
+    const kills = Number(process.env.KILLS_OF_ROLL ?? 100);
+    const seen = new Map<string, number>();
+    for (let count = 0; count < kills; count += 1) {
+      await writeFile(join(folder, ".env"), env("1.9.0"));
+      const child = spawn(join(folder, "deploy/roll.sh"), ["compose", "1.10.0"], {
+        env: { PATH: `${folder}/bin${delimiter}${path}`, FOLDER: folder, SERVICES: SERVICES.join(" ") },
+        stdio: "ignore",
+        detached: true,
+      });
+      const ended = once(child, "exit");
+      // The moment is what is tested: each is as good as another.
+      await delay(Math.random() * 120);
+      try {
+        process.kill(-(child.pid ?? Number.NaN), "SIGKILL");
+      } catch {
+        // It has ended by itself.
+      }
+      await ended;
+      const text = await inEnv();
+      seen.set(text, (seen.get(text) ?? 0) + 1);
+    }
+    expect([...seen.keys()].filter((text) => text !== env("1.9.0") && text !== env("1.10.0"))).toEqual([]);
+  });
+});
+
+describe("systemd", () => {
+  const release = (version: string) => join(folder, "opt/document-rendering-releases", version);
+  const link = () => join(folder, "opt/document-rendering-service");
+
+  beforeEach(async () => {
+    for (const version of ["1.9.0", "1.10.0"]) {
+      await mkdir(join(release(version), "dist/edge"), { recursive: true });
+      await mkdir(join(release(version), "node_modules/.bin"), { recursive: true });
+      await mkdir(join(release(version), "deploy/systemd"), { recursive: true });
+      for (const name of ["dist/edge/workerd", "node_modules/.bin/node"]) {
+        await writeFile(join(release(version), name), "", { mode: 0o755 });
+      }
+      await writeFile(join(release(version), "deploy/systemd/a.service"), version);
+    }
+    await symlink(release("1.9.0"), link());
+    // A unit is a process in the folder of its version.
+    await program(
+      "bin/systemctl",
+      `#!/bin/sh
+unit() { echo "$FOLDER/state/$(echo "$1" | tr @ -)"; }
+case "$*" in
+"list-units --plain --no-legend document-rendering-backend@*") echo "\${BACKENDS-document-rendering-backend@8788.service loaded}"; exit \${LIST_STATUS-0} ;;
+"list-units --plain --no-legend document-rendering-edge@*") echo "\${EDGES-document-rendering-edge@8786.service loaded
+document-rendering-edge@8787.service loaded}" ;;
+"show --property=MainPID --value "*) for name; do :; done; cat "$(unit "$name")" 2>/dev/null || echo 0 ;;
+daemon-reload) ;;
+"restart "*)
+  echo "$2" >>"$FOLDER/done"
+  if [ "$2" = "\${FAILING-}" ]; then exit 17; fi
+  ;;
+*) echo "not expected: $*" >&2; exit 99 ;;
+esac
+`,
+    );
+    await program("bin/curl", '#!/bin/sh\necho "$*" >>"$FOLDER/asked"\nexit ${READY-0}\n');
+  });
+
+  const BACKENDS = ["document-rendering-backend@8788.service"];
+  const EDGES = ["document-rendering-edge@8786.service", "document-rendering-edge@8787.service"];
+
+  async function runEdge(unit: string, version: string): Promise<void> {
+    const child = spawn("sleep", ["600"], { cwd: join(release(version), "dist/edge"), stdio: "ignore" });
+    onTestFinished(() => void child.kill());
+    await once(child, "spawn");
+    await writeFile(join(folder, "state", unit.replace("@", "-")), String(child.pid));
+  }
+
+  it("moves to a newer version by its backends first, and asks each with a limit of time", async () => {
+    expect(await roll(["systemd", "1.10.0"])).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await done()).toEqual([...BACKENDS, ...EDGES]);
+    expect(await readlink(link())).toBe(release("1.10.0"));
+    expect(await readFile(join(folder, "etc/systemd/system/a.service"), "utf8")).toBe("1.10.0");
+    const asked = (await readFile(join(folder, "asked"), "utf8")).trim().split("\n");
+    expect(asked.map((line) => line.includes("--max-time "))).toEqual([true, true, true]);
+  });
+
+  it("repeats a way back that failed in the right order, by what the edges run and not by the link", async () => {
+    for (const unit of EDGES) await runEdge(unit, "1.10.0");
+    expect((await roll(["systemd", "1.9.0"], { FAILING: EDGES[1] ?? "" })).exitCode).toBe(17);
+    await runEdge(EDGES[0] ?? "", "1.9.0");
+    expect((await roll(["systemd", "1.9.0"])).exitCode).toBe(0);
+    expect(await done()).toEqual([...EDGES, ...EDGES, ...BACKENDS]);
+  });
+
+  it.each([
+    ["there is no backend", { BACKENDS: "" }, "1.10.0"],
+    ["there is no edge", { EDGES: "" }, "1.10.0"],
+    ["systemd does not answer", { LIST_STATUS: "1" }, "1.10.0"],
+    ["the version is not there", {}, "1.11.0"],
+    ["the version is another folder", {}, "../../etc"],
+    ["the version is the folder of all", {}, "."],
+  ])("fails and changes nothing if %s", async (_what, environment, version) => {
+    expect((await roll(["systemd", version], environment)).exitCode).not.toBe(0);
+    expect([await done(), await readlink(link())]).toEqual([[], release("1.9.0")]);
+  });
+
+  it("stops at the first that does not become ready", async () => {
+    const { exitCode, stderr } = await roll(["systemd", "1.10.0"], { READY: "22" });
+    expect([exitCode, await done()]).toEqual([1, BACKENDS]);
+    expect(stderr).toContain(`journalctl -u ${BACKENDS[0]}`);
+  });
+});
+
+it.each([[], ["unknown"], ["compose", "1", "2"]])("wrong arguments are refused (%#)", async (...options) => {
+  expect(await roll(options)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("usage: ") });
+});
