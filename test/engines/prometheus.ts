@@ -1,7 +1,9 @@
-/** The real Prometheus with the shipped rules, on two deployments of which one loses all its backends. */
+/**
+ * The real Prometheus with the shipped rules, on two deployments of two edges each, of which one loses all its backends.
+ */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { array, looseObject, object, parse, record, string } from "valibot";
+import { array, looseObject, number, object, parse, record, string, tuple } from "valibot";
 import { writeEdge } from "../../scripts/build/edge-configuration.ts";
 import { LOOPBACK, startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
 import { requireTypst } from "../../typst/program-location.mjs";
@@ -11,6 +13,18 @@ const JOBS = ["first-deployment", "second-deployment"] as const;
 const ALERTS = object({
   data: object({ alerts: array(looseObject({ state: string(), labels: record(string(), string()) })) }),
 });
+const RESULT = object({ data: object({ result: array(looseObject({ value: tuple([number(), string()]) })) }) });
+const SLOTS = 3;
+
+/** The query of the dashboard for a metric, of one deployment. */
+async function dashboardQuery(metric: string, job: string): Promise<string> {
+  const dashboard = await readFile(join(CHECKOUT, "deploy/grafana-dashboard.json"), "utf8");
+  const [expression = ""] = dashboard.match(new RegExp(`(?<="expr": ").*\\b${metric}\\b.*(?=",?$)`, "m")) ?? [];
+  return expression
+    .replaceAll('\\"', '"')
+    .replaceAll("$job", job)
+    .replaceAll(/\$(?:namespace|origin)/g, ".*");
+}
 
 export async function tryPrometheus({ folder, say, atEnd }: Context): Promise<void> {
   const own = join(folder, "prometheus");
@@ -25,21 +39,27 @@ export async function tryPrometheus({ folder, say, atEnd }: Context): Promise<vo
       SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
       SERVICE_SANDBOX: "auto",
       SERVICE_LOG_LEVEL: "silent",
+      SERVICE_MAX_CONCURRENT_RENDERS: String(SLOTS),
     };
     const backend = await startBackend(settings, await takeFreePort());
     atEnd(() => backend.stop());
-    const address = `${LOOPBACK}:${await takeFreePort()}`;
-    const edge = startDaemon(edgeCommand(edgeFolder, address), {
-      ...TOKEN_VARIABLES,
-      SERVICE_BACKEND_URLS: backend.url.origin,
-    });
-    atEnd(() => edge.end("SIGTERM"));
-    deployments.push({ job, backend, address });
+    const addresses = [`${LOOPBACK}:${await takeFreePort()}`, `${LOOPBACK}:${await takeFreePort()}`];
+    for (const address of addresses) {
+      const edge = startDaemon(edgeCommand(edgeFolder, address), {
+        ...TOKEN_VARIABLES,
+        SERVICE_BACKEND_URLS: backend.url.origin,
+      });
+      atEnd(() => edge.end("SIGTERM"));
+    }
+    deployments.push({ job, backend, addresses });
   }
   // The shipped rules, with seconds in the place of minutes.
   const shipped = await readFile(join(CHECKOUT, "deploy/alerts.yml"), "utf8");
   await writeFile(join(own, "alerts.yml"), shipped.replaceAll(/^( +for: \d+)m$/gm, "$1s"));
-  const scrapes = deployments.map(({ job, address }) => ({ job_name: job, static_configs: [{ targets: [address] }] }));
+  const scrapes = deployments.map(({ job, addresses }) => ({
+    job_name: job,
+    static_configs: [{ targets: addresses }],
+  }));
   const configuration = {
     global: { scrape_interval: "1s", evaluation_interval: "1s" },
     rule_files: ["alerts.yml"],
@@ -57,11 +77,17 @@ export async function tryPrometheus({ folder, say, atEnd }: Context): Promise<vo
       .filter(({ state }) => state === "firing")
       .map(({ labels }) => `${labels.alertname} ${labels.job ?? ""}`);
   };
-  const isScraped = async () => {
-    const answer = await fetch(`http://${listen}/api/v1/query?query=count(service_origin_up == 1)`);
-    return (await answer.text()).includes('"2"');
+  const query = async (expression: string) => {
+    const answer = await fetch(`http://${listen}/api/v1/query?${new URLSearchParams({ query: expression })}`);
+    return parse(RESULT, await answer.json()).data.result.map(({ value: [, value] }) => Number(value));
   };
-  await until("two deployments in Prometheus", isScraped);
+  const isScraped = async () => (await query("count(service_origin_up == 1)"))[0] === 2 * JOBS.length;
+  await until("two edges of two deployments in Prometheus", isScraped);
+  const slots = await query(await dashboardQuery("service_render_slots", JOBS[0]));
+  if (slots.join() !== String(SLOTS)) throw new Error(`the dashboard has ${slots.join()} slots, not ${SLOTS}`);
+  const renders = await query(`count(service_render_slots{job="${JOBS[0]}"})`);
+  if (renders.join() !== "2") throw new Error(`${renders.join()} edges show the slots, not 2`);
+  say("the dashboard counts the slots of a backend once, which both edges show");
   // EdgeDown may fire before the first scrape, because here it waits for seconds.
   await until("an end of all alerts while both deployments are healthy", async () => (await firing()).length === 0);
   say("no alert fires while both deployments are healthy");

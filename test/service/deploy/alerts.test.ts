@@ -76,8 +76,6 @@ type Firing = readonly [alert: string, labels?: Readonly<Record<string, string>>
 
 const DEPLOYMENT = { job: "edge" };
 const ONE = { ...DEPLOYMENT, origin: "backend-1" };
-/** For alerts whose expression keeps the labels of the scrape. */
-const SCRAPED = { ...ONE, instance: "edge:443" };
 
 /** After `minutes`, with these series in place of the idle service's or beside them, these alerts fire and no other. */
 type Case = readonly [name: string, minutes: number, series: Series, ...firing: readonly Firing[]];
@@ -95,6 +93,12 @@ function otherDeployment(labels: string): Series {
     values,
   ]);
   return Object.fromEntries(renamed);
+}
+
+/** What Prometheus has if it scrapes two edges of the same backends. */
+function withSecondEdge(series: Series): Series {
+  const ofSecond = Object.entries(series).map(([name, values]) => [name.replace('"edge:443"', '"edge-2:443"'), values]);
+  return { ...series, ...Object.fromEntries(ofSecond) };
 }
 
 /** No traffic but these counts per minute. */
@@ -194,21 +198,21 @@ const CASES: readonly Case[] = [
   ],
   ["an edge whose metrics are gone", 21, { [UP]: "1x10", [OTHER_UP]: "1x10" }, ["EdgeDown", DEPLOYMENT]],
   ["an edge that missed one scrape", 11, { [UP]: "1x10 stale 1x100", [OTHER_UP]: "1x10 stale 1x100" }],
-  ["a backend that is down", 13, { [UP]: "1x10 0x110" }, ["BackendDown", SCRAPED]],
+  ["a backend that is down", 13, { [UP]: "1x10 0x110" }, ["BackendDown", ONE]],
   ["a backend that is down for a minute", 12, { [UP]: "1x10 0x110" }],
   [
     "all backends down",
     13,
     { [UP]: "1x10 0x110", [OTHER_UP]: "1x10 0x110" },
     ["AllBackendsDown", DEPLOYMENT],
-    ["BackendDown", SCRAPED],
-    ["BackendDown", { ...SCRAPED, origin: "backend-2" }],
+    ["BackendDown", ONE],
+    ["BackendDown", { ...ONE, origin: "backend-2" }],
   ],
   [
     "a backend that is down, of an edge that has started since",
     23,
     { [UP]: "1x10 0x10 _x100", [`service_origin_absent${FIRST}`]: "_x20 1x100" },
-    ["BackendDown", SCRAPED],
+    ["BackendDown", ONE],
   ],
   [
     "a backend that is listed and has never been there",
@@ -234,7 +238,7 @@ const CASES: readonly Case[] = [
     "a backend that is down where Prometheus scrapes the backends too",
     13,
     { ...withPods("backend-1", "backend-2"), [UP]: "1x10 0x110" },
-    ["BackendDown", SCRAPED],
+    ["BackendDown", ONE],
   ],
   [
     "three renders that a backend rejects because of the edge's token",
@@ -248,7 +252,7 @@ const CASES: readonly Case[] = [
     Object.fromEntries(Object.keys(idleService()).map((series) => [series, "1x10"])),
     ["EdgeDown"],
   ],
-  ["a backend that was started four times", 34, { [STARTED]: "1x10 2x10 3x10 4x90" }, ["BackendRestarts", SCRAPED]],
+  ["a backend that was started four times", 34, { [STARTED]: "1x10 2x10 3x10 4x90" }, ["BackendRestarts", ONE]],
   [
     "a backend that was started three times, and another program that is always started",
     34,
@@ -273,7 +277,7 @@ const CASES: readonly Case[] = [
     "more than four requests that wait for each slot",
     16,
     { ...traffic(100), [`service_renders_waiting${FIRST}`]: "0x10 9x110" },
-    ["QueueIsLong", SCRAPED],
+    ["QueueIsLong", ONE],
   ],
   [
     "three renders that time out without using the processor, on a service with little traffic",
@@ -294,31 +298,31 @@ const CASES: readonly Case[] = [
       [`service_work_directory_free_bytes${FIRST}`]: "1000x10 899x110",
       [`service_temp_reserved_bytes${FIRST}`]: "100x120",
     },
-    ["DiskIsShort", SCRAPED],
+    ["DiskIsShort", ONE],
   ],
   [
     "more than 80 % of the processes that a backend may have",
     16,
     { [`service_processes${FIRST}`]: "400x10 401x110" },
-    ["ProcessesAreShort", SCRAPED],
+    ["ProcessesAreShort", ONE],
   ],
   [
     "temporary space of which more than 90 % is reserved",
     6,
     { [`service_temp_reserved_bytes${FIRST}`]: "901x120" },
-    ["TempSpaceIsShort", SCRAPED],
+    ["TempSpaceIsShort", ONE],
   ],
   [
     "a backend without a sandbox",
     1,
     { [`service_backend_info${label("backend-1", ',sandbox="none",typst_version="0.15.1"')}`]: "1x120" },
-    ["SandboxOff", { ...SCRAPED, sandbox: "none", typst_version: "0.15.1" }],
+    ["SandboxOff", { ...ONE, sandbox: "none", typst_version: "0.15.1" }],
   ],
   [
     "a single request by other limits",
     31,
     { [`service_limits_mismatches_total${FIRST}`]: "0x30 1x90" },
-    ["LimitsDiffer", SCRAPED],
+    ["LimitsDiffer", ONE],
   ],
   [
     "backends with different fonts for an hour",
@@ -343,7 +347,7 @@ const CASES: readonly Case[] = [
     "traces that have been lost for half an hour",
     30,
     { [`service_trace_spans_lost_total${FIRST}`]: "0+7x120" },
-    ["TracesAreLost", SCRAPED],
+    ["TracesAreLost", ONE],
   ],
 ];
 
@@ -378,9 +382,14 @@ describe("deploy/alerts.yml", () => {
 describe("exactly the expected alerts fire for", () => {
   // Other deployments, which are healthy, must neither hide alerts nor add any.
   const others = { ...otherDeployment('job="other"'), ...otherDeployment('job="edge",namespace="other"') };
-  const all = CASES.map(([name, minutes, series, ...firing]): Case => {
+  const one = CASES.map(([name, minutes, series, ...firing]): Case => {
     return [name, minutes, minutes < LENGTH ? { ...others, ...series } : series, ...firing];
   });
+  // Each edge has the metrics of all backends.
+  const two = one.map(([name, minutes, series, ...firing]): Case => {
+    return [`${name}, seen by two edges`, minutes, withSecondEdge({ ...idleService(), ...series }), ...firing];
+  });
+  const all = [...one, ...two];
   let verdicts: Map<string, string>;
 
   // One run for all cases, each of which is a file of its own so that it has its own verdict.
