@@ -64,8 +64,10 @@ COPY --from=edge-build /service/dist/edge ./
 COPY LICENSE ./
 # By its number: Kubernetes compares it with `runAsNonRoot`.
 USER 1000:1000
-# A line of JSON per request on standard output.
-ENV SERVICE_LOG_REQUESTS=json
+# A line of JSON per request on standard output. The limits are those of the backend below.
+ENV SERVICE_LOG_REQUESTS=json \
+  SERVICE_MAX_INLINE_FILES=256 \
+  SERVICE_MAX_INLINE_FILE_BYTES=2097152
 EXPOSE 8787
 # Nothing but bash speaks HTTP here. Podman keeps a health check only in an image that is built with `--format docker`.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
@@ -93,8 +95,10 @@ COPY vendor/fonts fonts
 USER 1000:1000
 # In a container nothing removes old files from /tmp, and any user may write there, including one given by
 # `docker run --user`. It also works with a read-only root and a tmpfs, which must not be noexec if Typst loads shared
-# libraries.
+# libraries. The limits are for requests that bring Typst packages (docs/packages-and-fonts.md#packages-of-requests).
 ENV NODE_ENV=production \
+  SERVICE_MAX_INLINE_FILES=256 \
+  SERVICE_MAX_INLINE_FILE_BYTES=2097152 \
   SERVICE_SANDBOX=auto \
   SERVICE_PACKAGE_PATH=/service/packages \
   SERVICE_FONT_PATHS=/service/fonts \

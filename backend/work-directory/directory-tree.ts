@@ -39,6 +39,20 @@ export function directoriesOf(files: readonly string[]): string[] {
   return [...directories];
 }
 
+/** Those of 64 of the longest keys. A deployment may allow more keys, which share most of theirs unless someone attacks. */
+const MAX_DIRECTORIES = MAX_DIRECTORY_BYTES / DIRECTORY_BYTES;
+
+/** The first file with which there are more directories than there may be; null if all may be made. */
+export function findTooManyDirectories(files: readonly string[]): string | null {
+  if (countNamedDirectories(files) <= MAX_DIRECTORIES) return null;
+  const directories = new Set<string>();
+  for (const file of files) {
+    for (let path = dirname(file); path !== "." && !directories.has(path); path = dirname(path)) directories.add(path);
+    if (directories.size > MAX_DIRECTORIES) return file;
+  }
+  return null;
+}
+
 /** What the directories of these files need on disk, at most `MAX_DIRECTORY_BYTES`. */
 export function neededDirectoryBytes(files: readonly string[]): number {
   return Math.min(MAX_DIRECTORY_BYTES, countNamedDirectories(files) * DIRECTORY_BYTES);

@@ -28,5 +28,5 @@ export function defaultWorkDirectory(environment: Environment, port: number): st
   return join(ofService ?? cacheFolder(environment), `work-${port}`);
 }
 
-/** What the directories of one render take on disk at most: 16,000 of them, which 64 of the longest keys name. */
+/** What the directories of one render take on disk at most: 16,384 of them, more than 64 of the longest keys name. */
 export const MAX_DIRECTORY_BYTES = 64 * 1024 ** 2;

@@ -16,6 +16,7 @@ import {
   DirectoryError,
   directoriesOf,
   FEW_DIRECTORIES,
+  findTooManyDirectories,
   makeDirectories,
   neededDirectoryBytes,
   removeDirectories,
@@ -92,6 +93,11 @@ export class RenderDirectory {
 
   /** Writes a request's data and files, until the signal is aborted. @throws if the machine fails: disk full, say. */
   async fill(body: Uint8Array, { data, files }: ParsedRequest, signal: AbortSignal): Promise<Problem | null> {
+    const tooMany = findTooManyDirectories(files.map(({ key }) => key));
+    if (tooMany !== null) {
+      const detail = `The files name more folders than a render may have, first with ${quote(tooMany)}.`;
+      return problem("invalid_file_data", detail, { key: tooMany });
+    }
     await this.#writeData(data === null ? null : body.subarray(data.start, data.end));
     this.#keys = files.map(({ key }) => key);
     this.#isLarge ||= countNamedDirectories(this.#keys) > FEW_DIRECTORIES;

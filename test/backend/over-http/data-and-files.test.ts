@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { KEY_RULES } from "../../../rules/files-rules.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 import { binaryFile, textFile } from "../../support/backend/request-files.ts";
-import { startSharedBackend } from "../../support/backend/test-backend.ts";
+import { startSharedBackend, startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 
@@ -161,6 +161,18 @@ describe("files", () => {
     expect(key).toHaveLength(KEY_RULES.max_key_length - 1);
     await backend.renderFile({ source: `#assert(read("${key}") == "x")`, files: { [key]: textFile("x") } });
     await expect.poll(() => backend.projects()).toEqual([]);
+  });
+
+  it("may name as many folders as the space for them is reserved, and no more", async () => {
+    const deep = await startTemporaryBackend({ SERVICE_MAX_INLINE_FILES: "1024" });
+    const longest = Array.from({ length: 64 }, (_, index) => `t${index}/${"a/".repeat(252)}f`);
+    // 64 × 253 and as many more as there are up to 16,384.
+    const more = Array.from({ length: 16_384 - 64 * 253 }, (_, index) => `m${index}/f`);
+    const filesOf = (keys: readonly string[]) => Object.fromEntries(keys.map((key) => [key, textFile("")]));
+    await deep.renderFile({ source: "x", files: filesOf([...longest, ...more]) });
+    const answer = await deep.render({ source: "x", files: filesOf([...longest, ...more, "one/f"]) });
+    expect((await expectProblem(answer, "invalid_file_data")).context).toMatchObject({ key: "one/f" });
+    await expect.poll(() => deep.projects()).toEqual([]);
   });
 
   it("may have names that look like options, drafts or hidden files", async () => {
