@@ -8,6 +8,8 @@ const NODE = "^(node:)?[a-z_/]+$";
 const ANY_PACKAGE = "^node_modules/";
 /** The packages of the rules are small, pure, and the same in browsers, Workers and Node. */
 const PURE_PACKAGES = "^node_modules/(content-disposition|content-type|valibot)/";
+/** It knows nothing of invoices. */
+const READER_OF_PDFS = "^clients/e-invoice/pdf-(file|syntax)\\.ts$";
 /** What a program of Node imports beside its own layers. */
 const OF_NODE = [NODE, ANY_PACKAGE, "^package\\.json$"];
 
@@ -30,7 +32,7 @@ const ONLY = [
   ["backend-runs-in-node", "^backend/", ["^(backend|rules|protocol|typst)/", ...OF_NODE], "Edge, clients, scripts and tests are no part of it."],
   ["admission-knows-nobody", "^backend/admission/", ["^(backend/admission|rules)/"], "It counts slots and bytes without knowing what a render is."],
   ["backend-leaves", "^backend/(settings|work-directory/paths)\\.ts$", ["^(rules|protocol|typst)/", NODE, "^backend/work-directory/paths\\.ts$"], "They know nothing of what reads them."],
-  ["client-is-portable", "^clients/typescript/", ["^(clients/typescript|protocol|rules)/", "^node_modules/(content-disposition|fflate)/"], "It runs in browsers, Node and Workers."],
+  ["client-is-portable", "^clients/typescript/", ["^(clients/typescript|protocol|rules)/", READER_OF_PDFS, "^node_modules/(content-disposition|fflate)/"], "It runs in browsers, Node and Workers."],
   ["e-invoice-stands-alone", "^clients/e-invoice/", ["^clients/e-invoice/", "^node_modules/(fflate|saxes)/"], "It finishes a PDF wherever that came from."],
   ["data-schema-is-portable", "^clients/data-schema/", ["^(clients/data-schema|rules/json)/", "^node_modules/@hyperjump/(json-schema|browser)/"], "It runs in browsers and Node."],
   ["cli-is-a-client", "^clients/command-line/", ["^(clients/(command-line|typescript|data-schema|e-invoice)|protocol|rules|typst)/", ...OF_NODE], "It calls the service, and compiles as the service does."],

@@ -1,12 +1,19 @@
-/** Warns of font families that neither project nor service has: the service renders without a warning. */
+/** Which fonts and characters a document of the service lacks, for which the service renders without a warning. */
 import type { Capabilities } from "../../protocol/capabilities.ts";
+import type { RejectedRender, ServiceClient } from "../typescript/client.ts";
+import { type DocumentFonts, readDocumentFonts } from "../typescript/document-fonts.ts";
+import { describeDocumentFonts } from "../typescript/font-findings.ts";
+import { joinBytes } from "../typescript/join-bytes.ts";
 import {
   describeMissingBold,
   describeMissingFamilies,
+  describeRequestedFamilies,
   findWantedFonts,
   type WantedFonts,
 } from "../typescript/missing-fonts.ts";
+import type { RenderRequest } from "../typescript/render-request.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
+import { probeFonts } from "./font-probe.ts";
 import type { Project } from "./project/project.ts";
 import { printableLine } from "./terminal.ts";
 
@@ -14,8 +21,8 @@ export interface FontFindings {
   readonly warnings: readonly string[];
   /** A bold font that the project does not bring. */
   readonly notes: readonly string[];
-  /** Whether the service has said which fonts it has. */
-  readonly isKnown: boolean;
+  /** Null if the service has not said which fonts it has. */
+  readonly capabilities: Capabilities | null;
 }
 
 /** Packages are not looked at: they name families for cases that a document may never have. */
@@ -25,12 +32,12 @@ export function findProjectFonts({ source, files, packages }: Project): WantedFo
 }
 
 export function findMissingFonts(wanted: WantedFonts, capabilities: Capabilities | null): FontFindings {
-  if (capabilities === null) return { warnings: [], notes: [], isKnown: false };
+  if (capabilities === null) return { warnings: [], notes: [], capabilities };
   const { fonts } = capabilities;
   return {
     warnings: describeMissingFamilies(wanted, fonts).map(printableLine),
     notes: describeMissingBold(wanted, fonts).map(printableLine),
-    isKnown: true,
+    capabilities,
   };
 }
 
@@ -40,11 +47,110 @@ export function addWarnings(warnings: readonly string[], fonts: FontFindings): F
 }
 
 /** For `--strict`. @throws CommandError when something is missing, or the service does not say which fonts it has */
-export function requireFonts({ warnings, isKnown }: FontFindings, url: string): void {
-  if (!isKnown) {
+export function requireFonts({ warnings, capabilities }: FontFindings, url: string): Capabilities {
+  if (capabilities === null) {
     const message = `${url} does not say which fonts it has, so --strict cannot compare them: nothing was sent.`;
     throw new CommandError(message, EXIT_CODES.unreachable);
   }
-  if (warnings.length === 0) return;
-  throw new CommandError(`${warnings.join("\n")}\nNothing was sent, because of --strict.`, EXIT_CODES.template);
+  if (warnings.length > 0) throw new MissingFontsError(warnings, "sent");
+  return capabilities;
+}
+
+export class MissingFontsError extends CommandError {
+  constructor(warnings: readonly string[], end: "sent" | "written") {
+    super(`${warnings.join("\n")}\nNothing was ${end}, because of --strict.`, EXIT_CODES.template);
+  }
+}
+
+/** A render whose fonts matter. */
+export interface ExaminedRender {
+  readonly wanted: WantedFonts;
+  /** The service's, with `--strict`, else null. */
+  readonly required: Capabilities | null;
+}
+
+/**
+ * For `--strict`, before a render: finds by a probe what neither the templates nor the document will tell.
+ *
+ * @returns whether that is known now; if the service refuses the probe, the render itself tells why, or else
+ * `deliverExamined` does; a rejection if the service may take it later
+ * @throws MissingFontsError when something is missing
+ */
+export async function requireUnseenFonts(
+  request: RenderRequest,
+  { wanted, required }: ExaminedRender,
+  client: ServiceClient,
+  signal: AbortSignal,
+): Promise<boolean | RejectedRender> {
+  if (required === null || (!wanted.mayNameOthers && isPdf(request))) return true;
+  const probed = await probeFonts(request, client, signal);
+  if (probed === null) return false;
+  if (!probed.ok) return probed;
+  const missing = [
+    ...describeRequestedFamilies(probed.requested, wanted, required.fonts),
+    ...describeDocumentFonts(probed.document, wanted.named),
+  ];
+  if (missing.length > 0) throw new MissingFontsError(missing.map(printableLine), "written");
+  return true;
+}
+
+const NOT_KNOWN =
+  "Which fonts the document asks for is not known: it names families in packages, or computes them. The command check names those that are missing.";
+/** Typst's own, by its name in a PDF. */
+const DEFAULT_FONT = /^LibertinusSerif-/;
+const DEFAULT_FAMILY = "libertinus serif";
+
+export interface DeliveredDocument {
+  /** Their number, as `deliver` has returned it. */
+  readonly bytes: number;
+  readonly warnings: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/**
+ * Delivers a document, and reads what a PDF shows of missing fonts: with `--strict` before, else meanwhile.
+ *
+ * @param isKnown whether `requireUnseenFonts` has found out all that it can
+ * @throws MissingFontsError with `--strict` when something is missing
+ */
+export async function deliverExamined(
+  body: AsyncIterable<Uint8Array>,
+  { request, fonts, isKnown }: { request: RenderRequest; fonts: ExaminedRender; isKnown: boolean },
+  deliver: (body: AsyncIterable<Uint8Array> | Uint8Array) => Promise<number>,
+): Promise<DeliveredDocument> {
+  const { wanted, required } = fonts;
+  if (required === null) {
+    const kept: Uint8Array[] = [];
+    const bytes = await deliver(isPdf(request) ? keep(body, kept) : body);
+    const document = isPdf(request) ? readDocumentFonts(joinBytes(kept)) : null;
+    const mayLack = document === null || document.fonts.some(({ name }) => DEFAULT_FONT.test(name));
+    const isOpen = wanted.mayNameOthers && mayLack && !wanted.named.has(DEFAULT_FAMILY);
+    return { bytes, warnings: describeFonts(document, wanted), notes: isOpen ? [NOT_KNOWN] : [] };
+  }
+  if (!isPdf(request)) {
+    if (!isKnown) throw new MissingFontsError([NOT_KNOWN], "written");
+    return { bytes: await deliver(body), warnings: [], notes: [] };
+  }
+  const whole: Uint8Array[] = [];
+  for await (const chunk of body) whole.push(chunk);
+  const document = readDocumentFonts(joinBytes(whole));
+  const unknown = isKnown && document !== null ? [] : [NOT_KNOWN];
+  const missing = [...describeFonts(document, wanted), ...unknown];
+  if (missing.length > 0) throw new MissingFontsError(missing, "written");
+  return { bytes: await deliver(joinBytes(whole)), warnings: [], notes: [] };
+}
+
+async function* keep(body: AsyncIterable<Uint8Array>, kept: Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    kept.push(chunk);
+    yield chunk;
+  }
+}
+
+function describeFonts(document: DocumentFonts | null, { named }: WantedFonts): string[] {
+  return document === null ? [] : describeDocumentFonts(document, named).map(printableLine);
+}
+
+function isPdf({ output }: RenderRequest): boolean {
+  return (output?.format ?? "pdf") === "pdf";
 }

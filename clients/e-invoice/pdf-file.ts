@@ -16,7 +16,7 @@ import {
 } from "./pdf-syntax.ts";
 
 /** Enough for thousands of attachments. A file could refer to a large object a million times. */
-const MAX_TEXT_BYTES = 4 * 1024 ** 2;
+const DEFAULT_MAX_TEXT_BYTES = 4 * 1024 ** 2;
 /** Most objects that are read are shorter. */
 const SHORT_TEXT_BYTES = 512;
 /** Each entry of a table, its line end included. */
@@ -39,6 +39,7 @@ interface ReadValue {
 
 export class PdfFile {
   readonly #bytes: Uint8Array;
+  readonly #maxTextBytes: number;
   readonly #startOfTable: number;
   readonly #firstNumber: number;
   /** The offset of the first entry, and of what follows the last one. */
@@ -47,9 +48,10 @@ export class PdfFile {
   #textBytes = 0;
   readonly trailer: PdfDictionary;
 
-  /** @throws PdfSyntaxError */
-  constructor(bytes: Uint8Array) {
+  /** @param maxTextBytes of all objects that are read. @throws PdfSyntaxError */
+  constructor(bytes: Uint8Array, maxTextBytes = DEFAULT_MAX_TEXT_BYTES) {
     this.#bytes = bytes;
+    this.#maxTextBytes = maxTextBytes;
     if (this.#textAt(0, 5) !== "%PDF-") refuse("The file is not a PDF.");
     const tail = this.#textAt(Math.max(0, bytes.length - TAIL_BYTES), TAIL_BYTES);
     const [, start] = /startxref\s(\d+)\s%%EOF\s*$/.exec(tail) ?? refuse("The file has no end: it is cut off.");
@@ -119,7 +121,7 @@ export class PdfFile {
     for (let maxBytes = SHORT_TEXT_BYTES; ; maxBytes *= 4) {
       const text = this.#textAt(offset, maxBytes);
       this.#textBytes += text.length;
-      if (this.#textBytes > MAX_TEXT_BYTES) refuse("Objects are damaged, too large, or referred to too often.");
+      if (this.#textBytes > this.#maxTextBytes) refuse("Objects are damaged, too large, or referred to too often.");
       const cursor = new PdfCursor(text);
       if (!cursor.take(keyword)) return null;
       try {

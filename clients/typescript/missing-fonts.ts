@@ -2,8 +2,8 @@
  * Which font families a document asks for that neither the request nor the service has, and which bold font is missing.
  * Typst replaces a missing family, makes no font bold, and the service does not pass its warnings on.
  *
- * This goes by the text: families that a template computes are not seen. The text may be anybody's, so each file is read
- * twice, whatever it says.
+ * This goes by the text: it sees that a template may ask for further families, which it computes or has from a package,
+ * and not which. The text may be anybody's, so each file is read a few times, whatever it says.
  */
 import type { FontFamily } from "../../protocol/capabilities.ts";
 import { isFont } from "../../rules/font-names.ts";
@@ -21,6 +21,12 @@ export interface WantedFonts {
    * counts, as in Typst's own warnings.
    */
   readonly families: readonly string[];
+  /** All that it asks for, whoever has them, in lower case. */
+  readonly named: ReadonlySet<string>;
+  /** Whether it may ask for others that its text does not show. */
+  readonly mayNameOthers: boolean;
+  /** What it brings, in lower case. */
+  readonly brought: ReadonlySet<string>;
   /** The family of its headings and strong text, if it brings that without a bold font. */
   readonly withoutBold: string | null;
 }
@@ -29,20 +35,54 @@ export function findWantedFonts(document: DocumentParts): WantedFonts {
   const faces = document.files.filter(({ key }) => isFont(key)).flatMap(({ bytes }) => fontFaces(bytes));
   const texts = typstTexts(document);
   const requested = listRequestedFamilies(texts);
-  return { families: excludeFamilies(requested, faces), withoutBold: familyWithoutBold(texts, requested, faces) };
+  return {
+    families: excludeFamilies(requested, faces),
+    named: lowerCase(requested),
+    mayNameOthers: texts.some((text) => PACKAGE.test(text) || computesFamilies(text)),
+    brought: lowerCase(faces.map(({ family }) => family)),
+    withoutBold: familyWithoutBold(texts, requested, faces),
+  };
 }
 
 function excludeFamilies(wanted: readonly string[], available: readonly { readonly family: string }[]): string[] {
-  const known = new Set(available.map(({ family }) => family.toLowerCase()));
+  const known = lowerCase(available.map(({ family }) => family));
   return wanted.filter((family) => !known.has(family.toLowerCase()));
+}
+
+function lowerCase(families: readonly string[]): Set<string> {
+  return new Set(families.map((family) => family.toLowerCase()));
+}
+
+const FONT_ARGUMENT = /(?<![\w-])font\s*:/g;
+/** Names in quotes, one or a list of them, and nothing that could change them. */
+const LITERAL_FONTS =
+  /(?<![\w-])font\s*:\s*(?:"[^"\\\n]{0,500}"|\((?:\s*"[^"\\\n]{0,500}"\s*,?){0,100}\s*\))\s*(?:[,)\]}\n]|$)/g;
+/** Arguments from elsewhere, and code from a string. */
+const OTHER_ARGUMENTS = /\btext(?:\.with)?\s*\([^()"]{0,500}\.\.|\beval\s*\(/;
+
+function computesFamilies(text: string): boolean {
+  const count = (pattern: RegExp) => Array.from(text.matchAll(pattern)).length;
+  return count(FONT_ARGUMENT) > count(LITERAL_FONTS) || OTHER_ARGUMENTS.test(text);
 }
 
 /** More would fill the screen: a template of anybody may name thousands. */
 const MAX_NAMED = 10;
 
 /** @param fonts of the service, from its capabilities */
-export function describeMissingFamilies(wanted: WantedFonts, fonts: readonly FontFamily[]): string[] {
-  const missing = excludeFamilies(wanted.families, fonts);
+export function describeMissingFamilies({ families }: WantedFonts, fonts: readonly FontFamily[]): string[] {
+  return describeFamilies(excludeFamilies(families, fonts));
+}
+
+/** @param requested what a document has asked for, as the compiler tells it */
+export function describeRequestedFamilies(
+  requested: readonly string[],
+  { brought }: WantedFonts,
+  fonts: readonly FontFamily[],
+): string[] {
+  return describeFamilies(excludeFamilies(requested, fonts).filter((family) => !brought.has(family.toLowerCase())));
+}
+
+function describeFamilies(missing: readonly string[]): string[] {
   const sentences = missing
     .slice(0, MAX_NAMED)
     .map(

@@ -2,6 +2,7 @@
 
 import type { WantedFonts } from "../../typescript/missing-fonts.ts";
 import type { OutputOptions } from "../../typescript/render-request.ts";
+import { countInWords } from "../../typescript/size-in-words.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { dataOf, type EachDocument, readEachProject, requireOwnFolders } from "../each/documents.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
@@ -76,7 +77,7 @@ async function sendAll(
     const capabilities = await serviceCapabilities(service.url, signal);
     const fitted = fitToService(project, capabilities);
     const fonts = addWarnings(fitted.warnings, findMissingFonts(wanted, capabilities));
-    if (flags.strict) requireFonts(fonts, service.url);
+    const required = flags.strict ? requireFonts(fonts, service.url) : null;
     const notes = [...project.warnings, ...project.notes, ...fonts.notes];
     if (!flags.json) {
       for (const note of notes) progress.log(`note: ${note}`);
@@ -93,16 +94,24 @@ async function sendAll(
       timeoutSeconds: flags.timeout ?? null,
       finish,
       strict: flags.strict === true,
+      fonts: { wanted, required },
       progress,
       signal,
     });
     const outcome = await run.perform();
     progress.stop();
+    const ofDocuments = [...run.fontWarnings].map(
+      ([warning, count]) => `In ${countInWords(count, "document")}: ${warning}`,
+    );
     const said = {
-      warnings: fonts.warnings,
-      notes: [...notes, ...(outcome.equal === null ? [] : [outcome.equal])],
+      warnings: [...fonts.warnings, ...ofDocuments],
+      notes: [...notes, ...run.fontNotes, ...(outcome.equal === null ? [] : [outcome.equal])],
       reading,
     };
+    if (!flags.json) {
+      for (const warning of ofDocuments) say(`warning: ${warning}`);
+      for (const note of run.fontNotes) say(`note: ${note}`);
+    }
     reportOutcome(outcome, documents, said, flags);
     return outcome.exitCode;
   } finally {

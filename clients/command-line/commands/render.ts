@@ -6,7 +6,14 @@ import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
-import { addWarnings, findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
+import {
+  addWarnings,
+  deliverExamined,
+  findMissingFonts,
+  findProjectFonts,
+  requireFonts,
+  requireUnseenFonts,
+} from "../missing-fonts.ts";
 import { writeNamed, writeOutput, writeToStandardOutput } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
@@ -95,35 +102,40 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
     // A project without packages does not wait for what the service has.
     const fitted = fitRequest(planned, importsPackages(project) ? await capabilities : null);
     const asked = capabilities.then((known) => addWarnings(fitted.warnings, findMissingFonts(wanted, known)));
-    if (flags.strict) requireFonts(await asked, service.url);
-    const result = await service.client
-      .render(fitted.sent.request, {
-        signal: within,
-        onRetry: (event) => {
-          throwIfPermanent(event.reason);
-          lastFailure = ` ${failureInWords(event.reason, service.url)}`;
-          progress.say(retryInWords(event));
-        },
-      })
-      .catch((error: unknown) => {
+    const examined = { wanted, required: flags.strict ? requireFonts(await asked, service.url) : null };
+    const { request } = fitted.sent;
+    const probed = await requireUnseenFonts(request, examined, service.client, within).catch(failAsCommand(service.url));
+    const onRetry = (event: RetryEvent) => {
+      throwIfPermanent(event.reason);
+      lastFailure = ` ${failureInWords(event.reason, service.url)}`;
+      progress.say(retryInWords(event));
+    };
+    const render = () =>
+      service.client.render(request, { signal: within, onRetry }).catch((error: unknown) => {
         throw asCommandError(error, service.url, () => sizeInLines(fitted.sent, ""));
       });
+    const result = typeof probed === "boolean" ? await render() : probed;
     if (result.ok) {
       progress.say(`Receiving ${place}`);
-      const bytes = await Promise.resolve(finish === null ? result.body : finish(result))
-        .then((body) => deliver(body, place, flags.output !== undefined))
+      const { bytes, ...seen } = await Promise.resolve(finish === null ? result.body : finish(result))
+        .then((body) =>
+          deliverExamined(body, { request, fonts: examined, isKnown: probed === true }, (file) =>
+            deliver(file, place, flags.output !== undefined),
+          ),
+        )
         .catch(failAsCommand(service.url));
       const fonts = await asked;
-      const { warnings } = fonts;
+      const warnings = [...fonts.warnings, ...seen.warnings];
+      const fontNotes = [...fonts.notes, ...seen.notes];
       progress.stop();
       if (flags.json) {
         const { contentType, requestId } = result;
-        const said = { warnings, notes: [...notes, ...fonts.notes] };
+        const said = { warnings, notes: [...notes, ...fontNotes] };
         writeJson({ outcome: "rendered", file: place, bytes, contentType, requestId, ...said }, reportStream(place));
         return null;
       }
       for (const warning of warnings) say(`warning: ${warning}`);
-      for (const note of fonts.notes) say(`note: ${note}`);
+      for (const note of fontNotes) say(`note: ${note}`);
       if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(bytes)}`));
       return null;
     }
@@ -147,7 +159,7 @@ function reportStream(place: string): NodeJS.WriteStream {
   return place === STANDARD_OUTPUT ? process.stderr : process.stdout;
 }
 
-function deliver(body: ReadableStream<Uint8Array>, place: string, isNamed: boolean): Promise<number> {
+function deliver(body: AsyncIterable<Uint8Array> | Uint8Array, place: string, isNamed: boolean): Promise<number> {
   if (place === STANDARD_OUTPUT) return writeToStandardOutput(body);
   return isNamed ? writeNamed(place, body) : writeOutput(place, body);
 }

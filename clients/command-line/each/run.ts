@@ -8,6 +8,7 @@ import type { OutputOptions, RenderRequest } from "../../typescript/render-reque
 import { readRetryAfter, wait } from "../../typescript/retry.ts";
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
+import { deliverExamined, type ExaminedRender, MissingFontsError, requireUnseenFonts } from "../missing-fonts.ts";
 import { writeOutput } from "../output-file.ts";
 import { type Progress, progressBar } from "../progress.ts";
 import { problemDetails } from "../project/problem-details.ts";
@@ -30,6 +31,7 @@ const UNAVAILABLE_WAIT_SECONDS = 2;
 /** If the first this many documents fail, the template or the service is to blame, not the data. */
 const MAX_FAILURES_BEFORE_A_SUCCESS = 10;
 const MAX_LISTED_FAILURES = 20;
+const MAX_FONT_WARNINGS = 20;
 
 /** Problems that the next document would have too. */
 const FATAL_CODES: ReadonlySet<string> = new Set(["forbidden", "not_found", "method_not_allowed"]);
@@ -47,6 +49,7 @@ export interface EachRunParts {
   readonly finish: FinishDocument | null;
   /** Whether documents that are the same although their rows differ make the run fail. */
   readonly strict: boolean;
+  readonly fonts: ExaminedRender;
   readonly progress: Progress;
   readonly signal: AbortSignal;
 }
@@ -91,6 +94,9 @@ export class EachRun {
   /** Documents that were answered with 503. They are sent once more at the end. */
   readonly #unavailable: EachDocument[] = [];
   readonly #equal = new EqualDocuments();
+  /** What documents lack, each with the number of documents. */
+  readonly fontWarnings = new Map<string, number>();
+  readonly fontNotes = new Set<string>();
   #made = 0;
   #present = 0;
   #fatal: CommandError | null = null;
@@ -127,16 +133,20 @@ export class EachRun {
   }
 
   async #attempt(document: EachDocument, attempt: number, isLast: boolean): Promise<void> {
-    const { service, project, output, json, timeoutSeconds, finish } = this.#parts;
+    const { service, project, output, json, timeoutSeconds, finish, fonts } = this.#parts;
     if (this.#signal.aborted) return;
     const timeout = timeoutSeconds === null ? null : AbortSignal.timeout(Math.ceil(timeoutSeconds * 1000));
     const signal = timeout === null ? this.#signal : AbortSignal.any([this.#signal, timeout]);
     try {
       const request = requestOf(project, dataOf(document), output);
-      const result = await service.client.render(request, { signal });
+      const probed = await requireUnseenFonts(request, fonts, service.client, signal);
+      const result = typeof probed === "boolean" ? await service.client.render(request, { signal }) : probed;
       if (!result.ok) return this.#handleProblem({ document, attempt, isLast, request }, result);
       const body = finish === null ? result.body : await finish(result);
-      const bytes = await writeOutput(document.path, body);
+      const { bytes, ...seen } = await deliverExamined(body, { request, fonts, isKnown: probed === true }, (file) =>
+        writeOutput(document.path, file),
+      );
+      this.#noteFonts(seen);
       await this.#equal.add(document.path, bytes, document.data);
       this.#made++;
       this.#pace.recordSuccess();
@@ -150,7 +160,8 @@ export class EachRun {
         const message = `there was no answer within ${timeoutSeconds} s (--timeout).`;
         return this.#recordError(document, new CommandError(message, EXIT_CODES.unreachable));
       }
-      if (error instanceof InvalidEInvoiceError) return this.#recordError(document, error);
+      if (error instanceof InvalidEInvoiceError || error instanceof MissingFontsError)
+        return this.#recordError(document, error);
       if (error instanceof ServiceUnreachableError && attempt < MAX_UNREACHABLE_ATTEMPTS) {
         this.#pace.recordRefusal(UNREACHABLE_WAIT_SECONDS * attempt);
         this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
@@ -159,6 +170,14 @@ export class EachRun {
       this.#stop(asFatal(asCommandError(error, service.url)));
     }
     this.#showProgress();
+  }
+
+  #noteFonts({ warnings, notes }: { readonly warnings: readonly string[]; readonly notes: readonly string[] }): void {
+    for (const warning of warnings) {
+      const count = this.fontWarnings.get(warning) ?? 0;
+      if (count > 0 || this.fontWarnings.size < MAX_FONT_WARNINGS) this.fontWarnings.set(warning, count + 1);
+    }
+    for (const note of notes) this.fontNotes.add(note);
   }
 
   #handleProblem(

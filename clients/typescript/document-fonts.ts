@@ -1,0 +1,189 @@
+/**
+ * Which fonts a finished PDF by Typst 0.15 has, with the characters that each shows, and how many glyphs are the empty
+ * box that stands for a character without any font. Pages, and what they contain, are read as Typst writes them.
+ */
+import { PdfFile } from "../e-invoice/pdf-file.ts";
+import { PdfName, PdfReference, PdfSyntaxError, type PdfValue } from "../e-invoice/pdf-syntax.ts";
+
+export interface DocumentFont {
+  /** Its PostScript name. */
+  readonly name: string;
+  readonly characters: ReadonlySet<string>;
+}
+
+export interface DocumentFonts {
+  readonly fonts: readonly DocumentFont[];
+  /** How many glyphs are empty boxes. */
+  readonly boxes: number;
+  /** Of the characters that these stand for, those that the file tells: not the first of each font. */
+  readonly boxedCharacters: ReadonlySet<string>;
+}
+
+/** For tens of thousands of pages: about a hundred bytes for each object. */
+const MAX_OBJECT_BYTES = 256 * 1024 ** 2;
+const MAX_CONTENT_BYTES = 256 * 1024 ** 2;
+const MAX_DEPTH = 64;
+const MAX_BOXED_CHARACTERS = 1000;
+
+/** @returns null for what is not a PDF as Typst writes it, or is too large to be read */
+export function readDocumentFonts(bytes: Uint8Array): DocumentFonts | null {
+  try {
+    const file = new PdfFile(bytes, MAX_OBJECT_BYTES);
+    const reader = new FontReader(file);
+    reader.readPages(file.catalog.get("Pages"), 0);
+    return reader;
+  } catch (error) {
+    if (error instanceof PdfSyntaxError) return null;
+    throw error;
+  }
+}
+
+type Resources = ReadonlyMap<string, PdfValue> | null;
+
+class FontReader implements DocumentFonts {
+  readonly #file: PdfFile;
+  readonly #byNumber = new Map<number, DocumentFont>();
+  /** The objects that were read, which several pages may use. */
+  readonly #seen = new Set<number>();
+  #contentBytesLeft = MAX_CONTENT_BYTES;
+  boxes = 0;
+  readonly boxedCharacters = new Set<string>();
+
+  constructor(file: PdfFile) {
+    this.#file = file;
+  }
+
+  get fonts(): readonly DocumentFont[] {
+    return [...this.#byNumber.values()];
+  }
+
+  readPages(node: PdfValue | undefined, depth: number): void {
+    if (depth > MAX_DEPTH || this.#isSeen(node)) return;
+    const page = this.#file.dictionary(node);
+    const kids = this.#file.array(page?.get("Kids"));
+    for (const kid of kids ?? []) this.readPages(kid, depth + 1);
+    if (kids !== null || page === null) return;
+    const resources = this.#file.dictionary(page.get("Resources"));
+    for (const content of this.#file.array(page.get("Contents")) ?? [page.get("Contents")]) {
+      this.#readContent(content, resources, depth);
+    }
+  }
+
+  /** What a page, a form or a pattern shows, and what is drawn in it. */
+  #readContent(stream: PdfValue | undefined, resources: Resources, depth: number): void {
+    if (depth > MAX_DEPTH || this.#isSeen(stream)) return;
+    const content = this.#file.stream(stream, this.#contentBytesLeft)?.data;
+    if (content === undefined) return;
+    this.#contentBytesLeft -= content.length;
+    const fonts = this.#file.dictionary(resources?.get("Font")) ?? new Map<string, PdfValue>();
+    for (const font of fonts.values()) this.#readFont(font);
+    const { count, characters } = findBoxes(content);
+    this.boxes += count;
+    for (const character of characters) {
+      if (this.boxedCharacters.size < MAX_BOXED_CHARACTERS) this.boxedCharacters.add(character);
+    }
+    for (const kind of ["XObject", "Pattern"]) {
+      for (const inner of this.#file.dictionary(resources?.get(kind))?.values() ?? []) {
+        const dictionary = this.#file.dictionary(inner);
+        if (nameOf(dictionary?.get("Subtype")) === "Image") continue;
+        this.#readContent(inner, this.#file.dictionary(dictionary?.get("Resources")), depth + 1);
+      }
+    }
+  }
+
+  #readFont(reference: PdfValue): void {
+    const font = this.#isSeen(reference) ? null : this.#file.dictionary(reference);
+    const name = nameOf(font?.get("BaseFont"));
+    if (font === null || name === null || !(reference instanceof PdfReference)) return;
+    const map = this.#file.stream(font.get("ToUnicode"), this.#contentBytesLeft)?.data;
+    this.#contentBytesLeft -= map?.length ?? 0;
+    this.#byNumber.set(reference.number, {
+      name: name.replace(/^[A-Z]{6}\+/, "").replace(/-Identity-H$/, ""),
+      characters: map === undefined ? new Set() : charactersOf(map),
+    });
+  }
+
+  #isSeen(value: PdfValue | undefined): boolean {
+    if (!(value instanceof PdfReference)) return false;
+    const isSeen = this.#seen.has(value.number);
+    this.#seen.add(value.number);
+    return isSeen;
+  }
+}
+
+function nameOf(value: PdfValue | undefined): string | null {
+  return value instanceof PdfName ? value.name : null;
+}
+
+/** The characters to which a font's table maps its glyphs. */
+function charactersOf(map: Uint8Array): Set<string> {
+  const [, ...lists] = new TextDecoder("latin1").decode(map).split("beginbfchar");
+  const characters = new Set<string>();
+  for (const list of lists) {
+    for (const [, hex = ""] of list.matchAll(/<[0-9A-F]{4}> <((?:[0-9A-F]{4})+)>/g)) {
+      for (const character of decodeUtf16(hex)) characters.add(character);
+    }
+  }
+  return characters;
+}
+
+function decodeUtf16(hex: string): string {
+  const units = hex.match(/.{4}/g) ?? [];
+  return String.fromCharCode(...units.map((unit) => Number.parseInt(unit, 16)));
+}
+
+/** What matters of page content: strings, the operators that show them, and what text a span of them stands for. */
+const CONTENT = /\(|<FEFF([0-9A-F]*)>>>BDC\b|\b(?:TJ|Tj|BDC|EMC)\b/g;
+
+/** Glyph 0 of a font is its box. Of equal glyphs with several meanings, Typst writes the later ones beside the text. */
+function findBoxes(bytes: Uint8Array): { count: number; characters: Set<string> } {
+  const content = new TextDecoder("latin1").decode(bytes);
+  const characters = new Set<string>();
+  const token = new RegExp(CONTENT);
+  let count = 0;
+  let boxes = 0;
+  let meaning = "";
+  for (let match = token.exec(content); match !== null; match = token.exec(content)) {
+    const [word, text] = match;
+    if (word === "(") {
+      const string = readString(bytes, token.lastIndex);
+      boxes += string.boxes;
+      token.lastIndex = string.end;
+      continue;
+    }
+    if (word === "TJ" || word === "Tj") {
+      count += boxes;
+      if (boxes > 0) for (const character of meaning) characters.add(character);
+    } else meaning = text === undefined ? "" : decodeUtf16(text);
+    boxes = 0;
+  }
+  return { count, characters };
+}
+
+const CODE = { open: 0x28, close: 0x29, backslash: 0x5c, zero: 0x30, seven: 0x37 } as const;
+
+/** Counts the boxes in the string after a parenthesis. Each glyph has two bytes. @returns also where the string ends */
+function readString(bytes: Uint8Array, start: number): { boxes: number; end: number } {
+  let boxes = 0;
+  let depth = 1;
+  let length = 0;
+  let before = -1;
+  let at = start;
+  for (; at < bytes.length; at++) {
+    let byte = bytes[at] ?? 0;
+    if (byte === CODE.open) depth++;
+    else if (byte === CODE.close && --depth === 0) break;
+    else if (byte === CODE.backslash) {
+      byte = bytes[++at] ?? 0;
+      // Typst writes all three digits of a byte, and no other escape stands for zero.
+      if (byte >= CODE.zero && byte <= CODE.seven) {
+        byte = ((byte & 7) << 6) | (((bytes[at + 1] ?? 0) & 7) << 3) | ((bytes[at + 2] ?? 0) & 7);
+        at += 2;
+      }
+    }
+    if (length % 2 === 1 && byte === 0 && before === 0) boxes++;
+    before = byte;
+    length++;
+  }
+  return { boxes, end: at + 1 };
+}

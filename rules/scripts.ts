@@ -1,0 +1,120 @@
+/**
+ * The scripts of the world that documents are written in today, by their codes (ISO 15924), and which of their
+ * characters a font must have to be one for them. Pure: `Intl` and the tables of regular expressions know the rest.
+ */
+
+/** Each with one of its first letters: those after it are examples of the script. */
+const FIRST_LETTERS = {
+  Adlm: 0x1e900,
+  Arab: 0x0621,
+  Armn: 0x0531,
+  Bali: 0x1b05,
+  Beng: 0x0985,
+  Bopo: 0x3105,
+  Cans: 0x1401,
+  Cher: 0x13a0,
+  Copt: 0x2c80,
+  Cyrl: 0x0401,
+  Deva: 0x0905,
+  Ethi: 0x1200,
+  Geor: 0x10d0,
+  Grek: 0x0391,
+  Gujr: 0x0a85,
+  Guru: 0x0a05,
+  Hang: 0xac00,
+  Hani: 0x4e00,
+  Hebr: 0x05d0,
+  Hira: 0x3041,
+  Java: 0xa984,
+  Kana: 0x30a1,
+  Khmr: 0x1780,
+  Knda: 0x0c85,
+  Laoo: 0x0e81,
+  Latn: 0x0041,
+  Lisu: 0xa4d0,
+  Mlym: 0x0d05,
+  Mong: 0x1820,
+  Mtei: 0xabc0,
+  Mymr: 0x1000,
+  Nkoo: 0x07ca,
+  Olck: 0x1c5a,
+  Orya: 0x0b05,
+  Rohg: 0x10d00,
+  Sinh: 0x0d85,
+  Sund: 0x1b83,
+  Syrc: 0x0710,
+  Taml: 0x0b85,
+  Telu: 0x0c05,
+  Tfng: 0x2d30,
+  Thaa: 0x0780,
+  Thai: 0x0e01,
+  Tibt: 0x0f40,
+  Vaii: 0xa500,
+  Yiii: 0xa000,
+} as const;
+
+export type Script = keyof typeof FIRST_LETTERS;
+
+export const SCRIPTS: readonly Script[] = Object.keys(FIRST_LETTERS).filter(isScript);
+
+/**
+ * Those of Typst 0.15's own fonts, without the ones for formulas and code (test/clients/typescript/document-fonts.test.ts).
+ */
+export const SCRIPTS_OF_TYPST = [
+  ...["Armn", "Cher", "Copt", "Cyrl", "Geor", "Grek", "Hebr", "Latn"],
+] as const satisfies readonly Script[];
+
+/** Letters stand side by side in them, so that a font for formulas or code sets them readably, if it has them. */
+const WITHOUT_SHAPING: ReadonlySet<Script> = new Set(SCRIPTS_OF_TYPST);
+
+/** Whether letters join, move or merge, which fonts for formulas and code do wrongly or not at all. */
+export function isShaped(script: Script): boolean {
+  return !WITHOUT_SHAPING.has(script);
+}
+
+const PATTERNS: ReadonlyMap<Script, RegExp> = new Map(
+  SCRIPTS.map((script) => [script, new RegExp(`^\\p{Script=${script}}$`, "u")]),
+);
+
+/** Null for signs that many scripts share, and for scripts that are not in the list. */
+export function scriptOf(character: string): Script | null {
+  for (const [script, pattern] of PATTERNS) if (pattern.test(character)) return script;
+  return null;
+}
+
+/** In English: "Devanagari". */
+export function nameOfScript(script: Script): string {
+  return new Intl.DisplayNames(["en"], { type: "script" }).of(script) ?? script;
+}
+
+/** A font may lack some of the letters, as hardly any has all of those that a script got over time. */
+const EXAMPLES = 40;
+const MIN_COVERED_EXAMPLES = 30;
+/** The letters of a script lie together. */
+const MAX_DISTANCE = 256;
+/** The first ideographs of Unicode are rare ones. */
+const COMMON_IDEOGRAPHS = "一二三四五六七八九十上下中大小人山川日月火水木金土天年子女王手口目心文本生白立見";
+
+/** The scripts for which a font, or several together, have the letters. */
+export function coveredScripts(hasCharacter: (codePoint: number) => boolean): Script[] {
+  return SCRIPTS.filter((script) => {
+    const examples = examplesOf(script);
+    const needed = Math.min(MIN_COVERED_EXAMPLES, Math.ceil(examples.length * (MIN_COVERED_EXAMPLES / EXAMPLES)));
+    return examples.filter(hasCharacter).length >= needed;
+  });
+}
+
+function examplesOf(script: Script): number[] {
+  if (script === "Hani") return Array.from(COMMON_IDEOGRAPHS, (character) => character.codePointAt(0) ?? 0);
+  const first = FIRST_LETTERS[script];
+  const examples: number[] = [];
+  for (let codePoint = first; codePoint < first + MAX_DISTANCE && examples.length < EXAMPLES; codePoint++) {
+    const character = String.fromCodePoint(codePoint);
+    if (/\p{L}/u.test(character) && PATTERNS.get(script)?.test(character)) examples.push(codePoint);
+  }
+  return examples;
+}
+
+function isScript(name: string): name is Script {
+  return Object.hasOwn(FIRST_LETTERS, name);
+}
