@@ -5,7 +5,7 @@
 import { PdfFile } from "../e-invoice/pdf-file.ts";
 import { PdfString, PdfSyntaxError, type PdfValue } from "../e-invoice/pdf-syntax.ts";
 import type { RejectedRender, ServiceClient } from "../typescript/client.ts";
-import { type DocumentFonts, readDocumentFonts } from "../typescript/document-fonts.ts";
+import { type DocumentFonts, readDocumentFonts } from "../typescript/fonts/document-fonts.ts";
 import type { OutputOptions, RenderRequest } from "../typescript/render-request.ts";
 import { parseJson } from "../typescript/transport.ts";
 

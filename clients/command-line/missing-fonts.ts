@@ -1,16 +1,16 @@
 /** Which fonts and characters a document of the service lacks, for which the service renders without a warning. */
 import type { Capabilities } from "../../protocol/capabilities.ts";
 import type { RejectedRender, ServiceClient } from "../typescript/client.ts";
-import { type DocumentFonts, readDocumentFonts } from "../typescript/document-fonts.ts";
-import { describeDocumentFonts } from "../typescript/font-findings.ts";
-import { joinBytes } from "../typescript/join-bytes.ts";
+import { type DocumentFonts, readDocumentFonts } from "../typescript/fonts/document-fonts.ts";
+import { describeDocumentFonts } from "../typescript/fonts/font-findings.ts";
 import {
   describeMissingBold,
   describeMissingFamilies,
   describeRequestedFamilies,
   findWantedFonts,
   type WantedFonts,
-} from "../typescript/missing-fonts.ts";
+} from "../typescript/fonts/missing-fonts.ts";
+import { joinBytes } from "../typescript/join-bytes.ts";
 import type { RenderRequest } from "../typescript/render-request.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { probeFonts } from "./font-probe.ts";

@@ -7,7 +7,7 @@ import { readOutput } from "../../rules/output-reader.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { ValidationErrorList } from "../../rules/validation-errors.ts";
 import { listCompileFailureCauses } from "../typescript/compile-failure-causes.ts";
-import type { DocumentParts } from "../typescript/missing-fonts.ts";
+import type { DocumentParts } from "../typescript/fonts/missing-fonts.ts";
 import type { ServiceProblem } from "../typescript/service-problem.ts";
 import type { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { findingsOf, type ProblemReport } from "./checks/findings.ts";

@@ -1,7 +1,7 @@
 /** `render`: sends a project to the service and writes the document that comes back. */
 import type { Command } from "@commander-js/extra-typings";
-import type { ServiceProblem } from "../../typescript/client.ts";
-import type { WantedFonts } from "../../typescript/missing-fonts.ts";
+import type { RetryEvent, ServiceProblem } from "../../typescript/client.ts";
+import type { WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, exitCodeOf } from "../exit-codes.ts";
@@ -104,7 +104,9 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
     const asked = capabilities.then((known) => addWarnings(fitted.warnings, findMissingFonts(wanted, known)));
     const examined = { wanted, required: flags.strict ? requireFonts(await asked, service.url) : null };
     const { request } = fitted.sent;
-    const probed = await requireUnseenFonts(request, examined, service.client, within).catch(failAsCommand(service.url));
+    const probed = await requireUnseenFonts(request, examined, service.client, within).catch(
+      failAsCommand(service.url),
+    );
     const onRetry = (event: RetryEvent) => {
       throwIfPermanent(event.reason);
       lastFailure = ` ${failureInWords(event.reason, service.url)}`;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Capabilities } from "../../../protocol/capabilities.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { formatPackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
-import { describeMissingBold } from "../../typescript/missing-fonts.ts";
+import { describeMissingBold } from "../../typescript/fonts/missing-fonts.ts";
 import { findProjectFonts } from "../missing-fonts.ts";
 import { howToProvide } from "../project/package-folders.ts";
 import type { MissingPackage } from "../project/packages.ts";

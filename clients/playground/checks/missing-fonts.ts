@@ -5,7 +5,7 @@ import {
   describeMissingBold,
   describeMissingFamilies,
   findWantedFonts,
-} from "../../typescript/missing-fonts.ts";
+} from "../../typescript/fonts/missing-fonts.ts";
 import { readText } from "../../typescript/transport.ts";
 
 addEventListener("message", ({ data }: MessageEvent<DocumentParts>) => void answer(data));

@@ -1,9 +1,9 @@
 /** The fonts of finished PDFs, by the real Typst. */
 import { describe, expect, it } from "vitest";
-import { readDocumentFonts } from "../../../clients/typescript/document-fonts.ts";
-import { describeDocumentFonts } from "../../../clients/typescript/font-findings.ts";
-import { coveredScripts, isShaped, SCRIPTS, SCRIPTS_OF_TYPST, scriptOf } from "../../../rules/scripts.ts";
-import { typstPdf } from "../../support/backend/typst-pdf.ts";
+import { readDocumentFonts } from "../../../../clients/typescript/fonts/document-fonts.ts";
+import { describeDocumentFonts } from "../../../../clients/typescript/fonts/font-findings.ts";
+import { coveredScripts, isShaped, SCRIPTS, SCRIPTS_OF_TYPST, scriptOf } from "../../../../rules/scripts.ts";
+import { typstPdf } from "../../../support/backend/typst-pdf.ts";
 
 const read = async (source: string) => {
   const fonts = readDocumentFonts(await typstPdf(source, []));

@@ -6,11 +6,11 @@ import {
   describeMissingBold,
   describeMissingFamilies,
   findWantedFonts,
-} from "../../../clients/typescript/missing-fonts.ts";
-import type { FontFamily } from "../../../protocol/capabilities.ts";
-import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
-import { exampleRequest } from "../../../scripts/examples/example-request.ts";
-import { liberation, nameTable, withTables } from "../../support/fonts.ts";
+} from "../../../../clients/typescript/fonts/missing-fonts.ts";
+import type { FontFamily } from "../../../../protocol/capabilities.ts";
+import { EXAMPLE_NAMES } from "../../../../protocol/routes.ts";
+import { exampleRequest } from "../../../../scripts/examples/example-request.ts";
+import { liberation, nameTable, withTables } from "../../../support/fonts.ts";
 
 /** Those of a service whose operator has added none. */
 const FONTS: readonly FontFamily[] = [

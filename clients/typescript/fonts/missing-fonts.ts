@@ -5,10 +5,10 @@
  * This goes by the text: it sees that a template may ask for further families, which it computes or has from a package,
  * and not which. The text may be anybody's, so each file is read a few times, whatever it says.
  */
-import type { FontFamily } from "../../protocol/capabilities.ts";
-import { isFont } from "../../rules/font-names.ts";
+import type { FontFamily } from "../../../protocol/capabilities.ts";
+import { isFont } from "../../../rules/font-names.ts";
+import { removeComments } from "../typst-text.ts";
 import { type FontFace, fontFaces } from "./font-file.ts";
-import { removeComments } from "./typst-text.ts";
 
 export interface DocumentParts {
   readonly source: string;

@@ -2,8 +2,8 @@
  * Which fonts a finished PDF by Typst 0.15 has, with the characters that each shows, and how many glyphs are the empty
  * box that stands for a character without any font. Pages, and what they contain, are read as Typst writes them.
  */
-import { PdfFile } from "../e-invoice/pdf-file.ts";
-import { PdfName, PdfReference, PdfSyntaxError, type PdfValue } from "../e-invoice/pdf-syntax.ts";
+import { PdfFile } from "../../e-invoice/pdf-file.ts";
+import { PdfName, PdfReference, PdfSyntaxError, type PdfValue } from "../../e-invoice/pdf-syntax.ts";
 
 export interface DocumentFont {
   /** Its PostScript name. */
