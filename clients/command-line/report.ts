@@ -52,6 +52,11 @@ function adviceOnTheCommandLine(problem: ServiceProblem): string {
       return "Set SERVICE_API_TOKEN, or pass a file with --token-file.";
     case "template_compile_failed":
       return "The service never returns Typst's messages; run `check` to see them.";
+    case "invalid_file_data":
+      if ("count" in problem.context) {
+        return "Send fewer files: leave out of --files and of the folder what the document does not read, or put small SVG files into one source file.";
+      }
+      return adviceFor(problem.code) ?? "";
     default:
       return adviceFor(problem.code) ?? PROBLEM_ORIGINS[problem.origin] ?? "";
   }

@@ -5,6 +5,7 @@ import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { type LocalRender, renderLocally } from "../local/compile.ts";
 import { colourDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, makeCapabilitiesReader } from "../local/missing-here.ts";
+import { describeNotSent } from "../local/not-sent.ts";
 import { localSettings } from "../local/operator-folders.ts";
 import { outputOf } from "../output-options.ts";
 import { progressBar, startProgress } from "../progress.ts";
@@ -49,7 +50,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
       for (const note of notes) if (notesOfRows.size < MAX_NOTES) notesOfRows.add(note);
       const severity = flags.strict ? "error" : "warning";
       const inWords = warnings.map((warning) => `${severity}: ${warning}`).join("\n");
-      const failure = explainFailure(rendered, document, project);
+      const failure = await explainFailure(rendered, document, project);
       if (rendered.kind === "compiled" && rendered.compiled.ok) {
         equal.addContent(document.place, rendered.compiled.pages, document.data);
       }
@@ -94,14 +95,16 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   return failed === 0 && !(flags.strict && sameInWords !== null) ? EXIT_CODES.success : EXIT_CODES.template;
 }
 
-function explainFailure(rendered: LocalRender, document: EachDocument, project: Project): string | null {
+async function explainFailure(rendered: LocalRender, document: EachDocument, project: Project): Promise<string | null> {
   if (rendered.kind === "refused") {
     const { problem, request } = rendered;
     return problemInWords(problem, true, problemDetails(problem, { project, data: dataOf(document), request }));
   }
   const { ok, text, reason } = rendered.compiled;
   if (ok) return null;
-  return [...(text === "" ? [] : [text]), ...(reason === null ? [] : [`error: ${reason}`])].join("\n");
+  const notSent = await describeNotSent(project, rendered.compiled, async () => null);
+  const notes = notSent.map((note) => `note: ${note}`);
+  return [...(text === "" ? [] : [text]), ...(reason === null ? [] : [`error: ${reason}`]), ...notes].join("\n");
 }
 
 function outcomeOf(rendered: LocalRender, notes: readonly string[]): object {

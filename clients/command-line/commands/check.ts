@@ -11,6 +11,7 @@ import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { type Compiled, renderLocally } from "../local/compile.ts";
 import { colourDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, type MissingInWords, makeCapabilitiesReader } from "../local/missing-here.ts";
+import { describeNotSent } from "../local/not-sent.ts";
 import { localSettings } from "../local/operator-folders.ts";
 import { writeNamed, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
@@ -45,13 +46,19 @@ async function checkProject(
   const flags = await completeFlags(source, named);
   const output = outputOf(flags);
   const leaveOut = [flags.output ?? [], flags.data ?? []].flat().filter((path) => path !== STANDARD_OUTPUT);
-  const namesData = flags.data !== undefined;
   const { root, files: patterns = [] } = flags;
-  const collected = await collectProject(source, { root, inputs: flags.input, patterns, leaveOut, namesData });
+  const collected = await collectProject(source, {
+    command: "check",
+    root,
+    inputs: flags.input,
+    patterns,
+    leaveOut,
+    data: flags.data === undefined ? [] : [flags.data],
+  });
   const given = {
     inputs: flags.input,
     dataInput: flags.dataAsInput,
-    data: namesData ? "--data" : null,
+    data: flags.data === undefined ? null : "--data",
     isStrict: flags.strict === true,
   } as const;
   const project = handOver(collected, given, "compiled");
@@ -71,7 +78,12 @@ async function checkProject(
   const missing = await compareWithService(rendered, { project, data, local, capabilities }, signal);
   const page = await keepPages(compiled, project, rendered.output, flags);
   if (flags.open && !flags.watch && page !== null) await openPage(resolve(page));
-  const notes = [...project.notes, ...(data?.notes ?? []), ...(compiled.ok ? [] : leftOutDetails(project))];
+  const compileAgain = async (fuller: Project) => {
+    const again = await renderLocally(fuller, data, { options: output, local }, signal);
+    return again.kind === "compiled" ? again.compiled : null;
+  };
+  const notSent = await describeNotSent(project, compiled, compileAgain);
+  const notes = [...project.notes, ...(data?.notes ?? []), ...(compiled.ok ? [] : leftOutDetails(project)), ...notSent];
   report(compiled, project, { ...missing, before: notes }, flags);
   const isFine = compiled.ok && !(flags.strict && missing.warnings.length > 0);
   return { exitCode: isFine ? EXIT_CODES.success : EXIT_CODES.template, page };

@@ -39,7 +39,7 @@ export function defineRenderCommand(program: Command) {
   return defineProjectCommand(program, "render", outputHelp)
     .summary("render a Typst source, or a folder with a main.typ")
     .description(
-      "Sends a Typst source with the files that it reads to the service and writes the document. In a folder, main.typ is the source, data.json is the data, and all other files are sent unless the ignore files exclude them.",
+      "Sends a Typst source with the files that it reads to the service and writes the document. In a folder, main.typ is the source and data.json is the data.",
     )
     .option("--filename <name>", "the file name that the service suggests for the download")
     .addOption(E_INVOICE_OPTION)

@@ -51,18 +51,18 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const output = outputOf(outputFlags);
   const finish = await documentFinisher(flags);
   const place = flags.output ?? `${await projectName(source)}.${extensionOf(output)}`;
-  const namesData = flags.data !== undefined;
   const collected = await collectProject(source, {
+    command: "render",
     root: flags.root,
     inputs: flags.input,
     patterns: flags.files ?? [],
     leaveOut: [place, ...(flags.data === undefined ? [] : [flags.data])].filter((path) => path !== STANDARD_OUTPUT),
-    namesData,
+    data: flags.data === undefined ? [] : [flags.data],
   });
   const given = {
     inputs: flags.input,
     dataInput: flags.dataAsInput,
-    data: namesData ? "--data" : null,
+    data: flags.data === undefined ? null : "--data",
     isStrict: flags.strict === true,
   } as const;
   const project = handOver(collected, given, "sent");

@@ -30,6 +30,7 @@ import * as options from "../options.ts";
 import { writeNamed } from "../output-file.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
+import { STANDARD_INPUT } from "../project/folder.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import { type DataText, readData, requestOf } from "../project/request.ts";
 import { handOver } from "../project/template-findings.ts";
@@ -94,13 +95,11 @@ type Renderer = (data: DataText, pageOptions: PageOptions) => Promise<readonly B
 
 async function testTemplate(source: string, flags: TestFlags, signal: AbortSignal): Promise<CaseResult[]> {
   const { root, files: patterns = [] } = flags;
-  const collected = await collectProject(source, {
-    root,
-    inputs: flags.input,
-    patterns,
-    leaveOut: [],
-    namesData: true,
-  });
+  const options = { command: "test", root, inputs: flags.input, patterns, leaveOut: [] } as const;
+  const cases = await readCases(await collectProject(source, { ...options, data: [STANDARD_INPUT] }));
+  // They may name files that the template reads.
+  const data = cases.flatMap(({ dataPath }) => dataPath ?? []);
+  const collected = await collectProject(source, { ...options, data });
   const project = handOver(
     collected,
     { inputs: flags.input, dataInput: flags.dataAsInput, data: "the cases", isStrict: true },
@@ -108,7 +107,6 @@ async function testTemplate(source: string, flags: TestFlags, signal: AbortSigna
   );
   // Of the other notes, the cases themselves show what is wrong.
   if (!flags.json) for (const note of project.notes.slice(collected.notes.length)) say(`note: ${note}`);
-  const cases = await readCases(project);
   const render =
     flags.url === undefined
       ? await localRenderer(project, flags, signal)

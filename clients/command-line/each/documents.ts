@@ -49,7 +49,9 @@ export async function readEachProject(
   const documents = nameDocuments(chooseRows(read.rows, options.line), shown, template);
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
   const { root, files: patterns = [] } = options;
-  const collected = await collectProject(source, { root, inputs: options.input, patterns, leaveOut, namesData: true });
+  const command = doing === "sent" ? "render" : "check";
+  const projectOptions = { command, root, inputs: options.input, patterns, leaveOut, data: [each] } as const;
+  const collected = await collectProject(source, projectOptions);
   const project = handOver(
     collected,
     { inputs: options.input, dataInput: options.dataAsInput, data: "--each", isStrict: true },

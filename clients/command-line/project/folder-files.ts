@@ -9,22 +9,20 @@ import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
 import { CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "./collected-files.ts";
-import { leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
+import { isFile, leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
-
-/** The glob of a folder that is sent with all of its files. */
-export const WHOLE_FOLDER = "**";
 
 /** Of files and folders, sent or not. Ignored folders are not read. */
 const MAX_ENTRIES = 200_000;
 
-export interface OwnFiles {
-  /** Relative to the folder of the source. They may match nothing. */
+interface Selection {
+  /** They may match nothing. */
   readonly globs: readonly string[];
   /** Globs of files that are sent only if the caller or the source names them. */
-  readonly except: readonly string[];
-  /** Whether the caller has named the folder, which must then be one that can be read. */
-  readonly isWhole: boolean;
+  readonly except?: readonly string[];
+  /** Whether it ends at a folder that cannot be read. */
+  readonly isStrict?: boolean;
+  readonly maxEntries?: number;
 }
 
 export interface SourceFolder {
@@ -34,6 +32,7 @@ export interface SourceFolder {
 }
 
 /**
+ * @param ownGlobs of files that are always sent, relative to the folder of the source
  * @param fromCaller the globs of `--files`, each of which must match. A file that is named exactly is always sent.
  * @param excluded absolute paths
  * @returns them, and the keys of those that `render` and `check` wrote, which are not sent
@@ -41,15 +40,27 @@ export interface SourceFolder {
  */
 export async function readFolderFiles(
   place: SourceFolder,
-  own: OwnFiles,
+  ownGlobs: readonly string[],
   fromCaller: readonly string[],
   excluded: ReadonlySet<string>,
 ): Promise<{ readonly files: CollectedFiles; readonly written: ReadonlySet<string> }> {
   const { root } = place;
   const asked = fromCaller.map((pattern) => askedFiles(place, pattern));
-  const keys = await chooseKeys(place, own, asked);
-  const memory = await WrittenFiles.load();
   const files = new CollectedFiles();
+  const keys = await chooseKeys(place, ownGlobs, asked);
+  const written = await addFiles(root, keys, excluded, files, (key) => asked.some((one) => one.key === key));
+  return { files, written };
+}
+
+/** @returns the keys of those that `render` and `check` wrote, which are added only if they are asked for */
+export async function addFiles(
+  root: string,
+  keys: readonly string[],
+  excluded: ReadonlySet<string>,
+  files: CollectedFiles,
+  isAskedFor: (key: string) => boolean = () => false,
+): Promise<Set<string>> {
+  const memory = await WrittenFiles.load();
   const written = new Set<string>();
   const candidates: { readonly key: string; readonly bytes: number }[] = [];
   for (const key of keys) {
@@ -61,10 +72,34 @@ export async function readFolderFiles(
   refuseIfTooLarge(toSend);
   for (const { key } of candidates) {
     const bytes = await readNamed(join(root, key), key, root);
-    if (memory.has(bytes) && !asked.some((one) => one.key === key)) written.add(key);
+    if (memory.has(bytes) && !isAskedFor(key)) written.add(key);
     else files.set(key, bytes);
   }
-  return { files, written };
+  return written;
+}
+
+/** More are in a home folder, which nobody wants to be searched. */
+const MAX_SEARCHED_ENTRIES = 20_000;
+
+/**
+ * The files below the root that are not ignored; null if there are too many. Folders that cannot be read have none.
+ *
+ * @param except globs, relative to the folder of the source
+ */
+export async function searchRoot({ root, folderKey }: SourceFolder, except: readonly string[]) {
+  const exceptBelow = except.map((glob) => globBelow(folderKey, glob));
+  const selection = { globs: ["**"], except: exceptBelow, maxEntries: MAX_SEARCHED_ENTRIES };
+  return matchingKeys(root, await IgnoreRules.load(root), selection).catch((error: unknown) => {
+    if (error instanceof CommandError) return null;
+    throw error;
+  });
+}
+
+/** The same of a folder that the caller has named. @throws CommandError when it cannot be read */
+export async function listFolder({ root, folderKey }: SourceFolder, except: readonly string[]): Promise<string[]> {
+  const [globs, exceptBelow] = [["**"], except].map((list) => list.map((glob) => globBelow(folderKey, glob)));
+  const selection = { globs: globs ?? [], except: exceptBelow ?? [], isStrict: true };
+  return matchingKeys(root, await IgnoreRules.load(root), selection);
 }
 
 interface AskedFiles {
@@ -76,16 +111,23 @@ interface AskedFiles {
 }
 
 /** The keys that globs match, in order. @throws CommandError when a pattern of the caller matches none */
-async function chooseKeys(place: SourceFolder, own: OwnFiles, asked: readonly AskedFiles[]): Promise<string[]> {
-  const { root } = place;
+async function chooseKeys(
+  { root, folderKey }: SourceFolder,
+  ownGlobs: readonly string[],
+  asked: readonly AskedFiles[],
+): Promise<string[]> {
   const ignored = await IgnoreRules.load(root);
-  const below = (glob: string) => (place.folderKey === "" ? glob : `${escapeGlob(place.folderKey)}/${glob}`);
-  const ownBelow = { ...own, globs: own.globs.map(below), except: own.except.map(below) };
-  const keys = new Set(await matchingKeys(root, ignored, ownBelow));
-  for (const { pattern, glob } of asked) {
-    const matching = await matchingKeys(root, ignored, { globs: [glob], except: [], isWhole: false });
+  const own = { globs: ownGlobs.map((glob) => globBelow(folderKey, glob)) };
+  const keys = new Set(await matchingKeys(root, ignored, own));
+  for (const { pattern, glob, key } of asked) {
+    const matching = await matchingKeys(root, ignored, { globs: [glob] });
+    // The caller knows of the file, whatever the rules are for.
+    if (matching.length === 0 && (await isFile(join(root, key)))) matching.push(key);
     if (matching.length === 0) {
-      throw new CommandError(printableLine(`--files ${pattern} matches no file in ${root} that is not ignored.`));
+      const hint = "An ignored file is sent if it is named exactly.";
+      throw new CommandError(
+        printableLine(`--files ${pattern} matches no file in ${root} that is not ignored. ${hint}`),
+      );
     }
     for (const key of matching) keys.add(key);
   }
@@ -105,6 +147,10 @@ function askedFiles({ root, folderKey }: SourceFolder, pattern: string): AskedFi
   return { pattern, key, glob: posix.join(fromRoot ? "" : escapeGlob(folderKey), path) };
 }
 
+function globBelow(folderKey: string, glob: string): string {
+  return folderKey === "" ? glob : `${escapeGlob(folderKey)}/${glob}`;
+}
+
 function escapeGlob(path: string): string {
   return path.replace(/[\\$()*?[\]^{|}!+@]/g, "\\$&");
 }
@@ -116,7 +162,7 @@ function escapeGlob(path: string): string {
 async function matchingKeys(
   root: string,
   ignored: IgnoreRules,
-  { globs, except, isWhole }: OwnFiles,
+  { globs, except = [], isStrict = false, maxEntries = MAX_ENTRIES }: Selection,
 ): Promise<string[]> {
   const { globby } = await import("globby");
   let failure: unknown = null;
@@ -126,7 +172,7 @@ async function matchingKeys(
     const entries = await readdir(path, { withFileTypes: true });
     try {
       seen += entries.length;
-      if (seen > MAX_ENTRIES) throw tooManyFiles();
+      if (seen > maxEntries) throw tooManyFiles();
       const keys = entries.map((entry) => {
         const key = relative(root, join(path, entry.name)).split(sep).join("/");
         return entry.isDirectory() ? `${key}/` : key;
@@ -148,7 +194,7 @@ async function matchingKeys(
     objectMode: true,
     followSymbolicLinks: false,
     // Most folders beside a single source have nothing to do with it, as in a home folder.
-    suppressErrors: !isWhole,
+    suppressErrors: !isStrict,
   }).catch((error: unknown) => {
     if (!(error instanceof Error && "path" in error)) throw error;
     throw new CommandError(

@@ -3,7 +3,7 @@ import { quote } from "../../../rules/quote.ts";
 import type { ServiceProblem } from "../../typescript/client.ts";
 import { suggestFileKeys } from "../../typescript/file-key-suggestion.ts";
 import { encodeRequest, type RenderRequest } from "../../typescript/render-request.ts";
-import { sizeInWords } from "../../typescript/size-in-words.ts";
+import { countInWords, sizeInWords } from "../../typescript/size-in-words.ts";
 import { largestInWords, type Sized } from "./collected-files.ts";
 import type { Project } from "./project.ts";
 import type { DataText } from "./request.ts";
@@ -47,13 +47,14 @@ export function bodyBytes(request: RenderRequest): number {
 function sizeDetails(problem: ServiceProblem, sent: SentProject): string[] {
   switch (problem.code) {
     case "request_too_large":
-      return sizeInLines(sent, inBytes(problem.context.limit));
+      return [...sizeInLines(sent, inBytes(problem.context.limit)), ...byKindDetails(sent.project)];
     case "template_source_too_large":
-    case "template_file_too_large":
     case "string_too_large":
       return sizeInLines(sent, "");
+    case "template_file_too_large":
+      return [...sizeInLines(sent, ""), ...byKindDetails(sent.project)];
     case "invalid_file_data":
-      return "count" in problem.context ? sizeInLines(sent, "") : [];
+      return "count" in problem.context ? [...sizeInLines(sent, ""), ...byKindDetails(sent.project)] : [];
     default:
       return [];
   }
@@ -68,6 +69,14 @@ export function sizeInLines(sent: SentProject, limit: string): string[] {
 export function inBytes(bytes: number): string {
   const words = sizeInWords(bytes);
   return words.includes("byte") ? words : `${words} (${bytes.toLocaleString("en")} bytes)`;
+}
+
+/** Where a folder is named, the cause is mostly files that no document reads. */
+function byKindDetails({ byKind, files, sourceName }: Project): string[] {
+  if (byKind.length === 0) return [];
+  return [
+    `${byKind.length} of the ${countInWords(files.length, "file")} are sent only because the folder is named and the template puts paths together: name ${sourceName} instead, with --files for what it reads, or exclude the others in .renderignore.`,
+  ];
 }
 
 function jsonBytes(text: string): number {

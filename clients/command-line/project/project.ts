@@ -5,26 +5,19 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve, sep } from "node:path";
 import { DATA_BINDINGS } from "../../../typst/program-text.ts";
-import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
-import { didYouMean } from "../../data-schema/similar-name.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
 import { findUnusableFiles } from "../../typescript/unusable-files.ts";
-import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import type { CollectedFiles } from "./collected-files.ts";
+import { collectFilesToSend } from "./files-to-send.ts";
 import { byteOrderMarkNote, isBelow, isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
-import { readFolderFiles, WHOLE_FOLDER } from "./folder-files.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
+import { makeNoMainFileError } from "./main-file.ts";
 import { addPackages, isPackage, type ProjectPackages } from "./packages.ts";
-import { followPaths, isTypst, nearbyFiles } from "./reads.ts";
 import { leadsTo, markedFoldersAbove, namedRoot, nearestRootFor, type OutsidePath } from "./root.ts";
 import { isAtRoot, type ProjectTexts } from "./sent-texts.ts";
 
-/** A source names fonts by their family, so no literal leads to their files: those in this folder are always sent. */
-const FONT_FILES = "fonts/**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
-/** What belongs to a template but not to its documents is sent only if the source or the caller names it. */
-const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
 const MAX_UNUSABLE = 10;
 /** A source that contains one of these words probably reads the data. */
 const READS_DATA = /\b(?:data|request)\b/;
@@ -43,6 +36,8 @@ export interface Project extends ProjectTexts {
   readonly packages: ProjectPackages;
   /** The JSON file for `data`; null if there is none. Beside a `main.typ` it is `data.json`. */
   readonly dataPath: string | null;
+  /** Keys of files that are sent for their kind alone, because the caller has named their folder. */
+  readonly byKind: readonly string[];
   /** Keys of files that `render` and `check` wrote, which are left out. */
   readonly leftOut: readonly string[];
   /** What the caller should know about the files that are sent, one sentence each. */
@@ -52,6 +47,8 @@ export interface Project extends ProjectTexts {
 }
 
 export interface ProjectOptions {
+  /** The command that is given the project, for messages. */
+  readonly command: "render" | "check" | "test";
   /** The folder of `--root`; undefined to find it. */
   readonly root?: string | undefined;
   /** Their values may be paths of files that the source reads. */
@@ -60,13 +57,13 @@ export interface ProjectOptions {
   readonly patterns: readonly string[];
   /** Paths that are sent only if the source names them, such as the output. */
   readonly leaveOut: readonly string[];
-  /** Whether the caller names data, so that an unused `data.json` needs no note. */
-  readonly namesData: boolean;
+  /** The files of the data that the caller names, or `-`. With any, an unused `data.json` needs no note. */
+  readonly data: readonly string[];
 }
 
 /** @param path a Typst source, or a folder. @throws CommandError when a named file does not exist or cannot be sent */
 export async function collectProject(path: string, options: ProjectOptions): Promise<Project> {
-  const place = await placeOf(path);
+  const place = await placeOf(path, options.command);
   const { folder, sourceName } = place;
   if (options.root !== undefined) {
     const realPlace = await withoutLinks(place);
@@ -113,11 +110,11 @@ interface SourcePlace {
   readonly sourcePath: string;
 }
 
-async function placeOf(path: string): Promise<SourcePlace> {
+async function placeOf(path: string, command: string): Promise<SourcePlace> {
   const isWhole = await isFolder(path);
   const sourceName = isWhole ? join(path, SOURCE_PATH) : path;
   const sourcePath = resolve(sourceName);
-  if (isWhole && !(await isFile(sourcePath))) throw await noMainFile(path);
+  if (isWhole && !(await isFile(sourcePath))) throw await makeNoMainFileError(path, command);
   return { isWhole, folder: await projectFolder(path), sourceName, sourcePath };
 }
 
@@ -132,7 +129,7 @@ async function collectBelow(
   root: string,
   rootName: string,
   { isWhole, folder, sourceName, sourcePath }: SourcePlace,
-  { inputs, patterns, leaveOut, namesData }: ProjectOptions,
+  { inputs, patterns, leaveOut, data }: ProjectOptions,
   isFound: boolean,
 ): Promise<Collected> {
   const source = await readNamed(sourcePath, sourceName, root);
@@ -144,24 +141,26 @@ async function collectBelow(
   const excluded = new Set([sourcePath]);
   for (const file of leaveOut) excluded.add(resolve(file)).add(await placeWithoutLinks(file));
   if (dataPath !== null) excluded.add(dataPath);
-  const own = {
-    globs: isWhole ? [WHOLE_FOLDER] : [FONT_FILES],
-    except: NOT_SENT,
-    isWhole,
-  };
-  const { files, written } = await readFolderFiles({ root, folderKey }, own, patterns, excluded);
   const show = (key: string) => (key === sourceKey ? sourceName : shownPath({ rootName }, key));
   const ignored = await IgnoreRules.load(root);
   const maySend = async (key: string) =>
     !isFound || isBelow(folder, join(root, key)) || (!/(?:^|\/)\./.test(key) && (await ignored.keep([key])).length > 0);
-  const { warnings, outside } = await followPaths({ root, sourceKey, source, inputs, show, maySend }, files);
+  const sending = { root, folderKey, sourceKey, source, inputs, isWhole, patterns, excluded, show, maySend };
+  const dataPaths = [...data, ...(dataPath === null ? [] : [dataPath])];
+  const collected = await collectFilesToSend({ ...sending, data: dataPaths });
+  const { files, written, warnings, outside, byKind, isTooLarge } = collected;
   const readsData = READS_DATA.test(source.toString("utf8"));
   const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(files)];
   const { notes: packageNotes, ...packages } = addPackages(files, { root, sourceName, source, shownAs: show });
   sourceNotes.push(...packageNotes);
-  if (hasDataFile && dataPath === null && !namesData && readsData) {
+  if (hasDataFile && dataPath === null && data.length === 0 && readsData) {
     const file = pathBesideSource({ sourceName }, DATA_PATH);
     sourceNotes.push(`${file} is not used, because the source is not ${SOURCE_PATH}: to use it, add --data ${file}.`);
+  }
+  if (isTooLarge) {
+    sourceNotes.push(
+      `${rootName} has so many files that it was not searched for those whose paths the template puts together: name them with --files.`,
+    );
   }
   const project: Project = {
     root,
@@ -176,6 +175,7 @@ async function collectBelow(
     // An included file does not see what the service binds in the source.
     linesBefore: new Map(readsData && !isAtRoot(sourceKey) ? [[sourceKey, DATA_BINDINGS]] : []),
     dataPath,
+    byKind,
     leftOut: [...written].filter((key) => !files.has(key)),
     notes: sourceNotes.map(printableLine),
     warnings: warnings.map(printableLine),
@@ -199,12 +199,6 @@ function describeUnusableFiles(files: CollectedFiles): string[] {
 export async function projectName(path: string): Promise<string> {
   if (!(await isFolder(path))) return basename(path, extname(path));
   return basename(resolve(path)) || basename(SOURCE_PATH, extname(SOURCE_PATH));
-}
-
-async function noMainFile(folder: string): Promise<CommandError> {
-  const [source] = (await nearbyFiles(folder)).filter(isTypst);
-  const meant = source === undefined ? null : join(folder, source);
-  return new CommandError(printableLine(`${join(folder, SOURCE_PATH)} does not exist.${didYouMean(meant)}`));
 }
 
 /** The path of a file of the project as the caller would write it. */

@@ -4,6 +4,7 @@ import { readdir } from "node:fs/promises";
 import { extname, join, posix, relative, resolve } from "node:path";
 import { closestPath, didYouMean } from "../../data-schema/similar-name.ts";
 import type { CollectedFiles } from "./collected-files.ts";
+import { computingFunctions, NamedFiles } from "./computed-paths.ts";
 import { readNamed } from "./folder.ts";
 import { readLiterals, stringLiterals } from "./literals.ts";
 import { leadsTo, type OutsidePath, rootThatHas } from "./root.ts";
@@ -24,6 +25,10 @@ export interface FollowedPaths {
   /** Files that a source reads and that do not exist, one sentence each. */
   readonly warnings: readonly string[];
   readonly outside: readonly OutsidePath[];
+  /** The functions that sources call with paths that they put together. */
+  readonly computing: ReadonlySet<string>;
+  /** What may be names of files in sources and files. */
+  readonly named: NamedFiles;
 }
 
 interface MissingFile extends OutsidePath {
@@ -41,6 +46,8 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
   const { root, sourceKey, source, inputs, show, maySend } = project;
   const missing: MissingFile[] = [];
   const outside: OutsidePath[] = [];
+  const computing = new Set<string>();
+  const named = new NamedFiles();
   const queue = [{ key: sourceKey, bytes: source }];
   const seen = new Set([sourceKey]);
   const follow = (key: string, bytes: Buffer) => {
@@ -53,8 +60,10 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
     const { key } = next;
     const text = next.bytes.toString("utf8");
     const folder = resolve(root, posix.dirname(key));
-    const named = key === sourceKey ? [...(inputs?.values() ?? [])].filter(mayBePath) : [];
-    for (const literal of [...stringLiterals(text), ...named]) {
+    for (const name of computingFunctions(text)) computing.add(name);
+    const values = key === sourceKey ? [...(inputs?.values() ?? [])].filter(mayBePath) : [];
+    for (const literal of [...stringLiterals(text), ...values]) {
+      named.addLiteral(literal);
       const target = keyOf(literal, key);
       if (outside.length < MAX_OUTSIDE && /[^./]/.test(literal)) {
         const path = { path: literal, folder, shownAs: show(key) };
@@ -78,7 +87,8 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
       }
     }
   }
-  return { warnings: await describeMissingFiles(missing, root), outside };
+  for (const [key, bytes] of files) named.addWords(key, bytes);
+  return { warnings: await describeMissingFiles(missing, root), outside, computing, named };
 }
 
 /** Longer inputs are data. */

@@ -112,9 +112,10 @@ it("sends neither the schema nor the cases with a folder, but does send them whe
     JSON.parse((await runCommand(folder, ["render", ".", "--dry-run", "--json"])).stdout).files.filter(
       ({ part }: { part: string }) => part === "file",
     );
-  await writeProject(folder, { ...files, "main.typ": "a" });
+  const reading = "#read(data.file)";
+  await writeProject(folder, { ...files, "main.typ": reading });
   expect(await filesOf()).toMatchObject([{ path: "cases/more.txt" }]);
-  await writeProject(folder, { "main.typ": '#json("data.schema.json") #json("cases/a.json")' });
+  await writeProject(folder, { "main.typ": `${reading} #json("data.schema.json") #json("cases/a.json")` });
   expect(await filesOf()).toMatchObject([
     { path: "cases/a.json" },
     { path: "cases/more.txt" },

@@ -32,6 +32,9 @@ async function begin(files: ProjectFiles, answer: Parameters<typeof startScripte
   return { service, folder, run };
 }
 
+/** A template that may read any file. */
+const READS_ANY = "#let shown() = (image(data.picture), read(data.text))\n";
+
 const sentFiles = ({ bodies }: ScriptedService) => bodies.map(({ files }) => Object.keys(files));
 
 /** Of another content each time, as real documents are, which hold the time. */
@@ -40,7 +43,7 @@ function sendNumberedPdf(response: Parameters<typeof sendPdf>[0], count: number)
 }
 
 describe("a folder does not send what the command wrote there", () => {
-  const LETTER = { "letter/main.typ": "x", "letter/note.txt": "note" };
+  const LETTER = { "letter/main.typ": READS_ANY, "letter/note.txt": "note" };
 
   it("by default, by --output, by --each or by check, in any later run, wherever the folder has been moved", async () => {
     const { service, folder, run } = await begin(
@@ -97,7 +100,7 @@ describe("a folder does not send what the command wrote there", () => {
     await run("render", "letter", "-o", "letter/a.pdf");
     await run("render", "letter", "--files", "a.pdf");
     await run("render", "letter", "--files", ".");
-    await writeProject(folder, { "letter/main.typ": '#image("a.pdf")' });
+    await writeProject(folder, { "letter/main.typ": `${READS_ANY}#image("a.pdf")` });
     await run("render", "letter");
     expect(sentFiles(service).slice(1)).toEqual([["a.pdf", "note.txt"], ["note.txt"], ["a.pdf", "note.txt"]]);
   });
@@ -151,7 +154,11 @@ describe("a byte order mark", () => {
 
 it("names the files that Typst cannot use, of many the first ten", async () => {
   const many = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`post/z${index}.woff`, "wOFF"]));
-  const { run } = await begin({ "post/main.typ": "x", "post/a.csv": Buffer.from("Gr\xfc\xdfe", "latin1"), ...many });
+  const { run } = await begin({
+    "post/main.typ": READS_ANY,
+    "post/a.csv": Buffer.from("Gr\xfc\xdfe", "latin1"),
+    ...many,
+  });
   const { stderr } = await run("render", "post");
   expect(stderr).toContain("note: a.csv is not UTF-8: save it as UTF-8.\n");
   expect(stderr).toContain("note: z8.woff is WOFF, which Typst does not read: convert it to TTF or OTF.\n");
@@ -181,7 +188,7 @@ describe("a folder that may not be read", () => {
   }
 
   async function withClosedFolder() {
-    const { folder } = await begin({ "a/main.typ": "x", "a/closed/b.txt": "b", "a/c/d.txt": "d" });
+    const { folder } = await begin({ "a/main.typ": READS_ANY, "a/closed/b.txt": "b", "a/c/d.txt": "d" });
     await chmod(join(folder, "a/closed"), 0o000);
     onTestFinished(() => chmod(join(folder, "a/closed"), 0o700));
     return folder;
@@ -202,12 +209,12 @@ describe("a folder that may not be read", () => {
 });
 
 describe("--dry-run", () => {
-  const FILES = { "letter/main.typ": "= x", "letter/data.json": "{}", "letter/a.bin": new Uint8Array([0, 255]) };
+  const FILES = { "letter/main.typ": READS_ANY, "letter/data.json": "{}", "letter/a.bin": new Uint8Array([0, 255]) };
 
   it("lists path, size and encoding of what would be sent, and sends nothing", async () => {
     const { service, run } = await begin(FILES);
     const { stdout, exitCode } = await run("render", "letter", "--pages", "1", "--dry-run");
-    expect(stdout).toMatch(/source {2}text +3 bytes {2}letter\/main\.typ/);
+    expect(stdout).toMatch(/source {2}text +54 bytes {2}letter\/main\.typ/);
     expect(stdout).toMatch(/data +json +2 bytes {2}letter\/data\.json/);
     expect(stdout).toMatch(/file +base64 +2 bytes {2}a\.bin/);
     expect(stdout).toMatch(/Body: [0-9]+ bytes\nOutput: \{"format":"pdf","pages":"1"\}, to letter\.pdf\n/);
@@ -230,7 +237,7 @@ describe("a request that is too large", () => {
   const sized = (names: readonly string[], bytes: number): ProjectFiles =>
     Object.fromEntries(names.map((name, index) => [`big/${name}`, "x".repeat(bytes - index)]));
   const NAMES = ["a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "f.txt"];
-  const SIX = { "big/main.typ": "x", ...sized(NAMES, 1000) };
+  const SIX = { "big/main.typ": READS_ANY, ...sized(NAMES, 1000) };
 
   const FIVE_LARGEST =
     /The 5 largest of its 7 files:\n {4}a\.txt: 1000 bytes.*\n {4}b\.txt: .*\n {4}c\.txt: .*\n {4}d\.txt: .*\n {4}e\.txt: .*\n/;
@@ -249,7 +256,7 @@ describe("a request that is too large", () => {
 
   it("is named in the same way before it is sent, and so is a single file", async () => {
     const { service, run } = await begin({
-      "big/main.typ": "x",
+      "big/main.typ": READS_ANY,
       ...sized(NAMES.slice(0, 5), DEFAULT_LIMITS.max_inline_file_bytes),
       "big/f.txt": "x".repeat(DEFAULT_LIMITS.max_inline_file_bytes + 1),
     });
@@ -265,7 +272,10 @@ describe("a request that is too large", () => {
   });
 
   it("is named in the same way before files are read that no service accepts", async () => {
-    const { service, run } = await begin({ "big/main.typ": "x", "big/a.bin": new Uint8Array(64 * 1024 ** 2 + 1) });
+    const { service, run } = await begin({
+      "big/main.typ": READS_ANY,
+      "big/a.bin": new Uint8Array(64 * 1024 ** 2 + 1),
+    });
     const { stderr, exitCode } = await run("render", "big");
     expect(stderr).toMatch(/^request_too_large: the files of the project have 64\.0 MiB; no service accepts/);
     expect(stderr).toContain("a.bin: 64.0 MiB");
@@ -276,7 +286,7 @@ describe("a request that is too large", () => {
 
 it("names all file names that the rules refuse at once, each with a better one", async () => {
   const { run } = await begin({
-    "post/main.typ": "x",
+    "post/main.typ": READS_ANY,
     "post/my photo.png": "x",
     "post/größe.txt": "x",
     "post/Logo.svg": "x",

@@ -1,0 +1,78 @@
+/**
+ * All files that a request carries beside its source: those of fonts, those that the caller or a source names, and those
+ * that the paths which a template puts together may lead to.
+ */
+import { readFile } from "node:fs/promises";
+import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
+import type { CollectedFiles } from "./collected-files.ts";
+import { filesOfKinds } from "./computed-paths.ts";
+import { isFile, STANDARD_INPUT } from "./folder.ts";
+import { addFiles, listFolder, readFolderFiles, searchRoot } from "./folder-files.ts";
+import { type FollowedPaths, followPaths, type ReadingProject } from "./reads.ts";
+
+/** A source names fonts by their family, so no literal leads to their files: those in its folder are always sent. */
+const FONTS = "**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
+const FONT_FOLDER = `fonts/${FONTS}`;
+/** What belongs to a template but not to its documents is sent only if the source or the caller names it. */
+const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
+/** A file that is found may have computed paths of its own, as a chapter has. Few lead further. */
+const MAX_ROUNDS = 10;
+
+export interface SendingProject extends ReadingProject {
+  /** The key of the folder of the source; empty for the root. */
+  readonly folderKey: string;
+  /** Whether the caller has named the folder, not a source. */
+  readonly isWhole: boolean;
+  /** The globs of `--files`. */
+  readonly patterns: readonly string[];
+  /** Absolute paths that are sent only if a source names them. */
+  readonly excluded: ReadonlySet<string>;
+  /** The files of the data, which may have names of files in it. */
+  readonly data: readonly string[];
+}
+
+export interface FilesToSend extends Pick<FollowedPaths, "warnings" | "outside"> {
+  readonly files: CollectedFiles;
+  /** Keys of files that `render` and `check` wrote, which are left out. */
+  readonly written: ReadonlySet<string>;
+  /** Keys of files that are sent for their kind alone. */
+  readonly byKind: readonly string[];
+  /** Whether the root has too many files to be searched for those of computed paths. */
+  readonly isTooLarge: boolean;
+}
+
+/** @throws CommandError when a file that is named does not exist or cannot be sent, or there are too many */
+export async function collectFilesToSend(project: SendingProject): Promise<FilesToSend> {
+  const { root, folderKey, isWhole, patterns, excluded, data, sourceKey } = project;
+  const fonts = [isWhole ? FONTS : FONT_FOLDER];
+  const { files, written } = await readFolderFiles({ root, folderKey }, fonts, patterns, excluded);
+  const leftOut = new Set(written);
+  const byKind = new Set<string>();
+  let followed = await followPaths(project, files);
+  let below: { readonly all: readonly string[] | null; readonly ofFolder: readonly string[] } | null = null;
+  for (let round = 0; followed.computing.size > 0 && round < MAX_ROUNDS; round++) {
+    const { named, computing } = followed;
+    below ??= {
+      all: await searchRoot({ root, folderKey }, NOT_SENT),
+      ofFolder: isWhole ? await listFolder({ root, folderKey }, NOT_SENT) : [],
+    };
+    for (const path of data) named.addWords(path, await readIfFile(path));
+    const isNew = (key: string) => !files.has(key) && !leftOut.has(key) && key !== sourceKey;
+    const ofNames = new Set((below.all ?? []).filter((key) => isNew(key) && named.has(key)));
+    const ofKinds = filesOfKinds(computing, below.ofFolder).filter((key) => isNew(key) && !ofNames.has(key));
+    const sizeBefore = files.size;
+    for (const key of await addFiles(root, [...ofNames, ...ofKinds], excluded, files)) leftOut.add(key);
+    if (files.size === sizeBefore) break;
+    for (const key of ofKinds) if (files.has(key)) byKind.add(key);
+    followed = await followPaths(project, files);
+  }
+  const { warnings, outside } = followed;
+  const isTooLarge = below !== null && below.all === null;
+  return { files, written: leftOut, warnings, outside, byKind: [...byKind], isTooLarge };
+}
+
+/** What cannot be read is reported where the data itself is read. */
+async function readIfFile(path: string): Promise<Buffer> {
+  if (path === STANDARD_INPUT || !(await isFile(path))) return Buffer.alloc(0);
+  return readFile(path).catch(() => Buffer.alloc(0));
+}

@@ -1,0 +1,50 @@
+/** What a folder without a `main.typ` has instead: the document that its author compiles, rather than its library. */
+import { join, posix } from "node:path";
+import { didYouMean } from "../../data-schema/similar-name.ts";
+import { SOURCE_PATH } from "../../typescript/saved-draft.ts";
+import { removeComments } from "../../typescript/typst-text.ts";
+import { CommandError } from "../exit-codes.ts";
+import { commandToCopy, printableLine } from "../terminal.ts";
+import { isFile, readNamed } from "./folder.ts";
+import { isTypst, nearbyFiles } from "./reads.ts";
+
+const MANIFEST = "typst.toml";
+const TEMPLATE_TABLE = /^\s*\[template\]\s*$([\s\S]*?)(?=^\s*\[|(?![\s\S]))/m;
+/** More are not read: the shallow ones come first. */
+const MAX_READ = 20;
+/** Text, a heading, or a template that is applied: definitions alone, with their bodies indented, have none of these. */
+const OF_A_DOCUMENT = /^(?:=+ |#show\b|#include\b|#[\p{L}-]+[.([]|[\p{L}*_])/mu;
+
+/** @param command that was given the folder */
+export async function makeNoMainFileError(folder: string, command: string): Promise<CommandError> {
+  const documents = await findDocuments(folder);
+  const [first] = documents;
+  const meant = first === undefined ? null : join(folder, first);
+  const only = meant === null || documents.length > 1 ? "" : ` ${commandToCopy([command, meant])}`;
+  return new CommandError(printableLine(`${join(folder, SOURCE_PATH)} does not exist.${didYouMean(meant)}${only}`));
+}
+
+/** The keys of documents below a folder, the likeliest first. One that the manifest names is the only one. */
+async function findDocuments(folder: string): Promise<string[]> {
+  const keys = (await nearbyFiles(folder)).filter(isTypst);
+  const entry = await templateEntry(folder);
+  if (entry !== null && keys.includes(entry)) return [entry];
+  const mains = keys.filter((key) => posix.basename(key) === SOURCE_PATH);
+  if (mains.length > 0) return mains;
+  const documents: string[] = [];
+  for (const key of keys.slice(0, MAX_READ)) {
+    const text = await readNamed(join(folder, key), key, folder).catch(() => Buffer.alloc(0));
+    if (OF_A_DOCUMENT.test(removeComments(text.toString("utf8")))) documents.push(key);
+  }
+  return documents;
+}
+
+/** The document of a package that is a template; null for another folder. */
+async function templateEntry(folder: string): Promise<string | null> {
+  if (!(await isFile(join(folder, MANIFEST)))) return null;
+  const text = (await readNamed(join(folder, MANIFEST), MANIFEST, folder)).toString("utf8");
+  const [, table = ""] = TEMPLATE_TABLE.exec(text) ?? [];
+  const textOf = (name: string) => new RegExp(`^\\s*${name}\\s*=\\s*["']([^"'\\n]+)["']`, "m").exec(table)?.[1];
+  const entry = textOf("entrypoint");
+  return entry === undefined ? null : posix.join(textOf("path") ?? "", entry);
+}

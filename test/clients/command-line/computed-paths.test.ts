@@ -1,0 +1,248 @@
+/** Which files are sent for paths that a template puts together, and what is said of those that are not. */
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { computingFunctions } from "../../../clients/command-line/project/computed-paths.ts";
+import { problem } from "../../../rules/problem.ts";
+import { makeProject, type ProjectFiles, runCommand } from "../../support/clients/command-line.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
+
+async function plan(files: ProjectFiles, args: readonly string[]) {
+  const folder = await makeProject(files);
+  const { stdout, stderr } = await runCommand(folder, ["render", ...args, "--dry-run"]);
+  const sent = [...stdout.matchAll(/^ {2}file.* (\S+)$/gm)].map(([, key = ""]) => key);
+  return { sent, stdout, stderr, folder };
+}
+
+describe("a source computes a path", () => {
+  it.each([
+    ["image(path)", ["image"]],
+    ['image("img/" + name)', ["image"]],
+    ['json( data.file + ".json" )', ["json"]],
+    ['read(if x { "a" } else { "b" })', ["read"]],
+    ['#include "chapters/" + name', ["include"]],
+    ["#include chapter\n", ["include"]],
+    ['#import ("a" + ".typ"): x', ["import"]],
+    ['pdf.attach(name, description: "x")', ["attach"]],
+  ])("in %s", (source, functions) => {
+    expect(computingFunctions(source)).toEqual(functions);
+  });
+
+  it.each([
+    'image("a.png", width: 1cm)',
+    'image("a.png")',
+    "image(bytes(data.picture))",
+    "#set image(width: 1cm)",
+    "#import lib: x",
+    '#import "lib.typ": x',
+    '#include "a.typ"',
+    "// image(path)",
+    "images(path)",
+    "image.with(width: 1cm)",
+    "We include the tax. image()",
+  ])("not in %s", (source) => {
+    expect(computingFunctions(source)).toEqual([]);
+  });
+});
+
+describe("of the files below the root, those are sent whose names are", () => {
+  const PICTURES = { "img/logo.png": "x", "img/mail.svg": "x", "img/other.png": "x", "docs/manual.pdf": "x" };
+
+  it.each<[string, ProjectFiles, readonly string[]]>([
+    ["in a source", { "a.typ": '#let logo(name) = image("img/" + name)\n#logo("logo.png")' }, ["img/logo.png"]],
+    [
+      "in a source without their extension",
+      { "a.typ": '#let icon(n) = image("img/" + n + ".svg")\n#icon("mail")' },
+      ["img/mail.svg"],
+    ],
+    [
+      "in a file that it reads",
+      { "a.typ": '#image(yaml("c.yaml").dir + "/" + yaml("c.yaml").logo)', "c.yaml": "dir: img\nlogo: logo.png" },
+      ["c.yaml", "img/logo.png"],
+    ],
+    [
+      "in its data",
+      { "main.typ": '#image("img/" + data.logo)', "data.json": '{"logo": "logo.png"}' },
+      ["img/logo.png"],
+    ],
+    [
+      "in a file that such a path leads to",
+      {
+        "a.typ": '#let part(n) = include "parts/" + n + ".typ"\n#part("one")',
+        "parts/one.typ": '#image("../img/" + "logo.png")',
+      },
+      ["img/logo.png", "parts/one.typ"],
+    ],
+    ["nowhere, if no path is put together", { "a.typ": '#let logo = "logo.png"\nimage' }, []],
+  ])("%s", async (_what, files, expected) => {
+    const source = "main.typ" in files ? "main.typ" : "a.typ";
+    expect((await plan({ ...PICTURES, ...files }, [source])).sent).toEqual(expected);
+  });
+
+  it("in --data, in a row of --each, or in a case", async () => {
+    const files = {
+      ...PICTURES,
+      "a.typ": '#image("img/" + data.logo)',
+      "d.json": '{"logo": "logo.png"}',
+      "r.csv": "logo\nlogo.png\n",
+    };
+    expect((await plan(files, ["a.typ", "--data", "d.json"])).sent).toEqual(["img/logo.png"]);
+    expect((await plan(files, ["a.typ", "--each", "r.csv", "-o", "{#}.pdf"])).sent).toEqual(["img/logo.png"]);
+    const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
+    const folder = await makeProject({
+      "t/a.typ": '#image("img/" + data.logo)',
+      "t/img/a.svg": svg,
+      "t/cases/one.json": '{"logo": "a.svg"}',
+    });
+    expect((await runCommand(folder, ["test", "t/a.typ", "--update"])).stderr).toContain("1 of 1 cases passed.");
+  });
+
+  it("but none that is ignored, hidden, or behind a link that leads out", async () => {
+    const folder = await makeProject({
+      "p/a.typ": '#image("img/" + ("a.png", "b.png", "c.png", ".d.png").at(0))',
+      "p/.gitignore": "a.png",
+      "p/.git/HEAD": "",
+      "p/img/a.png": "x",
+      "p/img/.d.png": "x",
+      "p/img/c.png": "x",
+      "secret.png": "SECRET",
+    });
+    await symlink("../../secret.png", join(folder, "p/img/b.png"));
+    const service = await startScriptedService(sendPdf);
+    await runCommand(folder, ["render", "p/a.typ"], { env: { SERVICE_URL: service.url } });
+    expect(service.bodies.map(({ files }) => Object.keys(files))).toEqual([["img/c.png"]]);
+  });
+
+  it("unless there are too many: a note says so", async () => {
+    const many = Object.fromEntries(Array.from({ length: 20_001 }, (_, index) => [`many/${index}`, ""]));
+    const { sent, stdout } = await plan({ ...many, "a.typ": '#image("many/" + "1")' }, ["a.typ"]);
+    expect(sent).toEqual([]);
+    expect(stdout).toContain("note: . has so many files that it was not searched for those");
+  });
+});
+
+describe("a folder", () => {
+  const FOLDER = {
+    "t/README.md": "x",
+    "t/main.pdf": "x",
+    "t/photo.jpg": "x",
+    "t/table.csv": "a,b",
+    "t/one.typ": "1",
+    "t/more/two.typ": "2",
+  };
+
+  it("sends what its document reads, and its fonts", async () => {
+    expect((await plan({ ...FOLDER, "t/type/a.ttf": "x", "t/main.typ": '#include "one.typ"' }, ["t"])).sent).toEqual([
+      "one.typ",
+      "type/a.ttf",
+    ]);
+  });
+
+  it("sends all that a path of its template could lead to", async () => {
+    const sentBy = async (source: string) => (await plan({ ...FOLDER, "t/main.typ": source }, ["t"])).sent;
+    expect(await sentBy("#image(name())")).toEqual(["photo.jpg"]);
+    expect(await sentBy("#csv(name())")).toEqual(["table.csv"]);
+    expect(await sentBy('#include "more/" + name() + ".typ"')).toEqual(["more/two.typ", "one.typ"]);
+    expect(await sentBy("#read(name())")).toEqual(["more/two.typ", "one.typ", "photo.jpg", "table.csv"]);
+  });
+
+  it("that is over a limit says how many files no source names, and the way to send fewer", async () => {
+    const many = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`t/old/${index}.txt`, "x"]));
+    const folder = await makeProject({ ...many, "t/main.typ": '#read("one.txt") #read(name())', "t/one.txt": "1" });
+    const service = await startScriptedService((response) =>
+      sendProblem(
+        response,
+        400,
+        problem("invalid_file_data", "files has 71 entries; the limit is 64.", { count: 71, limit: 64 }),
+      ),
+    );
+    const { stderr } = await runCommand(folder, ["render", "t"], { env: { SERVICE_URL: service.url } });
+    expect(stderr).toContain("70 of the 71 files are sent only because the folder is named");
+    expect(stderr).toContain("name t/main.typ instead");
+    expect(stderr).not.toContain("encode them again");
+  });
+
+  it("without a main.typ has another document, which the command names", async () => {
+    const answer = async (files: ProjectFiles, command = "render") =>
+      (await runCommand(await makeProject(files), [command, "t"])).stderr;
+    const library = { "t/lib.typ": "#let letter(body) = {\n  body\n}\n" };
+    const manifest =
+      '[package]\nname = "x"\nentrypoint = "lib.typ"\n[template]\npath = "start"\nentrypoint = "letter.typ"\n';
+    expect(
+      await answer(
+        { ...library, "t/typst.toml": manifest, "t/start/letter.typ": "x", "t/docs/main.typ": "x" },
+        "check",
+      ),
+    ).toBe("t/main.typ does not exist. Did you mean t/start/letter.typ? document-rendering check t/start/letter.typ\n");
+    expect(await answer({ ...library, "t/template/main.typ": '#import "../lib.typ": letter' })).toContain(
+      "Did you mean t/template/main.typ?",
+    );
+    expect(await answer({ ...library, "t/b.typ": "= Title" })).toContain(
+      "Did you mean t/b.typ? document-rendering render t/b.typ",
+    );
+    expect(await answer({ ...library, "t/b.typ": "= Title", "t/c.typ": "x" })).toMatch(/Did you mean t\/b\.typ\?\n$/);
+    expect(await answer(library)).toBe("t/main.typ does not exist.\n");
+    const outside = '[template]\npath = "../.."\nentrypoint = "secret.typ"\n';
+    expect(await answer({ ...library, "t/typst.toml": outside, "secret.typ": "x" })).toBe(
+      "t/main.typ does not exist.\n",
+    );
+  });
+});
+
+describe("check names each file that is there, that the template reads and that is not sent", () => {
+  it("with the option that sends it", async () => {
+    const files = {
+      "r/a.typ": '#for i in range(1, 4) [#read("n-" + str(i) + ".txt")]',
+      "r/n-1.txt": "1",
+      "r/n-2.txt": "2",
+      "r/n-3.txt": "3",
+      "row.jsonl": "{}",
+    };
+    const folder = await makeProject(files);
+    const { stderr, exitCode } = await runCommand(folder, ["check", "r/a.typ"]);
+    const options = "--files n-1.txt --files n-2.txt --files n-3.txt";
+    expect(stderr).toContain(
+      `note: n-1.txt, n-2.txt, n-3.txt are there but are not sent, because the template puts their names together: add ${options}\n`,
+    );
+    expect(exitCode).toBe(4);
+    expect((await runCommand(folder, ["check", "r/a.typ", ...options.split(" ")])).exitCode).toBe(0);
+    const each = await runCommand(folder, ["check", "r/a.typ", "--each", "row.jsonl"]);
+    expect(each.stderr).toContain(
+      "note: n-1.txt is there but is not sent, because the template puts its name together",
+    );
+  });
+
+  it("below the root too, from the folder of the source", async () => {
+    const files = {
+      "p/typst.toml": "",
+      "p/lib.typ": "",
+      "p/n-1.txt": "1",
+      "p/d/a.typ": '#import "../lib.typ"\n#read("../n-" + str(1) + ".txt")',
+    };
+    const { stderr } = await runCommand(await makeProject(files), ["check", "p/d/a.typ"]);
+    expect(stderr).toContain(
+      "n-1.txt is there but is not sent, because the template puts its name together: add --files ../n-1.txt\n",
+    );
+  });
+
+  it("but none that a link leads out to", async () => {
+    const folder = await makeProject({ "p/a.typ": '#read("n-" + str(1) + ".txt")', "secret.txt": "1" });
+    await symlink("../secret.txt", join(folder, "p/n-1.txt"));
+    expect((await runCommand(folder, ["check", "p/a.typ"])).stderr).not.toContain("is there");
+  });
+});
+
+it("--files sends a file that is ignored if it names it exactly", async () => {
+  const files = {
+    "p/a.typ": "x",
+    "p/.gitignore": "*.local.yaml\nout/",
+    "p/.git/HEAD": "",
+    "p/d.local.yaml": "a: 1",
+    "p/out/x.txt": "x",
+  };
+  const answer = async (...args: string[]) => plan(files, ["p/a.typ", ...args]);
+  expect((await answer("--files", "d.local.yaml", "--files", "out/x.txt")).sent).toEqual(["d.local.yaml", "out/x.txt"]);
+  expect((await answer("--files", "*.yaml")).stderr).toMatch(
+    /^--files \*\.yaml matches no file in .*p that is not ignored\. An ignored file is sent if it is named exactly\.\n$/,
+  );
+});
