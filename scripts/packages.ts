@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 import { readPackagesLock } from "../backend/typst/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../rules/package-spec.ts";
+import { locateLocalPackage } from "./packages/local-package.ts";
 import { addPackages, type Change, findProblems, installPackages, removePackages } from "./packages/package-folder.ts";
 import { parseRegistry, TYPST_REGISTRY } from "./packages/registry.ts";
 import { PACKAGES_FOLDER } from "./vendoring/folders.ts";
@@ -16,11 +17,13 @@ const { defineCommand, runCommandLine } = defineProgram(
   PACKAGES_FOLDER,
 );
 
-defineCommand("add", "Download packages and everything that they import.")
-  .argument(...PACKAGES)
+defineCommand("add", "Download packages and everything that they import, or take them from a folder or archive.")
+  .argument("<packages...>", "such as @preview/cetz:0.3.4, ./letter or file:letter-1.0.0.tar.gz", collectWanted)
   .option("--registry <url>", REGISTRY, parseRegistryOption, new URL(TYPST_REGISTRY))
   .option("--without <package>", "leave out a package that is only mentioned; may be repeated", collectSpecs, [])
-  .action(async (specs, { to, registry, without }) => report(await addPackages(to, specs, { registry, without })));
+  .action(async ({ specs, places }, { to, registry, without }) =>
+    report(await addPackages(to, specs, { registry, without, places })),
+  );
 
 defineCommand("remove", "Remove packages, and those that only they needed.")
   .argument(...PACKAGES)
@@ -40,6 +43,21 @@ defineCommand("verify", "Compare every file with the lock file.").action(async (
 );
 
 await runCommandLine();
+
+interface WantedPackages {
+  readonly specs: readonly PackageSpec[];
+  readonly places: readonly URL[];
+}
+
+/** What begins with `@` is a name; a folder of that name can be written as `./@…`. */
+function collectWanted(text: string, previous: WantedPackages | undefined): WantedPackages {
+  const { specs, places } = previous ?? { specs: [], places: [] };
+  if (text.startsWith("@")) return { specs: collectSpecs(text, [...specs]), places };
+  if (!/^file:|[/\\]|^\.+$|\.tar\.gz$/i.test(text)) {
+    throw new InvalidArgumentError("It must have the form @preview/name:1.2.3, ./folder or file:path.");
+  }
+  return { specs, places: [...places, locateLocalPackage(text)] };
+}
 
 /** For repeated arguments and options. */
 function collectSpecs(text: string, previous: PackageSpec[] | undefined): PackageSpec[] {

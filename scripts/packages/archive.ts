@@ -51,7 +51,8 @@ export async function unpackArchive(title: string, archive: Uint8Array, limits: 
   return files;
 }
 
-function refusalOfPath(path: string, { maxPathSegments }: ArchiveLimits): string | null {
+/** Why no package has such a path; null if it may have. */
+export function refusalOfPath(path: string, { maxPathSegments }: ArchiveLimits): string | null {
   const segments = path.split("/");
   if (segments.some((segment) => ["", ".", ".."].includes(segment))) return "a name leads out of the package";
   if (segments.length > maxPathSegments) return `a name has over ${maxPathSegments} parts`;

@@ -1,4 +1,4 @@
-/** Downloads packages with everything that they import, validates them, and writes each to a folder. */
+/** Gets packages, from a registry or this machine, with everything that they import, validates them, and writes each to a folder. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type LockedPackage, packagePathIn } from "../../backend/typst/vendored-packages.ts";
@@ -7,6 +7,7 @@ import { findImports } from "../../typst/package-imports.ts";
 import { contentDigest, sha256 } from "../pinned/content-digest.ts";
 import { VendoringError } from "../vendoring/folder-change.ts";
 import { ARCHIVE_LIMITS, type ArchiveLimits, unpackArchive } from "./archive.ts";
+import { readLocalPackage } from "./local-package.ts";
 import { readManifest } from "./manifest.ts";
 import { downloadArchive } from "./registry.ts";
 
@@ -25,6 +26,8 @@ export interface DownloadOptions {
   readonly registry: URL;
   /** What is imported and left out all the same. */
   readonly without: readonly PackageSpec[];
+  /** Packages on this machine, by the URLs of their folders or archives. */
+  readonly local?: ReadonlyMap<string, { readonly spec: PackageSpec; readonly place: URL }>;
   readonly limits?: Readonly<typeof DOWNLOAD_LIMITS>;
 }
 
@@ -37,7 +40,7 @@ export async function downloadWithImports(
   folder: string,
   wanted: readonly PackageSpec[],
   present: object,
-  { registry, without, limits = DOWNLOAD_LIMITS }: DownloadOptions,
+  { registry, without, local = new Map(), limits = DOWNLOAD_LIMITS }: DownloadOptions,
 ) {
   const leftOut = without.map(formatPackageSpec);
   const queue = new Map(wanted.map((spec) => [formatPackageSpec(spec), { spec, importer: null as string | null }]));
@@ -49,11 +52,13 @@ export async function downloadWithImports(
     if (packages.length >= limits.maxPackages) {
       throw new VendoringError(`More than ${limits.maxPackages} packages would be needed.`);
     }
-    const { locked, imports } = await downloadPackage(folder, registry, spec, limits).catch((error: unknown) => {
-      if (importer === null || !(error instanceof VendoringError)) throw error;
-      const advice = `${importer} imports it, or only mentions it: if so, leave it out with --without ${text}.`;
-      throw new VendoringError(`${error.message} ${advice}`);
-    });
+    const { locked, imports } = await downloadPackage(folder, local.get(text)?.place ?? registry, spec, limits).catch(
+      (error: unknown) => {
+        if (importer === null || !(error instanceof VendoringError)) throw error;
+        const advice = `${importer} imports it, or only mentions it: if so, leave it out with --without ${text}.`;
+        throw new VendoringError(`${error.message} ${advice}`);
+      },
+    );
     const followed: string[] = [];
     for (const imported of imports.toSorted(comparePackages)) {
       const importedText = formatPackageSpec(imported);
@@ -68,11 +73,13 @@ export async function downloadWithImports(
   return { packages, notInRegistry: [...notInRegistry].sort() };
 }
 
-/** Downloads one package alone to the folder, and says what is locked of it and what it imports. */
+/** Gets one package alone, from a registry or a `file:` URL of its own, into the folder, and says what is locked of it and what it imports. */
 export async function downloadPackage(folder: string, registry: URL, spec: PackageSpec, limits: ArchiveLimits) {
   const text = formatPackageSpec(spec);
-  const archive = await downloadArchive(registry, spec, limits.maxArchiveBytes);
-  const files = await unpackArchive(text, archive, limits);
+  const isLocal = registry.protocol === "file:";
+  const archive = isLocal ? null : await downloadArchive(registry, spec, limits.maxArchiveBytes);
+  const files =
+    archive === null ? await readLocalPackage(registry, limits) : await unpackArchive(text, archive, limits);
   const manifest = readManifest(spec, files);
   if ("refusal" in manifest) throw new VendoringError(`${text} is refused: ${manifest.refusal}.`);
   for (const [path, bytes] of files) {
@@ -82,8 +89,10 @@ export async function downloadPackage(folder: string, registry: URL, spec: Packa
     await writeFile(target, bytes, { flag: "wx", mode: 0o644 });
   }
   const hashes = new Map([...files].map(([path, bytes]) => [path, sha256(bytes)]));
+  const content = contentDigest(hashes);
+  const archiveDigest = archive === null ? content : sha256(archive);
   return {
-    locked: { registry: registry.href, archive_sha256: sha256(archive), content_sha256: contentDigest(hashes) },
+    locked: { registry: registry.href, archive_sha256: archiveDigest, content_sha256: content },
     imports: findImports(files, manifest.templatePath).filter((imported) => formatPackageSpec(imported) !== text),
   };
 }

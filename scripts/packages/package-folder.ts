@@ -18,6 +18,7 @@ import {
   downloadWithImports,
   REGISTRY_NAMESPACE,
 } from "./download.ts";
+import { readLocalPackage, specOfLocalPackage } from "./local-package.ts";
 
 type LockedPackages = PackagesLock["packages"];
 
@@ -32,17 +33,34 @@ interface Plan {
 
 export type Change = Awaited<ReturnType<typeof changePackages>>;
 
+export interface AddOptions extends Omit<DownloadOptions, "local"> {
+  /** Folders or archives of packages on this machine. They replace what was added before. */
+  readonly places?: readonly URL[];
+}
+
 /** Adds packages and what they import. @throws VendoringError if one is refused: the folder is then as it was */
-export function addPackages(folder: string, specs: readonly PackageSpec[], options: DownloadOptions): Promise<Change> {
-  return changePackages(folder, async (prepared, present) => {
-    const { packages: arriving, notInRegistry } = await downloadWithImports(prepared, specs, present, options);
+export function addPackages(
+  folder: string,
+  specs: readonly PackageSpec[],
+  { places = [], ...options }: AddOptions,
+): Promise<Change> {
+  return changePackages(folder, async (prepared, before) => {
+    const local = new Map<string, { readonly spec: PackageSpec; readonly place: URL }>();
+    for (const place of places) {
+      const spec = specOfLocalPackage(place, await readLocalPackage(place, DOWNLOAD_LIMITS));
+      local.set(formatPackageSpec(spec), { spec, place });
+    }
+    const present = Object.fromEntries(Object.entries(before).filter(([text]) => !local.has(text)));
+    const wanted = [...specs, ...Array.from(local.values(), ({ spec }) => spec)];
+    const got = await downloadWithImports(prepared, wanted, present, { ...options, local });
     const packages = { ...present };
-    for (const { spec, locked } of arriving) packages[formatPackageSpec(spec)] = locked;
+    for (const { spec, locked } of got.packages) packages[formatPackageSpec(spec)] = locked;
     for (const text of specs.map(formatPackageSpec)) {
       const known = present[text];
       if (known !== undefined) packages[text] = { ...known, requested: true };
     }
-    return { packages, arriving, leaving: [], notInRegistry };
+    const leaving = Object.keys(before).filter((text) => local.has(text));
+    return { packages, arriving: got.packages, leaving, notInRegistry: got.notInRegistry };
   });
 }
 
@@ -78,7 +96,8 @@ export function installPackages(folder: string, registry: URL | null): Promise<C
       const spec = specOf(text);
       if ((await folderDigest(packagePathIn(folder, spec))) === locked.content_sha256) continue;
       // What it imports is in the lock file, or was left out on purpose.
-      const from = registry ?? new URL(locked.registry);
+      const known = new URL(locked.registry);
+      const from = known.protocol === "file:" ? known : (registry ?? known);
       const downloaded = await downloadPackage(prepared, from, spec, DOWNLOAD_LIMITS);
       if (downloaded.locked.archive_sha256 !== locked.archive_sha256) {
         throw new VendoringError(`${text} is refused: its archive is not the one in ${PACKAGES_LOCK_NAME}.`);

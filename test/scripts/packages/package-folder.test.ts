@@ -8,6 +8,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { PACKAGES_LOCK_NAME, readPackagesLock } from "../../../backend/typst/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
 import { DOWNLOAD_LIMITS } from "../../../scripts/packages/download.ts";
+import { locateLocalPackage } from "../../../scripts/packages/local-package.ts";
 import {
   addPackages,
   findProblems,
@@ -345,4 +346,60 @@ it.each([
   const error = await add(CHART).catch(String);
   expect(error).toMatch(/^VendoringError: @preview\/chart:1\.0\.0 is refused: its typst\.toml is not valid/);
   expect(error).not.toMatch(/SECRET/);
+});
+
+describe("a package of this machine", () => {
+  async function ownPackage(path = "own"): Promise<string> {
+    const place = join(await makeTemporaryFolder("packages-test-"), path);
+    await mkdir(join(place, ".git"), { recursive: true });
+    await writeFile(join(place, ".git/config"), "x");
+    await writeFile(join(place, "typst.toml"), packageManifest("@local/own:1.0.0"));
+    await writeFile(join(place, "lib.typ"), `#import "${NUMBERS}": one`);
+    return place;
+  }
+  const addPlaces = (...texts: string[]) =>
+    addPackages(folder, [], { registry: registry.url, without: [], places: texts.map(locateLocalPackage) });
+
+  it("is added from its folder with what it imports, replaced, verified, installed again and removed", async () => {
+    const place = await ownPackage();
+    expect((await addPlaces(place)).added).toEqual(["@local/own:1.0.0", NUMBERS]);
+    expect(await readdir(join(folder, "local/own/1.0.0"))).toEqual(["lib.typ", "typst.toml"]);
+    expect(await findProblems(folder)).toEqual([]);
+    await writeFile(join(place, "more.typ"), "");
+    expect((await addPlaces(`file:${place}`)).added).toEqual(["@local/own:1.0.0"]);
+    expect(await readdir(join(folder, "local/own/1.0.0"))).toEqual(["lib.typ", "more.typ", "typst.toml"]);
+    await rm(join(folder, "local"), { recursive: true });
+    expect((await installPackages(folder, registry.url)).added).toEqual(["@local/own:1.0.0"]);
+    await writeFile(join(place, "more.typ"), "changed");
+    await rm(join(folder, "local"), { recursive: true });
+    await expect(installPackages(folder, null)).rejects.toThrow("@local/own:1.0.0 is refused");
+    expect((await remove("@local/own:1.0.0")).removed).toEqual(["@local/own:1.0.0", NUMBERS]);
+  });
+
+  it("has the namespace of the folder of Typst's that it is in, and may be an archive", async () => {
+    expect((await addPlaces(await ownPackage("typst/packages/preview/own/1.0.0"))).added).toContain(
+      "@preview/own:1.0.0",
+    );
+    const archive = join(await makeTemporaryFolder("packages-test-"), "own.tar.gz");
+    await writeFile(archive, await packageArchive("@local/other:1.0.0", { "lib.typ": "" }));
+    expect((await addPlaces(`file:${archive}`)).added).toEqual(["@local/other:1.0.0"]);
+    expect(await findProblems(folder)).toEqual([]);
+  });
+
+  it("is refused with a link, without a manifest, or if it is not there; the folder is as it was", async () => {
+    await add(LETTER);
+    const before = await snapshot();
+    const linked = await ownPackage();
+    await symlink("/etc/hostname", join(linked, "name.txt"));
+    const bare = await ownPackage();
+    await rm(join(bare, "typst.toml"));
+    for (const [place, why] of [
+      [linked, "name.txt is neither a file nor a folder"],
+      [bare, "it has no typst.toml"],
+      [join(bare, "none"), "cannot be read"],
+    ] as const) {
+      await expect(addPlaces(place)).rejects.toThrow(why);
+    }
+    expect(await snapshot()).toEqual(before);
+  });
 });
