@@ -1,17 +1,19 @@
 /**
- * The documents of `--each`: a row of data for each, and a file name from it. A name is made from data that may come
- * from anywhere, so a value fills exactly one part of a path, no two rows write one file, and no link leads elsewhere.
+ * The documents of `--each`: a row of data for each, and a file name from it. The data may come from anywhere, so no two
+ * rows write one file, and no link leads elsewhere.
  */
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { CommandError } from "../exit-codes.ts";
 import { projectFolder, readInput, STANDARD_INPUT } from "../project/folder.ts";
 import type { InputValues } from "../project/inputs.ts";
+import { jsonMistake } from "../project/json-text.ts";
 import { collectProject, type Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { handOver } from "../project/template-findings.ts";
 import { printableLine } from "../terminal.ts";
-import { parseValue, type Row, readingInWords, readRows } from "./rows.ts";
+import { fileNameOf, requirePlaceholders } from "./file-names.ts";
+import { type Row, readingInWords, readRows } from "./rows.ts";
 
 export interface EachDocument extends Row {
   readonly path: string;
@@ -71,69 +73,62 @@ function chooseRows(rows: readonly Row[], line: number | undefined): readonly Ro
   throw new CommandError(`--line ${line}: there is no data for it, only from ${numbers[0]} to ${numbers.at(-1)}.`);
 }
 
+/** Of how many rows the mistake is said; the others are named by their numbers. */
 const MAX_REPORTED_ROWS = 20;
-/** `{name}`, `{address.city}`; `{#}` is the number of the row, `{#:03}` with zeros. */
-const PLACEHOLDER = /\{([^{}]*)\}/g;
-const NUMBER = /^#(?::0([1-9]))?$/;
+const MAX_LISTED_MEMBERS = 30;
 
-function nameDocuments(rows: readonly Row[], file: string, template: string): EachDocument[] {
-  for (const [shown, name = ""] of template.matchAll(PLACEHOLDER)) {
-    if (name.trim() !== "" && (!name.startsWith("#") || NUMBER.test(name))) continue;
-    throw new CommandError(`--output: ${printableLine(shown)} must be a {name}, {#}, or with zeros in front {#:03}.`);
-  }
-  const mistakes: string[] = [];
+/**
+ * One row without a name stops the whole batch: mostly the pattern is wrong, and half of the documents under the names
+ * of an earlier pattern are harder to find than none.
+ */
+function nameDocuments(rows: readonly Row[], file: string, pattern: string): EachDocument[] {
+  requirePlaceholders(pattern);
+  const mistakes: { readonly row: Row; readonly mistake: string; readonly members: readonly string[] }[] = [];
   const placesOfPaths = new Map<string, string>();
-  const documents = rows.map((row) => {
-    const value = parseValue(row.data);
-    const wrong = value === undefined ? ["it is not JSON"] : [];
-    const path = template.replace(PLACEHOLDER, (_, name: string) => {
-      const text = textOf(value, row, name);
-      const mistake = text === null ? `there is no text or number for {${name}}` : explainUnsafeName(text, name);
-      if (mistake !== null) wrong.push(mistake);
-      return text ?? "";
-    });
+  const documents = rows.flatMap((row) => {
+    const named = jsonMistake(row.data) === null ? fileNameOf(row, pattern) : NOT_JSON;
+    if ("mistake" in named) {
+      mistakes.push({ row, ...named });
+      return [];
+    }
     // Some file systems ignore case and the form of accents.
-    const identity = resolve(path).normalize("NFC").toLowerCase();
+    const identity = resolve(named.path).normalize("NFC").toLowerCase();
     const earlier = placesOfPaths.get(identity);
-    if (earlier !== undefined) wrong.push(`${path} is already the file of ${earlier}`);
-    if (wrong[0] === undefined) placesOfPaths.set(identity, row.place);
-    else mistakes.push(printableLine(`${file}, ${row.place}: ${wrong[0]}`));
-    return { ...row, path };
+    if (earlier === undefined) placesOfPaths.set(identity, row.place);
+    else mistakes.push({ row, mistake: `${named.path} is already the file of ${earlier}`, members: [] });
+    return [{ ...row, ...named }];
   });
   if (mistakes.length === 0) return documents;
-  const more = mistakes.length - MAX_REPORTED_ROWS;
-  const shown = [...mistakes.slice(0, MAX_REPORTED_ROWS), ...(more > 0 ? [`… and ${more} more.`] : [])];
-  throw new CommandError(["Nothing was done:", ...shown].join("\n"));
+  const shown = mistakes.slice(0, MAX_REPORTED_ROWS);
+  const others = mistakes.slice(MAX_REPORTED_ROWS).map(({ row }) => row.number);
+  const lacking = shown.find(({ members }) => members.length > 0);
+  throw new CommandError(
+    [
+      "Nothing was done:",
+      ...shown.map(({ row, mistake }) => printableLine(`${file}, ${row.place}: ${mistake}`)),
+      ...(others.length > 0 ? [`… and ${others.length} more: ${rangesInWords(others)}.`] : []),
+      ...(lacking === undefined ? [] : [printableLine(membersInWords(lacking.row, lacking.members))]),
+    ].join("\n"),
+  );
 }
 
-function textOf(value: unknown, row: Row, name: string): string | null {
-  const number = NUMBER.exec(name);
-  if (number !== null) return String(row.number).padStart(Number(number[1] ?? 0), "0");
-  let found = value;
-  for (const member of name.split(".")) {
-    if (typeof found !== "object" || found === null || !Object.hasOwn(found, member)) return null;
-    found = Object.getOwnPropertyDescriptor(found, member)?.value;
+const NOT_JSON = { mistake: "it is not JSON", members: [] } as const;
+
+function membersInWords({ place }: Row, members: readonly string[]): string {
+  const names = members.slice(0, MAX_LISTED_MEMBERS).map((name) => JSON.stringify(name.slice(0, 80)));
+  const more = members.length > MAX_LISTED_MEMBERS ? ` and ${members.length - MAX_LISTED_MEMBERS} more` : "";
+  return `There are, in ${place}: ${names.join(", ")}${more}.`;
+}
+
+/** `1-3, 7`. */
+function rangesInWords(numbers: readonly number[]): string {
+  const ranges: [first: number, last: number][] = [];
+  for (const number of numbers) {
+    const range = ranges.at(-1);
+    if (range?.[1] === number - 1) range[1] = number;
+    else ranges.push([number, number]);
   }
-  return typeof found === "string" || typeof found === "number" ? String(found) : null;
-}
-
-/** File systems allow 255 bytes. The name has further parts, and the temporary name is longer still. */
-const MAX_VALUE_BYTES = 150;
-/** Separators, characters that Windows forbids in names, and invisible ones. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that no name may have.
-const UNSAFE = /[/\\<>:"|?*\u0000-\u001f\u007f-\u009f\p{Bidi_Control}]/u;
-const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|$)/i;
-
-/** Why a value cannot be in a file name; null if it can. The value itself is quoted as JSON. */
-function explainUnsafeName(value: string, name: string): string | null {
-  const shown = `{${name}} is ${JSON.stringify(value.slice(0, 80))}`;
-  if (value.trim() === "") return `{${name}} is empty`;
-  if (UNSAFE.test(value) || !value.isWellFormed())
-    return `${shown}: it has a character that is not allowed in file names`;
-  if (/^[.\s]|[.\s]$/.test(value)) return `${shown}: a file name must not begin or end with a dot or a space`;
-  if (RESERVED_ON_WINDOWS.test(value)) return `${shown}, which is reserved on Windows`;
-  if (Buffer.byteLength(value) > MAX_VALUE_BYTES) return `{${name}} is longer than ${MAX_VALUE_BYTES} bytes`;
-  return null;
+  return ranges.map(([first, last]) => (first === last ? first : `${first}-${last}`)).join(", ");
 }
 
 /**

@@ -128,8 +128,10 @@ function csvRows(text: string, name: string): Rows {
 }
 
 function csvRecords(text: string, name: string): CsvRecord[] {
+  const named = SEPARATOR_LINE.exec(text);
   const options = {
-    delimiter: delimiterOf(text) ?? ",",
+    delimiter: named?.groups?.delimiter ?? delimiterOf(text) ?? ",",
+    from_line: named === null ? 1 : 2,
     skip_empty_lines: true,
     // Spreadsheets write rows that contain only delimiters.
     skip_records_with_empty_values: true,
@@ -150,6 +152,9 @@ function csvRecords(text: string, name: string): CsvRecord[] {
     throw new CommandError(`${words} A value that contains the delimiter must be in quotes.`);
   }
 }
+
+/** `sep=;`, by which Excel and those who write for it name the delimiter of the lines below. */
+const SEPARATOR_LINE = /^"?sep=(?<delimiter>[^\r\n"])"?(?:\r?\n|\r)/i;
 
 function isCsvRecord(value: unknown): value is CsvRecord {
   return typeof value === "object" && value !== null && "record" in value && Array.isArray(value.record);
@@ -172,7 +177,7 @@ function firstLine(text: string): string {
 }
 
 /** Undefined if it is not JSON. */
-export function parseValue(text: string): unknown {
+function parseValue(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

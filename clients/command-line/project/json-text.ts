@@ -38,6 +38,38 @@ export function arrayItems(text: string, maxItems: number): { readonly items: re
   return placeAfter({ line: 1, column: 1 }, body.subarray(0, cursor.malformedAt).toString("utf8"));
 }
 
+/** The texts of the members of an object, the last of each name; null for anything else. */
+export function memberTexts(text: string): ReadonlyMap<string, string> | null {
+  const body = Buffer.from(text);
+  const cursor = new JsonCursor(body);
+  cursor.skipWhitespace();
+  if (cursor.peekKind() !== "object") return null;
+  const members = new Map<string, string>();
+  for (let hasMember = cursor.enterObject(); hasMember; hasMember = cursor.nextMember()) {
+    const name: string = JSON.parse(body.subarray(cursor.stringStart - 1, cursor.stringEnd + 1).toString("utf8"));
+    members.set(name, readValue(cursor));
+  }
+  return members;
+}
+
+/** The texts of the items of an array, by their numbers from zero; null for anything else. */
+export function itemTexts(text: string): ReadonlyMap<string, string> | null {
+  const cursor = new JsonCursor(Buffer.from(text));
+  cursor.skipWhitespace();
+  if (cursor.peekKind() !== "array") return null;
+  const items = new Map<string, string>();
+  for (let hasItem = cursor.enterArray(); hasItem; hasItem = cursor.nextItem()) {
+    items.set(String(items.size), readValue(cursor));
+  }
+  return items;
+}
+
+function readValue(cursor: JsonCursor): string {
+  const start = cursor.position;
+  cursor.skipValue(null);
+  return Buffer.from(cursor.body.subarray(start, cursor.position)).toString("utf8");
+}
+
 function placeAfter({ line, column }: Place, text: string): Place {
   const lines = text.split("\n");
   const length = lines.at(-1)?.length ?? 0;

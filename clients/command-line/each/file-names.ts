@@ -1,0 +1,122 @@
+/**
+ * The file names of `--each`, filled in from data that may come from anywhere. A value stays within one part of a path,
+ * and the rules of names hold for the finished part: "Acme Inc." may begin a name that it could not end.
+ */
+import { sep } from "node:path";
+import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
+import { CommandError } from "../exit-codes.ts";
+import { itemTexts, memberTexts } from "../project/json-text.ts";
+import { printableLine } from "../terminal.ts";
+import type { Row } from "./rows.ts";
+
+/** `{name}`, `{address.city}`; `{#}` is the number of the row, `{#:03}` with zeros. */
+const PLACEHOLDER = /\{([^{}]*)\}/g;
+const NUMBER = /^#(?::0([1-9]))?$/;
+
+export type FileName =
+  | { readonly path: string }
+  /** `members`: those that the row has, if it lacks one of the pattern. */
+  | { readonly mistake: string; readonly members: readonly string[] };
+
+/** @throws CommandError for a placeholder that can be no member */
+export function requirePlaceholders(pattern: string): void {
+  for (const [shown, name = ""] of pattern.matchAll(PLACEHOLDER)) {
+    if (name.trim() !== "" && (!name.startsWith("#:") || NUMBER.test(name))) continue;
+    throw new CommandError(`--output: ${printableLine(shown)} must be a {name}, {#}, or with zeros in front {#:03}.`);
+  }
+}
+
+/** Stands around each value until the parts of the path are told apart. No value has it: see `NEVER_IN_NAMES`. */
+const MARK = "\0";
+
+/** The path of a row, whose data is JSON. */
+export function fileNameOf(row: Row, pattern: string): FileName {
+  let wrong: FileName | null = null;
+  const marked = pattern.replace(PLACEHOLDER, (_, name: string) => {
+    const found = textOf(row, name);
+    const mistake = "text" in found ? explainValue(found.text, name) : found.mistake;
+    if (mistake !== null) wrong ??= { mistake, members: "members" in found ? found.members : [] };
+    return "text" in found ? `${MARK}${found.text}${MARK}` : "";
+  });
+  if (wrong !== null) return wrong;
+  const parts = marked.split(sep === "\\" ? /[/\\]/ : "/");
+  for (const [index, part] of parts.entries()) {
+    const mistake = part.includes(MARK) ? explainPart(part, index < parts.length - 1) : null;
+    if (mistake !== null) return { mistake, members: [] };
+  }
+  return { path: marked.replaceAll(MARK, "") };
+}
+
+type FoundText = { readonly text: string } | { readonly mistake: string; readonly members: readonly string[] };
+
+function textOf(row: Row, name: string): FoundText {
+  const number = NUMBER.exec(name);
+  if (number !== null) return { text: String(row.number).padStart(Number(number[1] ?? 0), "0") };
+  const found = findMember(row.data, name);
+  if (found === null) {
+    const members = [...(memberTexts(row.data)?.keys() ?? [])];
+    return { mistake: `there is no {${name}}.${didYouMean(bracedSimilarName(name, members))}`, members };
+  }
+  if (found.startsWith('"')) return { text: JSON.parse(found) };
+  // The digits as they are written: a double would make the names of two large numbers the same.
+  if (/^[-0-9]/.test(found)) return { text: found };
+  const kind = KINDS[found[0] ?? ""] ?? "neither";
+  return { mistake: `{${name}} is ${kind}, and a name takes text or a number`, members: [] };
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  "{": "an object",
+  "[": "an array",
+  t: "a boolean",
+  f: "a boolean",
+  n: "null",
+};
+
+function bracedSimilarName(name: string, members: readonly string[]): string | null {
+  const similar = similarName(name, members);
+  return similar === null ? null : `{${similar}}`;
+}
+
+/** The JSON text of a member of exactly this name, or else of a member of a member; null if there is neither. */
+function findMember(json: string, name: string): string | null {
+  const values = memberTexts(json) ?? itemTexts(json);
+  const own = values?.get(name);
+  if (own !== undefined) return own;
+  const dot = name.indexOf(".");
+  const outer = dot < 0 ? undefined : values?.get(name.slice(0, dot));
+  return outer === undefined ? null : findMember(outer, name.slice(dot + 1));
+}
+
+/** Separators, invisible characters, and those that Windows forbids in names. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that no name may have.
+const NEVER_IN_NAMES = /[/\\<>:"|?*\u0000-\u001f\u007f-\u009f\p{Bidi_Control}]/u;
+const RESERVED_ON_WINDOWS = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$) *(?:\.|$)/i;
+/** What file systems allow: 255 bytes on Linux, 255 characters elsewhere. */
+const MAX_NAME_BYTES = 255;
+
+/** Why a value cannot be in any file name; null if it can. It is quoted as JSON. */
+function explainValue(value: string, name: string): string | null {
+  if (value.trim() === "") return `{${name}} is empty`;
+  const shown = `{${name}} is ${JSON.stringify(value.slice(0, 80))}`;
+  if (!value.isWellFormed()) return `${shown}, which has half a character`;
+  const [character] = NEVER_IN_NAMES.exec(value) ?? [];
+  if (character === undefined) return null;
+  const everywhere = /[<>:"|?*]/.test(character) ? " on every system" : "";
+  return `${shown}: no file name may have the character ${JSON.stringify(character)}${everywhere}`;
+}
+
+/** Why no file, or folder, can have this name on every system; null if it can. */
+function explainPart(marked: string, isFolder: boolean): string | null {
+  const part = marked.replaceAll(MARK, "");
+  const kind = isFolder ? "folder" : "name";
+  const bytes = Buffer.byteLength(part);
+  if (bytes > MAX_NAME_BYTES) return `the ${kind} would have ${bytes} bytes, and file systems allow ${MAX_NAME_BYTES}`;
+  const shown = `the ${kind} ${JSON.stringify(part)}`;
+  // What the pattern itself begins with is what its author wants.
+  const isBegunByValue = marked.startsWith(MARK);
+  if (isBegunByValue && part.startsWith(".")) return `${shown} would begin with a dot, which hides it`;
+  if (isBegunByValue && /^\s/.test(part)) return `${shown} would begin with a space`;
+  // So it is never `..`, either.
+  if (/[.\s]$/.test(part)) return `${shown} would end with a dot or a space, which Windows leaves out`;
+  return RESERVED_ON_WINDOWS.test(part) ? `${shown} is reserved on Windows` : null;
+}
