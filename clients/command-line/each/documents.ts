@@ -12,7 +12,7 @@ import { collectProject, type Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { handOver } from "../project/template-findings.ts";
 import { printableLine } from "../terminal.ts";
-import { fileNameOf, requirePlaceholders } from "./file-names.ts";
+import { fileNameOf, membersInWords, type NameMistake, requirePlaceholders } from "./file-names.ts";
 import { type Row, readingInWords, readRows } from "./rows.ts";
 
 export interface EachDocument extends Row {
@@ -75,7 +75,6 @@ function chooseRows(rows: readonly Row[], line: number | undefined): readonly Ro
 
 /** Of how many rows the mistake is said; the others are named by their numbers. */
 const MAX_REPORTED_ROWS = 20;
-const MAX_LISTED_MEMBERS = 30;
 
 /**
  * One row without a name stops the whole batch: mostly the pattern is wrong, and half of the documents under the names
@@ -83,10 +82,10 @@ const MAX_LISTED_MEMBERS = 30;
  */
 function nameDocuments(rows: readonly Row[], file: string, pattern: string): EachDocument[] {
   requirePlaceholders(pattern);
-  const mistakes: { readonly row: Row; readonly mistake: string; readonly members: readonly string[] }[] = [];
+  const mistakes: (NameMistake & { readonly row: Row })[] = [];
   const placesOfPaths = new Map<string, string>();
   const documents = rows.flatMap((row) => {
-    const named = jsonMistake(row.data) === null ? fileNameOf(row, pattern) : NOT_JSON;
+    const named = jsonMistake(row.data) === null ? fileNameOf(row, pattern) : { mistake: "it is not JSON" };
     if ("mistake" in named) {
       mistakes.push({ row, ...named });
       return [];
@@ -95,29 +94,21 @@ function nameDocuments(rows: readonly Row[], file: string, pattern: string): Eac
     const identity = resolve(named.path).normalize("NFC").toLowerCase();
     const earlier = placesOfPaths.get(identity);
     if (earlier === undefined) placesOfPaths.set(identity, row.place);
-    else mistakes.push({ row, mistake: `${named.path} is already the file of ${earlier}`, members: [] });
+    else mistakes.push({ row, mistake: `${named.path} is already the file of ${earlier}` });
     return [{ ...row, ...named }];
   });
   if (mistakes.length === 0) return documents;
   const shown = mistakes.slice(0, MAX_REPORTED_ROWS);
   const others = mistakes.slice(MAX_REPORTED_ROWS).map(({ row }) => row.number);
-  const lacking = shown.find(({ members }) => members.length > 0);
+  const [lacking] = shown.flatMap(({ row, lacks }) => (lacks === undefined ? [] : [membersInWords(row, lacks)]));
   throw new CommandError(
     [
       "Nothing was done:",
       ...shown.map(({ row, mistake }) => printableLine(`${file}, ${row.place}: ${mistake}`)),
       ...(others.length > 0 ? [`… and ${others.length} more: ${rangesInWords(others)}.`] : []),
-      ...(lacking === undefined ? [] : [printableLine(membersInWords(lacking.row, lacking.members))]),
+      ...(lacking === undefined ? [] : [printableLine(lacking)]),
     ].join("\n"),
   );
-}
-
-const NOT_JSON = { mistake: "it is not JSON", members: [] } as const;
-
-function membersInWords({ place }: Row, members: readonly string[]): string {
-  const names = members.slice(0, MAX_LISTED_MEMBERS).map((name) => JSON.stringify(name.slice(0, 80)));
-  const more = members.length > MAX_LISTED_MEMBERS ? ` and ${members.length - MAX_LISTED_MEMBERS} more` : "";
-  return `There are, in ${place}: ${names.join(", ")}${more}.`;
 }
 
 /** `1-3, 7`. */

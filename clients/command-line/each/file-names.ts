@@ -13,10 +13,11 @@ import type { Row } from "./rows.ts";
 const PLACEHOLDER = /\{([^{}]*)\}/g;
 const NUMBER = /^#(?::0([1-9]))?$/;
 
-export type FileName =
-  | { readonly path: string }
-  /** `members`: those that the row has, if it lacks one of the pattern. */
-  | { readonly mistake: string; readonly members: readonly string[] };
+export interface NameMistake {
+  readonly mistake: string;
+  /** The member of the pattern that the row does not have. */
+  readonly lacks?: string;
+}
 
 /** @throws CommandError for a placeholder that can be no member */
 export function requirePlaceholders(pattern: string): void {
@@ -30,38 +31,40 @@ export function requirePlaceholders(pattern: string): void {
 const MARK = "\0";
 
 /** The path of a row, whose data is JSON. */
-export function fileNameOf(row: Row, pattern: string): FileName {
-  let wrong: FileName | null = null;
+export function fileNameOf(row: Row, pattern: string): { readonly path: string } | NameMistake {
+  const values = memberTexts(row.data) ?? itemTexts(row.data);
+  let wrong: NameMistake | null = null;
   const marked = pattern.replace(PLACEHOLDER, (_, name: string) => {
-    const found = textOf(row, name);
-    const mistake = "text" in found ? explainValue(found.text, name) : found.mistake;
-    if (mistake !== null) wrong ??= { mistake, members: "members" in found ? found.members : [] };
-    return "text" in found ? `${MARK}${found.text}${MARK}` : "";
+    const found = textOf(row, values, name);
+    if (typeof found !== "string") {
+      wrong ??= found;
+      return "";
+    }
+    const mistake = explainValue(found, name);
+    if (mistake !== null) wrong ??= { mistake };
+    return `${MARK}${found}${MARK}`;
   });
   if (wrong !== null) return wrong;
   const parts = marked.split(sep === "\\" ? /[/\\]/ : "/");
   for (const [index, part] of parts.entries()) {
     const mistake = part.includes(MARK) ? explainPart(part, index < parts.length - 1) : null;
-    if (mistake !== null) return { mistake, members: [] };
+    if (mistake !== null) return { mistake };
   }
   return { path: marked.replaceAll(MARK, "") };
 }
 
-type FoundText = { readonly text: string } | { readonly mistake: string; readonly members: readonly string[] };
+/** JSON texts of members or items, by their names. */
+type Values = ReadonlyMap<string, string> | null;
 
-function textOf(row: Row, name: string): FoundText {
+function textOf(row: Row, values: Values, name: string): string | NameMistake {
   const number = NUMBER.exec(name);
-  if (number !== null) return { text: String(row.number).padStart(Number(number[1] ?? 0), "0") };
-  const found = findMember(row.data, name);
-  if (found === null) {
-    const members = [...(memberTexts(row.data)?.keys() ?? [])];
-    return { mistake: `there is no {${name}}.${didYouMean(bracedSimilarName(name, members))}`, members };
-  }
-  if (found.startsWith('"')) return { text: JSON.parse(found) };
+  if (number !== null) return String(row.number).padStart(Number(number[1] ?? 0), "0");
+  const found = findMember(values, name);
+  if (found === null) return { mistake: `there is no {${name}}`, lacks: name };
+  if (found.startsWith('"')) return String(JSON.parse(found));
   // The digits as they are written: a double would make the names of two large numbers the same.
-  if (/^[-0-9]/.test(found)) return { text: found };
-  const kind = KINDS[found[0] ?? ""] ?? "neither";
-  return { mistake: `{${name}} is ${kind}, and a name takes text or a number`, members: [] };
+  if (/^[-0-9]/.test(found)) return found;
+  return { mistake: `{${name}} is ${KINDS[found[0] ?? ""]}, and a name takes text or a number` };
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -72,19 +75,24 @@ const KINDS: Readonly<Record<string, string>> = {
   n: "null",
 };
 
-function bracedSimilarName(name: string, members: readonly string[]): string | null {
-  const similar = similarName(name, members);
-  return similar === null ? null : `{${similar}}`;
-}
-
 /** The JSON text of a member of exactly this name, or else of a member of a member; null if there is neither. */
-function findMember(json: string, name: string): string | null {
-  const values = memberTexts(json) ?? itemTexts(json);
+function findMember(values: Values, name: string): string | null {
   const own = values?.get(name);
   if (own !== undefined) return own;
   const dot = name.indexOf(".");
   const outer = dot < 0 ? undefined : values?.get(name.slice(0, dot));
-  return outer === undefined ? null : findMember(outer, name.slice(dot + 1));
+  return outer === undefined ? null : findMember(memberTexts(outer) ?? itemTexts(outer), name.slice(dot + 1));
+}
+
+const MAX_LISTED_MEMBERS = 30;
+
+/** What a row has instead of the member that it lacks. */
+export function membersInWords({ data, place }: Row, lacks: string): string {
+  const members = [...(memberTexts(data)?.keys() ?? [])];
+  if (members.length === 0) return `There is no name in ${place}: it is no object with members.`;
+  const names = members.slice(0, MAX_LISTED_MEMBERS).map((name) => JSON.stringify(name.slice(0, 80)));
+  const more = members.length > MAX_LISTED_MEMBERS ? ` and ${members.length - MAX_LISTED_MEMBERS} more` : "";
+  return `There are, in ${place}: ${names.join(", ")}${more}.${didYouMean(similarName(lacks, members))}`;
 }
 
 /** Separators, invisible characters, and those that Windows forbids in names. */

@@ -33,19 +33,20 @@ export class Pace {
     this.#queue.concurrency++;
   }
 
-  /** The service was too busy for a request: none begins for this long. */
-  recordRefusal(seconds: number): void {
+  /** The service was too busy for a request: none begins for this long. @returns whether the pause got longer by it */
+  recordRefusal(seconds: number): boolean {
     const until = performance.now() + seconds * 1000;
     // Requests that were under way together are refused together, which counts as one refusal.
     if (performance.now() >= this.#pausedUntilMilliseconds) {
       this.#queue.concurrency = Math.max(1, Math.floor(this.limit / 2));
       this.#successes = 0;
     }
-    if (until <= this.#pausedUntilMilliseconds) return;
+    if (until <= this.#pausedUntilMilliseconds) return false;
     this.#pausedUntilMilliseconds = until;
     this.#queue.pause();
     clearTimeout(this.#resume);
     this.#resume = setTimeout(() => this.#queue.start(), seconds * 1000);
+    return true;
   }
 
   stop(): void {

@@ -24,6 +24,8 @@ import { Pace } from "./pace.ts";
 const MAX_BUSY_ATTEMPTS = 50;
 /** If the service asks for no wait: all attempts of a document must not follow at once. */
 const MIN_BUSY_WAIT_SECONDS = 1;
+/** A shorter wait is shown in a terminal alone. */
+const MIN_SAID_WAIT_SECONDS = 20;
 const MAX_UNREACHABLE_ATTEMPTS = 4;
 const UNREACHABLE_WAIT_SECONDS = 2;
 /** The pause before the documents that the service answered with 503 are sent once more. */
@@ -163,7 +165,7 @@ export class EachRun {
       if (error instanceof InvalidEInvoiceError || error instanceof MissingFontsError)
         return this.#recordError(document, error);
       if (error instanceof ServiceUnreachableError && attempt < MAX_UNREACHABLE_ATTEMPTS) {
-        this.#pace.recordRefusal(UNREACHABLE_WAIT_SECONDS * attempt);
+        this.#wait(UNREACHABLE_WAIT_SECONDS * attempt, "The service cannot be reached");
         this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
         return;
       }
@@ -185,9 +187,8 @@ export class EachRun {
     { problem, checkedLocally }: RejectedRender,
   ): void {
     if (problem.origin === "capacity" && attempt < MAX_BUSY_ATTEMPTS) {
-      this.#pace.recordRefusal(Math.max(readRetryAfter(problem) ?? 0, MIN_BUSY_WAIT_SECONDS));
+      this.#wait(Math.max(readRetryAfter(problem) ?? 0, MIN_BUSY_WAIT_SECONDS), "The service is busy");
       this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
-      this.#showProgress();
       return;
     }
     if (problem.code === "service_unavailable" && !isLast) {
@@ -207,6 +208,14 @@ export class EachRun {
     const reason = `${problem.code}: ${problem.detail}`;
     const outcome = problemOutcome(problem, checkedLocally, details);
     this.#recordFailure({ document, reason, problem, details }, exitCodeOf(problem), outcome);
+  }
+
+  /** Before any other request; a long wait is said once, also where no progress is shown. */
+  #wait(seconds: number, why: string): void {
+    if (!this.#pace.recordRefusal(seconds)) return;
+    const waiting = `${why}: waiting ${Math.ceil(seconds)} s`;
+    if (seconds >= MIN_SAID_WAIT_SECONDS && !this.#parts.json) this.#parts.progress.log(`${waiting}.`);
+    this.#showProgress(waiting);
   }
 
   #recordError(document: EachDocument, error: CommandError): void {
@@ -236,11 +245,11 @@ export class EachRun {
     this.#pace.stop();
   }
 
-  #showProgress(): void {
+  #showProgress(waiting?: string): void {
     const { documents, progress } = this.#parts;
     const failed = this.#failures.length;
     const bar = progressBar(this.#made + this.#present + failed, documents.length);
-    progress.say(`${bar}${failed > 0 ? `, ${failed} failed` : ""}, ${this.#pace.limit} at once`);
+    progress.say(`${bar}${failed > 0 ? `, ${failed} failed` : ""}, ${waiting ?? `${this.#pace.limit} at once`}`);
   }
 
   #outcome(): EachOutcome {
@@ -269,7 +278,8 @@ export function summarise(
 ): void {
   const lines = failures
     .slice(0, MAX_LISTED_FAILURES)
-    .map(({ document, reason }) => printableLine(`${document.place}, ${document.path}: ${reason}`));
+    .flatMap(({ document, reason }) => `${document.place}, ${document.path}: ${reason}`.split("\n"))
+    .map((line) => printableLine(line));
   if (failures.length > MAX_LISTED_FAILURES) lines.push(`… and ${failures.length - MAX_LISTED_FAILURES} more.`);
   // The details are about files, which are the same in all documents.
   const details = failures.find((failure) => failure.details.length > 0)?.details ?? [];

@@ -46,8 +46,9 @@ export function memberTexts(text: string): ReadonlyMap<string, string> | null {
   if (cursor.peekKind() !== "object") return null;
   const members = new Map<string, string>();
   for (let hasMember = cursor.enterObject(); hasMember; hasMember = cursor.nextMember()) {
-    const name: string = JSON.parse(body.subarray(cursor.stringStart - 1, cursor.stringEnd + 1).toString("utf8"));
-    members.set(name, readValue(cursor));
+    const { stringStart, stringEnd, stringHasEscapes } = cursor;
+    const name = body.toString("utf8", stringStart, stringEnd);
+    members.set(stringHasEscapes ? String(JSON.parse(`"${name}"`)) : name, readValue(cursor));
   }
   return members;
 }

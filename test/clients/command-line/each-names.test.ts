@@ -104,7 +104,9 @@ describe("a name has", () => {
   ])("%s", async (_what, file, content, pattern, expected) => {
     const { stderr, files } = await nameEach(file, content, pattern);
     expect(files).toEqual(expected);
-    expect(stderr).toBe(`${expected.length} of ${expected.length} documents rendered.\n`);
+    expect(stderr).toMatch(
+      new RegExp(`^(p\\.csv: .*\n)?${expected.length} of ${expected.length} documents rendered\\.\n$`),
+    );
   });
 
   it("the same digits in a later run, which makes what is not there", async () => {
@@ -155,9 +157,9 @@ describe("a row without a possible name stops the batch before anything is made:
     const { stderr } = await nameEach("p.csv", "Kd.-Nr.;Name;address.city\n1;a;b\n2;c;d\n", "{name}-{Kd-Nr}.pdf");
     expect(stderr).toBe(
       "Nothing was done:\n" +
-        "p.csv, row 1 (line 2): there is no {name}. Did you mean {Name}?\n" +
-        "p.csv, row 2 (line 3): there is no {name}. Did you mean {Name}?\n" +
-        'There are, in row 1 (line 2): "Kd.-Nr.", "Name", "address.city".\n',
+        "p.csv, row 1 (line 2): there is no {name}\n" +
+        "p.csv, row 2 (line 3): there is no {name}\n" +
+        'There are, in row 1 (line 2): "Kd.-Nr.", "Name", "address.city". Did you mean Name?\n',
     );
   });
 

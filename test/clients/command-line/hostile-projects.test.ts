@@ -47,7 +47,7 @@ describe("a command ends", () => {
     );
     const wrong = { "a.typ": "x", "rows.jsonl": `{"name": "a"}\n${rows}` };
     const { stderr } = await inProject(wrong, ["render", "a.typ", "--each", "rows.jsonl", "-o", "{name}.pdf"]);
-    expect(stderr).toContain("… and 49980 more.");
+    expect(stderr).toContain("… and 49980 more: 22-50001.");
   });
 
   it("where a source reads more than any service accepts", async () => {

@@ -90,6 +90,19 @@ it("waits a second for a busy service that asks for no wait", async () => {
   expect(exitCode).toBe(0);
 });
 
+it("says how long it waits for a busy service, and why", async () => {
+  const service = await startScriptedService((response) =>
+    sendProblem(response, 429, renderQueueFull("slots_busy", 90), { "Retry-After": "90" }),
+  );
+  const running = startCommand(await makeFolder(people(9)), EACH, { env: { SERVICE_URL: service.url } });
+  running.stderr?.once("data", () => running.kill("SIGINT"));
+  const { exitCode, stderr } = await running;
+  expect(Buffer.from(stderr).toString("utf8")).toMatch(
+    /^The service is busy: waiting 90 s\.\n0 of 9 documents rendered, 9 not rendered\.\n/,
+  );
+  expect(exitCode).toBe(130);
+});
+
 it("stops if the template fails with all data", async () => {
   const service = await startScriptedService((response) =>
     sendProblem(response, 422, problem("template_compile_failed", "No.", {})),
@@ -170,14 +183,14 @@ describe("a file name from data", () => {
     return { ...run, sent: service.requests.length, folder };
   };
 
-  const FORBIDDEN = "a character that is not allowed in file names";
+  const FORBIDDEN = "no file name may have the character";
   it.each([
     ["lead to another folder", ["../../etc/passwd", "..\\x", "/etc/passwd", "a\u0000b", "a\u202efdp.exe"], FORBIDDEN],
-    ["are the folder above, or hidden", ["..", ".bashrc"], "must not begin or end with a dot"],
+    ["are the folder above, or hidden", ["..", ".bashrc"], "would begin with a dot"],
     ["are a device", ["NUL"], "reserved on Windows"],
     ["are empty", [" "], "{name} is empty"],
-    ["are too long", ["x".repeat(151)], "longer than 150 bytes"],
-    ["are an object, or missing", [{ first: "x" }, undefined], "no text or number for {name}"],
+    ["are too long", ["x".repeat(252)], "would have 256 bytes"],
+    ["are an object", [{ first: "x" }], "{name} is an object"],
   ])("is refused for each of the values that %s, and nothing is sent", async (_what, names, words) => {
     const { exitCode, stderr, sent } = await refusal([{ name: "fine" }, ...names.map((name) => ({ name }))]);
     const lines = stderr.trim().split("\n").slice(1);
@@ -188,9 +201,9 @@ describe("a file name from data", () => {
   });
 
   it("may have the longest value, and letters of any script", async () => {
-    const { exitCode, folder } = await refusal([{ name: "x".repeat(150) }, { name: "Zoë Ångström 王" }]);
+    const { exitCode, folder } = await refusal([{ name: "x".repeat(251) }, { name: "Zoë Ångström 王" }]);
     expect(exitCode).toBe(0);
-    expect(await letters(folder)).toEqual(["Zoë Ångström 王.pdf", `${"x".repeat(150)}.pdf`]);
+    expect(await letters(folder)).toEqual(["Zoë Ångström 王.pdf", `${"x".repeat(251)}.pdf`]);
   });
 
   it("is refused if another line has the same, whatever its case and the form of its accents", async () => {
