@@ -33,7 +33,7 @@ export class Pace {
     this.#queue.concurrency++;
   }
 
-  /** The service was too busy for a request: none begins for this long. @returns whether the pause got longer by it */
+  /** The service was too busy for a request: none begins for this long. @returns whether that is a second longer than before */
   recordRefusal(seconds: number): boolean {
     const until = performance.now() + seconds * 1000;
     // Requests that were under way together are refused together, which counts as one refusal.
@@ -42,11 +42,13 @@ export class Pace {
       this.#successes = 0;
     }
     if (until <= this.#pausedUntilMilliseconds) return false;
+    // Requests that are refused together would otherwise each seem to make the pause longer.
+    const isLonger = until - Math.max(this.#pausedUntilMilliseconds, performance.now()) >= 1000;
     this.#pausedUntilMilliseconds = until;
     this.#queue.pause();
     clearTimeout(this.#resume);
     this.#resume = setTimeout(() => this.#queue.start(), seconds * 1000);
-    return true;
+    return isLonger;
   }
 
   stop(): void {

@@ -212,9 +212,9 @@ export class EachRun {
 
   /** Before any other request; a long wait is said once, also where no progress is shown. */
   #wait(seconds: number, why: string): void {
-    if (!this.#pace.recordRefusal(seconds)) return;
+    const isLonger = this.#pace.recordRefusal(seconds);
     const waiting = `${why}: waiting ${Math.ceil(seconds)} s`;
-    if (seconds >= MIN_SAID_WAIT_SECONDS && !this.#parts.json) this.#parts.progress.log(`${waiting}.`);
+    if (isLonger && seconds >= MIN_SAID_WAIT_SECONDS && !this.#parts.json) this.#parts.progress.log(`${waiting}.`);
     this.#showProgress(waiting);
   }
 
