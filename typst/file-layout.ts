@@ -2,7 +2,7 @@
  * The files in a project root that are not the caller's: its data, and second names for fonts, which Typst 0.15.1 knows
  * by their extensions, all lower or all upper case, with something before them.
  */
-import { FONT_NAME } from "../rules/font-names.ts";
+import { FONT_NAME } from "../rules/fonts/font-names.ts";
 
 /** The name of the file with `data`. Keys cannot contain a colon, so no file of a request can have this name. */
 export const DATA_FILE_NAME = ":data.json";

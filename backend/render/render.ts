@@ -1,6 +1,6 @@
 /** One render, from a valid request to a finished output: reserve disk space, compile, judge the end, pack pages. */
 import { FinishedPdf } from "../../rules/finished-pdf/finished-pdf.ts";
-import { isFont } from "../../rules/font-names.ts";
+import { isFont } from "../../rules/fonts/font-names.ts";
 import type { ParsedRequest } from "../../rules/render-request.ts";
 import { renderTimeoutWithin } from "../../rules/render-time.ts";
 import { pageProbeArguments, type RenderCommand } from "../../typst/command-line.ts";

@@ -38,7 +38,11 @@ export function reportProblem(
 function placesOf({ context }: ServiceProblem): string[] {
   const lines: string[] = [];
   if ("errors" in context && context.errors !== undefined) {
-    for (const { loc, msg } of context.errors) lines.push(`${loc.join(".") || "the request"}: ${msg}`);
+    const errors = context.errors.map(({ loc, msg }) => `${loc.join(".") || "the request"}: ${msg}`);
+    for (const error of new Set(errors)) {
+      const count = errors.filter((other) => other === error).length;
+      lines.push(count === 1 ? error : `${error} (${count} times)`);
+    }
     if (context.errors_total !== undefined) lines.push(`… ${context.errors_total} errors in total.`);
   }
   if ("path" in context) lines.push(`at data.${context.path.join(".")}, in the ${context.subject}`);

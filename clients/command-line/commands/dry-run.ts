@@ -3,6 +3,7 @@ import { countInWords } from "../../typescript/size-in-words.ts";
 import { EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import type { ProjectPackage } from "../project/packages.ts";
 import { bodyBytes, inBytes, type SentProject, sentFiles } from "../project/problem-details.ts";
+import type { Project } from "../project/project.ts";
 import { writeJson } from "../report.ts";
 import { storedCapabilities } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
@@ -26,9 +27,9 @@ export async function showRequest(planned: PlannedRender, flags: RenderFlags): P
   const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
   if (flags.json) {
     const sent = { files: files.map(({ key, ...file }) => ({ path: key, ...file })), output: request.output };
-    const { leftOut } = project;
+    const { leftOut, unusedFonts } = project;
     const packages = found.map((one) => ({ name: one.name, folder: one.folder, isSent: !notSent.includes(one) }));
-    const told = { packages, missingPackages: missing.map(({ name }) => name), leftOut, notes };
+    const told = { packages, missingPackages: missing.map(({ name }) => name), leftOut, unusedFonts, notes };
     writeJson({ outcome: "planned", url, ...sent, bodyBytes: bytes, file: place, others, ...told });
     return EXIT_CODES.success;
   }
@@ -45,6 +46,7 @@ export async function showRequest(planned: PlannedRender, flags: RenderFlags): P
     `Body: ${inBytes(bytes)}`,
     `Output: ${JSON.stringify(request.output)}, to ${place}${others > 0 ? `, and ${countInWords(others, "more document")}` : ""}`,
     ...project.leftOut.map((key) => `Left out, because render or check wrote it: ${key}`),
+    ...unusedFontsInWords(project),
     ...notes.map((note) => `note: ${note}`),
     "Nothing was sent.",
   ];
@@ -57,4 +59,13 @@ function packageInWords({ name, folder, keys, bytes }: ProjectPackage, isSent: b
   return isSent
     ? `Package ${name} from ${folder}: ${what}`
     : `Package ${name} is not sent, because the service has it.`;
+}
+
+function unusedFontsInWords({ unusedFonts }: Project): string[] {
+  const [first = "", ...others] = unusedFonts;
+  if (first === "") return [];
+  const more = others.length === 0 ? "" : ` and ${countInWords(others.length, "more font")}`;
+  return [
+    `Left out, because no source names their family or needs their characters: ${first}${more}. --files sends them.`,
+  ];
 }

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { describeInFull } from "../../../rules/finished-pdf/broken-rule.ts";
 import { FinishedPdf } from "../../../rules/finished-pdf/finished-pdf.ts";
-import { isFont } from "../../../rules/font-names.ts";
+import { isFont } from "../../../rules/fonts/font-names.ts";
 import { DEFAULT_LIMITS, type Limits, publishedLimits } from "../../../rules/limits.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { asConstraints } from "../../../rules/published-rules.ts";

@@ -1,6 +1,6 @@
 /**
- * All files that a request carries beside its source: those of fonts, those that the caller or a source names, and those
- * that the paths which a template puts together may lead to.
+ * All files that a request carries beside its source, but for fonts and packages: those that the caller or a source names,
+ * and those that the paths which a template puts together may lead to.
  */
 import { readFile } from "node:fs/promises";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
@@ -10,9 +10,6 @@ import { isFile, STANDARD_INPUT } from "./folder.ts";
 import { addFiles, listFolder, readFolderFiles, searchRoot } from "./folder-files.ts";
 import { type FollowedPaths, followPaths, type ReadingProject } from "./reads.ts";
 
-/** A source names fonts by their family, so no literal leads to their files: those in its folder are always sent. */
-const FONTS = "**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
-const FONT_FOLDER = `fonts/${FONTS}`;
 /** What belongs to a template but not to its documents is sent only if the source or the caller names it. */
 const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
 /** A file that is found may have computed paths of its own, as a chapter has. Few lead further. */
@@ -44,8 +41,7 @@ export interface FilesToSend extends Pick<FollowedPaths, "warnings" | "outside">
 /** @throws CommandError when a file that is named does not exist or cannot be sent, or there are too many */
 export async function collectFilesToSend(project: SendingProject): Promise<FilesToSend> {
   const { root, folderKey, isWhole, patterns, excluded, data, sourceKey } = project;
-  const fonts = [isWhole ? FONTS : FONT_FOLDER];
-  const { files, written } = await readFolderFiles({ root, folderKey }, fonts, patterns, excluded);
+  const { files, written } = await readFolderFiles({ root, folderKey }, patterns, excluded);
   const leftOut = new Set(written);
   const byKind = new Set<string>();
   let followed = await followPaths(project, files);
@@ -72,7 +68,7 @@ export async function collectFilesToSend(project: SendingProject): Promise<Files
 }
 
 /** What cannot be read is reported where the data itself is read. */
-async function readIfFile(path: string): Promise<Buffer> {
+export async function readIfFile(path: string): Promise<Buffer> {
   if (path === STANDARD_INPUT || !(await isFile(path))) return Buffer.alloc(0);
   return readFile(path).catch(() => Buffer.alloc(0));
 }

@@ -32,7 +32,6 @@ export interface SourceFolder {
 }
 
 /**
- * @param ownGlobs of files that are always sent, relative to the folder of the source
  * @param fromCaller the globs of `--files`, each of which must match. A file that is named exactly is always sent.
  * @param excluded absolute paths
  * @returns them, and the keys of those that `render` and `check` wrote, which are not sent
@@ -40,14 +39,13 @@ export interface SourceFolder {
  */
 export async function readFolderFiles(
   place: SourceFolder,
-  ownGlobs: readonly string[],
   fromCaller: readonly string[],
   excluded: ReadonlySet<string>,
 ): Promise<{ readonly files: CollectedFiles; readonly written: ReadonlySet<string> }> {
   const { root } = place;
   const asked = fromCaller.map((pattern) => askedFiles(place, pattern));
   const files = new CollectedFiles();
-  const keys = await chooseKeys(place, ownGlobs, asked);
+  const keys = await chooseKeys(place, asked);
   const written = await addFiles(root, keys, excluded, files, (key) => asked.some((one) => one.key === key));
   return { files, written };
 }
@@ -102,6 +100,11 @@ export async function listFolder({ root, folderKey }: SourceFolder, except: read
   return matchingKeys(root, await IgnoreRules.load(root), selection);
 }
 
+/** The files that globs match, relative to the folder of the source, and that are not ignored. */
+export async function findFiles({ root, folderKey }: SourceFolder, globs: readonly string[]): Promise<string[]> {
+  return matchingKeys(root, await IgnoreRules.load(root), { globs: globs.map((glob) => globBelow(folderKey, glob)) });
+}
+
 interface AskedFiles {
   /** As the caller has written it. */
   readonly pattern: string;
@@ -111,14 +114,9 @@ interface AskedFiles {
 }
 
 /** The keys that globs match, in order. @throws CommandError when a pattern of the caller matches none */
-async function chooseKeys(
-  { root, folderKey }: SourceFolder,
-  ownGlobs: readonly string[],
-  asked: readonly AskedFiles[],
-): Promise<string[]> {
+async function chooseKeys({ root }: SourceFolder, asked: readonly AskedFiles[]): Promise<string[]> {
   const ignored = await IgnoreRules.load(root);
-  const own = { globs: ownGlobs.map((glob) => globBelow(folderKey, glob)) };
-  const keys = new Set(await matchingKeys(root, ignored, own));
+  const keys = new Set<string>();
   for (const { pattern, glob, key } of asked) {
     const matching = await matchingKeys(root, ignored, { globs: [glob] });
     // The caller knows of the file, whatever the rules are for.

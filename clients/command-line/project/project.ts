@@ -12,6 +12,7 @@ import { printableLine } from "../terminal.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { collectFilesToSend } from "./files-to-send.ts";
 import { byteOrderMarkNote, isBelow, isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
+import { addFonts } from "./fonts.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
 import { makeNoMainFileError } from "./main-file.ts";
 import { addPackages, isPackage, type ProjectPackages } from "./packages.ts";
@@ -40,6 +41,8 @@ export interface Project extends ProjectTexts {
   readonly byKind: readonly string[];
   /** Keys of files that `render` and `check` wrote, which are left out. */
   readonly leftOut: readonly string[];
+  /** Keys of fonts that are left out, because nothing asks for their family or their characters. */
+  readonly unusedFonts: readonly string[];
   /** What the caller should know about the files that are sent, one sentence each. */
   readonly notes: readonly string[];
   /** Files that a source reads and that do not exist, one sentence each. Typst may never read them. */
@@ -150,9 +153,10 @@ async function collectBelow(
   const collected = await collectFilesToSend({ ...sending, data: dataPaths });
   const { files, written, warnings, outside, byKind, isTooLarge } = collected;
   const readsData = READS_DATA.test(source.toString("utf8"));
-  const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(files)];
   const { notes: packageNotes, ...packages } = addPackages(files, { root, sourceName, source, shownAs: show });
-  sourceNotes.push(...packageNotes);
+  const lacksPackages = packages.missing.length > 0;
+  const unusedFonts = await addFonts({ ...sending, data: dataPaths, lacksPackages }, files);
+  const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(files), ...packageNotes];
   if (hasDataFile && dataPath === null && data.length === 0 && readsData) {
     const file = pathBesideSource({ sourceName }, DATA_PATH);
     sourceNotes.push(`${file} is not used, because the source is not ${SOURCE_PATH}: to use it, add --data ${file}.`);
@@ -177,6 +181,7 @@ async function collectBelow(
     dataPath,
     byKind,
     leftOut: [...written].filter((key) => !files.has(key)),
+    unusedFonts,
     notes: sourceNotes.map(printableLine),
     warnings: warnings.map(printableLine),
   };

@@ -1,5 +1,5 @@
 /** What is wrong with the text of a finished PDF for want of a font, in sentences. The file itself has told it. */
-import { isShaped, nameOfScript, type Script, scriptOf } from "../../../rules/scripts.ts";
+import { isShaped, nameOfScript, type Script, scriptOf } from "../../../rules/fonts/scripts.ts";
 import type { DocumentFonts } from "./document-fonts.ts";
 
 /** Fonts for formulas and for code that Typst itself brings, by the names in a PDF and in a source. */

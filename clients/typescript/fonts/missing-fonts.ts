@@ -6,9 +6,9 @@
  * and not which. The text may be anybody's, so each file is read a few times, whatever it says.
  */
 import type { FontFamily } from "../../../protocol/capabilities.ts";
-import { isFont } from "../../../rules/font-names.ts";
+import { type FontFace, fontFaces } from "../../../rules/fonts/font-file.ts";
+import { isFont } from "../../../rules/fonts/font-names.ts";
 import { removeComments } from "../typst-text.ts";
-import { type FontFace, fontFaces } from "./font-file.ts";
 
 export interface DocumentParts {
   readonly source: string;
@@ -142,6 +142,32 @@ const STRING = /"((?:[^"\\\n]|\\.){1,500})"(?!\s*\+)/y;
  * name` where something gives the name such a value. A name that speaks of fonts may be given by an argument or a
  * member (`title-font: "A"`) in any file, any other only by `let` in the same file.
  */
+/** The families that texts name, in lower case, and whether these are all that they can ask for. */
+export function readFamilyNames(document: DocumentParts): {
+  readonly named: ReadonlySet<string>;
+  readonly areAll: boolean;
+} {
+  const texts = typstTexts(document);
+  return {
+    named: lowerCase(listRequestedFamilies(texts)),
+    areAll: !texts.some((text) => isGivenElsewhere(text, texts)),
+  };
+}
+
+/** Whether a text asks for a family that nothing gives as a string in any of the texts: data, or a computation. */
+function isGivenElsewhere(text: string, texts: readonly string[]): boolean {
+  if (OTHER_ARGUMENTS.test(text)) return true;
+  const literal = new Set(Array.from(text.matchAll(LITERAL_FONTS), ({ index }) => index));
+  const references = new Map(Array.from(text.matchAll(REFERENCE), ({ index, 1: name = "" }) => [index, name]));
+  return Array.from(text.matchAll(FONT_ARGUMENT)).some(({ index }) => {
+    const name = references.get(index);
+    if (literal.has(index) || name === "none" || name === "auto") return false;
+    if (name === undefined) return !/^\w+\s*:\s*\(/.test(text.slice(index, index + 50));
+    const given = new RegExp(`(?<![\\w-])${name}\\s*[:=]\\s*["(]`);
+    return !texts.some((each) => given.test(each));
+  });
+}
+
 function listRequestedFamilies(sources: readonly string[]): string[] {
   const texts = sources.map((text) => ({ text, references: referencesIn(text) }));
   const speaking = new Set(texts.flatMap(({ references }) => [...references]).filter(speaksOfFonts));

@@ -7,7 +7,7 @@ import {
 } from "@myriaddreamin/typst-ts-web-compiler";
 import { describeInFull } from "../../../../rules/finished-pdf/broken-rule.ts";
 import { FinishedPdf } from "../../../../rules/finished-pdf/finished-pdf.ts";
-import { isFont } from "../../../../rules/font-names.ts";
+import { isFont } from "../../../../rules/fonts/font-names.ts";
 import { PDF_STANDARDS } from "../../../../rules/pdf-standards.ts";
 import type { DraftFinding } from "../findings.ts";
 import { accessibilityFindings } from "./accessibility.ts";

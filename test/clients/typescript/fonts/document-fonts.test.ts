@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { readDocumentFonts } from "../../../../clients/typescript/fonts/document-fonts.ts";
 import { describeDocumentFonts } from "../../../../clients/typescript/fonts/font-findings.ts";
-import { coveredScripts, isShaped, SCRIPTS, SCRIPTS_OF_TYPST, scriptOf } from "../../../../rules/scripts.ts";
+import { coveredScripts, isShaped, SCRIPTS, SCRIPTS_OF_TYPST, scriptOf } from "../../../../rules/fonts/scripts.ts";
 import { typstPdf } from "../../../support/backend/typst-pdf.ts";
 
 const read = async (source: string) => {

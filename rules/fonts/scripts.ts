@@ -58,18 +58,34 @@ export type Script = keyof typeof FIRST_LETTERS;
 export const SCRIPTS: readonly Script[] = Object.keys(FIRST_LETTERS).filter(isScript);
 
 /**
- * Those of Typst 0.15's own fonts, without the ones for formulas and code (test/clients/typescript/document-fonts.test.ts).
+ * Those of Typst 0.15's own fonts, without the ones for formulas and code (test/clients/typescript/fonts/document-fonts.test.ts).
  */
 export const SCRIPTS_OF_TYPST = [
   ...["Armn", "Cher", "Copt", "Cyrl", "Geor", "Grek", "Hebr", "Latn"],
 ] as const satisfies readonly Script[];
 
-/** Letters stand side by side in them, so that a font for formulas or code sets them readably, if it has them. */
-const WITHOUT_SHAPING: ReadonlySet<Script> = new Set(SCRIPTS_OF_TYPST);
+/** Signs that many scripts share, and marks, are not looked at one by one. */
+const OF_TYPST = new RegExp(
+  `^[${["Zyyy", "Zinh", ...SCRIPTS_OF_TYPST].map((script) => `\\p{Script=${script}}`).join("")}]$`,
+  "u",
+);
+const FIRST_EMOJI = 0x1f000;
 
-/** Whether letters join, move or merge, which fonts for formulas and code do wrongly or not at all. */
+/** Whether a character is one that Typst's own fonts have, as far as its script tells. */
+export function isOfTypst(codePoint: number): boolean {
+  return codePoint < FIRST_EMOJI && OF_TYPST.test(String.fromCodePoint(codePoint));
+}
+
+/** Those whose letters join, move or merge: a font that does not do so writes them wrongly. */
+const SHAPED: ReadonlySet<Script> = new Set<Script>([
+  ...(["Adlm", "Arab", "Mong", "Nkoo", "Rohg", "Syrc", "Thaa"] as const),
+  ...(["Beng", "Deva", "Gujr", "Guru", "Knda", "Mlym", "Mtei", "Orya", "Sinh", "Taml", "Telu"] as const),
+  ...(["Bali", "Java", "Khmr", "Laoo", "Mymr", "Sund", "Thai", "Tibt"] as const),
+]);
+
+/** Whether a font for formulas or code is none for the script. */
 export function isShaped(script: Script): boolean {
-  return !WITHOUT_SHAPING.has(script);
+  return SHAPED.has(script);
 }
 
 const PATTERNS: ReadonlyMap<Script, RegExp> = new Map(

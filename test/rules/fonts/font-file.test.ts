@@ -4,17 +4,10 @@ import { join } from "node:path";
 import { execa } from "execa";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fontFaces } from "../../../../clients/typescript/fonts/font-file.ts";
-import { typstPath } from "../../../support/backend/typst-path.ts";
-import {
-  collectionOf,
-  LIBERATION_FAMILY,
-  liberation,
-  nameTable,
-  tablesOf,
-  withTables,
-} from "../../../support/fonts.ts";
-import { makeTemporaryFolder } from "../../../support/temporary-folder.ts";
+import { fontFaces } from "../../../rules/fonts/font-file.ts";
+import { typstPath } from "../../support/backend/typst-path.ts";
+import { collectionOf, LIBERATION_FAMILY, liberation, nameTable, tablesOf, withTables } from "../../support/fonts.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const fontFamilies = (file: Uint8Array) => fontFaces(file).map(({ family }) => family);
 

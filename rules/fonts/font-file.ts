@@ -1,7 +1,9 @@
 /**
- * The families by which Typst 0.15 knows the fonts of a file, from their tables of names, and whether they are bold. A
- * file may be anything: nothing is read beyond its end, and no more tables and names than real fonts have.
+ * The families by which Typst 0.15 knows the fonts of a file, from their tables of names, whether they are bold, and which
+ * characters they have. A file may be anything: nothing is read beyond its end, and no more tables, names and characters
+ * than real fonts have.
  */
+import { type CharacterRanges, charactersOf } from "./characters.ts";
 
 /** A collection of the whole of Noto CJK has 45. */
 const MAX_FACES = 64;
@@ -23,6 +25,9 @@ export interface FontFace {
   readonly family: string;
   /** A variable font, and one that Typst knows by a list, may be. */
   readonly mayBeBold: boolean;
+  /** Whether it is made for text: not for formulas, and not of one width as for code. */
+  readonly isForText: boolean;
+  readonly characters: CharacterRanges;
 }
 
 /** Several in a collection, none in what is not a font. */
@@ -55,13 +60,20 @@ function faceAt(file: Uint8Array, view: DataView, start: number): FontFace | nul
   const names = tables.get("name");
   // Typst ignores a font without these.
   if (names === undefined || !["head", "hhea", "maxp"].every((tag) => tables.has(tag))) return null;
+  const more = { isForText: !tables.has("MATH") && !hasOneWidth(view, tables), characters: charactersOf(view, tables) };
   const exception = exceptionalFamily(findName(file, names, NAME_POST_SCRIPT) ?? "");
-  if (exception !== null) return { family: exception, mayBeBold: true };
+  if (exception !== null) return { family: exception, mayBeBold: true, ...more };
   const family = findName(file, names, NAME_FAMILY);
   if (family === null) return null;
   const style = tables.get("OS/2");
   const weight = style === undefined ? 0 : view.getUint16(style + 4);
-  return { family: removeStyles(family), mayBeBold: tables.has("fvar") || weight >= MIN_BOLD_WEIGHT };
+  return { family: removeStyles(family), mayBeBold: tables.has("fvar") || weight >= MIN_BOLD_WEIGHT, ...more };
+}
+
+/** `isFixedPitch` of the table `post`. */
+function hasOneWidth(view: DataView, tables: ReadonlyMap<string, number>): boolean {
+  const table = tables.get("post");
+  return table !== undefined && table + 16 <= view.byteLength && view.getUint32(table + 12) !== 0;
 }
 
 /** The text of a name in the table of names, as `FontInfo::from_ttf` of Typst finds it. */

@@ -1,0 +1,124 @@
+/**
+ * The font files of a project that are sent: wherever they are below the root, those whose family a source names, and
+ * those with characters that Typst's own fonts lack. No source names a font by its path, so one whose name cannot be a key
+ * gets another.
+ */
+import { isUtf8 } from "node:buffer";
+import { join } from "node:path";
+import { isValidKey } from "../../../rules/files-rules.ts";
+import { hasCharacter } from "../../../rules/fonts/characters.ts";
+import { type FontFace, fontFaces } from "../../../rules/fonts/font-file.ts";
+import { isFont } from "../../../rules/fonts/font-names.ts";
+import { coveredScripts, isOfTypst, SCRIPTS_OF_TYPST, type Script } from "../../../rules/fonts/scripts.ts";
+import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
+import { readFamilyNames } from "../../typescript/fonts/missing-fonts.ts";
+import type { CollectedFiles } from "./collected-files.ts";
+import { readIfFile } from "./files-to-send.ts";
+import { readNamed, STANDARD_INPUT } from "./folder.ts";
+import { findFiles, type SourceFolder, searchRoot } from "./folder-files.ts";
+
+const FONTS = "**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
+/** Of a larger collection of fonts, the first ones count. */
+const MAX_FONTS = 1000;
+const FAMILIES_OF_TYPST: ReadonlySet<string> = new Set([
+  ...["dejavu sans mono", "libertinus serif", "new computer modern", "new computer modern math"],
+]);
+
+export interface FontProject extends SourceFolder {
+  readonly source: Buffer;
+  /** Whether the caller has named the folder, not a source. */
+  readonly isWhole: boolean;
+  /** The files of the data; `-` for standard input. */
+  readonly data: readonly string[];
+  /** Whether a package is imported that is not here, so that nobody knows what it names. */
+  readonly lacksPackages: boolean;
+  /** Absolute paths that are not sent. */
+  readonly excluded: ReadonlySet<string>;
+}
+
+/** Adds the fonts to what is sent. @returns the keys of those that are not */
+export async function addFonts(project: FontProject, files: CollectedFiles): Promise<string[]> {
+  const { root, isWhole, excluded } = project;
+  // What the sources do not show may be in these.
+  const own = new Set(await findFiles(project, [isWhole ? FONTS : `fonts/${FONTS}`]));
+  const need = await needOf(project, files);
+  const others = need.isOfTypst || isWhole ? [] : ((await searchRoot(project, [])) ?? []);
+  const keys = [...new Set([...own, ...others.filter(isFont)])].filter((key) => !excluded.has(join(root, key)));
+  const unused: string[] = [];
+  for (const key of keys.slice(0, MAX_FONTS)) {
+    if (files.has(key)) continue;
+    const bytes = await readNamed(join(root, key), key, root);
+    if (isNeeded(need, fontFaces(bytes), own.has(key))) files.set(key, bytes);
+    else unused.push(key);
+  }
+  renameFonts(files);
+  return unused;
+}
+
+interface FontNeed {
+  /** In lower case. */
+  readonly families: ReadonlySet<string>;
+  readonly characters: readonly number[];
+  /** Whether Typst's own fonts have all of that. */
+  readonly isOfTypst: boolean;
+  /** Whether nobody knows which families the document asks for, or which scripts it is written in. */
+  readonly hasUnknownFamilies: boolean;
+  readonly hasUnknownScripts: boolean;
+}
+
+async function needOf({ source, data, lacksPackages }: FontProject, files: CollectedFiles): Promise<FontNeed> {
+  const parts = [...files].map(([key, bytes]) => ({ key, bytes }));
+  const { named, areAll } = readFamilyNames({ source: source.toString("utf8"), files: parts });
+  const texts = [source, ...(await Promise.all(data.map(readIfFile))), ...files.values()].filter(isUtf8);
+  const characters = charactersBeyondTypst(texts.map((bytes) => bytes.toString("utf8")));
+  return {
+    families: named,
+    characters,
+    isOfTypst: characters.length === 0 && [...named].every((family) => FAMILIES_OF_TYPST.has(family)),
+    hasUnknownFamilies: lacksPackages || !areAll,
+    hasUnknownScripts: data.includes(STANDARD_INPUT),
+  };
+}
+
+function isNeeded(need: FontNeed, faces: readonly FontFace[], isOwn: boolean): boolean {
+  if (isOwn && need.hasUnknownFamilies) return true;
+  // What is no font is sent, so that the caller is told.
+  if (isOwn && faces.length === 0) return true;
+  if (isOwn && need.hasUnknownScripts && faces.some(hasOtherScripts)) return true;
+  return faces.some(
+    ({ family, characters }) =>
+      need.families.has(family.toLowerCase()) ||
+      need.characters.some((codePoint) => hasCharacter(characters, codePoint)),
+  );
+}
+
+const ofTypst: ReadonlySet<Script> = new Set(SCRIPTS_OF_TYPST);
+
+/** Which data may need. */
+function hasOtherScripts({ characters }: FontFace): boolean {
+  const scripts = coveredScripts((codePoint) => hasCharacter(characters, codePoint));
+  return scripts.some((script) => !ofTypst.has(script));
+}
+
+const BEYOND_LATIN = /[^\0-\u024f]/gu;
+const ESCAPE = /\\u(?:\{([0-9a-f]{1,6})\}|([0-9a-f]{4}))/gi;
+const GRINNING_FACE = 0x1f600;
+
+/** Those of texts, of their escapes, and a face for the names of emoji. */
+function charactersBeyondTypst(texts: readonly string[]): number[] {
+  const found = new Set<number>();
+  for (const text of texts) {
+    for (const [character] of text.matchAll(BEYOND_LATIN)) found.add(character.codePointAt(0) ?? 0);
+    for (const [, braced, plain] of text.matchAll(ESCAPE)) found.add(Number.parseInt(braced ?? plain ?? "0", 16));
+    if (/\bemoji\b/.test(text)) found.add(GRINNING_FACE);
+  }
+  return [...found].filter((codePoint) => codePoint <= 0x10ffff && !isOfTypst(codePoint));
+}
+
+function renameFonts(files: CollectedFiles): void {
+  for (const [key, bytes] of [...files]) {
+    if (!isFont(key) || isValidKey(key)) continue;
+    files.delete(key);
+    files.set(suggestFileKey(key, files.keys()), bytes);
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * The characters of a font, from its table `cmap`. The table may be anything: its parts must be in order, as readers
+ * require, so that no part of it is counted twice.
+ */
+
+/** First and last code points in turn, in order. */
+export type CharacterRanges = readonly (readonly [first: number, last: number])[];
+
+const MAX_SUBTABLES = 64;
+/** The largest fonts have some twenty thousand. */
+const MAX_RANGES = 100_000;
+const MAX_CODE_POINT = 0x10ffff;
+/** Of platform and encoding: Unicode, and those of Windows for it. */
+const IS_UNICODE = (platform: number, encoding: number) =>
+  platform === 0 || (platform === 3 && [1, 10].includes(encoding));
+
+export function hasCharacter(ranges: CharacterRanges, codePoint: number): boolean {
+  let low = 0;
+  let high = ranges.length - 1;
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const [first, last] = ranges[middle] ?? [0, 0];
+    if (codePoint < first) high = middle - 1;
+    else if (codePoint > last) low = middle + 1;
+    else return true;
+  }
+  return false;
+}
+
+/** @param tables their offsets by their tags. @returns none if the table is damaged */
+export function charactersOf(view: DataView, tables: ReadonlyMap<string, number>): CharacterRanges {
+  const table = tables.get("cmap");
+  if (table === undefined) return [];
+  try {
+    const offsets = new Set<number>();
+    for (let index = 0; index < Math.min(view.getUint16(table + 2), MAX_SUBTABLES); index++) {
+      const record = table + 4 + 8 * index;
+      const isUnicode = IS_UNICODE(view.getUint16(record), view.getUint16(record + 2));
+      if (isUnicode) offsets.add(table + view.getUint32(record + 4));
+    }
+    return joinRanges([...offsets].flatMap((offset) => readSubtable(view, offset)));
+  } catch (error) {
+    if (error instanceof RangeError) return [];
+    throw error;
+  }
+}
+
+type Range = readonly [first: number, last: number];
+
+/** The formats that fonts have for Unicode. Format 14 is of variants, whose characters are in another one. */
+function readSubtable(view: DataView, at: number): Range[] {
+  switch (view.getUint16(at)) {
+    case 4:
+      return readSegments(view, at);
+    case 12:
+      return readGroups(view, at);
+    default:
+      return [];
+  }
+}
+
+function readSegments(view: DataView, at: number): Range[] {
+  const doubled = view.getUint16(at + 6);
+  const [ends, starts] = [at + 14, at + 16 + doubled];
+  const [deltas, offsets] = [starts + doubled, starts + 2 * doubled];
+  const ranges: Range[] = [];
+  let before = -1;
+  for (let index = 0; index < doubled; index += 2) {
+    const [first, last] = [view.getUint16(starts + index), view.getUint16(ends + index)];
+    if (first > last || first <= before) break;
+    before = last;
+    const offset = view.getUint16(offsets + index);
+    const delta = view.getUint16(deltas + index);
+    for (let code = first; code <= last; code++) {
+      const place = offsets + index + offset + 2 * (code - first);
+      const glyph = offset === 0 ? code : place + 2 <= view.byteLength ? view.getUint16(place) : 0;
+      const isThere = offset === 0 ? ((glyph + delta) & 0xffff) !== 0 : glyph !== 0;
+      if (isThere) addCode(ranges, code);
+    }
+  }
+  // The last segment is there to end the table.
+  return ranges.filter(([first]) => first !== 0xffff);
+}
+
+function addCode(ranges: Range[], code: number): void {
+  const last = ranges.at(-1);
+  if (last !== undefined && last[1] === code - 1) ranges[ranges.length - 1] = [last[0], code];
+  else ranges.push([code, code]);
+}
+
+function readGroups(view: DataView, at: number): Range[] {
+  const count = Math.min(view.getUint32(at + 12), MAX_RANGES);
+  const ranges: Range[] = [];
+  let before = -1;
+  for (let index = 0; index < count; index++) {
+    const group = at + 16 + 12 * index;
+    const [first, last] = [view.getUint32(group), view.getUint32(group + 4)];
+    if (first > last || first <= before || last > MAX_CODE_POINT) break;
+    before = last;
+    ranges.push([first, last]);
+  }
+  return ranges;
+}
+
+function joinRanges(ranges: Range[]): CharacterRanges {
+  const joined: Range[] = [];
+  for (const [first, last] of ranges.sort(([left], [right]) => left - right)) {
+    const end = joined.at(-1);
+    if (end !== undefined && first <= end[1] + 1) joined[joined.length - 1] = [end[0], Math.max(end[1], last)];
+    else joined.push([first, last]);
+  }
+  return joined;
+}

@@ -1,0 +1,60 @@
+/** The characters of a font by its table, compared with what Typst shows in that font, and tables that are damaged. */
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { readDocumentFonts } from "../../../clients/typescript/fonts/document-fonts.ts";
+import { type CharacterRanges, hasCharacter } from "../../../rules/fonts/characters.ts";
+import { fontFaces } from "../../../rules/fonts/font-file.ts";
+import { typstPdf } from "../../support/backend/typst-pdf.ts";
+import { LIBERATION_FAMILY, LIBERATION_FOLDER, liberation, tablesOf, withTables } from "../../support/fonts.ts";
+
+async function charactersOfLiberation(): Promise<CharacterRanges> {
+  const [face] = fontFaces(await liberation("Regular"));
+  if (face === undefined) throw new Error("it is a font");
+  return face.characters;
+}
+
+it("a font has the characters that Typst shows in it, and no others", async () => {
+  const ranges = await charactersOfLiberation();
+  const letters = Array.from({ length: 0x3000 - 0x21 }, (_, index) => String.fromCodePoint(0x21 + index));
+  const asked = letters.filter((letter) => /[\p{L}\p{N}\p{Sc}]/u.test(letter));
+  const text = asked.map((letter) => `#"${letter}"`).join("\n");
+  const options = ["--ignore-embedded-fonts", "--font-path", LIBERATION_FOLDER];
+  const pdf = await typstPdf(`#set text(font: "${LIBERATION_FAMILY}", fallback: false)\n${text}`, [], options);
+  const shown = new Set(readDocumentFonts(pdf)?.fonts.flatMap(({ characters }) => [...characters]));
+  const known = asked.filter((letter) => hasCharacter(ranges, letter.codePointAt(0) ?? 0));
+  expect(known.length).toBeGreaterThan(400);
+  // A letter may be shown as its base and a mark.
+  expect(
+    known.filter((letter) => ![...letter.normalize("NFD")].every((part) => shown.has(part) || shown.has(letter))),
+  ).toEqual([]);
+  expect(asked.filter((letter) => shown.has(letter) && !known.includes(letter))).toEqual([]);
+});
+
+it("a font is for text unless it has one width or a table for formulas", async () => {
+  const regular = await liberation("Regular");
+  const isForText = (font: Buffer) => fontFaces(font)[0]?.isForText;
+  expect(isForText(regular)).toBe(true);
+  expect(isForText(withTables(regular, { MATH: Buffer.alloc(10) }))).toBe(false);
+  const post = Buffer.from(tablesOf(regular).get("post") ?? []);
+  post.writeUInt32BE(1, 12);
+  expect(isForText(withTables(regular, { post }))).toBe(false);
+});
+
+it("a range ends where the next begins, and none is counted twice, however the table is damaged", async () => {
+  const regular = await liberation("Regular");
+  const original = tablesOf(regular).get("cmap") ?? Buffer.alloc(0);
+  const places = fc.array(fc.tuple(fc.nat(original.length - 1), fc.nat(255)), { maxLength: 20 });
+  fc.assert(
+    fc.property(places, fc.nat(original.length), (changes, length) => {
+      const cmap = Buffer.from(original.subarray(0, length));
+      for (const [at, byte] of changes) if (at < cmap.length) cmap[at] = byte;
+      let before = -1;
+      for (const [first, last] of fontFaces(withTables(regular, { cmap }))[0]?.characters ?? []) {
+        expect(first).toBeGreaterThan(before);
+        expect(last).toBeGreaterThanOrEqual(first);
+        before = last;
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
