@@ -8,6 +8,9 @@ import {
   MAX_CAPABILITIES_BYTES,
   parseCapabilities,
 } from "../../protocol/capabilities.ts";
+import { constraintsDocument } from "../../rules/constraints.ts";
+import { DEFAULT_LIMITS } from "../../rules/limits.ts";
+import { asConstraints, type PublishedConstraints } from "../../rules/published-rules.ts";
 import { cacheFolder } from "../../typst/cache-folder.mjs";
 import type { ConstraintsStore, StoredConstraints } from "../typescript/client.ts";
 import { normaliseUrl, parseJson, readText } from "../typescript/transport.ts";
@@ -39,6 +42,18 @@ async function readStored(path: string) {
   const stored = await readFile(path, "utf8").catch(() => "");
   const [etag = ""] = stored.split("\n", 1);
   return { etag, capabilities: parseCapabilities(stored.slice(etag.length + 1)) };
+}
+
+/**
+ * What is known without asking: the constraints that the service last published, or else those of a new deployment.
+ */
+export async function knownConstraints(
+  url: string,
+): Promise<{ readonly constraints: PublishedConstraints; readonly isPublished: boolean }> {
+  const published = asConstraints((await constraintsFile(url).load())?.document);
+  const constraints = published ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
+  if (constraints === null) throw new Error("the rules publish no constraints");
+  return { constraints, isPublished: published !== null };
 }
 
 /** Null if an older or unreachable service has none, or the signal is aborted: the request that follows says why. */

@@ -1,14 +1,22 @@
-/** `render --dry-run`: shows what would be sent, and sends nothing. */
+/** `render --dry-run`: shows what would be sent, ends as the run itself would before that, and sends nothing. */
+import type { PublishedConstraints } from "../../../rules/published-rules.ts";
+import { checkLocally } from "../../typescript/local-check.ts";
+import { encodeRequest } from "../../typescript/render-request.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
+import type { EachDocument } from "../each/documents.ts";
+import { judgeDocuments } from "../each/judge.ts";
+import { failuresInLines } from "../each/run.ts";
 import { EXIT_CODES, type ExitCode } from "../exit-codes.ts";
+import { addWarnings, findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
+import { progressBar, startProgress } from "../progress.ts";
 import type { ProjectPackage } from "../project/packages.ts";
-import { bodyBytes, inBytes, type SentProject, sentFiles } from "../project/problem-details.ts";
+import { bodyBytes, inBytes, problemDetails, type SentProject, sentFiles } from "../project/problem-details.ts";
 import type { Project } from "../project/project.ts";
-import { writeJson } from "../report.ts";
-import { storedCapabilities } from "../service-cache.ts";
+import { reportProblem, writeJson } from "../report.ts";
+import { knownConstraints, serviceCapabilities, storedCapabilities } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
 import { fitRequest } from "../service-packages.ts";
-import { printableLine } from "../terminal.ts";
+import { printableLine, say } from "../terminal.ts";
 import type { RenderFlags } from "./flags.ts";
 
 export interface PlannedRender extends SentProject {
@@ -17,21 +25,79 @@ export interface PlannedRender extends SentProject {
   readonly others?: number;
 }
 
-export async function showRequest(planned: PlannedRender, flags: RenderFlags): Promise<ExitCode> {
+interface Plan {
+  readonly sent: PlannedRender;
+  readonly notSent: readonly ProjectPackage[];
+  readonly url: string;
+  /** What was not asked for, and what is missing there. */
+  readonly notes: readonly string[];
+  readonly constraints: PublishedConstraints;
+}
+
+/** Shows the plan of one document, and what the rules say of it. */
+export async function planRender(planned: PlannedRender, flags: RenderFlags, signal: AbortSignal): Promise<ExitCode> {
+  const plan = await planFor(planned, flags, signal);
+  const { sent } = plan;
+  const check = checkLocally(encodeRequest(sent.request), plan.constraints);
+  if (check.verdict !== "refused") {
+    showPlan(plan, flags, {});
+    return EXIT_CODES.success;
+  }
+  if (!flags.json) showPlan(plan, flags, {});
+  const rejected = { problem: check.problem, checkedLocally: true };
+  return reportProblem(rejected, problemDetails(check.problem, sent), flags.json ? process.stdout : null);
+}
+
+/** The same with `--each`: the plan of the first document, and what the rules say of all. */
+export async function planEach(
+  planned: PlannedRender,
+  documents: readonly EachDocument[],
+  flags: RenderFlags,
+  signal: AbortSignal,
+): Promise<ExitCode> {
+  const { request } = planned;
+  const plan = await planFor(planned, flags, signal);
+  const progress = startProgress(progressBar(0, documents.length));
+  const { project } = plan.sent;
+  const { overwrite = false, json = false } = flags;
+  const toJudge = { project, documents, output: request.output ?? {}, overwrite, json };
+  const { exitCode, failures, fatal } = await judgeDocuments(toJudge, plan.constraints, progress, signal).finally(() =>
+    progress.stop(),
+  );
+  showPlan(plan, flags, failures.length === 0 ? {} : { failed: failures.length });
+  if (!json && failures.length > 0) {
+    say([...failuresInLines(failures, fatal), `${failures.length} of ${documents.length} documents would fail.`].join("\n"));
+  }
+  return exitCode;
+}
+
+/** Asks the service only with `--strict`, which compares the fonts. @throws CommandError if they are missing */
+async function planFor(planned: PlannedRender, flags: RenderFlags, signal: AbortSignal): Promise<Plan> {
   const { url } = await locateService(flags);
-  const { sent: fitted, notSent } = fitRequest(planned, await storedCapabilities(url));
-  const { project, data, request, place, others = 0 } = fitted;
-  const files = sentFiles(fitted);
+  const capabilities = flags.strict ? await serviceCapabilities(url, signal) : await storedCapabilities(url);
+  const { sent, notSent, warnings } = fitRequest(planned, capabilities);
+  const fonts = addWarnings(warnings, findMissingFonts(findProjectFonts(planned.project), capabilities));
+  if (flags.strict) requireFonts(fonts, url);
+  const { constraints, isPublished } = await knownConstraints(url);
+  const limits = isPublished
+    ? []
+    : [`${url} has not been asked for its limits yet: those of a new deployment were taken. \`constraints\` asks.`];
+  return { sent, notSent, url, notes: [...limits, ...fonts.warnings, ...fonts.notes], constraints };
+}
+
+function showPlan({ sent: planned, notSent, url, ...plan }: Plan, flags: RenderFlags, more: object): void {
+  const { project, data, request, place, others = 0 } = planned;
+  const files = sentFiles(planned);
   const bytes = bodyBytes(request);
   const { found, missing } = project.packages;
-  const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? [])];
+  const notes = [...project.warnings, ...project.notes, ...(data?.notes ?? []), ...plan.notes];
   if (flags.json) {
     const sent = { files: files.map(({ key, ...file }) => ({ path: key, ...file })), output: request.output };
     const { leftOut, unusedFonts } = project;
     const packages = found.map((one) => ({ name: one.name, folder: one.folder, isSent: !notSent.includes(one) }));
     const told = { packages, missingPackages: missing.map(({ name }) => name), leftOut, unusedFonts, notes };
-    writeJson({ outcome: "planned", url, ...sent, bodyBytes: bytes, file: place, others, ...told });
-    return EXIT_CODES.success;
+    writeJson({ outcome: "planned", url, ...sent, bodyBytes: bytes, file: place, others, ...more, ...told });
+    return;
   }
   const rows = files.map((file) => ({ ...file, size: inBytes(file.bytes) }));
   const sizeWidth = Math.max(...rows.map(({ size }) => size.length));
@@ -51,7 +117,6 @@ export async function showRequest(planned: PlannedRender, flags: RenderFlags): P
     "Nothing was sent.",
   ];
   process.stdout.write(`${lines.map(printableLine).join("\n")}\n`);
-  return EXIT_CODES.success;
 }
 
 function packageInWords({ name, folder, keys, bytes }: ProjectPackage, isSent: boolean): string {

@@ -20,7 +20,7 @@ import { failAsCommand, openService } from "../service.ts";
 import { serviceCapabilities } from "../service-cache.ts";
 import { fitToService } from "../service-packages.ts";
 import { say } from "../terminal.ts";
-import { showRequest } from "./dry-run.ts";
+import { planEach } from "./dry-run.ts";
 import { checkCommand, DEFAULT_JOBS, type RenderFlags } from "./flags.ts";
 
 export async function renderEach(source: string, flags: RenderFlags, signal: AbortSignal): Promise<ExitCode> {
@@ -33,14 +33,15 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   const finish = await documentFinisher(flags);
   const read = await readEachProject({ ...flags, source, each, template }, "sent");
   const { project, documents, reading } = read;
+  await requireValidDocuments(project, each, documents, "sent");
+  await requireOwnFolders(template, read);
   const first = documents[0];
   if (flags.dryRun && first !== undefined) {
     const data = dataOf(first);
     const request = requestOf(project, data, output);
-    return showRequest({ project, data, request, place: first.path, others: documents.length - 1 }, flags);
+    const planned = { project, data, request, place: first.path, others: documents.length - 1 };
+    return planEach(planned, documents, flags, signal);
   }
-  await requireValidDocuments(project, each, documents, "sent");
-  await requireOwnFolders(template, read);
   const wanted = findProjectFonts(project);
   return runInterruptible(() =>
     sendAll(

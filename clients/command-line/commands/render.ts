@@ -28,7 +28,7 @@ import { asCommandError, failAsCommand, failureInWords, openService, throwIfPerm
 import { serviceCapabilities } from "../service-cache.ts";
 import { fitRequest, importsPackages } from "../service-packages.ts";
 import { printableLine, say } from "../terminal.ts";
-import { showRequest } from "./dry-run.ts";
+import { planRender } from "./dry-run.ts";
 import { checkCommand, defineRenderCommand, type RenderFlags } from "./flags.ts";
 
 export function addRenderCommand(program: Command, signal: AbortSignal): void {
@@ -68,8 +68,8 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const project = handOver(collected, given, "sent");
   const data = await readData(project, flags.data ?? null);
   const request = requestOf(project, data, output);
-  if (flags.dryRun) return showRequest({ project, data, request, place }, flags);
   await requireValidData(project, data, "sent");
+  if (flags.dryRun) return planRender({ project, data, request, place }, flags, signal);
   const wanted = findProjectFonts(project);
   const prepared = { project, data, request, place, wanted, finish };
   const problem = await runInterruptible(() => send(prepared, flags, signal));

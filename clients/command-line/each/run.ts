@@ -232,10 +232,8 @@ export class EachRun {
     this.#failures.push(failure);
     // Existing documents show that the template works, but not that the service does.
     const successes = failure.problem?.origin === "service" ? this.#made : this.#made + this.#present;
-    if (successes === 0 && this.#failures.length >= MAX_FAILURES_BEFORE_A_SUCCESS) {
-      const reason = `The first ${this.#failures.length} documents all failed, so the others were not sent.`;
-      this.#stop(new CommandError(reason, exitCode));
-    }
+    const fatal = successes === 0 ? noneSucceeded(this.#failures.length, exitCode) : null;
+    if (fatal !== null) this.#stop(fatal);
     this.#showProgress();
   }
 
@@ -270,12 +268,8 @@ export class EachRun {
   }
 }
 
-/** @param reading how the rows were read, if that needs to be said */
-export function summarise(
-  { made, present, left, failures, equal, fatal, exitCode }: EachOutcome,
-  total: number,
-  reading: string | null,
-): void {
+/** The documents that failed, what is known about their files, and why the run ended early. */
+export function failuresInLines(failures: readonly FailedDocument[], fatal: CommandError | null): string[] {
   const lines = failures
     .slice(0, MAX_LISTED_FAILURES)
     .flatMap(({ document, reason }) => `${document.place}, ${document.path}: ${reason}`.split("\n"))
@@ -285,6 +279,16 @@ export function summarise(
   const details = failures.find((failure) => failure.details.length > 0)?.details ?? [];
   lines.push(...details.map((line) => printableLine(`  ${line}`)));
   if (fatal !== null) lines.push(fatal.message);
+  return lines;
+}
+
+/** @param reading how the rows were read, if that needs to be said */
+export function summarise(
+  { made, present, left, failures, equal, fatal, exitCode }: EachOutcome,
+  total: number,
+  reading: string | null,
+): void {
+  const lines = failuresInLines(failures, fatal);
   if (equal !== null) lines.push(printableLine(`note: ${equal}`));
   if (reading !== null) lines.push(printableLine(reading));
   const counts = [
@@ -308,7 +312,13 @@ function asFatal(error: unknown): CommandError {
   return new CommandError(String(error instanceof Error ? error.stack : error), EXIT_CODES.failure);
 }
 
-async function isThere(path: string): Promise<boolean> {
+/** Why a run ends whose first documents all failed; null if it goes on. */
+export function noneSucceeded(failures: number, exitCode: ExitCode): CommandError | null {
+  if (failures < MAX_FAILURES_BEFORE_A_SUCCESS) return null;
+  return new CommandError(`The first ${failures} documents all failed, so the others were not sent.`, exitCode);
+}
+
+export async function isThere(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => null);
   return found?.isFile() === true && found.size > 0;
 }

@@ -6,13 +6,11 @@
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { constraintsDocument } from "../../../rules/constraints.ts";
 import { describeInFull } from "../../../rules/finished-pdf/broken-rule.ts";
 import { FinishedPdf } from "../../../rules/finished-pdf/finished-pdf.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
-import { DEFAULT_LIMITS, type Limits, publishedLimits } from "../../../rules/limits.ts";
+import { type Limits, publishedLimits } from "../../../rules/limits.ts";
 import type { Output } from "../../../rules/output-options.ts";
-import { asConstraints } from "../../../rules/published-rules.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { RENDER_TIME_SETTINGS } from "../../../rules/render-time.ts";
 import {
@@ -33,7 +31,7 @@ import { runInterruptible } from "../interruption.ts";
 import type { Project } from "../project/project.ts";
 import { type DataText, requestOf } from "../project/request.ts";
 import { sentTexts } from "../project/sent-texts.ts";
-import { constraintsFile, storedCapabilities } from "../service-cache.ts";
+import { knownConstraints, storedCapabilities } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
 import { fitToService, importsPackages } from "../service-packages.ts";
 import { printableLine } from "../terminal.ts";
@@ -83,9 +81,7 @@ export async function renderLocally(
   signal: AbortSignal,
 ): Promise<LocalRender> {
   const { url } = await locateService({ url: local.url });
-  const stored = await constraintsFile(url).load();
-  const constraints = asConstraints(stored?.document) ?? asConstraints(constraintsDocument(DEFAULT_LIMITS));
-  if (constraints === null) throw new Error("the rules publish no constraints");
+  const { constraints } = await knownConstraints(url);
   // Packages that the service has count for no limit of a request.
   const { project: sent } = fitToService(project, importsPackages(project) ? await storedCapabilities(url) : null);
   const request = requestOf(sent, data, options);
