@@ -66,7 +66,11 @@ export async function planEach(
   );
   showPlan(plan, flags, failures.length === 0 ? {} : { failed: failures.length });
   if (!json && failures.length > 0) {
-    say([...failuresInLines(failures, fatal), `${failures.length} of ${documents.length} documents would fail.`].join("\n"));
+    say(
+      [...failuresInLines(failures, fatal), `${failures.length} of ${documents.length} documents would fail.`].join(
+        "\n",
+      ),
+    );
   }
   return exitCode;
 }
