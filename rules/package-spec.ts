@@ -16,6 +16,9 @@ const SPEC = new RegExp(`^${SPEC_SOURCE}$`);
 export const PACKAGE_IDENTIFIER_PATTERN = new RegExp(`^${IDENTIFIER}$`);
 export const PACKAGE_VERSION_PATTERN = new RegExp(`^${VERSION}$`);
 
+/** The only namespace that a registry has. Packages of others are those of a user or an operator. */
+export const REGISTRY_NAMESPACE = "preview";
+
 /** The folder in `files` that a request brings packages in, as `packages/NAMESPACE/NAME/VERSION/…`. */
 export const REQUEST_PACKAGES = "packages";
 

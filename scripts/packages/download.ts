@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type LockedPackage, packagePathIn } from "../../backend/typst/vendored-packages.ts";
-import { comparePackages, formatPackageSpec, type PackageSpec } from "../../rules/package-spec.ts";
+import { comparePackages, formatPackageSpec, type PackageSpec, REGISTRY_NAMESPACE } from "../../rules/package-spec.ts";
 import { findImports } from "../../typst/package-imports.ts";
 import { contentDigest, sha256 } from "../pinned/content-digest.ts";
 import { VendoringError } from "../vendoring/folder-change.ts";
@@ -13,9 +13,6 @@ import { downloadArchive } from "./registry.ts";
 
 /** Far more packages than any imports. */
 export const DOWNLOAD_LIMITS = { ...ARCHIVE_LIMITS, maxPackages: 100 };
-
-/** The only namespace that a registry has. Packages of others are the operator's own. */
-export const REGISTRY_NAMESPACE = "preview";
 
 export interface DownloadedPackage {
   readonly spec: PackageSpec;

@@ -7,7 +7,13 @@ import {
   packagePathIn,
   readPackagesLock,
 } from "../../backend/typst/vendored-packages.ts";
-import { comparePackages, formatPackageSpec, type PackageSpec, parsePackageSpec } from "../../rules/package-spec.ts";
+import {
+  comparePackages,
+  formatPackageSpec,
+  type PackageSpec,
+  parsePackageSpec,
+  REGISTRY_NAMESPACE,
+} from "../../rules/package-spec.ts";
 import { folderDigest } from "../pinned/content-digest.ts";
 import { changeFolder, VendoringError } from "../vendoring/folder-change.ts";
 import {
@@ -16,7 +22,6 @@ import {
   type DownloadOptions,
   downloadPackage,
   downloadWithImports,
-  REGISTRY_NAMESPACE,
 } from "./download.ts";
 import { readLocalPackage, specOfLocalPackage } from "./local-package.ts";
 

@@ -12,8 +12,10 @@ import {
   browserStage,
   chooseExample,
   downloadBy,
+  drawnPage,
   openFile,
   openPageIn,
+  render,
   tab,
   template,
   writeTemplate,
@@ -227,6 +229,24 @@ describe("an archive", () => {
     await expectDraft(page);
     await page.getByRole("button", { name: "Undo" }).click();
     await expect.poll(() => templateText(page)).toBe("Other");
+  });
+
+  it("of a package is added under its name, without what documents do not need, and the document imports it", async ({
+    page,
+  }) => {
+    await writeTemplate(page, '#import "@local/greeting:1.0.0": hello\n#hello');
+    const manifest = '[package]\nname = "greeting"\nversion = "1.0.0"\nentrypoint = "src/lib.typ"\n';
+    const docs = Object.fromEntries(
+      Array.from({ length: 200 }, (_, index) => [`greeting-main/docs/${index}.png`, strToU8("x")]),
+    );
+    const needed = {
+      "greeting-main/typst.toml": strToU8(manifest),
+      "greeting-main/src/lib.typ": strToU8("#let hello = [Hi]"),
+    };
+    await openArchive(page, zipSync({ ...docs, ...needed }));
+    await page.getByText("@local/greeting:1.0.0 added: 2 files.").waitFor();
+    await render(page);
+    await drawnPage(page).waitFor();
   });
 
   it("keeps the line ends of its files, and mistakes in its data are marked at the right place", async ({ page }) => {

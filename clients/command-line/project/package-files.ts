@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
 import createRules from "ignore";
-import { isNotForDocuments } from "../../typescript/package-parts.ts";
+import { isNotForDocuments, isReadableByTypst } from "../../typescript/package-parts.ts";
 import { removeComments } from "../../typescript/typst-text.ts";
 import { stringLiterals } from "./literals.ts";
 import { MANIFEST_NAME, type PackageManifest, parseManifest } from "./package-manifest.ts";
@@ -66,9 +66,6 @@ export function readPackageFiles(folder: string, { package: about, template }: P
 const READS_COMPUTED_PATH =
   /(?<![\w.-]|\b(?:let|set)\s)(?:image|read|json|csv|toml|yaml|xml|bibliography|plugin)\s*\((?!\s*(?:\)|bytes\b|"(?:[^"\\\n]|\\.)*"\s*[,)]))|\b(?:import|include)\s+(?:"[^"\n]*"|[\w.]+)\s*\+/;
 
-/** Kinds of files that Typst reads, but for PDFs, which are manuals unless a source names them. */
-const READABLE = /\.(?:png|jpe?g|gif|webp|svg|json|csv|tsv|toml|ya?ml|xml|cbor|bib|csl|wasm|txt|tmtheme|ftl|typ)$/i;
-
 function keepUnexcluded(paths: readonly string[], exclude: readonly string[]): readonly string[] {
   const kept = runWithinSeconds(MAX_SECONDS_FOR_RULES, () =>
     createRules()
@@ -128,7 +125,7 @@ class PackageReader {
         const path = posix.join(folder, entry.name);
         if (isNotForDocuments(path)) continue;
         if (entry.isDirectory()) folders.push(path);
-        else if (entry.isFile() && READABLE.test(path)) found.push(path);
+        else if (entry.isFile() && isReadableByTypst(path)) found.push(path);
       }
     }
     return found;

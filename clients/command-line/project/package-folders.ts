@@ -5,7 +5,12 @@
 import { lstatSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { formatPackageSpec, type PackageSpec, REQUEST_PACKAGES } from "../../../rules/package-spec.ts";
+import {
+  formatPackageSpec,
+  type PackageSpec,
+  REGISTRY_NAMESPACE,
+  REQUEST_PACKAGES,
+} from "../../../rules/package-spec.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -92,7 +97,7 @@ function statOf(path: string) {
 export function howToProvide(spec: PackageSpec): string {
   const [own, cache] = typstPackageBases();
   const place = pathBelow(own?.path ?? "", spec);
-  return spec.namespace === "preview"
+  return spec.namespace === REGISTRY_NAMESPACE
     ? `Compile once with \`typst compile\`, which downloads it to ${cache?.path ?? ""}, or copy its folder to ${place}.`
     : `Copy its folder to ${place}, or ask the operator for ${formatPackageSpec(spec)}.`;
 }

@@ -3,6 +3,7 @@ import type { Limits } from "../../../rules/limits.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { belongsToProject, type FolderFile } from "../drafts/project-folder.ts";
 import { folderOfEntries, unpackArchive } from "./folder-archive.ts";
+import { isFileOfPackage, isPackageFolder } from "./package-folder.ts";
 
 export interface NamedFile {
   readonly path: string;
@@ -16,6 +17,8 @@ export interface AddedFiles {
 }
 
 const MAX_FOLDER_DEPTH = 16;
+/** Most files of a package are not for documents: what is added of it is chosen from these. */
+const MAX_LISTED = 5000;
 
 export function listChosenFiles(files: Iterable<File>): AddedFiles {
   const chosen = [...files];
@@ -37,9 +40,9 @@ export async function listDroppedFiles(transfer: DataTransfer, maxFiles: number)
   const isFolder = entries.length === 1 && found.length === 0 && entries[0]?.isDirectory === true;
   for (const entry of entries) {
     // A single folder is the project itself. If there are several entries, each keeps its name within the project.
-    await collect(entry, isFolder ? "" : entry.name, MAX_FOLDER_DEPTH, maxFiles, found);
+    await collect(entry, isFolder ? "" : entry.name, MAX_FOLDER_DEPTH, isFolder ? MAX_LISTED : maxFiles, found);
   }
-  return { isFolder, files: found };
+  return { isFolder, files: isFolder && isPackageFolder(found) ? found : found.slice(0, maxFiles) };
 }
 
 async function collect(
@@ -85,8 +88,9 @@ export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits)
   const skipped: string[] = [];
   // Template, data and options of a folder do not become entries of `files`.
   const maxFiles = limits.effective_max_files + 3;
+  const belongs = isFolder && isPackageFolder(files) ? isFileOfPackage : belongsToProject;
   for (const { path, file } of files) {
-    if (isFolder && !belongsToProject(path)) continue;
+    if (isFolder && !belongs(path)) continue;
     const isPart = path === SOURCE_PATH || path === DATA_PATH;
     const maxBytes = isPart ? limits.max_request_body_bytes : limits.max_inline_file_bytes;
     if (file.size > maxBytes) {
@@ -109,6 +113,11 @@ async function readArchive({ path, file }: NamedFile, limits: Limits): Promise<R
   const bytes = await file.bytes().catch(() => null);
   if (bytes === null) return refuse("it could not be read.");
   const bounds = { maxEntries: limits.effective_max_files + 3, maxBytes };
-  const folder = folderOfEntries(await unpackArchive({ archive: bytes, bounds, of: "folder" }), bounds);
+  const unpack = async (of: "folder" | "package") =>
+    folderOfEntries(await unpackArchive({ archive: bytes, bounds, of }), bounds);
+  let folder = await unpack("folder");
+  // The repository of a package may have far more files than documents need of it.
+  const ofPackage = typeof folder === "string" ? await unpack("package") : folder;
+  if (typeof ofPackage !== "string" && isPackageFolder(ofPackage)) folder = ofPackage;
   return typeof folder === "string" ? refuse(folder) : { isFolder: true, files: folder, skipped: [] };
 }

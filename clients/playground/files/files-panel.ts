@@ -10,6 +10,7 @@ import { connectNotice } from "../page/notice.ts";
 import type { Tabs } from "../page/tabs.ts";
 import { type AddedFiles, listChosenFiles, listDroppedFiles, type ReadFiles, readFiles } from "./dropped-files.ts";
 import { type FileMark, FileRow } from "./file-row.ts";
+import { packageOfFolder } from "./package-folder.ts";
 
 export interface FilesPanelOptions {
   readonly store: DraftStore;
@@ -69,6 +70,12 @@ export class FilesPanel {
       this.#options.onProject(read);
       return;
     }
+    const packed = read.isFolder ? packageOfFolder(read.files, this.#texts()) : null;
+    if (packed !== null) {
+      const summary = `${packed.name} added: ${countInWords(packed.files.length, "file")}.`;
+      this.#replace(mergeFiles(this.#store.draft.files, packed.files), [summary, ...read.skipped].join(" "));
+      return;
+    }
     const count = read.files.length;
     if (count === 0) {
       this.#notice(read.skipped.join(" "));
@@ -76,6 +83,12 @@ export class FilesPanel {
     }
     const summary = `${countInWords(count, "file")} added.`;
     this.#replace(mergeFiles(this.#store.draft.files, read.files), [summary, ...read.skipped].join(" "));
+  }
+
+  /** What may import a package. */
+  #texts(): string[] {
+    const { source, files } = this.#store.draft;
+    return [source, ...files.flatMap(({ content: { value } }) => (typeof value === "string" ? value : []))];
   }
 
   /** Shows messages at the rows of files. The key `null` is for a message about all files. */

@@ -8,8 +8,8 @@ import { askWorker } from "../page/ask-worker.ts";
 export interface UnpackRequest {
   readonly archive: Uint8Array;
   readonly bounds: ArchiveBounds;
-  /** Of a folder, only the files that belong to a project are unpacked. */
-  readonly of: "folder" | "pages";
+  /** Of a folder, only the files that belong to a project are unpacked; of a package, those that documents need. */
+  readonly of: "folder" | "package" | "pages";
 }
 
 /** The oldest date that a ZIP can hold. It is always the same, so archives of the same folder have the same bytes. */

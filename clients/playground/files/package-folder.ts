@@ -1,0 +1,44 @@
+/** The folder or ZIP of a Typst package as files of a request: below `packages/`, where imports find it by its name. */
+import {
+  findQuotedSpecs,
+  formatPackageSpec,
+  REGISTRY_NAMESPACE,
+  requestPackageFolder,
+} from "../../../rules/package-spec.ts";
+import {
+  isNotForDocuments,
+  isReadableByTypst,
+  PACKAGE_MANIFEST,
+  packageOfManifest,
+} from "../../typescript/package-parts.ts";
+import { SOURCE_PATH } from "../../typescript/saved-draft.ts";
+import type { FolderFile } from "../drafts/project-folder.ts";
+
+/** A folder with a `main.typ` is a project, also if it becomes a package. */
+export function isPackageFolder(files: readonly { readonly path: string }[]): boolean {
+  return files.some(({ path }) => path === PACKAGE_MANIFEST) && !files.some(({ path }) => path === SOURCE_PATH);
+}
+
+export function isFileOfPackage(path: string): boolean {
+  return !path.endsWith("/") && !isNotForDocuments(path) && isReadableByTypst(path);
+}
+
+/**
+ * Null if a folder is no package. Its namespace is that of an import of it, or else that of Typst Universe.
+ *
+ * @param texts of the draft that may import it
+ */
+export function packageOfFolder(folder: readonly FolderFile[], texts: readonly string[]) {
+  if (!isPackageFolder(folder)) return null;
+  const manifest = folder.find(({ path }) => path === PACKAGE_MANIFEST);
+  const inUniverse = packageOfManifest(new TextDecoder().decode(manifest?.bytes), REGISTRY_NAMESPACE);
+  if (inUniverse === null) return null;
+  const imported = texts
+    .flatMap(findQuotedSpecs)
+    .find(({ name, version }) => name === inUniverse.name && version === inUniverse.version);
+  const spec = imported ?? inUniverse;
+  const files = folder
+    .filter(({ path }) => isFileOfPackage(path))
+    .map(({ path, bytes }): FolderFile => ({ path: `${requestPackageFolder(spec)}/${path}`, bytes }));
+  return { name: formatPackageSpec(spec), files };
+}
