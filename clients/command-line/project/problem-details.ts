@@ -47,14 +47,14 @@ export function bodyBytes(request: RenderRequest): number {
 function sizeDetails(problem: ServiceProblem, sent: SentProject): string[] {
   switch (problem.code) {
     case "request_too_large":
-      return [...sizeInLines(sent, inBytes(problem.context.limit)), ...byKindDetails(sent.project)];
+      return [...sizeInLines(sent, inBytes(problem.context.limit)), ...causeDetails(sent.project)];
     case "template_source_too_large":
     case "string_too_large":
       return sizeInLines(sent, "");
     case "template_file_too_large":
-      return [...sizeInLines(sent, ""), ...byKindDetails(sent.project)];
+      return [...sizeInLines(sent, ""), ...causeDetails(sent.project)];
     case "invalid_file_data":
-      return "count" in problem.context ? [...sizeInLines(sent, ""), ...byKindDetails(sent.project)] : [];
+      return "count" in problem.context ? [...sizeInLines(sent, ""), ...causeDetails(sent.project)] : [];
     default:
       return [];
   }
@@ -69,6 +69,23 @@ export function sizeInLines(sent: SentProject, limit: string): string[] {
 export function inBytes(bytes: number): string {
   const words = sizeInWords(bytes);
   return words.includes("byte") ? words : `${words} (${bytes.toLocaleString("en")} bytes)`;
+}
+
+function causeDetails(project: Project): string[] {
+  return [...byKindDetails(project), ...packageDetails(project)];
+}
+
+/** An operator can do what a caller cannot: packages that the service has are not sent. */
+function packageDetails({ packages, files }: Project): string[] {
+  const sent = new Set(files.map(({ key }) => key));
+  const found = packages.found.filter(({ keys }) => keys.some((key) => sent.has(key)));
+  if (found.length === 0) return [];
+  const count = found.reduce((sum, { keys }) => sum + keys.length, 0);
+  const named = found.slice(0, MAX_NAMED).map(({ name, keys }) => `${name} (${keys.length})`);
+  const more = found.length > MAX_NAMED ? ` and ${found.length - MAX_NAMED} more` : "";
+  return [
+    `${countInWords(count, "file")} of these are of packages: ${named.join(", ")}${more}. The operator of the service can install them, or allow more and larger files (SERVICE_MAX_INLINE_FILES, SERVICE_MAX_INLINE_FILE_BYTES).`,
+  ];
 }
 
 /** Where a folder is named, the cause is mostly files that no document reads. */

@@ -117,6 +117,20 @@ describe("a package of this machine", () => {
     expect(new Set(keys)).toEqual(new Set([...SENT, ...others, ...WORDS]));
   });
 
+  it("is named where it makes a request too large, with what the operator can do", async () => {
+    const parts = Array.from({ length: 64 }, (_, index) => `src/${index}.typ`);
+    const [letter, words] = [`${DATA}/local/letter/1.0.0`, `${CACHE}/preview/words/1.0.0`];
+    const files = {
+      ...FILES,
+      [`${letter}/lib.typ`]: ['#import "@preview/words:1.0.0"', ...parts.map((part) => `#import "${part}"`)].join("\n"),
+      ...Object.fromEntries(parts.map((part) => [`${letter}/${part}`, ""])),
+      [`${words}/lib.typ`]: "",
+    };
+    const { stderr, exitCode } = await inProject(files, ["check", "letter.typ"]);
+    expect(stderr).toContain("68 files of these are of packages: @local/letter:1.0.0 (66), @preview/words:1.0.0 (2). The operator");
+    expect(exitCode).toBe(3);
+  });
+
   it("is named by --dry-run with its files and where it is from", async () => {
     const { folder, stdout } = await inProject(FILES, ["render", "letter.typ", "--dry-run"]);
     expect(stdout).toContain(`Package @local/letter:1.0.0 from ${join(folder, DATA, "local/letter/1.0.0")}: 4 files, `);
