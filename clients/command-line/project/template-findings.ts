@@ -107,6 +107,9 @@ interface TextPlace {
 }
 
 function placeOf(project: Project, { key, text, offset }: TextPlace): string {
-  const file = key === project.sourceKey ? project.sourceName : shownPath(project, key);
+  // A package need not be in the project itself: its files are named as Typst does.
+  const [, namespace, name, version, path] = /^packages\/([^/]+)\/([^/]+)\/([^/]+)\/(.*)$/.exec(key) ?? [];
+  const shown = path === undefined ? shownPath(project, key) : `@${namespace}/${name}:${version}/${path}`;
+  const file = key === project.sourceKey ? project.sourceName : shown;
   return `${file}:${lineAt(text, offset)}`;
 }

@@ -165,7 +165,9 @@ it("the error that a template for an older Typst gets comes with a hint", async 
 
 it("types by their old names are noted, in files and packages that are sent", async () => {
   const { run } = await begin({
-    "a.typ": '#import "lib.typ": f\n#if type(1) == "integer" [a]\n#f(1)',
+    "a.typ": '#import "lib.typ": f\n#if type(1) == "integer" [a]\n#f(1) #import "@local/p:1.0.0"',
+    "packages/local/p/1.0.0/typst.toml": '[package]\nname = "p"\nversion = "1.0.0"\nentrypoint = "src/p.typ"\n',
+    "packages/local/p/1.0.0/src/p.typ": '#if type(1) == "float" [p]',
     "lib.typ": '#let f(x) = if type(x) != "string" [b]',
   });
   const { exitCode, stderr } = await run("check", "a.typ");
@@ -174,6 +176,7 @@ it("types by their old names are noted, in files and packages that are sent", as
     [
       'note: a.typ:2: type(1) == "integer" is always false since Typst 0.14: write type(1) == int.',
       'note: lib.typ:1: type(x) != "string" is always true since Typst 0.14: write type(x) != str.',
+      'note: @local/p:1.0.0/src/p.typ:1: type(1) == "float" is always false since Typst 0.14: write type(1) == float.',
       "a.typ compiles.",
       "",
     ].join("\n"),
