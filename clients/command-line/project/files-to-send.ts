@@ -7,7 +7,7 @@ import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { filesOfKinds } from "./computed-paths.ts";
 import { isFile, STANDARD_INPUT } from "./folder.ts";
-import { addFiles, listFolder, readFolderFiles, searchRoot } from "./folder-files.ts";
+import { addFiles, listFolder, readFolderFiles, type SourceFolder, searchRoot } from "./folder-files.ts";
 import { type FollowedPaths, followPaths, type ReadingProject } from "./reads.ts";
 
 /** What belongs to a template but not to its documents is sent only if the source or the caller names it. */
@@ -15,9 +15,7 @@ const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
 /** A file that is found may have computed paths of its own, as a chapter has. Few lead further. */
 const MAX_ROUNDS = 10;
 
-export interface SendingProject extends ReadingProject {
-  /** The key of the folder of the source; empty for the root. */
-  readonly folderKey: string;
+export interface SendingProject extends ReadingProject, SourceFolder {
   /** Whether the caller has named the folder, not a source. */
   readonly isWhole: boolean;
   /** The globs of `--files`. */
@@ -28,7 +26,7 @@ export interface SendingProject extends ReadingProject {
   readonly data: readonly string[];
 }
 
-export interface FilesToSend extends Pick<FollowedPaths, "warnings" | "outside"> {
+export interface FilesToSend extends Pick<FollowedPaths, "warnings" | "outside" | "computing"> {
   readonly files: CollectedFiles;
   /** Keys of files that `render` and `check` wrote, which are left out. */
   readonly written: ReadonlySet<string>;
@@ -40,8 +38,8 @@ export interface FilesToSend extends Pick<FollowedPaths, "warnings" | "outside">
 
 /** @throws CommandError when a file that is named does not exist or cannot be sent, or there are too many */
 export async function collectFilesToSend(project: SendingProject): Promise<FilesToSend> {
-  const { root, folderKey, isWhole, patterns, excluded, data, sourceKey } = project;
-  const { files, written } = await readFolderFiles({ root, folderKey }, patterns, excluded);
+  const { root, isWhole, patterns, excluded, data, sourceKey } = project;
+  const { files, written } = await readFolderFiles(project, patterns, excluded);
   const leftOut = new Set(written);
   const byKind = new Set<string>();
   let followed = await followPaths(project, files);
@@ -49,8 +47,8 @@ export async function collectFilesToSend(project: SendingProject): Promise<Files
   for (let round = 0; followed.computing.size > 0 && round < MAX_ROUNDS; round++) {
     const { named, computing } = followed;
     below ??= {
-      all: await searchRoot({ root, folderKey }, NOT_SENT),
-      ofFolder: isWhole ? await listFolder({ root, folderKey }, NOT_SENT) : [],
+      all: await searchRoot(project, NOT_SENT),
+      ofFolder: isWhole ? await listFolder(project, NOT_SENT) : [],
     };
     for (const path of data) named.addWords(path, await readIfFile(path));
     const isNew = (key: string) => !files.has(key) && !leftOut.has(key) && key !== sourceKey;
@@ -62,9 +60,9 @@ export async function collectFilesToSend(project: SendingProject): Promise<Files
     for (const key of ofKinds) if (files.has(key)) byKind.add(key);
     followed = await followPaths(project, files);
   }
-  const { warnings, outside } = followed;
+  const { warnings, outside, computing } = followed;
   const isTooLarge = below !== null && below.all === null;
-  return { files, written: leftOut, warnings, outside, byKind: [...byKind], isTooLarge };
+  return { files, written: leftOut, warnings, outside, computing, byKind: [...byKind], isTooLarge };
 }
 
 /** What cannot be read is reported where the data itself is read. */

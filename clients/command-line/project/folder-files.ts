@@ -9,8 +9,8 @@ import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
 import { CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "./collected-files.ts";
-import { isFile, leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
-import { IgnoreRules } from "./ignore-rules.ts";
+import { isFile, isFolder, leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
+import type { IgnoreRules } from "./ignore-rules.ts";
 
 /** Of files and folders, sent or not. Ignored folders are not read. */
 const MAX_ENTRIES = 200_000;
@@ -29,6 +29,7 @@ export interface SourceFolder {
   readonly root: string;
   /** The key of the folder of the source; empty for the root. */
   readonly folderKey: string;
+  readonly ignored: IgnoreRules;
 }
 
 /**
@@ -80,29 +81,41 @@ export async function addFiles(
 const MAX_SEARCHED_ENTRIES = 20_000;
 
 /**
- * The files below the root that are not ignored; null if there are too many. Folders that cannot be read have none.
+ * The files below the root that are not ignored, or if it has too many those below the folder of the source; null if that
+ * has too many, too. Folders that cannot be read have none.
  *
  * @param except globs, relative to the folder of the source
  */
-export async function searchRoot({ root, folderKey }: SourceFolder, except: readonly string[]) {
+export async function searchRoot(place: SourceFolder, except: readonly string[]): Promise<string[] | null> {
+  const { root, folderKey, ignored } = place;
   const exceptBelow = except.map((glob) => globBelow(folderKey, glob));
-  const selection = { globs: ["**"], except: exceptBelow, maxEntries: MAX_SEARCHED_ENTRIES };
-  return matchingKeys(root, await IgnoreRules.load(root), selection).catch((error: unknown) => {
-    if (error instanceof CommandError) return null;
-    throw error;
-  });
+  for (const glob of new Set(["**", globBelow(folderKey, "**")])) {
+    const selection = { globs: [glob], except: exceptBelow, maxEntries: MAX_SEARCHED_ENTRIES };
+    const keys = await matchingKeys(root, ignored, selection).catch((error: unknown) => {
+      if (error instanceof CommandError) return null;
+      throw error;
+    });
+    if (keys !== null) return keys;
+  }
+  return null;
 }
 
 /** The same of a folder that the caller has named. @throws CommandError when it cannot be read */
-export async function listFolder({ root, folderKey }: SourceFolder, except: readonly string[]): Promise<string[]> {
+export async function listFolder(
+  { root, folderKey, ignored }: SourceFolder,
+  except: readonly string[],
+): Promise<string[]> {
   const [globs, exceptBelow] = [["**"], except].map((list) => list.map((glob) => globBelow(folderKey, glob)));
   const selection = { globs: globs ?? [], except: exceptBelow ?? [], isStrict: true };
-  return matchingKeys(root, await IgnoreRules.load(root), selection);
+  return matchingKeys(root, ignored, selection);
 }
 
 /** The files that globs match, relative to the folder of the source, and that are not ignored. */
-export async function findFiles({ root, folderKey }: SourceFolder, globs: readonly string[]): Promise<string[]> {
-  return matchingKeys(root, await IgnoreRules.load(root), { globs: globs.map((glob) => globBelow(folderKey, glob)) });
+export async function findFiles(
+  { root, folderKey, ignored }: SourceFolder,
+  globs: readonly string[],
+): Promise<string[]> {
+  return matchingKeys(root, ignored, { globs: globs.map((glob) => globBelow(folderKey, glob)) });
 }
 
 interface AskedFiles {
@@ -114,17 +127,17 @@ interface AskedFiles {
 }
 
 /** The keys that globs match, in order. @throws CommandError when a pattern of the caller matches none */
-async function chooseKeys({ root }: SourceFolder, asked: readonly AskedFiles[]): Promise<string[]> {
-  const ignored = await IgnoreRules.load(root);
+async function chooseKeys({ root, ignored }: SourceFolder, asked: readonly AskedFiles[]): Promise<string[]> {
   const keys = new Set<string>();
   for (const { pattern, glob, key } of asked) {
     const matching = await matchingKeys(root, ignored, { globs: [glob] });
     // The caller knows of the file, whatever the rules are for.
     if (matching.length === 0 && (await isFile(join(root, key)))) matching.push(key);
     if (matching.length === 0) {
-      const hint = "An ignored file is sent if it is named exactly.";
+      const isOfMany = /[*?[\]{}]/.test(pattern) || (await isFolder(join(root, key)));
+      const hint = isOfMany ? " An ignored file is sent if it is named exactly." : "";
       throw new CommandError(
-        printableLine(`--files ${pattern} matches no file in ${root} that is not ignored. ${hint}`),
+        printableLine(`--files ${pattern} matches no file in ${root} that is not ignored.${hint}`),
       );
     }
     for (const key of matching) keys.add(key);

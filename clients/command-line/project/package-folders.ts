@@ -63,6 +63,11 @@ export function findPackage(spec: PackageSpec, root: string): PackagePlace {
   const own: PackageBase = { path: join(root, REQUEST_PACKAGES), origin: "project" };
   let link: PackagePlace | null = null;
   for (const { path, origin } of [own, ...typstPackageBases()]) {
+    // The user's own folders may be links; a project may come from anybody.
+    if (origin === "project" && statOf(path)?.isSymbolicLink()) {
+      link = { kind: "link", path };
+      continue;
+    }
     const place = placeBelow(path, spec);
     if (place === "link") link ??= { kind: "link", path: pathBelow(path, spec) };
     else if (place === "folder") return { kind: "found", path: pathBelow(path, spec), origin };

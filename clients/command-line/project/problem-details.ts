@@ -104,8 +104,16 @@ const MAX_NAMED = 5;
 
 export function problemDetails(problem: ServiceProblem, sent: SentProject): string[] {
   const { project } = sent;
-  const leftOut = problem.code === "template_compile_failed" ? leftOutDetails(project) : [];
+  const leftOut =
+    problem.code === "template_compile_failed" ? [...computedDetails(project), ...leftOutDetails(project)] : [];
   return [...nameDetails(problem, project), ...sizeDetails(problem, sent), ...leftOut];
+}
+
+function computedDetails({ computesPaths }: Project): string[] {
+  if (!computesPaths) return [];
+  return [
+    "The template puts paths together. Files whose names are neither in it nor in the data are not sent: check names those that it misses, with the --files that sends them.",
+  ];
 }
 
 /** A reminder of files that were left out as outputs, because a template may read them by a computed path. */

@@ -37,6 +37,8 @@ export interface Project extends ProjectTexts {
   readonly packages: ProjectPackages;
   /** The JSON file for `data`; null if there is none. Beside a `main.typ` it is `data.json`. */
   readonly dataPath: string | null;
+  /** Whether a source reads files by paths that it puts together. */
+  readonly computesPaths: boolean;
   /** Keys of files that are sent for their kind alone, because the caller has named their folder. */
   readonly byKind: readonly string[];
   /** Keys of files that `render` and `check` wrote, which are left out. */
@@ -148,10 +150,10 @@ async function collectBelow(
   const ignored = await IgnoreRules.load(root);
   const maySend = async (key: string) =>
     !isFound || isBelow(folder, join(root, key)) || (!/(?:^|\/)\./.test(key) && (await ignored.keep([key])).length > 0);
-  const sending = { root, folderKey, sourceKey, source, inputs, isWhole, patterns, excluded, show, maySend };
+  const sending = { root, folderKey, ignored, sourceKey, source, inputs, isWhole, patterns, excluded, show, maySend };
   const dataPaths = [...data, ...(dataPath === null ? [] : [dataPath])];
   const collected = await collectFilesToSend({ ...sending, data: dataPaths });
-  const { files, written, warnings, outside, byKind, isTooLarge } = collected;
+  const { files, written, warnings, outside, computing, byKind, isTooLarge } = collected;
   const readsData = READS_DATA.test(source.toString("utf8"));
   const { notes: packageNotes, ...packages } = addPackages(files, { root, sourceName, source, shownAs: show });
   const lacksPackages = packages.missing.length > 0;
@@ -179,6 +181,7 @@ async function collectBelow(
     // An included file does not see what the service binds in the source.
     linesBefore: new Map(readsData && !isAtRoot(sourceKey) ? [[sourceKey, DATA_BINDINGS]] : []),
     dataPath,
+    computesPaths: computing.size > 0,
     byKind,
     leftOut: [...written].filter((key) => !files.has(key)),
     unusedFonts,

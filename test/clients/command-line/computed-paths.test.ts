@@ -113,8 +113,14 @@ describe("of the files below the root, those are sent whose names are", () => {
     expect(service.bodies.map(({ files }) => Object.keys(files))).toEqual([["img/c.png"]]);
   });
 
-  it("unless there are too many: a note says so", async () => {
+  it("unless there are too many: then only those below the folder of the source, or none, and a note says so", async () => {
     const many = Object.fromEntries(Array.from({ length: 20_001 }, (_, index) => [`many/${index}`, ""]));
+    const above = {
+      ...Object.fromEntries(Object.entries(many).map(([key, text]) => [`p/${key}`, text])),
+      "p/typst.toml": "",
+    };
+    const below = { "p/lib.typ": "", "p/d/x.txt": "", "p/d/a.typ": '#import "../lib.typ"\n#read("x" + ".txt")' };
+    expect((await plan({ ...above, ...below }, ["p/d/a.typ"])).sent).toEqual(["d/x.txt", "lib.typ"]);
     const { sent, stdout } = await plan({ ...many, "a.typ": '#image("many/" + "1")' }, ["a.typ"]);
     expect(sent).toEqual([]);
     expect(stdout).toContain("note: . has so many files that it was not searched for those");
@@ -245,4 +251,15 @@ it("--files sends a file that is ignored if it names it exactly", async () => {
   expect((await answer("--files", "*.yaml")).stderr).toMatch(
     /^--files \*\.yaml matches no file in .*p that is not ignored\. An ignored file is sent if it is named exactly\.\n$/,
   );
+});
+
+it("a template that the service cannot compile is told that names are all that is known of such paths", async () => {
+  const service = await startScriptedService((response) =>
+    sendProblem(response, 422, problem("template_compile_failed", "It does not compile.", {})),
+  );
+  const folder = await makeProject({ "a.typ": '#read("n-" + str(1))', "b.typ": "#oops()" });
+  const answer = async (source: string) =>
+    (await runCommand(folder, ["render", source], { env: { SERVICE_URL: service.url } })).stderr;
+  expect(await answer("a.typ")).toContain("Files whose names are neither in it nor in the data are not sent");
+  expect(await answer("b.typ")).not.toContain("paths");
 });

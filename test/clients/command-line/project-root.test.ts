@@ -2,7 +2,7 @@
  * A source below the root of its project: the document is the one of `typst compile --root`, what Typst says has the
  * author's lines, and nothing outside of the root is sent.
  */
-import { chown, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { chown, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { PNG } from "pngjs";
@@ -301,6 +301,26 @@ describe("nothing outside of the root is sent", () => {
       ["doc/a.typ", "lib.typ"],
     ]);
     expect(JSON.stringify(service.bodies)).not.toContain("SECRET");
+  });
+
+  it("by a folder of packages that is a link", async () => {
+    const { folder, run } = await inFolder({
+      "elsewhere/local/x/1.0.0/typst.toml": '[package]\nname = "x"\nversion = "1.0.0"\nentrypoint = "x.typ"\n',
+      "elsewhere/local/x/1.0.0/x.typ": "SECRET",
+      "p/typst.toml": "",
+      "p/doc/a.typ": '#import "@local/x:1.0.0"\n#import "../lib.typ"',
+      "p/lib.typ": "",
+    });
+    const sent = async () => {
+      const service = await startScriptedService(sendPdf);
+      await run(["render", "p/doc/a.typ"], service.url);
+      return JSON.stringify(service.bodies);
+    };
+    await symlink("../elsewhere", join(folder, "p/packages"));
+    expect(await sent()).not.toContain("SECRET");
+    await rm(join(folder, "p/packages"));
+    await rename(join(folder, "elsewhere"), join(folder, "p/packages"));
+    expect(await sent()).toContain("SECRET");
   });
 
   it("by --files", async () => {
