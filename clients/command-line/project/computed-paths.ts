@@ -25,7 +25,7 @@ const KINDS: Readonly<Record<string, readonly string[] | null>> = {
 
 /** A call of a function that reads files, or an import, whose path is not one literal. */
 const COMPUTED =
-  /\b(image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach)\(\s*(?!"(?:[^"\\\n]|\\.){0,1024}"\s*[,)]|bytes\b|\)|\.\.|[\w-]+\s*:)|\b(include|import)\s+(?=\(|"[^"\n]{0,1024}"\s*\+)|(?:^|[#{;])[ \t]*(include)\s+(?=[a-z][\w.-]*\s*[\n;.)\]}(+])/gm;
+  /\b(image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach)\((?!\s*(?:"(?:[^"\\\n]|\\.){0,1024}"\s*[,)]|bytes\b|\)|\.\.|[\w-]+\s*:))|\b(include|import)\s+(?=\(|"[^"\n]{0,1024}"\s*\+)|(?:^|[#{;])[ \t]*(include)\s+(?=[a-z][\w.-]*\s*[\n;.)\]}(+])/gm;
 
 /** The functions that a source calls with a path that it puts together. */
 export function computingFunctions(source: string): string[] {

@@ -31,6 +31,8 @@ describe("a source computes a path", () => {
   it.each([
     'image("a.png", width: 1cm)',
     'image("a.png")',
+    'image( "a.png" )',
+    'image(\n  "a.png",\n  width: 1cm,\n)',
     "image(bytes(data.picture))",
     "#set image(width: 1cm)",
     "#import lib: x",
