@@ -27,7 +27,7 @@ COPY clients clients
 RUN npm ci --ignore-scripts
 # The playground's compiler takes its fonts from Typst.
 COPY --from=typst /bin/typst /usr/local/bin/typst
-COPY wrangler.toml ./
+COPY wrangler.toml LICENSE ./
 COPY rules rules
 COPY protocol protocol
 COPY typst typst
@@ -61,7 +61,6 @@ WORKDIR /service
 # workerd does not start without them.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=edge-build /service/dist/edge ./
-COPY LICENSE ./
 # By its number: Kubernetes compares it with `runAsNonRoot`.
 USER 1000:1000
 # A line of JSON per request on standard output. The limits are those of the backend below.
@@ -84,6 +83,7 @@ WORKDIR /service
 COPY --from=build /node /usr/local/bin/node
 COPY --from=typst /bin/typst /usr/local/bin/typst
 COPY --from=packages /service/node_modules node_modules
+COPY --from=edge-build /service/dist/edge/THIRD-PARTY-LICENSES.txt ./
 COPY package.json LICENSE ./
 COPY rules rules
 COPY protocol protocol

@@ -71,6 +71,10 @@ export function helpPath(name: string): string {
 
 export const HELP_ROUTES = routesTo([...HELP_PAGES, "help.css"].map(helpPath));
 
+/** The licences of what others made, as text. The file has the extension, by which it has its type. */
+export const LICENCES_PATH = "/licenses";
+export const LICENCES_FILE = `${LICENCES_PATH}.txt`;
+
 /** The page on which people try the service. Its files are below `PLAYGROUND_FILES_PATH`. */
 export const PLAYGROUND_PATH = "/";
 export const PLAYGROUND_FILES_PATH = "/playground";
@@ -97,7 +101,13 @@ export const PLAYGROUND_ROUTES = routesTo([
 ]);
 
 /** All static files. */
-export const FILE_ROUTES = [...STATIC_ROUTES, ...PLAYGROUND_ROUTES, ...REFERENCE_ROUTES, ...HELP_ROUTES];
+export const FILE_ROUTES = [
+  ...STATIC_ROUTES,
+  ...PLAYGROUND_ROUTES,
+  ...REFERENCE_ROUTES,
+  ...HELP_ROUTES,
+  ...routesTo([LICENCES_PATH, LICENCES_FILE]),
+];
 
 export const ALL_EDGE_ROUTES: readonly Route[] = [...EDGE_ROUTES, ...FILE_ROUTES];
 

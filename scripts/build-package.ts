@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { type BuildOptions, build } from "esbuild";
 import { execa } from "execa";
 import { WITHOUT_UNUSED_FORMATS } from "./assets/bundle-validator.ts";
+import { bundledPackages, licencesOfPackages } from "./assets/licences.ts";
 
 const PROJECT = new URL("../", import.meta.url);
 
@@ -112,7 +113,7 @@ async function buildPackage({ folder, page, licences, exports, more, bundle }: P
     { types: `./types/${types}`, default: `./${code}` },
   ]);
   const all = exports && { exports: { ...Object.fromEntries(published), "./package.json": "./package.json" } };
-  await writeFile(new URL(licences, into), await licencesOfPackages(Object.keys(metafile?.inputs ?? {})));
+  await writeFile(new URL(licences, into), await licencesOfPackages(bundledPackages(metafile)));
   await cp(new URL("LICENSE", PROJECT), new URL("LICENSE", into));
   await cp(new URL(`docs/${page}`, PROJECT), new URL("README.md", into));
   await writeFile(new URL("package.json", into), `${JSON.stringify({ ...manifest, ...more, ...all }, null, 2)}\n`);
@@ -134,23 +135,4 @@ async function writeReachableTypes(folder: URL, target: URL, entryPoints: readon
     const file = new URL(path, types);
     if (path.endsWith(".d.ts") && !reachable.has(file.href)) await rm(file);
   }
-}
-
-/** The licences of the packages whose files were bundled: they must be passed on. */
-async function licencesOfPackages(inputs: readonly string[]): Promise<string> {
-  const folders = new Set(inputs.flatMap((path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
-  const ofPackages = await Promise.all(
-    [...folders].sort().map(async (path) => {
-      const folder = new URL(`${path}/`, PROJECT);
-      const { name, version, license } = JSON.parse(await readFile(new URL("package.json", folder), "utf8"));
-      // A package that has others in it has a file for each.
-      const files = (await readdir(folder)).filter((entry) => /^(licen[cs]e|notice)/i.test(entry)).sort();
-      const texts = await Promise.all(files.map((file) => readFile(new URL(file, folder), "utf8")));
-      if (files.length === 0 && license === undefined) throw new Error(`${name} has no licence`);
-      return [`${name} ${version}`, ...(files.length === 0 ? [license] : texts)]
-        .map((text) => `${text.trim()}\n`)
-        .join("\n");
-    }),
-  );
-  return ofPackages.join(`\n${"-".repeat(80)}\n\n`);
 }

@@ -2,7 +2,15 @@
  * The pages for people and the files that they are made of, all static. Each page has its own policy, by which it runs
  * and asks nothing but what this deployment serves.
  */
-import { HELP_PAGES, helpPath, PLAYGROUND_FILES_PATH, PLAYGROUND_PATH, REFERENCE_PATH } from "../../protocol/routes.ts";
+import {
+  HELP_PAGES,
+  helpPath,
+  LICENCES_FILE,
+  LICENCES_PATH,
+  PLAYGROUND_FILES_PATH,
+  PLAYGROUND_PATH,
+  REFERENCE_PATH,
+} from "../../protocol/routes.ts";
 import type { EdgeContext } from "../context.ts";
 
 interface Page {
@@ -15,6 +23,7 @@ const PAGES: Readonly<Record<string, Page>> = {
   [PLAYGROUND_PATH]: { file: `${PLAYGROUND_FILES_PATH}/index.html`, imageSources: "'self' blob:" },
   // `data:` are the viewer's icons, `blob:` the pictures that it has rendered.
   [REFERENCE_PATH]: { file: `${REFERENCE_PATH}/index.html`, imageSources: "'self' data: blob:" },
+  [LICENCES_PATH]: { file: LICENCES_FILE, imageSources: "'none'" },
   ...Object.fromEntries(
     HELP_PAGES.map(helpPath).map((path) => [path, { file: `${path}/index.html`, imageSources: "'self'" }]),
   ),

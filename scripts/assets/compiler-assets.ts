@@ -18,8 +18,10 @@ export const COMPILER_FONTS = [
   { postScriptName: "DejaVuSansMono", file: "dejavu-sans-mono.ttf" },
 ];
 
-export async function provideCompiler(): Promise<void> {
-  await Promise.all([provideWebAssembly(), provideFonts()]);
+/** @returns the fonts by their files */
+export async function provideCompiler(): Promise<ReadonlyMap<string, Buffer>> {
+  const [fonts] = await Promise.all([provideFonts(), provideWebAssembly()]);
+  return fonts;
 }
 
 /** Compressed, because Cloudflare serves no file above 25 MiB. */
@@ -32,17 +34,20 @@ async function provideWebAssembly(): Promise<void> {
   await provideStaticFile("playground/typst-compiler.bin", await promisify(gzip)(module, { level }));
 }
 
-async function provideFonts(): Promise<void> {
+async function provideFonts(): Promise<ReadonlyMap<string, Buffer>> {
   const typst = await locateTypst();
   // Where Cloudflare builds the Worker, for example. The compiler then goes as far as the first formula.
   if ("error" in typst) {
     process.stderr.write(`The playground's compiler is built without fonts. ${typst.error}\n`);
-    return;
+    return new Map();
   }
   const fonts = await readEmbeddedFonts(typst.path);
+  const provided = new Map<string, Buffer>();
   for (const { postScriptName, file } of COMPILER_FONTS) {
     const font = fonts.get(postScriptName);
     if (font === undefined) throw new Error(`this Typst has no font ${postScriptName} in it: use an official build`);
     await provideStaticFile(`playground/${file}`, font);
+    provided.set(file, font);
   }
+  return provided;
 }

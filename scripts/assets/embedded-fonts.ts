@@ -8,7 +8,7 @@ const RECORD_BYTES = 16;
 /** OpenType has some fifty kinds of tables, and each font at least nine of them. */
 const TABLES = { min: 9, max: 64 };
 const NAME_RECORD_BYTES = 12;
-const POST_SCRIPT_NAME = 6;
+const NAME = { copyright: 0, postScript: 6, licence: 13, licenceUrl: 14 } as const;
 const MACINTOSH = 1;
 
 export async function readEmbeddedFonts(program: string): Promise<ReadonlyMap<string, Buffer>> {
@@ -41,15 +41,26 @@ function fontAt(bytes: Buffer, start: number): [name: string, font: Buffer] | nu
   }
   if (names === undefined || start + length > bytes.length) return null;
   const font = bytes.subarray(start, start + length);
-  const name = postScriptName(font, names);
+  const name = nameOf(font, names, NAME.postScript);
   return name === null ? null : [name, font];
 }
 
-function postScriptName(font: Buffer, table: number): string | null {
+/** What a font says of its licence itself: whose it is, its licence, and where that is. */
+export function licenceOfFont(font: Buffer): string {
+  const tables = Array.from({ length: font.readUInt16BE(4) }, (_, index) => HEADER_BYTES + RECORD_BYTES * index);
+  const record = tables.find((at) => font.toString("latin1", at, at + 4) === "name");
+  if (record === undefined) throw new Error("a font has no names");
+  const ids = [NAME.copyright, NAME.licence, NAME.licenceUrl];
+  const text = ids.map((id) => nameOf(font, font.readUInt32BE(record + 8), id) ?? "").join("\n\n");
+  if (!/licen[cs]e/i.test(text)) throw new Error("a font has no licence");
+  return text;
+}
+
+function nameOf(font: Buffer, table: number, id: number): string | null {
   const texts = table + font.readUInt16BE(table + 4);
   for (let index = 0; index < font.readUInt16BE(table + 2); index++) {
     const record = table + 6 + NAME_RECORD_BYTES * index;
-    if (font.readUInt16BE(record + 6) !== POST_SCRIPT_NAME) continue;
+    if (font.readUInt16BE(record + 6) !== id) continue;
     const start = texts + font.readUInt16BE(record + 10);
     const text = font.subarray(start, start + font.readUInt16BE(record + 8));
     if (font.readUInt16BE(record) === MACINTOSH) return text.toString("latin1");

@@ -7,6 +7,7 @@ import type { ExampleEntry } from "../../clients/playground/drafts/examples.ts";
 import { EXAMPLE_NAMES, examplePath } from "../../protocol/routes.ts";
 import { exampleRequest } from "../examples/example-request.ts";
 import { BROWSER_ALIASES, WITHOUT_UNUSED_FORMATS } from "./bundle-validator.ts";
+import { bundledPackages } from "./licences.ts";
 import { provideStaticFile } from "./static-file.ts";
 
 const PROJECT = new URL("../../", import.meta.url);
@@ -23,7 +24,8 @@ const BUNDLES = [
   { in: "clients/playground/playground.css", out: "playground" },
 ];
 
-export async function providePlayground(): Promise<void> {
+/** @returns the folders of the packages that are in its bundles */
+export async function providePlayground(): Promise<string[]> {
   const copied = ["index.html", "icon.svg"].map(async (name) =>
     provideStaticFile(`playground/${name}`, await readFile(new URL(`clients/playground/${name}`, PROJECT))),
   );
@@ -33,7 +35,8 @@ export async function providePlayground(): Promise<void> {
     const entry: ExampleEntry = { body: await exampleRequest(name), schema };
     await provideStaticFile(examplePath(name).slice(1), Buffer.from(JSON.stringify(entry)));
   });
-  await Promise.all([provideBundles(), ...copied, ...examples]);
+  const [packages] = await Promise.all([provideBundles(), ...copied, ...examples]);
+  return packages;
 }
 
 /** Changes a text in files of packages that are bundled. */
@@ -61,13 +64,14 @@ const WITHOUT_EVALUATION = replaceText(
 );
 
 /** Bundles the page's scripts and its style sheet. The size of each is in docs/playground.md. */
-async function provideBundles(): Promise<void> {
-  const { outputFiles } = await build({
+async function provideBundles(): Promise<string[]> {
+  const { outputFiles, metafile } = await build({
     absWorkingDir: fileURLToPath(PROJECT),
     entryPoints: BUNDLES,
     outdir: "static/playground",
     bundle: true,
     write: false,
+    metafile: true,
     minify: true,
     format: "esm",
     target: "es2024",
@@ -84,6 +88,7 @@ async function provideBundles(): Promise<void> {
   await Promise.all(
     outputFiles.map(({ path, contents }) => provideStaticFile(`playground/${path.split("/").at(-1)}`, contents)),
   );
+  return bundledPackages(metafile);
 }
 
 /** "accessible-letter" becomes "Accessible letter". */

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { provideCompiler } from "./compiler-assets.ts";
 import { provideHelpPages } from "./help-pages.ts";
+import { provideLicences } from "./licences.ts";
 import { providePlayground } from "./playground-assets.ts";
 import { provideStaticFile } from "./static-file.ts";
 
@@ -16,8 +17,14 @@ let provided: Promise<unknown> | undefined;
 
 export async function provideStaticAssets(): Promise<void> {
   if (process.env[PROVIDED]) return;
-  provided ??= Promise.all([provideReferenceViewer(), providePlayground(), provideCompiler(), provideHelpPages()]);
+  provided ??= provideAll();
   await provided;
+}
+
+async function provideAll(): Promise<void> {
+  const others = [provideReferenceViewer(), provideHelpPages()];
+  const [packages, fonts] = await Promise.all([providePlayground(), provideCompiler(), ...others]);
+  await provideLicences(packages, fonts);
 }
 
 async function provideReferenceViewer(): Promise<void> {

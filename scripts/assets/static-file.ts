@@ -18,7 +18,7 @@ export const COMPRESSED_FORMS = [
   },
 ] as const;
 
-const COMPRESSIBLE = /\.(?:css|html|js|json|svg)$/;
+const COMPRESSIBLE = /\.(?:css|html|js|json|svg|txt)$/;
 
 /** Puts a file where it is served, unless it is there already. Its path is below `static/`. */
 export async function provideStaticFile(path: string, content: Uint8Array): Promise<void> {

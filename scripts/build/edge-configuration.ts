@@ -3,6 +3,7 @@ import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { LICENCES_FILE } from "../../protocol/routes.ts";
 import { ASSETS_WORKER, describeAssets } from "../assets/asset-files.ts";
 import { provideStaticAssets } from "../assets/static-assets.ts";
 import { bundle, wranglerConfig } from "../start/local-worker.ts";
@@ -38,6 +39,8 @@ export async function writeEdge(folder: string): Promise<void> {
     writeFile(join(folder, "assets.json"), `${JSON.stringify(descriptions, null, 2)}\n`),
     writeFile(join(folder, "config.capnp"), configuration),
     copyFile(WORKERD, join(folder, "workerd")),
+    copyFile(new URL("LICENSE", PROJECT), join(folder, "LICENSE")),
+    copyFile(join(source, LICENCES_FILE), join(folder, "THIRD-PARTY-LICENSES.txt")),
     ...[...bindings.values()].map(async (path) => {
       const target = join(folder, "static", path);
       await mkdir(dirname(target), { recursive: true });

@@ -23,7 +23,14 @@ const PAGES = [
     path: "/",
     routes: PLAYGROUND_ROUTES,
     script: "/playground/playground.js",
-    links: ["/help/templates", "/help/command-line", "https://typst.app/docs/tutorial/", "/reference", "#result"],
+    links: [
+      "/help/templates",
+      "/help/command-line",
+      "https://typst.app/docs/tutorial/",
+      "/reference",
+      "/licenses",
+      "#result",
+    ],
     unserved: ["/index.html", "/playground", "/playground/", "/playground/index.html", "/playground/other.js"],
   },
   {
@@ -81,6 +88,15 @@ describe.each(PAGES)("the page at $path", ({ path, routes, script, links, unserv
     await expectProblem(await send(path, { method: "POST" }), "method_not_allowed");
     for (const other of unserved) await expectProblem(await send(other), "not_found");
   });
+});
+
+it("the licences are text, also at the path without an extension", async () => {
+  const [short, long] = await Promise.all([send("/licenses"), send("/licenses.txt")]);
+  for (const answer of [short, long]) {
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("Content-Type")).toBe("text/plain; charset=utf-8");
+  }
+  expect(await short.text()).toBe(await long.text());
 });
 
 describe("the pages of help", () => {

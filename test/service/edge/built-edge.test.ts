@@ -59,7 +59,7 @@ async function staticPaths(): Promise<string[]> {
 
 describe("the edge in workerd alone", () => {
   it("serves every static file and page with the bytes, status and headers of npm start", async () => {
-    const paths = ["/", "/reference", "/nothing.json", ...(await staticPaths())];
+    const paths = ["/", "/reference", "/licenses", "/nothing.json", ...(await staticPaths())];
     expect(paths.length).toBeGreaterThan(15);
     for (const path of paths) {
       for (const method of ["GET", "HEAD"]) {
