@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { provideCompiler } from "./compiler-assets.ts";
 import { provideHelpPages } from "./help-pages.ts";
-import { provideLicences } from "./licences.ts";
+import { provideLicences } from "./notices.ts";
 import { providePlayground } from "./playground-assets.ts";
 import { provideStaticFile } from "./static-file.ts";
 

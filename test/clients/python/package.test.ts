@@ -47,11 +47,12 @@ import document_rendering, importlib.metadata, pathlib
 installed = pathlib.Path(document_rendering.__file__)
 print(importlib.metadata.version("document-rendering"), document_rendering.__version__)
 print(importlib.metadata.metadata("document-rendering")["Requires-Python"], (installed.parent / "py.typed").exists())
+print(importlib.metadata.metadata("document-rendering")["License-File"])
 print(installed.read_text("utf-8"), end="")`,
       target,
     ]);
     expect(stdout).toBe(
-      `${VERSION} ${VERSION}\n>=3.${OLDEST_MINOR} True\n${(await readFile(join(FOLDER, "document_rendering.py"), "utf8")).trimEnd()}`,
+      `${VERSION} ${VERSION}\n>=3.${OLDEST_MINOR} True\nLICENSE\n${(await readFile(join(FOLDER, "document_rendering.py"), "utf8")).trimEnd()}`,
     );
   },
 );
