@@ -5,7 +5,7 @@
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { writeEdge } from "../../scripts/build/edge-configuration.ts";
+import { writeRelease } from "../../scripts/build/release-folder.ts";
 import { requireTypst } from "../../typst/program-location.mjs";
 import { makeDebian } from "./debian.ts";
 import { PROXY_URL, startNginx } from "./nginx.ts";
@@ -32,7 +32,7 @@ export const SYSTEMS = [
 /** What a machine has before the steps of the page. */
 const PACKAGES = ["systemd", "systemd-sysv", "dbus"];
 const INSTALLED = "/opt/document-rendering-service";
-/** The version that the page installs, and two in its place that are the same checkout. */
+/** The version that the page installs, and two in its place that are the same release. */
 const VERSION_OF_PAGE = "1.2.3";
 const VERSIONS = ["1.9.0", "1.10.0"] as const;
 const releaseFolder = (version: string) => `/opt/document-rendering-releases/${version}`;
@@ -60,9 +60,10 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
   const typstPath = await requireTypst();
   await copyFile(typstPath, join(root, "usr/local/bin/typst"));
   // Step 2 of the page, on this machine.
-  await writeEdge(join(CHECKOUT, "dist/edge"));
+  const release = join(folder, "release");
+  await writeRelease(release);
   const ownMounts = ["--mount", "--propagation", "private"];
-  const nspawn = startDaemon(["unshare", ...ownMounts, "sh", "-c", BOOT, "sh", `engines-${systemd}`, root, CHECKOUT]);
+  const nspawn = startDaemon(["unshare", ...ownMounts, "sh", "-c", BOOT, "sh", `engines-${systemd}`, root, release]);
   let leader = Number.NaN;
   // The end of its first process ends the machine; that of nspawn does not.
   atEnd(async () => {

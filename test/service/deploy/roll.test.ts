@@ -30,7 +30,7 @@ function roll(options: readonly string[], environment: Record<string, string> = 
   return execa(join(folder, "deploy/roll.sh"), options, {
     reject: false,
     cwd: "/",
-    env: { PATH: `${folder}/bin${delimiter}${path}`, FOLDER: folder, ...environment },
+    env: { PATH: `${folder}/bin${delimiter}${path}`, FOLDER: folder, READY: "0", ...environment },
   });
 }
 
@@ -219,7 +219,7 @@ daemon-reload) ;;
 esac
 `,
     );
-    await program("bin/curl", '#!/bin/sh\necho "$*" >>"$FOLDER/asked"\nexit ${READY-0}\n');
+    await program("bin/curl", '#!/bin/sh\necho "$*" >>"$FOLDER/asked"\nexit $READY\n');
   });
 
   const BACKENDS = ["document-rendering-backend@8788.service"];

@@ -1,0 +1,9 @@
+/** `npm run build:release [-- FOLDER]`: writes what a host needs to run edge and backend, by default to `dist/release`. */
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { writeRelease } from "./build/release-folder.ts";
+
+const [folder] = process.argv.slice(2);
+const target = resolve(folder ?? fileURLToPath(new URL("../dist/release", import.meta.url)));
+await writeRelease(target);
+process.stdout.write(`${target} is ready: docs/deploy/one-host.md has the steps\n`);

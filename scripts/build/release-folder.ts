@@ -1,0 +1,53 @@
+/**
+ * A version as a folder that runs: the edge in workerd, the backend with its dependencies alone, Node, the files of
+ * `deploy/`, and a list of what is in it (`sbom.cdx.json`, CycloneDX). Nothing in it is for developers.
+ */
+import { existsSync } from "node:fs";
+import { copyFile, cp, mkdir, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
+import project from "../../package.json" with { type: "json" };
+import { writeEdge } from "./edge-configuration.ts";
+
+const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
+const PARTS = ["backend", "rules", "protocol", "typst", "deploy", "vendor", "LICENSE", "CHANGELOG.md"];
+/** By these npm installs. */
+const MANIFESTS = ["package.json", "package-lock.json", ".npmrc"];
+/** As in the Dockerfile: no second Node, and nothing that only types need. */
+const PRODUCTION = ["--omit=dev", "--omit=optional", "--workspaces=false"];
+
+function productionManifest() {
+  const { name, version, description, type, license, engines, dependencies } = project;
+  return { name, version, description, private: true, type, license, engines, dependencies };
+}
+
+/** @throws if there is such a folder already, which something may run in, unless it is `dist/release` */
+export async function writeRelease(folder: string): Promise<void> {
+  const isOwn = folder === join(PROJECT, "dist/release");
+  if (!isOwn && existsSync(folder)) throw new Error(`${folder} is there already`);
+  const unfinished = `${folder}.new`;
+  await rm(unfinished, { recursive: true, force: true });
+  await mkdir(unfinished, { recursive: true });
+  try {
+    for (const name of MANIFESTS) await copyFile(join(PROJECT, name), join(unfinished, name));
+    const options = [...PRODUCTION, "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"];
+    await execa("npm", ["ci", ...options], { cwd: unfinished, stdin: "ignore" });
+    // npm takes for missing what the manifest names and a release leaves out.
+    for (const name of ["package-lock.json", ".npmrc"]) await rm(join(unfinished, name));
+    await writeFile(join(unfinished, "package.json"), `${JSON.stringify(productionManifest(), null, 2)}\n`);
+    const { stdout } = await execa("npm", ["sbom", "--omit=optional", "--sbom-format=cyclonedx"], { cwd: unfinished });
+    await writeFile(join(unfinished, "sbom.cdx.json"), `${stdout}\n`);
+    await mkdir(join(unfinished, "node_modules/.bin"), { recursive: true });
+    const node = await realpath(join(PROJECT, "node_modules/.bin/node"));
+    await copyFile(node, join(unfinished, "node_modules/.bin/node"));
+    for (const name of PARTS) await cp(join(PROJECT, name), join(unfinished, name), { recursive: true });
+    await writeEdge(join(unfinished, "dist/edge"));
+    const licences = "THIRD-PARTY-LICENSES.txt";
+    await copyFile(join(unfinished, "dist/edge", licences), join(unfinished, licences));
+    if (isOwn) await rm(folder, { recursive: true, force: true });
+    await rename(unfinished, folder);
+  } finally {
+    await rm(unfinished, { recursive: true, force: true });
+  }
+}

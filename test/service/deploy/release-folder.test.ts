@@ -1,0 +1,100 @@
+/** `npm run build:release`: the folder of a version is complete, has nothing for developers, and renders. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { array, object, optional, parse, string } from "valibot";
+import { beforeAll, expect, it, onTestFinished } from "vitest";
+import project from "../../../package.json" with { type: "json" };
+import { writeRelease } from "../../../scripts/build/release-folder.ts";
+import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
+import { requireTypst } from "../../../typst/program-location.mjs";
+import { startBuiltEdge } from "../../support/service/built-edge.ts";
+import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
+
+const BILL_OF_MATERIALS = object({
+  components: array(object({ group: optional(string()), name: string(), version: string() })),
+});
+let release = "";
+
+// npm fetches packages that its cache does not have.
+beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), "release-"));
+  release = join(folder, project.version);
+  await writeRelease(release);
+  return () => rm(folder, { recursive: true });
+}, 300_000);
+
+it("has the packages of its SBOM and their licences, and none for developers", async () => {
+  const { components } = parse(BILL_OF_MATERIALS, JSON.parse(await readFile(join(release, "sbom.cdx.json"), "utf8")));
+  const listed = components.map(({ group, name }) => (group === undefined ? name : `${group}/${name}`));
+  for (const name of Object.keys(project.dependencies)) expect(listed).toContain(name);
+  for (const name of Object.keys(project.devDependencies)) expect(listed).not.toContain(name);
+  const entries = await readdir(join(release, "node_modules"));
+  const installed = entries.filter((name) => !name.startsWith("."));
+  const known = new Set(listed.map((name) => name.split("/")[0]));
+  expect(installed.filter((name) => !known.has(name))).toEqual([]);
+  const licences = await readFile(join(release, "THIRD-PARTY-LICENSES.txt"), "utf8");
+  for (const { group, name, version } of components) {
+    expect(licences).toContain(`\n\n${group === undefined ? "" : `${group}/`}${name} ${version}\n`);
+  }
+});
+
+it("has what deploy/roll.sh asks for, and what the units start", async () => {
+  for (const program of ["dist/edge/workerd", "node_modules/.bin/node", "deploy/roll.sh", "deploy/make-env.sh"]) {
+    expect((await stat(join(release, program))).mode & 0o111, program).not.toBe(0);
+  }
+  const units = (await readdir(join(release, "deploy/systemd"))).filter((name) => name.endsWith(".service"));
+  expect(units).toHaveLength(2);
+  for (const unit of units) {
+    const text = await readFile(join(release, "deploy/systemd", unit), "utf8");
+    const [, program = ""] = /^ExecStart=\/opt\/document-rendering-service\/(\S+)/m.exec(text) ?? [];
+    expect((await stat(join(release, program))).isFile(), program).toBe(true);
+  }
+});
+
+it("is not written over a folder that is there", async () => {
+  await expect(writeRelease(release)).rejects.toThrow("is there already");
+  expect(await readdir(join(release, ".."))).toEqual([project.version]);
+});
+
+it("renders a PDF by its own Node, workerd and packages alone", async () => {
+  const port = await takeFreePort();
+  const backend = spawn(join(release, "node_modules/.bin/node"), ["backend/main.ts"], {
+    cwd: release,
+    env: {
+      SERVICE_PORT: String(port),
+      SERVICE_BACKEND_TOKENS: BACKEND_TOKEN,
+      SERVICE_TYPST_BIN: await requireTypst(),
+      SERVICE_SANDBOX: "none",
+      SERVICE_WORK_DIRECTORY: await makeTemporaryFolder("release-work-"),
+    },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const ended = once(backend, "exit");
+  const edge = await startBuiltEdge(join(release, "dist/edge"), ["./workerd", "serve", "config.capnp"], {
+    SERVICE_API_TOKENS: API_TOKEN,
+    SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+    SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${port}`,
+  });
+  onTestFinished(async () => {
+    await edge.stop();
+    backend.kill("SIGTERM");
+    await ended;
+  });
+  const isReady = () =>
+    fetch(`http://${LOOPBACK}:${port}/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await expect.poll(isReady, { timeout: 60_000 }).toBe(true);
+  const answer = await fetch(new URL("/v1/render", edge.url), {
+    method: "POST",
+    headers: { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" },
+    body: JSON.stringify({ source: "= Hello" }),
+  });
+  expect(answer.status).toBe(200);
+  expect(Buffer.from(await answer.arrayBuffer()).toString("latin1", 0, 5)).toBe("%PDF-");
+});
