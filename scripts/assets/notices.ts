@@ -15,7 +15,7 @@ const SHIPPED = ["swagger-ui-dist", "workerd"];
 const FONTS_OF_EXAMPLES = "examples/brand-letter/fonts";
 
 /** The folders of what edge and backend need, as Node finds them, and of the program that runs the backend. */
-export async function productionPackages(): Promise<string[]> {
+async function productionPackages(): Promise<string[]> {
   const found = new Set<string>();
   const add = async (names: readonly string[], within: string): Promise<void> => {
     for (const name of names) {
