@@ -16,6 +16,7 @@ import type { CollectedFiles } from "./collected-files.ts";
 import { readIfFile } from "./files-to-send.ts";
 import { readNamed, STANDARD_INPUT } from "./folder.ts";
 import { findFiles, type SourceFolder, searchRoot } from "./folder-files.ts";
+import { stringLiterals } from "./literals.ts";
 
 const FONTS = "**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
 /** Of a larger collection of fonts, the first ones count. */
@@ -71,10 +72,13 @@ async function needOf({ source, data, lacksPackages }: FontProject, files: Colle
   const { named, areAll } = readFamilyNames({ source: source.toString("utf8"), files: parts });
   const texts = [source, ...(await Promise.all(data.map(readIfFile))), ...files.values()].filter(isUtf8);
   const characters = charactersBeyondTypst(texts.map((bytes) => bytes.toString("utf8")));
+  // Where a family is computed, any string of the sources may be its name.
+  const possible = areAll ? [] : texts.flatMap((bytes) => stringLiterals(bytes.toString("utf8")));
+  const families = new Set([...named, ...possible.map((text) => text.toLowerCase())]);
   return {
-    families: named,
+    families,
     characters,
-    isOfTypst: characters.length === 0 && [...named].every((family) => FAMILIES_OF_TYPST.has(family)),
+    isOfTypst: characters.length === 0 && [...families].every((family) => FAMILIES_OF_TYPST.has(family)),
     hasUnknownFamilies: lacksPackages || !areAll,
     hasUnknownScripts: data.includes(STANDARD_INPUT),
   };

@@ -64,6 +64,22 @@ describe("a font is sent", () => {
   });
 
   it.each([
+    [
+      "a dictionary of its sources",
+      '#let fonts = (sans: "own one")\n#let title-face = fonts.sans\n#text(font: title-face)[x]',
+    ],
+    ["its data", "#set text(font: data.font)"],
+  ])("wherever it is, if a family is computed and a string of %s is its name", async (_, source) => {
+    const files = {
+      "a.typ": source,
+      "d.json": '{"font":"Own One"}',
+      "o/1.ttf": font("Own One"),
+      "o/2.ttf": font("Own Two"),
+    };
+    expect(await plan(files, ["a.typ", "-d", "d.json"])).toMatchObject({ sent: ["o/1.ttf"] });
+  });
+
+  it.each([
     ["is computed", '#set text(font: "Own " + style)'],
     ["is data", "#set text(font: data.font)"],
     ["may be among arguments", "#set text(..data)"],
