@@ -127,7 +127,9 @@ describe("a package of this machine", () => {
       [`${words}/lib.typ`]: "",
     };
     const { stderr, exitCode } = await inProject(files, ["check", "letter.typ"]);
-    expect(stderr).toContain("68 files of these are of packages: @local/letter:1.0.0 (66), @preview/words:1.0.0 (2). The operator");
+    expect(stderr).toContain(
+      "68 files of these are of packages: @local/letter:1.0.0 (66), @preview/words:1.0.0 (2). The operator",
+    );
     expect(exitCode).toBe(3);
   });
 
