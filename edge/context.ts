@@ -1,6 +1,6 @@
 /** The context of a request: bindings, variables and the state of the isolate. */
 import type { Context } from "hono";
-import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH } from "../protocol/routes.ts";
+import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
 import { limitsFingerprint } from "../rules/limits.ts";
 import { SettingError } from "../rules/settings.ts";
 import { type Backend, openBackend, UnreportedCounts } from "./backends/backend.ts";
@@ -121,7 +121,9 @@ export function settingsOf(context: EdgeContext): EdgeSettings {
 /** The methods of the requested path as `Allow` lists them; null if this deployment does not serve the path. */
 export function servedMethods(context: EdgeContext): string | null {
   const { path } = context.req;
-  const isOff = path === METRICS_PATH && settingsOf(context).metricsAccess.kind === "off";
+  const isOff =
+    (path === METRICS_PATH && settingsOf(context).metricsAccess.kind === "off") ||
+    (path === SECURITY_TEXT_PATH && settingsOf(context).securityContacts.length === 0);
   return isOff ? null : allowedMethods(ALL_EDGE_ROUTES, path);
 }
 

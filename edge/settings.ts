@@ -53,6 +53,8 @@ export interface EdgeSettings extends RenderTime {
   readonly corsOrigins: CorsOrigins;
   /** The names under which the service is served, as `URL` writes them; none for any. */
   readonly hosts: readonly string[];
+  /** Whom to tell of a flaw, as URIs, the first one preferred; none for no `security.txt`. */
+  readonly securityContacts: readonly string[];
   readonly limits: Limits;
   readonly logRequests: RequestLogging;
 }
@@ -80,6 +82,7 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
     metricsAccess: readMetricsAccess(strings),
     corsOrigins: readCorsOrigins(strings),
     hosts: readHosts(strings),
+    securityContacts: readSecurityContacts(strings),
     limits: limitsFrom(readIntegerSettings(LIMIT_SETTINGS, strings)),
     logRequests: readLogRequests(strings.SERVICE_LOG_REQUESTS),
   });
@@ -132,6 +135,16 @@ export function readHosts({ SERVICE_HOSTS }: Environment): readonly string[] {
   if (wrong === undefined) return entries;
   throw new SettingError(
     `SERVICE_HOSTS must hold host names or addresses (render.example, [::1]: no scheme, no port, lower case), separated by spaces or commas; "${wrong}" is not one.`,
+  );
+}
+
+/** RFC 9116, section 2.5.3: URIs, and those of the Web by https. @throws SettingError */
+export function readSecurityContacts({ SERVICE_SECURITY_CONTACT }: Environment): readonly string[] {
+  const entries = listEntries(SERVICE_SECURITY_CONTACT);
+  const wrong = entries.find((entry) => !/^(?:mailto:[^@\s]+@[^@\s]+|https:\/\/\S+|tel:\+\S+)$/.test(entry));
+  if (wrong === undefined) return entries;
+  throw new SettingError(
+    `SERVICE_SECURITY_CONTACT must hold addresses such as mailto:security@render.example, https://render.example/security or tel:+1-201-555-0123, separated by spaces or commas; "${wrong}" is not one.`,
   );
 }
 

@@ -3,7 +3,7 @@ import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { CAPABILITIES_PATH } from "../protocol/capabilities.ts";
 import { COMMON_HEADERS, REQUEST_ID_HEADER, SERVER_TIMING_HEADER } from "../protocol/headers.ts";
-import { EDGE_ROUTES, FILE_ROUTES } from "../protocol/routes.ts";
+import { EDGE_ROUTES, FILE_ROUTES, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
 import { type EdgeBindings, type EdgeContext, servedMethods, settingsOf } from "./context.ts";
 import { limitCallerRate, requireToken } from "./guards/caller.ts";
@@ -15,6 +15,7 @@ import { endRequest, logFailure } from "./requests/request-log.ts";
 import { answerCapabilities, answerConstraints, answerMetrics } from "./routes/documents.ts";
 import { answerStaticFile } from "./routes/pages.ts";
 import { answerRender } from "./routes/render.ts";
+import { answerSecurityText } from "./routes/security-text.ts";
 
 const app = new Hono<EdgeBindings>();
 
@@ -47,6 +48,7 @@ const HANDLERS: Readonly<Record<EdgePath, EdgeHandlers>> = {
   [CAPABILITIES_PATH]: [etag({ retainedHeaders: HEADERS_OF_304 }), answerCapabilities],
   "/health": [answerHealth],
   "/metrics": [requireMetricsAccess, answerMetrics],
+  [SECURITY_TEXT_PATH]: [answerSecurityText],
 };
 
 for (const { method, path } of EDGE_ROUTES) app.on(method, [path], ...HANDLERS[path]);

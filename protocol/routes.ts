@@ -12,6 +12,7 @@ export interface Route {
 }
 
 export const METRICS_PATH = "/metrics";
+export const SECURITY_TEXT_PATH = "/.well-known/security.txt";
 
 const COMMON_ROUTES = [
   { path: "/v1/render", method: "POST" },
@@ -20,7 +21,11 @@ const COMMON_ROUTES = [
   { path: METRICS_PATH, method: "GET" },
 ] as const satisfies readonly Route[];
 
-export const EDGE_ROUTES = [...COMMON_ROUTES, { path: "/v1/constraints", method: "GET" }] as const;
+export const EDGE_ROUTES = [
+  ...COMMON_ROUTES,
+  { path: "/v1/constraints", method: "GET" },
+  { path: SECURITY_TEXT_PATH, method: "GET" },
+] as const;
 
 export const BACKEND_ROUTES = [...COMMON_ROUTES, { path: "/ready", method: "GET" }] as const;
 

@@ -1,6 +1,6 @@
 /** The edge's settings that contradict each other, hold what cannot be sent, or decide who may read answers. */
 import { describe, expect, it } from "vitest";
-import { readCorsOrigins, readEdgeSettings } from "../../edge/settings.ts";
+import { readCorsOrigins, readEdgeSettings, readSecurityContacts } from "../../edge/settings.ts";
 import { SettingError } from "../../rules/settings.ts";
 
 const CLIENT_ID = "id.access";
@@ -56,6 +56,25 @@ it.each([undefined, "", " "])(
     expect(readEdgeSettings(settings).metricsAccess).toEqual({ kind: "token", tokens: ["scrape"] });
   },
 );
+
+describe("SERVICE_SECURITY_CONTACT", () => {
+  it.each([
+    ["", []],
+    [
+      "mailto:security@render.example, https://render.example/security tel:+1-201-555-0123",
+      ["mailto:security@render.example", "https://render.example/security", "tel:+1-201-555-0123"],
+    ],
+  ])("holds addresses: %j", (text, contacts) => {
+    expect(readSecurityContacts({ SERVICE_SECURITY_CONTACT: text })).toEqual(contacts);
+  });
+
+  it.each(["security@render.example", "http://render.example", "mailto:", "tel:110", "mailto:a@b@c", "javascript:1"])(
+    "%j is refused",
+    (text) => {
+      expect(() => readSecurityContacts({ SERVICE_SECURITY_CONTACT: text })).toThrow(SettingError);
+    },
+  );
+});
 
 describe("SERVICE_CORS_ORIGINS", () => {
   it.each<[string | undefined, "*" | readonly string[]]>([

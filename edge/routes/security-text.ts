@@ -1,0 +1,17 @@
+/** `GET /.well-known/security.txt` (RFC 9116): to whom one reports a flaw of this deployment, which only its operator knows. */
+import { notFound } from "../../rules/problem.ts";
+import { type EdgeContext, settingsOf } from "../context.ts";
+import { problemResponse } from "../problem-response.ts";
+
+/** RFC 9116, section 2.5.5, recommends less than a year. It is written anew each day, as long as the deployment runs. */
+const VALID_DAYS = 90;
+const DAY_MILLISECONDS = 86_400_000;
+
+export function answerSecurityText(context: EdgeContext): Response {
+  const { securityContacts } = settingsOf(context);
+  if (securityContacts.length === 0) return problemResponse(context, notFound());
+  const today = Math.floor(Date.now() / DAY_MILLISECONDS);
+  const expires = new Date((today + VALID_DAYS) * DAY_MILLISECONDS).toISOString().replace(".000", "");
+  const lines = [...securityContacts.map((contact) => `Contact: ${contact}`), `Expires: ${expires}`];
+  return context.text(`${lines.join("\n")}\n`, 200, { "Content-Type": "text/plain; charset=utf-8" });
+}
