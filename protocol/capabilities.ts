@@ -62,6 +62,12 @@ export const CAPABILITIES_SCHEMA = v.object({
     v.array(typstPackage),
     v.description("The packages that can be imported as `@namespace/name:version`."),
   ),
+  scripts: v.pipe(
+    v.optional(v.array(v.string()), []),
+    v.description(
+      "The scripts that these fonts cover in text, by their codes in ISO 15924. Absent of deployments that do not say.",
+    ),
+  ),
   packages_in_files: v.pipe(
     v.optional(v.boolean(), false),
     v.description(
@@ -79,6 +85,7 @@ export function capabilitiesOf(
   typstVersion: string,
   fonts: readonly FontFamily[],
   packages: readonly TypstPackage[],
+  scripts: readonly string[] = [],
 ): Capabilities {
   return {
     capabilities_version: CAPABILITIES_VERSION,
@@ -88,6 +95,7 @@ export function capabilitiesOf(
     pdf_standards: [...PDF_STANDARDS],
     fonts: [...fonts],
     packages: packages.map(({ namespace, name, version }) => ({ namespace, name, version })).sort(comparePackages),
+    scripts: [...scripts],
     packages_in_files: true,
   };
 }
@@ -117,6 +125,7 @@ export function commonCapabilities([first, ...others]: readonly [Capabilities, .
     pdf_standards: common((one) => one.pdf_standards, itself),
     fonts,
     packages: common((one) => one.packages, formatPackageSpec),
+    scripts: common((one) => one.scripts, itself),
     packages_in_files: [first, ...others].every((one) => one.packages_in_files),
   };
 }
@@ -131,13 +140,15 @@ export function capabilityDifferences(all: readonly Capabilities[]): string[] {
 }
 
 function namesOf(capabilities: Capabilities): string[] {
-  const { typst_versions, formats, pdf_versions, pdf_standards, fonts, packages, packages_in_files } = capabilities;
+  const { typst_versions, formats, pdf_versions, pdf_standards, fonts, packages, scripts, packages_in_files } =
+    capabilities;
   const fontKey = ({ family, variants }: FontFamily) => `font ${family}\n${variants.map(variantKey).sort().join()}`;
   return [
     ...typst_versions.map((version) => `typst ${version}`),
     ...[...formats, ...pdf_versions, ...pdf_standards].map((value) => `output ${value}`),
     ...fonts.map(fontKey),
     ...packages.map(formatPackageSpec),
+    ...scripts.map((script) => `script ${script}`),
     ...(packages_in_files ? ["packages in files"] : []),
   ];
 }

@@ -14,6 +14,7 @@ import { ServiceFailure } from "../error-log.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
+import { findScripts } from "./font-scripts.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
 import { listPackages, PACKAGES_LOCK_NAME, PackageFolderError, readPackagesLock } from "./vendored-packages.ts";
 
@@ -46,10 +47,11 @@ export class InstalledCapabilities {
   }
 
   async #find(): Promise<{ body: Buffer; digest: string }> {
-    const { packagePath } = this.#sources.settings;
+    const { packagePath, fontPaths } = this.#sources.settings;
     const packages = packagePath === null ? [] : await findPackages(packagePath);
     const fonts = await listFonts(this.#sources);
-    const body = Buffer.from(JSON.stringify(capabilitiesOf(TYPST_VERSION, fonts, packages)));
+    const scripts = await findScripts(fontPaths);
+    const body = Buffer.from(JSON.stringify(capabilitiesOf(TYPST_VERSION, fonts, packages, scripts)));
     if (body.length > MAX_CAPABILITIES_BYTES) {
       throw new SettingError("SERVICE_FONT_PATHS names folders with more fonts than can be published. Remove some.");
     }

@@ -3,6 +3,9 @@
  * characters a font must have to be one for them. Pure: `Intl` and the tables of regular expressions know the rest.
  */
 
+import { hasCharacter } from "./characters.ts";
+import type { FontFace } from "./font-file.ts";
+
 /** Each with one of its first letters: those after it are examples of the script. */
 const FIRST_LETTERS = {
   Adlm: 0x1e900,
@@ -105,22 +108,26 @@ export function nameOfScript(script: Script): string {
 
 /** A font may lack some of the letters, as hardly any has all of those that a script got over time. */
 const EXAMPLES = 40;
-const MIN_COVERED_EXAMPLES = 30;
+const MIN_COVERED_SHARE = 0.75;
 /** The letters of a script lie together. */
 const MAX_DISTANCE = 256;
 /** The first ideographs of Unicode are rare ones. */
 const COMMON_IDEOGRAPHS = "一二三四五六七八九十上下中大小人山川日月火水木金土天年子女王手口目心文本生白立見";
 
-/** The scripts for which a font, or several together, have the letters. */
-export function coveredScripts(hasCharacter: (codePoint: number) => boolean): Script[] {
+/** The scripts whose letters fonts have together. A font for formulas or code is none for a script that it cannot shape. */
+export function scriptsOfFonts(faces: readonly Pick<FontFace, "isForText" | "characters">[]): Script[] {
   return SCRIPTS.filter((script) => {
-    const examples = examplesOf(script);
-    const needed = Math.min(MIN_COVERED_EXAMPLES, Math.ceil(examples.length * (MIN_COVERED_EXAMPLES / EXAMPLES)));
-    return examples.filter(hasCharacter).length >= needed;
+    const able = faces.filter(({ isForText }) => isForText || !isShaped(script));
+    return isCovered(script, (codePoint) => able.some(({ characters }) => hasCharacter(characters, codePoint)));
   });
 }
 
-function examplesOf(script: Script): number[] {
+export function isCovered(script: Script, has: (codePoint: number) => boolean): boolean {
+  const examples = examplesOf(script);
+  return examples.filter(has).length >= Math.ceil(examples.length * MIN_COVERED_SHARE);
+}
+
+export function examplesOf(script: Script): number[] {
   if (script === "Hani") return Array.from(COMMON_IDEOGRAPHS, (character) => character.codePointAt(0) ?? 0);
   const first = FIRST_LETTERS[script];
   const examples: number[] = [];

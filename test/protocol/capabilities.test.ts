@@ -54,6 +54,16 @@ describe("what is common", () => {
     expect(capabilityDifferences([ONE, old])).toEqual(["packages in files"]);
   });
 
+  it("includes scripts that every backend covers, and none if one does not say", () => {
+    const of = (...scripts: string[]) => capabilitiesOf("0.15.1", [], [], scripts);
+    expect(commonCapabilities([of("Arab", "Latn"), of("Latn", "Thai")]).scripts).toEqual(["Latn"]);
+    expect(capabilityDifferences([of("Arab", "Latn"), of("Latn")])).toEqual(["script Arab"]);
+    const { scripts: _, ...older } = of("Latn");
+    const old = parseCapabilities(JSON.stringify(older));
+    if (old === null) throw new Error("an older document is not read");
+    expect(commonCapabilities([of("Latn"), old]).scripts).toEqual([]);
+  });
+
   it("names every version of Typst, because any may render", () => {
     expect(commonCapabilities([OTHER, ONE, OTHER]).typst_versions).toEqual(["0.15.1", "0.15.2"]);
   });

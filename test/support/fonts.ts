@@ -108,6 +108,24 @@ export function nameTable(family: string): Buffer {
   return Buffer.concat([header, ...texts]);
 }
 
+/** A table of characters, `cmap`, with these ranges of code points. */
+export function characterTable(...ranges: readonly (readonly [first: number, last: number])[]): Buffer {
+  const HEADER_BYTES = 12;
+  const table = Buffer.alloc(HEADER_BYTES + 16 + 12 * ranges.length);
+  // One subtable, for Windows, of all of Unicode, in format 12.
+  for (const [place, value] of [0, 1, 3, 10].entries()) table.writeUInt16BE(value, 2 * place);
+  table.writeUInt32BE(HEADER_BYTES, 8);
+  table.writeUInt16BE(12, HEADER_BYTES);
+  const numbers = [
+    table.length - HEADER_BYTES,
+    0,
+    ranges.length,
+    ...ranges.flatMap(([first, last]) => [first, last, 1]),
+  ];
+  for (const [index, value] of numbers.entries()) table.writeUInt32BE(value, HEADER_BYTES + 4 + 4 * index);
+  return table;
+}
+
 /** Liberation Sans under another name and scaled to twice its size, which distinguishes it from every other font. */
 export async function doubledFont(family: string): Promise<Buffer> {
   const regular = await liberation("Regular");

@@ -36,6 +36,7 @@ import { locateService } from "../service-location.ts";
 import { fitToService, importsPackages } from "../service-packages.ts";
 import { printableLine } from "../terminal.ts";
 import { addHints, type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
+import { joinUndisplayable, type UndisplayableText } from "./undisplayable.ts";
 
 const RENDER_TIMEOUT_SECONDS = RENDER_TIME_SETTINGS.renderTimeoutSeconds.default;
 /** Typst's diagnostics are far shorter. The bound keeps a template from filling the memory with them. */
@@ -55,6 +56,8 @@ export interface Compiled {
   /** What Typst wrote, with the lines and paths of the caller; empty if it wrote nothing. */
   readonly text: string;
   readonly diagnostics: readonly Diagnostic[];
+  /** The characters that keep the output from its standard, because no font has them. */
+  readonly undisplayable: UndisplayableText | null;
   /** Why there is no output although Typst itself did not complain; otherwise null. */
   readonly reason: string | null;
   /** The document or image, or each image of an archive, as the service delivers them; empty if the compilation failed. */
@@ -141,9 +144,16 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
 
   const ended = await runTypst(compilation, root, renderArguments(settings, paths, command, "human"), signal);
   const said = rewriteDiagnostics(Buffer.from(ended.stderr).toString("utf8"), project, root);
-  const text = addHints(said).trimEnd();
+  const { text, undisplayable } = joinUndisplayable(addHints(said).trimEnd());
   const diagnostics = parseDiagnostics(text);
-  const fail = (reason: string | null): Compiled => ({ ok: false, text, diagnostics, reason, pages: [] });
+  const fail = (reason: string | null): Compiled => ({
+    ok: false,
+    text,
+    diagnostics,
+    undisplayable,
+    reason,
+    pages: [],
+  });
   const { max_output_bytes, max_output_files } = local.limits;
   if (ended.isMaxBuffer) return fail(`The output has more than ${max_output_bytes} bytes.`);
   if (ended.timedOut) return fail(`Typst took longer than ${RENDER_TIMEOUT_SECONDS} seconds.`);
@@ -165,7 +175,7 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   const pages = written.map((page) => completeWhole(output, page));
   const bytes = pages.reduce((sum, { length }) => sum + length, 0);
   if (bytes > max_output_bytes) return fail(`The output has more than ${max_output_bytes} bytes.`);
-  return { ok: true, text, diagnostics, reason: null, pages };
+  return { ok: true, text, diagnostics, undisplayable, reason: null, pages };
 }
 
 /** What a PDF breaks of its standards; null if it keeps them. */

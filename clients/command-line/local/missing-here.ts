@@ -1,13 +1,22 @@
 /**
- * The fonts, characters and packages that a project needs and this machine lacks, and whether the service has them,
- * which it does not say of characters. A document may fail only here, or look different.
+ * The fonts, characters and packages that a project needs and this machine lacks, and whether the service has them. A
+ * document may fail only here, or look different.
  */
 import { isUtf8 } from "node:buffer";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Capabilities } from "../../../protocol/capabilities.ts";
+import { type Script, scriptOf } from "../../../rules/fonts/scripts.ts";
 import type { Output } from "../../../rules/output-options.ts";
 import { formatPackageSpec, parsePackageSpec } from "../../../rules/package-spec.ts";
+import { readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
+import {
+  describeMisplaced,
+  FONT_REMEDY,
+  findMisplacedScripts,
+  namesOfCharacters,
+  namesOfScripts,
+} from "../../typescript/fonts/font-findings.ts";
 import { describeMissingBold } from "../../typescript/fonts/missing-fonts.ts";
 import { findProjectFonts } from "../missing-fonts.ts";
 import { howToProvide } from "../project/package-folders.ts";
@@ -22,15 +31,15 @@ import { missingPackageOf } from "./diagnostics.ts";
 
 /** Typst reports a character without a font only for such a profile. This one forbids the least else. */
 const PROBE: Output = { format: "pdf", filename: null, version: null, standards: ["a-3b"], pages: null };
-const UNDISPLAYABLE = /the text `"(.*)"` could not be displayed with font/u;
+const PLAIN_PDF: Output = { ...PROBE, standards: [] };
 const UNKNOWN_FAMILY = /^unknown font family: (.*)$/;
-/** Of a longer message, the beginning says enough. */
-const MAX_MESSAGE_LENGTH = 10_000;
 /**
  * What can put characters beyond ASCII on a page: the characters, their names, other languages, packages. Every font
  * has ASCII.
  */
 const BEYOND_ASCII = /[^\0-\x7f]|\\u|\b(?:emoji|sym|lang)\b|from-unicode|"@/;
+
+type CompiledRender = Extract<LocalRender, { readonly kind: "compiled" }>;
 
 interface CheckedProject {
   readonly project: Project;
@@ -92,7 +101,13 @@ export async function compareWithService(
     else notes.push(...explainMissing(name, project, service === null));
   }
   if (service !== null) notes.push(...describeMissingBold(wanted, service.fonts));
-  if (compiled.ok) warnings.push(...(await missingCharacters({ project, data, output: PROBE, local }, signal)));
+  const missing = compiled.ok ? await missingText(rendered, { project, data, output: PROBE, local }, signal) : [];
+  for (const { what, scripts } of missing) {
+    const there: readonly string[] = (await checked.capabilities())?.scripts ?? [];
+    const isThere = scripts?.every((script) => there.includes(script)) ?? false;
+    if (isThere) onlyThere(`fonts for ${namesOfScripts(scripts ?? [])}`, "--font-path");
+    else warnings.push(what);
+  }
   return { notes: notes.map(printableLine), warnings: warnings.map(printableLine) };
 }
 
@@ -113,34 +128,35 @@ function explainMissing(name: string, { packages }: Project, isUnknownThere: boo
   return [`${who} ${name}${importedBy === undefined ? "" : `, which ${importedBy} imports`}. ${todo}`];
 }
 
-/** More would fill the screen: a text in a script that has no font has hundreds. */
-const MAX_NAMED = 10;
+interface MissingText {
+  /** In a sentence. */
+  readonly what: string;
+  /** Null if the service does not say whether it has fonts for it. */
+  readonly scripts: readonly Script[] | null;
+}
 
-/** A sentence if there are any. Typst shows an empty box without a warning, unless the output is a PDF/A. */
-async function missingCharacters(compilation: CompileInput, signal: AbortSignal): Promise<readonly string[]> {
+/** Exactly what the document shows: in a font that is none for its script, or in boxes. */
+async function missingText(rendered: CompiledRender, compilation: CompileInput, signal: AbortSignal) {
   const { project, data } = compilation;
   const texts = [project.source, ...project.files.map(({ bytes }) => bytes).filter(isUtf8)];
   const mayLack =
     BEYOND_ASCII.test(data?.text ?? "") || texts.some((bytes) => BEYOND_ASCII.test(bytes.toString("latin1")));
   if (!mayLack) return [];
-  const { diagnostics } = await compileLocally(compilation, signal);
-  const found = new Set<string>();
-  let place = "";
-  for (const { message, file, line } of diagnostics) {
-    const [, text] = UNDISPLAYABLE.exec(message.slice(0, MAX_MESSAGE_LENGTH)) ?? [];
-    if (text === undefined) continue;
-    if (found.size === 0 && file !== null) place = `, first in ${file}:${line}`;
-    const plain = text.replace(/\\u\{([0-9a-f]+)\}/g, (_, hex: string) => String.fromCodePoint(Number(`0x${hex}`)));
-    for (const character of plain) found.add(character);
-  }
-  if (found.size === 0) return [];
-  const named = [...found].slice(0, MAX_NAMED).map(nameOfCharacter).join(", ");
-  const more = found.size > MAX_NAMED ? ` and ${found.size - MAX_NAMED} more` : "";
-  return [`No font of this machine has ${named}${more}${place}: Typst shows empty boxes instead.`];
-}
-
-/** The character and its code point: many of them cannot be seen, least of all where their font is missing. */
-function nameOfCharacter(character: string): string {
-  const codePoint = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-  return `${/\p{M}/u.test(character) ? `◌${character}` : character} (U+${codePoint})`;
+  const plain = { ...compilation, output: PLAIN_PDF };
+  const { pages } = rendered.output.format === "pdf" ? rendered.compiled : await compileLocally(plain, signal);
+  const document = readDocumentFonts(pages[0] ?? Buffer.alloc(0));
+  const { named } = findProjectFonts(project);
+  const found: MissingText[] = (document === null ? [] : findMisplacedScripts(document, named)).map((misplaced) => ({
+    what: describeMisplaced(misplaced),
+    scripts: misplaced.scripts,
+  }));
+  if (document?.boxes === 0) return found;
+  const { undisplayable } = await compileLocally({ ...compilation, output: PROBE }, signal);
+  if (undisplayable === null) return found;
+  const { characters, place } = undisplayable;
+  const scripts = [...new Set(Array.from(characters, scriptOf))];
+  const where = place === null ? "" : `, first in ${place}`;
+  const what = `No font of this machine has ${namesOfCharacters(characters)}${where}: Typst shows empty boxes instead. ${FONT_REMEDY}`;
+  const known = scripts.filter((script) => script !== null);
+  return [...found, { what, scripts: known.length === scripts.length ? known : null }];
 }

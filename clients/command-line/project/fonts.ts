@@ -9,7 +9,7 @@ import { isValidKey } from "../../../rules/files-rules.ts";
 import { hasCharacter } from "../../../rules/fonts/characters.ts";
 import { type FontFace, fontFaces } from "../../../rules/fonts/font-file.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
-import { coveredScripts, isOfTypst, SCRIPTS_OF_TYPST, type Script } from "../../../rules/fonts/scripts.ts";
+import { isOfTypst, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } from "../../../rules/fonts/scripts.ts";
 import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
 import { readFamilyNames } from "../../typescript/fonts/missing-fonts.ts";
 import type { CollectedFiles } from "./collected-files.ts";
@@ -99,9 +99,8 @@ function isNeeded(need: FontNeed, faces: readonly FontFace[], isOwn: boolean): b
 const ofTypst: ReadonlySet<Script> = new Set(SCRIPTS_OF_TYPST);
 
 /** Which data may need. */
-function hasOtherScripts({ characters }: FontFace): boolean {
-  const scripts = coveredScripts((codePoint) => hasCharacter(characters, codePoint));
-  return scripts.some((script) => !ofTypst.has(script));
+function hasOtherScripts(face: FontFace): boolean {
+  return scriptsOfFonts([face]).some((script) => !ofTypst.has(script));
 }
 
 const BEYOND_LATIN = /[^\0-\u024f]/gu;

@@ -8,23 +8,35 @@ const OWN_SPECIAL_FONTS = [
   { pattern: /^DejaVuSansMono/, family: "DejaVu Sans Mono", purpose: "code" },
 ] as const;
 
-const FONT_REMEDY =
+export const FONT_REMEDY =
   "Add a font that has them to the request, a subset of one if it is large, or ask the operator for one (npm run fonts -- add noto).";
 const MAX_NAMED = 10;
 
 /** @param named the families that the templates name, in lower case: what they ask for is what they want */
 export function describeDocumentFonts(document: DocumentFonts, named: ReadonlySet<string>): string[] {
-  const sentences = OWN_SPECIAL_FONTS.flatMap(({ pattern, family, purpose }) => {
+  const sentences = findMisplacedScripts(document, named).map(describeMisplaced);
+  return document.boxes === 0 ? sentences : [describeBoxes(document), ...sentences];
+}
+
+export interface MisplacedScripts {
+  readonly scripts: readonly Script[];
+  /** The font that they are in. */
+  readonly family: string;
+  readonly purpose: string;
+}
+
+/** Scripts whose letters join or move, in a font that is none for them. */
+export function findMisplacedScripts(document: DocumentFonts, named: ReadonlySet<string>): MisplacedScripts[] {
+  return OWN_SPECIAL_FONTS.flatMap(({ pattern, family, purpose }) => {
     if (named.has(family.toLowerCase())) return [];
     const fonts = document.fonts.filter(({ name }) => pattern.test(name));
     const scripts = shapedScripts(fonts.flatMap(({ characters }) => [...characters]));
-    if (scripts.length === 0) return [];
-    return [
-      `No font for text has the letters of ${listInWords(scripts.map(nameOfScript))}, so Typst sets them in ${family}, a font for ${purpose}: they do not join, move and merge as they should. ${FONT_REMEDY}`,
-    ];
+    return scripts.length === 0 ? [] : [{ scripts, family, purpose }];
   });
-  if (document.boxes === 0) return sentences;
-  return [describeBoxes(document), ...sentences];
+}
+
+export function describeMisplaced({ scripts, family, purpose }: MisplacedScripts): string {
+  return `No font for text has the letters of ${namesOfScripts(scripts)}, so Typst sets them in ${family}, a font for ${purpose}: they do not join, move and merge as they should. ${FONT_REMEDY}`;
 }
 
 function describeBoxes({ boxes, boxedCharacters }: DocumentFonts): string {
@@ -32,16 +44,22 @@ function describeBoxes({ boxes, boxedCharacters }: DocumentFonts): string {
     boxes === 1
       ? "One character of the document is an empty box"
       : `${boxes} characters of the document are empty boxes`;
-  const known = [...boxedCharacters].slice(0, MAX_NAMED).map(nameOfCharacter).join(", ");
-  return `${what}${known === "" ? "" : `, among them ${known}`}, because no font has them. ${FONT_REMEDY}`;
+  const known = boxedCharacters.size === 0 ? "" : `, among them ${namesOfCharacters(boxedCharacters)}`;
+  return `${what}${known}, because no font has them. ${FONT_REMEDY}`;
 }
 
 function shapedScripts(characters: readonly string[]): Script[] {
   return [...new Set(characters.map(scriptOf))].filter((script) => script !== null).filter(isShaped);
 }
 
-function listInWords(names: readonly string[]): string {
-  return new Intl.ListFormat("en", { type: "conjunction" }).format(names);
+export function namesOfScripts(scripts: readonly Script[]): string {
+  return new Intl.ListFormat("en", { type: "conjunction" }).format(scripts.map(nameOfScript));
+}
+
+/** The first of them. */
+export function namesOfCharacters(characters: ReadonlySet<string>): string {
+  const more = characters.size > MAX_NAMED ? ` and ${characters.size - MAX_NAMED} more` : "";
+  return [...characters].slice(0, MAX_NAMED).map(nameOfCharacter).join(", ") + more;
 }
 
 /** The character and its code point: many of them cannot be seen, least of all where their font is missing. */

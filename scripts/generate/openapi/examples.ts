@@ -2,6 +2,7 @@
 import { type Capabilities, capabilitiesOf } from "../../../protocol/capabilities.ts";
 import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
+import { SCRIPTS_OF_TYPST } from "../../../rules/fonts/scripts.ts";
 import { DEFAULT_LIMITS, limitsFrom } from "../../../rules/limits.ts";
 import {
   methodNotAllowed,
@@ -177,5 +178,6 @@ export function capabilitiesExample(): Capabilities {
       { family: "Inter", variants: [variable] },
     ],
     [{ namespace: "preview", name: "cetz", version: "0.3.4" }],
+    SCRIPTS_OF_TYPST,
   );
 }

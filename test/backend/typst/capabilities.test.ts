@@ -7,12 +7,13 @@ import { describe, expect, it } from "vitest";
 import { parseFontList } from "../../../backend/typst/capabilities.ts";
 import { listPackages, MAX_VENDORED_PACKAGES, PACKAGES_LOCK_NAME } from "../../../backend/typst/vendored-packages.ts";
 import { type Capabilities, parseCapabilities } from "../../../protocol/capabilities.ts";
+import { SCRIPTS_OF_TYPST } from "../../../rules/fonts/scripts.ts";
 import { addPackages } from "../../../scripts/packages/package-folder.ts";
 import { startTemporaryBackend } from "../../support/backend/test-backend.ts";
 import { eachSandbox, MODES } from "../../support/backend/test-sandbox.ts";
 import { typstPath } from "../../support/backend/typst-path.ts";
 import { packageArchive, packageManifest, startPackageRegistry } from "../../support/clients/package-registry.ts";
-import { LIBERATION_FAMILY, LIBERATION_FOLDER } from "../../support/fonts.ts";
+import { characterTable, LIBERATION_FAMILY, LIBERATION_FOLDER, liberation, withTables } from "../../support/fonts.ts";
 import { expectProblem } from "../../support/problems.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -54,9 +55,29 @@ eachSandbox(describe, MODES)("in %s", (sandbox) => {
 
 it("without settings there are the fonts of Typst alone, and no packages", async () => {
   const backend = await startTemporaryBackend();
-  const { fonts, packages } = await read(await backend.fetch("/capabilities.json"));
+  const { fonts, packages, scripts } = await read(await backend.fetch("/capabilities.json"));
   expect(fonts.map(({ family }) => family)).toEqual(EMBEDDED);
   expect(packages).toEqual([]);
+  expect(scripts).toEqual(SCRIPTS_OF_TYPST);
+});
+
+it("scripts are those of the operator's fonts too, but not of a font for formulas if their letters join", async () => {
+  const folder = await makeTemporaryFolder("scripts-test-");
+  await mkdir(join(folder, "deep"));
+  const regular = await liberation("Regular");
+  const [hiragana, devanagari] = [characterTable([0x3041, 0x3096]), characterTable([0x904, 0x939])];
+  const MATH = Buffer.alloc(10);
+  const scriptsWith = async (font: Buffer) => {
+    await writeFile(join(folder, "deep", "font.TTF"), font);
+    await writeFile(join(folder, "deep", "none.ttf"), "no font");
+    const backend = await startTemporaryBackend({ SERVICE_FONT_PATHS: folder });
+    return (await read(await backend.fetch("/capabilities.json"))).scripts;
+  };
+  expect(await scriptsWith(withTables(regular, { cmap: devanagari }))).toEqual([...SCRIPTS_OF_TYPST, "Deva"].sort());
+  expect(await scriptsWith(withTables(regular, { cmap: devanagari, MATH }))).toEqual(SCRIPTS_OF_TYPST);
+  expect(await scriptsWith(withTables(regular, { cmap: hiragana, MATH }))).toEqual(
+    [...SCRIPTS_OF_TYPST, "Hira"].sort(),
+  );
 });
 
 it("backends with the same capabilities have the same digest in their metrics, once it is known", async () => {

@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { FONT_REMEDY } from "../../../clients/typescript/fonts/font-findings.ts";
 import { CAPABILITIES_PATH, capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../../protocol/capabilities.ts";
 import { makeProject, runCommand, runnerInProjects } from "../../support/clients/command-line.ts";
 import { packageManifest } from "../../support/clients/package-registry.ts";
@@ -14,7 +15,7 @@ import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts"
 import { startTestService, type TestService } from "../../support/service/test-service.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
-const BOXES = "Typst shows empty boxes instead.";
+const BOXES = `Typst shows empty boxes instead. ${FONT_REMEDY}`;
 
 let service: TestService;
 let url: string;
@@ -167,6 +168,64 @@ describe("check", () => {
     expect(nowhere.stderr).toContain(
       "note: Neither the service nor this machine has @local/chart:2.0.0, which a.typ:1 imports. Copy its folder to ",
     );
+  });
+
+  it.each([
+    ["नमस्ते", "Devanagari", "New Computer Modern Math"],
+    ["سلام", "Arabic", "DejaVu Sans Mono"],
+  ])(
+    "warns of %s, which the font does not join, and fails with --strict, whatever the format",
+    async (text, script, font) => {
+      const warning = `No font for text has the letters of ${script}, so Typst sets them in ${font}`;
+      for (const format of ["pdf", "png"]) {
+        const args = ["check", "a.typ", "--format", format];
+        const lenient = await inProject({ "a.typ": text }, args);
+        expect(lenient.stderr).toContain(`warning: ${warning}`);
+        expect(lenient.exitCode).toBe(0);
+        const strict = await inProject({ "a.typ": text }, [...args, "--strict"]);
+        expect(strict.stderr).toContain(`error: ${warning}`);
+        expect(strict.exitCode).toBe(4);
+      }
+    },
+  );
+
+  it("only notes a script for which the service has a font, whatever this machine has", async () => {
+    const document = JSON.stringify(capabilitiesOf("0.15.1", [], [], ["Deva", "Hani"]));
+    const env = { SERVICE_URL: await startSaying((response) => response.end(document)) };
+    const { stderr, exitCode } = await inProject({ "a.typ": "नमस्ते 山" }, ["check", "a.typ", "--strict"], { env });
+    expect(stderr).toContain("note: The service has fonts for Devanagari, but this machine does not: name a folder");
+    expect(stderr).toContain("note: The service has fonts for Han, but this machine does not: name a folder");
+    expect(exitCode).toBe(0);
+    const partly = await inProject({ "a.typ": "山あ" }, ["check", "a.typ", "--strict"], { env });
+    expect(partly.exitCode).toBe(4);
+  });
+
+  it("sees the characters of text in an SVG", async () => {
+    const svg =
+      '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 40"><text y="28" font-size="24">山田</text></svg>';
+    const { stderr, exitCode } = await inProject({ "a.typ": '#image("a.svg")', "a.svg": svg }, [
+      "check",
+      "a.typ",
+      "--strict",
+    ]);
+    expect(stderr).toContain(`error: No font of this machine has 山 (U+5C71), 田 (U+7530): ${BOXES}`);
+    expect(exitCode).toBe(4);
+  });
+
+  it("reports all characters that a standard refuses in one error", async () => {
+    const characters = Array.from({ length: 400 }, (_, index) => String.fromCodePoint(0x4e00 + index));
+    const source = characters.map((character) => `${character} x`).join("\n\n");
+    const args = ["check", "a.typ", "--standards", "a-2u"];
+    const { stderr, exitCode } = await inProject({ "a.typ": source }, args);
+    expect(stderr).toContain("error: PDF/A-2u error: no font has 一 (U+4E00), 丁 (U+4E01), 丂");
+    expect(stderr).toContain(" and 390 more, in 400 texts; the first\n");
+    expect(stderr).toContain("a.typ:1:0");
+    expect(stderr.split("\n").length).toBeLessThan(15);
+    expect(exitCode).toBe(4);
+    const { diagnostics } = JSON.parse((await inProject({ "a.typ": source }, [...args, "--json"])).stdout);
+    expect(diagnostics).toEqual([
+      expect.objectContaining({ severity: "error", file: "a.typ", line: 1, hints: [FONT_REMEDY] }),
+    ]);
   });
 
   it("names the documents of --each that lack a character, which fail with --strict", async () => {

@@ -1,28 +1,14 @@
 /** Which fonts of a project are sent, and under which names: by `render --dry-run`. */
 import { describe, expect, it } from "vitest";
 import { runnerInProjects } from "../../support/clients/command-line.ts";
-import { liberation, nameTable, withTables } from "../../support/fonts.ts";
+import { characterTable, liberation, nameTable, withTables } from "../../support/fonts.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
 const inProject = runnerInProjects(() => UNREACHABLE_URL);
 const regular = await liberation("Regular");
 const font = (family: string) => withTables(regular, { name: nameTable(family) });
 /** With the one character U+5C71. */
-const mountain = withTables(regular, { name: nameTable("Mountain"), cmap: characterTable(0x5c71) });
-
-/** A table `cmap` of format 12 with one character. */
-function characterTable(codePoint: number): Buffer {
-  const table = Buffer.alloc(12 + 28);
-  table.writeUInt16BE(1, 2);
-  table.writeUInt16BE(3, 4);
-  table.writeUInt16BE(10, 6);
-  table.writeUInt32BE(12, 8);
-  table.writeUInt16BE(12, 12);
-  for (const [index, value] of [28, 0, 1, codePoint, codePoint, 36].entries()) {
-    table.writeUInt32BE(value, 16 + 4 * index);
-  }
-  return table;
-}
+const mountain = withTables(regular, { name: nameTable("Mountain"), cmap: characterTable([0x5c71, 0x5c71]) });
 
 async function plan(files: Readonly<Record<string, string | Buffer>>, args = ["a.typ"]) {
   const { stdout, stderr } = await inProject(files, ["render", ...args, "--dry-run", "--json"]);
