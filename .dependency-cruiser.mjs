@@ -31,6 +31,7 @@ const ONLY = [
   ["choice-of-backends-does-no-io", DECIDING_ON_BACKENDS, WITHOUT_IO, "Clock, random numbers and I/O are passed in, for the simulation. biome.json denies it the globals."],
   ["backend-runs-in-node", "^backend/", ["^(backend|rules|protocol|typst)/", ...OF_NODE], "Edge, clients, scripts and tests are no part of it."],
   ["admission-knows-nobody", "^backend/admission/", ["^(backend/admission|rules)/"], "It counts slots and bytes without knowing what a render is."],
+  ["gate-stands-alone", "^gate/", ["^(gate|protocol|rules)/", NODE], "It is in front of the edge, and knows nothing of what that does."],
   ["backend-leaves", "^backend/(settings|work-directory/paths)\\.ts$", ["^(rules|protocol|typst)/", NODE, "^backend/work-directory/paths\\.ts$"], "They know nothing of what reads them."],
   ["client-is-portable", "^clients/typescript/", ["^(clients/typescript|protocol|rules)/", READER_OF_PDFS, "^node_modules/(content-disposition|fflate)/"], "It runs in browsers, Node and Workers."],
   ["e-invoice-stands-alone", "^clients/e-invoice/", ["^clients/e-invoice/", "^node_modules/(fflate|saxes)/"], "It finishes a PDF wherever that came from."],

@@ -32,6 +32,7 @@ COPY rules rules
 COPY protocol protocol
 COPY typst typst
 COPY edge edge
+COPY gate gate
 COPY examples examples
 # Two pages that the playground leads to.
 COPY docs docs
@@ -56,7 +57,14 @@ RUN apt-get update \
 # see SIGINT. tini passes signals on, and ends as its program does; with -s it also waits where an engine's init or pause is process 1.
 ENTRYPOINT ["tini", "-s", "--"]
 
-FROM system AS edge
+# Node, which both programs run on. libatomic1 is for it.
+FROM system AS node
+RUN apt-get update \
+  && apt-get install -y --no-install-recommends libatomic1 \
+  && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
+COPY --from=build /node /usr/local/bin/node
+
+FROM node AS edge
 WORKDIR /service
 # workerd does not start without them.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
@@ -71,16 +79,14 @@ EXPOSE 8787
 # Nothing but bash speaks HTTP here. Podman keeps a health check only in an image that is built with `--format docker`.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8787 && printf 'GET /health HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && grep -q '^HTTP/1.1 200' <&3"]
-# On SIGTERM workerd answers what is in flight and ends.
-CMD ["./workerd", "serve", "config.capnp"]
+# The gate in front of workerd. On SIGTERM it answers what is in flight and ends.
+CMD ["node", "start.mjs"]
 
-FROM system AS backend-base
-# libatomic1 is for Node.
+FROM node AS backend-base
 RUN apt-get update \
-  && apt-get install -y --no-install-recommends bubblewrap libatomic1 \
+  && apt-get install -y --no-install-recommends bubblewrap \
   && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 WORKDIR /service
-COPY --from=build /node /usr/local/bin/node
 COPY --from=typst /bin/typst /usr/local/bin/typst
 COPY --from=packages /service/node_modules node_modules
 COPY --from=edge-build /service/dist/edge/THIRD-PARTY-LICENSES.txt ./
@@ -108,7 +114,8 @@ ENV NODE_ENV=production \
 FROM backend-base AS all-in-one
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=edge-build /service/dist/edge dist/edge
-COPY scripts/start/all-in-one.ts scripts/start/start-settings.ts scripts/start/welcome.ts scripts/start/
+COPY gate/settings.ts gate/
+COPY scripts/start/all-in-one.ts scripts/start/welcome.ts scripts/start/
 EXPOSE 8787
 # Answers 200 when a render through the edge has worked.
 HEALTHCHECK --interval=10s --timeout=8s --start-period=10s \

@@ -76,7 +76,7 @@ export default defineConfig({
           // what it changes.
           isolate: false,
           include: [
-            "test/{architecture,backend,clients/command-line,clients/typescript,clients/python,clients/e-invoice,scripts,service,typst}/**/*.test.ts",
+            "test/{architecture,backend,clients/command-line,clients/typescript,clients/python,clients/e-invoice,gate,scripts,service,typst}/**/*.test.ts",
           ],
           globalSetup: [
             "./test/provide-typst.ts",

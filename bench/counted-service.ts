@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { writeEdge } from "../scripts/build/edge-configuration.ts";
+import { EDGE_PROGRAM, writeEdge } from "../scripts/build/edge-configuration.ts";
 import { LOOPBACK, startBackend, takeFreePort } from "../scripts/start/local-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { requireTypst } from "../typst/program-location.mjs";
@@ -22,20 +22,21 @@ export async function startCountedService(folder: string) {
   const port = await takeFreePort();
   const backend = await counted.backend.whileStarting(() => startBackend(settings, port));
   await writeEdge(folder);
-  const address = `${LOOPBACK}:${await takeFreePort()}`;
+  const edgePort = await takeFreePort();
   const edge = await counted.edge.whileStarting(async () =>
-    spawn(join(folder, "workerd"), ["serve", "config.capnp", "--socket-addr", `http=${address}`], {
-      cwd: folder,
+    spawn(process.execPath, [join(folder, EDGE_PROGRAM)], {
       stdio: ["ignore", "ignore", "inherit"],
       env: {
         SERVICE_API_TOKENS: API_TOKEN,
         SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
         SERVICE_BACKEND_URLS: backend.url.origin,
         SERVICE_LOG_REQUESTS: "none",
+        SERVICE_EDGE_HOST: LOOPBACK,
+        SERVICE_EDGE_PORT: String(edgePort),
       },
     }),
   );
-  const url = new URL(`http://${address}/v1/render`);
+  const url = new URL(`http://${LOOPBACK}:${edgePort}/v1/render`);
   while ((await fetch(new URL("/health", url)).catch(() => null))?.status !== 200) await delay(100);
   /** The sum of the values of a metric of the backend. */
   const metric = async (name: string) => {

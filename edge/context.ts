@@ -9,8 +9,8 @@ import { BackendPool } from "./backends/backend-list.ts";
 import { lookUpService } from "./backends/look-up-service.ts";
 import { parseResolvConf, type ResolverSettings } from "./backends/name-servers.ts";
 import { BodyMemory } from "./body/body-memory.ts";
-import type { FairLimit } from "./body/fair-limit.ts";
-import { makeUploadLimit } from "./body/read-body.ts";
+import { FairLimit } from "./body/fair-limit.ts";
+import { longestRenderMilliseconds, makeUploadLimit } from "./body/read-body.ts";
 import { WALL_CLOCK } from "./clock.ts";
 import { shareCapabilities } from "./gathered/common-capabilities.ts";
 import { shareMetrics } from "./gathered/metrics.ts";
@@ -43,6 +43,8 @@ interface Deployment {
   readonly limitsFingerprint: string;
   readonly bodyMemory: BodyMemory;
   readonly uploads: FairLimit;
+  /** From their upload until an answer begins. */
+  readonly renders: FairLimit;
   readonly counts: UnreportedCounts;
   readonly pool: BackendPool<Backend>;
   readonly backendChoice: BackendChoice<Backend>;
@@ -80,6 +82,10 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
     limitsFingerprint: limitsFingerprint(settings.limits),
     bodyMemory: new BodyMemory(settings.limits.max_request_body_bytes),
     uploads: makeUploadLimit(settings.bodyTimeoutSeconds),
+    renders: new FairLimit(
+      settings.maxOpenRenders,
+      longestRenderMilliseconds(settings.bodyTimeoutSeconds, settings.backendTimeoutSeconds),
+    ),
     counts,
     pool,
     backendChoice,

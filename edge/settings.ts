@@ -21,6 +21,14 @@ export const EDGE_INTEGER_SETTINGS = {
     max: 900,
     meaning: "how long the body of a request may take to arrive; ten seconds without a byte end it earlier",
   },
+  maxOpenRenders: {
+    setting: "SERVICE_MAX_OPEN_RENDERS",
+    default: 4096,
+    min: 1,
+    max: 65_536,
+    meaning:
+      "renders that an isolate has under way at once, from their upload until an answer begins; one caller alone may have half of them. Where the edge runs alone, the limit on open files lowers it",
+  },
   rateLimitPeriodSeconds: {
     setting: "SERVICE_RATE_LIMIT_PERIOD_SECONDS",
     default: 10,
@@ -48,6 +56,7 @@ export interface EdgeSettings extends RenderTime {
   readonly nameServers: readonly string[];
   readonly accessToken: AccessToken | null;
   readonly bodyTimeoutSeconds: number;
+  readonly maxOpenRenders: number;
   readonly rateLimitPeriodSeconds: number;
   readonly metricsAccess: MetricsAccess;
   readonly corsOrigins: CorsOrigins;

@@ -14,6 +14,7 @@ export const CAUSES = {
     // Decided by the edge.
     rate_limit: "The caller exceeds its rate limit.",
     uploads: "The caller has too many uploads in progress.",
+    open_requests: "Too many requests of the caller, or of all callers, are under way at the edge.",
     edge_memory: "No memory for the body became free at the edge in time.",
     edge_memory_share: "Other requests of the caller hold its share of the edge's memory for bodies.",
     backend_full: "A backend was full, and no other could answer.",

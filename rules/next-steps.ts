@@ -23,6 +23,8 @@ export const NEXT_STEPS: Readonly<Record<Cause | AttemptFailure, string>> = {
   writing_files: "Set SERVICE_WORK_DIRECTORY to a faster disk, or have the caller send fewer folders.",
   rate_limit: "Raise the rate limit if the caller may send more.",
   uploads: "Give the caller a rate limit: its uploads do not go on, because of a slow network or an attack.",
+  open_requests:
+    "The caller must send fewer renders at once. For more in all, raise the limit on open files of the edge, or run more edges.",
   edge_memory: "Nothing, if rare. Otherwise lower SERVICE_MAX_REQUEST_BODY_BYTES, or run more edges.",
   edge_memory_share: "The caller must send fewer large bodies at once. Others are served.",
   backend_full: "Mend the backends that failed: they are what is missing.",

@@ -5,4 +5,4 @@ import { writeEdge } from "./build/edge-configuration.ts";
 const TARGET = "dist/edge";
 
 await writeEdge(fileURLToPath(new URL(`../${TARGET}`, import.meta.url)));
-process.stdout.write(`${TARGET} is ready: in that folder, ./workerd serve config.capnp\n`);
+process.stdout.write(`${TARGET} is ready: node ${TARGET}/start.mjs\n`);

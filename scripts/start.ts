@@ -1,10 +1,12 @@
 /** `npm start`: runs the whole service on this machine, until Ctrl-C. */
+
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
 import { readBackendSettings } from "../backend/settings.ts";
 import { readEdgeSettings } from "../edge/settings.ts";
+import { GATE_INTEGER_SETTINGS } from "../gate/settings.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { cacheFolder } from "../typst/cache-folder.mjs";
 import { locateTypst } from "../typst/program-location.mjs";
@@ -18,7 +20,6 @@ import {
   takeFreePort,
 } from "./start/local-service.ts";
 import { localToken, localTokens } from "./start/local-token.ts";
-import { START_INTEGER_SETTINGS } from "./start/start-settings.ts";
 import { welcome } from "./start/welcome.ts";
 import { vendoredSettings } from "./vendoring/folders.ts";
 
@@ -42,7 +43,7 @@ async function run(): Promise<void> {
   });
   const settings = serviceSettings();
   // Edge and backend read their settings again; reading all of them here reports an invalid one before anything starts.
-  const { edgePort } = readIntegerSettings(START_INTEGER_SETTINGS, settings);
+  const { edgePort } = readIntegerSettings(GATE_INTEGER_SETTINGS, settings);
   const { port } = readBackendSettings(process.env);
   readEdgeSettings(settings);
   await expectFree(edgePort, "SERVICE_EDGE_PORT");

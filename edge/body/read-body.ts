@@ -2,6 +2,7 @@
 import type { BodyCollector } from "../../protocol/body-collector.ts";
 import { BODY_SILENCE_MILLISECONDS, bodyTooSlow, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
+import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import { type WallClock, waitAtMost } from "../clock.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { FairLimit } from "./fair-limit.ts";
@@ -14,10 +15,16 @@ const FIRST_READ_BYTES = 4 * 1024;
 const READ_BYTES = 64 * 1024;
 
 /** How much longer than its deadlines a request may keep what it holds, to allow for delays in workerd. */
-export const SLACK_MILLISECONDS = 10_000;
+const SLACK_MILLISECONDS = 10_000;
 
 export function makeUploadLimit(timeoutSeconds: number, clock?: WallClock): FairLimit {
   return new FairLimit(MAX_UPLOADS, timeoutSeconds * 1000 + SLACK_MILLISECONDS, clock);
+}
+
+/** How long a render can take until an answer begins. */
+export function longestRenderMilliseconds(bodyTimeoutSeconds: number, backendTimeoutSeconds: number): number {
+  const seconds = bodyTimeoutSeconds + backendTimeoutSeconds;
+  return seconds * 1000 + MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS + SLACK_MILLISECONDS;
 }
 
 /** If the result is a problem, the rest of the body is not read. The stream stays locked if the client is gone. */

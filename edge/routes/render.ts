@@ -4,19 +4,18 @@ import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/headers.
 import { fileExtensionOf, fileHeaders } from "../../protocol/rendered-file.ts";
 import { renderQueueFull } from "../../rules/problem.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
-import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import { declaredSize, type RequestHead, validateDeclaredSize, validateMediaType } from "../../rules/request-head.ts";
 import { lengthOf, maxAnswerBytes, problemOf } from "../backends/backend-answer.ts";
 import type { BodyReservation } from "../body/body-memory.ts";
 import { HeldBody } from "../body/held-body.ts";
-import { readBody, SLACK_MILLISECONDS } from "../body/read-body.ts";
+import { longestRenderMilliseconds, readBody } from "../body/read-body.ts";
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
 import { PROBLEM_HEADERS, problemResponse } from "../problem-response.ts";
 import { forwardRender } from "../requests/forward-render.ts";
 import { logFailure, watchClient } from "../requests/request-log.ts";
 
 export async function answerRender(context: EdgeContext): Promise<Response> {
-  const { settings, bodyMemory, uploads } = deploymentOf(context);
+  const { settings, bodyMemory, uploads, renders } = deploymentOf(context);
   const { headers } = context.req.raw;
   const head: RequestHead = {
     contentLength: headers.get("Content-Length"),
@@ -28,11 +27,15 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
   if (tooLarge !== null) return problemResponse(context, tooLarge);
   const upload = uploads.acquire(context.var.caller);
   if (upload === null) return problemResponse(context, renderQueueFull("uploads", NO_MEMORY_RETRY_SECONDS));
-  const longestSeconds = settings.bodyTimeoutSeconds + settings.backendTimeoutSeconds;
-  const longestMilliseconds =
-    longestSeconds * 1000 + MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS + SLACK_MILLISECONDS;
-  const reservation = bodyMemory.reserve(context.var.caller, longestMilliseconds);
+  const render = renders.acquire(context.var.caller);
+  if (render === null) {
+    upload.release();
+    return problemResponse(context, renderQueueFull("open_requests", NO_MEMORY_RETRY_SECONDS));
+  }
+  const longest = longestRenderMilliseconds(settings.bodyTimeoutSeconds, settings.backendTimeoutSeconds);
+  const reservation = bodyMemory.reserve(context.var.caller, longest);
   const release = () => {
+    render.release();
     upload.release();
     reservation.release();
   };

@@ -6,11 +6,13 @@ import { fileURLToPath } from "node:url";
 import { LICENCES_FILE } from "../../protocol/routes.ts";
 import { ASSETS_WORKER, describeAssets } from "../assets/asset-files.ts";
 import { provideStaticAssets } from "../assets/static-assets.ts";
-import { bundle, wranglerConfig } from "../start/local-worker.ts";
+import { bundle, bundleProgram, wranglerConfig } from "../start/local-worker.ts";
 
-/** The name of the socket, by which `--socket-addr` moves it. */
-export const EDGE_SOCKET = "http";
-const EDGE_ADDRESS = "*:8787";
+/** What starts it: the gate, which starts workerd. */
+export const EDGE_PROGRAM = "start.mjs";
+const GATE = "gate/main.ts";
+/** Where workerd alone listens. The gate has it listen on any port. */
+const WORKERD_ADDRESS = "127.0.0.1:8787";
 
 /** Makes a text literal of Cap'n Proto. Names and paths of this project need no more than JSON's escapes of ASCII. */
 const quote = (text: string) => JSON.stringify(text);
@@ -23,7 +25,7 @@ const { default: WORKERD }: { readonly default: string } = require("workerd");
 export async function writeEdge(folder: string): Promise<void> {
   const { main, assets, compatibility_date, compatibility_flags } = await wranglerConfig();
   await provideStaticAssets();
-  const [edge, assetsWorker] = await Promise.all([bundle(main), bundle(ASSETS_WORKER)]);
+  const [edge, assetsWorker, gate] = await Promise.all([bundle(main), bundle(ASSETS_WORKER), bundleProgram(GATE)]);
   const source = fileURLToPath(new URL(assets.directory, PROJECT));
   const { descriptions, bindings } = await describeAssets(source);
   await rm(folder, { recursive: true, force: true });
@@ -36,6 +38,7 @@ export async function writeEdge(folder: string): Promise<void> {
   await Promise.all([
     writeFile(join(folder, "edge.js"), edge),
     writeFile(join(folder, "assets.js"), assetsWorker),
+    writeFile(join(folder, EDGE_PROGRAM), gate),
     writeFile(join(folder, "assets.json"), `${JSON.stringify(descriptions, null, 2)}\n`),
     writeFile(join(folder, "config.capnp"), configuration),
     copyFile(WORKERD, join(folder, "workerd")),
@@ -62,7 +65,7 @@ function capnp(
 ): string {
   const fromEnvironment = settings.map((name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`);
   const contents = [...files].map(([name, path]) => `(name = ${quote(name)}, data = embed ${quote(`static${path}`)})`);
-  return `# Made by \`npm run build:edge\` from wrangler.toml. Start it in this folder: ./workerd serve config.capnp
+  return `# Made by \`npm run build:edge\` from wrangler.toml. start.mjs runs it.
 using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
@@ -75,8 +78,8 @@ const config :Workerd.Config = (
     (name = "machine", disk = (path = "/etc")),
   ],
   sockets = [(
-    name = ${quote(EDGE_SOCKET)},
-    address = ${quote(EDGE_ADDRESS)},
+    name = ${quote("http")},
+    address = ${quote(WORKERD_ADDRESS)},
     # The client's scheme, from a proxy that terminates TLS. It appears in the \`instance\` of problems.
     http = (forwardedProtoHeader = "X-Forwarded-Proto"),
     service = "edge",

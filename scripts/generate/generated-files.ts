@@ -1,4 +1,5 @@
 /** The checked-in files that are generated from the definitions in `rules/` and the tables of settings. */
+
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -8,6 +9,7 @@ import { CHECK_GROUPS } from "../../clients/command-line/doctor/runner.ts";
 import { adviceFor } from "../../clients/typescript/problem-advice.ts";
 import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/log/request-record.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
+import { GATE_INTEGER_SETTINGS } from "../../gate/settings.ts";
 import project from "../../package.json" with { type: "json" };
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
 import { KEY_RULES, RULES_VERSION, SET_RULES } from "../../rules/files-rules.ts";
@@ -20,7 +22,6 @@ import { PROBLEM_ORIGINS, PROBLEMS } from "../../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
 import type { IntegerSetting } from "../../rules/settings.ts";
 import { ERROR_TYPES } from "../../rules/validation-errors.ts";
-import { START_INTEGER_SETTINGS } from "../start/start-settings.ts";
 import { findCell, formatTable } from "./markdown-table.ts";
 import { openApiDocument } from "./openapi/document.ts";
 
@@ -107,7 +108,7 @@ const TABLES: Readonly<Record<string, Table>> = {
   settings: [
     ["Setting", "Read by", "Default", "Range", "Meaning"],
     [
-      ...integerRows(code("npm start"), START_INTEGER_SETTINGS),
+      ...integerRows(`${code("npm start")}, edge alone`, GATE_INTEGER_SETTINGS),
       ...integerRows("edge", EDGE_INTEGER_SETTINGS),
       ...integerRows("backend", BACKEND_INTEGER_SETTINGS),
     ],

@@ -1,12 +1,13 @@
 /** The program of the image `all-in-one`: edge and backend, until one ends, and a port for HEALTHCHECK. */
+
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
+import { GATE_INTEGER_SETTINGS } from "../../gate/settings.ts";
 import { parseNamedTokens } from "../../protocol/authentication.ts";
 import { readIntegerSettings, SettingError } from "../../rules/settings.ts";
-import { START_INTEGER_SETTINGS } from "./start-settings.ts";
 import { welcome } from "./welcome.ts";
 
 const LOOPBACK = "127.0.0.1";
@@ -29,7 +30,7 @@ async function run(): Promise<0 | 1> {
   const stopped = new Promise<"stopped">((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve("stopped"));
   });
-  const { edgePort } = readIntegerSettings(START_INTEGER_SETTINGS, process.env);
+  const { edgePort } = readIntegerSettings(GATE_INTEGER_SETTINGS, process.env);
   const apiTokens = process.env.SERVICE_API_TOKENS || randomToken();
   const token = parseNamedTokens("SERVICE_API_TOKENS", apiTokens)[0]?.token ?? "";
   const url = `http://${LOOPBACK}:${edgePort}`;
@@ -43,8 +44,7 @@ async function run(): Promise<0 | 1> {
     SERVICE_HOST: LOOPBACK,
     SERVICE_PORT: String(BACKEND_PORT),
   });
-  const serve = ["./workerd", "serve", "config.capnp", "--socket-addr", `http=*:${edgePort}`] as const;
-  const edge = start("edge", serve, "dist/edge", {
+  const edge = start("edge", [process.execPath, "dist/edge/start.mjs"], ".", {
     SERVICE_LOG_REQUESTS: "none",
     ...process.env,
     SERVICE_API_TOKENS: apiTokens,

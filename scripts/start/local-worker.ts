@@ -2,10 +2,12 @@
  * Workers on this machine: run in workerd by Miniflare, as `wrangler dev` does, but without its proxies: they cost 6 ms per
  * request, read bodies that the Worker would reject, and hide disconnects. Secrets pass through a pipe alone.
  */
+
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { BuildOptions } from "esbuild";
 import * as v from "valibot";
 import { describeAssets } from "../assets/asset-files.ts";
 import { provideStaticAssets } from "../assets/static-assets.ts";
@@ -188,20 +190,25 @@ async function assetsWorker({ directory }: WranglerConfig["assets"]) {
 const bundles = new Map<string, Promise<string>>();
 
 /** Bundles a Worker into one module, with the options that wrangler uses, once per process. */
-export const bundle = (main: string) => bundles.getOrInsertComputed(main, bundleAnew);
+export const bundle = (main: string) =>
+  bundles.getOrInsertComputed(main, () =>
+    bundleAnew(main, { conditions: ["workerd", "worker", "browser"], external: ["cloudflare:*"] }),
+  );
 
-async function bundleAnew(main: string): Promise<string> {
+/** Bundles a program of Node into one module. */
+export const bundleProgram = (main: string) => bundleAnew(main, { platform: "node" });
+
+async function bundleAnew(main: string, platform: BuildOptions): Promise<string> {
   const esbuild = await import("esbuild");
   const { outputFiles } = await esbuild.build({
     absWorkingDir: fileURLToPath(PROJECT),
     entryPoints: [main],
     bundle: true,
-    write: false,
     format: "esm",
     target: "es2024",
-    conditions: ["workerd", "worker", "browser"],
-    external: ["cloudflare:*"],
     logLevel: "silent",
+    ...platform,
+    write: false,
   });
   const [file] = outputFiles;
   if (file === undefined) throw new Error(`esbuild made nothing of ${main}`);

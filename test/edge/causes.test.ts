@@ -109,6 +109,12 @@ const PROVOCATIONS: Readonly<Record<EdgeCause, () => Promise<[Edge, Response]>>>
     for (let n = 0; n < SHARE_OF_UPLOADS; n++) void edge.render("a", new IdentityTransformStream().readable);
     return [edge, await edge.render()];
   },
+  open_requests: async () => {
+    const edge = new Edge({ SERVICE_MAX_OPEN_RENDERS: "1" });
+    standIn(async () => pdf());
+    void edge.render("a", new IdentityTransformStream().readable);
+    return [edge, await edge.render("b")];
+  },
   edge_memory: async () => {
     const edge = new Edge(LARGE_BODIES);
     for (const token of ["a", "b", "c", "d", "e"]) await edge.upload(token);

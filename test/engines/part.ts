@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
+import { EDGE_PROGRAM } from "../../scripts/build/edge-configuration.ts";
 
 export const CHECKOUT = fileURLToPath(new URL("../..", import.meta.url));
 export const API_TOKEN = "a-callers-token-of-the-engines-test";
@@ -50,7 +51,9 @@ export async function startNetwork(atEnd: Context["atEnd"]): Promise<number> {
 
 /** Runs the edge that `writeEdge` has written into a folder. */
 export function edgeCommand(folder: string, address: string): Command {
-  return [join(folder, "workerd"), "serve", join(folder, "config.capnp"), "--socket-addr", `http=${address}`];
+  const { hostname, port } = new URL(`http://${address}`);
+  const settings = [`SERVICE_EDGE_HOST=${hostname}`, `SERVICE_EDGE_PORT=${port}`];
+  return ["env", ...settings, process.execPath, join(folder, EDGE_PROGRAM)];
 }
 
 /** Runs a command of this machine in the network of a process. */

@@ -19,7 +19,7 @@ const SET_UP_FILES = [
   "scripts/set-up.mjs",
   "scripts/set-up",
   "scripts/link-node.mjs",
-  "scripts/start/start-settings.ts",
+  "gate/settings.ts",
   "backend",
   "typst",
   "protocol",

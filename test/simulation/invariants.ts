@@ -650,14 +650,15 @@ export const AT_THE_END: readonly ((world: WorldView) => Finding)[] = [
     return null;
   },
 
-  /** No memory, upload or attempt is left, or after their time if clients left without the edge's notice. */
+  /** No memory, upload, render or attempt is left, or after their time if clients left without the edge's notice. */
   function nothingIsLeftAtAnEdge({ edges, requests, time, isPastAllLifetimes }) {
-    for (const { index, memory, uploads, choice } of edges) {
+    for (const { index, memory, uploads, renders, choice } of edges) {
       const hasUnnoticed = requests.some(
         ({ planned, isGone }) => planned.edge === index && isGone && !planned.isLeavingNoticed,
       );
       if (hasUnnoticed && !isPastAllLifetimes) continue;
-      const left = [memory.reservedBytes, memory.reservationCount, uploads.held, choice.countUnderWay(time.now)];
+      const bodies = [memory.reservedBytes, memory.reservationCount];
+      const left = [...bodies, uploads.held, renders.held, choice.countUnderWay(time.now)];
       if (left.some((count) => count !== 0)) return `edge ${index} has ${left.join(", ")} left`;
     }
     return null;

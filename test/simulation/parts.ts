@@ -35,6 +35,7 @@ export interface EdgeView {
   readonly index: number;
   readonly memory: BodyMemory;
   readonly uploads: FairLimit;
+  readonly renders: FairLimit;
   readonly choice: BackendChoice<number>;
   readonly seen: readonly Seen[];
   readonly listed: ReadonlySet<number>;

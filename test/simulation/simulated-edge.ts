@@ -6,9 +6,9 @@ import { BackendChoice } from "../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../edge/backends/render-attempts.ts";
 import { ATTEMPT_SLACK_MILLISECONDS, type Sending, tryBackends } from "../../edge/backends/try-backends.ts";
 import { BodyMemory, type BodyReservation } from "../../edge/body/body-memory.ts";
-import type { FairLimit } from "../../edge/body/fair-limit.ts";
+import { FairLimit } from "../../edge/body/fair-limit.ts";
 import { HeldBody } from "../../edge/body/held-body.ts";
-import { makeUploadLimit, SLACK_MILLISECONDS } from "../../edge/body/read-body.ts";
+import { longestRenderMilliseconds, makeUploadLimit } from "../../edge/body/read-body.ts";
 import type { WallClock } from "../../edge/clock.ts";
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
@@ -42,6 +42,7 @@ export class SimulatedEdge {
   readonly index: number;
   readonly memory: BodyMemory;
   readonly uploads: FairLimit;
+  readonly renders: FairLimit;
   readonly choice: BackendChoice<number>;
   readonly seen: Seen[];
   /** The backends that are listed now. */
@@ -60,6 +61,8 @@ export class SimulatedEdge {
     const clock = this.#clock(() => true);
     this.memory = new BodyMemory(settings.largestBodyBytes, settings.edgeMemoryBytes, clock);
     this.uploads = makeUploadLimit(BODY_TIMEOUT_SECONDS, clock);
+    const lifetime = longestRenderMilliseconds(BODY_TIMEOUT_SECONDS, settings.backendTimeoutSeconds);
+    this.renders = new FairLimit(EDGE_INTEGER_SETTINGS.maxOpenRenders.default, lifetime, clock);
     this.listed = new Set(world.backends.keys());
     this.choice = new BackendChoice(this.listed);
     this.#watchLosses();
@@ -123,12 +126,17 @@ export class SimulatedEdge {
   async #answer(request: RequestFacts, disconnected: AbortSignal, open: Set<Exchange>): Promise<void> {
     const { settings, time } = this.#world;
     const { planned } = request;
-    const seconds = BODY_TIMEOUT_SECONDS + settings.backendTimeoutSeconds;
-    const lifetime = seconds * 1000 + MAX_UPLOAD_MILLISECONDS + MAX_BODY_MILLISECONDS + SLACK_MILLISECONDS;
+    const lifetime = longestRenderMilliseconds(BODY_TIMEOUT_SECONDS, settings.backendTimeoutSeconds);
     const upload = this.uploads.acquire(planned.caller);
     if (upload === null) return this.#refuse(request, "uploads");
+    const render = this.renders.acquire(planned.caller);
+    if (render === null) {
+      upload.release();
+      return this.#refuse(request, "open_requests");
+    }
     const reservation = this.memory.reserve(planned.caller, lifetime);
     const release = () => {
+      render.release();
       upload.release();
       reservation.release();
     };

@@ -132,8 +132,8 @@ class World implements WorldView {
   /** What has expired is removed when the next request comes. */
   async #passAllLifetimes(): Promise<void> {
     this.time.after(ALL_LIFETIMES_MILLISECONDS, () => {
-      for (const { memory, uploads } of this.edges) {
-        uploads.acquire("last")?.release();
+      for (const { memory, uploads, renders } of this.edges) {
+        for (const limit of [uploads, renders]) limit.acquire("last")?.release();
         const reservation = memory.reserve("last", ALL_LIFETIMES_MILLISECONDS);
         void reservation.growTo(1).then(() => reservation.release());
       }

@@ -340,13 +340,13 @@ it("the edge in workerd alone looks names up in the domains of its machine", asy
   );
   const edge = await startBuiltEdge(
     join(folder, "edge"),
-    ["./workerd", "serve", "config.capnp", `--directory-path=machine=${folder}`],
     {
       SERVICE_API_TOKENS: API_TOKEN,
       SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
       SERVICE_BACKEND_URLS: "srv:_http._tcp.backend",
       SERVICE_DNS_SERVERS: dns.entry,
     },
+    { options: [`--directory-path=machine=${folder}`] },
   );
   onTestFinished(async () => void (await edge.stop()));
   dns.services.set(NAME, [serviceOf(a)]);

@@ -12,11 +12,12 @@ import { startEdge } from "../../../scripts/start/local-service.ts";
 import type { LocalWorker } from "../../../scripts/start/local-worker.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import { startBuiltEdge } from "../../support/service/built-edge.ts";
+import { RawConnection, renderRequest } from "../../support/service/raw-connection.ts";
+import { ScriptedBackend } from "../../support/service/scripted-backend.ts";
 import { clientOf } from "../../support/service/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 
 const STATIC = fileURLToPath(new URL("../../../static", import.meta.url));
-const COMMAND = ["./workerd", "serve", "config.capnp"] as const;
 
 let folder: string;
 let built: Awaited<ReturnType<typeof startBuiltEdge>>;
@@ -29,7 +30,7 @@ beforeAll(async () => {
   await writeEdge(folder);
   delete process.env.SERVICE_API_TOKENS;
   [built, local] = await Promise.all([
-    startBuiltEdge(folder, COMMAND, { SERVICE_API_TOKENS: API_TOKEN }),
+    startBuiltEdge(folder, { SERVICE_API_TOKENS: API_TOKEN }),
     startEdge({ SERVICE_API_TOKENS: API_TOKEN }, 0),
   ]);
   return async () => {
@@ -42,8 +43,8 @@ beforeAll(async () => {
 /** Everything of an answer that does not differ from one to the next. */
 async function answerOf(edge: { readonly url: URL }, path: string, init: RequestInit = {}) {
   const response = await fetch(new URL(path, edge.url), init);
-  // Of Miniflare, or different for each request.
-  const omitted = ["cf-cache-status", "x-request-id", "date", "connection"];
+  // Of Miniflare or the gate, or different for each request.
+  const omitted = ["cf-cache-status", "x-request-id", "date", "connection", "keep-alive"];
   return {
     status: response.status,
     headers: Object.fromEntries([...response.headers].filter(([name]) => !omitted.includes(name))),
@@ -116,7 +117,7 @@ describe("the edge in workerd alone", () => {
     for (const name of [...names, "SERVICE_API_TOKENS", "SERVICE_BACKEND_TOKEN", "SERVICE_BACKEND_URLS"]) {
       expect(configuration).toContain(`(name = "${name}", fromEnvironment = "${name}")`);
     }
-    const edge = await startBuiltEdge(folder, COMMAND, { SERVICE_MAX_OUTPUT_FILES: "many" });
+    const edge = await startBuiltEdge(folder, { SERVICE_MAX_OUTPUT_FILES: "many" });
     onTestFinished(async () => void (await edge.stop()));
     expect((await fetch(new URL("/health", edge.url))).status).toBe(503);
   });
@@ -125,7 +126,7 @@ describe("the edge in workerd alone", () => {
     for (const name of ["edge.js", "assets.js", "assets.json", "config.capnp"]) {
       expect(await readFile(join(folder, name), "utf8")).not.toContain(API_TOKEN);
     }
-    const edge = await startBuiltEdge(folder, COMMAND, {});
+    const edge = await startBuiltEdge(folder, {});
     onTestFinished(async () => void (await edge.stop()));
     expect((await clientOf(edge.url).render({ source: "x" })).status).toBe(503);
   });
@@ -148,7 +149,7 @@ describe("the edge in workerd alone", () => {
     const backend = createServer((_request, response) => waiting.push(response));
     const { origin } = await listenOnLoopback(backend);
     onTestFinished(() => closeServer(backend));
-    const edge = await startBuiltEdge(folder, COMMAND, {
+    const edge = await startBuiltEdge(folder, {
       SERVICE_API_TOKENS: API_TOKEN,
       SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
       SERVICE_BACKEND_URLS: origin,
@@ -159,5 +160,74 @@ describe("the edge in workerd alone", () => {
     waiting[0]?.writeHead(200, { "Content-Type": "application/pdf", "Content-Length": 5 }).end("%PDF-");
     expect([(await answer).status, await (await answer).text()]).toEqual([200, "%PDF-"]);
     expect(await ended).toBe(0);
+  });
+});
+
+describe("the edge at the limits of its host", () => {
+  let backend: ScriptedBackend;
+  let environment: Record<string, string>;
+
+  beforeAll(async () => {
+    backend = await new ScriptedBackend().start();
+    environment = {
+      SERVICE_API_TOKENS: API_TOKEN,
+      SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
+      SERVICE_BACKEND_URLS: backend.url.origin,
+    };
+    return () => backend.stop();
+  });
+
+  it("outlives a thousand renders that wait and two thousand idle connections, with 1,024 open files", async () => {
+    const edge = await startBuiltEdge(folder, environment, { maxOpenFiles: 1024 });
+    onTestFinished(async () => void (await edge.stop()));
+    const statuses: number[] = [];
+    backend.behaviour = (response, { body }) => {
+      if (body.includes("quick")) backend.answer(response);
+    };
+    const connections = [];
+    for (let n = 0; n < 1000; n++)
+      connections.push(await RawConnection.open(edge.url, renderRequest('{"source":"x"}')));
+    // As many as wait are held, and all others have been answered.
+    for (let n = 0; n < 2000; n++) connections.push(await RawConnection.open(edge.url));
+    for (let n = 0; n < 20; n++) statuses.push((await clientOf(edge.url).render({ source: "quick" })).status);
+    expect(statuses).toEqual(Array(20).fill(429));
+    expect(backend.countOpen()).toBeGreaterThan(20);
+    expect((await fetch(new URL("/health", edge.url))).status).toBe(200);
+    for (const connection of connections) connection.reset();
+    await expect.poll(async () => (await clientOf(edge.url).render({ source: "quick" })).status).toBe(200);
+    expect(edge.child.exitCode).toBeNull();
+  });
+
+  it("answers 429 to one caller with half of the renders, and 200 to another", async () => {
+    const tokens = { SERVICE_API_TOKENS: `${API_TOKEN}, other:another-token`, SERVICE_MAX_OPEN_RENDERS: "4" };
+    const edge = await startBuiltEdge(folder, { ...environment, ...tokens });
+    onTestFinished(async () => void (await edge.stop()));
+    backend.behaviour = () => {};
+    const open = backend.countOpen();
+    for (let n = 0; n < 2; n++) await RawConnection.open(edge.url, renderRequest('{"source":"x"}'));
+    await expect.poll(backend.countOpen).toBe(open + 2);
+    backend.behaviour = (response) => backend.answer(response);
+    const statusOf = async (token: string) =>
+      (
+        await (
+          await RawConnection.open(edge.url, renderRequest('{"source":"x"}', { "X-Service-Api-Token": token }))
+        ).answer()
+      )?.status;
+    expect(await statusOf(API_TOKEN)).toBe(429);
+    expect(await statusOf("another-token")).toBe(200);
+  });
+
+  it("does not start with fewer open files than it needs", async () => {
+    await expect(startBuiltEdge(folder, environment, { maxOpenFiles: 511 })).rejects.toThrow("has ended with 1");
+  });
+
+  it("answers and stops while nobody reads its log", async () => {
+    const edge = await startBuiltEdge(folder, { ...environment, SERVICE_LOG_REQUESTS: "json" }, { stdout: "pipe" });
+    // 300 bytes a line. A pipe holds 64 KiB, so workerd alone stood still after 200.
+    for (let n = 0; n < 2000; n += 100) {
+      const answers = Array.from({ length: 100 }, () => fetch(new URL("/health", edge.url)).then((one) => one.text()));
+      await Promise.all(answers);
+    }
+    expect(await edge.stop()).toBe(0);
   });
 });

@@ -1,25 +1,32 @@
 /** The edge as `npm run build:edge` makes it, as its own process with its own environment. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { EDGE_SOCKET } from "../../../scripts/build/edge-configuration.ts";
+import { join } from "node:path";
+import { EDGE_PROGRAM } from "../../../scripts/build/edge-configuration.ts";
 import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
 
-/**
- * Starts it on a free port and waits until it answers.
- *
- * @param command how the image starts it, in the folder that `writeEdge` has written
- */
+export interface BuiltEdgeOptions {
+  /** Of workerd. */
+  readonly options?: readonly string[];
+  /** Soft and hard. */
+  readonly maxOpenFiles?: number;
+  readonly stdout?: "ignore" | "pipe";
+}
+
+/** Starts it on a free port and waits until it answers. @param folder that `writeEdge` has written */
 export async function startBuiltEdge(
   folder: string,
-  command: readonly [program: string, ...options: string[]],
   environment: Readonly<Record<string, string>>,
+  { options = [], maxOpenFiles, stdout = "ignore" }: BuiltEdgeOptions = {},
 ) {
-  const [program, ...options] = command;
-  const url = new URL(`http://${LOOPBACK}:${await takeFreePort()}`);
-  const child = spawn(program, [...options, "--socket-addr", `${EDGE_SOCKET}=${url.host}`], {
-    cwd: folder,
-    env: environment,
-    stdio: ["ignore", "ignore", "inherit"],
+  const port = await takeFreePort();
+  const url = new URL(`http://${LOOPBACK}:${port}`);
+  const command = [process.execPath, join(folder, EDGE_PROGRAM), ...options];
+  const limit = maxOpenFiles === undefined ? [] : ["prlimit", `--nofile=${maxOpenFiles}:${maxOpenFiles}`];
+  const [program = "", ...rest] = [...limit, ...command];
+  const child = spawn(program, rest, {
+    env: { PATH: process.env.PATH, ...environment, SERVICE_EDGE_HOST: LOOPBACK, SERVICE_EDGE_PORT: String(port) },
+    stdio: ["ignore", stdout, "inherit"],
   });
   const ended = once(child, "exit");
   /** Sends SIGTERM and waits for the end: 0 if everything in flight was answered. */
@@ -34,7 +41,7 @@ export async function startBuiltEdge(
       () => true,
       () => false,
     );
-    if (isListening) return { url, stop };
+    if (isListening) return { url, child, stop };
     await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 25))]);
   }
 }

@@ -1,0 +1,62 @@
+/** Lines for an output that is read late or never. */
+import { Readable, Writable } from "node:stream";
+import { expect, it } from "vitest";
+import { LogOutput } from "../../gate/log-output.ts";
+
+const LINE = `${"x".repeat(1023)}\n`;
+const FIT = 1024;
+
+/** An output that takes nothing until it is read. */
+class Unread extends Writable {
+  text = "";
+  #isRead = false;
+  #next = () => {};
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    const take = () => {
+      this.text += chunk.toString();
+      done();
+    };
+    if (this.#isRead) take();
+    else this.#next = take;
+  }
+
+  read(): void {
+    this.#isRead = true;
+    this.#next();
+  }
+}
+
+it("keeps a mebibyte, drops whole lines beyond it, and says how many once there is room", async () => {
+  const output = new Unread();
+  const log = new LogOutput(output);
+  await log.copy(Readable.from([Buffer.from(LINE.repeat(FIT))]));
+  expect(output.writableLength).toBe(LINE.length * FIT);
+  await log.copy(Readable.from([Buffer.from(LINE.repeat(3))]));
+  expect(output.writableLength).toBe(LINE.length * FIT);
+  output.read();
+  log.writeLine("the next\n");
+  log.writeLine("the last\n");
+  const report = '{"message":"log lines were dropped","lines":3}\n';
+  expect(output.text === `${LINE.repeat(FIT)}${report}the next\nthe last\n`).toBe(true);
+});
+
+it("puts lines together that arrive in pieces, and passes a last one without an end on", async () => {
+  const output = new Unread();
+  output.read();
+  await new LogOutput(output).copy(Readable.from(["a", "b\nc", "\n\nd"].map((text) => Buffer.from(text))));
+  expect(output.text).toBe("ab\nc\n\nd");
+});
+
+it("holds no line that never ends", async () => {
+  const output = new Unread();
+  const pieces = Array.from({ length: 100 }, () => Buffer.alloc(64 * 1024, "x"));
+  const log = new LogOutput(output);
+  await log.copy(Readable.from(pieces));
+  expect(output.writableLength).toBe(1024 * 1024);
+});
+
+it("goes on when whoever read it has gone", () => {
+  const output = new Writable({ write: (_chunk, _encoding, done) => done(new Error("EPIPE")) });
+  new LogOutput(output).writeLine("a\n");
+});
