@@ -29,6 +29,7 @@ const TARGETS = [
   "clients/command-line/commands/target.ts",
   "clients/playground/result/target.ts",
   "edge/containers/backend-container.ts",
+  "gate/gate.ts",
   "backend/main.ts",
   "backend/start/run.ts",
   "backend/start/target.ts",

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
 const COPIED = [
-  ..."rules protocol typst clients edge backend scripts bench test static deploy docs".split(" "),
+  ..."rules protocol typst clients edge gate backend scripts bench test static deploy docs".split(" "),
   ...["examples", "README.md", "package.json", "tsconfig.json", "vitest.config.ts", "biome.json", ".env.example"],
 ];
 

@@ -33,11 +33,14 @@ export function deployedBackendSettings(variables: Variables): BackendSettings {
   return settings;
 }
 
+/** What the program in front of the edge reads. */
+const OF_THE_GATE: ReadonlySet<string> = new Set(["SERVICE_EDGE_HOST", "SERVICE_EDGE_PORT", "NODE_ENV"]);
+
 /** @throws if a variable is not a setting of the edge, or its value is not valid. */
 export async function deployedEdgeSettings(variables: Variables): Promise<EdgeSettings> {
   const { main } = await wranglerConfig();
   const known = settingNames(await bundle(main));
-  const unknown = Object.keys(variables).filter((name) => !known.includes(name));
+  const unknown = Object.keys(variables).filter((name) => !known.includes(name) && !OF_THE_GATE.has(name));
   if (unknown.length > 0) throw new Error(`the edge has no setting ${unknown.join(", ")}`);
   return readEdgeSettings(variables);
 }
