@@ -74,7 +74,7 @@ it("renders a PDF by its own Node, workerd and packages alone", async () => {
     stdio: ["ignore", "ignore", "inherit"],
   });
   const ended = once(backend, "exit");
-  const edge = await startBuiltEdge(join(release, "dist/edge"), ["./workerd", "serve", "config.capnp"], {
+  const edge = await startBuiltEdge(join(release, "dist/edge"), {
     SERVICE_API_TOKENS: API_TOKEN,
     SERVICE_BACKEND_TOKEN: BACKEND_TOKEN,
     SERVICE_BACKEND_URLS: `http://${LOOPBACK}:${port}`,
