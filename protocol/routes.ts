@@ -4,6 +4,7 @@
  */
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../rules/constraints.ts";
 import { CAPABILITIES_PATH } from "./capabilities.ts";
+import { SERVICE_VERSION } from "./version.ts";
 
 export interface Route {
   readonly path: string;
@@ -105,6 +106,18 @@ export const PLAYGROUND_ROUTES = routesTo([
   ...EXAMPLE_NAMES.map(examplePath),
 ]);
 
+/** The clients, packed, and their checksums. */
+export const CLIENTS_PATH = "/clients";
+export const CLIENT_FILES = {
+  client: "document-rendering-client.tgz",
+  cli: "document-rendering.tgz",
+  // pip takes a wheel only under a name with its version.
+  wheel: `document_rendering-${SERVICE_VERSION}-py3-none-any.whl`,
+  sums: "SHA256SUMS.txt",
+} as const;
+
+const CLIENT_ROUTES = routesTo(Object.values(CLIENT_FILES).map((name) => `${CLIENTS_PATH}/${name}`));
+
 /** All static files. */
 export const FILE_ROUTES = [
   ...STATIC_ROUTES,
@@ -112,6 +125,7 @@ export const FILE_ROUTES = [
   ...REFERENCE_ROUTES,
   ...HELP_ROUTES,
   ...routesTo([LICENCES_PATH, LICENCES_FILE]),
+  ...CLIENT_ROUTES,
 ];
 
 export const ALL_EDGE_ROUTES: readonly Route[] = [...EDGE_ROUTES, ...FILE_ROUTES];

@@ -17,8 +17,10 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".otf": "font/otf",
   ".png": "image/png",
   ".svg": "image/svg+xml",
+  ".tgz": "application/octet-stream",
   ".ttf": "font/ttf",
   ".txt": "text/plain; charset=utf-8",
+  ".whl": "application/octet-stream",
   ".woff2": "font/woff2",
 };
 

@@ -1,5 +1,6 @@
 /** Completes the static files by what is not checked in, before a Worker that serves them starts or is deployed. */
 import { readFile } from "node:fs/promises";
+import { provideClientPackages } from "./client-packages.ts";
 import { provideCompiler } from "./compiler-assets.ts";
 import { provideHelpPages } from "./help-pages.ts";
 import { provideLicences } from "./notices.ts";
@@ -22,7 +23,7 @@ export async function provideStaticAssets(): Promise<void> {
 }
 
 async function provideAll(): Promise<void> {
-  const others = [provideReferenceViewer(), provideHelpPages()];
+  const others = [provideReferenceViewer(), provideHelpPages(), provideClientPackages()];
   const [packages, fonts] = await Promise.all([providePlayground(), provideCompiler(), ...others]);
   await provideLicences(packages, fonts);
 }

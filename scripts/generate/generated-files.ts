@@ -58,7 +58,9 @@ const PLACES_OF_VERSION = [
   "deploy/kubernetes/overlays/landlock/kustomization.yaml",
   "deploy/kubernetes/overlays/bubblewrap/kustomization.yaml",
   "docs/deploy/kubernetes.md",
+  "docs/recipes.md",
   ".env.example",
+  "protocol/version.ts",
 ];
 
 async function changeFile(name: string, change: (text: string, name: string) => string) {
@@ -67,7 +69,8 @@ async function changeFile(name: string, change: (text: string, name: string) => 
 }
 
 function replaceVersion(text: string): string {
-  const places = /(newTag: "|document-rendering-(?:edge|backend):|^IMAGE_TAG=|^__version__ = ")\d+\.\d+\.\d+/gm;
+  const places =
+    /(newTag: "|document-rendering-(?:edge|backend):|^IMAGE_TAG=|^__version__ = "|^export const SERVICE_VERSION = "|document_rendering-)\d+\.\d+\.\d+/gm;
   return text.replace(places, `$1${project.version}`);
 }
 
