@@ -20,12 +20,15 @@ if sys.version_info < (3, 9):
 
 import base64
 import calendar
+import datetime
+import decimal
 import email.message
 import email.utils
 import errno
 import http.client
 import json
 import math
+import pathlib
 import random
 import re
 import socket
@@ -34,6 +37,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Literal, Optional, TypedDict, Union
@@ -111,7 +115,45 @@ def _encode(request: Body) -> bytes:
     if isinstance(request, bytes):
         return request
     # NaN and infinity are not JSON: `json.dumps` raises ValueError.
-    return json.dumps(request, allow_nan=False, separators=(",", ":")).encode("ascii")
+    try:
+        return json.dumps(request, allow_nan=False, separators=(",", ":")).encode("ascii")
+    except TypeError as cause:
+        found = _find_unsendable(request, [])
+        if found is None:
+            raise
+        raise TypeError(found) from cause
+
+
+_MAX_SEARCH_DEPTH = 200
+_ADVICE: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((decimal.Decimal,), "send str(value), and read it in the template by decimal()"),
+    ((datetime.datetime, datetime.date, datetime.time), "send value.isoformat()"),
+    ((bytes, bytearray, memoryview), "send text, or a file by binary_file()"),
+    ((set, frozenset), "send sorted(value)"),
+    ((uuid.UUID, pathlib.PurePath), "send str(value)"),
+)
+
+
+def _find_unsendable(value: Any, place: list[Union[str, int]]) -> Optional[str]:
+    """A sentence on the first value that JSON does not have: where it is, and what to send instead."""
+    if len(place) > _MAX_SEARCH_DEPTH:
+        return None
+    if isinstance(value, dict):
+        members: Any = value.items()
+    elif isinstance(value, (list, tuple)):
+        members = enumerate(value)
+    elif value is None or isinstance(value, (str, int, float)):
+        return None
+    else:
+        advice = next((words for types, words in _ADVICE if isinstance(value, types)), "send what JSON has")
+        return f"{'.'.join(map(str, place)) or 'the request'} is a {type(value).__name__}, which JSON does not have: {advice}."
+    for name, member in members:
+        if not isinstance(name, (str, int, float, type(None))):
+            return f"{'.'.join(map(str, place)) or 'the request'} has a key that is a {type(name).__name__}: send str(key)."
+        found = _find_unsendable(member, [*place, name])
+        if found is not None:
+            return found
+    return None
 
 
 # --- Results ----------------------------------------------------------------------------------------------------------
@@ -785,7 +827,7 @@ class ServiceClient:
     def __init__(
         self,
         url: str,
-        token: str,
+        token: Optional[str],
         *,
         max_attempts: int = 5,
         max_total_seconds: float = 60,
@@ -801,6 +843,8 @@ class ServiceClient:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
             raise ValueError("url must be an absolute http or https URL without a user name.")
+        if not token:
+            raise ValueError("There is no token: pass the one that the operator has given you, as in SERVICE_API_TOKEN.")
         if not re.fullmatch(r"[!-~]+", token):
             raise ValueError("token must hold visible ASCII characters.")
         if max_attempts < 1 or not max_total_seconds >= 0:

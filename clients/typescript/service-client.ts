@@ -11,7 +11,8 @@ import { type Fetch, type SendResult, type ServiceRequest, Transport } from "./t
 export interface ServiceClientOptions {
   /** The base address of the service, to which `/v1/render` is added. */
   readonly url: string | URL;
-  readonly token: string;
+  /** Of the caller. Undefined, as a variable of the environment that is not set, throws a sentence that says so. */
+  readonly token: string | undefined;
   /** Takes the place of the platform's own `fetch`. */
   readonly fetch?: Fetch | undefined;
   /** When to send a request again; `false` never does. */

@@ -41,8 +41,12 @@ export class Transport {
   readonly #fetch: Fetch;
 
   /** @throws TypeError when `url` is not an HTTP URL or a header cannot hold `token`; it quotes neither */
-  constructor(url: string | URL, token: string, fetch: Fetch | undefined) {
+  constructor(url: string | URL, token: string | undefined, fetch: Fetch | undefined) {
     this.#url = normaliseUrl(url);
+    // A program in JavaScript can pass anything, such as a variable of the environment that is not set.
+    if (token === undefined || token === "") {
+      throw new TypeError("There is no token: pass the one that the operator has given you, as in SERVICE_API_TOKEN.");
+    }
     if (!/^[!-~]+$/.test(token)) throw new TypeError("token must hold visible ASCII characters.");
     this.#token = token;
     // Called as a plain function: browsers and Workers reject `fetch` as the method of another object.

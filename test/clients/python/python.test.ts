@@ -64,6 +64,39 @@ describe.skipIf(!hasPython())("the Python client", () => {
     }
   });
 
+  it.each([
+    [
+      '{"lines": [1, {"price": decimal.Decimal("1.50")}]}',
+      "data.lines.1.price is a Decimal, which JSON does not have: send str(value), and read it in the template by decimal().",
+    ],
+    ['{"on": datetime.date(2026, 1, 2)}', "data.on is a date, which JSON does not have: send value.isoformat()."],
+    [
+      '{"at": datetime.datetime(2026, 1, 2)}',
+      "data.at is a datetime, which JSON does not have: send value.isoformat().",
+    ],
+    ['[b"x"]', "data.0 is a bytes, which JSON does not have: send text, or a file by binary_file()."],
+    ["{1}", "data is a set, which JSON does not have: send sorted(value)."],
+    ['{"id": uuid.UUID(int=1)}', "data.id is a UUID, which JSON does not have: send str(value)."],
+    ["1j", "data is a complex, which JSON does not have: send what JSON has."],
+    ["{(1, 2): 3}", "data has a key that is a tuple: send str(key)."],
+  ])("says of data that JSON does not have where it is, and what to send: %s", async (data, words) => {
+    expect(await driver.ask({ do: "encode", data })).toBe(`TypeError: ${words}`);
+  });
+
+  it("sends what JSON has as it is, integers with all their digits", async () => {
+    expect(await driver.ask({ do: "encode", data: '(9007199254740993, {"a": None, 1: True})' })).toBe(
+      '{"source":"x","data":[9007199254740993,{"a":null,"1":true}]}',
+    );
+  });
+
+  it.each(["", null])(
+    "says that there is no token if it is %j, as that of a variable that is not set",
+    async (token) => {
+      const { result } = await driver.call("render", { url: "http://127.0.0.1:1", token }, { source: "x" });
+      expect(result).toMatchObject({ message: expect.stringMatching(/^There is no token: .* SERVICE_API_TOKEN\.$/) });
+    },
+  );
+
   const REQUEST = { source: "x" };
 
   const call = (...parameters: Parameters<PythonDriver["call"]>) => driver.call(...parameters);

@@ -2,11 +2,14 @@
 
 import base64
 import dataclasses
+import datetime
+import decimal
 import json
 import pathlib
 import pickle
 import random
 import sys
+import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "clients/python"))
 
@@ -58,6 +61,12 @@ for line in sys.stdin:
         answer = client.run_vectors(constraints)
     elif command["do"] == "titles":
         answer = client._TITLES
+    elif command["do"] == "encode":
+        # A test's own expression: what JSON does not have.
+        try:
+            answer = client._encode({"source": "x", "data": eval(command["data"])}).decode()
+        except (TypeError, ValueError) as error:
+            answer = f"{type(error).__name__}: {error}"
     elif command["do"] == "verdicts":
         answer = [verdict(body) for body in command["bodies"]]
     else:

@@ -203,6 +203,10 @@ describe("a problem of the service", () => {
 });
 
 describe("an option that cannot be used", () => {
+  it.each([undefined, ""])("is rejected with a sentence if it is a token that is not set: %j", (token) => {
+    expect(() => makeClient({ token })).toThrow(/^There is no token: .* SERVICE_API_TOKEN\.$/);
+  });
+
   it.each([
     ["a relative URL", { url: "/v1" }],
     ["a URL with a password", { url: "https://me:secret@render.example" }],
