@@ -18,7 +18,8 @@ export interface CodeToken {
  */
 type Mode = "markup" | "math" | "code" | "line" | "flow" | "chain";
 
-const PASSED_OVER = /(`{3,})[\s\S]*?(?:\1`*|$)|`[^`]*(?:`|$)|\/\/[^\n]*/y;
+const LINE_COMMENT = /\/\/[^\n]*/y;
+const RAW_TEXT = /(`{3,})[\s\S]*?(?:\1|$)|`[^`]*(?:`|$)/y;
 const COMMENT_EDGE = /\/\*|\*\//g;
 const MARKUP_TEXT = /\\[\s\S]?|https?:\/\/[^\s\])]*|[^\\#$[\]`/h]+|[/h]/y;
 const NAME = /[\p{L}_][\p{L}\p{N}_-]*/uy;
@@ -38,8 +39,23 @@ export function codeTokens(text: string): CodeToken[] {
   return new Tokenizer(text).read();
 }
 
+/** What Typst passes over, in order. */
+export interface PassedOver {
+  readonly kind: "comment" | "raw";
+  readonly start: number;
+  readonly end: number;
+}
+
+export function passedOver(text: string): readonly PassedOver[] {
+  if (!/`|\/[/*]/.test(text)) return [];
+  const tokenizer = new Tokenizer(text);
+  tokenizer.read();
+  return tokenizer.passedOver;
+}
+
 class Tokenizer {
   readonly #text: string;
+  readonly passedOver: PassedOver[] = [];
   readonly #tokens: CodeToken[] = [];
   readonly #modes: Mode[] = ["markup"];
   #at = 0;
@@ -50,8 +66,8 @@ class Tokenizer {
 
   read(): CodeToken[] {
     while (this.#at < this.#text.length) {
-      if (this.#skipComment() || this.#take(PASSED_OVER) !== null) continue;
       const mode = this.#modes.at(-1) ?? "markup";
+      if (this.#passOver(mode)) continue;
       if (mode === "markup") this.#readMarkup();
       else if (mode === "math") this.#readMath();
       else if (mode === "chain") this.#readChain();
@@ -171,6 +187,15 @@ class Tokenizer {
     const start = this.#at;
     const sign = this.#take(SIGN);
     if (sign !== null) this.#add("sign", sign, start);
+  }
+
+  /** In formulas, a backtick is a sign. */
+  #passOver(mode: Mode): boolean {
+    const start = this.#at;
+    const isComment = this.#skipComment() || this.#take(LINE_COMMENT) !== null;
+    if (!isComment && (mode === "math" || this.#take(RAW_TEXT) === null)) return false;
+    this.passedOver.push({ kind: isComment ? "comment" : "raw", start, end: this.#at });
+    return true;
   }
 
   /** Comments nest. */

@@ -3,7 +3,7 @@
  * names are in its sources or in the data. Of a folder that the caller names, also all of the kinds that it may read.
  */
 import { isUtf8 } from "node:buffer";
-import { removeComments } from "../../typescript/typst-text.ts";
+import { removeCommentsAndRawText } from "../../typescript/typst-text.ts";
 
 const IMAGES = ["png", "jpg", "jpeg", "gif", "webp", "svg", "pdf"];
 /** The extensions of what a function reads; null for any. */
@@ -30,7 +30,7 @@ const COMPUTED =
 /** The functions that a source calls with a path that it puts together. */
 export function computingFunctions(source: string): string[] {
   const found = new Set<string>();
-  for (const [, call, statement, variable] of removeComments(source).matchAll(COMPUTED)) {
+  for (const [, call, statement, variable] of removeCommentsAndRawText(source).matchAll(COMPUTED)) {
     found.add(call ?? statement ?? variable ?? "");
   }
   return [...found];

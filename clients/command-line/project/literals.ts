@@ -2,7 +2,7 @@
  * The files that a Typst source may read, as far as its text shows. Every string literal is a candidate, since templates
  * wrap `image` or `json` (`logo("assets/logo.png")`) and keep names in arrays; one that names no file costs nothing.
  */
-import { removeComments } from "../../typescript/typst-text.ts";
+import { removeComments, removeCommentsAndRawText } from "../../typescript/typst-text.ts";
 
 /** Longer strings are text, not paths. */
 const MAX_PATH_LENGTH = 1024;
@@ -29,9 +29,9 @@ export function stringLiterals(source: string): string[] {
   return [...found];
 }
 
-/** The literals in imports and in calls of functions that read files, with their first lines; none of packages. */
+/** The literals in imports and in calls of functions that read files, with their first lines; none of packages or raw text. */
 export function readLiterals(source: string): Map<string, number> {
-  const text = removeComments(source);
+  const text = removeCommentsAndRawText(source);
   const found = new Map<string, number>();
   let line = 1;
   let lineEnd = text.indexOf("\n");

@@ -10,7 +10,7 @@ import {
   parsePackageSpec,
   requestPackageFolder,
 } from "../../../rules/package-spec.ts";
-import { removeComments } from "../../typescript/typst-text.ts";
+import { removeComments, removeCommentsAndRawText } from "../../typescript/typst-text.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { readPackageFiles, readPackageManifest } from "./package-files.ts";
 import { findPackage, howToProvide, type PackageOrigin } from "./package-folders.ts";
@@ -150,7 +150,7 @@ function isOf({ name, version }: PackageSpec, manifest: PackageManifest | null):
 
 function importsIn({ shownAs, text }: ImportingFile): Wanted[] {
   if (!text.includes('"@')) return [];
-  const plain = removeComments(text);
+  const plain = removeCommentsAndRawText(text);
   const imports: Wanted[] = [];
   let line = 1;
   let lineStart = 0;
@@ -162,6 +162,6 @@ function importsIn({ shownAs, text }: ImportingFile): Wanted[] {
     const spec = parsePackageSpec(literal);
     if (spec !== null) imports.push({ spec, importedBy: `${shownAs}:${line}`, isImport: true });
   }
-  const others = findQuotedSpecs(plain).map((spec) => ({ spec, importedBy: shownAs, isImport: false }));
+  const others = findQuotedSpecs(removeComments(text)).map((spec) => ({ spec, importedBy: shownAs, isImport: false }));
   return [...imports, ...others];
 }

@@ -3,6 +3,7 @@
  * what the caller has. Typst would make a document of it without a word.
  */
 import { isUtf8 } from "node:buffer";
+import { countInWords } from "../../typescript/size-in-words.ts";
 import { findDataFile, findOldTypeNames, lineAt, readsDataFile, usesData } from "../../typescript/template-findings.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
@@ -82,17 +83,29 @@ function describeInputs(project: Project, readers: readonly InputReader[], input
   });
 }
 
+/** A line for each place in the project, which the caller can mend, and for each package. */
 function describeOldTypeNames(project: Project): string[] {
-  const { sourceKey, source, files } = project;
-  const found = [{ key: sourceKey, bytes: source }, ...files].flatMap(({ key, bytes }) => {
+  const { sourceKey, source, files, packages } = project;
+  const places: string[] = [];
+  const counts = new Map<string, number>();
+  const foreign = packages.found.filter(({ folder }) => folder !== project.root);
+  const packageOf = new Map(foreign.flatMap(({ name, keys }) => keys.map((key) => [key, name] as const)));
+  for (const { key, bytes } of [{ key: sourceKey, bytes: source }, ...files]) {
     const text = typstText(key, bytes, sourceKey);
-    if (text === null) return [];
-    return findOldTypeNames(text).map(({ offset, message }) => ({ key, text, offset, message }));
-  });
-  const more = found.length - MAX_NAMED;
+    const found = text === null ? [] : findOldTypeNames(text);
+    const name = packageOf.get(key);
+    if (text === null || found.length === 0) continue;
+    if (name !== undefined) counts.set(name, (counts.get(name) ?? 0) + found.length);
+    else places.push(...found.map(({ offset, message }) => `${placeOf(project, { key, text, offset })}: ${message}.`));
+  }
+  const more = places.length - MAX_NAMED;
   return [
-    ...found.slice(0, MAX_NAMED).map((one) => `${placeOf(project, one)}: ${one.message}.`),
+    ...places.slice(0, MAX_NAMED),
     ...(more > 0 ? [`There are ${more} more comparisons with names of types.`] : []),
+    ...[...counts].map(
+      ([name, count]) =>
+        `${name} compares types with their names in ${countInWords(count, "place")}, which are never equal since Typst 0.14: look for a newer version of the package.`,
+    ),
   ];
 }
 

@@ -8,7 +8,7 @@
 import type { FontFamily } from "../../../protocol/capabilities.ts";
 import { type FontFace, fontFaces } from "../../../rules/fonts/font-file.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
-import { removeComments } from "../typst-text.ts";
+import { removeCommentsAndRawText } from "../typst-text.ts";
 
 export interface DocumentParts {
   readonly source: string;
@@ -125,7 +125,7 @@ function familyWithoutBold(
 function typstTexts({ source, files }: DocumentParts): string[] {
   const decoder = new TextDecoder("utf-8");
   const others = files.filter(({ key }) => /\.typ$/i.test(key)).map(({ bytes }) => decoder.decode(bytes));
-  return [source, ...others].map(removeComments);
+  return [source, ...others].map(removeCommentsAndRawText);
 }
 
 /** `font: name`, or `font: theme.name`. No name is longer. */

@@ -39,6 +39,8 @@ describe("the code of a text", () => {
     ["comments are passed over, nested ones too", "// #a\n/* #b /* */ #c */ #d", ["d"]],
     ["an address is no comment", "https://a.example #b", ["b"]],
     ["raw text is passed over", "`#a` ```typ #b ` ``` ``#c", ["c"]],
+    ["raw text ends at as many backticks as it begins with", "``` #a ````#b` #c", ["c"]],
+    ["a backtick in a formula is a sign", "$a ` b$ #c", ["a", "b", "c"]],
     ["an escaped sign is text", "\\#a \\$b $#c$", ["c"]],
     ["strings are no names", '#a("b \\" c", d)', ["a", "d"]],
   ])("%s", (_what, text, names) => {
