@@ -16,6 +16,7 @@ import * as Instance from "@hyperjump/json-schema/instance/experimental";
 import { FailureCollector } from "./failures.ts";
 import { MAX_FINDINGS, type SchemaFinding } from "./finding.ts";
 import { jsonErrorOffset } from "./json-error.ts";
+import { misspeltKeywords } from "./misspelt-keywords.ts";
 import { DIALECT } from "./schema-file.ts";
 import { mistakesInSchema } from "./schema-mistakes.ts";
 import { type Mistake, mistakesOf, type Subject } from "./sentences.ts";
@@ -62,7 +63,11 @@ function judgeSyntax(text: string): Judgement | null {
 async function readJson(text: string, compiledMetaSchema: CompiledSchema) {
   const root = Instance.fromJson(text);
   const value: SchemaFragment = JSON.parse(text, decodeReference);
-  const mistakes = [...mistakesIn(root, compiledMetaSchema, { text, schema: null }), ...mistakesInSchema(root)];
+  const mistakes = [
+    ...mistakesIn(root, compiledMetaSchema, { text, schema: null }),
+    ...mistakesInSchema(root),
+    ...misspeltKeywords(root),
+  ];
   if (mistakes.length > 0) return makeJudgement(mistakes, text);
   const schema = typeof value === "boolean" || isMembers(value) ? value : {};
   const uri = `https://data.invalid/${++schemasRead}`;
@@ -111,7 +116,8 @@ function mistakesIn(root: Instance.JsonNode, compiled: CompiledSchema, subject: 
 }
 
 function makeJudgement(mistakes: readonly Mistake[], text: string): Judgement {
-  const findings = mistakes.slice(0, MAX_FINDINGS).map(({ node, message }) => findingAt(node, text, message));
+  const shown = mistakes.slice(0, MAX_FINDINGS);
+  const findings = shown.map(({ node, message, hint }) => findingAt(node, text, message + (hint?.() ?? "")));
   return { findings, count: mistakes.length };
 }
 

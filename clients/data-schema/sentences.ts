@@ -13,9 +13,11 @@ export interface Mistake {
   /** The value, or the name of a member. */
   readonly node: JsonNode;
   readonly message: string;
+  /** What is put after the message. It compares names, so it is asked for only if the mistake is shown. */
+  readonly hint?: () => string;
   readonly missing?: string;
   /** The known name that an unknown one may stand for. */
-  readonly meant?: string | null;
+  readonly meant?: () => string | null;
 }
 
 export interface Subject {
@@ -63,19 +65,34 @@ const COUNTS: { readonly [keyword: string]: readonly [bound: string, noun: strin
   maxProperties: ["at most", "member"],
 };
 
+/** Each is compared with all names of its schema. A misspelt name beyond them is counted twice. */
+const MAX_COMPARED_NAMES = 50;
+
 /** The mistakes behind the failures, in the order of the text, each once. */
 export function mistakesOf(failures: readonly Failure[], subject: Subject): Mistake[] {
-  const all = explainAll(failures, subject);
-  // A misspelt name is one mistake, not an unknown member and a missing one.
-  const misspelt = new Set(all.map(({ node, meant }) => `${node.parent?.parent?.offset} ${meant}`));
   const known = new Set<string>();
-  return all
-    .filter(({ node, message, missing }) => {
-      if (missing !== undefined && misspelt.has(`${node.offset} ${missing}`)) return false;
+  const all = explainAll(failures, subject)
+    .filter(({ node, message }) => {
       const identity = `${node.offset} ${message}`;
       return !known.has(identity) && known.add(identity);
     })
     .sort((left, right) => (left.node.offset ?? 0) - (right.node.offset ?? 0));
+  const misspelt = misspeltMembers(all);
+  return all.filter(({ node, missing }) => missing === undefined || !misspelt.has(`${node.offset} ${missing}`));
+}
+
+/** A misspelt name is one mistake, not an unknown member and a missing one. */
+function misspeltMembers(mistakes: readonly Mistake[]): Set<string> {
+  const lacking = new Set(mistakes.flatMap(({ node, missing }) => (missing === undefined ? [] : node.offset)));
+  const found = new Set<string>();
+  let compared = 0;
+  for (const { node, meant } of mistakes) {
+    const object = node.parent?.parent?.offset;
+    if (meant === undefined || !lacking.has(object)) continue;
+    if (++compared > MAX_COMPARED_NAMES) break;
+    found.add(`${object} ${meant()}`);
+  }
+  return found;
 }
 
 function explainAll(failures: readonly Failure[], subject: Subject): Mistake[] {
@@ -89,7 +106,7 @@ function explain(failure: Failure, subject: Subject): Mistake[] {
   if (keyword === "anyOf" || keyword === "oneOf") return explainChoice(failure, subject);
   if (keyword === "required") return missingMembers(failure, subject);
   if (passesOn(failure)) return branches.flatMap((branch) => explainBranch(failure, branch, subject));
-  return [{ node: instance, message: describeFailure(failure, subject) }];
+  return [{ node: instance, ...describeFailure(failure, subject) }];
 }
 
 function passesOn({ keyword, branches }: Failure): boolean {
@@ -110,25 +127,34 @@ function explainBranch(failure: Failure, branch: Branch, subject: Subject): Mist
   if (name === undefined || !/^(?:additional|unevaluated)Properties$/.test(keyword)) {
     return [{ node: name ?? instance, message: "must not be here" }];
   }
-  const present = new Set(Object.keys(Instance.value<object>(parent?.parent ?? instance)));
-  const free = knownNames(parentSchema(failure, subject), subject).filter((known) => !present.has(known));
-  const meant = similarName(Instance.value<string>(name), free);
-  const hint = meant === null ? "" : `. Did you mean ${quote(meant)}?`;
-  return [{ node: name, meant, message: `is not a known member${hint}` }];
+  const meant = () => {
+    const present = new Set(Object.keys(Instance.value<object>(parent?.parent ?? instance)));
+    const free = knownNames(parentSchema(failure, subject), subject).filter((known) => !present.has(known));
+    return similarName(Instance.value<string>(name), free);
+  };
+  return [{ node: name, meant, message: "is not a known member", hint: () => askForMeant(meant()) }];
+}
+
+function askForMeant(meant: string | null): string {
+  return meant === null ? "" : `. Did you mean ${quote(meant)}?`;
 }
 
 function missingMembers(failure: Failure, subject: Subject): Mistake[] {
   const { instance, value } = failure;
-  const present = Object.keys(Instance.value<object>(instance));
-  const known = new Set(knownNames(parentSchema(failure, subject), subject));
-  const unknown = present.filter((name) => !known.has(name));
+  const present = new Set(Object.keys(Instance.value<object>(instance)));
+  const hint = (name: string) => {
+    const known = new Set(knownNames(parentSchema(failure, subject), subject));
+    const meant = similarName(name, present.difference(known));
+    return meant === null ? "" : `. Is ${quote(meant)} a misspelling of it?`;
+  };
   return stringsOf(value)
-    .filter((name) => !present.includes(name))
-    .map((name) => {
-      const meant = similarName(name, unknown);
-      const hint = meant === null ? "" : `. Is ${quote(meant)} a misspelling of it?`;
-      return { node: instance, missing: name, message: `${quote(name)} is missing${hint}` };
-    });
+    .filter((name) => !present.has(name))
+    .map((name) => ({
+      node: instance,
+      missing: name,
+      message: `${quote(name)} is missing`,
+      hint: () => hint(name),
+    }));
 }
 
 /** Reports only the mistakes of the form that was probably meant. */
@@ -154,12 +180,13 @@ function explainChoice({ keyword, instance, branches, value }: Failure, subject:
   const [place, ...others] = new Set(values.flat().map((leaf) => leaf.instance));
   if (meant.length > 1 && place !== undefined && others.length === 0 && values.every((found) => found.length > 0)) {
     const allowed = values.flat().flatMap((leaf) => [leaf.value].flat().map(String));
-    return [{ node: place, message: describeWrongValue([...new Set(allowed)], place, subject) }];
+    return [{ node: place, ...describeWrongValue([...new Set(allowed)], place, subject) }];
   }
   const sentences = meant.map((leaves) => explainAll(leaves, subject));
   const closest = sentences.reduce((best, next) => (next.length < best.length ? next : best));
   if (meant.length === 1) return closest;
-  return closest.map((mistake) => ({ ...mistake, message: `${mistake.message} (in the closest of ${count} forms)` }));
+  const hintOf = ({ hint }: Mistake) => `${hint?.() ?? ""} (in the closest of ${count} forms)`;
+  return closest.map((mistake) => ({ ...mistake, hint: () => hintOf(mistake) }));
 }
 
 function leavesOf({ failures }: Branch): Failure[] {
@@ -169,7 +196,16 @@ function leavesOf({ failures }: Branch): Failure[] {
   });
 }
 
-function describeFailure(failure: Failure, subject: Subject): string {
+type Description = Pick<Mistake, "message" | "hint">;
+
+function describeFailure(failure: Failure, subject: Subject): Description {
+  const { keyword, value, instance } = failure;
+  if (keyword === "enum") return describeWrongValue(stringsOf(value), instance, subject);
+  if (keyword === "const") return describeWrongValue([String(value)], instance, subject);
+  return { message: describeUnfit(failure, subject) };
+}
+
+function describeUnfit(failure: Failure, subject: Subject): string {
   const { keyword, value, instance } = failure;
   const shown = shownValue(instance, subject);
   const bound = BOUNDS[keyword];
@@ -183,10 +219,6 @@ function describeFailure(failure: Failure, subject: Subject): string {
   switch (keyword) {
     case "type":
       return describeWrongType(stringsOf(value), instance, subject);
-    case "enum":
-      return describeWrongValue(stringsOf(value), instance, subject);
-    case "const":
-      return describeWrongValue([String(value)], instance, subject);
     case "pattern": {
       const { description } = membersOf(parentSchema(failure, subject));
       const meaning = typeof description === "string" ? ` (${shorten(description)})` : "";
@@ -221,14 +253,14 @@ function typeHint(types: readonly string[], instance: JsonNode): string {
 }
 
 /** @param values as JSON */
-function describeWrongValue(values: readonly string[], instance: JsonNode, subject: Subject): string {
+function describeWrongValue(values: readonly string[], instance: JsonNode, subject: Subject): Description {
   const shown = values.slice(0, MAX_SHOWN_VALUES).map(shorten);
   const more = values.length - shown.length;
   const wanted = more > 0 ? `one of ${shown.join(", ")} and ${more} more` : joinWords(shown);
-  const texts = values.flatMap((value) => (value.startsWith('"') ? [String(JSON.parse(value))] : []));
-  const meant = instance.type === "string" ? similarName(Instance.value<string>(instance), texts) : null;
-  const hint = meant === null || values.length === 1 ? "" : `. Did you mean ${quote(meant)}?`;
-  return `must be ${wanted}, not ${shownValue(instance, subject)}${hint}`;
+  const texts = () => values.flatMap((value) => (value.startsWith('"') ? [String(JSON.parse(value))] : []));
+  const message = `must be ${wanted}, not ${shownValue(instance, subject)}`;
+  if (instance.type !== "string" || values.length === 1) return { message };
+  return { message, hint: () => askForMeant(similarName(Instance.value<string>(instance), texts())) };
 }
 
 function shownValue(node: JsonNode, { text }: Subject): string {
@@ -242,7 +274,11 @@ function shownValue(node: JsonNode, { text }: Subject): string {
 /** The names of members that a schema lists, itself or in schemas that it refers to or combines. */
 function knownNames(schema: unknown, subject: Subject): string[] {
   const schemas = expand([schema], subject.schema);
-  return schemas.flatMap(({ properties, required }) => [...Object.keys(membersOf(properties)), ...stringsOf(required)]);
+  const names = schemas.flatMap(({ properties, required }) => [
+    ...Object.keys(membersOf(properties)),
+    ...stringsOf(required),
+  ]);
+  return [...new Set(names)];
 }
 
 function parentSchema({ location }: Failure, subject: Subject): unknown {

@@ -61,6 +61,22 @@ it("reports the first twenty mistakes and counts the others", async () => {
   expect(read.schema.judge(numbers(21))).toMatchObject({ count: 21, findings: { length: 20 } });
 });
 
+it("compares names only for the mistakes that it reports: it ends where thousands are misspelt", async () => {
+  const count = 4000;
+  const names = (stem: string) => Array.from({ length: count }, (_, index) => `${stem}Number${index}`);
+  const properties = Object.fromEntries(names("post").map((name) => [name, {}]));
+  const schema = JSON.stringify({ properties, required: names("post"), additionalProperties: false });
+  const read = await readSchema(schema);
+  if (!("schema" in read)) throw new Error("no schema");
+  const data = JSON.stringify(Object.fromEntries(names("part").map((name) => [name, 1])));
+  const { findings } = read.schema.judge(data);
+  expect(findings.length).toBe(20);
+  expect(findings.at(-1)?.message).toMatch(/misspelling of it|is missing/);
+  const values = JSON.stringify({ items: { enum: names("post") } });
+  const ofValues = await judge(values, JSON.stringify(names("pots")));
+  expect(ofValues[19]).toContain('Did you mean "postNumber19"?');
+});
+
 it("reports data that is nested too deeply, and ends", async () => {
   const depth = 100_000;
   const [found] = await judge(
@@ -129,10 +145,40 @@ describe("a mistake in a schema is reported with its place there", () => {
       '{"$schema": "http://json-schema.org/draft-07/schema#"}',
       '1:13: $schema: must be "https://json-schema.org/draft/2020-12/schema": other versions of JSON Schema are not supported',
     ],
+    [
+      "with a misspelt keyword",
+      '{"propertes": {"number": {}}}',
+      '1:2: propertes: is not a keyword of JSON Schema. Did you mean "properties"?',
+    ],
+    [
+      "with a keyword in another spelling, within one that is misspelt",
+      '{"Properties": {"a": {"additionalproperties": false}}}',
+      '1:2: Properties: is not a keyword of JSON Schema. Did you mean "properties"?',
+      '1:23: Properties.a.additionalproperties: is not a keyword of JSON Schema. Did you mean "additionalProperties"?',
+    ],
+    [
+      "with a keyword without its $",
+      '{"items": {"ref": "#/$defs/a"}, "$defs": {"a": {}}}',
+      '1:12: items.ref: is not a keyword of JSON Schema. Did you mean "$ref"?',
+    ],
+    [
+      "with a keyword of OpenAPI",
+      '{"allOf": [{"type": "string", "nullable": true}]}',
+      '1:31: allOf[0].nullable: is a keyword of OpenAPI 3.0, not of JSON Schema: write "type": ["string", "null"]',
+    ],
     ["that is no schema", "[]", "1:1: must be an object or true or false, not an array"],
-  ])("%s", async (_what, schema, told) => {
+  ])("%s", async (_what, schema, ...told) => {
     const read = await readSchema(schema);
-    expect("findings" in read && read.findings.map((finding) => findingInWords("s", finding).slice(2))).toEqual([told]);
+    expect("findings" in read && read.findings.map((finding) => findingInWords("s", finding).slice(2))).toEqual(told);
+  });
+
+  it("and members of other vocabularies, of the author's own, and names in data are left alone", async () => {
+    const properties = {
+      propertes: {},
+      require: { note: "x", example: 1, "x-type": "a", unit: "kg", discriminator: {} },
+    };
+    const schema = { properties, default: { propertes: 1 }, examples: [{ typ: 1 }], dependentRequired: { typ: ["a"] } };
+    expect(await judge({ ...schema, label: "typ", readonly: true, item: "one", formats: ["a"] }, "{}")).toEqual([]);
   });
 });
 
