@@ -30,8 +30,8 @@ export interface EInvoiceFlags {
   readonly profile?: keyof typeof PROFILES | undefined;
 }
 
-/** Finishes a document that the service has made. @throws InvalidEInvoiceError, and what reading the document throws */
-export type FinishDocument = (file: RenderedFile) => Promise<ReadableStream<Uint8Array>>;
+/** Finishes a document that the service has made, and adds what receivers may refuse to `notes`. @throws InvalidEInvoiceError, and what reading the document throws */
+export type FinishDocument = (file: RenderedFile, notes: Set<string>) => Promise<ReadableStream<Uint8Array>>;
 
 export class InvalidEInvoiceError extends CommandError {
   constructor(findings: readonly Finding[]) {
@@ -67,9 +67,10 @@ export async function documentFinisher({ eInvoice: format, profile }: EInvoiceFl
   if (format === undefined) return null;
   const { finishEInvoice } = await import("../e-invoice/e-invoice.ts");
   const options = { format, ...(profile !== undefined && { profile: PROFILES[profile] }) };
-  return async (file) => {
+  return async (file, notes) => {
     const finished = await finishEInvoice(await file.bytes(), options);
     if (!finished.ok) throw new InvalidEInvoiceError(finished.findings);
+    for (const { place, message } of finished.notes) notes.add(printableLine(`${place}: ${message}`));
     return new Blob([finished.pdf]).stream();
   };
 }

@@ -5,11 +5,11 @@
  */
 import { type Attachment, findAttachment } from "./attachment.ts";
 import { type Finding, makeFinding, type Refusal, refuseWith } from "./finding.ts";
-import { readProfile } from "./invoice-xml.ts";
+import { readInvoice } from "./invoice-xml.ts";
 import { readMetadata } from "./metadata.ts";
 import { PdfFile } from "./pdf-file.ts";
 import { PdfReference, PdfString, PdfSyntaxError } from "./pdf-syntax.ts";
-import type { EInvoiceFormat, ProfileName } from "./profiles.ts";
+import type { EInvoiceFormat, Profile, ProfileName } from "./profiles.ts";
 
 export type { Finding } from "./finding.ts";
 export type { EInvoiceFormat, ProfileName } from "./profiles.ts";
@@ -27,6 +27,8 @@ export type FinishedEInvoice =
       /** The original PDF, with an update appended. */
       readonly pdf: Uint8Array<ArrayBuffer>;
       readonly profile: ProfileName;
+      /** What the format allows and receivers may refuse. */
+      readonly notes: readonly Finding[];
     }
   | Refusal;
 
@@ -76,9 +78,9 @@ async function finish(
   const attachment = findAttachment(file, format);
   if (!attachment.ok) return attachment;
   const { name, content } = attachment.value;
-  const read = readProfile(content, format, wanted ?? null);
+  const read = readInvoice(content, format, wanted ?? null);
   if (!read.ok) return read;
-  const profile = read.value;
+  const { profile, sellerCountry } = read.value;
   const findings = checkLink(attachment.value, profile.relationships, profile.name);
   if (findings.length > 0) return { ok: false, findings };
 
@@ -91,7 +93,16 @@ async function finish(
     ok: true,
     pdf: file.withChangedStream(reference, { dictionary, data }, [first, new PdfString(instanceId)]),
     profile: profile.name,
+    notes: sellerCountry === "DE" ? noteOnRelationship(attachment.value, profile) : [],
   };
+}
+
+/** Of an invoice from Germany. */
+function noteOnRelationship({ name, relationship }: Attachment, { relationships }: Profile): Finding[] {
+  if (relationship === "Alternative" || !relationships.includes("Alternative")) return [];
+  const shown = `"${relationship?.toLowerCase()}"`;
+  const message = `Its relationship is ${shown}, which receivers in Germany refuse: the seller is there, so write "alternative".`;
+  return [makeFinding("attachment-relationship", `attachment ${name}`, message)];
 }
 
 function checkLink(

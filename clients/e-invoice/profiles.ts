@@ -24,7 +24,7 @@ export const ATTACHMENT_NAMES: Readonly<Record<EInvoiceFormat, string>> = {
 
 /** XML without invoice lines is not an invoice by itself, so it is only data of the PDF. */
 const ONLY_DATA = ["Data"];
-/** Germany requires Alternative. France also accepts the others. */
+/** Germany requires Alternative: see `noteOnRelationship`. France also accepts the others. */
 const ALTERNATIVE = ["Alternative", "Source", "Data"];
 
 const defineFacturX = (name: ProfileName, guideline: string, relationships: readonly string[]): Profile => {

@@ -119,7 +119,8 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
     const result = typeof probed === "boolean" ? await render() : probed;
     if (result.ok) {
       progress.say(`Receiving ${place}`);
-      const { bytes, ...seen } = await Promise.resolve(finish === null ? result.body : finish(result))
+      const invoiceNotes = new Set<string>();
+      const { bytes, ...seen } = await Promise.resolve(finish === null ? result.body : finish(result, invoiceNotes))
         .then((body) =>
           deliverExamined(body, { request, fonts: examined, isKnown: probed === true }, (file) =>
             deliver(file, place, flags.output !== undefined),
@@ -128,16 +129,16 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
         .catch(failAsCommand(service.url));
       const fonts = await asked;
       const warnings = [...fonts.warnings, ...seen.warnings];
-      const fontNotes = [...fonts.notes, ...seen.notes];
+      const laterNotes = [...fonts.notes, ...seen.notes, ...invoiceNotes];
       progress.stop();
       if (flags.json) {
         const { contentType, requestId } = result;
-        const said = { warnings, notes: [...notes, ...fontNotes] };
+        const said = { warnings, notes: [...notes, ...laterNotes] };
         writeJson({ outcome: "rendered", file: place, bytes, contentType, requestId, ...said }, reportStream(place));
         return null;
       }
       for (const warning of warnings) say(`warning: ${warning}`);
-      for (const note of fontNotes) say(`note: ${note}`);
+      for (const note of laterNotes) say(`note: ${note}`);
       if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(bytes)}`));
       return null;
     }

@@ -144,7 +144,7 @@ export class EachRun {
       const probed = await requireUnseenFonts(request, fonts, service.client, signal);
       const result = typeof probed === "boolean" ? await service.client.render(request, { signal }) : probed;
       if (!result.ok) return this.#handleProblem({ document, attempt, isLast, request }, result);
-      const body = finish === null ? result.body : await finish(result);
+      const body = finish === null ? result.body : await finish(result, this.fontNotes);
       const { bytes, ...seen } = await deliverExamined(body, { request, fonts, isKnown: probed === true }, (file) =>
         writeOutput(document.path, file),
       );

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { findAttachment } from "../../../clients/e-invoice/attachment.ts";
 import { type FinishOptions, finishEInvoice } from "../../../clients/e-invoice/e-invoice.ts";
-import { readProfile } from "../../../clients/e-invoice/invoice-xml.ts";
+import { readInvoice } from "../../../clients/e-invoice/invoice-xml.ts";
 import { readMetadata } from "../../../clients/e-invoice/metadata.ts";
 import { PdfFile } from "../../../clients/e-invoice/pdf-file.ts";
 import { PdfReference } from "../../../clients/e-invoice/pdf-syntax.ts";
@@ -77,6 +77,12 @@ describe("a finished e-invoice", () => {
   });
 });
 
+it("whose attachment is only data, from a seller in Germany, is finished with a note", async () => {
+  const asData = await finishEInvoice(await changed('"alternative"', '"data"'), FACTUR_X);
+  expect(asData).toMatchObject({ ok: true, notes: [{ rule: "attachment-relationship" }] });
+  expect(await finishEInvoice(pdf, FACTUR_X)).toMatchObject({ ok: true, notes: [] });
+});
+
 describe("an e-invoice is refused", () => {
   it.each([
     ["with the name of ZUGFeRD 1", '"factur-x.xml",\n  bytes', '"ZUGFeRD-invoice.xml",\n  bytes', "attachment-name"],
@@ -86,6 +92,13 @@ describe("an e-invoice is refused", () => {
     ["with a guideline of no profile", '"urn:cen.eu:en16931:2017"', '"urn:cen.eu:en16931:2018"', "profile"],
   ])("%s", async (_, from, to, rule) => {
     expect(await rulesOf(await changed(from, to))).toContain(rule);
+  });
+
+  it("with the guideline of France's EXTENDED-CTC-FR, and is told which to write", async () => {
+    const guideline = "urn:cen.eu:en16931:2017#conformant#urn.cpro.gouv.fr:1p0:extended-ctc-fr";
+    const french = await changed('"urn:cen.eu:en16931:2017"', JSON.stringify(guideline));
+    const message = expect.stringMatching(/write urn:cen\.eu:en16931:2017#conformant#urn:factur-x\.eu:1p0:extended\.$/);
+    expect(await finishEInvoice(french, FACTUR_X)).toMatchObject({ findings: [{ rule: "profile", message }] });
   });
 
   it("if it has a format or profile other than the wanted one", async () => {
@@ -175,7 +188,7 @@ describe("a hostile file", () => {
     ["a reference to an entity that nothing declares", "<a>&b;</a>", "xml-syntax"],
     ["a character that XML does not have", "<a>\u0001</a>", "xml-syntax"],
   ])("is refused if its XML is hostile: %s", (_, xml, rule) => {
-    expect(readProfile(Buffer.from(xml), "factur-x", null)).toMatchObject({ ok: false, findings: [{ rule }] });
+    expect(readInvoice(Buffer.from(xml), "factur-x", null)).toMatchObject({ ok: false, findings: [{ rule }] });
   });
 
   const readRdf = (inside: string) =>
@@ -196,7 +209,7 @@ describe("a hostile file", () => {
   });
 
   it("is not quoted at length", () => {
-    const read = readProfile(Buffer.from(`<${"a".repeat(10_000)}/>`), "factur-x", null);
+    const read = readInvoice(Buffer.from(`<${"a".repeat(10_000)}/>`), "factur-x", null);
     expect(!read.ok && read.findings[0]?.message).toHaveLength(1000);
   });
 
