@@ -11,6 +11,27 @@ import {
 
 const STOP = "~stopped here";
 
+/** Typst's own words of export are "skipped from heading level 1 to 3" and "PDF artifacts may not contain links". */
+const STRUCTURE = `#show heading: it => {
+  let before = query(selector(heading).before(it.location(), inclusive: false))
+  assert(it.level <= if before == () { 1 } else { before.last().level + 1 }, message: "heading ${STOP}")
+  it
+}
+#show pdf.artifact: it => { show link: it => assert(false, message: "link ${STOP}"); it }
+#show link: it => context {
+  let y = here().position().y
+  let side(name) = {
+    let margin = if type(page.margin) == dictionary { page.margin.at(name, default: auto) } else { page.margin }
+    if margin == auto { return calc.min(page.width, page.height) * 2.5 / 21 }
+    let relative = margin + 0% + 0pt
+    relative.length.to-absolute() + relative.ratio * page.height
+  }
+  let grows = page.height == auto or page.width == auto
+  assert(grows or (y >= side("top") and y <= page.height - side("bottom")), message: "link in a margin ${STOP}")
+  it
+}
+`;
+
 /** A figure's alternative text speaks for what is in it; artifacts and hidden content are not read out. */
 const HIDE = "{ show image: none; show math.equation: none; it }";
 const SHOW_ALT = `it => { assert(it.alt not in (none, ""), message: "${STOP}"); it }`;
@@ -32,7 +53,10 @@ export function accessibilityFindings(
     ...(title.trim() === "" ? [{ ...START, message: NO_TITLE }] : []),
     ...findStoppedElements(compile(ALTERNATIVE_TEXTS))
       .filter((place) => !mayBeUnread(project, place))
-      .map((place) => ({ ...place, message: NO_ALT })),
+      .map(({ stopped: _, ...place }) => ({ ...place, message: NO_ALT })),
+    ...findStoppedElements(compile(STRUCTURE))
+      .filter(({ stopped, ...place }) => !stopped.startsWith("link in a margin") || isMarginal(project, place))
+      .map(({ stopped, ...place }) => ({ ...place, message: stopped.startsWith("link") ? LINK : HEADING_LEVEL })),
   ];
 }
 
@@ -40,13 +64,21 @@ const START: FileRange = { key: null, from: { line: 0, column: 0 }, to: { line: 
 const NO_TITLE = 'PDF/UA-1 requires a title: #set document(title: "…").';
 const NO_ALT = 'PDF/UA-1 requires an alternative text: alt: "…" says what is to be seen.';
 
-/** Where a rule has stopped: the hint after the error has the place, because the error itself is in the rule. */
-function findStoppedElements({ diagnostics, linesAbove }: Compilation): FileRange[] {
+const HEADING_LEVEL = "PDF/UA-1 requires that the outline begins with level 1, and skips none.";
+const LINK = "PDF/UA-1 forbids links in headers, footers and other artifacts: put the address there as text.";
+
+type StoppedElement = FileRange & { readonly stopped: string };
+
+/** Where a rule has stopped: a hint after the error has the place, because the error itself is in the rule. */
+function findStoppedElements({ diagnostics, linesAbove }: Compilation): StoppedElement[] {
   return diagnostics.flatMap(({ severity, message }, index) => {
-    const shown = diagnostics[index + 1];
-    if (severity !== "error" || !message.endsWith(STOP) || shown === undefined) return [];
-    const place = rangeOf(shown, linesAbove);
-    return place === null ? [] : [place];
+    if (severity !== "error" || !message.endsWith(STOP)) return [];
+    const after = diagnostics.slice(index + 1);
+    const next = after.findIndex((each) => each.severity === "error");
+    const hints = next === -1 ? after : after.slice(0, next);
+    const place = hints.map((hint) => rangeOf(hint, linesAbove)).find((each) => each !== null);
+    const stopped = message.replace(/^assertion failed: /, "");
+    return place === undefined ? [] : [{ ...place, stopped }];
   });
 }
 
@@ -58,8 +90,12 @@ const UNREAD = /\b(?:measure|hide|artifact)[([]/;
 /** Whether an element may be in a margin or background, which are not read out: guessed from the text. */
 function mayBeUnread(project: CompilerProject, place: FileRange): boolean {
   const text = textOf(project, place.key);
+  return UNREAD.test(statementBefore(text, offsetsOf(text, place).from)) || isMarginal(project, place);
+}
+
+function isMarginal(project: CompilerProject, place: FileRange): boolean {
+  const text = textOf(project, place.key);
   const statement = statementBefore(text, offsetsOf(text, place).from);
-  if (UNREAD.test(statement)) return true;
   const keys = [null, ...project.files.map(({ key }) => key).filter((key) => key.endsWith(".typ"))];
   if (!keys.some((key) => MARGINAL.test(textOf(project, key)))) return false;
   return MARGINAL.test(statement) || /\blet\b/.test(statement);
