@@ -121,18 +121,18 @@ function placeDiagnostics(
   { diagnostics, linesAbove }: Compilation,
   project: CompilerProject,
 ): readonly FileDiagnostic[] {
-  return diagnostics
-    .filter(({ severity }) => severity === "error")
-    .slice(0, MAX_FINDINGS)
-    .flatMap((diagnostic) => {
-      const place = rangeOf(diagnostic, linesAbove);
-      if (place === null) return [];
-      const text = textOf(project, place.key);
-      const { from, to } = offsetsOf(text, place);
-      const at = { key: place.key, text: text.slice(from, to) };
-      const message = describeDiagnostic(diagnostic.message, at, project.files);
-      return message === null ? [] : [{ ...place, message }];
-    });
+  const errors = diagnostics.filter(({ severity }) => severity === "error");
+  // Of what is not closed, the innermost is the likeliest mistake: without it, the others would have their ends.
+  if (errors.every(({ message }) => message.startsWith("unclosed"))) errors.reverse();
+  return errors.slice(0, MAX_FINDINGS).flatMap((diagnostic) => {
+    const place = rangeOf(diagnostic, linesAbove);
+    if (place === null) return [];
+    const text = textOf(project, place.key);
+    const { from, to } = offsetsOf(text, place);
+    const at = { key: place.key, text: text.slice(from, to) };
+    const message = describeDiagnostic(diagnostic.message, at, project);
+    return message === null ? [] : [{ ...place, message }];
+  });
 }
 
 function toFinding(project: CompilerProject, placed: FileDiagnostic): DraftFinding {

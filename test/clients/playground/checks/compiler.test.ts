@@ -47,10 +47,19 @@ describe("a mistake is named at its place", () => {
     "Unknown variable: a-b. Hint: if you meant to use subtraction, try adding spaces around the minus sign: `a - b`.";
 
   it.each<[mistake: string, marked: string, message: string | RegExp, parts?: Partial<CompilerProject>]>([
-    ["a misspelt function", "= A\n#«tabel»(columns: 2)", "Unknown variable: tabel."],
-    ["an open bracket", "#text(red)«[»*Hi*\n\nmore", "Unclosed delimiter."],
+    ["a misspelt function", "= A\n#«tabel»(columns: 2)", "Unknown variable: tabel. Did you mean table?"],
+    [
+      "an open bracket",
+      "#text(red)«[»*Hi*\n\nmore",
+      "Unclosed delimiter. This [ has no ]: look at the end of what it begins.",
+    ],
     ["an address, taken for a reference", "to a«@b.example»", /^Label `<b\.example>` does not exist/],
-    ["a member that the data does not have", "#data.«nmae»", /^Dictionary does not contain key "nmae"/, name],
+    [
+      "a member that the data does not have",
+      "#data.«nmae»",
+      /^Dictionary does not contain key "nmae".* Did you mean name\?$/,
+      name,
+    ],
     [
       "a file that is not there",
       '#image(«"imges/logo.svg"»)',
@@ -74,7 +83,7 @@ describe("a mistake is named at its place", () => {
   it("in the file that it is in, whatever its line ends", async () => {
     const files = [{ key: "lib.typ", bytes: Buffer.from("= 😀\r\n\r\n#y") }];
     expect(await findingsIn('#include "lib.typ"', { files })).toEqual([
-      { key: "lib.typ", line: 3, at: "y", message: "Unknown variable: y." },
+      { key: "lib.typ", line: 3, at: "y", message: expect.stringMatching(/^Unknown variable: y\./) },
     ]);
   });
 
@@ -95,8 +104,54 @@ describe("a mistake is named at its place", () => {
   });
 
   it("below a first line for a shell, after a byte order mark, and after characters beyond the basic plane", async () => {
-    expect(await findingsIn("#!/bin/typst\nä😀 #y")).toEqual([{ line: 2, at: "y", message: "Unknown variable: y." }]);
+    expect(await findingsIn("#!/bin/typst\nä😀 #y")).toEqual([
+      { line: 2, at: "y", message: expect.stringMatching(/^Unknown variable: y\./) },
+    ]);
     expect(await findingsIn("\ufeffä\n#y")).toMatchObject([{ line: 2, at: "y" }]);
+  });
+});
+
+describe("a message for people who do not know Typst's words", () => {
+  it.each([
+    ["a unit of screens", "#text(size: 12px)[a]", "“px” is no unit here: write pt, mm, cm, em or %."],
+    [
+      "the innermost of what is not closed",
+      "#table(columns: 2, [a], [b",
+      "This [ has no ]: look at the end of what it begins.",
+    ],
+    [
+      "a text that is not closed, before its bracket",
+      '#text("abc)',
+      'A text that begins with " ends with another one.',
+    ],
+    ["a price", "It costs $5", "$ begins a formula, and a second one ends it. For the sign itself write \\$."],
+    ["a heading of Markdown", "# Heading", "A heading begins with =, and the sign itself is \\#."],
+    ["an address", "me@example.com", "In an address or another text write \\@."],
+    ["a bracket too many", "a#strong[b]]", "Nothing that is open ends here"],
+    ["a comma that is missing", '#image("a.svg" width: 5cm)', "Put a comma between two entries"],
+    ["a colon that is missing", "#table(columns 2)", "a colon after the name of an option"],
+    ["an option of another language", "#text(color: red)[a]", "Did you mean fill?"],
+    ["a misspelt option", "#table(colums: 2)", "Did you mean columns?"],
+    ["a word without quotes", "#text(weight: bold)[a]", 'Did you mean "bold"?'],
+    ["a misspelt word in quotes", '#text(weight: "blod")[a]', 'Did you mean "bold"?'],
+    ["a paper in capitals", '#set page(paper: "A4")', 'Did you mean "a4"?'],
+    ["a word of another language", "#let a = True", "Did you mean true?"],
+    ["a name that is defined otherwise", "#let total = 1\n#totl", "Did you mean total?"],
+    ["a name of nothing", "#xyzzy", "Nothing has this name"],
+    ["a value in quotes", '#align("center")[a]', "center and red have no quotes"],
+    ["a number in a text", '#("a" + 1)', "str(…) makes a text of a number."],
+    ["a number for a length", "#set page(margin: 20)", "A length needs a unit"],
+    ["a text for a number", '#lorem("5")', "A number stands without quotes"],
+    ["a value that is missing", "#image()", "The function needs a value for source."],
+    ["a # too many", "#text(#x)", "Within code a name stands without #."],
+    ["a counter outside a context", "#counter(page).get()", "Write context before it"],
+    ["a word before the block", "#if true then [a]", "without “then” or “do”"],
+    ["an index beyond the end", "#(1, 2).at(2)", "its first item has the index 0"],
+    ["a decimal comma", "#let x = 1,5", "A decimal number has a point"],
+    ["a definition without =", "#let f(x) { x }", "A definition has an equals sign"],
+  ])("names %s", async (_, source, meaning) => {
+    const [first] = await findingsIn(source, { files: [{ key: "a.svg", bytes: SVG }] });
+    expect(first?.message).toContain(meaning);
   });
 });
 
