@@ -12,6 +12,7 @@ import { showKeepState } from "./drafts/drafts-dialog.ts";
 import { CodeEditor } from "./editor/code-editor.ts";
 import { completionsFor } from "./editor/completions.ts";
 import { jsonLanguage } from "./editor/languages.ts";
+import { pastedCells } from "./editor/pasted-cells.ts";
 import { schemaCompletions } from "./editor/schema-completions.ts";
 import { typstLanguage } from "./editor/typst-language.ts";
 import { FileTabs } from "./files/file-tabs.ts";
@@ -52,7 +53,7 @@ const source = new CodeEditor(byId("source-editor", HTMLElement), {
 });
 const data = new CodeEditor(byId("data-editor", HTMLElement), {
   label: "Data (JSON)",
-  language: jsonLanguage,
+  language: [jsonLanguage, pastedCells],
   completions: [schemaCompletions(() => schemaOf(store.draft))],
   onChange: (text) => store.edit({ data: text }),
 });
@@ -62,7 +63,7 @@ const files = new FilesPanel({
   tabs,
   limits: () => check.limits,
   onOpen: (file) => fileTabs.open(file),
-  onProject: connectDraftBar(store, keeper, tabs, notice),
+  onProject: connectDraftBar({ store, keeper, tabs, notice, onExample: () => renderer.renderUnasked() }),
 });
 const output = new OutputPanel(store);
 

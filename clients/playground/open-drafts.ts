@@ -19,13 +19,16 @@ declare const EXAMPLE_TITLES: readonly { readonly name: string; readonly title: 
 export const COPY_NOTICE =
   "This draft is open in another tab, so this tab works on a copy. Neither overwrites the other; both are under “Drafts”.";
 
+export interface DraftBarParts {
+  readonly store: DraftStore;
+  readonly keeper: DraftKeeper;
+  readonly tabs: Tabs;
+  readonly notice: Notice;
+  readonly onExample: () => void;
+}
+
 /** Connects the drafts' bar. Returns what loads a folder with a template, or single files with one. */
-export function connectDraftBar(
-  store: DraftStore,
-  keeper: DraftKeeper,
-  tabs: Tabs,
-  notice: Notice,
-): (read: ReadFiles) => void {
+export function connectDraftBar({ store, keeper, tabs, notice, onExample }: DraftBarParts): (read: ReadFiles) => void {
   const begin = async (draft: Draft, text: string, isEdited: boolean) => {
     // Not afterwards: by then somebody may have chosen another tab.
     tabs.show("source-panel");
@@ -35,7 +38,10 @@ export function connectDraftBar(
   const openExample = async (name: string, title: string) => {
     const example = await fetchExample(name).catch(() => null);
     if (example === null) notice("The example cannot be loaded. Check the connection, then try again.");
-    else await begin(draftOfExample(example), `Example loaded: ${title}.`, false);
+    else {
+      await begin(draftOfExample(example), `Example loaded: ${title}.`, false);
+      onExample();
+    }
   };
   connectDraftsDialog(keeper, (isCopy) => {
     notice(isCopy ? COPY_NOTICE : "Draft opened.");

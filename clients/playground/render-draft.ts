@@ -21,9 +21,12 @@ import { byId } from "./page/elements.ts";
 import { type ApiToken, readToken } from "./render/api-token.ts";
 import { type RenderCause, RenderSession, type SettledOutcome, type Wait } from "./render/render-session.ts";
 import type { RenderedDocument } from "./render/service-call.ts";
+import type { CompileFailure } from "./result/problem-view.ts";
 import type { ResultView } from "./result/result-view.ts";
 
 const RENDERS_WHILE_TYPING_KEY = "render-while-typing";
+/** Somebody who has not chosen gets pages while typing where they come within this time. */
+const QUICK_SECONDS = 1;
 
 export interface DraftRendererParts {
   readonly store: DraftStore;
@@ -37,6 +40,7 @@ export class DraftRenderer {
   readonly #parts: DraftRendererParts;
   readonly #session: RenderSession;
   readonly #button = byId("render", HTMLButtonElement);
+  readonly #whileTyping = byId("render-while-typing", HTMLInputElement);
   #awaited: RenderCause | null = null;
   /** What the page shows is about this outcome; null once another draft has taken the place of the rendered one. */
   #lastOutcome: SettledOutcome | null = null;
@@ -63,7 +67,7 @@ export class DraftRenderer {
       event.preventDefault();
       this.render();
     });
-    const box = byId("render-while-typing", HTMLInputElement);
+    const box = this.#whileTyping;
     box.checked = readStored("local", RENDERS_WHILE_TYPING_KEY) === "on";
     this.#session.rendersWhileTyping = box.checked;
     box.addEventListener("change", () => {
@@ -74,6 +78,11 @@ export class DraftRenderer {
 
   render(): void {
     this.#session.request("asked");
+  }
+
+  /** Asks nobody for a token, and shows no problem that was found before sending. */
+  renderUnasked(): void {
+    this.#session.request("typing");
   }
 
   continueAfterCheck(): void {
@@ -126,6 +135,7 @@ export class DraftRenderer {
         compilerCheck.accept(draft);
         check.run();
         void this.#warnOfFonts(outcome, draft);
+        this.#renderWhileTypingIfQuick(elapsedSeconds);
         if (draft !== store.draft) result.markOutdated();
         break;
       case "problem":
@@ -152,6 +162,12 @@ export class DraftRenderer {
     }
   }
 
+  #renderWhileTypingIfQuick(elapsedSeconds: number): void {
+    if (elapsedSeconds > QUICK_SECONDS || readStored("local", RENDERS_WHILE_TYPING_KEY) !== null) return;
+    this.#whileTyping.checked = true;
+    this.#session.rendersWhileTyping = true;
+  }
+
   #showProblem(outcome: SettledOutcome, problem: ServiceProblem, draft: Draft): void {
     const { check, token, result } = this.#parts;
     const findings = findingsOf(
@@ -161,8 +177,7 @@ export class DraftRenderer {
     if (findings.length > 0) check.mark(findings);
     if (problem.code === "forbidden") token.show("rejected");
     const isCompileFailure = problem.code === "template_compile_failed";
-    const causes = isOfFinishedPdf(problem.detail) ? [] : causesIn(draft);
-    const compileFailure = isCompileFailure ? { folder: draftFileStem(draft), causes } : null;
+    const compileFailure = isCompileFailure ? compileFailureOf(problem, draft, false) : null;
     result.showProblem({ ...problem, findings, compileFailure });
     if (compileFailure !== null) void this.#findMistake(outcome, problem, draft);
   }
@@ -171,10 +186,11 @@ export class DraftRenderer {
     const { check, compilerCheck, result } = this.#parts;
     // The compiler here counts all pages, whichever are selected.
     const isPdfRefused = isOfFinishedPdf(problem.detail) && draft.output.members.pages === undefined;
-    const findings = await compilerCheck.check(draft, isPdfRefused);
-    if (findings.length === 0 || this.#lastOutcome !== outcome) return;
+    const { findings, compiles } = await compilerCheck.check(draft, isPdfRefused);
+    if (this.#lastOutcome !== outcome || (findings.length === 0 && !compiles)) return;
     check.run();
-    result.showProblem({ ...problem, findings, compileFailure: { folder: draftFileStem(draft), causes: [] } });
+    const compileFailure = findings.length > 0 ? "named" : compileFailureOf(problem, draft, compiles);
+    result.showProblem({ ...problem, findings, compileFailure });
   }
 
   async #warnOfFonts(outcome: SettledOutcome, draft: Draft): Promise<void> {
@@ -185,10 +201,12 @@ export class DraftRenderer {
   }
 }
 
-/** Why Typst may have refused a draft: the service says only that it did. */
-function causesIn({ output }: Draft): string[] {
-  const json = new TextEncoder().encode(outputJson(output));
-  return listCompileFailureCauses(readOutput(new JsonCursor(json), new ValidationErrorList()) ?? DEFAULT_OUTPUT);
+/** Why Typst may have refused a draft: the service says only that it did, except of a finished PDF. */
+function compileFailureOf({ detail }: ServiceProblem, draft: Draft, compiles: boolean): CompileFailure {
+  if (isOfFinishedPdf(detail)) return "named";
+  const json = new TextEncoder().encode(outputJson(draft.output));
+  const output = readOutput(new JsonCursor(json), new ValidationErrorList()) ?? DEFAULT_OUTPUT;
+  return { folder: draftFileStem(draft), causes: listCompileFailureCauses(output, compiles), compiles };
 }
 
 function nameProblem({ code, detail }: ProblemReport) {

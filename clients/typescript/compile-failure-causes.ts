@@ -19,14 +19,22 @@ const CAUSES_OF_STANDARDS: readonly (readonly [standard: RegExp, cause: string])
   ],
   [/^ua-1$/, 'PDF/UA-1: a document without a title, as in set document(title: "Price list").'],
   [/^ua-1$/, "PDF/UA-1: headings that skip a level."],
+  [/^ua-1$/, "PDF/UA-1: a link in a header, a footer or another artifact."],
   [/^a-1/, "PDF/A-1: transparency, in a colour, a gradient or an image."],
   [/^a-(?:1|2|4$)/, "This PDF/A profile forbids pdf.attach: PDF/A-3 and PDF/A-4f allow it."],
   [/^(?:ua-1|a-[^1])/, "A character that none of the fonts has, which this standard forbids."],
 ];
 
-/** @param output the options of the request that failed */
-export function listCompileFailureCauses(output: Output): string[] {
-  return [...causesOfStandards(output), ...causesOfPages(output), ...COMMON_CAUSES];
+/** What remains where the template itself is known to compile. */
+const MEMORY_CAUSE = "More memory than a render may use: a very large page, table or image.";
+
+/**
+ * @param output the options of the request that failed
+ * @param compiles whether the template is known to compile without its standards
+ */
+export function listCompileFailureCauses(output: Output, compiles = false): string[] {
+  const common = compiles ? [MEMORY_CAUSE] : COMMON_CAUSES;
+  return [...causesOfStandards(output), ...causesOfPages(output), ...common];
 }
 
 function causesOfStandards(output: Output): string[] {

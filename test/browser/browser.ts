@@ -44,7 +44,8 @@ export function browserStage(options?: TestServiceOptions) {
   };
   /** Of the playground, with a token. */
   const address = () => new URL(`/#token=${API_TOKEN}`, current().service.edge.url).href;
-  const open = (contextOptions?: BrowserContextOptions) => openPage(current().browser, address(), contextOptions);
+  const open = (contextOptions?: Parameters<typeof openPage>[2]) =>
+    openPage(current().browser, address(), contextOptions);
   return {
     address,
     open,
@@ -63,12 +64,19 @@ export function browserStage(options?: TestServiceOptions) {
 export async function openPage(
   browser: Browser,
   url: URL | string,
-  options: BrowserContextOptions = {},
+  { rendersByItself = false, ...options }: BrowserContextOptions & { readonly rendersByItself?: boolean } = {},
 ): Promise<Page> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   context.setDefaultTimeout(ACTION_TIMEOUT_MILLISECONDS);
   onTestFinished(() => context.close());
+  if (!rendersByItself) await context.addInitScript(renderOnlyWhenAsked);
   return openPageIn(context, url);
+}
+
+/** Else a page of a quick service renders what a test types. Whoever has chosen keeps the choice. */
+function renderOnlyWhenAsked(): void {
+  const key = "render-while-typing";
+  if (location.protocol.startsWith("http") && localStorage.getItem(key) === null) localStorage.setItem(key, "off");
 }
 
 /** A further tab of a browser in which `openPage` has opened one. Its errors fail the test. */

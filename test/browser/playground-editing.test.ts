@@ -165,8 +165,13 @@ describe("the page's compiler", () => {
     expect(loaded).not.toContain("/playground/typst-compiler.bin");
     await writeTemplate(page, "= Prices\n#tabel(columns: 2)");
     const message = page.locator("#source-message");
-    await expect.poll(() => message.textContent()).toContain("Line 2: Unknown variable: tabel.");
-    await expect.poll(() => page.locator("#validation").textContent()).toBe("Valid request, 1 hint");
+    await expect.poll(() => message.textContent()).toContain("Line 2: Unknown variable: tabel. Did you mean table?");
+    const state = page.locator("#validation");
+    await expect.poll(() => state.textContent()).toBe("1 mistake, line 2");
+    expect(await state.getAttribute("data-state")).toBe("invalid");
+    await tab(page, "Files").click();
+    await state.getByRole("button", { name: "1 mistake, line 2" }).click();
+    await expect.poll(() => page.locator(".cm-activeLineGutter").first().textContent()).toBe("2");
     expect(sent).toEqual([]);
     await expectAccessible(page);
     await writeTemplate(page, "= Prices\n#table(columns: 2)[a][b]\n$x^2$");
@@ -178,6 +183,9 @@ describe("the page's compiler", () => {
     const problem = page.locator(".problem");
     await expect.poll(() => problem.textContent()).toContain("Line 3: The project has no file “logo.png”.");
     expect(await problem.getAttribute("data-code")).toBe("template_compile_failed");
+    expect(await problem.locator("li").count()).toBe(1);
+    // Who knows the line needs no shell.
+    expect(await problem.locator(".command").count()).toBe(0);
     await problem.getByRole("button", { name: "Template" }).click();
     await page.keyboard.type("@");
     await expect.poll(() => page.locator("#source-message").textContent()).not.toBe("");

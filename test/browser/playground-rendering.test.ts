@@ -33,6 +33,23 @@ async function openWhileTyping(): Promise<Page> {
   return page;
 }
 
+it("shows an example when it is chosen, and what is typed in it where the service is quick", async () => {
+  const page = await stage.open({ rendersByItself: true });
+  await chooseExample(page, "Certificate");
+  await page.locator(".sheet img, .page[data-loaded]").first().waitFor();
+  // On a busy machine a render may take longer.
+  await expect
+    .poll(async () => {
+      await render(page);
+      return whileTyping(page).isChecked();
+    })
+    .toBe(true);
+  await whileTyping(page).uncheck();
+  await render(page);
+  await page.reload();
+  expect(await whileTyping(page).isChecked()).toBe(false);
+});
+
 async function goToPage(page: Page, number: number): Promise<void> {
   await numberOfPage(page).fill(String(number));
   await page.keyboard.press("Enter");

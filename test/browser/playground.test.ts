@@ -168,7 +168,8 @@ describe("the token", () => {
   }) => {
     const own = stage.service.edge.url.toString();
     const stored = () => page.evaluate('sessionStorage.getItem("api-token")');
-    expect(await page.evaluate("[JSON.stringify(localStorage), document.cookie]")).toEqual(["{}", ""]);
+    const elsewhere = await page.evaluate("[JSON.stringify(localStorage), document.cookie]");
+    expect(elsewhere).toEqual(['{"render-while-typing":"off"}', ""]);
     await page.evaluate('location.hash = "#token=of-a-stranger"');
     await page.getByRole("dialog").waitFor();
     expect(await page.locator("#token-offer").isVisible()).toBe(true);
@@ -450,6 +451,21 @@ describe("the space", () => {
     await page.getByLabel("File name").waitFor();
   });
 
+  it("keeps Render in view at 1280 × 720, whatever options are open", async () => {
+    const page = await stage.open({ viewport: { width: 1280, height: 720 } });
+    await page.getByText("Options hello.pdf").click();
+    await page.getByText("More", { exact: true }).click();
+    await page.getByLabel("PDF version").scrollIntoViewIfNeeded();
+    for (const name of ["Render", "Copy as curl"]) {
+      const { bottom } = await page
+        .getByRole("button", { name, exact: true })
+        .evaluate((button) => button.getBoundingClientRect().toJSON());
+      expect(bottom).toBeLessThanOrEqual(720);
+    }
+    expect(await page.locator("#request").evaluate((request) => request.scrollHeight - request.clientHeight)).toBe(0);
+    await expectAccessible(page);
+  });
+
   it("is divided by a separator that the keyboard and the mouse move, and the browser remembers it", async ({
     page,
   }) => {
@@ -505,6 +521,8 @@ describe("the result", () => {
     const problem = page.locator(".problem");
     await problem.waitFor();
     expect(await problem.textContent()).toMatch(/^Template compile failed.*request [0-9a-f-]{36}$/);
+    await problem.getByText("The template itself compiles in this page").waitFor();
+    expect(await problem.getByText("A misspelled name").count()).toBe(0);
     expect(await page.locator("#source-message").textContent()).not.toBe("");
     expect(await problem.locator("ul").last().locator("li").first().textContent()).toContain("transparency");
     // Without npx, which would run any package that a registry has under this name.

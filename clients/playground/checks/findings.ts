@@ -25,6 +25,8 @@ export interface DraftFinding {
   readonly place: Place;
   readonly message: string;
   readonly isWarning?: boolean;
+  /** The line of a mistake for which Typst is sure to refuse the request, although the request is valid. */
+  readonly mistakeLine?: number;
 }
 
 export interface ProblemReport {

@@ -104,8 +104,8 @@ export function outputJson({ format, members }: DraftOutput): string {
 }
 
 export function draftTitle({ source }: Pick<Draft, "source">): string {
-  const lines = source.split("\n", MAX_SCANNED_LINES).map((line) => line.trim());
-  const title = headingIn(lines) ?? lines.find((line) => line !== "" && !line.startsWith("//")) ?? "";
+  const lines = scannedLines(source).map((line) => line.trim());
+  const title = headingIn(lines) ?? lines.find((line) => line !== "") ?? "";
   return title.slice(0, MAX_TITLE_CODE_UNITS) || "Empty template";
 }
 
@@ -113,9 +113,15 @@ export function draftTitle({ source }: Pick<Draft, "source">): string {
 export function draftFileStem({ source, output }: Draft): string {
   const fileName = output.members.filename;
   const named = fileName === undefined ? "" : String(JSON.parse(fileName)).replace(/\.(?:pdf|png|svg|zip)$/i, "");
-  const heading = headingIn(source.split("\n", MAX_SCANNED_LINES)) ?? "";
+  const heading = headingIn(scannedLines(source)) ?? "";
   const words = named || heading.replace(/#[\w.-]+/g, "").slice(0, MAX_TITLE_CODE_UNITS);
   return /[\p{L}\p{N}]/u.test(words) ? suggestFileKey(words, []).replaceAll("/", "-").replace(/^-+/, "") : "draft";
+}
+
+/** Without comments, which may be open, and which nobody sees in the document. An address has its `//`. */
+function scannedLines(source: string): string[] {
+  const head = source.split("\n", MAX_SCANNED_LINES).join("\n");
+  return head.replace(/\/\*[\s\S]*?(?:\*\/|$)|(?<!:)\/\/.*/g, "").split("\n");
 }
 
 function headingIn(lines: readonly string[]): string | null {

@@ -1,9 +1,11 @@
 /** Files from this machine, chosen or dropped, singly or in folders. */
 import type { Limits } from "../../../rules/limits.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
+import { sizeInWords } from "../../typescript/size-in-words.ts";
 import { belongsToProject, type FolderFile } from "../drafts/project-folder.ts";
 import { folderOfEntries, unpackArchive } from "./folder-archive.ts";
 import { isFileOfPackage, isPackageFolder } from "./package-folder.ts";
+import { isPhoto } from "./scaled-photo.ts";
 
 export interface NamedFile {
   readonly path: string;
@@ -78,6 +80,8 @@ export interface ReadFiles {
   readonly isFolder: boolean;
   readonly files: readonly FolderFile[];
   readonly skipped: readonly string[];
+  /** Photographs among the skipped ones, which can be scaled down. */
+  readonly photos: readonly NamedFile[];
 }
 
 /** Reads added files within the limits. A single archive stands for the folder that it contains. */
@@ -86,6 +90,7 @@ export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits)
   if (files.length === 1 && first !== undefined && /\.zip$/i.test(first.path)) return readArchive(first, limits);
   const read: FolderFile[] = [];
   const skipped: string[] = [];
+  const photos: NamedFile[] = [];
   // Template, data and options of a folder do not become entries of `files`.
   const maxFiles = limits.effective_max_files + 3;
   const belongs = isFolder && isPackageFolder(files) ? isFileOfPackage : belongsToProject;
@@ -94,7 +99,9 @@ export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits)
     const isPart = path === SOURCE_PATH || path === DATA_PATH;
     const maxBytes = isPart ? limits.max_request_body_bytes : limits.max_inline_file_bytes;
     if (file.size > maxBytes) {
-      skipped.push(`${path} was not added: it has ${file.size} bytes, and the limit for a file is ${maxBytes}.`);
+      const sizes = `it has ${sizeInWords(file.size)}, and the limit for a file is ${sizeInWords(maxBytes)}`;
+      skipped.push(`${path} was not added: ${sizes}.`);
+      if (isPhoto(path)) photos.push({ path, file });
     } else if (read.length >= maxFiles) {
       skipped.push(`${path} was not added: the limit for a request is ${limits.effective_max_files} files.`);
     } else {
@@ -103,12 +110,17 @@ export async function readFiles({ isFolder, files }: AddedFiles, limits: Limits)
       else read.push({ path, bytes });
     }
   }
-  return { isFolder, files: read, skipped };
+  return { isFolder, files: read, skipped, photos };
 }
 
 async function readArchive({ path, file }: NamedFile, limits: Limits): Promise<ReadFiles> {
   const maxBytes = limits.max_request_body_bytes;
-  const refuse = (reason: string) => ({ isFolder: true, files: [], skipped: [`${path} was not opened: ${reason}`] });
+  const refuse = (reason: string) => ({
+    isFolder: true,
+    files: [],
+    skipped: [`${path} was not opened: ${reason}`],
+    photos: [],
+  });
   if (file.size > maxBytes) return refuse(`it has ${file.size} bytes, and the limit for a request is ${maxBytes}.`);
   const bytes = await file.bytes().catch(() => null);
   if (bytes === null) return refuse("it could not be read.");
@@ -119,5 +131,5 @@ async function readArchive({ path, file }: NamedFile, limits: Limits): Promise<R
   // The repository of a package may have far more files than documents need of it.
   const ofPackage = typeof folder === "string" ? await unpack("package") : folder;
   if (typeof ofPackage !== "string" && isPackageFolder(ofPackage)) folder = ofPackage;
-  return typeof folder === "string" ? refuse(folder) : { isFolder: true, files: folder, skipped: [] };
+  return typeof folder === "string" ? refuse(folder) : { isFolder: true, files: folder, skipped: [], photos: [] };
 }

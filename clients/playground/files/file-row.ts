@@ -1,13 +1,24 @@
 /** A row of the files panel: the key of a file, what it is, and what is wrong with it. */
+import { isFont } from "../../../rules/font-names.ts";
+import { fontFaces } from "../../typescript/font-file.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";
-import type { DraftFile } from "../drafts/draft.ts";
+import type { DraftFile, FileContent } from "../drafts/draft.ts";
 import type { EditorMark } from "../editor/code-editor.ts";
 import { make, makeButton } from "../page/elements.ts";
 
+const MAX_FAMILIES = 5;
+
 export type FileMark = Omit<EditorMark, "range">;
+
+/** What mends a file at one click. */
+export interface FileRemedy {
+  readonly label: string;
+  readonly apply: () => void;
+}
 
 export interface FileRowActions {
   rename(key: string): void;
+  replace(file: File): void;
   open(): void;
   remove(): void;
 }
@@ -16,18 +27,27 @@ export class FileRow {
   readonly element: HTMLLIElement;
   readonly #input = make("input", { type: "text", autocomplete: "off", spellcheck: "false" });
   readonly #open: HTMLButtonElement;
+  readonly #replace: HTMLButtonElement;
   readonly #remove: HTMLButtonElement;
   readonly #kind = make("span", { class: "notice" });
   readonly #size = make("span", { class: "file-size notice" });
+  readonly #families = make("p", { class: "file-families notice" });
   readonly #message = make("p", { class: "message" });
-  readonly #rename: (key: string) => void;
+  #shown: FileContent | null = null;
 
-  constructor({ rename, open, remove }: FileRowActions) {
-    this.#rename = rename;
+  constructor({ rename, replace, open, remove }: FileRowActions) {
     this.#input.addEventListener("input", () => rename(this.#input.value));
     this.#open = makeButton("Open", { class: "link-button" }, open);
     this.#remove = makeButton("×", { class: "icon-button" }, remove);
-    this.element = make("li", {}, this.#input, this.#open, this.#kind, this.#size, this.#remove, this.#message);
+    const picker = make("input", { type: "file", hidden: "" });
+    picker.addEventListener("change", () => {
+      const [file] = picker.files ?? [];
+      if (file !== undefined) replace(file);
+      picker.value = "";
+    });
+    this.#replace = makeButton("Replace", { class: "link-button" }, () => picker.click());
+    const buttons = [this.#open, this.#replace, this.#kind, this.#size, this.#remove];
+    this.element = make("li", {}, this.#input, ...buttons, this.#families, this.#message, picker);
   }
 
   focus(): void {
@@ -42,23 +62,33 @@ export class FileRow {
     this.#input.setAttribute("aria-describedby", this.#message.id);
     this.#input.title = key;
     this.#open.setAttribute("aria-label", `Open ${key}`);
+    this.#replace.setAttribute("aria-label", `Replace ${key}`);
     this.#remove.setAttribute("aria-label", `Remove ${key}`);
     // Otherwise, the cursor would move to the end.
     if (this.#input.value !== key) this.#input.value = key;
     this.#kind.textContent = content.encoding === "text" ? "text" : "binary";
     this.#size.textContent = sizeInWords(content.size);
+    if (this.#shown === content) return;
+    this.#shown = content;
+    this.#families.textContent = describeFamilies(key, content);
   }
 
-  /** @param better a key that the rules allow, which one click gives to the file; null if there is none */
-  mark(mark: FileMark | null, better: string | null): void {
+  mark(mark: FileMark | null, remedies: readonly FileRemedy[]): void {
     this.#input.setAttribute("aria-invalid", String(mark !== null && !mark.isWarning));
     this.#message.classList.toggle("is-warning", mark?.isWarning ?? false);
     this.#message.replaceChildren(mark?.message ?? "");
-    if (mark === null || better === null) return;
-    const use = makeButton(`Rename to ${better}`, { class: "link-button" }, () => {
-      this.#rename(better);
-      this.focus();
-    });
-    this.#message.append(" ", use);
+    for (const { label, apply } of remedies) {
+      const use = makeButton(label, { class: "link-button" }, () => {
+        apply();
+        this.focus();
+      });
+      this.#message.append(" ", use);
+    }
   }
+}
+
+/** By what names a template asks for a font. */
+function describeFamilies(key: string, content: FileContent): string {
+  const families = isFont(key) ? [...new Set(fontFaces(content.bytes()).map(({ family }) => family))] : [];
+  return families.length === 0 ? "" : `Font family: ${families.slice(0, MAX_FAMILIES).join(", ")}`;
 }

@@ -1,16 +1,24 @@
 /** The panel of `files`: a list with the key of each file, a drop zone and two pickers. */
 import type { Limits } from "../../../rules/limits.ts";
 import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
-import { countInWords } from "../../typescript/size-in-words.ts";
+import { countInWords, sizeInWords } from "../../typescript/size-in-words.ts";
 import { type DraftFile, draftFile, FileContent } from "../drafts/draft.ts";
 import type { DraftStore } from "../drafts/draft-store.ts";
 import { draftOfFolder, type FolderFile } from "../drafts/project-folder.ts";
 import { byId } from "../page/elements.ts";
-import { connectNotice } from "../page/notice.ts";
+import { connectNotice, type NoticeOffer } from "../page/notice.ts";
 import type { Tabs } from "../page/tabs.ts";
-import { type AddedFiles, listChosenFiles, listDroppedFiles, type ReadFiles, readFiles } from "./dropped-files.ts";
-import { type FileMark, FileRow } from "./file-row.ts";
+import {
+  type AddedFiles,
+  listChosenFiles,
+  listDroppedFiles,
+  type NamedFile,
+  type ReadFiles,
+  readFiles,
+} from "./dropped-files.ts";
+import { type FileMark, type FileRemedy, FileRow } from "./file-row.ts";
 import { packageOfFolder } from "./package-folder.ts";
+import { scaleDownPhoto } from "./scaled-photo.ts";
 
 export interface FilesPanelOptions {
   readonly store: DraftStore;
@@ -77,12 +85,26 @@ export class FilesPanel {
       return;
     }
     const count = read.files.length;
+    const offers = read.photos.map((photo) => ({
+      label: `Add ${photo.path} scaled down`,
+      accept: () => void this.#addScaledDown(photo),
+    }));
     if (count === 0) {
-      this.#notice(read.skipped.join(" "));
+      this.#notice(read.skipped.join(" "), null, offers);
       return;
     }
     const summary = `${countInWords(count, "file")} added.`;
-    this.#replace(mergeFiles(this.#store.draft.files, read.files), [summary, ...read.skipped].join(" "));
+    this.#replace(mergeFiles(this.#store.draft.files, read.files), [summary, ...read.skipped].join(" "), offers);
+  }
+
+  async #addScaledDown({ path, file }: NamedFile): Promise<void> {
+    this.#notice(`Scaling ${path} down.`);
+    const bytes = await scaleDownPhoto(file, path, this.#options.limits().max_inline_file_bytes);
+    if (bytes === null) this.#notice(`${path} was not added: this browser cannot scale it down.`);
+    else {
+      const said = `${path} added with ${sizeInWords(bytes.length)}.`;
+      this.#replace(mergeFiles(this.#store.draft.files, [{ path, bytes }]), said);
+    }
   }
 
   /** What may import a package. */
@@ -95,11 +117,17 @@ export class FilesPanel {
   mark(marks: ReadonlyMap<string | null, FileMark>): void {
     byId("files-message", HTMLElement).textContent = marks.get(null)?.message ?? "";
     const { files } = this.#store.draft;
-    for (const { id, key } of files) {
+    for (const { id, key, content } of files) {
       const mark = marks.get(key) ?? null;
       const others = files.filter((other) => other.id !== id).map((other) => other.key);
       const better = mark === null ? key : suggestFileKey(key, others);
-      this.#rows.get(id)?.mark(mark, better === key ? null : better);
+      const remedies: FileRemedy[] = [];
+      if (better !== key) remedies.push({ label: `Rename to ${better}`, apply: () => this.#rename(id, better) });
+      const text = mark === null ? null : textOfOldEncoding(key, content);
+      if (text !== null) {
+        remedies.push({ label: "Convert it to UTF-8", apply: () => this.#setContent(id, new FileContent(text)) });
+      }
+      this.#rows.get(id)?.mark(mark, remedies);
     }
   }
 
@@ -130,15 +158,37 @@ export class FilesPanel {
 
   #makeRow(id: number): FileRow {
     return new FileRow({
-      rename: (key) => {
-        this.#store.edit({ files: this.#store.draft.files.map((file) => (file.id === id ? { ...file, key } : file)) });
-      },
+      rename: (key) => this.#rename(id, key),
+      replace: (file) => void this.#replaceContent(id, file),
       open: () => {
         const file = this.#store.draft.files.find((each) => each.id === id);
         if (file !== undefined) this.#options.onOpen(file);
       },
       remove: () => this.#remove(id),
     });
+  }
+
+  #rename(id: number, key: string): void {
+    this.#store.edit({ files: this.#store.draft.files.map((file) => (file.id === id ? { ...file, key } : file)) });
+  }
+
+  #setContent(id: number, content: FileContent): void {
+    const change = (file: DraftFile) => (file.id === id ? draftFile(file.key, content) : file);
+    const key = this.#store.draft.files.find((file) => file.id === id)?.key ?? "";
+    this.#replace(this.#store.draft.files.map(change), `${key} replaced.`);
+  }
+
+  async #replaceContent(id: number, file: File): Promise<void> {
+    const key = this.#store.draft.files.find((each) => each.id === id)?.key;
+    if (key === undefined) return;
+    const read = await readFiles({ isFolder: false, files: [{ path: key, file }] }, this.#options.limits());
+    const [first] = read.files;
+    if (first !== undefined) this.#setContent(id, FileContent.ofBytes(first.bytes));
+    else {
+      const [photo] = read.photos;
+      const offers = photo && [{ label: `Scale ${key} down`, accept: () => void this.#addScaledDown(photo) }];
+      this.#notice(read.skipped.join(" "), null, offers);
+    }
   }
 
   #remove(id: number): void {
@@ -151,17 +201,18 @@ export class FilesPanel {
   }
 
   /** Shows other files, and says so. An undo leaves later changes to further files as they are. */
-  #replace(after: readonly DraftFile[], said: string): void {
+  #replace(after: readonly DraftFile[], said: string, offers: readonly NoticeOffer[] = []): void {
     const before = this.#store.draft.files;
     this.#store.edit({ files: after });
-    this.#notice(said, () => {
+    const undo = () => {
       const { files } = this.#store.draft;
       const current = new Map(files.map((file) => [file.id, file]));
       const kept = new Set(after.map(({ id }) => id));
       const restored = before.flatMap((file) => current.get(file.id) ?? (kept.has(file.id) ? [] : file));
       const known = new Set([...before, ...after].map(({ id }) => id));
       this.#store.edit({ files: [...restored, ...files.filter(({ id }) => !known.has(id))] });
-    });
+    };
+    this.#notice(said, undo, offers);
   }
 
   #addEmptyFile(): void {
@@ -171,6 +222,14 @@ export class FilesPanel {
     this.#store.edit({ files: [...files, file] });
     this.#options.onOpen(file);
   }
+}
+
+const OLD_TEXT = /\.(?:csv|tsv|txt)$/i;
+
+/** What a file says that a spreadsheet has saved in the encoding of Windows; null if it is another file, or UTF-8. */
+function textOfOldEncoding(key: string, { value }: FileContent): string | null {
+  if (!OLD_TEXT.test(key) || typeof value === "string" || value.includes(0)) return null;
+  return new TextDecoder("windows-1252").decode(value);
 }
 
 export function mergeFiles(files: readonly DraftFile[], added: readonly FolderFile[]): DraftFile[] {

@@ -1,13 +1,19 @@
-/** A line of the page that says what has just happened, with a button that undoes it. */
+/** A line of the page that says what has just happened, with buttons that undo it or go on from it. */
 import { byId, makeButton } from "./elements.ts";
 
-export type Notice = (text: string, undo?: () => void) => void;
+export interface NoticeOffer {
+  readonly label: string;
+  readonly accept: () => void;
+}
+
+export type Notice = (text: string, undo?: (() => void) | null, offers?: readonly NoticeOffer[]) => void;
 
 export function connectNotice(id: string): Notice {
   const element = byId(id, HTMLElement);
-  return (text, undo) => {
+  return (text, undo = null, offers = []) => {
     element.replaceChildren(text);
-    if (undo === undefined) return;
+    for (const { label, accept } of offers) element.append(" ", makeButton(label, { class: "link-button" }, accept));
+    if (undo === null) return;
     const button = makeButton("Undo", { class: "link-button" }, () => {
       element.replaceChildren("Undone.");
       undo();

@@ -4,11 +4,16 @@ import type { DraftFinding } from "../checks/findings.ts";
 import { connectCopyButton } from "../page/copy-button.ts";
 import { byId, make, makeButton } from "../page/elements.ts";
 
-export interface CompileFailure {
+/** Whether the card says how to find the mistake. */
+export type CompileFailure = UnnamedMistake | "named";
+
+export interface UnnamedMistake {
   /** The name of the folder on the reader's machine. Its saved options are those of the draft. */
   readonly folder: string;
-  /** Sentences, the likeliest cause first; empty if the mistake is known. */
+  /** Sentences, the likeliest cause first. */
   readonly causes: readonly string[];
+  /** Whether the page's compiler makes a document of it, so that the cause is in the standard or the output. */
+  readonly compiles: boolean;
 }
 
 export interface ShownProblem {
@@ -26,7 +31,9 @@ const UNKNOWN_ADVICE = "See the interface reference for this code.";
 
 export function makeProblemView(problem: ShownProblem, onFinding: (finding: DraftFinding) => void): HTMLElement {
   const { code, title, detail, requestId, findings, compileFailure } = problem;
-  const fields = findings.map((finding) => {
+  // Of a template that does not compile, the service's own finding says no more than the card does.
+  const telling = compileFailure === null ? findings : findings.filter(({ message }) => message !== detail);
+  const fields = telling.map((finding) => {
     const button = makeButton(labelOf(finding), { class: "link-button" }, () => onFinding(finding));
     return make("li", {}, button, ` ${finding.message === detail ? "" : finding.message}`);
   });
@@ -37,17 +44,19 @@ export function makeProblemView(problem: ShownProblem, onFinding: (finding: Draf
     make("h3", {}, title),
     make("p", {}, detail),
     ...(fields.length === 0 ? [] : [make("ul", {}, ...fields)]),
-    ...(compileFailure === null ? makeAdvice(code) : makeCompileAdvice(compileFailure)),
+    ...makeAdvice(code, compileFailure),
     make("p", { class: "facts" }, facts.join(" · ")),
   );
 }
 
-function makeAdvice(code: string): HTMLElement[] {
+function makeAdvice(code: string, compileFailure: CompileFailure | null): HTMLElement[] {
+  if (compileFailure === "named") return [];
+  if (compileFailure !== null) return makeCompileAdvice(compileFailure);
   const advice = code === "forbidden" ? TOKEN_ADVICE : (adviceFor(code) ?? UNKNOWN_ADVICE);
   return [make("h4", { class: "label" }, "What to do"), make("p", {}, advice)];
 }
 
-function makeCompileAdvice({ folder, causes }: CompileFailure): HTMLElement[] {
+function makeCompileAdvice({ folder, causes, compiles }: UnnamedMistake): HTMLElement[] {
   const command = `document-rendering check ${folder}`;
   const text = make("code", { tabindex: "0" }, command);
   const copy = makeButton("Copy the command", { class: "button small" }, () => {});
@@ -58,12 +67,12 @@ function makeCompileAdvice({ folder, causes }: CompileFailure): HTMLElement[] {
   );
   const save = makeButton("Save the draft", { class: "link-button" }, () => byId("archive-save", HTMLElement).click());
   const why = "The service never returns the compiler's messages; the command line of this project shows them. ";
-  const listed = [
-    make("h4", { class: "label" }, "Usual causes, the likeliest first"),
-    make("ul", {}, ...causes.map((cause) => make("li", {}, cause))),
-  ];
+  const checked =
+    "The template itself compiles in this page, which cannot say the line: the options of the output ask for more.";
   return [
-    ...(causes.length === 0 ? [] : listed),
+    ...(compiles ? [make("p", {}, checked)] : []),
+    make("h4", { class: "label" }, compiles ? "Causes that remain" : "Usual causes, the likeliest first"),
+    make("ul", {}, ...causes.map((cause) => make("li", {}, cause))),
     make("h4", { class: "label" }, "To see the line on your machine"),
     make("p", {}, why, save, ` as a ZIP, unpack it into a folder ${folder}, and run:`),
     make("p", { class: "command row" }, text, copy),

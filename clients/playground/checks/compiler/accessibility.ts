@@ -1,15 +1,14 @@
 /** What PDF/UA-1 demands. Typst checks it only at export, so here show rules above the template do. */
+
 import {
   type Compilation,
   type CompilerProject,
   type FileDiagnostic,
   type FileRange,
   offsetsOf,
-  rangeOf,
   textOf,
 } from "./project-text.ts";
-
-const STOP = "~stopped here";
+import { findStoppedElements, STOP } from "./stopped-elements.ts";
 
 /** Typst's own words of export are "skipped from heading level 1 to 3" and "PDF artifacts may not contain links". */
 const STRUCTURE = `#show heading: it => {
@@ -66,21 +65,6 @@ const NO_ALT = 'PDF/UA-1 requires an alternative text: alt: "…" says what is t
 
 const HEADING_LEVEL = "PDF/UA-1 requires that the outline begins with level 1, and skips none.";
 const LINK = "PDF/UA-1 forbids links in headers, footers and other artifacts: put the address there as text.";
-
-type StoppedElement = FileRange & { readonly stopped: string };
-
-/** Where a rule has stopped: a hint after the error has the place, because the error itself is in the rule. */
-function findStoppedElements({ diagnostics, linesAbove }: Compilation): StoppedElement[] {
-  return diagnostics.flatMap(({ severity, message }, index) => {
-    if (severity !== "error" || !message.endsWith(STOP)) return [];
-    const after = diagnostics.slice(index + 1);
-    const next = after.findIndex((each) => each.severity === "error");
-    const hints = next === -1 ? after : after.slice(0, next);
-    const place = hints.map((hint) => rangeOf(hint, linesAbove)).find((each) => each !== null);
-    const stopped = message.replace(/^assertion failed: /, "");
-    return place === undefined ? [] : [{ ...place, stopped }];
-  });
-}
 
 const MARGINAL = /\b(?:header|footer|background|foreground)\s*:/;
 

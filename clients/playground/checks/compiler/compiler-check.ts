@@ -5,10 +5,13 @@ import type { DraftFinding } from "../findings.ts";
 import { TimedWorker } from "../timed-worker.ts";
 import type { CompilerAnswer } from "./compiler-worker.ts";
 import type { CompilerProject } from "./project-text.ts";
+import type { CompilerJudgement } from "./typst-compiler.ts";
 
 /** Half of the service's default for a render. */
 const MAX_COMPILE_MILLISECONDS = 15_000;
 const TYPING_PAUSE_MILLISECONDS = 700;
+/** Of what does not end, or cannot be loaded. */
+const UNJUDGED: CompilerJudgement = { findings: [], compiles: false };
 
 export class CompilerCheck {
   readonly #worker = new TimedWorker<CompilerProject, CompilerAnswer>(
@@ -18,7 +21,7 @@ export class CompilerCheck {
   #typing: ReturnType<typeof setTimeout> | undefined;
   #wanted: Question | null = null;
   #compiling: Promise<void> | null = null;
-  #answered: { readonly question: Question; readonly findings: readonly DraftFinding[] } | null = null;
+  #answered: { readonly question: Question; readonly judgement: CompilerJudgement } | null = null;
   /** The service has rendered it, so what the compiler finds in it is no mistake. */
   #accepted: Draft | null = null;
 
@@ -36,28 +39,32 @@ export class CompilerCheck {
   }
 
   findingsOn(draft: Draft): readonly DraftFinding[] {
-    return this.#answered?.question.draft === draft && this.#accepted !== draft ? this.#answered.findings : [];
+    return this.#judgementOn(draft).findings;
   }
 
   /**
-   * What is wrong with a draft; empty if the compiler finds nothing, does not end, or cannot be loaded.
+   * What is wrong with a draft; nothing if the compiler does not end, or cannot be loaded.
    *
    * @param isPdfRefused whether the service has refused the finished PDF
    */
-  async check(draft: Draft, isPdfRefused = false): Promise<readonly DraftFinding[]> {
+  async check(draft: Draft, isPdfRefused = false): Promise<CompilerJudgement> {
     const question = { draft, isPdfRefused };
     this.#wanted = question;
     while (this.#wanted === question && !isAnswer(this.#answered?.question, question)) {
       this.#compiling ??= this.#compile(question);
       await this.#compiling;
     }
-    return this.findingsOn(draft);
+    return this.#judgementOn(draft);
+  }
+
+  #judgementOn(draft: Draft): CompilerJudgement {
+    return this.#answered?.question.draft === draft && this.#accepted !== draft ? this.#answered.judgement : UNJUDGED;
   }
 
   async #compile(question: Question): Promise<void> {
     const answer = await this.#worker.ask(projectOf(question));
     this.#compiling = null;
-    this.#answered = { question, findings: typeof answer === "string" ? [] : answer.findings };
+    this.#answered = { question, judgement: typeof answer === "string" ? UNJUDGED : answer };
     if (typeof answer !== "string" && answer.isSpent) this.#worker.end();
   }
 }

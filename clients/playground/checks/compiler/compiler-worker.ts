@@ -1,13 +1,9 @@
 /** The worker that compiles drafts: a separate file, loaded when a template is first changed or refused. */
-import type { DraftFinding } from "../findings.ts";
 import { answerQuestions } from "../timed-worker.ts";
 import type { CompilerProject } from "./project-text.ts";
-import { ProjectCompiler } from "./typst-compiler.ts";
+import { type CompilerJudgement, ProjectCompiler } from "./typst-compiler.ts";
 
-export interface CompilerAnswer {
-  readonly findings: readonly DraftFinding[];
-  readonly isSpent: boolean;
-}
+export type CompilerAnswer = CompilerJudgement & { readonly isSpent: boolean };
 
 /** The compiler keeps what it has computed. A page that is open all day starts it anew from time to time. */
 const MAX_COMPILER_BYTES = 600 * 1024 * 1024;
@@ -38,10 +34,10 @@ async function fetchFont(name: string): Promise<readonly Uint8Array[]> {
 async function compile(project: CompilerProject): Promise<CompilerAnswer> {
   const compiler = await opened;
   try {
-    const findings = await compiler.findings(project);
-    return { findings, isSpent: compiler.usedBytes > MAX_COMPILER_BYTES };
+    const judgement = await compiler.judge(project);
+    return { ...judgement, isSpent: compiler.usedBytes > MAX_COMPILER_BYTES };
   } catch {
     // A panic says nothing about the template, and the compiler cannot be used after it.
-    return { findings: [], isSpent: true };
+    return { findings: [], compiles: false, isSpent: true };
   }
 }

@@ -24,12 +24,19 @@ import {
   rangeOf,
   textOf,
 } from "./project-text.ts";
+import { tableFindings } from "./table-cells.ts";
 
 const MAX_FINDINGS = 20;
 
 const PAGED = 0;
 const PDF = 1;
 const STRUCTURED = 3;
+
+export interface CompilerJudgement {
+  readonly findings: readonly DraftFinding[];
+  /** Whether it becomes a document here, without standards. */
+  readonly compiles: boolean;
+}
 
 export class ProjectCompiler {
   readonly #compiler: TypstCompiler;
@@ -60,16 +67,19 @@ export class ProjectCompiler {
     return this.#memory.buffer.byteLength;
   }
 
-  async findings(project: CompilerProject): Promise<readonly DraftFinding[]> {
+  async judge(project: CompilerProject): Promise<CompilerJudgement> {
     await this.#load(project);
-    if (project.isPdfRefused) return this.#brokenStandards(project);
+    if (project.isPdfRefused) return { findings: this.#brokenStandards(project), compiles: true };
     const compile = (rules: string) => this.#compile(project.source, rules);
     const compiled = compile("");
     const found =
       hasErrors(compiled.diagnostics) || !project.standards.includes("ua-1")
         ? placeDiagnostics(compiled, project)
         : accessibilityFindings(project, compiled, compile);
-    return found.slice(0, MAX_FINDINGS).map((placed) => toFinding(project, placed));
+    const mistakes = found.slice(0, MAX_FINDINGS).map((placed) => toFinding(project, placed));
+    const hints = hasErrors(compiled.diagnostics) ? [] : tableFindings(project, compile).map(toHint(project));
+    const findings = [...mistakes, ...hints];
+    return { findings, compiles: !hasErrors(compiled.diagnostics) };
   }
 
   /** The compiler exports without standards, but what is judged is in the file all the same. */
@@ -135,6 +145,13 @@ function placeDiagnostics(
   });
 }
 
+function toHint(project: CompilerProject): (placed: FileDiagnostic) => DraftFinding {
+  return (placed) => {
+    const { place, message } = toFinding(project, placed);
+    return { place, message, isWarning: true };
+  };
+}
+
 function toFinding(project: CompilerProject, placed: FileDiagnostic): DraftFinding {
   const { key } = placed;
   const { from, to } = offsetsOf(textOf(project, key), placed);
@@ -142,6 +159,6 @@ function toFinding(project: CompilerProject, placed: FileDiagnostic): DraftFindi
   return {
     place: key === null ? { field: "source", ...range } : { field: "files", keys: [key], ...range },
     message: `Line ${placed.from.line + 1}: ${placed.message}`,
-    isWarning: true,
+    mistakeLine: placed.from.line + 1,
   };
 }

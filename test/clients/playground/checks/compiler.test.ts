@@ -26,7 +26,7 @@ beforeAll(async () => {
 /** What is found: the text at its place, in its file, and the message. */
 async function findingsIn(source: string, parts: Partial<CompilerProject> = {}) {
   const project: CompilerProject = { source, data: "{}", files: [], standards: [], isPdfRefused: false, ...parts };
-  const found = await compiler.findings(project);
+  const { findings: found } = await compiler.judge(project);
   return found.map(({ place, message: whole }) => {
     const key = "keys" in place ? place.keys[0] : undefined;
     const { offset = 0, length = 0 } = "offset" in place ? place : {};
@@ -213,8 +213,8 @@ describe("PDF/UA-1", () => {
 
 describe("a PDF that the service has refused", () => {
   const TALL = `${TITLE}#page(height: 90pt)[]\n#page(height: 15586pt, width: 80mm)[]`;
-  const judge = (source: string, standard: string, data = "{}") =>
-    compiler.findings({ source, data, files: [], standards: [standard], isPdfRefused: true });
+  const judge = async (source: string, standard: string, data = "{}") =>
+    (await compiler.judge({ source, data, files: [], standards: [standard], isPdfRefused: true })).findings;
 
   it("is refused here with the numbers", async () => {
     const message = "Page 2 is 15,586 pt high; PDF/A-2 allows 14,400. PDF/A-4 has no such bound.";
@@ -236,6 +236,34 @@ describe("a PDF that the service has refused", () => {
   it("is not refused here for what its standard allows", async () => {
     expect(await judge(TALL, "a-4")).toEqual([]);
     expect(await judge("#set page(height: ", "a-2b")).toEqual([]);
+  });
+});
+
+describe("a table whose last row is not full", () => {
+  it.each([
+    ["of columns by number", "#table(columns: 2)[a][b][c]", "3 cells in rows of 2: the last row lacks 1."],
+    [
+      "of columns by width, with a header",
+      "#table(columns: (1fr, 2fr, auto), table.header([a], [b], [c]), [1], [2])",
+      "5 cells in rows of 3: the last row lacks 1.",
+    ],
+    [
+      "that is a grid",
+      "#grid(columns: 3, [a], grid.cell(colspan: 2)[b], [c])",
+      "4 cells in rows of 3: the last row lacks 2.",
+    ],
+  ])("%s", async (_, source, message) => {
+    expect(await findingsIn(source)).toMatchObject([{ line: 1, message }]);
+  });
+
+  it.each([
+    ["full rows, with lines and wide cells", "#table(columns: 2, table.hline(), table.cell(colspan: 2)[a], [b], [c])"],
+    ["a high cell", "#table(columns: 2, table.cell(rowspan: 2)[a], [b], [c])"],
+    ["one column", "#table([a], [b], [c])"],
+    ["rows from data", '#table(columns: 2, ..("a", "b", "c"))'],
+    ["a cell with a place", "#grid(columns: 2, grid.cell(x: 1)[a])"],
+  ])("is none with %s", async (_, source) => {
+    expect(await findingsIn(source)).toEqual([]);
   });
 });
 
