@@ -260,6 +260,7 @@ describe("a table whose last row is not full", () => {
     ["full rows, with lines and wide cells", "#table(columns: 2, table.hline(), table.cell(colspan: 2)[a], [b], [c])"],
     ["a high cell", "#table(columns: 2, table.cell(rowspan: 2)[a], [b], [c])"],
     ["one column", "#table([a], [b], [c])"],
+    ["one row of a grid", "#grid(columns: 3, [a], [b])"],
     ["rows from data", '#table(columns: 2, ..("a", "b", "c"))'],
     ["a cell with a place", "#grid(columns: 2, grid.cell(x: 1)[a])"],
   ])("is none with %s", async (_, source) => {
