@@ -1,4 +1,5 @@
 /** Editing in the playground: files in tabs, search, completion, and what the compiler and a data schema find. */
+import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { DATA_MISTAKES, dataWith, memberOf, SCHEMA_OF_MISTAKES } from "../support/clients/data-mistakes.ts";
@@ -47,6 +48,20 @@ describe("a file", () => {
     await expectAccessible(page);
     await openFile(page, "font.bin");
     await page.getByText("This file is not text").waitFor();
+  });
+
+  it("can be replaced under its path, and a font says its family", async ({ page }) => {
+    await addFiles(page, { "a.txt": "before" });
+    const font = await readFile(new URL("../../static/playground/dejavu-sans-mono.ttf", import.meta.url));
+    const choosing = page.waitForEvent("filechooser");
+    await page.getByRole("button", { name: "Replace a.txt" }).click();
+    await (await choosing).setFiles({ name: "other.txt", mimeType: "text/plain", buffer: Buffer.from("after") });
+    await page.getByText("a.txt replaced.").waitFor();
+    await addFiles(page, { "mono.ttf": font });
+    await page.getByText("Font family: DejaVu Sans Mono").waitFor();
+    await expectAccessible(page);
+    await renderTemplate(page, '#read("a.txt")');
+    await expect.poll(() => page.locator(".textLayer").first().textContent()).toContain("after");
   });
 
   it("keeps its tab when it is renamed, and loses it when it is removed", async ({ page }) => {

@@ -619,21 +619,6 @@ describe("a file of the request", () => {
     await expect.poll(size).toBe(true);
     await expectAccessible(page);
   });
-
-  it("can be replaced under its path, and a font says its family", async ({ page }) => {
-    await addFiles(page, { "a.txt": "before" });
-    const font = await readFile(new URL("../../static/playground/dejavu-sans-mono.ttf", import.meta.url));
-    const choosing = page.waitForEvent("filechooser");
-    await page.getByRole("button", { name: "Replace a.txt" }).click();
-    await (await choosing).setFiles({ name: "other.txt", mimeType: "text/plain", buffer: Buffer.from("after") });
-    await page.getByText("a.txt replaced.").waitFor();
-    await addFiles(page, { "mono.ttf": font.subarray(0, 49_000) });
-    await page.getByText("Font family: DejaVu Sans Mono").waitFor();
-    await expectAccessible(page);
-    await renderTemplate(page, '#read("a.txt")');
-    await drawnPage(page).waitFor();
-    await expect.poll(() => pdfText(page)).toContain("after");
-  });
 });
 
 it("makes rows of cells that are pasted into the data", async ({ page }) => {
