@@ -1,5 +1,6 @@
 /** Which fonts and characters a document of the service lacks, for which the service renders without a warning. */
 import type { Capabilities } from "../../protocol/capabilities.ts";
+import type { OutputFormat } from "../../rules/output-options.ts";
 import type { RejectedRender, ServiceClient } from "../typescript/client.ts";
 import { type DocumentFonts, readDocumentFonts } from "../typescript/fonts/document-fonts.ts";
 import { describeDocumentFonts } from "../typescript/fonts/font-findings.ts";
@@ -10,6 +11,7 @@ import {
   findWantedFonts,
   type WantedFonts,
 } from "../typescript/fonts/missing-fonts.ts";
+import { type DocumentText, describeUncoveredScripts } from "../typescript/fonts/text-scripts.ts";
 import { joinBytes } from "../typescript/join-bytes.ts";
 import type { RenderRequest } from "../typescript/render-request.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
@@ -31,14 +33,31 @@ export function findProjectFonts({ source, files, packages }: Project): WantedFo
   return findWantedFonts({ source: source.toString("utf8"), files: files.filter(({ key }) => !ofPackages.has(key)) });
 }
 
-export function findMissingFonts(wanted: WantedFonts, capabilities: Capabilities | null): FontFindings {
+/** @param text of documents that say nothing of their fonts; null if they do */
+export function findMissingFonts(
+  wanted: WantedFonts,
+  capabilities: Capabilities | null,
+  text: DocumentText | null = null,
+): FontFindings {
   if (capabilities === null) return { warnings: [], notes: [], capabilities };
-  const { fonts } = capabilities;
+  const { fonts, scripts } = capabilities;
+  const uncovered = text === null ? [] : describeUncoveredScripts(text, scripts);
   return {
-    warnings: describeMissingFamilies(wanted, fonts).map(printableLine),
+    warnings: [...describeMissingFamilies(wanted, fonts), ...uncovered].map(printableLine),
     notes: describeMissingBold(wanted, fonts).map(printableLine),
     capabilities,
   };
+}
+
+/** The text of images, which say nothing of their fonts; null for PDFs, and with `--strict`, where a probe tells all. */
+export function textOfImages(
+  { source, files }: Project,
+  data: readonly string[],
+  format: OutputFormat,
+  isStrict: boolean,
+) {
+  if (format === "pdf" || isStrict) return null;
+  return { source: source.toString("utf8"), files, data: data.join("\n") };
 }
 
 /** With those of packages, which `--strict` refuses as well. */

@@ -1,16 +1,17 @@
 /** Renders the draft: checks it before, shows the progress, and then what came back. */
 
 import { isOfFinishedPdf } from "../../rules/finished-pdf/broken-rule.ts";
+import { charactersBeyondTypst } from "../../rules/fonts/scripts.ts";
 import { JsonCursor } from "../../rules/json/cursor.ts";
 import { DEFAULT_OUTPUT } from "../../rules/output-options.ts";
 import { readOutput } from "../../rules/output-reader.ts";
 import { PROBLEMS } from "../../rules/problem.ts";
 import { ValidationErrorList } from "../../rules/validation-errors.ts";
 import { listCompileFailureCauses } from "../typescript/compile-failure-causes.ts";
-import type { DocumentParts } from "../typescript/fonts/missing-fonts.ts";
 import type { ServiceProblem } from "../typescript/service-problem.ts";
 import type { CompilerCheck } from "./checks/compiler/compiler-check.ts";
 import { findingsOf, type ProblemReport } from "./checks/findings.ts";
+import type { RenderedText } from "./checks/missing-fonts.ts";
 import type { RequestCheck } from "./checks/request-check.ts";
 import { type Draft, draftFileStem, outputJson } from "./drafts/draft.ts";
 import type { DraftStore } from "./drafts/draft-store.ts";
@@ -134,7 +135,7 @@ export class DraftRenderer {
         void result.showDocument(nameDocument(outcome.document, draft), describeKind(draft.output), elapsedSeconds);
         compilerCheck.accept(draft);
         check.run();
-        void this.#warnOfFonts(outcome, draft);
+        void this.#warnOfFonts(outcome, outcome.document, draft);
         this.#renderWhileTypingIfQuick(elapsedSeconds);
         if (draft !== store.draft) result.markOutdated();
         break;
@@ -193,9 +194,11 @@ export class DraftRenderer {
     result.showProblem({ ...problem, findings, compileFailure });
   }
 
-  async #warnOfFonts(outcome: SettledOutcome, draft: Draft): Promise<void> {
+  async #warnOfFonts(outcome: SettledOutcome, document: RenderedDocument, draft: Draft): Promise<void> {
+    const { source, data } = draft;
     const files = draft.files.map(({ key, content }) => ({ key, bytes: content.bytes() }));
-    const parts: DocumentParts = { source: draft.source, files };
+    const pdf = document.mediaType === "application/pdf" ? document.bytes : null;
+    const parts: RenderedText = { source, data, files, pdf };
     const warnings = await askWorker<readonly string[]>("/playground/missing-fonts.js", parts, []);
     if (this.#lastOutcome === outcome) this.#parts.result.showWarnings(warnings);
   }
@@ -206,7 +209,8 @@ function compileFailureOf({ detail }: ServiceProblem, draft: Draft, compiles: bo
   if (isOfFinishedPdf(detail)) return "named";
   const json = new TextEncoder().encode(outputJson(draft.output));
   const output = readOutput(new JsonCursor(json), new ValidationErrorList()) ?? DEFAULT_OUTPUT;
-  return { folder: draftFileStem(draft), causes: listCompileFailureCauses(output, compiles), compiles };
+  const mayLackFonts = charactersBeyondTypst([draft.source, draft.data]).length > 0;
+  return { folder: draftFileStem(draft), causes: listCompileFailureCauses(output, { compiles, mayLackFonts }), compiles };
 }
 
 function nameProblem({ code, detail }: ProblemReport) {

@@ -12,6 +12,11 @@ const COMMON_CAUSES = [
   "A package that this deployment does not have.",
 ];
 
+const CHARACTER_WITHOUT_FONT =
+  "A character that none of the fonts has, which this standard forbids: add a font that has it.";
+/** The others show an empty box instead. */
+const REFUSES_BOXES = /^(?:ua-1|a-1a|a-[^1])/;
+
 const CAUSES_OF_STANDARDS: readonly (readonly [standard: RegExp, cause: string])[] = [
   [
     /^(?:ua-1|a-\da)$/,
@@ -22,19 +27,29 @@ const CAUSES_OF_STANDARDS: readonly (readonly [standard: RegExp, cause: string])
   [/^ua-1$/, "PDF/UA-1: a link in a header, a footer or another artifact."],
   [/^a-1/, "PDF/A-1: transparency, in a colour, a gradient or an image."],
   [/^a-(?:1|2|4$)/, "This PDF/A profile forbids pdf.attach: PDF/A-3 and PDF/A-4f allow it."],
-  [/^(?:ua-1|a-[^1])/, "A character that none of the fonts has, which this standard forbids."],
+  [REFUSES_BOXES, CHARACTER_WITHOUT_FONT],
 ];
 
 /** What remains where the template itself is known to compile. */
 const MEMORY_CAUSE = "More memory than a render may use: a very large page, table or image.";
 
-/**
- * @param output the options of the request that failed
- * @param compiles whether the template is known to compile without its standards
- */
-export function listCompileFailureCauses(output: Output, compiles = false): string[] {
+/** What is known of a template that was refused. */
+export interface RefusedTemplate {
+  /** Whether it is known to compile without its standards. */
+  readonly compiles: boolean;
+  /** Whether it or its data have characters that Typst's own fonts lack. */
+  readonly mayLackFonts: boolean;
+}
+
+/** @param output the options of the request that failed */
+export function listCompileFailureCauses(output: Output, { compiles, mayLackFonts }: RefusedTemplate): string[] {
   const common = compiles ? [MEMORY_CAUSE] : COMMON_CAUSES;
-  return [...causesOfStandards(output), ...causesOfPages(output), ...common];
+  const causes = [...causesOfStandards(output), ...causesOfPages(output), ...common];
+  return mayLackFonts ? causes.sort((one, other) => rank(one) - rank(other)) : causes;
+}
+
+function rank(cause: string): number {
+  return cause === CHARACTER_WITHOUT_FONT ? 0 : 1;
 }
 
 function causesOfStandards(output: Output): string[] {

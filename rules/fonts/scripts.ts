@@ -75,8 +75,23 @@ const OF_TYPST = new RegExp(
 const FIRST_EMOJI = 0x1f000;
 
 /** Whether a character is one that Typst's own fonts have, as far as its script tells. */
-export function isOfTypst(codePoint: number): boolean {
+function isOfTypst(codePoint: number): boolean {
   return codePoint < FIRST_EMOJI && OF_TYPST.test(String.fromCodePoint(codePoint));
+}
+
+/** Each counts once. No text has more of them. */
+const BEYOND_LATIN = /[^\0-\u024f]/gu;
+const ESCAPE = /\\u(?:\{([0-9a-f]{1,6})\}|([0-9a-f]{4}))/gi;
+const MAX_CODE_POINT = 0x10ffff;
+
+/** The code points in texts that Typst's own fonts lack, as far as their scripts tell, those of escapes too. */
+export function charactersBeyondTypst(texts: readonly string[]): number[] {
+  const found = new Set<number>();
+  for (const text of texts) {
+    for (const [character] of text.matchAll(BEYOND_LATIN)) found.add(character.codePointAt(0) ?? 0);
+    for (const [, braced, plain] of text.matchAll(ESCAPE)) found.add(Number.parseInt(braced ?? plain ?? "0", 16));
+  }
+  return [...found].filter((codePoint) => codePoint <= MAX_CODE_POINT && !isOfTypst(codePoint));
 }
 
 /** Those whose letters join, move or merge: a font that does not do so writes them wrongly. */

@@ -565,6 +565,22 @@ describe("the result", () => {
     await page.locator(".problem").waitFor();
     expect(await warnings.count()).toBe(0);
   });
+
+  it("names characters without a font and scripts in a font for formulas, of an image by the scripts of the service", async ({
+    page,
+  }) => {
+    const warnings = page.locator("#result-warnings li");
+    await renderTemplate(page, "Grüße 山田 नमस्ते");
+    await expect.poll(() => warnings.count()).toBe(2);
+    const [boxes, misplaced] = await warnings.allTextContents();
+    expect(boxes).toContain("2 characters of the document are empty boxes");
+    expect(misplaced).toContain("letters of Devanagari, so Typst sets them in New Computer Modern Math");
+    await page.getByRole("radio", { name: "SVG" }).check();
+    await render(page);
+    await expect
+      .poll(() => warnings.allTextContents())
+      .toEqual([expect.stringContaining("have text in Han and Devanagari, for which the service has no font")]);
+  });
 });
 
 describe("a file that Typst cannot use", () => {

@@ -8,7 +8,7 @@ import { dataOf, type EachDocument, readEachProject, requireOwnFolders } from ".
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
-import { addWarnings, findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
+import { addWarnings, findMissingFonts, findProjectFonts, requireFonts, textOfImages } from "../missing-fonts.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
@@ -77,7 +77,9 @@ async function sendAll(
     }
     const capabilities = await serviceCapabilities(service.url, signal);
     const fitted = fitToService(project, capabilities);
-    const fonts = addWarnings(fitted.warnings, findMissingFonts(wanted, capabilities));
+    const rows = documents.map((document) => dataOf(document).text);
+    const text = textOfImages(project, rows, output.format ?? "pdf", flags.strict === true);
+    const fonts = addWarnings(fitted.warnings, findMissingFonts(wanted, capabilities, text));
     const required = flags.strict ? requireFonts(fonts, service.url) : null;
     const notes = [...project.warnings, ...project.notes, ...fonts.notes];
     if (!flags.json) {

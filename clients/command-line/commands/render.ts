@@ -13,6 +13,7 @@ import {
   findProjectFonts,
   requireFonts,
   requireUnseenFonts,
+  textOfImages,
 } from "../missing-fonts.ts";
 import { writeNamed, writeOutput, writeToStandardOutput } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
@@ -101,7 +102,9 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
     const capabilities = serviceCapabilities(service.url, within);
     // A project without packages does not wait for what the service has.
     const fitted = fitRequest(planned, importsPackages(project) ? await capabilities : null);
-    const asked = capabilities.then((known) => addWarnings(fitted.warnings, findMissingFonts(wanted, known)));
+    const format = planned.request.output?.format ?? "pdf";
+    const text = textOfImages(project, data === null ? [] : [data.text], format, flags.strict === true);
+    const asked = capabilities.then((known) => addWarnings(fitted.warnings, findMissingFonts(wanted, known, text)));
     const examined = { wanted, required: flags.strict ? requireFonts(await asked, service.url) : null };
     const { request } = fitted.sent;
     const probed = await requireUnseenFonts(request, examined, service.client, within).catch(

@@ -9,7 +9,7 @@ import { isValidKey } from "../../../rules/files-rules.ts";
 import { hasCharacter } from "../../../rules/fonts/characters.ts";
 import { type FontFace, fontFaces } from "../../../rules/fonts/font-file.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
-import { isOfTypst, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } from "../../../rules/fonts/scripts.ts";
+import { charactersBeyondTypst, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } from "../../../rules/fonts/scripts.ts";
 import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
 import { readFamilyNames } from "../../typescript/fonts/missing-fonts.ts";
 import type { CollectedFiles } from "./collected-files.ts";
@@ -21,6 +21,8 @@ import { stringLiterals } from "./literals.ts";
 const FONTS = "**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
 /** Of a larger collection of fonts, the first ones count. */
 const MAX_FONTS = 1000;
+/** A font that has it has emoji, which a source names: `emoji.rocket`. */
+const GRINNING_FACE = 0x1f600;
 const FAMILIES_OF_TYPST: ReadonlySet<string> = new Set([
   ...["dejavu sans mono", "libertinus serif", "new computer modern", "new computer modern math"],
 ]);
@@ -71,7 +73,9 @@ async function needOf({ source, data, lacksPackages }: FontProject, files: Colle
   const parts = [...files].map(([key, bytes]) => ({ key, bytes }));
   const { named, areAll } = readFamilyNames({ source: source.toString("utf8"), files: parts });
   const texts = [source, ...(await Promise.all(data.map(readIfFile))), ...files.values()].filter(isUtf8);
-  const characters = charactersBeyondTypst(texts.map((bytes) => bytes.toString("utf8")));
+  const inWords = texts.map((bytes) => bytes.toString("utf8"));
+  const characters = charactersBeyondTypst(inWords);
+  if (inWords.some((text) => /\bemoji\b/.test(text))) characters.push(GRINNING_FACE);
   // Where a family is computed, any string of the sources may be its name.
   const possible = areAll ? [] : texts.flatMap((bytes) => stringLiterals(bytes.toString("utf8")));
   const families = new Set([...named, ...possible.map((text) => text.toLowerCase())]);
@@ -101,21 +105,6 @@ const ofTypst: ReadonlySet<Script> = new Set(SCRIPTS_OF_TYPST);
 /** Which data may need. */
 function hasOtherScripts(face: FontFace): boolean {
   return scriptsOfFonts([face]).some((script) => !ofTypst.has(script));
-}
-
-const BEYOND_LATIN = /[^\0-\u024f]/gu;
-const ESCAPE = /\\u(?:\{([0-9a-f]{1,6})\}|([0-9a-f]{4}))/gi;
-const GRINNING_FACE = 0x1f600;
-
-/** Those of texts, of their escapes, and a face for the names of emoji. */
-function charactersBeyondTypst(texts: readonly string[]): number[] {
-  const found = new Set<number>();
-  for (const text of texts) {
-    for (const [character] of text.matchAll(BEYOND_LATIN)) found.add(character.codePointAt(0) ?? 0);
-    for (const [, braced, plain] of text.matchAll(ESCAPE)) found.add(Number.parseInt(braced ?? plain ?? "0", 16));
-    if (/\bemoji\b/.test(text)) found.add(GRINNING_FACE);
-  }
-  return [...found].filter((codePoint) => codePoint <= 0x10ffff && !isOfTypst(codePoint));
 }
 
 function renameFonts(files: CollectedFiles): void {

@@ -1,26 +1,47 @@
-/** The worker that finds families which neither draft nor deployment has, loaded after the first document. */
-import { CAPABILITIES_PATH, MAX_CAPABILITIES_BYTES, parseCapabilities } from "../../../protocol/capabilities.ts";
+/**
+ * The worker that finds what a document lacks: families that neither draft nor deployment has, characters without a font,
+ * and scripts in a font that is none for them. It is loaded after the first document.
+ */
 import {
-  type DocumentParts,
-  describeMissingBold,
-  describeMissingFamilies,
-  findWantedFonts,
-} from "../../typescript/fonts/missing-fonts.ts";
+  CAPABILITIES_PATH,
+  type Capabilities,
+  MAX_CAPABILITIES_BYTES,
+  parseCapabilities,
+} from "../../../protocol/capabilities.ts";
+import { readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
+import { describeDocumentFonts } from "../../typescript/fonts/font-findings.ts";
+import { describeMissingBold, describeMissingFamilies, findWantedFonts } from "../../typescript/fonts/missing-fonts.ts";
+import { type DocumentText, describeUncoveredScripts } from "../../typescript/fonts/text-scripts.ts";
 import { readText } from "../../typescript/transport.ts";
 
-addEventListener("message", ({ data }: MessageEvent<DocumentParts>) => void answer(data));
-
-async function answer(document: DocumentParts): Promise<void> {
-  // Without a connection there are no warnings.
-  postMessage(await warningsOn(document).catch(() => []));
+export interface RenderedText extends DocumentText {
+  /** The document, if it is a PDF: an image tells nothing of its fonts. */
+  readonly pdf: Uint8Array | null;
 }
 
-async function warningsOn(document: DocumentParts): Promise<string[]> {
+addEventListener("message", ({ data }: MessageEvent<RenderedText>) => void answer(data));
+
+async function answer(rendered: RenderedText): Promise<void> {
+  // Without a connection, only the document itself tells something.
+  const capabilities = await fetchCapabilities().catch(() => null);
+  postMessage(warningsOn(rendered, capabilities));
+}
+
+async function fetchCapabilities(): Promise<Capabilities | null> {
   const response = await fetch(CAPABILITIES_PATH);
   const text = response.ok ? await readText(response, MAX_CAPABILITIES_BYTES) : null;
-  const capabilities = text === null ? null : parseCapabilities(text);
-  if (capabilities === null) return [];
-  const wanted = findWantedFonts(document);
-  const { fonts } = capabilities;
-  return [...describeMissingFamilies(wanted, fonts), ...describeMissingBold(wanted, fonts)];
+  return text === null ? null : parseCapabilities(text);
+}
+
+function warningsOn(rendered: RenderedText, capabilities: Capabilities | null): string[] {
+  const wanted = findWantedFonts(rendered);
+  const document = rendered.pdf === null ? null : readDocumentFonts(rendered.pdf);
+  const ofDocument = document === null ? [] : describeDocumentFonts(document, wanted.named);
+  if (capabilities === null) return ofDocument;
+  const { fonts, scripts } = capabilities;
+  return [
+    ...describeMissingFamilies(wanted, fonts),
+    ...describeMissingBold(wanted, fonts),
+    ...(document === null ? describeUncoveredScripts(rendered, scripts) : ofDocument),
+  ];
 }

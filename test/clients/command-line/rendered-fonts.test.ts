@@ -145,6 +145,15 @@ describe("characters without a font, and scripts in a font for formulas or code"
     }
   });
 
+  it("are warned of before an image is rendered, if its texts or its data have them", async () => {
+    const uncovered = "warning: The templates or their data have text in Han, for which the service has no font";
+    const args = ["render", "a.typ", "-o", "a.svg", "-d", "d.json"];
+    expect((await inProject({ "a.typ": "#data", "d.json": '"\\u5c71"' }, args)).stderr).toContain(uncovered);
+    expect((await inProject({ "a.typ": "x // 山", "d.json": '"é"' }, args)).stderr).toMatch(/^a\.svg: /);
+    const each = ["render", "a.typ", "--each", "d.jsonl", "-o", "{#}.png"];
+    expect((await inProject({ "a.typ": "#data", "d.jsonl": '"x"\n"山"\n' }, each)).stderr).toContain(uncovered);
+  });
+
   it("are those of the page that is asked for", async () => {
     const files = { "a.typ": "x\n#pagebreak()\n山" };
     const page = (number: string) => ["render", "a.typ", "-o", "a.png", "--page", number, "--strict"];
