@@ -210,7 +210,11 @@ function compileFailureOf({ detail }: ServiceProblem, draft: Draft, compiles: bo
   const json = new TextEncoder().encode(outputJson(draft.output));
   const output = readOutput(new JsonCursor(json), new ValidationErrorList()) ?? DEFAULT_OUTPUT;
   const mayLackFonts = charactersBeyondTypst([draft.source, draft.data]).length > 0;
-  return { folder: draftFileStem(draft), causes: listCompileFailureCauses(output, { compiles, mayLackFonts }), compiles };
+  return {
+    folder: draftFileStem(draft),
+    causes: listCompileFailureCauses(output, { compiles, mayLackFonts }),
+    compiles,
+  };
 }
 
 function nameProblem({ code, detail }: ProblemReport) {
