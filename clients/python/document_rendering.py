@@ -258,6 +258,7 @@ class RetryEvent:
 
 _MAX_REPORTED_ERRORS = 20
 _MAX_SEGMENT_CODE_POINTS = 80
+_MAX_MESSAGE_CODE_POINTS = 200
 _MAX_DATA_DEPTH = 127
 _MAX_OUTPUT_NUMBER_LENGTH = 1024
 _DATE_KEY = "$__toml_private_datetime"
@@ -311,12 +312,14 @@ def check_request(request: Body, constraints: Mapping[str, Any]) -> Optional[Pro
     body = _encode(request)
     limit = _limit(constraints, "max_request_body_bytes")
     if len(body) > limit:
-        return _problem("request_too_large", "The body is too large.", limit=limit, declared_size=len(body))
+        return _problem("request_too_large", f"The request body is over the limit of {limit} bytes.", limit=limit, declared_size=len(body))
     try:
         numbers = {"parse_int": _Number, "parse_float": _Number, "parse_constant": _reject_constant}
         root = json.loads(body.decode("utf-8"), object_pairs_hook=_Object, **numbers)
+    except UnicodeDecodeError:
+        return _problem("invalid_request", "The body is not valid JSON: it is not UTF-8.")
     except ValueError:
-        return _problem("invalid_request", "The body is not JSON.")
+        return _problem("invalid_request", "The body is not valid JSON.")
     except RecursionError:
         # Only `data` may be nested freely, and at most 127 levels deep.
         return _problem("invalid_request", "The body is nested too deep.")
@@ -361,9 +364,12 @@ class _Validator:
         self._output_rules = constraints["output_rules"]
         self._key_character = re.compile(constraints["segment_character_class"])
         self._errors: list[dict[str, Any]] = []
-        self._first_errors: dict[str, dict[str, Any]] = {}
-        """By their code."""
-        self._invalid_file: Optional[str] = None
+        self._codes: set[str] = set()
+        """Those of the errors, also of those that are only counted."""
+        self._error_count = 0
+        self._invalid_key: Optional[str] = None
+        self._invalid_file: tuple[Optional[str], str] = (None, "is not valid")
+        """The key of the first file with invalid data, or None for the source, and what is wrong with it."""
         self._oversize: Optional[Problem] = None
 
     def validate(self, root: Any) -> Optional[Problem]:
@@ -372,7 +378,7 @@ class _Validator:
         file_count = 0
         output: Optional[dict[str, Any]] = {"format": "pdf", "standards": []}
         if not isinstance(root, _Object):
-            self._add([], "wrong_type")
+            self._add([], "wrong_type", f"the request must be a JSON object, not {_kind(root)}")
             return self._shape_problem()
         for name, value in self._read_fields(root, [], ("source", "files", "data", "output")):
             if name == "source":
@@ -384,7 +390,7 @@ class _Validator:
             else:
                 output = self._read_output(value)
         if "source" not in root:
-            self._add(["source"], "missing")
+            self._add(["source"], "missing", "source is required")
         if self._errors or output is None:
             return self._shape_problem()
         return (
@@ -395,30 +401,47 @@ class _Validator:
 
     # Fields
 
-    def _add(self, loc: _Loc, type_: str, code: str = "invalid_request") -> None:
-        error = {"loc": _shortened(loc), "msg": type_.replace("_", " "), "type": type_}
-        self._errors.append(error)
-        self._first_errors.setdefault(code, error)
+    def _add(self, loc: _Loc, type_: str, msg: str, code: str = "invalid_request") -> None:
+        error = {"loc": _shortened(loc), "msg": _shorten(msg, _MAX_MESSAGE_CODE_POINTS), "type": type_}
+        self._error_count += 1
+        if len(self._errors) < _MAX_REPORTED_ERRORS:
+            self._errors.append(error)
+        self._codes.add(code)
 
     def _shape_problem(self) -> Problem:
-        code = min(self._first_errors, key=list(_TITLES).index)
-        context: dict[str, Any] = {"errors": self._errors[:_MAX_REPORTED_ERRORS]}
-        if len(self._errors) > _MAX_REPORTED_ERRORS:
-            context["errors_total"] = len(self._errors)
-        if code == "invalid_file_data" and self._invalid_file is not None:
-            context["key"] = self._invalid_file
-        first = self._first_errors[code]
-        place = ".".join(map(str, first["loc"])) or "the request"
-        return _problem(code, f"The request is not valid: {place}: {first['msg']}.", **context)
+        code = min(self._codes, key=list(_TITLES).index)
+        context: dict[str, Any] = {"errors": self._errors}
+        if self._error_count > _MAX_REPORTED_ERRORS:
+            context["errors_total"] = self._error_count
+        if code == "invalid_request":
+            return _problem(code, self._summary(), **context)
+        if code == "unsupported_format":
+            return _problem(code, "output.format must be pdf, png or svg.", **context)
+        if code == "invalid_template_path":
+            key = self._invalid_key or ""
+            words = _describe_invalid_key(key, self._constraints)
+            return _problem(code, f"The files key {_quote(key)} is not valid: {words}.", **context)
+        file, fault = self._invalid_file
+        if file is None:
+            return _problem(code, f"source {fault}.", **context)
+        return _problem(code, f"The content of the file {_quote(file)} {fault}.", key=file, **context)
+
+    def _summary(self) -> str:
+        first = next((error for error in self._errors if error["type"] != "invalid_key"), None)
+        if first is None:
+            return "The request is not valid: a field is not valid."
+        place = f"{_shorten('.'.join(map(str, first['loc'])), _MAX_MESSAGE_CODE_POINTS)}: " if first["loc"] else ""
+        more = f" (and {self._error_count - 1} more)" if self._error_count > 1 else ""
+        return f"The request is not valid. {place}{first['msg']}{more}."
 
     def _read_fields(self, value: _Object, loc: _Loc, names: Collection[str]) -> Iterator[tuple[str, Any]]:
         """The fields of these names, each once, in the order of the text."""
         seen = set()
         for name, member in value.members:
             if name not in names:
-                self._add([*loc, name], "unknown_field")
+                self._add([*loc, name], "unknown_field", "unknown field")
             elif name in seen:
-                self._add([*loc, name], "duplicate_field")
+                self._add([*loc, name], "duplicate_field", "duplicate field")
             else:
                 seen.add(name)
                 yield name, member
@@ -426,15 +449,15 @@ class _Validator:
     def _read_string(self, value: Any, loc: _Loc) -> Optional[str]:
         if isinstance(value, str):
             return value
-        self._add(loc, "wrong_type")
+        self._add(loc, "wrong_type", f"{loc[-1]} must be a string, not {_kind(value)}")
         return None
 
     def _read_source(self, value: Any) -> str:
         source = self._read_string(value, ["source"])
         if source == "":
-            self._add(["source"], "too_short")
+            self._add(["source"], "too_short", "source must not be empty")
         elif source is not None and not _is_unicode(source):
-            self._add(["source"], "lone_surrogate", "invalid_file_data")
+            self._add_invalid_file(None, ["source"], "lone_surrogate", _LONE_SURROGATE)
         return source or ""
 
     def _read_files(self, value: Any) -> tuple[list[tuple[str, int]], int]:
@@ -442,17 +465,20 @@ class _Validator:
         valid: list[tuple[str, int]] = []
         seen: set[str] = set()
         if not isinstance(value, _Object):
-            self._add(["files"], "wrong_type")
+            self._add(["files"], "wrong_type", f"expected an object, got {_kind(value)}")
             return valid, 0
         count = 0
         for key, entry in value.members:
             is_valid = self._is_valid_key(key)
             if is_valid and key in seen:
-                self._add(["files", key], "duplicate_field")
+                self._add(["files", key], "duplicate_field", "duplicate field")
                 continue
             if not is_valid:
                 # An invalid key must not appear in the context.
-                self._add(["files"], "invalid_key", "invalid_template_path")
+                if self._invalid_key is None:
+                    self._invalid_key = key
+                words = _describe_invalid_key(key, self._constraints)
+                self._add(["files"], "invalid_key", words, "invalid_template_path")
             seen.add(key)
             count += 1
             size = self._read_file(key, ["files", key] if is_valid else ["files"], entry)
@@ -463,7 +489,7 @@ class _Validator:
     def _read_file(self, key: str, loc: _Loc, entry: Any) -> Optional[int]:
         """The size of a file after decoding, or None if it is not valid."""
         if not isinstance(entry, _Object):
-            self._add(loc, "wrong_type")
+            self._add(loc, "wrong_type", f"expected an object, got {_kind(entry)}")
             return None
         encoding: Optional[str] = None
         content: Optional[str] = None
@@ -473,22 +499,25 @@ class _Validator:
             else:
                 encoding = self._read_string(value, [*loc, name])
                 if encoding not in (None, "text", "base64"):
-                    self._add([*loc, name], "not_allowed")
+                    self._add([*loc, name], "not_allowed", "encoding must be one of text, base64")
                     encoding = None
         for name in ("encoding", "content"):
             if name not in entry:
-                self._add([*loc, name], "missing")
+                self._add([*loc, name], "missing", f"{name} is required")
         if encoding is None or content is None:
             return None
         is_text = encoding == "text"
         size = _text_size(content) if is_text else _base64_size(content)
         if size is None:
-            is_valid_key = len(loc) == 2
-            if is_valid_key and "invalid_file_data" not in self._first_errors:
-                self._invalid_file = key
-            type_ = "lone_surrogate" if is_text else "invalid_base64"
-            self._add([*loc, "content"] if is_valid_key else loc, type_, "invalid_file_data")
+            type_, fault = ("lone_surrogate", _LONE_SURROGATE) if is_text else ("invalid_base64", _base64_fault(content))
+            self._add_invalid_file(key, [*loc, "content"] if len(loc) == 2 else loc, type_, fault)
         return size
+
+    def _add_invalid_file(self, key: Optional[str], loc: _Loc, type_: str, fault: str) -> None:
+        is_valid_key = loc != ["files"]
+        if is_valid_key and "invalid_file_data" not in self._codes:
+            self._invalid_file = (key, fault)
+        self._add(loc, type_, f"{'source' if key is None else 'content'} {fault}", "invalid_file_data")
 
     def _is_valid_key(self, key: str) -> bool:
         rules = self._constraints
@@ -507,9 +536,11 @@ class _Validator:
             self._read_data_string(value, path, "value")
         elif isinstance(value, _Number):
             if not _is_read_by_typst(value.text):
-                self._add(["data", *path], "number_out_of_range")
+                words = "the number is out of range: Typst cannot read it as a floating-point number"
+                self._add(["data", *path], "number_out_of_range", words)
         elif isinstance(value, (list, _Object)) and depth == _MAX_DATA_DEPTH:
-            self._add(["data", *path], "nesting_too_deep")
+            words = f"arrays and objects are nested more than {_MAX_DATA_DEPTH} levels deep"
+            self._add(["data", *path], "nesting_too_deep", words)
         elif isinstance(value, list):
             for index, item in enumerate(value):
                 self._read_data(item, [*path, index], depth + 1)
@@ -518,35 +549,39 @@ class _Validator:
             for index, (key, member) in enumerate(value.members):
                 self._read_data_string(key, [*path, key], "key")
                 if index == last:
-                    self._add(["data", *path, key], "reserved_key")
+                    words = "the key is reserved: Typst would turn this object into a date"
+                    self._add(["data", *path, key], "reserved_key", words)
                 self._read_data(member, [*path, key], depth + 1)
 
     def _read_data_string(self, text: str, path: _Loc, subject: str) -> None:
         if not _is_unicode(text):
-            self._add(["data", *path], "lone_surrogate")
+            self._add(["data", *path], "lone_surrogate", f"the string {_LONE_SURROGATE}")
         limit = _limit(self._constraints, "max_string_bytes")
         # No character takes more than four bytes, so most strings need not be encoded to be measured.
         size = _byte_size(text) if 4 * len(text) > limit else 0
         if size > limit and self._oversize is None:
             context = {"path": _shortened(path), "subject": subject, "size": size, "limit": limit}
-            self._oversize = _problem("string_too_large", "A string in data is too large.", **context)
+            self._oversize = _problem("string_too_large", f"A string in data has {size} bytes; the limit is {limit}.", **context)
 
     # Output
 
     def _read_output(self, value: Any) -> Optional[dict[str, Any]]:
         if not isinstance(value, _Object):
-            self._add(["output"], "wrong_type")
+            self._add(["output"], "wrong_type", "output must be an object")
             return None
         known = dict(self._read_fields(value, ["output"], _ALL_OUTPUT_FIELDS))
         format_ = known.pop("format", "pdf")
         if not isinstance(format_, str) or format_ not in self._output_rules["formats"]:
-            code = "unsupported_format" if isinstance(format_, str) else "invalid_request"
-            self._add(["output", "format"], "wrong_type" if code == "invalid_request" else code, code)
+            if isinstance(format_, str):
+                words, code = f"format must be pdf, png or svg, not {_quote(format_)}", "unsupported_format"
+                self._add(["output", "format"], code, words, code)
+            else:
+                self._add(["output", "format"], "wrong_type", "format must be a string")
             return None
         fields = _OUTPUT_FIELDS.get(format_, ())
         for name in known:
             if name not in fields:
-                self._add(["output", name], "unknown_field")
+                self._add(["output", name], "unknown_field", f"{name} is not an option of {format_}")
         read = {name: self._read_output_field(name, known[name]) for name in fields if name in known}
         return {"format": format_, "standards": [], **read}
 
@@ -561,28 +596,49 @@ class _Validator:
             return None
         if name in ranges:
             return self._read_integer(value, loc, *ranges[name])
-        return self._read_choice(value, loc, choices[name]) if name in choices else self._read_string(value, loc)
+        if name in choices:
+            return self._read_choice(value, loc, choices[name])
+        if not isinstance(value, str):
+            self._add_output_error(loc, "wrong_type", "must be a string", value)
+            return None
+        return value
+
+    def _add_output_error(self, loc: _Loc, type_: str, expectation: str, value: Any) -> None:
+        self._add(loc, type_, f"{loc[1]} {expectation}, not {_describe(value)}")
 
     def _read_integer(self, value: Any, loc: _Loc, minimum: float, maximum: float) -> Optional[float]:
         if not isinstance(value, _Number):
-            self._add(loc, "wrong_type")
+            self._add_output_error(loc, "wrong_type", "must be a number", value)
             return None
         number = math.nan if len(value.text) > _MAX_OUTPUT_NUMBER_LENGTH else float(value.text)
-        if not (number.is_integer() and minimum <= number <= maximum):
-            self._add(loc, "out_of_range")
+        if not number.is_integer():
+            self._add_output_error(loc, "out_of_range", "must be an integer", value)
+        elif number < minimum:
+            self._add_output_error(loc, "out_of_range", f"must be at least {minimum}", value)
+        elif number > maximum:
+            self._add_output_error(loc, "out_of_range", f"must be at most {maximum}", value)
         return number
 
     def _read_choice(self, value: Any, loc: _Loc, choices: Sequence[str]) -> Optional[str]:
         if isinstance(value, str) and value in choices:
             return value
-        self._add(loc, "not_allowed" if isinstance(value, str) else "wrong_type")
+        if isinstance(value, str):
+            self._add_output_error(loc, "not_allowed", f"must be one of {', '.join(choices)}", value)
+        else:
+            self._add_output_error(loc, "wrong_type", "must be a string", value)
         return None
 
     def _read_standards(self, value: Any, loc: _Loc) -> list[Optional[str]]:
         pdf = self._output_rules["pdf"]
         if isinstance(value, list) and len(value) <= pdf["max_standards"]:
             return [self._read_choice(item, [*loc, index], pdf["standards"]) for index, item in enumerate(value)]
-        self._add(loc, "too_long" if isinstance(value, list) else "wrong_type")
+        if isinstance(value, list):
+            maximum = pdf["max_standards"]
+            # The service reads no more than one item too many.
+            words = f"standards must have at most {maximum} items, not an array of {maximum + 1}"
+            self._add(loc, "too_long", words)
+        else:
+            self._add_output_error(loc, "wrong_type", "must be an array", value)
         return []
 
     # Limits and rules of several fields
@@ -591,27 +647,33 @@ class _Validator:
         max_keys = self._constraints["max_keys"]
         limit = _limit(self._constraints, "effective_max_files")
         if count > max_keys:
-            return _problem("invalid_file_data", "Too many files.", count=count, limit=max_keys, rule="too_many_keys")
+            detail = f"files has {count} entries; the limit is {max_keys}."
+            return _problem("invalid_file_data", detail, count=count, limit=max_keys, rule="too_many_keys")
         if count > limit:
-            return _problem("invalid_file_data", "Too many files.", count=count, limit=limit)
+            detail = f"files has {count} entries; the limit is {limit}."
+            return _problem("invalid_file_data", detail, count=count, limit=limit)
         # Valid keys are ASCII.
         folded = [key.lower() for key in keys]
         directories = {name[:end] for name in folded for end in range(len(name)) if name[end] == "/"}
         repeated = (key for index, key in enumerate(keys) if folded[index] in folded[:index])
         ancestors = (key for key, name in zip(keys, folded) if name in directories)
-        for rule, colliding in (("case_collision", repeated), ("ancestor_collision", ancestors)):
+        for rule, colliding, words in (
+            ("case_collision", repeated, "equals another key when case is ignored"),
+            ("ancestor_collision", ancestors, "is also a directory of another key"),
+        ):
             for key in colliding:
-                return _problem("invalid_file_data", f"{key!r} collides with another key.", key=key, rule=rule)
+                return _problem("invalid_file_data", f"The files key {_quote(key)} {words}.", key=key, rule=rule)
         return None
 
     def _check_sizes(self, source: str, files: list[tuple[str, int]]) -> Optional[Problem]:
         size, limit = _byte_size(source), _limit(self._constraints, "max_template_source_bytes")
         if size > limit:
-            return _problem("template_source_too_large", "The source is too large.", size=size, limit=limit)
+            return _problem("template_source_too_large", f"source has {size} bytes; the limit is {limit}.", size=size, limit=limit)
         limit = _limit(self._constraints, "max_inline_file_bytes")
         for key, size in files:
             if size > limit:
-                return _problem("template_file_too_large", f"{key!r} is too large.", key=key, size=size, limit=limit)
+                detail = f"The file {_quote(key)} has {size} bytes after decoding; the limit is {limit}."
+                return _problem("template_file_too_large", detail, key=key, size=size, limit=limit)
         return self._oversize
 
     def _check_output(self, output: dict[str, Any]) -> Optional[Problem]:
@@ -621,7 +683,8 @@ class _Validator:
         if rule is None and pages is not None and output.get("archive") is not None:
             count, limit = _count_pages(pages), _limit(self._constraints, "max_output_files")
             if count > limit:
-                return _problem("page_selection_too_large", "Too many pages.", count=count, limit=limit)
+                detail = f"pages selects {count} pages; the limit for an archive is {limit}."
+                return _problem("page_selection_too_large", detail, count=count, limit=limit)
         name, rule = ("pages", rule) if rule is not None else self._broken_rule(output)
         if rule is None:
             return None
@@ -702,13 +765,111 @@ def _base64_size(content: str) -> Optional[int]:
 
 
 def _shortened(path: _Loc) -> _Loc:
-    """A path as the service sends it: lone surrogates are escaped, then each segment is cut to 80 characters."""
-    escaped = [
-        segment if isinstance(segment, int) else re.sub("[\\ud800-\\udfff]", lambda it: f"\\u{ord(it[0]):x}", segment)
-        for segment in path
-    ]
-    limit = _MAX_SEGMENT_CODE_POINTS
-    return [part if isinstance(part, int) or len(part) <= limit else part[: limit - 1] + "…" for part in escaped]
+    """A path as the service sends it."""
+    return [part if isinstance(part, int) else _shorten(part, _MAX_SEGMENT_CODE_POINTS) for part in path]
+
+
+# The words of the service (rules/quote.ts and the files that use it), so that a test can compare them.
+
+
+def _shorten(text: str, limit: int) -> str:
+    """Lone surrogates are escaped, then the text is cut."""
+    escaped = re.sub("[\\ud800-\\udfff]", lambda it: f"\\u{ord(it[0]):x}", text)
+    return escaped if len(escaped) <= limit else escaped[: limit - 1] + "…"
+
+
+def _quote(text: str) -> str:
+    return f'"{_shorten(text, _MAX_SEGMENT_CODE_POINTS)}"'
+
+
+_LONE_SURROGATE = "contains a lone surrogate, which UTF-8 cannot encode"
+_ALLOWED_CHARACTERS = (
+    "allowed are the letters A-Z and a-z, digits, dots, underscores, hyphens, and slashes between folders"
+)
+
+
+def _describe_invalid_key(key: str, rules: Mapping[str, Any]) -> str:
+    """In words that follow "a key": what its author most likely meant goes first. The key is never quoted."""
+    if key == "":
+        return "a key must not be empty"
+    if len(key.encode("utf-16-le", "surrogatepass")) // 2 > rules["max_key_length"]:
+        return f"a key has at most {rules['max_key_length']} characters"
+    if "\\" in key:
+        return "a key must separate folders by /, not by \\"
+    relative = "a key is a path within the project, not an absolute path or a URL"
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", key):
+        return relative
+    if not key.isascii():
+        return f"a key has only ASCII, so no umlauts or accents: {_ALLOWED_CHARACTERS}"
+    if " " in key:
+        return f"a key must not contain spaces: {_ALLOWED_CHARACTERS}"
+    if not all(re.fullmatch(rules["segment_character_class"], it) for it in key if it != "/"):
+        return f"a key contains a character that is not allowed: {_ALLOWED_CHARACTERS}"
+    if key.startswith("/"):
+        return f"{relative}: leave out the slash at its beginning"
+    segments = key.split("/")
+    if "" in segments:
+        return "a key must not end with a slash, nor contain two in a row"
+    if any(len(segment) > rules["max_segment_length"] for segment in segments):
+        return f"each part of a key between slashes has at most {rules['max_segment_length']} characters"
+    if ".." in segments:
+        return 'a key must not contain "..": it cannot lead out of the project'
+    if key.startswith("./"):
+        return 'a key must begin with the name itself, without "./"'
+    return "no part of a key between slashes may consist of dots alone"
+
+
+def _base64_fault(content: str) -> str:
+    """What a text that is no Base64 seems to be."""
+    start = content[:1024]
+    inspected = start + content[-1:]
+    size = _byte_size(content)
+    if re.match("data:", start, re.IGNORECASE):
+        return "is a data: URL: send only what follows the comma"
+    if re.search(r"[^A-Za-z0-9+/=\-_ \r\n\\]", start):
+        return "is not Base64: send text with the encoding text"
+    if re.search(r"[\r\n]", inspected):
+        return "has line breaks: encode without them"
+    if " " in inspected:
+        return "has spaces, perhaps where + was: Base64 has none"
+    if re.fullmatch(r"[A-Za-z0-9_-]+=*", start) and re.search("[-_]", start):
+        return "is URL-safe Base64: use + for - and / for _, and pad with ="
+    if re.fullmatch("[A-Za-z0-9+/]+={0,2}", inspected) and size % 4 != 0:
+        return (
+            "is cut off: no Base64 has this length"
+            if size % 4 == 1
+            else "lacks padding: add = until its length is a multiple of four"
+        )
+    return "is not valid Base64 (RFC 4648 section 4: padded, no spaces, unused bits zero)"
+
+
+def _kind(value: Any) -> str:
+    kinds = ((_Object, "an object"), (list, "an array"), (str, "a string"), (_Number, "a number"), (bool, "a boolean"))
+    return next((words for type_, words in kinds if isinstance(value, type_)), "null")
+
+
+def _describe(value: Any) -> str:
+    """A value of `output` in words."""
+    if isinstance(value, str):
+        return _quote(value)
+    if isinstance(value, (list, _Object)):
+        return _kind(value)
+    if isinstance(value, _Number):
+        number = math.inf if len(value.text) > _MAX_OUTPUT_NUMBER_LENGTH else float(value.text)
+        if math.isinf(number):
+            above = f"a number above 1.8e308 or of more than {_MAX_OUTPUT_NUMBER_LENGTH} bytes"
+            return above if number > 0 else "a number below -1.8e308"
+        return _format_number(number)
+    return {True: "true", False: "false", None: "null"}[value]
+
+
+def _format_number(number: float) -> str:
+    """As JavaScript writes it: exponents only below 1e-6 and from 1e21 on."""
+    if number == 0:
+        return "0"
+    if 1e-6 <= abs(number) < 1e21:
+        return re.sub(r"\.0$", "", format(decimal.Decimal(repr(number)), "f"))
+    return re.sub(r"e([+-])0+", r"e\1", repr(number).replace(".0e", "e"))
 
 
 def _is_read_by_typst(number: str) -> bool:

@@ -55,8 +55,9 @@ export function base64Mistake(body: Uint8Array, span: StringSpan): Base64Mistake
 }
 
 function lastCharacter(body: Uint8Array, { start, end }: StringSpan): string {
+  const isUnit = end - start >= 6 && body[end - 6] === BACKSLASH && body[end - 5] === LOWER_U;
   const isEscape = end - start >= 2 && body[end - 2] === BACKSLASH;
-  return decodeJsonString(body, { start: Math.max(start, end - (isEscape ? 2 : 1)), end }, 1);
+  return decodeJsonString(body, { start: Math.max(start, end - (isUnit ? 6 : isEscape ? 2 : 1)), end }, 1);
 }
 
 function plainDecodedSize(body: Uint8Array, start: number, end: number): number | null {

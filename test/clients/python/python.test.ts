@@ -4,24 +4,25 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
 import { PROBLEMS } from "../../../rules/problem.ts";
+import { asConstraints, vectorRequests } from "../../../rules/published-rules.ts";
+import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
 import { answer, type Behaviour, PDF, sendPdf, startScript } from "../../support/clients/scripted-service.ts";
 import { lowLimits, mutatedBody, requestBody } from "../../support/rules/request-arbitraries.ts";
 import { runs } from "../../support/rules/runs.ts";
-import { validateFast } from "../../support/rules/verdicts.ts";
 import { type SharedService, sharedService } from "../../support/service/test-service.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 
-/** A verdict of either side, without its prose. */
-function bare(verdict: unknown): unknown {
-  const { code, context } = Object(verdict ?? { code: null, context: {} });
+/** A verdict of either side, with its words, except for where JSON is malformed. */
+function comparable(verdict: unknown): unknown {
+  const { code, detail, context } = Object(verdict ?? { code: null });
   if (code === null) return null;
-  const { errors, ...others } = context;
-  if (errors === undefined) return { code, context };
-  return {
-    code,
-    context: { ...others, errors: errors.map(({ loc, type }: { loc: unknown; type: unknown }) => ({ loc, type })) },
-  };
+  return { code, context, detail: String(detail).replace(/^(The body is (?:not valid JSON|nested)).*$/, "$1") };
+}
+
+function ofService(body: Uint8Array, limits: Limits): unknown {
+  const parsed = parseRenderRequest(body, limits);
+  return parsed.ok ? null : parsed.problem;
 }
 
 describe.skipIf(!hasPython())("the Python client", () => {
@@ -49,10 +50,86 @@ describe.skipIf(!hasPython())("the Python client", () => {
         if (!Array.isArray(verdicts)) throw new Error("no verdicts");
         for (const [index, body] of bodies.entries()) {
           const text = Buffer.from(body).toString("latin1");
-          expect(bare(verdicts[index]), text).toEqual(bare(validateFast(body, limits)));
+          expect(comparable(verdicts[index]), text).toEqual(comparable(ofService(body, limits)));
         }
       }
     });
+  });
+
+  it("says the service's words, on every published vector and on the mistakes of beginners", async () => {
+    const constraints = asConstraints(constraintsDocument(DEFAULT_LIMITS));
+    if (constraints === null) throw new Error("no constraints");
+    await driver.ask({ do: "publish", document: constraints });
+    const file = (content: unknown, encoding: unknown = "base64") => ({
+      source: "x",
+      files: { "a.png": { encoding, content } },
+    });
+    const mistakes = [
+      ...vectorRequests(constraints).map(({ request }) => request),
+      ...[
+        "logo neu.png",
+        "Grüße.png",
+        "C:\\a.png",
+        "a\\b",
+        "http://a/b",
+        "a?b",
+        "/a",
+        "a//b",
+        "../a",
+        "./a",
+        "...",
+        "",
+        "x".repeat(300),
+      ].map((key) => ({ source: "x", files: { [key]: { encoding: "text", content: "" } } })),
+      ...[
+        "data:image/png;base64,AA",
+        "QUJ\nD",
+        "plain text!",
+        "QU JD",
+        "QU-_",
+        "QUJDR",
+        "QUI",
+        "QUJ=",
+        "====",
+        "Ä",
+      ].map((it) => file(it)),
+      file(7),
+      file("", "utf8"),
+      { source: "x", files: [] },
+      { source: "x", files: { "a.typ": "text" } },
+      { source: "x", files: { "a.typ": {}, "b.typ": { content: "", encoding: "text", name: 1 } } },
+      { soruce: "x" },
+      { source: "" },
+      { source: null },
+      { source: "\ud800" },
+      { source: "x", data: { $__toml_private_datetime: "2020-01-01" } },
+      { source: "x", data: "\udfff" },
+      ...[{ format: "docx" }, { format: 1 }, { ppi: 1 }, { format: "png", ppi: 301 }, { format: "png", ppi: 0.5 }].map(
+        (output) => ({ source: "x", output }),
+      ),
+      ...[1e-7, 1.5e-5, 1e21, 123456789012345680000, -0, true, null, "1", [], {}].map((ppi) => ({
+        source: "x",
+        output: { format: "png", ppi },
+      })),
+      ...[
+        { standards: "a-2b" },
+        { standards: ["a-2b", 1] },
+        { standards: ["pdfa"] },
+        { standards: ["a", "b", "c", "d"] },
+        { pages: 1 },
+        { version: 1.7 },
+        { version: "1.8" },
+      ].map((output) => ({ source: "x", output })),
+      { source: "x", ...Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`field ${index}`, 1])) },
+      [],
+      5,
+    ];
+    const bodies = mistakes.map((mistake) => Buffer.from(JSON.stringify(mistake)));
+    const verdicts = await driver.ask({ do: "verdicts", bodies: bodies.map((body) => body.toString("base64")) });
+    if (!Array.isArray(verdicts)) throw new Error("no verdicts");
+    for (const [index, body] of bodies.entries()) {
+      expect(comparable(verdicts[index]), body.toString()).toEqual(comparable(ofService(body, DEFAULT_LIMITS)));
+    }
   });
 
   it("names each problem that it finds as the catalogue does", async () => {
