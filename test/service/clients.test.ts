@@ -55,17 +55,13 @@ it.each([
 
 describe("renders from an empty folder", () => {
   it("by the TypeScript client that npm installs", async () => {
-    const folder = await makeProject({
-      "first.mjs": `import { writeFile } from "node:fs/promises";
-import { ServiceClient } from "document-rendering-client";
-const client = new ServiceClient({ url: process.env.SERVICE_URL, token: process.env.SERVICE_API_TOKEN });
-const result = await client.render({ source: "= Hello" });
-if (result.ok) await writeFile("first.pdf", await result.bytes());
-`,
-    });
+    const page = await readFile(new URL("../../docs/client.md", import.meta.url), "utf8");
+    // The first program of the page, as it stands.
+    const [, program = ""] = /```ts\n([\s\S]*?)```/.exec(page) ?? [];
+    const folder = await makeProject({ "first.mjs": program });
     await inFolder(folder, "npm", "install", "--no-audit", "--no-fund", urlOf(CLIENT_FILES.client));
     await inFolder(folder, process.execPath, "first.mjs");
-    expect(await readdir(folder)).toContain("first.pdf");
+    expect(await readdir(folder)).toContain("hello.pdf");
   });
 
   it("by the command line that npm installs", async () => {
