@@ -8,10 +8,6 @@ import { readJson } from "./slow-json.ts";
 import { type BareError, type SlowRequest, type Verdict, validateSlowly } from "./slow-validator.ts";
 
 /** The fast parser's verdict in the form of the slow one's: without prose, an accepted request decoded. */
-export function validateFast(body: Uint8Array, limits: Limits): Verdict {
-  return verdictOf(body, parseRenderRequest(body, limits));
-}
-
 function verdictOf(body: Uint8Array, parsed: ParseResult): Verdict {
   if (parsed.ok) return { code: null, request: decodeRequest(body, parsed.request) };
   const { code, context } = parsed.problem;
