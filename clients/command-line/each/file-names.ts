@@ -109,8 +109,8 @@ function explainValue(value: string, name: string): string | null {
   if (!value.isWellFormed()) return `${shown}, which has half a character`;
   const [character] = NEVER_IN_NAMES.exec(value) ?? [];
   if (character === undefined) return null;
-  const everywhere = /[<>:"|?*]/.test(character) ? " on every system" : "";
-  return `${shown}: no file name may have the character ${JSON.stringify(character)}${everywhere}`;
+  const takesNone = /[<>:"|?*]/.test(character) ? "on Windows, no file name" : "no file name";
+  return `${shown}: ${takesNone} may have the character ${JSON.stringify(character)}`;
 }
 
 /** Why no file, or folder, can have this name on every system; null if it can. */

@@ -128,7 +128,7 @@ describe("a row without a possible name stops the batch before anything is made:
     ["lpt¹", "{co}.pdf", 'the name "lpt¹.pdf" is reserved on Windows'],
     ["co", "{co}n.pdf", 'the name "con.pdf" is reserved on Windows'],
     ["A/S", "{co}.pdf", '{co} is "A/S": no file name may have the character "/"'],
-    ["Who?", "{co}.pdf", '{co} is "Who?": no file name may have the character "?" on every system'],
+    ["Who?", "{co}.pdf", '{co} is "Who?": on Windows, no file name may have the character "?"'],
     ["a\nb", "{co}.pdf", '{co} is "a\\nb": no file name may have the character "\\n"'],
     ["", "{co}.pdf", "{co} is empty"],
   ])("%j in %s", async (value, pattern, words) => {
