@@ -3,13 +3,11 @@
  * follows Typst's modes closely enough to say whether a template uses a name; the text may be anybody's, and is read once.
  */
 export interface CodeToken {
-  /** `end` is where a statement of the outermost markup ends. */
+  /** `end` is where a statement in markup ends. */
   readonly kind: "name" | "string" | "sign" | "end";
   /** Of a string, what is between its quotes. */
   readonly text: string;
   readonly offset: number;
-  /** Whether it is in no bracket, brace or content of another. */
-  readonly isOutermost: boolean;
 }
 
 /**
@@ -29,7 +27,7 @@ const SPACE = /[^\S\n]+/y;
 const SIGN = /[=!<>]=|=>|\.\.|[\s\S]/y;
 const LINE_KEYWORD = /^(?:let|set|show|import|include|return)$/;
 const FLOW_KEYWORD = /^(?:if|for|while|context)$/;
-/** What a statement goes on after, in the next line. */
+/** What a statement goes on after, in the next line, but for the star of an import. */
 const GOES_ON = /^(?:[=+\-*/<>,:.]|[=!<>]=|=>|and|or|not|in|else)$/;
 const GOES_ON_WITH = /\s*(?:else\b|\.[\p{L}_])/uy;
 const AFTER_BLOCK = /\s*else\b|[.([]/y;
@@ -118,7 +116,8 @@ class Tokenizer {
   #readLineEnd(mode: Mode): void {
     const last = this.#tokens.at(-1);
     this.#at++;
-    if (mode === "code" || (last?.kind !== "string" && GOES_ON.test(last?.text ?? ""))) return;
+    const isStar = last?.text === "*" && this.#tokens.at(-2)?.text === ":";
+    if (mode === "code" || (last?.kind !== "string" && GOES_ON.test(last?.text ?? "") && !isStar)) return;
     if (!this.#matches(GOES_ON_WITH)) this.#leave(0);
   }
 
@@ -226,6 +225,6 @@ class Tokenizer {
   }
 
   #add(kind: CodeToken["kind"], text: string, offset = this.#at): void {
-    this.#tokens.push({ kind, text, offset, isOutermost: this.#modes.length <= 2 });
+    this.#tokens.push({ kind, text, offset });
   }
 }

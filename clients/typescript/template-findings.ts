@@ -11,18 +11,73 @@ export interface TemplateFinding {
   readonly message: string;
 }
 
-/** Where `sys.inputs` is read, if anywhere; a text that binds `sys` anew has its own. */
+/** Where `sys.inputs` is read, or `sys` is taken as a whole, if anywhere; a text that binds `sys` anew has its own. */
 export function findInputsUse(text: string): TemplateFinding | null {
   if (!/\bsys\b/.test(text)) return null;
   const tokens = codeTokens(text);
+  let depth = 0;
   for (const [index, token] of tokens.entries()) {
+    if (token.kind === "sign") depth += BRACKETS.get(token.text) ?? 0;
     if (token.kind !== "name" || token.text !== "sys" || isMember(tokens, index)) continue;
-    if (tokens[index - 1]?.text === "let") return null;
-    const [dot, member] = [tokens[index + 1]?.text, tokens[index + 2]?.text];
-    if (tokens[index - 1]?.text !== "import" && (dot !== "." || member !== "inputs")) continue;
-    return { offset: token.offset, length: "sys".length, message: "reads sys.inputs" };
+    const [before, after, member] = [tokens[index - 1], tokens[index + 1], tokens[index + 2]];
+    if (before?.text === "let") {
+      if (depth <= 0) return null;
+    } else if (before?.text === "import" || (after?.text === "." ? member?.text === "inputs" : after?.text !== ":")) {
+      return { offset: token.offset, length: "sys".length, message: "reads sys.inputs" };
+    }
   }
   return null;
+}
+
+const BRACKETS: ReadonlyMap<string, number> = new Map([
+  ...["(", "[", "{"].map((open) => [open, 1] as const),
+  ...[")", "]", "}"].map((close) => [close, -1] as const),
+]);
+
+/** Where the inputs are read by a name that no file can bind. */
+export function findStandardInputs(text: string): TemplateFinding | null {
+  if (!/\bstd\b/.test(text)) return null;
+  const tokens = codeTokens(text);
+  const index = tokens.findIndex(({ text: name }, at) => name === "std" && isSys(tokens[at + 1], tokens[at + 2]));
+  const found = tokens[index];
+  return found === undefined ? null : { offset: found.offset, length: "std".length, message: "reads std.sys.inputs" };
+}
+
+function isSys(dot: CodeToken | undefined, name: CodeToken | undefined): boolean {
+  return dot?.text === "." && name?.text === "sys";
+}
+
+/** The keys that a text reads of `sys.inputs`; null if it may read any. */
+export function inputNames(text: string): ReadonlySet<string> | null {
+  const tokens = codeTokens(text);
+  const names = new Set<string>();
+  for (const [index, { kind, text: name }] of tokens.entries()) {
+    if (kind !== "name" || name !== "inputs") continue;
+    const [before, dot, member, open, argument] = [-1, 1, 2, 3, 4].map((step) => tokens[index + step]);
+    if (dot?.text === "." && member?.text === "at" && open?.text === "(" && argument?.kind === "string") {
+      names.add(argument.text);
+    } else if (dot?.text === "." && member?.kind === "name" && open?.text !== "(") names.add(member.text);
+    else if (!isMerelyNamed(tokens, index, before)) {
+      const key = keyBeforeIn(tokens, index);
+      if (key === null) return null;
+      names.add(key);
+    }
+  }
+  return names.size === 0 ? null : names;
+}
+
+/** In `import sys: inputs`, to be used later. */
+function isMerelyNamed(tokens: readonly CodeToken[], index: number, before: CodeToken | undefined): boolean {
+  return before?.text === ":" && tokens[index - 2]?.text === "sys" && tokens[index + 1]?.text !== "as";
+}
+
+/** `"key" in sys.inputs`, `"key" in inputs`, `"key" not in inputs` */
+function keyBeforeIn(tokens: readonly CodeToken[], index: number): string | null {
+  let start = index;
+  while (tokens[start - 1]?.text === "." && tokens[start - 2]?.kind === "name") start -= 2;
+  const [word, not] = [tokens[start - 1], tokens[start - 2]];
+  const key = tokens[not?.text === "not" ? start - 3 : start - 2];
+  return word?.text === "in" && key?.kind === "string" ? key.text : null;
 }
 
 /** `std.sys` is a member, too, but no other name is. */
@@ -51,62 +106,6 @@ export function findDataFile(text: string): TemplateFinding | null {
 /** Whether a text, the source or another file of a project, reads the data of the request as a file. */
 export function readsDataFile(text: string): boolean {
   return text.includes(":data.json") && codeTokens(text).some((token) => DATA_OF_REQUEST.test(token.text));
-}
-
-/**
- * Whether a source uses the data of its request: by one of its two names, before it gives that another meaning. Text
- * that is evaluated may use anything.
- */
-export function usesData(source: string): boolean {
-  const names = new Set(["data", "request"]);
-  const tokens = codeTokens(source);
-  for (let index = 0; index < tokens.length; index++) {
-    const { kind, text, isOutermost } = tokens[index] ?? { kind: "end", text: "", isOutermost: true };
-    if (kind !== "name") continue;
-    if (text === "eval" && !isMember(tokens, index)) return true;
-    const isStatement = isOutermost && (tokens[index - 1]?.kind ?? "end") === "end";
-    if (isStatement && (text === "let" || text === "import")) {
-      const statement = tokens.slice(index, statementEnd(tokens, index));
-      const own = parameters(statement);
-      const free = new Set([...names].filter((name) => !own.includes(name)));
-      if (text === "let" && statement.some((_, at) => isUse(statement, at, free))) return true;
-      for (const name of boundNames(statement)) names.delete(name);
-      index += statement.length;
-      continue;
-    }
-    if (isUse(tokens, index, names)) return true;
-  }
-  return false;
-}
-
-/** A name before a colon is that of an argument or a member. */
-function isUse(tokens: readonly CodeToken[], index: number, names: ReadonlySet<string>): boolean {
-  const token = tokens[index];
-  if (token?.kind !== "name" || !names.has(token.text) || tokens[index + 1]?.text === ":") return false;
-  return tokens[index - 1]?.text !== "." && tokens[index - 1]?.text !== "let";
-}
-
-/** What `#let name = …` or `#import "file": name, name` binds. */
-function boundNames(statement: readonly CodeToken[]): string[] {
-  const [keyword, name, sign] = statement;
-  if (keyword?.text === "let") return name !== undefined && sign?.text === "=" ? [name.text] : [];
-  const colon = statement.findIndex(({ text }) => text === ":");
-  return colon === -1 ? [] : statement.slice(colon + 1).map(({ text }) => text);
-}
-
-/** Those of `#let name(one, other) = …`, but for those with a default value, which may be the data itself. */
-function parameters([keyword, , open, ...rest]: readonly CodeToken[]): string[] {
-  if (keyword?.text !== "let" || open?.text !== "(") return [];
-  const close = rest.findIndex(({ text }) => text === ")");
-  return rest.slice(0, close).flatMap(({ text }, at) => {
-    return rest[at - 1]?.text !== ":" && /^[,)]$/.test(rest[at + 1]?.text ?? "") ? [text] : [];
-  });
-}
-
-function statementEnd(tokens: readonly CodeToken[], index: number): number {
-  let end = index;
-  while (end < tokens.length && !(tokens[end]?.kind === "end" && tokens[end]?.isOutermost)) end++;
-  return end;
 }
 
 /** The names of types as strings, to which `type` no longer equals: those of Typst 0.7, and the later short ones. */

@@ -152,7 +152,7 @@ export function isTypst(key: string): boolean {
 }
 
 /** The key of a path in a file, relative to that, or to the root if it begins with `/`; null above the root. */
-function keyOf(path: string, fromKey: string): string | null {
+export function keyOf(path: string, fromKey: string): string | null {
   const joined = path.startsWith("/")
     ? posix.normalize(path.slice(1))
     : posix.normalize(posix.join(posix.dirname(fromKey), path));

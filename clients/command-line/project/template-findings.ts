@@ -3,8 +3,17 @@
  * what the caller has. Typst would make a document of it without a word.
  */
 import { isUtf8 } from "node:buffer";
+import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
+import { dataNamesBoundIn, usesData } from "../../typescript/data-use.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
-import { findDataFile, findOldTypeNames, lineAt, readsDataFile, usesData } from "../../typescript/template-findings.ts";
+import {
+  findDataFile,
+  findOldTypeNames,
+  findStandardInputs,
+  inputNames,
+  lineAt,
+  readsDataFile,
+} from "../../typescript/template-findings.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import {
@@ -17,6 +26,7 @@ import {
   withInputs,
 } from "./inputs.ts";
 import { type Project, shownPath } from "./project.ts";
+import { keyOf } from "./reads.ts";
 
 export interface HandedOver {
   /** Of `--input`. */
@@ -42,7 +52,7 @@ const MAX_NAMED = 10;
 export function handOver(project: Project, given: HandedOver, doing: string): Project {
   const inputs: Inputs = { values: given.inputs ?? NO_VALUES, dataKey: given.dataInput ?? null };
   const readers = inputReaders(project);
-  const isHanded = inputs.dataKey !== null && readers.length > 0;
+  const isHanded = inputs.dataKey !== null && readers.some((reader) => !reader.isOfPackage);
   const unused = given.data === null || isHanded ? null : describeUnusedData(project, readers, given.data);
   if (unused !== null && given.isStrict) {
     throw new CommandError(printableLine(`${unused} Nothing was ${doing}.`), EXIT_CODES.template);
@@ -54,33 +64,60 @@ export function handOver(project: Project, given: HandedOver, doing: string): Pr
   return withInputs({ ...project, notes: [...project.notes, ...notes.map(printableLine)] }, inputs);
 }
 
-/** A sentence, if the source makes no use of the data and there is something else that it reads instead. */
-function describeUnusedData(project: Project, readers: readonly InputReader[], option: string): string | null {
-  const { sourceKey, source } = project;
-  if (usesData(source.toString("utf8"))) return null;
+/** A sentence, if the source makes no use of the data. */
+function describeUnusedData(
+  project: Project,
+  readers: readonly InputReader[],
+  option: NonNullable<HandedOver["data"]>,
+): string | null {
+  const { sourceKey, sourceName, source } = project;
   const own = [{ key: sourceKey, bytes: source }, ...project.files].filter(({ key }) => packageRoot(key) === "");
-  const texts = own.flatMap(({ key, bytes }) => {
+  const texts = new Map<string, string>();
+  for (const { key, bytes } of own) {
     const text = typstText(key, bytes, sourceKey);
-    return text === null ? [] : [{ key, text }];
-  });
-  if (texts.some(({ text }) => readsDataFile(text))) return null;
-  const reads = texts.flatMap(({ key, text }) => {
+    if (text !== null) texts.set(key, text);
+  }
+  const namesIn = (path: string) => dataNamesBoundIn(texts.get(keyOf(path, sourceKey) ?? "") ?? "");
+  if (usesData(source.toString("utf8"), namesIn)) return null;
+  if ([...texts.values()].some(readsDataFile)) return null;
+  const reads = [...texts].flatMap(([key, text]) => {
     const found = findDataFile(text);
     return found === null ? [] : [{ key, text, offset: found.offset, what: found.message }];
   });
   const inputs = readers.filter((reader) => !reader.isOfPackage);
   const [read] = [...reads, ...inputs.map((reader) => ({ ...reader, what: "reads sys.inputs" }))];
-  if (read === undefined) return null;
-  const { sourceName } = project;
+  if (read === undefined) {
+    // A document without data may have cases to test it by.
+    return option === "the cases" ? null : `${sourceName} never uses \`data\`, which is the data of ${option}.`;
+  }
   return `${placeOf(project, read)} ${read.what}, not the data of ${option}: that is \`data\`, which ${sourceName} never uses.`;
 }
 
 function describeInputs(project: Project, readers: readonly InputReader[], inputs: Inputs): string[] {
-  if (!isEmpty(inputs)) return readers.length > 0 ? [] : ["No source reads sys.inputs: the inputs change nothing."];
-  const own = readers.filter((reader) => !reader.isOfPackage).slice(0, MAX_NAMED);
-  return own.map((reader) => {
-    return `${placeOf(project, reader)} reads sys.inputs, which is empty: hand values over with --input KEY=VALUE, or use \`data\`.`;
+  const own = readers.filter((reader) => !reader.isOfPackage);
+  if (isEmpty(inputs)) {
+    return own.slice(0, MAX_NAMED).map((reader) => {
+      return `${placeOf(project, reader)} reads sys.inputs, which is empty: hand values over with --input KEY=VALUE, or use \`data\`.`;
+    });
+  }
+  const unreached = readers.flatMap(({ key, text }) => {
+    const found = findStandardInputs(text);
+    if (found === null) return [];
+    const place = placeOf(project, { key, text, offset: found.offset });
+    return [`${place} ${found.message}, which --input does not reach: write sys.inputs.`];
   });
+  if (unreached.length > 0) return unreached.slice(0, MAX_NAMED);
+  // A package does not see the data.
+  if ((inputs.values.size > 0 ? readers : own).length === 0) {
+    return ["No source reads sys.inputs: the inputs change nothing."];
+  }
+  const names = readers.map(({ text }) => inputNames(text));
+  if (names.includes(null)) return [];
+  const known = new Set(names.flatMap((some) => [...(some ?? [])]));
+  const given = [...inputs.values.keys(), ...(inputs.dataKey === null ? [] : [inputs.dataKey])];
+  return given
+    .filter((key) => !known.has(key))
+    .map((key) => `No source reads the input ${key}.${didYouMean(similarName(key, known))}`);
 }
 
 /** A line for each place in the project, which the caller can mend, and for each package. */

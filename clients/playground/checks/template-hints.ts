@@ -1,4 +1,5 @@
 /** Says of a template what renders without an error and is not what its author expects. Each text is looked at once. */
+import { usesData } from "../../typescript/data-use.ts";
 import {
   findDataFile,
   findInputsUse,
@@ -6,7 +7,6 @@ import {
   lineAt,
   readsDataFile,
   type TemplateFinding,
-  usesData,
 } from "../../typescript/template-findings.ts";
 import type { Draft, FileContent } from "../drafts/draft.ts";
 import type { DraftFinding } from "./findings.ts";

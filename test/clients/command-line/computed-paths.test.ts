@@ -200,7 +200,7 @@ describe("a folder", () => {
 describe("check names each file that is there, that the template reads and that is not sent", () => {
   it("with the option that sends it", async () => {
     const files = {
-      "r/a.typ": '#for i in range(1, 4) [#read("n-" + str(i) + ".txt")]',
+      "r/a.typ": '#for i in range(1, 4) [#read("n-" + str(i) + ".txt")]#data',
       "r/n-1.txt": "1",
       "r/n-2.txt": "2",
       "r/n-3.txt": "3",

@@ -16,7 +16,7 @@ interface Options {
 
 /** Renders each row of a file, one after the other. */
 async function renderEach(name: string, content: string | Uint8Array, options: Options = {}) {
-  const { output = "out/{#}.pdf", args = [], input, source = "x", answer = sendPdf } = options;
+  const { output = "out/{#}.pdf", args = [], input, source = "#data", answer = sendPdf } = options;
   const service = await startScriptedService(answer);
   const folder = await makeProject({ "a.typ": source, ...(name === "-" ? {} : { [name]: content }) });
   const run = (...more: string[]) =>
@@ -71,7 +71,7 @@ describe("--each takes", () => {
   it("numbers of a JSON array with all their digits", async () => {
     const { service } = await renderEach("p.json", "[9007199254740993]");
     expect(service.requests.at(-1)?.headers["content-length"]).toBe(
-      String('{"data":9007199254740993,"source":"x","files":{},"output":{"format":"pdf"}}'.length),
+      String('{"data":9007199254740993,"source":"#data","files":{},"output":{"format":"pdf"}}'.length),
     );
   });
 });
@@ -124,7 +124,7 @@ it.each([
   ["p.csv", "a\n1\n2\n"],
   ["p.jsonl", "1\n2\n"],
 ])("a file of rows is no --data: %s", async (name, content) => {
-  const folder = await makeProject({ "a.typ": "x", [name]: content });
+  const folder = await makeProject({ "a.typ": "#data", [name]: content });
   const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ", "--data", name]);
   expect(stderr).toBe(`${name} is not the JSON of one document: for a document of each row, use --each ${name}.\n`);
   expect(exitCode).toBe(2);

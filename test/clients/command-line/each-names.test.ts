@@ -8,7 +8,7 @@ import { sendPdf, startScriptedService } from "../../support/clients/scripted-se
 /** Renders each row of a file into the folder `out`, and lists what is there afterwards. */
 async function nameEach(file: string, content: string, pattern: string) {
   const service = await startScriptedService(sendPdf);
-  const folder = await makeProject({ "a.typ": "x", [file]: content });
+  const folder = await makeProject({ "a.typ": "#data", [file]: content });
   const run = () =>
     runCommand(folder, ["render", "a.typ", "--each", file, "-o", `out/${pattern}`], {
       env: { SERVICE_URL: service.url },

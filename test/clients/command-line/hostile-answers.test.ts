@@ -19,7 +19,7 @@ it.each([
   ],
 ])("%s if the answer is an empty PDF", async (_what, args, words) => {
   const server = await startScriptedService(answer(200, PDF));
-  const folder = await makeProject({ "a.typ": "x", "rows.jsonl": '{"n":1}\n{"n":2}\n{"n":3}\n' });
+  const folder = await makeProject({ "a.typ": "#data", "rows.jsonl": '{"n":1}\n{"n":2}\n{"n":3}\n' });
   await mkdir(join(folder, "made"));
   const { exitCode, stderr } = await runCommand(folder, ["render", "a.typ", "--url", server.url, ...args]);
   expect(stderr).toContain(words);

@@ -40,13 +40,13 @@ describe("a command ends", () => {
     const header = Array.from({ length: 100_000 }, (_, index) => `column ${index}`).join();
     const row = Array.from({ length: 100_000 }, () => "1").join();
     const each = ["render", "a.typ", "--each", "rows.csv", "--dry-run", "-o"];
-    const files = { "a.typ": "x", "rows.csv": `${header}\n${row}\n${row}\n` };
+    const files = { "a.typ": "#data", "rows.csv": `${header}\n${row}\n${row}\n` };
     expect((await inProject(files, [...each, "out/{column 0}-{#}.pdf"])).exitCode).toBe(0);
     const rows = lines(
       50_000,
       (index) => `{${Array.from({ length: 20 }, (_, at) => `"${at === 0 ? "naem" : at}": ${index}`).join()}}`,
     );
-    const wrong = { "a.typ": "x", "rows.jsonl": `{"name": "a"}\n${rows}` };
+    const wrong = { "a.typ": "#data", "rows.jsonl": `{"name": "a"}\n${rows}` };
     const { stderr } = await inProject(wrong, ["render", "a.typ", "--each", "rows.jsonl", "-o", "{name}.pdf"]);
     expect(stderr).toContain("… and 49980 more: 22-50001.");
   });

@@ -64,6 +64,16 @@ it.each(["a", "=a", " =a"])("--input %j is refused, as by Typst", async (pair) =
 });
 
 describe("inputs reach", () => {
+  it.each([
+    '#let all = sys\n#assert.eq(all.inputs.n, "1")',
+    '#assert.eq(dictionary(sys).inputs.n, "1")',
+    '#let own() = { let sys = (inputs: (n: "own")); sys.inputs.n }\n#assert.eq(own() + sys.inputs.n, "own1")',
+    '#import sys as mine\n#assert.eq(mine.inputs.n, "1")',
+    '#import sys: *\n#assert.eq(inputs.n, "1")',
+  ])("a source that reads them by %s", async (source) => {
+    expect(await check({ "main.typ": source }, ".", "--input", "n=1")).toMatchObject(COMPILES);
+  });
+
   it("imported and included files, and the version stays what it is", async () => {
     const run = await check(
       {
@@ -179,6 +189,28 @@ describe("it is said", () => {
     expect(updated.stderr).toMatch(/^note: t\/main\.typ:1 reads sys\.inputs, which is empty/);
     expect(await run("--input", "n=1")).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/^ok {3}t/) });
     expect((await run("--input", "n=2")).exitCode).toBe(1);
+  });
+
+  it("that no source reads the input of --input, or that only a package does, which cannot see the data", async () => {
+    const main = '#sys.inputs.at("name", default: "Sample") #data';
+    expect(await said({ "main.typ": main }, ".", "--input", "nmae=b")).toBe(
+      "note: No source reads the input nmae. Did you mean name?",
+    );
+    const files = {
+      "main.typ": '#import "@local/p:1.0.0"\n#data',
+      "packages/local/p/1.0.0/typst.toml": '[package]\nname = "p"\nversion = "1.0.0"\nentrypoint = "p.typ"\n',
+      "packages/local/p/1.0.0/p.typ": '#let a = sys.inputs.at("name", default: none)',
+    };
+    expect(await said(files, ".", "--data-as-input", "name")).toBe(
+      "note: No source reads sys.inputs: the inputs change nothing.",
+    );
+  });
+
+  it("that a source reads std.sys.inputs, which no file can bind", async () => {
+    const main = '#sys.version\n#std.sys.inputs.at("a", default: "Sample")';
+    expect(await said({ "main.typ": main }, ".", "--input", "a=b")).toBe(
+      "note: main.typ:2 reads std.sys.inputs, which --input does not reach: write sys.inputs.",
+    );
   });
 
   it("that no source reads sys.inputs", async () => {

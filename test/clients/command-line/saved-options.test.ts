@@ -12,7 +12,7 @@ const LOGO = draftFile("logo.svg", new FileContent('<svg xmlns="http://www.w3.or
 const ACCESSIBLE: DraftOutput = { format: "pdf", members: { standards: '["a-2b","ua-1"]' } };
 
 /** A folder as "Save ZIP" makes it. */
-async function savedFolder(output: DraftOutput, source = '#set document(title: "T")\n#image("logo.svg")') {
+async function savedFolder(output: DraftOutput, source = '#set document(title: "T")\n#image("logo.svg")#data.a') {
   const folder = await makeTemporaryFolder("command-");
   const files = folderOfDraft({ source, data: '{"a": 1}', files: [LOGO], output });
   if (typeof files === "string") throw new Error(files);

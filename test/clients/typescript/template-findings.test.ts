@@ -2,13 +2,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codeTokens } from "../../../clients/typescript/code-tokens.ts";
+import { dataNamesBoundIn, usesData } from "../../../clients/typescript/data-use.ts";
 import {
   findDataFile,
   findInputsUse,
   findOldTypeNames,
+  inputNames,
   isOfOlderTypst,
   lineAt,
-  usesData,
 } from "../../../clients/typescript/template-findings.ts";
 import { ANY_CHARACTER } from "../../support/any-character.ts";
 
@@ -27,6 +28,7 @@ describe("the code of a text", () => {
       "#let a =\n  b +\n  c\n  .d()\ne",
       ["let", "a", "b", "c", "d"],
     ],
+    ["a line ends after the star of an import", '#import "a": *\nb "c" #d', ["import", "d"]],
     ["a line ends at its semicolon", "#let a = b; c", ["let", "a", "b"]],
     ["content in code is markup again", "#f([a #b c], {d; [e]})", ["f", "b", "d"]],
     [
@@ -80,6 +82,21 @@ describe("the data", () => {
     ["$data$"],
     ['#eval("data.name")'],
     ["#for (key, value) in data [#key]"],
+    ["#for data in data.items [#data.name]"],
+    ["#let f = (data, x: data) => x"],
+    ['#import "lib.typ": data as sample\n#data.name'],
+    ["#let f(data) = data.name\n#f(data)"],
+    ["#{ let data = 1 }\n#data.name"],
+    ["#{\n  let data = (\n    data.items\n      .filter(x => x)\n  )\n}"],
+    ["#{ let x = data\n}"],
+    ["#{ let request = 1\n data }"],
+    ["#show heading: it => [#it.body #data.name]"],
+    ["#let (a, b) = (data.a, data.b)"],
+    ["#f(x => x, data)"],
+    ["#let data = none;#request"],
+    ["#if data.paid [paid]"],
+    ['#import "data.typ" as sample\n#data.name'],
+    ["#let (data: sample) = (data: 1)\n#data.name"],
   ])("is used by %s", (source) => {
     expect(usesData(source)).toBe(true);
   });
@@ -91,11 +108,41 @@ describe("the data", () => {
     ['#let letter(data) = [Dear #data.name]\n#letter(json("data.json"))'],
     ["#letter(data: 1)"],
     ["#person.data"],
+    ['#for data in json("rows.json") [#data.name]'],
+    ['#for (data, x) in csv("rows.csv") { data.name }'],
+    ["#let letter(data: none) = data.name"],
+    ["#let f = data => [Dear #data.name]"],
+    ["#let f = (x, data: 1) => data.name\n#f(1)"],
+    ["#rows.map(data => data.name).join()"],
+    ['#{ let data = json("data.json"); data.name }'],
+    ['#let page() = {\n  let data = json("data.json")\n  [#data.name]\n}\n#page()'],
+    ["#let (data, x) = load()\n#data.name"],
+    ["#let (x: data) = load()\n#data.name"],
+    ['#let data() = json("data.json")\n#data().name'],
+    ['#import "data.typ"\n#data.name'],
+    ['#import "lib.typ": load as data, request\n#data.name'],
+    ['#import "lib.typ" as data\n#data.name'],
+    ["#show: data => data"],
     ["// #data\n`#data` \\#data"],
     ['#json("data.json").name'],
     [""],
   ])("is not used by %s", (source) => {
     expect(usesData(source)).toBe(false);
+  });
+
+  it("is used for all that is known of a text whose brackets nobody closes", () => {
+    for (const piece of ["(", "{", "[#", "{ let a = (", "data => ", "for data in {", "let f(x: "]) {
+      expect(usesData(`#let a = ${piece.repeat(5000)}data`)).toBe(true);
+    }
+  });
+
+  it("is not what a file gives to those that import all of it", () => {
+    const lib = '#let data = json("data.json")\n#let f(request) = request';
+    const star = '#import "lib.typ": *\n#data.name';
+    expect([...dataNamesBoundIn(lib)]).toEqual(["data"]);
+    expect(usesData(star, (path) => (path === "lib.typ" ? dataNamesBoundIn(lib) : new Set()))).toBe(false);
+    expect(usesData(`${star} #request`, () => dataNamesBoundIn(lib))).toBe(true);
+    expect(usesData(star)).toBe(true);
   });
 
   it.each([
@@ -121,6 +168,21 @@ describe("the data", () => {
 });
 
 describe("sys.inputs", () => {
+  it.each([
+    ['#sys.inputs.a #sys.inputs.at("b", default: 1)', ["a", "b"]],
+    ['#import sys: inputs\n#if "a" in inputs [#inputs.a] #if "b" not in sys.inputs []', ["a", "b"]],
+    ["#sys.inputs", null],
+    ["#let all = sys.inputs\n#all.a", null],
+    ["#import sys: inputs as all\n#all.a", null],
+    ["#import sys: *\n#inputs.a", ["a"]],
+    ["#sys.inputs.at(key) #sys.inputs.a", null],
+    ["#sys.inputs.keys()", null],
+    ["#for (key, value) in sys.inputs [#key]", null],
+  ])("has the keys that are read by %s", (text, names) => {
+    const found = inputNames(text);
+    expect(found === null ? null : [...found]).toEqual(names);
+  });
+
   it.each([
     ["#sys.inputs.name"],
     ['#let a = sys.inputs.at("a", default: "b")'],
