@@ -20,6 +20,7 @@ const LINE_COMMENT = /\/\/[^\n]*/y;
 const RAW_TEXT = /(`{3,})[\s\S]*?(?:\1|$)|`[^`]*(?:`|$)/y;
 const COMMENT_EDGE = /\/\*|\*\//g;
 const MARKUP_TEXT = /\\[\s\S]?|https?:\/\/[^\s\])]*|[^\\#$[\]`/h]+|[/h]/y;
+const ESCAPED = /\\[\s\S]?/uy;
 const NAME = /[\p{L}_][\p{L}\p{N}_-]*/uy;
 const STRING = /"((?:[^"\\]+|\\[\s\S])*)"?/y;
 const NUMBER = /\d[\w.%]*/y;
@@ -88,7 +89,7 @@ class Tokenizer {
     const next = this.#text[this.#at];
     if (next === "$") this.#leave(1);
     else if (next === "#") this.#enterCode();
-    else if (next === "\\") this.#at += 2;
+    else if (next === "\\") this.#take(ESCAPED);
     else if (!this.#readString() && !this.#readName()) this.#at++;
   }
 

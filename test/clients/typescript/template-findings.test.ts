@@ -42,6 +42,7 @@ describe("the code of a text", () => {
     ["an address is no comment", "https://a.example #b", ["b"]],
     ["raw text is passed over", "`#a` ```typ #b ` ``` ``#c", ["c"]],
     ["raw text ends at as many backticks as it begins with", "``` #a ````#b` #c", ["c"]],
+    ["an escaped letter in a formula is text, one of two code units, too", "$\\𠀀 a$", ["a"]],
     ["a backtick in a formula is a sign", "$a ` b$ #c", ["a", "b", "c"]],
     ["an escaped sign is text", "\\#a \\$b $#c$", ["c"]],
     ["strings are no names", '#a("b \\" c", d)', ["a", "d"]],
