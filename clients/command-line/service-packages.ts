@@ -4,7 +4,7 @@
  * own are always sent: another's of the same name and version may differ.
  */
 import type { Capabilities } from "../../protocol/capabilities.ts";
-import { formatPackageSpec } from "../../rules/package-spec.ts";
+import { formatPackageSpec, REGISTRY_NAMESPACE } from "../../rules/package-spec.ts";
 import type { ProjectPackage } from "./project/packages.ts";
 import type { SentProject } from "./project/problem-details.ts";
 import type { Project } from "./project/project.ts";
@@ -28,8 +28,10 @@ export function fitToService(project: Project, capabilities: Capabilities | null
   if (capabilities === null || !importsPackages(project)) return { project, notSent: [], warnings: [] };
   const { packages, packages_in_files: takesPackages } = capabilities;
   const there = new Set(packages.map(formatPackageSpec));
+  const isPublished = ({ spec, origin }: ProjectPackage) =>
+    origin === "typst-cache" && spec.namespace === REGISTRY_NAMESPACE;
   const notSent = found.filter(
-    ({ name, origin }) => origin !== "project" && (!takesPackages || (origin === "typst-cache" && there.has(name))),
+    (one) => one.origin !== "project" && (!takesPackages || (isPublished(one) && there.has(one.name))),
   );
   const notTaken = takesPackages ? [] : found.filter(({ name }) => !there.has(name));
   const nowhere = missing.filter(({ name }) => !there.has(name));

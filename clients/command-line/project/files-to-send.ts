@@ -9,6 +9,7 @@ import { filesOfKinds } from "./computed-paths.ts";
 import { isFile, STANDARD_INPUT } from "./folder.ts";
 import { addFiles, listFolder, readFolderFiles, type SourceFolder, searchRoot } from "./folder-files.ts";
 import { type FollowedPaths, followPaths, type ReadingProject } from "./reads.ts";
+import { isSecret } from "./unexpected-files.ts";
 
 /** What belongs to a template but not to its documents is sent only if the source or the caller names it. */
 const NOT_SENT = [SCHEMA_FILE, "cases/*.json", "cases/*.expected/**"];
@@ -26,7 +27,7 @@ export interface SendingProject extends ReadingProject, SourceFolder {
   readonly data: readonly string[];
 }
 
-export interface FilesToSend extends Pick<FollowedPaths, "warnings" | "outside" | "computing"> {
+export interface FilesToSend extends Pick<FollowedPaths, "warnings" | "outside" | "onlyMentioned" | "computing"> {
   readonly files: CollectedFiles;
   /** Keys of files that `render` and `check` wrote, which are left out. */
   readonly written: ReadonlySet<string>;
@@ -51,7 +52,7 @@ export async function collectFilesToSend(project: SendingProject): Promise<Files
       ofFolder: isWhole ? await listFolder(project, NOT_SENT) : [],
     };
     for (const path of data) named.addWords(path, await readIfFile(path));
-    const isNew = (key: string) => !files.has(key) && !leftOut.has(key) && key !== sourceKey;
+    const isNew = (key: string) => !files.has(key) && !leftOut.has(key) && key !== sourceKey && !isSecret(key);
     const ofNames = new Set((below.all ?? []).filter((key) => isNew(key) && named.has(key)));
     const ofKinds = filesOfKinds(computing, below.ofFolder).filter((key) => isNew(key) && !ofNames.has(key));
     const sizeBefore = files.size;
@@ -60,9 +61,9 @@ export async function collectFilesToSend(project: SendingProject): Promise<Files
     for (const key of ofKinds) if (files.has(key)) byKind.add(key);
     followed = await followPaths(project, files);
   }
-  const { warnings, outside, computing } = followed;
+  const { warnings, outside, onlyMentioned, computing } = followed;
   const isTooLarge = below !== null && below.all === null;
-  return { files, written: leftOut, warnings, outside, computing, byKind: [...byKind], isTooLarge };
+  return { files, written: leftOut, warnings, outside, onlyMentioned, computing, byKind: [...byKind], isTooLarge };
 }
 
 /** What cannot be read is reported where the data itself is read. */

@@ -11,6 +11,7 @@ import { WrittenFiles } from "../written-files.ts";
 import { CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "./collected-files.ts";
 import { isFile, isFolder, leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
 import type { IgnoreRules } from "./ignore-rules.ts";
+import { isExpected, keyWithoutLinks } from "./unexpected-files.ts";
 
 /** Of files and folders, sent or not. Ignored folders are not read. */
 const MAX_ENTRIES = 200_000;
@@ -217,7 +218,9 @@ async function matchingKeys(
   const keys: string[] = [];
   for (const { path, dirent } of entries) {
     const isSent = dirent.isSymbolicLink()
-      ? globs.includes(path) || (await leadsToFileBelow(root, join(root, path)))
+      ? globs.includes(path) ||
+        ((await leadsToFileBelow(root, join(root, path))) &&
+          (await isExpected(await keyWithoutLinks(root, path), ignored)))
       : dirent.isFile();
     if (isSent) keys.push(path);
   }

@@ -2,14 +2,15 @@
  * Which files of a package's folder are sent: its manifest, its entry point, the files that these name, and so on. If one
  * of them puts a path together, also everything that Typst can read, but for what is not for documents.
  */
-import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
 import createRules from "ignore";
 import { isNotForDocuments, isReadableByTypst } from "../../typescript/package-parts.ts";
 import { removeComments } from "../../typescript/typst-text.ts";
-import { stringLiterals } from "./literals.ts";
+import { readLiterals, stringLiterals } from "./literals.ts";
 import { MANIFEST_NAME, type PackageManifest, parseManifest } from "./package-manifest.ts";
 import { OUT_OF_TIME, runWithinSeconds } from "./time-limit.ts";
+import { isSecret, isVisible, type SendingRules, whyNotSent } from "./unexpected-files.ts";
 
 /** Far above what a package has, and any limit that a deployment can have for a file. */
 const MAX_ENTRIES = 20_000;
@@ -30,31 +31,44 @@ export function readPackageManifest(folder: string): PackageManifest | null {
   return bytes === null ? null : parseManifest(bytes);
 }
 
-export function readPackageFiles(folder: string, { package: about, template }: PackageManifest): PackageFiles {
+/** @param rules of the folder */
+export async function readPackageFiles(
+  folder: string,
+  { package: about, template }: PackageManifest,
+  rules: SendingRules,
+): Promise<PackageFiles> {
   const reader = new PackageReader(folder);
   const files = new Map<string, Buffer>();
   const queue: string[] = [];
-  const add = (path: string) => {
+  const add = async (path: string, isRead = false) => {
     if (files.has(path)) return;
     const bytes = reader.read(path);
     if (bytes === null) return;
+    const why = await whyNotSent(path, isRead, rules);
+    if (why !== null) {
+      reader.leaveOut(path, why);
+      return;
+    }
     files.set(path, bytes);
     if (path.endsWith(".typ")) queue.push(path);
   };
-  add(MANIFEST_NAME);
-  add(posix.normalize(about.entrypoint).replace(/^\//, ""));
+  await add(MANIFEST_NAME, true);
+  await add(posix.normalize(about.entrypoint).replace(/^\//, ""));
   let others: readonly string[] | null = null;
   for (let path = queue.shift(); path !== undefined; path = queue.shift()) {
     const text = removeComments(files.get(path)?.toString("utf8") ?? "");
+    const reads = readLiterals(text);
     for (const literal of stringLiterals(text)) {
       const target = pathIn(literal, path);
-      if (target !== null) add(target);
+      if (target !== null) await add(target, reads.has(literal));
     }
     if (others !== null || !READS_COMPUTED_PATH.test(text)) continue;
     others = keepUnexcluded(reader.listReadable(), about.exclude).filter(
       (other) => !isOf(template.path, other) && other !== template.thumbnail?.replace(/^\.?\//, ""),
     );
-    for (const other of others) add(other);
+    for (const other of others) {
+      if (!isSecret(other) && (await isVisible(other, rules.ignored))) await add(other);
+    }
   }
   return { files, leftOut: reader.leftOut };
 }
@@ -103,14 +117,14 @@ class PackageReader {
       if (!found?.isFile()) return null;
       const below = relative(this.#root, realpathSync(place));
       if (below.split(sep)[0] === ".." || isAbsolute(below)) {
-        return this.#leaveOut(path, "leads out of the package. Copy the file there instead");
+        return this.leaveOut(path, "leads out of the package. Copy the file there instead");
       }
-      if (found.size > MAX_FILE_BYTES) return this.#leaveOut(path, "is larger than any service accepts");
+      if (found.size > MAX_FILE_BYTES) return this.leaveOut(path, "is larger than any service accepts");
       return readFileSync(place);
     } catch (error) {
       // A literal that is no path, such as one with a zero byte or of too many characters, names no file.
       const isUnreadable = error instanceof Error && "code" in error && error.code === "EACCES";
-      return isUnreadable ? this.#leaveOut(path, "cannot be read") : null;
+      return isUnreadable ? this.leaveOut(path, "cannot be read") : null;
     }
   }
 
@@ -120,7 +134,7 @@ class PackageReader {
     const folders = [""];
     let seen = 0;
     for (let folder = folders.shift(); folder !== undefined && seen < MAX_ENTRIES; folder = folders.shift()) {
-      for (const entry of readdirSync(join(this.#root, folder), { withFileTypes: true })) {
+      for (const entry of this.#list(folder)) {
         if (++seen > MAX_ENTRIES) break;
         const path = posix.join(folder, entry.name);
         if (isNotForDocuments(path)) continue;
@@ -131,8 +145,18 @@ class PackageReader {
     return found;
   }
 
-  #leaveOut(path: string, why: string): null {
-    this.leftOut.push(`${path} is not sent: it ${why}.`);
+  #list(folder: string): Dirent[] {
+    try {
+      return readdirSync(join(this.#root, folder), { withFileTypes: true });
+    } catch {
+      this.leaveOut(folder, "cannot be read");
+      return [];
+    }
+  }
+
+  leaveOut(path: string, why: string): null {
+    const sentence = `${path} is not sent: it ${why}.`;
+    if (!this.leftOut.includes(sentence)) this.leftOut.push(sentence);
     return null;
   }
 }

@@ -15,6 +15,7 @@ import type { CollectedFiles } from "./collected-files.ts";
 import { readPackageFiles, readPackageManifest } from "./package-files.ts";
 import { findPackage, howToProvide, type PackageOrigin } from "./package-folders.ts";
 import { MANIFEST_NAME, type PackageManifest } from "./package-manifest.ts";
+import type { SendingRules } from "./unexpected-files.ts";
 
 export interface ProjectPackage {
   readonly spec: PackageSpec;
@@ -52,6 +53,8 @@ interface ImportingProject {
   readonly source: Buffer;
   /** How messages name the file of a key. */
   readonly shownAs: (key: string) => string;
+  /** Of the project, which may be a package itself. */
+  readonly rules: SendingRules;
 }
 
 interface ImportingFile {
@@ -72,10 +75,10 @@ interface Wanted {
 }
 
 /** Adds their files to those of the project. @throws CommandError when no service accepts so many files, or so much */
-export function addPackages(
+export async function addPackages(
   files: CollectedFiles,
-  { root, sourceName, source, shownAs }: ImportingProject,
-): CollectedPackages {
+  { root, sourceName, source, shownAs, rules }: ImportingProject,
+): Promise<CollectedPackages> {
   const wanted = new Map<string, Wanted>();
   const want = (file: ImportingFile) => {
     for (const one of importsIn(file)) {
@@ -101,7 +104,8 @@ export function addPackages(
     }
     const { folder, manifest, origin, isItself } = place;
     if (isItself) notes.push(`${name}, which ${importedBy} imports, is the project itself, by its ${MANIFEST_NAME}.`);
-    const read = readPackageFiles(folder, manifest);
+    const ofPackage = { root: folder, folder, ignored: null, isFound: false };
+    const read = await readPackageFiles(folder, manifest, isItself ? rules : ofPackage);
     const leftOut = [...read.leftOut];
     const keys: string[] = [];
     for (const [path, bytes] of read.files) {

@@ -4,6 +4,7 @@
  */
 import { realpath } from "node:fs/promises";
 import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve, sep } from "node:path";
+import { requestPackageFolder } from "../../../rules/package-spec.ts";
 import { DATA_BINDINGS } from "../../../typst/program-text.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
@@ -18,8 +19,10 @@ import { makeNoMainFileError } from "./main-file.ts";
 import { addPackages, isPackage, type ProjectPackages } from "./packages.ts";
 import { leadsTo, markedFoldersAbove, namedRoot, nearestRootFor, type OutsidePath } from "./root.ts";
 import { isAtRoot, type ProjectTexts } from "./sent-texts.ts";
+import { whyNotSent } from "./unexpected-files.ts";
 
 const MAX_UNUSABLE = 10;
+const MAX_NAMED = 5;
 /** A source that contains one of these words probably reads the data. */
 const READS_DATA = /\b(?:data|request)\b/;
 
@@ -148,20 +151,29 @@ async function collectBelow(
   if (dataPath !== null) excluded.add(dataPath);
   const show = (key: string) => (key === sourceKey ? sourceName : shownPath({ rootName }, key));
   const ignored = await IgnoreRules.load(root);
-  const maySend = async (key: string) =>
-    !isFound || isBelow(folder, join(root, key)) || (!/(?:^|\/)\./.test(key) && (await ignored.keep([key])).length > 0);
-  const sending = { root, folderKey, ignored, sourceKey, source, inputs, isWhole, patterns, excluded, show, maySend };
+  const rules = { root, folder, ignored, isFound };
+  const whyNot = (key: string, isRead: boolean) => whyNotSent(key, isRead, rules);
+  const sending = { root, folderKey, ignored, sourceKey, source, inputs, isWhole, patterns, excluded, show, whyNot };
   const dataPaths = [...data, ...(dataPath === null ? [] : [dataPath])];
   const collected = await collectFilesToSend({ ...sending, data: dataPaths });
-  const { files, written, warnings, outside, computing, byKind, isTooLarge } = collected;
+  const { files, written, warnings, outside, onlyMentioned, computing, byKind, isTooLarge } = collected;
   const readsData = READS_DATA.test(source.toString("utf8"));
-  const { notes: packageNotes, ...packages } = addPackages(files, { root, sourceName, source, shownAs: show });
+  const { notes: packageNotes, ...packages } = await addPackages(files, {
+    ...{ root, sourceName, source, shownAs: show, rules },
+  });
   const lacksPackages = packages.missing.length > 0;
   const unusedFonts = await addFonts({ ...sending, data: dataPaths, lacksPackages }, files);
   const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(files), ...packageNotes];
   if (hasDataFile && dataPath === null && data.length === 0 && readsData) {
     const file = pathBesideSource({ sourceName }, DATA_PATH);
     sourceNotes.push(`${file} is not used, because the source is not ${SOURCE_PATH}: to use it, add --data ${file}.`);
+  }
+  if (onlyMentioned.size > 0) {
+    const keys = [...onlyMentioned];
+    const more = keys.length > MAX_NAMED ? ` and ${keys.length - MAX_NAMED} more` : "";
+    sourceNotes.push(
+      `Not sent, because no call reads it by its name, and it is hidden, ignored or may be secret: ${keys.slice(0, MAX_NAMED).join(", ")}${more}. If the template reads it, name it with --files.`,
+    );
   }
   if (isTooLarge) {
     sourceNotes.push(
@@ -219,7 +231,10 @@ export function pathBesideSource({ sourceName }: Pick<Project, "sourceName">, na
   return join(dirname(sourceName), name);
 }
 
-/** The files that are sent from above the folder of the source, absolute. */
-export function filesOutsideFolder({ root, folder, files }: Project): string[] {
-  return files.map(({ key }) => join(root, key)).filter((path) => !isBelow(folder, path));
+/** The files that are sent from above the folder of the source, and those of packages, absolute. */
+export function filesOutsideFolder({ root, folder, files, packages }: Project): string[] {
+  const ofPackages = packages.found.flatMap((one) =>
+    one.keys.map((key) => join(one.folder, relative(requestPackageFolder(one.spec), key))),
+  );
+  return [...files.map(({ key }) => join(root, key)), ...ofPackages].filter((path) => !isBelow(folder, path));
 }

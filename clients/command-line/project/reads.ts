@@ -8,6 +8,7 @@ import { computingFunctions, NamedFiles } from "./computed-paths.ts";
 import { readNamed } from "./folder.ts";
 import { readLiterals, stringLiterals } from "./literals.ts";
 import { leadsTo, type OutsidePath, rootThatHas } from "./root.ts";
+import type { WhyNot } from "./unexpected-files.ts";
 
 export interface ReadingProject {
   readonly root: string;
@@ -17,14 +18,16 @@ export interface ReadingProject {
   readonly inputs?: ReadonlyMap<string, string> | undefined;
   /** The name of a file for messages. */
   readonly show: (key: string) => string;
-  /** Whether a file may be sent because a source names it. */
-  readonly maySend: (key: string) => Promise<boolean>;
+  /** Why a file is not sent that a source names; null if it is. */
+  readonly whyNot: WhyNot;
 }
 
 export interface FollowedPaths {
   /** Files that a source reads and that do not exist, one sentence each. */
   readonly warnings: readonly string[];
   readonly outside: readonly OutsidePath[];
+  /** Keys of files that are not sent although a string has their names, as no call that reads files has. */
+  readonly onlyMentioned: ReadonlySet<string>;
   /** The functions that sources call with paths that they put together. */
   readonly computing: ReadonlySet<string>;
   /** What may be names of files in sources and files. */
@@ -36,6 +39,8 @@ interface MissingFile extends OutsidePath {
   readonly what: string;
   /** Null if it is above the root. */
   readonly target: string | null;
+  /** Why it is not sent, if it is there. */
+  readonly why: string | undefined;
 }
 
 /** Enough to choose a root by. */
@@ -43,11 +48,13 @@ const MAX_OUTSIDE = 1000;
 
 /** Adds the files that the source names, then the files that these name, and so on. */
 export async function followPaths(project: ReadingProject, files: CollectedFiles): Promise<FollowedPaths> {
-  const { root, sourceKey, source, inputs, show, maySend } = project;
+  const { root, sourceKey, source, inputs, show, whyNot } = project;
   const missing: MissingFile[] = [];
   const outside: OutsidePath[] = [];
   const computing = new Set<string>();
   const named = new NamedFiles();
+  const refused = new Map<string, string>();
+  const onlyMentioned = new Set<string>();
   const queue = [{ key: sourceKey, bytes: source }];
   const seen = new Set([sourceKey]);
   const follow = (key: string, bytes: Buffer) => {
@@ -62,6 +69,8 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
     const folder = resolve(root, posix.dirname(key));
     for (const name of computingFunctions(text)) computing.add(name);
     const values = key === sourceKey ? [...(inputs?.values() ?? [])].filter(mayBePath) : [];
+    const reads = readLiterals(text);
+    const isRead = new Set([...reads.keys(), ...values]);
     for (const literal of [...stringLiterals(text), ...values]) {
       named.addLiteral(literal);
       const target = keyOf(literal, key);
@@ -72,23 +81,29 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
       if (target === null || target === sourceKey) continue;
       let bytes = files.get(target);
       if (bytes === undefined) {
-        if (!isFileThere(join(root, target)) || !(await maySend(target))) continue;
+        if (!isFileThere(join(root, target))) continue;
+        const why = await whyNot(target, isRead.has(literal));
+        if (why !== null && isRead.has(literal)) refused.set(target, why);
+        else if (why !== null) onlyMentioned.add(target);
+        if (why !== null) continue;
         bytes = await readNamed(join(root, target), target, root);
         files.set(target, bytes);
       }
       follow(target, bytes);
     }
     // A file that several sources read is reported for each.
-    for (const [path, line] of readLiterals(text)) {
+    for (const [path, line] of reads) {
       const target = keyOf(path, key);
       if (target === null || (!files.has(target) && target !== sourceKey)) {
         const what = `${show(key)}:${line} reads "${path}", which`;
-        missing.push({ what, target, path, folder, shownAs: show(key) });
+        const why = target === null ? undefined : refused.get(target);
+        missing.push({ what, target, path, folder, shownAs: show(key), why });
       }
     }
   }
   for (const [key, bytes] of files) named.addWords(key, bytes);
-  return { warnings: await describeMissingFiles(missing, root), outside, computing, named };
+  for (const key of files.keys()) onlyMentioned.delete(key);
+  return { warnings: await describeMissingFiles(missing, root), outside, onlyMentioned, computing, named };
 }
 
 /** Longer inputs are data. */
@@ -112,12 +127,10 @@ async function describeMissingFiles(missing: readonly MissingFile[], root: strin
   const nearby = await nearbyFiles(root);
   const named = missing.slice(0, MAX_MISSING);
   const sentences = await Promise.all(
-    named.map(async ({ what, target, ...outside }) => {
+    named.map(async ({ what, target, why, ...outside }) => {
       const place = target === null ? "is above the root" : "does not exist";
+      if (why !== undefined) return `${what} ${why}: to send it, name it with --files.`;
       if (target !== null && nearby.includes(target)) return `${what} is not a file that can be read.`;
-      if (target !== null && isFileThere(join(root, target))) {
-        return `${what} is hidden or ignored, and above the folder of the source: to send it, name it with --files.`;
-      }
       const wider = await rootThatHas(root, outside);
       if (wider !== null) return `${what} is above the root; --root ${relative("", wider) || "."} reaches it.`;
       return `${what} ${place}.${target === null ? "" : didYouMean(closestPath(target, nearby))}`;

@@ -1,9 +1,9 @@
 /** Packages of a project: what is sent of them, from where, and what is said of those that are nowhere. */
-import { mkdir, readFile, rename, symlink } from "node:fs/promises";
+import { mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { capabilitiesOf } from "../../../protocol/capabilities.ts";
-import { makeProject, type ProjectFiles, runCommand } from "../../support/clients/command-line.ts";
+import { makeProject, type ProjectFiles, runCommand, startCommand } from "../../support/clients/command-line.ts";
 import { answer, sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
@@ -63,9 +63,9 @@ async function plannedKeys(files: ProjectFiles, env?: Readonly<Record<string, st
   return { keys, ...more };
 }
 
-/** A service that has packages, or is older than packages in requests. */
-async function startServiceWith(packages: readonly string[], isOlder = false) {
-  const specs = packages.map((name) => ({ namespace: "preview", name, version: "1.0.0" }));
+/** A service that has packages of `@preview` or another namespace, or is older than packages in requests. */
+async function startServiceWith(packages: readonly string[], isOlder = false, namespace = "preview") {
+  const specs = packages.map((name) => ({ namespace, name, version: "1.0.0" }));
   const { packages_in_files, ...older } = capabilitiesOf("0.15.1", [], specs);
   const document = JSON.stringify(isOlder ? older : { ...older, packages_in_files });
   const capabilities = answer(200, { "Content-Type": "application/json", ETag: '"of-a-test"' }, document);
@@ -296,6 +296,17 @@ describe("with what the service has,", () => {
     expect((await run("check", "letter.typ")).exitCode).toBe(0);
   });
 
+  it("a package that Typst has not downloaded is sent, wherever it is", async () => {
+    const { url, sent } = await startServiceWith(["words"], false, "local");
+    const own = {
+      "letter.typ": '#import "@local/words:1.0.0": word\n#word',
+      [`${CACHE}/local/words/1.0.0/typst.toml`]: manifest("words"),
+      [`${CACHE}/local/words/1.0.0/lib.typ`]: '#let word = "mine"',
+    };
+    await inProject(own, ["render", "letter.typ"], url);
+    expect(sent()).toEqual([["packages/local/words/1.0.0/lib.typ", "packages/local/words/1.0.0/typst.toml"]]);
+  });
+
   it("a project without packages does not wait for it", async () => {
     const silent = await startScriptedService(sendPdf, undefined, () => {});
     const folder = await makeProject({ "letter.typ": "x" });
@@ -367,4 +378,18 @@ describe("a package that is nowhere", () => {
     const computed = await inProject({ "letter.typ": '#import "@preview/" + "third:0.1.0"' }, ["check", "letter.typ"]);
     expect(computed.stderr).toContain("has @preview/third:0.1.0. Compile once");
   });
+});
+
+it("check --watch checks again when a package of the user changes", async () => {
+  const folder = await makeProject({ ...FILES, "p/letter.typ": FILES["letter.typ"] });
+  const running = startCommand(folder, ["check", "p/letter.typ", "--watch"]);
+  let seen = "";
+  running.stderr.on("data", (chunk: Buffer) => {
+    seen += chunk.toString("utf8");
+  });
+  await expect.poll(() => seen).toContain("Watching for changes");
+  await writeFile(join(folder, DATA, "local/letter/1.0.0/lib.typ"), "#let other = 1");
+  await expect.poll(() => seen).toContain("unresolved import");
+  running.kill("SIGINT");
+  await running;
 });

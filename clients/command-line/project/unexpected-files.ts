@@ -1,0 +1,63 @@
+/**
+ * Files that nobody expects to be sent because a text has their names: what is hidden or ignored, and keys and passwords.
+ * Each is sent only where the caller names it, or a call that reads files.
+ */
+import { realpath } from "node:fs/promises";
+import { join, posix, relative, sep } from "node:path";
+import { isFont } from "../../../rules/fonts/font-names.ts";
+import { isBelow } from "./folder.ts";
+import type { IgnoreRules } from "./ignore-rules.ts";
+
+const SECRET =
+  /^(?:id_(?:rsa|dsa|ecdsa|ed25519)\b.*|.*\.(?:pem|key|p12|pfx|p8|jks|keystore|kdbx?|ppk|gpg|asc|ovpn|env)|(?:secrets?|credentials|passwords?)(?:\.\w+)?|\.(?:env|netrc|npmrc|pypirc|pgpass|htpasswd)\b.*)$/i;
+/** These are no secrets, and programs make them in folders that are ignored. */
+const PICTURE_OR_SOURCE = /\.(?:png|jpe?g|gif|webp|svg|typ|bib|csl)$/i;
+const HIDDEN = /(?:^|\/)\./;
+
+export function isSecret(key: string): boolean {
+  return SECRET.test(posix.basename(key));
+}
+
+/** Whether a file may be sent although no call that reads files has its name. */
+export async function isExpected(key: string, ignored: IgnoreRules | null): Promise<boolean> {
+  if (isSecret(key)) return false;
+  return PICTURE_OR_SOURCE.test(key) || isFont(key) || isVisible(key, ignored);
+}
+
+/** Neither hidden nor ignored. */
+export async function isVisible(key: string, ignored: IgnoreRules | null): Promise<boolean> {
+  return !HIDDEN.test(key) && (ignored === null || (await ignored.keep([key])).length > 0);
+}
+
+/** The key of the file that a link in the root leads to; the same key if it is none, or leads out. */
+export async function keyWithoutLinks(root: string, key: string): Promise<string> {
+  const from = await realpath(root);
+  const to = await realpath(join(root, key)).catch(() => from);
+  return to === from || !isBelow(from, to) ? key : relative(from, to).split(sep).join("/");
+}
+
+export interface SendingRules {
+  readonly root: string;
+  /** That of the source. */
+  readonly folder: string;
+  /** Null if the root has none, as a package. */
+  readonly ignored: IgnoreRules | null;
+  /** Whether nobody has named the root: above the folder, only what is neither hidden nor ignored is sent. */
+  readonly isFound: boolean;
+}
+
+export type WhyNot = (key: string, isRead: boolean) => Promise<string | null>;
+
+/** Why a file is not sent that a source names; null if it is. @param isRead whether a call that reads files has its name */
+export async function whyNotSent(key: string, isRead: boolean, rules: SendingRules): Promise<string | null> {
+  const { root, folder, ignored, isFound } = rules;
+  const real = await keyWithoutLinks(root, key);
+  for (const one of new Set([key, real])) {
+    const isAbove = isFound && !isBelow(folder, join(root, one));
+    if (isAbove && !(await isVisible(one, ignored))) return "is hidden or ignored, and above the folder of the source";
+  }
+  if (!isRead && !(await isExpected(key, ignored))) return UNEXPECTED;
+  return real === key || (await isExpected(real, ignored)) ? null : `is a link to ${real}, which ${UNEXPECTED}`;
+}
+
+const UNEXPECTED = "is hidden, ignored, or may be secret";
