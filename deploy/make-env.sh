@@ -61,6 +61,14 @@ target() {
   echo "$folder/${name-$(basename "$1" .example)}"
 }
 
+umask 077
+mkdir -p "$folder"
+# Only one at a time, or the files of two would not fit each other. macOS has no flock.
+exec 9<"$folder"
+if command -v flock >/dev/null && ! flock --nonblock 9; then
+  echo "another deploy/make-env.sh is at work in $folder, so nothing was written." >&2
+  exit 1
+fi
 for example in $examples; do
   if [ -e "$(target "$example")" ]; then
     echo "$(target "$example") is there already, so nothing was written." >&2
@@ -73,8 +81,6 @@ backend_token=$(random_token)
 # Two backends share the cores of the host.
 cores=$(getconf _NPROCESSORS_ONLN)
 slots=$(((cores + 1) / 2))
-umask 077
-mkdir -p "$folder"
 # All are written beside and then get their names, so that a full disk leaves none.
 remove_unfinished() {
   for example in $examples; do rm -f "$(target "$example").new"; done

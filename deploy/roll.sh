@@ -33,17 +33,18 @@ check_version() {
 }
 
 # An edge never sends what an older backend does not know: backends become newer before the edges, and older after them.
-# The versions are those that the edges run, because what is to run may have been changed by a run that failed.
+# The versions are those that the edges run, because what is to run may have been changed by a run that failed. For `sort`,
+# only a tilde is before nothing, as 1.10.0-rc.1 is before 1.10.0.
 order() {
-  newest=$(printf '%s\n' "$1" $2 | sort -V | tail -n 1)
-  if [ "$newest" = "$1" ]; then echo "backend edge"; else echo "edge backend"; fi
+  newest=$(printf '%s\n' "$1" $2 | tr - '~' | sort -V | tail -n 1)
+  if [ "$newest" = "$(echo "$1" | tr - '~')" ]; then echo "backend edge"; else echo "edge backend"; fi
 }
 
 wait_until_ready() {
   port=${2#*@}
   if [ "$1" = backend ]; then path=ready; else path=health; fi
   url=http://127.0.0.1:${port%.service}/$path
-  curl --fail --silent --output /dev/null --max-time $MAX_ANSWER_SECONDS \
+  curl --fail --silent --output /dev/null --noproxy '*' --max-time $MAX_ANSWER_SECONDS \
     --retry $MAX_READY_SECONDS --retry-delay 1 --retry-max-time $MAX_READY_SECONDS --retry-all-errors "$url" ||
     fail "$2 did not answer $url within $MAX_READY_SECONDS s. The others run on as they were: journalctl -u $2"
 }
@@ -86,11 +87,11 @@ roll_systemd() {
 # Written beside and moved, so that .env with all tokens is there at each moment, as it was or as it is to be.
 write_version() {
   file=$(readlink -f .env)
+  trap 'rm -f "$file.new"' EXIT
   rm -f "$file.new"
   cp -p "$file" "$file.new"
-  sed "s/^IMAGE_TAG=.*/IMAGE_TAG=$1/" "$file" >"$file.new"
+  sed "s/^IMAGE_TAG=[^\r]*/IMAGE_TAG=$1/" "$file" >"$file.new"
   if [ "$(stat -c '%a %u:%g' "$file.new")" != "$(stat -c '%a %u:%g' "$file")" ]; then
-    rm "$file.new"
     fail "only the owner of $file can change it"
   fi
   sync "$file.new"
@@ -100,7 +101,9 @@ write_version() {
 roll_compose() {
   cd "$(dirname "$0")/.."
   lock .
-  now=$(sed -n 's/^IMAGE_TAG=//p' .env) || fail ".env, which has the IMAGE_TAG, is not there: deploy/make-env.sh compose"
+  if [ ! -r .env ]; then fail ".env, which has the IMAGE_TAG, is not there or not yours to read: deploy/make-env.sh compose"; fi
+  # Compose also takes lines that end as on Windows.
+  now=$(sed -n 's/\r$//; s/^IMAGE_TAG=//p' .env)
   check_version "$now" "IMAGE_TAG=$now in .env"
   # Compose prefers it to that of .env.
   export IMAGE_TAG="${1-$now}"

@@ -147,10 +147,12 @@ export function readHosts({ SERVICE_HOSTS }: Environment): readonly string[] {
   );
 }
 
+const CONTACT = /^(?:mailto:[^@]+@[^@]+|https:\/\/.+|tel:\+.+)$/;
+
 /** RFC 9116, section 2.5.3: URIs, and those of the Web by https. @throws SettingError */
 export function readSecurityContacts({ SERVICE_SECURITY_CONTACT }: Environment): readonly string[] {
   const entries = listEntries(SERVICE_SECURITY_CONTACT);
-  const wrong = entries.find((entry) => !/^(?:mailto:[^@\s]+@[^@\s]+|https:\/\/\S+|tel:\+\S+)$/.test(entry));
+  const wrong = entries.find((entry) => !(CONTACT.test(entry) && VISIBLE_ASCII.test(entry) && URL.canParse(entry)));
   if (wrong === undefined) return entries;
   throw new SettingError(
     `SERVICE_SECURITY_CONTACT must hold addresses such as mailto:security@render.example, https://render.example/security or tel:+1-201-555-0123, separated by spaces or commas; "${wrong}" is not one.`,

@@ -45,12 +45,17 @@ export async function provideLicences(
 ): Promise<void> {
   const shipped = SHIPPED.map((name) => `node_modules/${name}`);
   const packages = await licencesOfPackages([...playground, ...shipped, ...(await productionPackages())]);
+  const ofViewer = await readFile(
+    new URL("node_modules/swagger-ui-dist/swagger-ui-bundle.js.LICENSE.txt", PROJECT),
+    "utf8",
+  );
   const ofl = await readFile(new URL(`${FONTS_OF_EXAMPLES}/OFL.txt`, PROJECT), "utf8");
   const text = [
     section(
       "What others made of what this service serves and ships, with its licences. Where there is only the name of a licence, its text follows the packages.",
     ),
     packages,
+    section("In swagger-ui-bundle.js", ofViewer),
     section(
       `Typst ${TYPST_VERSION}`,
       "Apache-2.0. Copyright The Typst Project Developers. https://github.com/typst/typst has the notices of what is compiled into it.",

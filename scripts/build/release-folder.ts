@@ -3,11 +3,12 @@
  * `deploy/`, and a list of what is in it (`sbom.cdx.json`, CycloneDX). Nothing in it is for developers.
  */
 import { existsSync } from "node:fs";
-import { copyFile, cp, mkdir, realpath, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { copyFile, cp, mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import project from "../../package.json" with { type: "json" };
+import { billOfMaterials } from "./bill-of-materials.ts";
 import { writeEdge } from "./edge-configuration.ts";
 
 const PROJECT = fileURLToPath(new URL("../../", import.meta.url));
@@ -22,22 +23,24 @@ function productionManifest() {
   return { name, version, description, private: true, type, license, engines, dependencies };
 }
 
-/** @throws if there is such a folder already, which something may run in, unless it is `dist/release` */
+/** @throws if there is such a folder already, which something may run in, unless it is `dist/release`; or if it is being written */
 export async function writeRelease(folder: string): Promise<void> {
   const isOwn = folder === join(PROJECT, "dist/release");
   if (!isOwn && existsSync(folder)) throw new Error(`${folder} is there already`);
   const unfinished = `${folder}.new`;
-  await rm(unfinished, { recursive: true, force: true });
-  await mkdir(unfinished, { recursive: true });
+  await mkdir(dirname(folder), { recursive: true });
+  await mkdir(unfinished).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+    throw new Error(
+      `${unfinished} is there: it is being written, or was left by a run that was killed. Then remove it.`,
+    );
+  });
   try {
     for (const name of MANIFESTS) await copyFile(join(PROJECT, name), join(unfinished, name));
     const options = [...PRODUCTION, "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"];
     await execa("npm", ["ci", ...options], { cwd: unfinished, stdin: "ignore" });
-    // npm takes for missing what the manifest names and a release leaves out.
     for (const name of ["package-lock.json", ".npmrc"]) await rm(join(unfinished, name));
     await writeFile(join(unfinished, "package.json"), `${JSON.stringify(productionManifest(), null, 2)}\n`);
-    const { stdout } = await execa("npm", ["sbom", "--omit=optional", "--sbom-format=cyclonedx"], { cwd: unfinished });
-    await writeFile(join(unfinished, "sbom.cdx.json"), `${stdout}\n`);
     await mkdir(join(unfinished, "node_modules/.bin"), { recursive: true });
     const node = await realpath(join(PROJECT, "node_modules/.bin/node"));
     await copyFile(node, join(unfinished, "node_modules/.bin/node"));
@@ -45,6 +48,10 @@ export async function writeRelease(folder: string): Promise<void> {
     await writeEdge(join(unfinished, "dist/edge"));
     const licences = "THIRD-PARTY-LICENSES.txt";
     await copyFile(join(unfinished, "dist/edge", licences), join(unfinished, licences));
+    const bill = await billOfMaterials(project.name, await readFile(join(unfinished, licences), "utf8"));
+    await writeFile(join(unfinished, "sbom.cdx.json"), bill);
+    // Users of their own run it, whatever the checkout's modes and the builder's umask are.
+    await execa("chmod", ["-R", "u+rwX,go+rX,go-w", unfinished]);
     if (isOwn) await rm(folder, { recursive: true, force: true });
     await rename(unfinished, folder);
   } finally {

@@ -68,12 +68,20 @@ describe("SERVICE_SECURITY_CONTACT", () => {
     expect(readSecurityContacts({ SERVICE_SECURITY_CONTACT: text })).toEqual(contacts);
   });
 
-  it.each(["security@render.example", "http://render.example", "mailto:", "tel:110", "mailto:a@b@c", "javascript:1"])(
-    "%j is refused",
-    (text) => {
-      expect(() => readSecurityContacts({ SERVICE_SECURITY_CONTACT: text })).toThrow(SettingError);
-    },
-  );
+  it.each([
+    "security@render.example",
+    "http://render.example",
+    "mailto:",
+    "tel:110",
+    "mailto:a@b@c",
+    "javascript:1",
+    "https://",
+    "https://a.example/\0",
+    "mailto:a@b\u0085c",
+    "https://ä.example",
+  ])("%j is refused", (text) => {
+    expect(() => readSecurityContacts({ SERVICE_SECURITY_CONTACT: text })).toThrow(SettingError);
+  });
 });
 
 describe("SERVICE_CORS_ORIGINS", () => {

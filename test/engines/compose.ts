@@ -4,7 +4,7 @@ import { copyFile, cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { stringify } from "yaml";
 import { type Images, imageName, TARGETS } from "./images.ts";
-import { PROXY_URL, startNginx } from "./nginx.ts";
+import { startNginx } from "./nginx.ts";
 import {
   CHECKOUT,
   type Context,
@@ -18,6 +18,7 @@ import {
   TOKEN_VARIABLES,
   until,
 } from "./part.ts";
+import { PROXY_URL } from "./proxy.ts";
 
 const DAEMON =
   'ip link set lo up && exec dockerd --data-root "$1/data" --exec-root "$1/exec" --pidfile "$1/pid" --host "unix://$1/sock"';

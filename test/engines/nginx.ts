@@ -1,18 +1,14 @@
 /** The real nginx with deploy/nginx.conf, in the network of a process. */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { makeCertificate } from "../support/clients/certificate.ts";
 import { type Context, curl, inNetworkOf, startDaemon, until } from "./part.ts";
-
-export const PROXY_URL = "https://127.0.0.1";
+import { PROXY_URL, writeCertificate } from "./proxy.ts";
 
 /** Starts it, with certificates of a test in the place of those that the file names. */
 export async function startNginx(pid: number, { folder, atEnd }: Context): Promise<void> {
   const own = join(folder, "nginx");
   await mkdir(own, { recursive: true });
-  const { cert, key } = makeCertificate({ fromDays: -1, toDays: 1 }, ["documents.example"]);
-  await writeFile(join(own, "fullchain.pem"), cert);
-  await writeFile(join(own, "privkey.pem"), key);
+  await writeCertificate(own);
   const shipped = await readFile(new URL("../../deploy/nginx.conf", import.meta.url), "utf8");
   await writeFile(join(own, "site.conf"), shipped.replaceAll("/etc/letsencrypt/live/documents.example", own));
   const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${own}/${name};`);

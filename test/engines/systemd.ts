@@ -2,13 +2,13 @@
  * The units of deploy/systemd on the systemd of a Debian, with the steps of docs/deploy/one-host.md; and nginx in front
  * of them.
  */
-import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { copyFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { writeRelease } from "../../scripts/build/release-folder.ts";
 import { requireTypst } from "../../typst/program-location.mjs";
 import { makeDebian } from "./debian.ts";
-import { PROXY_URL, startNginx } from "./nginx.ts";
+import { startNginx } from "./nginx.ts";
 import {
   CHECKOUT,
   type Command,
@@ -22,6 +22,7 @@ import {
   TOKEN_VARIABLES,
   until,
 } from "./part.ts";
+import { expectBodies, PROXY_URL } from "./proxy.ts";
 
 /** Debian's suites, and the first word of what their systemd says of its version. */
 export const SYSTEMS = [
@@ -89,7 +90,7 @@ export async function trySystemd({ suite, systemd }: (typeof SYSTEMS)[number], c
   say(`the units start, and the edge renders: ${health.body}`);
 
   await startNginx(leader, context);
-  await tryProxy(leader, say);
+  await expectBodies(leader, "nginx", [21_500_000], context);
   const [first, second] = VERSIONS;
   for (const version of [second, first, second]) {
     const load = await startLoad(leader, PROXY_URL, 500);
@@ -140,31 +141,4 @@ function stepsOf(section: string): string {
 async function render(leader: number): Promise<string> {
   const { body } = await curl(leader, "http://127.0.0.1:8787/v1/render", ...renderOptions("= Hello"));
   return body.slice(0, 5);
-}
-
-/** What nginx must let through, and what the edge must answer itself. */
-async function tryProxy(leader: number, say: Context["say"]): Promise<void> {
-  const comment = (bytes: number) =>
-    `{"source":"= Large","data":${JSON.stringify(Array.from({ length: bytes / 1000 }, () => "x".repeat(996)))}}`;
-  const send = async (bytes: number) => {
-    const options = renderOptions("").slice(0, 4);
-    const file = `/tmp/engines-${process.pid}.json`;
-    await writeFile(file, comment(bytes));
-    try {
-      return await curl(leader, `${PROXY_URL}/v1/render`, ...options, "--data-binary", `@${file}`);
-    } finally {
-      await execa("rm", [file]);
-    }
-  };
-  const large = await send(19_000_000);
-  const tooLarge = await send(21_500_000);
-  const { code, instance } = JSON.parse(tooLarge.body);
-  if (large.status !== 200 || code !== "request_too_large" || !String(instance).startsWith("https://")) {
-    throw new Error(`through nginx: ${large.status} ${large.body.slice(0, 200)}, ${tooLarge.body}`);
-  }
-  const metrics = await curl(leader, `${PROXY_URL}/metrics`);
-  if (metrics.status !== 404) throw new Error(`nginx answers /metrics with ${metrics.status}`);
-  say(
-    "nginx lets a body of 19 MB through; the edge refuses what is over its limit, with a problem and the scheme https",
-  );
 }

@@ -68,6 +68,17 @@ it("two backends of one host share its cores", async () => {
   expect(backend.SERVICE_WARM_RENDERS).toBe(String(slots));
 });
 
+it("eight at once write one pair of files that fit each other", async () => {
+  const runs = await Promise.all(Array.from({ length: 8 }, () => makeEnv("systemd", "etc")));
+  expect(runs.filter(({ exitCode }) => exitCode === 0)).toHaveLength(1);
+  expect((await readdir(join(checkout, "etc"))).sort()).toEqual(["backend.env", "edge.env"]);
+  const [edge, backend] = await Promise.all(
+    ["edge", "backend"].map(async (name) => parseEnv(await readFile(join(checkout, `etc/${name}.env`), "utf8"))),
+  );
+  expect(edge?.SERVICE_BACKEND_TOKEN).toMatch(TOKEN);
+  expect(backend?.SERVICE_BACKEND_TOKENS).toBe(edge?.SERVICE_BACKEND_TOKEN);
+});
+
 it("a file that is there stays, and then nothing is written", async () => {
   await makeEnv("systemd", "etc");
   const edge = await readFile(join(checkout, "etc/edge.env"), "utf8");

@@ -1,9 +1,11 @@
 /** `npm run build:release`: the folder of a version is complete, has nothing for developers, and renders. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, rmdir, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
 import { array, object, optional, parse, string } from "valibot";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import project from "../../../package.json" with { type: "json" };
@@ -17,21 +19,26 @@ import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 const BILL_OF_MATERIALS = object({
   components: array(object({ group: optional(string()), name: string(), version: string() })),
 });
+const PROJECT = new URL("../../../", import.meta.url);
 let release = "";
 
 // npm fetches packages that its cache does not have.
 beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), "release-"));
+  const folder = await mkdtemp(join(tmpdir(), "release of "));
   release = join(folder, project.version);
-  await writeRelease(release);
+  const build = 'umask 077 && exec "$0" scripts/build-release.ts "$1"';
+  await execa("sh", ["-c", build, process.execPath, release], { cwd: fileURLToPath(PROJECT), stdin: "ignore" });
   return () => rm(folder, { recursive: true });
 }, 300_000);
 
-it("has the packages of its SBOM and their licences, and none for developers", async () => {
+it("has what its SBOM lists and passes on its licences: packages, workerd, Node, what pages are made of; nothing for developers", async () => {
   const { components } = parse(BILL_OF_MATERIALS, JSON.parse(await readFile(join(release, "sbom.cdx.json"), "utf8")));
   const listed = components.map(({ group, name }) => (group === undefined ? name : `${group}/${name}`));
   for (const name of Object.keys(project.dependencies)) expect(listed).toContain(name);
-  for (const name of Object.keys(project.devDependencies)) expect(listed).not.toContain(name);
+  const ofPages = ["@codemirror/view", "pdfjs-dist", "swagger-ui-dist"];
+  for (const name of ["workerd", `node-${process.platform}-${process.arch}`, ...ofPages])
+    expect(listed).toContain(name);
+  for (const name of ["wrangler", "esbuild", "vitest", "typescript"]) expect(listed).not.toContain(name);
   const entries = await readdir(join(release, "node_modules"));
   const installed = entries.filter((name) => !name.startsWith("."));
   const known = new Set(listed.map((name) => name.split("/")[0]));
@@ -58,6 +65,17 @@ it("has what deploy/roll.sh asks for, and what the units start", async () => {
 it("is not written over a folder that is there", async () => {
   await expect(writeRelease(release)).rejects.toThrow("is there already");
   expect(await readdir(join(release, ".."))).toEqual([project.version]);
+});
+
+it("is not written by two at once", async () => {
+  await mkdir(`${release}-2.new`);
+  await expect(writeRelease(`${release}-2`)).rejects.toThrow("is being written");
+  await rmdir(`${release}-2.new`);
+});
+
+it("can be read by the users of the units, whatever the builder's umask is", async () => {
+  const { stdout } = await execa("find", [release, "!", "-type", "l", "!", "-perm", "-0444"]);
+  expect(stdout).toBe("");
 });
 
 it("renders a PDF by its own Node, workerd and packages alone", async () => {

@@ -1,7 +1,7 @@
 /** deploy/roll.sh, with Docker, systemctl and curl played by scripts that write down what they are asked. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -105,6 +105,32 @@ esac
     expect((await done()).slice(1)).toEqual(
       ["edge-1", "edge-2", "backend-1", "backend-2"].map((one) => `${one} 1.9.0`),
     );
+  });
+
+  it("takes a release candidate for older than its release", async () => {
+    await running("1.10.0-rc.1");
+    expect((await rollCompose("1.10.0")).exitCode).toBe(0);
+    expect((await done())[0]).toBe("backend-1 1.10.0");
+    expect((await rollCompose("1.10.0-rc.1")).exitCode).toBe(0);
+    expect((await done())[4]).toBe("edge-1 1.10.0-rc.1");
+  });
+
+  it("changes the version alone in a .env with the line ends of Windows and none at its end", async () => {
+    await writeFile(join(folder, ".env"), "IMAGE_TAG=1.9.0\r\nA=b\r\nC=d");
+    expect((await rollCompose("1.10.0")).exitCode).toBe(0);
+    expect(await inEnv()).toBe("IMAGE_TAG=1.10.0\r\nA=b\r\nC=d");
+    expect((await rollCompose(null)).exitCode).toBe(0);
+  });
+
+  it("leaves nothing beside .env when the disk is full", async () => {
+    const full = `trap '' XFSZ; ulimit -f 0; exec "$0" compose 1.10.0 2>/dev/null`;
+    const environment = { PATH: `${folder}/bin${delimiter}${path}`, FOLDER: folder, SERVICES: SERVICES.join(" ") };
+    const { exitCode } = await execa("bash", ["-c", full, join(folder, "deploy/roll.sh")], {
+      reject: false,
+      env: environment,
+    });
+    expect([exitCode === 0, await done(), await inEnv()]).toEqual([false, [], env("1.9.0")]);
+    expect((await readdir(folder)).filter((name) => name.startsWith(".env"))).toEqual([".env"]);
   });
 
   it.each([
@@ -239,6 +265,8 @@ esac
     expect(await readFile(join(folder, "etc/systemd/system/a.service"), "utf8")).toBe("1.10.0");
     const asked = (await readFile(join(folder, "asked"), "utf8")).trim().split("\n");
     expect(asked.map((line) => line.includes("--max-time "))).toEqual([true, true, true]);
+    // A proxy of the operator's shell does not know this host's ports.
+    expect(asked.every((line) => line.includes("--noproxy *"))).toBe(true);
   });
 
   it("repeats a way back that failed in the right order, by what the edges run and not by the link", async () => {
