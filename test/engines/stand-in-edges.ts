@@ -3,13 +3,13 @@
  * Writes each request's path as a line to standard output. Ports are the arguments.
  */
 import { createServer } from "node:http";
-import { text } from "node:stream/consumers";
 
 for (const port of process.argv.slice(2)) {
-  createServer(async (request, answer) => {
-    await text(request);
-    process.stdout.write(`${request.url}\n`);
-    if (request.url === "/health") answer.end();
-    if (request.url === "/close") answer.destroy();
+  createServer((request, answer) => {
+    request.resume().on("end", () => {
+      process.stdout.write(`${request.url}\n`);
+      if (request.url === "/health") answer.end();
+      if (request.url === "/close") answer.destroy();
+    });
   }).listen(Number(port), "127.0.0.1");
 }
