@@ -11,7 +11,7 @@ const MAX_LITERALS = 100_000;
 
 /** With a second positional argument, `pdf.attach` takes the content from there and reads no file. */
 const READING =
-  /(?:\b(?:import|include)\s+|\b(?:image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach(?!\s*\(\s*"[^"\n]*"\s*,\s*(?![\s)]|\.\.|[\w-]+\s*:)))\s*\(\s*)"((?:[^"\\\n]|\\.){1,1024})"(?!\s*\+)/g;
+  /(?<![\w-])(?:(?:import|include)\s+|(?:image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach(?!\s*\(\s*"[^"\n]*"\s*,\s*(?![\s)]|\.\.|[\w-]+\s*:)))\s*\(\s*)"((?:[^"\\\n]|\\.){1,1024})"(?!\s*\+)/g;
 
 /**
  * Every text between two neighbouring double quotes of one line that could be a path; of very many, the first. Only a

@@ -74,11 +74,11 @@ export async function readPackageFiles(
 }
 
 /**
- * A function that reads a file, called with something else than a path in quotation marks, or bytes. `cbor` decodes what
+ * A function that reads a file, called with something else than a path in quotation marks, or bytes, or under another name. `cbor` decodes what
  * plugins return.
  */
 const READS_COMPUTED_PATH =
-  /(?<![\w.-]|\b(?:let|set)\s)(?:image|read|json|csv|toml|yaml|xml|bibliography|plugin)\s*\((?!\s*(?:\)|bytes\b|"(?:[^"\\\n]|\\.)*"\s*[,)]))|\b(?:import|include)\s+(?:"[^"\n]*"|[\w.]+)\s*\+/;
+  /(?<![\w.-]|\b(?:let|set)\s)(?:image|read|json|csv|toml|yaml|xml|bibliography|plugin)\s*\((?!\s*(?:\)|bytes\b|"(?:[^"\\\n]|\\.)*"\s*[,)]))|\b(?:import|include)\s+(?:"[^"\n]*"|[\w.]+)\s*\+|[=(,:][ \t]*(?:image|read|json|csv|toml|yaml|xml|bibliography|plugin)[ \t]*[\n,;)]/;
 
 function keepUnexcluded(paths: readonly string[], exclude: readonly string[]): readonly string[] {
   const kept = runWithinSeconds(MAX_SECONDS_FOR_RULES, () =>

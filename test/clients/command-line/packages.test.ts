@@ -117,6 +117,12 @@ describe("a package of this machine", () => {
     expect(new Set(keys)).toEqual(new Set([...SENT, ...others, ...WORDS]));
   });
 
+  it("is sent in the same way where a function that reads files has another name in it", async () => {
+    const lib = '#let load = json\n#let greeting = load("/" + "a" + ".json")';
+    const files = { ...FILES, [`${DATA}/local/letter/1.0.0/lib.typ`]: lib, [`${DATA}/local/letter/1.0.0/a.json`]: "1" };
+    expect((await plannedKeys(files)).keys).toContain(`${LETTER}/a.json`);
+  });
+
   it("is named where it makes a request too large, with what the operator can do", async () => {
     const parts = Array.from({ length: 64 }, (_, index) => `src/${index}.typ`);
     const [letter, words] = [`${DATA}/local/letter/1.0.0`, `${CACHE}/preview/words/1.0.0`];

@@ -48,6 +48,14 @@ describe("a file that is hidden, ignored or may be secret", () => {
     expect(keys).toEqual([["id_rsa", "local.json", "secrets.yaml", "server.pem", "sys-inputs.typ"]]);
   });
 
+  it("is not sent where the call is of another function whose name ends the same", async () => {
+    const { keys, stderr } = await sent({ ...SECRETS, "p/a.typ": '#show-json("local.json") #to-csv("t")' }, [
+      "p/a.typ",
+    ]);
+    expect(keys).toEqual([[]]);
+    expect(stderr).not.toContain('reads "t"');
+  });
+
   it("is not sent where its name is in the data, or the folder is named, of a template that puts paths together", async () => {
     const files = {
       ...SECRETS,
