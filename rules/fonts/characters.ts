@@ -10,6 +10,8 @@ const MAX_SUBTABLES = 64;
 /** The largest fonts have some twenty thousand. */
 const MAX_RANGES = 100_000;
 const MAX_CODE_POINT = 0x10ffff;
+/** For characters beyond U+FFFF as well. */
+const WHOLE_FORMAT = 12;
 /** Of platform and encoding: Unicode, and those of Windows for it. */
 const IS_UNICODE = (platform: number, encoding: number) =>
   platform === 0 || (platform === 3 && [1, 10].includes(encoding));
@@ -38,7 +40,10 @@ export function charactersOf(view: DataView, tables: ReadonlyMap<string, number>
       const isUnicode = IS_UNICODE(view.getUint16(record), view.getUint16(record + 2));
       if (isUnicode) offsets.add(table + view.getUint32(record + 4));
     }
-    return joinRanges([...offsets].flatMap((offset) => readSubtable(view, offset)));
+    // What a table in format 4 has, the one in format 12 has, too.
+    const whole = [...offsets].filter((offset) => view.getUint16(offset) === WHOLE_FORMAT);
+    const subtables = whole.length > 0 ? whole : [...offsets];
+    return joinRanges(subtables.flatMap((offset) => readSubtable(view, offset)));
   } catch (error) {
     if (error instanceof RangeError) return [];
     throw error;
@@ -52,7 +57,7 @@ function readSubtable(view: DataView, at: number): Range[] {
   switch (view.getUint16(at)) {
     case 4:
       return readSegments(view, at);
-    case 12:
+    case WHOLE_FORMAT:
       return readGroups(view, at);
     default:
       return [];

@@ -126,8 +126,11 @@ const EXAMPLES = 40;
 const MIN_COVERED_SHARE = 0.75;
 /** The letters of a script lie together. */
 const MAX_DISTANCE = 256;
-/** The first ideographs of Unicode are rare ones. */
-const COMMON_IDEOGRAPHS = "一二三四五六七八九十上下中大小人山川日月火水木金土天年子女王手口目心文本生白立見";
+/** Where the first letters of Unicode are rare ones. */
+const COMMON_LETTERS: Partial<Readonly<Record<Script, string>>> = {
+  Hani: "一二三四五六七八九十上下中大小人山川日月火水木金土天年子女王手口目心文本生白立見",
+  Laoo: "ກຂຄງຈຊຍດຕຖທນບປຜຝພຟມຢຣລວສຫອຮ",
+};
 
 /** The scripts whose letters fonts have together. A font for formulas or code is none for a script that it cannot shape. */
 export function scriptsOfFonts(faces: readonly Pick<FontFace, "isForText" | "characters">[]): Script[] {
@@ -143,7 +146,8 @@ export function isCovered(script: Script, has: (codePoint: number) => boolean): 
 }
 
 export function examplesOf(script: Script): number[] {
-  if (script === "Hani") return Array.from(COMMON_IDEOGRAPHS, (character) => character.codePointAt(0) ?? 0);
+  const common = COMMON_LETTERS[script];
+  if (common !== undefined) return Array.from(common, (character) => character.codePointAt(0) ?? 0);
   const first = FIRST_LETTERS[script];
   const examples: number[] = [];
   for (let codePoint = first; codePoint < first + MAX_DISTANCE && examples.length < EXAMPLES; codePoint++) {

@@ -1,15 +1,23 @@
 /**
  * The Noto sets from Debian, and what the service renders with them: Chinese, Japanese, Korean, other scripts, emoji.
  */
-import { rm } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { execa } from "execa";
 import { PNG } from "pngjs";
 import { beforeAll, describe, expect, it } from "vitest";
+import { readDocumentFonts } from "../../clients/typescript/fonts/document-fonts.ts";
+import { describeDocumentFonts } from "../../clients/typescript/fonts/font-findings.ts";
 import type { Capabilities } from "../../protocol/capabilities.ts";
+import { SCRIPTS_OF_TYPST, scriptOf } from "../../rules/fonts/scripts.ts";
 import { addFontSets, findFontProblems } from "../../scripts/fonts/font-folder.ts";
 import { startTestBackend, type TestBackend } from "../support/backend/test-backend.ts";
+import { SAMPLES } from "../support/documents/scripts.ts";
 import { fontNamesOf } from "../support/fonts.ts";
+
+const LANGUAGES = fileURLToPath(new URL("../../docs/languages.md", import.meta.url));
 
 let folder: string;
 let withFonts: TestBackend;
@@ -74,6 +82,47 @@ describe("a document finds the right font by itself", () => {
       );
     expect(isColoured(await imageOf(withFonts, "🍎"))).toBe(true);
     expect(isColoured(await imageOf(without, "🍎"))).toBe(false);
+  });
+});
+
+describe("the samples of thirty languages", () => {
+  it.each(SAMPLES)("are as they should be, with nothing to be told: $name", async ({ lang, text }) => {
+    const answer = await withFonts.render({ source: `#set text(lang: "${lang}")\n${text}` });
+    const fonts = readDocumentFonts(await answer.bytes());
+    if (fonts === null) throw new Error("it is not read");
+    expect(describeDocumentFonts(fonts, new Set())).toEqual([]);
+  });
+
+  it("are in scripts that the backend publishes, which are those of docs/languages.md", async () => {
+    const { scripts }: Capabilities = await (await withFonts.fetch("/capabilities.json")).json();
+    const used = new Set(SAMPLES.flatMap(({ text }) => [...text].map(scriptOf)).filter((script) => script !== null));
+    expect([...used].filter((script) => !scripts.includes(script))).toEqual([]);
+    const added = scripts.filter((script) => !SCRIPTS_OF_TYPST.some((own) => own === script));
+    expect(await readFile(LANGUAGES, "utf8")).toContain(`adds ${added.length} more`);
+    for (const script of ["Mong", "Syrc", "Thaa", "Nkoo", "Java", "Tfng"]) expect(scripts).not.toContain(script);
+  });
+});
+
+describe("a part of a Japanese font, made as docs/languages.md says", () => {
+  it("has the characters of a letter, is small enough, and is what the document is set in", async () => {
+    const commands = /```sh\n(pip install [^`]*)```/.exec(await readFile(LANGUAGES, "utf8"))?.[1] ?? "";
+    const work = join(folder, "recipe");
+    await mkdir(work);
+    await copyFile(join(folder, "noto-cjk/NotoSansCJK-Regular.ttc"), join(work, "NotoSansCJK-Regular.ttc"));
+    const letter = "拝啓 時下ますますご清栄のこととお慶び申し上げます。山田商店 請求書 合計金額";
+    await writeFile(join(work, "letter.txt"), letter);
+    await execa("python3", ["-m", "venv", "venv"], { cwd: work });
+    const script = `set -e\n. venv/bin/activate\n${commands}`;
+    await execa("sh", ["-c", script], { cwd: work, env: { PIP_DISABLE_PIP_VERSION_CHECK: "1" } });
+    const font = await readFile(join(work, "letter.otf"));
+    expect(font.length).toBeLessThan(20_000);
+    const source = `#set text(font: "Noto Sans CJK JP", lang: "ja")\n${letter}`;
+    const files = { "letter.otf": { encoding: "base64", content: font.toString("base64") } };
+    const answer = await without.render({ source, files, output: { format: "pdf", standards: ["a-2u"] } });
+    expect(answer.status).toBe(200);
+    expect([...fontNamesOf(await answer.bytes())].filter((name) => !/^LibertinusSerif-/.test(name))).toEqual([
+      "NotoSansCJKjp-Regular",
+    ]);
   });
 });
 

@@ -65,6 +65,12 @@ function olderTypstRows(page: string) {
 const templates = await readPage("docs/templates.md");
 const readme = await readPage("README.md");
 
+describe("docs/languages.md", async () => {
+  it.each(snippetsOf(await readPage("docs/languages.md")))("renders: $place", async ({ request }) => {
+    expect((await service.render(request)).status).toBe(200);
+  });
+});
+
 describe("docs/templates.md", () => {
   it.each(snippetsOf(templates))("renders: $place", async ({ request }) => {
     const answer = await service.render(request);
