@@ -1,6 +1,5 @@
 /** Which fonts and characters a document of the service lacks, for which the service renders without a warning. */
 import type { Capabilities } from "../../protocol/capabilities.ts";
-import type { OutputFormat } from "../../rules/output-options.ts";
 import type { RejectedRender, ServiceClient } from "../typescript/client.ts";
 import { type DocumentFonts, readDocumentFonts } from "../typescript/fonts/document-fonts.ts";
 import { describeDocumentFonts } from "../typescript/fonts/font-findings.ts";
@@ -13,7 +12,7 @@ import {
 } from "../typescript/fonts/missing-fonts.ts";
 import { type DocumentText, describeUncoveredScripts } from "../typescript/fonts/text-scripts.ts";
 import { joinBytes } from "../typescript/join-bytes.ts";
-import type { RenderRequest } from "../typescript/render-request.ts";
+import type { OutputOptions, RenderRequest } from "../typescript/render-request.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { probeFonts } from "./font-probe.ts";
 import type { Project } from "./project/project.ts";
@@ -49,14 +48,9 @@ export function findMissingFonts(
   };
 }
 
-/** The text of images, which say nothing of their fonts; null for PDFs, and with `--strict`, where a probe tells all. */
-export function textOfImages(
-  { source, files }: Project,
-  data: readonly string[],
-  format: OutputFormat,
-  isStrict: boolean,
-) {
-  if (format === "pdf" || isStrict) return null;
+/** The text of images, which say nothing of their fonts; null for PDFs. With `--strict`, a probe tells all. */
+export function textOfImages({ source, files }: Project, data: readonly string[], output: OutputOptions | undefined) {
+  if ((output?.format ?? "pdf") === "pdf") return null;
   return { source: source.toString("utf8"), files, data: data.join("\n") };
 }
 

@@ -78,7 +78,7 @@ async function sendAll(
     const capabilities = await serviceCapabilities(service.url, signal);
     const fitted = fitToService(project, capabilities);
     const rows = documents.map((document) => dataOf(document).text);
-    const text = textOfImages(project, rows, output.format ?? "pdf", flags.strict === true);
+    const text = flags.strict ? null : textOfImages(project, rows, output);
     const fonts = addWarnings(fitted.warnings, findMissingFonts(wanted, capabilities, text));
     const required = flags.strict ? requireFonts(fonts, service.url) : null;
     const notes = [...project.warnings, ...project.notes, ...fonts.notes];

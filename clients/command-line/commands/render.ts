@@ -102,8 +102,7 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
     const capabilities = serviceCapabilities(service.url, within);
     // A project without packages does not wait for what the service has.
     const fitted = fitRequest(planned, importsPackages(project) ? await capabilities : null);
-    const format = planned.request.output?.format ?? "pdf";
-    const text = textOfImages(project, data === null ? [] : [data.text], format, flags.strict === true);
+    const text = flags.strict ? null : textOfImages(project, [data?.text ?? ""], planned.request.output);
     const asked = capabilities.then((known) => addWarnings(fitted.warnings, findMissingFonts(wanted, known, text)));
     const examined = { wanted, required: flags.strict ? requireFonts(await asked, service.url) : null };
     const { request } = fitted.sent;
@@ -134,15 +133,12 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
       const warnings = [...fonts.warnings, ...seen.warnings];
       const laterNotes = [...fonts.notes, ...seen.notes, ...invoiceNotes];
       progress.stop();
-      if (flags.json) {
-        const { contentType, requestId } = result;
-        const said = { warnings, notes: [...notes, ...laterNotes] };
-        writeJson({ outcome: "rendered", file: place, bytes, contentType, requestId, ...said }, reportStream(place));
-        return null;
-      }
-      for (const warning of warnings) say(`warning: ${warning}`);
-      for (const note of laterNotes) say(`note: ${note}`);
-      if (place !== STANDARD_OUTPUT) say(printableLine(`${place}: ${sizeInWords(bytes)}`));
+      const { contentType, requestId } = result;
+      reportRendered(
+        { file: place, bytes, contentType, requestId, warnings },
+        { before: notes, later: laterNotes },
+        flags,
+      );
       return null;
     }
     progress.stop();
@@ -158,6 +154,30 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
   } finally {
     progress.stop();
   }
+}
+
+interface RenderedReport {
+  readonly file: string;
+  readonly bytes: number;
+  readonly contentType: string;
+  readonly requestId: string | null;
+  readonly warnings: readonly string[];
+}
+
+/** @param notes those that people have already seen, and later ones */
+function reportRendered(
+  rendered: RenderedReport,
+  notes: { readonly before: readonly string[]; readonly later: readonly string[] },
+  { json }: RenderFlags,
+): void {
+  const { file, bytes, warnings } = rendered;
+  if (json) {
+    writeJson({ outcome: "rendered", ...rendered, notes: [...notes.before, ...notes.later] }, reportStream(file));
+    return;
+  }
+  for (const warning of warnings) say(`warning: ${warning}`);
+  for (const note of notes.later) say(`note: ${note}`);
+  if (file !== STANDARD_OUTPUT) say(printableLine(`${file}: ${sizeInWords(bytes)}`));
 }
 
 /** Standard output, unless the document itself goes there. */

@@ -1,8 +1,8 @@
 /** Which fonts of a project are sent, and under which names: by `render --dry-run`. */
 import { describe, expect, it } from "vitest";
-import { runnerInProjects } from "../../support/clients/command-line.ts";
-import { characterTable, liberation, nameTable, withTables } from "../../support/fonts.ts";
-import { UNREACHABLE_URL } from "../../support/tokens.ts";
+import { runnerInProjects } from "../../../support/clients/command-line.ts";
+import { characterTable, liberation, nameTable, withTables } from "../../../support/fonts.ts";
+import { UNREACHABLE_URL } from "../../../support/tokens.ts";
 
 const inProject = runnerInProjects(() => UNREACHABLE_URL);
 const regular = await liberation("Regular");

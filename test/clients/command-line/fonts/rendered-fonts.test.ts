@@ -3,10 +3,10 @@ import { mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { runnerInProjects } from "../../support/clients/command-line.ts";
-import { packageManifest } from "../../support/clients/package-registry.ts";
-import { liberation, nameTable, withTables } from "../../support/fonts.ts";
-import { startTestService } from "../../support/service/test-service.ts";
+import { runnerInProjects } from "../../../support/clients/command-line.ts";
+import { packageManifest } from "../../../support/clients/package-registry.ts";
+import { liberation, nameTable, withTables } from "../../../support/fonts.ts";
+import { startTestService } from "../../../support/service/test-service.ts";
 
 let url: string;
 

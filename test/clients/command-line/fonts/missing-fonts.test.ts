@@ -6,14 +6,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { FONT_REMEDY } from "../../../clients/typescript/fonts/font-findings.ts";
-import { CAPABILITIES_PATH, capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../../protocol/capabilities.ts";
-import { makeProject, runCommand, runnerInProjects } from "../../support/clients/command-line.ts";
-import { packageManifest } from "../../support/clients/package-registry.ts";
-import { LIBERATION_FAMILY, LIBERATION_FOLDER, liberation, nameTable, withTables } from "../../support/fonts.ts";
-import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
-import { startTestService, type TestService } from "../../support/service/test-service.ts";
-import { UNREACHABLE_URL } from "../../support/tokens.ts";
+import { FONT_REMEDY } from "../../../../clients/typescript/fonts/font-findings.ts";
+import { CAPABILITIES_PATH, capabilitiesOf, MAX_CAPABILITIES_BYTES } from "../../../../protocol/capabilities.ts";
+import { makeProject, runCommand, runnerInProjects } from "../../../support/clients/command-line.ts";
+import { packageManifest } from "../../../support/clients/package-registry.ts";
+import { LIBERATION_FAMILY, LIBERATION_FOLDER, liberation, nameTable, withTables } from "../../../support/fonts.ts";
+import { closeServer, listenOnLoopback } from "../../../support/loopback-server.ts";
+import { startTestService, type TestService } from "../../../support/service/test-service.ts";
+import { UNREACHABLE_URL } from "../../../support/tokens.ts";
 
 const BOXES = `Typst shows empty boxes instead. ${FONT_REMEDY}`;
 
