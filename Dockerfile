@@ -27,12 +27,14 @@ COPY clients clients
 RUN npm ci --ignore-scripts
 # The playground's compiler takes its fonts from Typst.
 COPY --from=typst /bin/typst /usr/local/bin/typst
-COPY wrangler.toml LICENSE ./
+COPY wrangler.toml tsconfig.json LICENSE ./
 COPY rules rules
 COPY protocol protocol
 COPY typst typst
 COPY edge edge
 COPY gate gate
+# Python's wheel is a ZIP of the same records as the backend's archives.
+COPY backend/render/zip-records.ts backend/render/
 COPY examples examples
 # Two pages that the playground leads to.
 COPY docs docs

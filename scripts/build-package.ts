@@ -123,7 +123,9 @@ async function buildPackage({ folder, page, licences, exports, more, bundle }: P
 async function writeReachableTypes(folder: URL, target: URL, entryPoints: readonly string[]): Promise<void> {
   const types = new URL("types/", target);
   const project = `${fileURLToPath(folder)}/tsconfig.build.json`;
-  await execa("tsc", ["-p", project, "--outDir", fileURLToPath(types)], { stdio: "inherit" });
+  // The Dockerfile runs this without npm, which would put it on the PATH.
+  const ofProject = { preferLocal: true, localDir: PROJECT } as const;
+  await execa("tsc", ["-p", project, "--outDir", fileURLToPath(types)], { stdio: "inherit", ...ofProject });
   const reachable = new Set(entryPoints.map((path) => new URL(path, types).href));
   for (const href of reachable) {
     const text = await readFile(new URL(href), "utf8");
