@@ -13,20 +13,39 @@ const MAX_LITERALS = 100_000;
 const READING =
   /(?<![\w-])(?:(?:import|include)\s+|(?:image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach(?!\s*\(\s*"[^"\n]*"\s*,\s*(?![\s)]|\.\.|[\w-]+\s*:)))\s*\(\s*)"((?:[^"\\\n]|\\.){1,1024})"(?!\s*\+)/g;
 
-/**
- * Every text between two neighbouring double quotes of one line that could be a path; of very many, the first. Only a
- * parser could tell which quote opens a string: in Typst's markup, it is an ordinary character.
- */
+/** A text between two double quotes that could be a path, and where it is between them. */
+export interface LiteralPlace {
+  readonly path: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** All of them, of very many different ones the first. */
 export function stringLiterals(source: string): string[] {
   const found = new Set<string>();
-  for (const line of removeComments(source).split("\n")) {
-    const parts = line.split(/(?<!\\)"/);
-    for (const part of parts.slice(1, -1)) {
-      if (found.size >= MAX_LITERALS) return [...found];
-      if (part !== "" && part.length <= MAX_PATH_LENGTH) found.add(unescapeTypst(part));
-    }
+  for (const { path } of literalPlaces(source)) {
+    if (found.size >= MAX_LITERALS) break;
+    found.add(path);
   }
   return [...found];
+}
+
+/**
+ * Every text between two neighbouring double quotes of one line. Only a parser could tell which quote opens a string: in
+ * Typst's markup, it is an ordinary character.
+ */
+export function* literalPlaces(source: string): Generator<LiteralPlace> {
+  let lineStart = 0;
+  for (const line of removeComments(source).split("\n")) {
+    const parts = line.split(/(?<!\\)"/);
+    let start = lineStart + (parts[0] ?? "").length + 1;
+    for (const part of parts.slice(1, -1)) {
+      const end = start + part.length;
+      if (part !== "" && part.length <= MAX_PATH_LENGTH) yield { path: unescapeTypst(part), start, end };
+      start = end + 1;
+    }
+    lineStart += line.length + 1;
+  }
 }
 
 /** The literals in imports and in calls of functions that read files, with their first lines; none of packages or raw text. */

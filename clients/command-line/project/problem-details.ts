@@ -4,6 +4,7 @@ import type { ServiceProblem } from "../../typescript/client.ts";
 import { suggestFileKeys } from "../../typescript/file-key-suggestion.ts";
 import { encodeRequest, type RenderRequest } from "../../typescript/render-request.ts";
 import { countInWords, sizeInWords } from "../../typescript/size-in-words.ts";
+import { commandToCopy } from "../terminal.ts";
 import { largestInWords, type Sized } from "./collected-files.ts";
 import type { Project } from "./project.ts";
 import type { DataText } from "./request.ts";
@@ -129,12 +130,14 @@ export function leftOutDetails({ leftOut }: Project): string[] {
 const MAX_LISTED = 50;
 
 /** All file names that the rules for keys reject, each with a better one. */
-function nameDetails(problem: ServiceProblem, { files }: Project): string[] {
+function nameDetails(problem: ServiceProblem, { files, sourceName }: Project): string[] {
   const isOfNames =
     problem.code === "invalid_template_path" ||
     (problem.code === "invalid_file_data" && "rule" in problem.context && problem.context.rule !== "too_many_keys");
   if (!isOfNames) return [];
   const names = suggestFileKeys(files.map(({ key }) => key));
   const lines = [...names].slice(0, MAX_LISTED).map(([key, better]) => `${quote(key)}: rename it to ${better}`);
-  return names.size > MAX_LISTED ? [...lines, `… and ${names.size - MAX_LISTED} more.`] : lines;
+  if (names.size > MAX_LISTED) lines.push(`… and ${names.size - MAX_LISTED} more.`);
+  const command = commandToCopy(["rename", sourceName]);
+  return names.size === 0 ? [] : [...lines, `To rename them here and in the sources that read them: ${command}`];
 }

@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { extname, join, posix, relative, resolve } from "node:path";
 import { closestPath, didYouMean } from "../../data-schema/similar-name.ts";
+import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { computingFunctions, NamedFiles } from "./computed-paths.ts";
 import { readNamed } from "./folder.ts";
@@ -133,11 +134,17 @@ async function describeMissingFiles(missing: readonly MissingFile[], root: strin
       if (target !== null && nearby.includes(target)) return `${what} is not a file that can be read.`;
       const wider = await rootThatHas(root, outside);
       if (wider !== null) return `${what} is above the root; --root ${relative("", wider) || "."} reaches it.`;
-      return `${what} ${place}.${target === null ? "" : didYouMean(closestPath(target, nearby))}`;
+      return `${what} ${place}.${target === null ? "" : didYouMean(spelledOtherwise(target, nearby) ?? closestPath(target, nearby))}`;
     }),
   );
   const more = missing.length - MAX_MISSING;
   return more > 0 ? [...sentences, `Of the files that the sources read, ${more} more do not exist.`] : sentences;
+}
+
+/** A file that was renamed because its name is not allowed, or that a program has unpacked with umlauts of two characters. */
+function spelledOtherwise(key: string, nearby: readonly string[]): string | null {
+  const allowed = suggestFileKey(key, []);
+  return nearby.find((one) => one === allowed || one.normalize("NFC") === key.normalize("NFC")) ?? null;
 }
 
 /** A folder may be of any size. The first files found are enough for suggestions. */
