@@ -63,7 +63,7 @@ export const CAPABILITIES_SCHEMA = v.object({
     v.description("The packages that can be imported as `@namespace/name:version`."),
   ),
   scripts: v.pipe(
-    v.optional(v.array(v.string()), []),
+    v.optional(v.array(v.string())),
     v.description(
       "The scripts that these fonts cover in text, by their codes in ISO 15924. Absent of deployments that do not say.",
     ),
@@ -125,7 +125,7 @@ export function commonCapabilities([first, ...others]: readonly [Capabilities, .
     pdf_standards: common((one) => one.pdf_standards, itself),
     fonts,
     packages: common((one) => one.packages, formatPackageSpec),
-    scripts: common((one) => one.scripts, itself),
+    scripts: common((one) => one.scripts ?? [], itself),
     packages_in_files: [first, ...others].every((one) => one.packages_in_files),
   };
 }
@@ -140,8 +140,16 @@ export function capabilityDifferences(all: readonly Capabilities[]): string[] {
 }
 
 function namesOf(capabilities: Capabilities): string[] {
-  const { typst_versions, formats, pdf_versions, pdf_standards, fonts, packages, scripts, packages_in_files } =
-    capabilities;
+  const {
+    typst_versions,
+    formats,
+    pdf_versions,
+    pdf_standards,
+    fonts,
+    packages,
+    scripts = [],
+    packages_in_files,
+  } = capabilities;
   const fontKey = ({ family, variants }: FontFamily) => `font ${family}\n${variants.map(variantKey).sort().join()}`;
   return [
     ...typst_versions.map((version) => `typst ${version}`),
