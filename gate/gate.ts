@@ -1,8 +1,7 @@
 /**
- * The server in front of workerd, which ends when it runs out of open files and cannot bound its connections. It passes each
- * request on by a connection of its own, holds idle connections itself, and closes the oldest of these when there are too many.
+ * The server in front of workerd, which ends when it runs out of open files and cannot bound its connections. It passes one request
+ * of a connection at a time on, holds idle connections itself, and closes the oldest of these when there are too many.
  */
-import { randomUUID } from "node:crypto";
 import {
   Agent,
   createServer,
@@ -12,29 +11,30 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { Socket } from "node:net";
-import { COMMON_HEADERS, NOT_STORED_HEADERS, REQUEST_ID_HEADER } from "../protocol/headers.ts";
-import {
-  PROBLEM_MEDIA_TYPE,
-  PROBLEMS,
-  type Problem,
-  problemDocument,
-  problemInstance,
-  renderQueueFull,
-  serviceUnavailable,
-} from "../rules/problem.ts";
+import { REQUEST_ID_HEADER } from "../protocol/headers.ts";
+import { renderQueueFull, serviceUnavailable } from "../rules/problem.ts";
 import type { Capacity } from "./open-files.ts";
+import { endAnswer, INCOMPLETE_BODY, INVALID_HTTP, refuse, refuseConnection } from "./refusal.ts";
 
 /** workerd's own, for the head of a request and for the time between two of a connection. */
 const HEAD_TIMEOUT_MILLISECONDS = 15_000;
 const IDLE_TIMEOUT_MILLISECONDS = 5000;
 const CHECK_MILLISECONDS = 1000;
-/** What workerd takes. */
+/** workerd takes twice as much, no proxy in front of it does. */
 const MAX_HEAD_BYTES = 64 * 1024;
-/** How long a client may send on after the answer, before its connection is closed: it might miss the answer otherwise. */
+/** Requests that a client sends on a connection before the first is answered. With more it is closed. */
+const MAX_PIPELINED = 64;
+/** How long a client may read nothing of its answer. A backend gives it 20 s, and there are buffers between. */
+const MAX_DELIVERY_SILENCE_MILLISECONDS = 30_000;
+/** How long a head waits for the first byte of its body, to be sent with it. */
+const HEAD_ALONE_MILLISECONDS = 10;
+/** More than a reset takes to arrive. */
+const PROBE_MILLISECONDS = 1000;
+/** How long a client may send on after an answer of the edge, which has waited before it. */
 const LINGER_MILLISECONDS = 1000;
 const RETRY_AFTER_SECONDS = 1;
 
-/** Of one connection (RFC 9110, section 7.6.1). Node writes its own. */
+/** Of one connection (RFC 9110, section 7.6.1). Node writes its own. The edge ignores others that `Connection` names. */
 const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"]);
 
 /** What the limit on open files made the gate do. */
@@ -49,18 +49,21 @@ const NO_COUNTS: Counts = { idleConnectionsClosed: 0, connectionsRefused: 0, req
 export class Gate {
   readonly #port: number;
   readonly #capacity: Capacity;
+  readonly #deliverySilence: number;
   readonly #agent = new Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY });
   readonly #server: Server;
-  /** Without a request under way; those that have been so for longest come first. */
+  /** What is to be answered on each connection, in its order. The first is with workerd. */
+  readonly #queues = new Map<Socket, ServerResponse[]>();
+  /** The connections without any; those that have been so for longest come first. */
   readonly #idle = new Set<Socket>();
-  #connections = 0;
   #requests = 0;
   #counts = NO_COUNTS;
 
   /** @param port of workerd, on loopback */
-  constructor(port: number, capacity: Capacity) {
+  constructor(port: number, capacity: Capacity, deliverySilence = MAX_DELIVERY_SILENCE_MILLISECONDS) {
     this.#port = port;
     this.#capacity = capacity;
+    this.#deliverySilence = deliverySilence;
     this.#server = createServer({
       headersTimeout: HEAD_TIMEOUT_MILLISECONDS,
       keepAliveTimeout: IDLE_TIMEOUT_MILLISECONDS,
@@ -71,9 +74,16 @@ export class Gate {
       // The edge answers these.
       requireHostHeader: false,
     });
-    const relay = (request: IncomingMessage, response: ServerResponse) => this.#relay(request, response);
-    for (const event of ["request", "checkContinue", "checkExpectation"] as const) this.#server.on(event, relay);
+    // A client that has sent everything may say so, and is answered (RFC 9112, section 9.6).
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
+    const receive = (request: IncomingMessage, response: ServerResponse) => this.#receive(request, response);
+    for (const event of ["request", "checkContinue", "checkExpectation"] as const) this.#server.on(event, receive);
     this.#server.on("connection", (socket) => this.#admit(socket));
+    this.#server.on("connect", (_request, socket: Socket) => this.#refuseRest(socket));
+    this.#server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+      if (error.code?.startsWith("HPE_")) this.#refuseRest(socket);
+      else socket.destroy();
+    });
   }
 
   /** How many connections Node may take before it reads what the others have sent. */
@@ -81,8 +91,9 @@ export class Gate {
     return Math.ceil(this.#capacity.connections / 8);
   }
 
-  get #isCrowded(): boolean {
-    return this.#connections > this.#capacity.connections / 2;
+  /** Whether connections are closed once they are answered: there are many, or this is the end. */
+  get #isClosing(): boolean {
+    return this.#queues.size > this.#capacity.connections / 2 || !this.#server.listening;
   }
 
   listen(port: number, host: string): Promise<void> {
@@ -102,13 +113,18 @@ export class Gate {
     this.#counts = { ...this.#counts, [name]: this.#counts[name] + 1 };
   }
 
+  /** Of clients. */
+  countOpen(): number {
+    return this.#queues.size;
+  }
+
   /** Takes no more connections. @returns when everything in flight is answered */
   close(): Promise<void> {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
 
   #admit(socket: Socket): void {
-    if (this.#connections >= this.#capacity.connections) {
+    if (this.#queues.size >= this.#capacity.connections) {
       const [longestIdle] = this.#idle;
       // All others have a request under way.
       this.#count(longestIdle === undefined ? "connectionsRefused" : "idleConnectionsClosed");
@@ -116,26 +132,69 @@ export class Gate {
         socket.destroy();
         return;
       }
-      this.#idle.delete(longestIdle);
+      this.#forget(longestIdle);
       longestIdle.destroy();
     }
-    this.#connections++;
+    this.#queues.set(socket, []);
     this.#idle.add(socket);
-    socket.once("close", () => {
-      this.#connections--;
-      this.#idle.delete(socket);
-    });
+    socket.once("close", () => this.#forget(socket));
+    socket.once("end", () => this.#probe(socket));
   }
 
-  #relay(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request;
+  /**
+   * A client that has closed its connection, and not only its half, resets it when it gets something, and the next write fails. One
+   * that still reads must ignore an interim answer (RFC 9110, section 15.2).
+   */
+  #probe(socket: Socket, isFirst = true): void {
+    const [first] = this.#queues.get(socket) ?? [];
+    if (first === undefined || first.headersSent || first.req.httpVersion !== "1.1") return;
+    first.writeContinue();
+    if (!isFirst) return;
+    const again = setTimeout(() => this.#probe(socket, false), PROBE_MILLISECONDS);
+    socket.once("close", () => clearTimeout(again));
+  }
+
+  #forget(socket: Socket): void {
+    this.#queues.delete(socket);
     this.#idle.delete(socket);
-    response.shouldKeepAlive &&= !this.#isCrowded;
+  }
+
+  #receive(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const queue = this.#queues.get(socket);
+    if (queue === undefined || queue.length === MAX_PIPELINED) {
+      socket.destroy();
+      return;
+    }
+    this.#idle.delete(socket);
+    queue.push(response);
     response.once("close", () => {
-      if (!socket.destroyed) this.#idle.add(socket);
+      queue.shift();
+      const [next] = queue;
+      if (next === undefined && this.#queues.has(socket)) this.#idle.add(socket);
+      if (next !== undefined && !socket.destroyed && !next.headersSent) this.#relay(next.req, next);
       // Node has closed only those that were idle when it was told to close.
       if (!this.#server.listening) this.#server.closeIdleConnections();
     });
+    if (queue.length === 1) this.#relay(request, response);
+  }
+
+  /** For what cannot be read. What came before it on the connection is answered. */
+  #refuseRest(socket: Socket): void {
+    const last = this.#queues.get(socket)?.at(-1);
+    if (last === undefined) {
+      refuseConnection(socket);
+      return;
+    }
+    last.shouldKeepAlive = false;
+    if (!last.req.complete && !last.headersSent) refuse(last.req, last, INCOMPLETE_BODY);
+  }
+
+  #relay(request: IncomingMessage, response: ServerResponse): void {
+    if (!hasClearEnd(request)) {
+      refuse(request, response, INVALID_HTTP);
+      return;
+    }
     const { posts, requests } = this.#capacity;
     if (this.#requests >= (request.method === "POST" ? posts : requests)) {
       this.#count("requestsRefused");
@@ -147,7 +206,7 @@ export class Gate {
   }
 
   #send(request: IncomingMessage, response: ServerResponse) {
-    const { method, url: path, rawHeaders } = request;
+    const { method, url: path, rawHeaders, httpVersion } = request;
     const headers = [...forwardedHeaders(rawHeaders), "Connection", "close"];
     const sent = requestOf({
       host: "127.0.0.1",
@@ -158,69 +217,60 @@ export class Gate {
       headers,
       setHost: false,
     });
-    sent.on("continue", () => response.writeContinue());
-    sent.on("response", (answer) => answerWith(answer, request, response));
+    sent.on("continue", () => {
+      if (httpVersion === "1.1" && !response.headersSent) response.writeContinue();
+    });
+    sent.on("response", (answer) => this.#answer(answer, request, response));
     sent.on("error", () => {
       if (sent.destroyed && response.headersSent) return;
       refuse(request, response, serviceUnavailable("edge_failure"));
     });
     request.pipe(sent);
+    // The edge may refuse a body before a byte of it has come. A head on its own makes the body slower.
+    const headAlone = setTimeout(() => sent.flushHeaders(), HEAD_ALONE_MILLISECONDS);
+    request.once("data", () => clearTimeout(headAlone));
     response.once("close", () => {
+      clearTimeout(headAlone);
       // workerd notices that a client has gone only if the connection is reset.
       if (!response.writableFinished) sent.socket?.resetAndDestroy();
       sent.destroy();
     });
     return sent;
   }
-}
 
-function answerWith(answer: IncomingMessage, request: IncomingMessage, response: ServerResponse): void {
-  // A body that the edge has refused still arrives.
-  if (!request.complete) response.shouldKeepAlive = false;
-  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, forwardedHeaders(answer.rawHeaders));
-  answer.pipe(response, { end: false });
-  answer.once("end", () => {
-    if (request.complete) {
-      response.end();
+  #answer(answer: IncomingMessage, request: IncomingMessage, response: ServerResponse): void {
+    const { statusCode = 502, statusMessage, rawHeaders } = answer;
+    if (response.headersSent) return void answer.destroy();
+    // The edge gives each answer an id. This one is workerd's own, and no problem.
+    if (statusCode >= 400 && answer.headers[REQUEST_ID_HEADER.toLowerCase()] === undefined) {
+      answer.resume();
+      const isInvalid = statusCode < 500 || statusCode === 501;
+      refuse(request, response, isInvalid ? INVALID_HTTP : serviceUnavailable("edge_failure"));
       return;
     }
-    request.unpipe();
-    request.resume();
-    const timer = setTimeout(() => response.end(), LINGER_MILLISECONDS);
-    request.once("close", () => {
-      clearTimeout(timer);
-      response.end();
+    // A body that the edge has refused still arrives.
+    if (!request.complete || this.#isClosing) response.shouldKeepAlive = false;
+    response.setTimeout(this.#deliverySilence, () => response.destroy());
+    response.writeHead(statusCode, statusMessage, forwardedHeaders(rawHeaders, "transfer-encoding"));
+    answer.pipe(response, { end: false });
+    answer.once("end", () => endAnswer(request, response, LINGER_MILLISECONDS));
+    answer.once("close", () => {
+      // It broke off, and the client must see that.
+      if (!answer.complete) response.destroy();
     });
-  });
-  answer.once("close", () => {
-    // It broke off, and the client must see that.
-    if (!answer.complete) response.destroy();
-  });
-}
-
-function forwardedHeaders(raw: readonly string[]): string[] {
-  const named = new Set(HOP_BY_HOP);
-  for (let at = 0; at < raw.length; at += 2) {
-    if (raw[at]?.toLowerCase() !== "connection") continue;
-    for (const name of (raw[at + 1] ?? "").split(",")) named.add(name.trim().toLowerCase());
   }
-  return raw.filter((_text, at) => !named.has((raw[at - (at % 2)] ?? "").toLowerCase()));
 }
 
-function refuse(request: IncomingMessage, response: ServerResponse, problem: Problem): void {
-  if (response.headersSent) return void response.destroy();
-  const requestId = randomUUID();
-  const scheme = request.headers["x-forwarded-proto"] === "https" ? "https" : "http";
-  const url = `${scheme}://${request.headers.host ?? ""}${request.url ?? "/"}`;
-  const text = JSON.stringify(problemDocument(problem, problemInstance(url, requestId)));
-  if (problem.code === "render_queue_full") response.setHeader("Retry-After", problem.context.retry_after);
-  response.shouldKeepAlive = false;
-  response.writeHead(PROBLEMS[problem.code].status, {
-    ...NOT_STORED_HEADERS,
-    ...COMMON_HEADERS,
-    "Content-Type": PROBLEM_MEDIA_TYPE,
-    "Content-Length": Buffer.byteLength(text),
-    [REQUEST_ID_HEADER]: requestId,
+/** With another coding than chunks, or in HTTP/1.0, whoever is in front may see another end of the body (RFC 9112, section 6.1). */
+function hasClearEnd({ httpVersion, headers }: IncomingMessage): boolean {
+  const coding = headers["transfer-encoding"];
+  return httpVersion === "1.1" ? /^(?:chunked)?$/i.test(coding ?? "") : httpVersion === "1.0" && coding === undefined;
+}
+
+/** @param own what Node decides by itself: an HTTP/1.0 client knows no chunks */
+function forwardedHeaders(raw: readonly string[], own = ""): string[] {
+  return raw.filter((_text, at) => {
+    const name = (raw[at - (at % 2)] ?? "").toLowerCase();
+    return name !== own && !HOP_BY_HOP.has(name);
   });
-  response.end(text);
 }

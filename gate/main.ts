@@ -40,11 +40,18 @@ async function run(): Promise<number> {
   const capacity = await readCapacity();
   const renders = Math.min(capacity.renders, Number(process.env[OPEN_RENDERS] || capacity.renders));
   const workerd = startWorkerd({ ...process.env, [OPEN_RENDERS]: String(renders) });
-  const ended = once(workerd, "exit").then(([exitCode, signal]) => `workerd has ended (${signal ?? exitCode})`);
+  const ended = once(workerd, "exit").then(
+    ([exitCode, signal]) => `workerd has ended (${signal ?? exitCode})`,
+    (error: Error) => `workerd does not start: ${error.message}`,
+  );
   const port = await Promise.race([listeningPort(workerd), ended]);
   if (typeof port === "string") return fail(port);
   const gate = new Gate(port, capacity);
-  await gate.listen(edgePort, process.env.SERVICE_EDGE_HOST || "::");
+  try {
+    await gate.listen(edgePort, process.env.SERVICE_EDGE_HOST || "::");
+  } catch (error) {
+    return fail(`the edge cannot listen: ${error instanceof Error ? error.message : String(error)}`);
+  }
   const reports = setInterval(() => {
     const counts = gate.takeCounts();
     if (counts !== null) stderr.writeLine(`${JSON.stringify({ message: "at the limit on open files", ...counts })}\n`);
@@ -80,6 +87,8 @@ function startWorkerd(env: NodeJS.ProcessEnv): ChildProcess {
     env,
     stdio: ["ignore", "pipe", "pipe", "pipe"],
   });
+  // However this program ends, unless it is killed.
+  process.on("exit", () => child.kill("SIGKILL"));
   const [, out, err] = child.stdio;
   for (const [log, source] of [
     [stdout, out],

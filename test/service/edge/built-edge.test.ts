@@ -1,13 +1,17 @@
 /** `npm run build:edge`: the edge in workerd alone answers as it does under `npm start`, and holds no settings. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { EDGE_INTEGER_SETTINGS } from "../../../edge/settings.ts";
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
-import { writeEdge } from "../../../scripts/build/edge-configuration.ts";
+import { EDGE_PROGRAM, writeEdge } from "../../../scripts/build/edge-configuration.ts";
 import { startEdge } from "../../../scripts/start/local-service.ts";
 import type { LocalWorker } from "../../../scripts/start/local-worker.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
@@ -84,10 +88,10 @@ describe("the edge in workerd alone", () => {
       return [headers.get("Content-Encoding"), headers.get("ETag"), headers.get("Vary"), await answer.text()];
     });
     const [brotli, gzip, refused, plain] = await Promise.all(answers);
-    const text = await readFile(join(STATIC, path), "utf8");
-    expect(brotli).toEqual(["br", expect.stringMatching(/^"\w+-br"$/), "Accept-Encoding", text]);
-    expect(gzip).toEqual(["gzip", expect.stringMatching(/^"\w+-gzip"$/), "Accept-Encoding", text]);
-    expect(refused).toEqual([null, expect.stringMatching(/^"\w+"$/), "Accept-Encoding", text]);
+    const whole = await readFile(join(STATIC, path), "utf8");
+    expect(brotli).toEqual(["br", expect.stringMatching(/^"\w+-br"$/), "Accept-Encoding", whole]);
+    expect(gzip).toEqual(["gzip", expect.stringMatching(/^"\w+-gzip"$/), "Accept-Encoding", whole]);
+    expect(refused).toEqual([null, expect.stringMatching(/^"\w+"$/), "Accept-Encoding", whole]);
     expect(plain).toEqual(refused);
   });
 
@@ -219,6 +223,24 @@ describe("the edge at the limits of its host", () => {
 
   it("does not start with fewer open files than it needs", async () => {
     await expect(startBuiltEdge(folder, environment, { maxOpenFiles: 511 })).rejects.toThrow("has ended with 1");
+  });
+
+  it("ends with a reason, and without workerd, when it cannot listen or workerd ends", async () => {
+    const edge = await startBuiltEdge(folder, environment);
+    const childOf = async ({ pid }: { readonly pid?: number | undefined }) =>
+      Number(await readFile(`/proc/${pid}/task/${pid}/children`, "utf8"));
+    const started = spawn(process.execPath, [join(folder, EDGE_PROGRAM)], {
+      env: { ...environment, SERVICE_EDGE_HOST: edge.url.hostname, SERVICE_EDGE_PORT: edge.url.port },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    const errors = text(started.stderr);
+    await expect.poll(() => childOf(started)).toBeGreaterThan(0);
+    const workerd = await childOf(started);
+    expect(await once(started, "exit")).toEqual([1, null]);
+    expect(await errors).toMatch(/the edge cannot listen: .*EADDRINUSE/);
+    await expect.poll(() => existsSync(`/proc/${workerd}`)).toBe(false);
+    process.kill(await childOf(edge.child), "SIGKILL");
+    expect(await once(edge.child, "exit")).toEqual([1, null]);
   });
 
   it("answers and stops while nobody reads its log", async () => {

@@ -117,6 +117,15 @@ export class RawConnection {
     await expect.poll(() => this.socket.resume().closed).toBe(true);
   }
 
+  /** The same for one of several, all with `Content-Length`. */
+  async nextAnswer(): Promise<RawAnswer | null> {
+    const answer = await this.answer();
+    if (answer === null) return null;
+    const length = Number(answer.headers.get("content-length"));
+    this.#received = [this.#bytes().subarray(this.#bytes().indexOf(HEAD_END) + HEAD_END.length + length)];
+    return { ...answer, body: answer.body.slice(0, length) };
+  }
+
   #read(): void {
     if (!this.#isReading) this.socket.on("data", (bytes: Buffer) => this.#received.push(bytes));
     this.#isReading = true;
