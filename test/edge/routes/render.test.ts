@@ -100,7 +100,7 @@ describe("a valid request", () => {
     reserve.mockRestore();
   });
 
-  it("no longer counts as an upload while a backend renders it", async () => {
+  it("no longer counts as an upload while a backend renders it, and counts as a render", async () => {
     const acquire = vi.spyOn(FairLimit.prototype, "acquire");
     const held: number[] = [];
     standInBackend(() => {
@@ -109,7 +109,8 @@ describe("a valid request", () => {
     });
     await sendRender('{"source":"x"}');
     acquire.mockRestore();
-    expect(held).toEqual([0]);
+    const [uploads, renders] = [0, 1];
+    expect(held).toEqual([uploads, renders]);
   });
 
   it.each([
