@@ -10,10 +10,12 @@ import {
 } from "../../typescript/template-findings.ts";
 import type { Draft, FileContent } from "../drafts/draft.ts";
 import type { DraftFinding } from "./findings.ts";
+import { findForeignMarkup } from "./foreign-markup.ts";
 import type { FindingSource } from "./request-check.ts";
 
 /** Longer texts are made by programs, and would keep the page busy while somebody types. */
 const MAX_LENGTH = 200_000;
+const MAX_MARKED = 40;
 
 const NO_INPUTS = "reads sys.inputs, which is empty here. Use data, or begin with #let sys = (inputs: data).";
 
@@ -46,6 +48,10 @@ function hintsIn(text: string): Hint[] {
   return [
     ...(inputs === null ? [] : [hint(text, inputs, NO_INPUTS)]),
     ...findOldTypeNames(text).map((finding) => hint(text, finding, `${finding.message}.`)),
+    ...findForeignMarkup(text).map((finding) => {
+      const marked = text.slice(finding.offset, finding.offset + finding.length);
+      return hint(text, finding, `“${marked.slice(0, MAX_MARKED)}” ${finding.message}`);
+    }),
   ];
 }
 
