@@ -7,13 +7,17 @@ const HEADER_BYTES = 12;
 const MAX_LABEL_BYTES = 63;
 const MAX_NAME_BYTES = 255;
 const POINTER = 0xc0;
+/** Of one name: each stands after a label or before the first. An answer of 64 KB has thousands of names. */
+const MAX_POINTERS = 128;
+/** From the name that was asked for to that of its records. */
+const MAX_ALIASES = 8;
 /** Before each message on TCP: its length (RFC 1035, section 4.2.2). */
 export const LENGTH_BYTES = 2;
 
 const TIME_TO_LIVE_BYTES = 4;
 const PRIORITY_AND_WEIGHT_BYTES = 4;
 
-const TYPE = { A: 1, AAAA: 28, SRV: 33 } as const;
+const TYPE = { A: 1, CNAME: 5, AAAA: 28, SRV: 33 } as const;
 const CLASS_IN = 1;
 
 const FLAG = { isResponse: 0x8000, opcode: 0x7800, isTruncated: 0x0200, wantsRecursion: 0x0100, code: 0x000f } as const;
@@ -76,10 +80,13 @@ function readMessage(reader: DnsReader, asked: string, id: number): SrvAnswer {
     questions === 1 && reader.name() === asked && reader.uint16() === TYPE.SRV && reader.uint16() === CLASS_IN;
   if (!isSame) throw new MalformedMessage("it is the answer to another question");
   if (!hasName) return { kind: "none" };
-  const services: { readonly host: string; readonly port: number }[] = [];
+  const services: { readonly name: string; readonly host: string; readonly port: number }[] = [];
+  const aliases = new Map<string, string>();
   readRecords(reader, answers, (name, type) => {
-    if (type === TYPE.SRV && name === asked) services.push(readService(reader));
+    if (type === TYPE.SRV) services.push({ name, ...readService(reader) });
+    else if (type === TYPE.CNAME) aliases.set(name, reader.name());
   });
+  const owner = followAliases(asked, aliases);
   readRecords(reader, authorities, () => {});
   const addresses: { readonly name: string; readonly address: string }[] = [];
   readRecords(reader, additional, (name, type, end) => {
@@ -87,13 +94,24 @@ function readMessage(reader: DnsReader, asked: string, id: number): SrvAnswer {
   });
   const addressesByName = Map.groupBy(addresses, ({ name }) => name);
   const records = services
-    .filter(({ host, port }) => port > 0 && isHostName(host))
+    .filter(({ name, host, port }) => name === owner && port > 0 && isHostName(host))
     .map(({ host, port }) => {
       // The same one for every edge. IPv4 sorts before the brackets of IPv6.
       const [address = null] = (addressesByName.get(host) ?? []).map((one) => one.address).sort();
       return { host, port, address };
     });
   return records.length > 0 ? { kind: "records", records } : { kind: "none" };
+}
+
+/** The name that has no alias; undefined if there are too many. A name server that looks names up adds all of them. */
+function followAliases(asked: string, aliases: ReadonlyMap<string, string>): string | undefined {
+  let name = asked;
+  for (let left = MAX_ALIASES; left >= 0; left--) {
+    const target = aliases.get(name);
+    if (target === undefined) return name;
+    name = target;
+  }
+  return undefined;
 }
 
 /** Reads id and flags. @returns whether there is such a name */
@@ -185,13 +203,14 @@ class DnsReader {
     let end: number | null = null;
     let before = at;
     let length = 1;
-    // Bounded: pointers go backwards only, and labels have a maximum sum.
+    let pointers = 0;
+    // Bounded: pointers have a maximum, and labels a maximum sum.
     for (;;) {
       const first = this.#byte(at);
       if ((first & POINTER) === POINTER) {
         const target = ((first & ~POINTER) << 8) | this.#byte(at + 1);
         end ??= at + 2;
-        if (target >= before) throw new MalformedMessage("a name does not end");
+        if (target >= before || ++pointers > MAX_POINTERS) throw new MalformedMessage("a name does not end");
         before = at = target;
         continue;
       }

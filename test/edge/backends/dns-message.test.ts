@@ -7,14 +7,16 @@ const QUESTION = { name: "_http._tcp.b.example", id: 0x1234 };
 const SRV = 33;
 const A = 1;
 const AAAA = 28;
+const CNAME = 5;
 
 const uint16 = (...numbers: readonly number[]) => numbers.flatMap((number) => [number >> 8, number & 0xff]);
 const nameOf = (text: string) => [
   ...text.split(".").flatMap((label) => [label.length, ...new TextEncoder().encode(label)]),
   0,
 ];
-/** A pointer to the name of the question. */
-const ASKED = [0xc0, 12];
+const pointerTo = (at: number) => [0xc0 | (at >> 8), at & 0xff];
+/** The name of the question. */
+const ASKED = pointerTo(12);
 
 interface Answer {
   readonly id?: number;
@@ -104,12 +106,58 @@ describe("an answer", () => {
     });
   });
 
+  it("may have a name of 127 labels, each before a pointer, and no more pointers than these", () => {
+    // The data of a record that means nothing: the root, then labels that each point to the one before.
+    const [root, labels] = [OWNER + 2 + 10, 126];
+    const chain = (count: number) => [
+      0,
+      ...Array.from({ length: count }, (_, index) => [
+        1,
+        0x61,
+        ...pointerTo(root + (index === 0 ? 0 : 4 * index - 3)),
+      ]).flat(),
+    ];
+    const last = root + 4 * labels + 1 - 4;
+    const long = recordOf(ASKED, 99, [...chain(labels), ...pointerTo(last)]);
+    const ends = (pointer: number) => parse({ records: [long, addressOf(pointerTo(pointer))] });
+    expect(ends(last)).toEqual({ kind: "none" });
+    // Pointers without labels between them.
+    const only = (count: number) => [
+      0,
+      ...Array.from({ length: count }, (_, index) => pointerTo(root + Math.max(0, 2 * index - 1))).flat(),
+    ];
+    const endsAfter = (count: number) =>
+      parse({ records: [recordOf(ASKED, 99, only(count)), addressOf(pointerTo(root + 2 * count - 1))] });
+    expect(endsAfter(127)).toEqual({ kind: "none" });
+    expect(endsAfter(128)).toEqual({ kind: "failed", cause: "a name does not end" });
+  });
+
+  const aliases = (count: number) =>
+    Array.from({ length: count }, (_, index) =>
+      recordOf(index === 0 ? ASKED : nameOf(`a${index}.example`), CNAME, nameOf(`a${index + 1}.example`)),
+    );
+
+  it("may have the records of an alias of the name, through up to 8 of them in any order", () => {
+    for (const count of [1, 8]) {
+      const service8 = service(nameOf("one.b.example"), 8788, nameOf(`A${count}.example`));
+      const found = { kind: "records", records: [{ host: "one.b.example", port: 8788, address: null }] };
+      expect(parse({ records: [...aliases(count), service8] })).toEqual(found);
+      expect(parse({ records: [service8, ...aliases(count).toReversed()] })).toEqual(found);
+    }
+    expect(parse({ records: [...aliases(9), service(nameOf("one.b.example"), 8788, nameOf("a9.example"))] })).toEqual({
+      kind: "none",
+    });
+    // Beside an alias the name has no other records (RFC 1034, section 3.6.2), and an alias of itself has none.
+    expect(parse({ records: [...aliases(1), ONE] })).toEqual({ kind: "none" });
+    expect(parse({ records: [recordOf(ASKED, CNAME, ASKED), ONE] })).toEqual({ kind: "none" });
+  });
+
   it("may have records of other names, types and classes, which tell nothing", () => {
     expect(
       parse({
         records: [
           service(nameOf("one.b.example"), 8788, nameOf("_http._tcp.other.example")),
-          recordOf(ASKED, 5, nameOf("other.example")),
+          recordOf(ASKED, CNAME, nameOf("other.example")),
           recordOf(ASKED, SRV, [...uint16(0, 0, 1), ...nameOf("two.b.example")], 3),
           recordOf([0], 41, [0, 1, 2]),
         ],
