@@ -33,10 +33,11 @@ const NOBODY = "";
 const discards = new FairLimit(MAX_DISCARDS, 2 * MAX_DISCARD_MILLISECONDS);
 
 export async function discardBody(context: EdgeContext): Promise<void> {
-  const { body, headers } = context.req.raw;
-  // A client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) has not sent its body yet. A stream stays
-  // locked when `readBody` considers its client gone.
-  if (body === null || body.locked || headers.has("Expect")) return;
+  const { body, bodyUsed, headers } = context.req.raw;
+  // A stream stays locked when `readBody` considers its client gone.
+  if (body === null || body.locked) return;
+  // A client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) sends its body once some of it is read.
+  if (headers.has("Expect") && !bodyUsed) return;
   const permit = discards.acquire(context.var.caller ?? NOBODY);
   if (permit === null) return;
   watchClient(context).addEventListener("abort", permit.release);

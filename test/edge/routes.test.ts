@@ -27,6 +27,22 @@ function watchedBody() {
   return { body, isRead: () => isRead };
 }
 
+/** A body of chunks of 1 MiB, as that of every request that arrives over the network. */
+function endlessBody() {
+  let pulledBytes = 0;
+  const body = new ReadableStream(
+    {
+      type: "bytes",
+      pull(controller) {
+        pulledBytes += 1024 * 1024;
+        controller.enqueue(new Uint8Array(1024 * 1024));
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return { body, pulledBytes: () => pulledBytes };
+}
+
 describe("open routes", () => {
   it("answer /health with the status ok", async () => {
     const answer = await send("/health");
@@ -80,23 +96,12 @@ describe("the token", () => {
   });
 
   it("is checked before the body, of which only a bounded amount is read and discarded", async () => {
-    let pulledBytes = 0;
-    const body = new ReadableStream(
-      {
-        // As the body of every request that arrives over the network.
-        type: "bytes",
-        pull(controller) {
-          pulledBytes += 1024 * 1024;
-          controller.enqueue(new Uint8Array(1024 * 1024));
-        },
-      },
-      { highWaterMark: 0 },
-    );
+    const { body, pulledBytes } = endlessBody();
     // Directly to the application, because the runtime itself reads ahead.
     const request = new Request(`${BASE_URL}/v1/render`, { method: "POST", body });
     await expectProblem(await app.fetch(request, env), "forbidden");
-    expect(pulledBytes).toBeGreaterThan(60 * 1024 * 1024);
-    expect(pulledBytes).toBeLessThan(70 * 1024 * 1024);
+    expect(pulledBytes()).toBeGreaterThan(60 * 1024 * 1024);
+    expect(pulledBytes()).toBeLessThan(70 * 1024 * 1024);
   });
 
   it("is refused without reading the body of a client that waits to be asked for it", async () => {
@@ -114,6 +119,17 @@ describe("the token", () => {
       expect(isRead()).toBe(true);
     }
   });
+});
+
+it("a body that is too large is discarded, also if its client has waited to be asked for it", async () => {
+  const { body, pulledBytes } = endlessBody();
+  const init = {
+    method: "POST",
+    headers: { ...WITH_TOKEN.headers, "Content-Type": "application/json", Expect: "100-continue" },
+    body,
+  };
+  await expectProblem(await app.fetch(new Request(`${BASE_URL}/v1/render`, init), env), "request_too_large");
+  expect(pulledBytes()).toBeGreaterThan(80 * 1024 * 1024);
 });
 
 describe("GET /v1/constraints", () => {
