@@ -53,6 +53,10 @@ const REFUSAL_CODES = ["render_queue_full", "service_unavailable"] as const;
 /** Once per process: prom-client watches its event loop and its garbage collection until it ends. */
 const PROCESS_METRICS = new Registry();
 collectDefaultMetrics({ register: PROCESS_METRICS });
+// Gauges with the suffix of counters, which Prometheus' own check refuses; the sums of those by type are the same.
+for (const kind of ["handles", "requests", "resources"]) {
+  PROCESS_METRICS.removeSingleMetric(`nodejs_active_${kind}_total`);
+}
 
 export interface RequestReport {
   readonly outcome: RenderOutcome;

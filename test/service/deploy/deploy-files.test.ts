@@ -18,6 +18,7 @@ const LABEL = /([a-z_]+)(?=(?:=|!=|=~|!~)")/g;
 const SCRAPER_TOKEN = "token-of-the-scraper";
 
 let service: TestService;
+let metrics: string;
 let samples: MetricSample[];
 
 beforeAll(async () => {
@@ -28,9 +29,9 @@ beforeAll(async () => {
   // Long enough that its memory is seen.
   const source = "#for i in range(200000) { let x = i }\n#lorem(3000)";
   expect((await service.render({ source })).status).toBe(200);
-  samples = parseMetrics(
-    await (await service.send("/metrics", { headers: { Authorization: `Bearer ${SCRAPER_TOKEN}` } })).text(),
-  );
+  const answer = await service.send("/metrics", { headers: { Authorization: `Bearer ${SCRAPER_TOKEN}` } });
+  metrics = await answer.text();
+  samples = parseMetrics(metrics);
   return () => service.stop();
 });
 
@@ -94,6 +95,11 @@ const series = () =>
     );
     return { series: `${name}{${selector.join(",")}}`, values: Number.isFinite(value) ? `${value}+1x20` : "0x20" };
   });
+
+it("promtool finds nothing wrong with the metrics", async () => {
+  const checked = await runPromtool(await locatePromtool(), ["check", "metrics"], {}, metrics);
+  expect(checked).toEqual({ succeeded: true, output: "" });
+});
 
 it("a query of the dashboard has a result, evaluated by promtool on the metrics of a service that has rendered once", async () => {
   const { panels }: Dashboard = JSON.parse(

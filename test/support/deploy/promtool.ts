@@ -49,12 +49,14 @@ async function promtoolProblem(file: string): Promise<string | undefined> {
 /**
  * Runs `promtool` in a temporary folder that holds these files. JSON is YAML, so an object is written as JSON.
  *
+ * @param input its standard input
  * @returns how it ended, with all that it said.
  */
 export async function runPromtool(
   promtool: string,
   args: readonly string[],
   files: Readonly<Record<string, string | object>>,
+  input = "",
 ) {
   const folder = await mkdtemp(join(tmpdir(), "promtool-test-"));
   try {
@@ -63,7 +65,7 @@ export async function runPromtool(
     }
     // It runs for seconds, a third of which it would spend on collecting garbage.
     const env = { GOGC: "400" };
-    const options = { cwd: folder, env, all: true, reject: false, stdin: "ignore" } as const;
+    const options = { cwd: folder, env, all: true, reject: false, input } as const;
     const { failed, all } = await execa(promtool, args, options);
     return { succeeded: !failed, output: all };
   } finally {
