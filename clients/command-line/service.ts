@@ -6,8 +6,10 @@ import {
   type ServiceClientOptions,
   type ServiceProblem,
   ServiceUnreachableError,
+  type SilenceEvent,
   UnexpectedResponseError,
 } from "../typescript/client.ts";
+import { DEFAULT_SILENCE_TIMEOUT_SECONDS } from "../typescript/silence.ts";
 import { sizeInWords } from "../typescript/size-in-words.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { proxyOf, useProxies } from "./proxy.ts";
@@ -26,10 +28,13 @@ export interface Service {
 
 export interface CallFlags extends ServiceOptions {
   readonly verbose?: true | undefined;
+  readonly json?: true | undefined;
+  /** Seconds; see `--timeout`. */
+  readonly timeout?: number | undefined;
 }
 
 /**
- * @param tell writes a line of `--verbose`
+ * @param tell writes a line of `--verbose`, and that the service is silent
  * @throws CommandError when no token is known, or the URL, the token or a proxy is invalid
  */
 export async function openService(
@@ -56,9 +61,26 @@ export async function openService(
     tell(`${program}: ${url}${way}, with the token of ${tokenOrigin}`);
   }
   const fetch = options.verbose ? makeVerboseFetch(tell) : undefined;
-  const client = new ServiceClient({ url, token, fetch, constraintsStore: constraintsFile(url), ...clientOptions });
+  const client = new ServiceClient({
+    url,
+    token,
+    fetch,
+    constraintsStore: constraintsFile(url),
+    silenceTimeoutSeconds: Math.max(options.timeout ?? 0, DEFAULT_SILENCE_TIMEOUT_SECONDS),
+    onSilence: options.json ? undefined : sayOnce(url, tell),
+    ...clientOptions,
+  });
   const detailsOf = ({ code }: ServiceProblem) => (code === "forbidden" ? [`The token came from ${tokenOrigin}.`] : []);
   return { url, client, detailsOf };
+}
+
+/** Of all requests of a command, the first one that waits is said. */
+function sayOnce(url: string, tell: (line: string) => void): (event: SilenceEvent) => void {
+  let isSaid = false;
+  return ({ silentSeconds, timeoutSeconds }) => {
+    if (!isSaid) tell(`${url} has sent nothing for ${silentSeconds} s: waiting, up to ${timeoutSeconds} s.`);
+    isSaid = true;
+  };
 }
 
 /**

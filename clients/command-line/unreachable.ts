@@ -12,6 +12,8 @@ const ADVICE: Readonly<Record<UnreachableReason, string>> = {
     "If your own authority has signed it, set NODE_EXTRA_CA_CERTS to the file of the authority's certificate (PEM); otherwise tell the operator.",
   wrong_protocol: "Check host and port, and whether the URL must begin with http:// or https://.",
   timed_out: "The host is off or busy, or a firewall drops the packets. Check host, port and VPN, or ask the operator.",
+  no_answer:
+    "The service, or a server in front of it, took the request and sent nothing. Try again, or tell the operator; `document-rendering doctor` may say more.",
   connection_broken: "Try again; if that does not help, check the port, and whether the URL must begin with https://.",
   gateway: "Try again, or ask the operator.",
   unknown: "Is it running? Is the port right?",

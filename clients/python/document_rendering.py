@@ -210,7 +210,7 @@ class Check:
 
 UnreachableReason = Literal[
     "refused", "name_not_found", "no_route", "certificate", "wrong_protocol",
-    "timed_out", "connection_broken", "gateway", "unknown"
+    "timed_out", "no_answer", "connection_broken", "gateway", "unknown"
 ]  # fmt: skip
 
 
@@ -922,6 +922,8 @@ _MAX_OUTPUT_BYTES = 512 * 1024 * 1024
 _MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 _READ_BYTES = 64 * 1024
 _CONSTRAINTS_AGE_SECONDS = 300
+# The edge answers by itself what is no render.
+_MAX_DOCUMENT_SILENCE_SECONDS = 60.0
 # The service asks for a minute at most. Whatever asks for more than this is not waited for longer.
 _MAX_RETRY_AFTER_SECONDS = 300.0
 _FIRST_BACKOFF_SECONDS = 0.5
@@ -992,14 +994,15 @@ class ServiceClient:
         *,
         max_attempts: int = 5,
         max_total_seconds: float = 60,
-        silence_timeout_seconds: float = 120,
+        silence_timeout_seconds: float = 300,
         check_before_sending: bool = True,
     ) -> None:
         """A request is sent again if the service cannot be reached, and after `Retry-After` if no slot is free.
 
         `max_attempts`: how often a request is sent at most, the first time included; with 1, it is never repeated.
         `max_total_seconds`: no attempt begins later than this after the first.
-        `silence_timeout_seconds`: how long an attempt waits while nothing comes. A render may take about a minute.
+        `silence_timeout_seconds`: how long an attempt waits while nothing comes, before the answer or within it; at most a
+        minute for what is no render. The default is more than a deployment takes by default, the upload included.
         """
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
@@ -1102,9 +1105,18 @@ class ServiceClient:
         if body is not None:
             headers["Content-Type"] = "application/json"
         request = urllib.request.Request(self._base + path, data=body, headers=headers)
+        silence = self._silence_timeout_seconds
+        if body is None:
+            silence = min(silence, _MAX_DOCUMENT_SILENCE_SECONDS)
         try:
-            with self._opener.open(request, timeout=self._silence_timeout_seconds) as response:
+            with self._opener.open(request, timeout=silence) as response:
                 answer = self._read(response)
+        except (TimeoutError, socket.timeout) as cause:
+            # `urllib` wraps what happens before the request is sent.
+            sentence = f"{self._origin} does not answer: nothing has come for {silence:g} s."
+            error = ServiceUnreachableError(sentence, self._origin, "no_answer")
+            error.__cause__ = cause
+            return error
         except (OSError, http.client.HTTPException) as cause:
             return _unreachable(self._origin, cause)
         return answer if 200 <= answer.status < 300 else self._classify(answer)

@@ -30,4 +30,5 @@ export {
   type ServiceClientOptions,
 } from "./service-client.ts";
 export type { ServiceProblem } from "./service-problem.ts";
+export type { SilenceEvent } from "./silence.ts";
 export type { Fetch } from "./transport.ts";

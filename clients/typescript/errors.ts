@@ -11,6 +11,7 @@ export type UnreachableReason =
   | "certificate"
   | "wrong_protocol"
   | "timed_out"
+  | "no_answer"
   | "connection_broken"
   | "gateway"
   | "unknown";
@@ -22,6 +23,7 @@ const REASONS: readonly (readonly [code: RegExp, reason: UnreachableReason, word
   [/^E(?:HOST|NET)(?:UNREACH|DOWN)$/, "no_route", "there is no route to it"],
   [/CERT|^UNABLE_TO_/, "certificate", "its certificate is not accepted"],
   [/^EPROTO$|^ERR_SSL_|^HPE_/, "wrong_protocol", "it does not speak the protocol of the URL"],
+  [/^UND_ERR_(?:HEADERS|BODY)_TIMEOUT$/, "no_answer", "it took the request, and did not answer"],
   [/TIMEOUT|^ETIMEDOUT$/, "timed_out", "it did not answer in time"],
   [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, "connection_broken", "the connection broke"],
 ];
@@ -92,8 +94,14 @@ export function makeGatewayError({ origin: url }: URL, status: number): ServiceU
 
 /** @param cause what reading a file has thrown that had begun to arrive */
 export function makeBrokenTransferError({ origin: url }: URL, cause: unknown): ServiceUnreachableError {
+  if (cause instanceof ServiceUnreachableError) return cause;
   const sentence = `The connection to ${url} broke before the whole file had arrived.`;
   return new ServiceUnreachableError(sentence, { ...FIRST_ATTEMPT, url, reason: "connection_broken" }, cause);
+}
+
+export function makeSilenceError({ origin: url }: URL, seconds: number): ServiceUnreachableError {
+  const sentence = `${url} does not answer: nothing has come for ${seconds} s.`;
+  return new ServiceUnreachableError(sentence, { ...FIRST_ATTEMPT, url, reason: "no_answer" });
 }
 
 /** The innermost error that has a code, if any has one: the error that `fetch` throws says only that it failed. */

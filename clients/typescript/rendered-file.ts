@@ -3,6 +3,7 @@ import { parse as parseDisposition } from "content-disposition";
 import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import { makeBrokenTransferError, UnexpectedResponseError } from "./errors.ts";
 import { joinBytes } from "./join-bytes.ts";
+import type { SilenceWatch } from "./silence.ts";
 import { mediaType } from "./transport.ts";
 
 /** Each type of file: its extension, and how a file of it may begin, read as Latin-1. */
@@ -29,7 +30,7 @@ export interface RenderedFile {
   readonly requestId: string | null;
   /**
    * The file as it arrives. Read either this or `bytes()`, once. It ends with `ServiceUnreachableError` when the
-   * connection breaks, with `UnexpectedResponseError` after `maxBytes`, and with the signal's reason when the render is
+   * connection breaks or nothing comes for too long, with `UnexpectedResponseError` after `maxBytes`, and with the signal's reason when the render is
    * aborted.
    */
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
@@ -44,6 +45,7 @@ export async function readRenderedFile(
   response: Response,
   url: URL,
   maxBytes: number,
+  silence: SilenceWatch,
   signal: AbortSignal | undefined,
 ): Promise<RenderedFile> {
   const { headers, status } = response;
@@ -57,7 +59,8 @@ export async function readRenderedFile(
     throw new UnexpectedResponseError(message, status);
   }
   const receive = async (): Promise<Chunk | null> => {
-    const chunk = await reader?.read().catch((cause: unknown) => {
+    const reading = reader && silence.during(reader.read());
+    const chunk = await reading?.catch((cause: unknown) => {
       signal?.throwIfAborted();
       throw makeBrokenTransferError(url, cause);
     });

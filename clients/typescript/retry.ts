@@ -8,7 +8,7 @@ import type { ServiceProblem } from "./service-problem.ts";
 export interface RetryOptions {
   /** How often a request is sent, the first time included. Default: 5. */
   readonly maxAttempts?: number;
-  /** No attempt begins later than this after the first. It ends no attempt: pass a signal for that. Default: 60. */
+  /** No attempt begins later than this after the first. It ends no attempt: pass a signal for that, or `silenceTimeoutSeconds`. Default: 60. */
   readonly maxTotalSeconds?: number;
 }
 

@@ -6,6 +6,7 @@ import { encodeRequest, type RenderRequest } from "./render-request.ts";
 import { type RenderedFile, readRenderedFile } from "./rendered-file.ts";
 import { type RetryEvent, type RetryOptions, type RetryPolicy, retryPolicy, wait, waitBeforeRetry } from "./retry.ts";
 import type { ServiceProblem } from "./service-problem.ts";
+import { type SilenceEvent, silencePolicy } from "./silence.ts";
 import { type Fetch, type SendResult, type ServiceRequest, Transport } from "./transport.ts";
 
 export interface ServiceClientOptions {
@@ -17,6 +18,13 @@ export interface ServiceClientOptions {
   readonly fetch?: Fetch | undefined;
   /** When to send a request again; `false` never does. */
   readonly retry?: RetryOptions | false | undefined;
+  /**
+   * How long an attempt waits while nothing comes, before the answer or within it. Default: 300; at most 3600. For what is no
+   * render it is at most 60. Node's own `fetch` waits at most 300.
+   */
+  readonly silenceTimeoutSeconds?: number | undefined;
+  /** Called whenever an attempt has waited for 20 seconds while nothing came, which is no failure yet. */
+  readonly onSilence?: ((event: SilenceEvent) => void) | undefined;
   /** Whether `render` validates a request before it sends it. Default: true. The service validates in any case. */
   readonly checkBeforeSending?: boolean | undefined;
   /** Keeps the constraints beyond the life of this client. */
@@ -62,7 +70,8 @@ export class ServiceClient {
 
   /** @throws TypeError or RangeError when an option cannot be used */
   constructor(options: ServiceClientOptions) {
-    this.#transport = new Transport(options.url, options.token, options.fetch);
+    const silence = silencePolicy(options.silenceTimeoutSeconds, options.onSilence);
+    this.#transport = new Transport(options.url, options.token, options.fetch, silence);
     this.#retry = retryPolicy(options.retry);
     this.#checkBeforeSending = options.checkBeforeSending ?? true;
     this.#constraints = new ConstraintsCache(options.constraintsStore);
@@ -86,7 +95,8 @@ export class ServiceClient {
         path: "v1/render",
         headers: { "Content-Type": "application/json" },
         body,
-        read: (response, url) => readRenderedFile(response, url, this.#constraints.maxOutputBytes, options.signal),
+        read: (response, url, silence) =>
+          readRenderedFile(response, url, this.#constraints.maxOutputBytes, silence, options.signal),
       },
       options,
     );

@@ -4,6 +4,7 @@ import { PROBLEM_MEDIA_TYPE } from "../../rules/problem.ts";
 import { makeConnectionError, makeGatewayError, ServiceUnreachableError, UnexpectedResponseError } from "./errors.ts";
 import { parseRetryAfter, readRetryAfter } from "./retry.ts";
 import { asServiceProblem, type ServiceProblem } from "./service-problem.ts";
+import { type SilencePolicy, SilenceWatch } from "./silence.ts";
 
 /** `fetch` of any platform, or what takes its place: a service binding of a Worker, a test. */
 export type Fetch = typeof globalThis.fetch;
@@ -15,7 +16,7 @@ export interface ServiceRequest<Value> {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array<ArrayBuffer>;
   /** Reads a response that is neither a problem nor a failure. */
-  readonly read: (response: Response, url: URL) => Promise<Value>;
+  readonly read: (response: Response, url: URL, silence: SilenceWatch) => Promise<Value>;
 }
 
 export type SendResult<Value> =
@@ -39,9 +40,10 @@ export class Transport {
   readonly #url: URL;
   readonly #token: string;
   readonly #fetch: Fetch;
+  readonly #silence: SilencePolicy;
 
   /** @throws TypeError when `url` is not an HTTP URL or a header cannot hold `token`; it quotes neither */
-  constructor(url: string | URL, token: string | undefined, fetch: Fetch | undefined) {
+  constructor(url: string | URL, token: string | undefined, fetch: Fetch | undefined, silence: SilencePolicy) {
     this.#url = normaliseUrl(url);
     // A program in JavaScript can pass anything, such as a variable of the environment that is not set.
     if (token === undefined || token === "") {
@@ -49,6 +51,7 @@ export class Transport {
     }
     if (!/^[!-~]+$/.test(token)) throw new TypeError("token must hold visible ASCII characters.");
     this.#token = token;
+    this.#silence = silence;
     // Called as a plain function: browsers and Workers reject `fetch` as the method of another object.
     this.#fetch = (input, init) => (fetch ?? globalThis.fetch)(input, init);
   }
@@ -56,18 +59,22 @@ export class Transport {
   /** @throws UnexpectedResponseError when something else has answered, or the reason of `signal` */
   async send<Value>(request: ServiceRequest<Value>, signal: AbortSignal | undefined): Promise<SendResult<Value>> {
     const { method, path, headers, body, read } = request;
+    const silence = new SilenceWatch(this.#url, method === "POST", this.#silence, signal);
     try {
       const send = this.#fetch;
-      const response = await send(new URL(path, this.#url), {
+      const sent = send(new URL(path, this.#url), {
         method,
         headers: { ...headers, [API_TOKEN_HEADER]: this.#token },
         // `fetch` would follow a redirect to another origin with the token.
         redirect: "manual",
         ...(body !== undefined && { body }),
-        ...(signal !== undefined && { signal }),
+        signal: silence.signal,
       });
-      if (response.ok || response.status === 304) return { kind: "answer", value: await read(response, this.#url) };
-      return await sort(response, this.#url);
+      const response = await silence.during(sent);
+      if (response.ok || response.status === 304) {
+        return { kind: "answer", value: await read(response, this.#url, silence) };
+      }
+      return await silence.during(sort(response, this.#url));
     } catch (cause) {
       signal?.throwIfAborted();
       if (cause instanceof UnexpectedResponseError) throw cause;

@@ -164,7 +164,9 @@ export class EachRun {
       }
       if (error instanceof InvalidEInvoiceError || error instanceof MissingFontsError)
         return this.#recordError(document, error);
-      if (error instanceof ServiceUnreachableError && attempt < MAX_UNREACHABLE_ATTEMPTS) {
+      const isUnreachable = error instanceof ServiceUnreachableError;
+      // After a silence of minutes there is nothing to wait for, and the next document would wait as long.
+      if (isUnreachable && error.reason !== "no_answer" && attempt < MAX_UNREACHABLE_ATTEMPTS) {
         this.#wait(UNREACHABLE_WAIT_SECONDS * attempt, "The service cannot be reached");
         this.#pace.add(() => this.#attempt(document, attempt + 1, isLast), true);
         return;

@@ -1,6 +1,6 @@
 /** What the command says when it does not get an answer of the service, and what --verbose says of one that it gets. */
 import { cp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer as createHttpServer, request as httpRequest, type Server } from "node:http";
+import { createServer as createHttpServer, request as httpRequest, type Server, type ServerResponse } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { Socket } from "node:net";
 import { dirname, join } from "node:path";
@@ -15,10 +15,12 @@ import {
   PROGRAM,
   runCommand,
   runProcess,
+  shortenSilence,
 } from "../../support/clients/command-line.ts";
 import { answerRaw } from "../../support/clients/hostile-answers.ts";
 import {
   full,
+  PDF,
   sendPdf,
   sendProblem,
   startScript,
@@ -52,6 +54,71 @@ async function listenByTls(issuer?: string): Promise<string> {
   onTestFinished(() => closeServer(server));
   return `https://localhost:${port}`;
 }
+
+describe("a service that takes requests and goes silent", () => {
+  // On a busy machine the constraints may be as late, which are waited for for a minute.
+  const NOTICE = / has sent nothing for 20 s: waiting, up to (?:60|300) s\.\n/;
+  const EACH = ["render", "a.typ", "--each", "rows.jsonl", "-o", "{#}.pdf"];
+  const stallInFile = (response: ServerResponse) => void response.writeHead(200, PDF).write("%PDF-1.7");
+
+  it.each([
+    ["before its answer", () => {}],
+    ["within the file", stallInFile],
+  ])("%s: render says so once, and ends with exit code 7", async (_when, stall) => {
+    shortenSilence();
+    const { url } = await startScriptedService(stall);
+    const { exitCode, stderr } = await render(url);
+    expect(stderr).toMatch(NOTICE);
+    expect(stderr.split("has sent nothing")).toHaveLength(2);
+    expect(stderr).toContain(`${url} does not answer: nothing has come for 300 s.`);
+    expect(exitCode).toBe(7);
+  });
+
+  it.each([
+    ["before its answer", () => {}],
+    ["within the file", stallInFile],
+  ])("%s: render --each stops with exit code 7, and asks no more", async (_when, stall) => {
+    shortenSilence();
+    const { url, bodies } = await startScriptedService(stall);
+    const folder = await makeProject({ ...FILES, "rows.jsonl": "{}\n".repeat(9) });
+    const { exitCode, stderr } = await runCommand(folder, [...EACH, "--url", url, "--jobs", "2"]);
+    expect(stderr.split("has sent nothing")).toHaveLength(2);
+    expect(stderr).toContain("nothing has come for 300 s.");
+    expect(stderr).toContain("9 not rendered");
+    expect(exitCode).toBe(7);
+    expect(bodies).toHaveLength(2);
+  });
+
+  it("before the constraints: render --each, constraints and render end, render after the render that it sends all the same", async () => {
+    shortenSilence();
+    const { url } = await startScript(() => {});
+    const folder = await makeProject(FILES);
+    for (const [args, seconds] of [
+      [EACH, 60],
+      [["constraints"], 60],
+      [["render", "a.typ"], 300],
+    ] as const) {
+      const { exitCode, stderr } = await runCommand(folder, [...args, "--url", url]);
+      expect(stderr).toMatch(NOTICE);
+      expect(stderr).toContain(`nothing has come for ${seconds} s.`);
+      expect(exitCode).toBe(7);
+    }
+  });
+
+  it("is not said with --json, and with a longer --timeout is waited for longer", async () => {
+    shortenSilence();
+    const { url, bodies } = await startScriptedService(() => {});
+    const { exitCode, stdout, stderr } = await render(url, {}, "--json");
+    expect([exitCode, stderr]).toEqual([7, ""]);
+    expect(JSON.parse(stdout)).toMatchObject({ outcome: "failed", message: expect.stringContaining("300 s") });
+    const timeout = makeTimeout();
+    const before = bodies.length;
+    const longer = render(url, {}, ...timeout.args);
+    await expect.poll(() => bodies.length).toBe(before + 1);
+    timeout.pass();
+    expect(await longer).toMatchObject({ exitCode: 7, stderr: expect.stringContaining("(--timeout)") });
+  });
+});
 
 describe("a service that cannot be reached: exit code 7, one cause and what to do about it", () => {
   it.each<[string, () => Promise<string>, RegExp]>([

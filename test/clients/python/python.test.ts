@@ -7,7 +7,7 @@ import { PROBLEMS } from "../../../rules/problem.ts";
 import { asConstraints, vectorRequests } from "../../../rules/published-rules.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
-import { answer, type Behaviour, PDF, sendPdf, startScript } from "../../support/clients/scripted-service.ts";
+import { answer, type Behaviour, PDF, PROBLEM, sendPdf, startScript } from "../../support/clients/scripted-service.ts";
 import { lowLimits, mutatedBody, requestBody } from "../../support/rules/request-arbitraries.ts";
 import { runs } from "../../support/rules/runs.ts";
 import { type SharedService, sharedService } from "../../support/service/test-service.ts";
@@ -178,19 +178,29 @@ describe.skipIf(!hasPython())("the Python client", () => {
 
   const call = (...parameters: Parameters<PythonDriver["call"]>) => driver.call(...parameters);
 
-  it("tries again if the file breaks off, and tells a silence that lasts too long", async () => {
+  it("tries again if the file breaks off", async () => {
     const breaksOff: Behaviour = (response) => {
       response.writeHead(200, { ...PDF, "Content-Length": "1000" });
       response.write("%PDF-", () => response.destroy());
     };
-    const server = await startScript(breaksOff, sendPdf, () => {});
+    const server = await startScript(breaksOff, sendPdf);
     const options = { url: server.url, token: API_TOKEN, check_before_sending: false };
     expect((await call("render", options, REQUEST)).result).toMatchObject({ ok: true, content: "%PDF-" });
     expect(server.requests).toHaveLength(2);
-    const impatient = { ...options, max_attempts: 1, silence_timeout_seconds: 0.2 };
-    const { result } = await call("render", impatient, REQUEST);
-    const message = `${server.url} cannot be reached: it did not answer in time.`;
-    expect(result).toMatchObject({ error: "ServiceUnreachableError", reason: "timed_out", message });
+  });
+
+  it.each<[string, Behaviour]>([
+    ["before its answer", () => {}],
+    ["after the head of a file", (response) => response.writeHead(200, PDF).flushHeaders()],
+    ["within a file", (response) => void response.writeHead(200, PDF).write("%PDF-1.7")],
+    ["within a problem", (response) => void response.writeHead(422, PROBLEM).write("{")],
+  ])("ends a render with an error of its own when the service goes silent %s", async (_when, behaviour) => {
+    const { url, requests } = await startScript(behaviour);
+    const options = { url, token: API_TOKEN, check_before_sending: false, max_attempts: 1 };
+    const { result } = await call("render", { ...options, silence_timeout_seconds: 0.2 }, REQUEST);
+    const message = `${url} does not answer: nothing has come for 0.2 s.`;
+    expect(result).toMatchObject({ error: "ServiceUnreachableError", reason: "no_answer", message });
+    expect(requests).toHaveLength(1);
   });
 
   it.each([

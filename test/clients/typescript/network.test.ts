@@ -1,5 +1,6 @@
 /** What only the TypeScript client does over real connections: aborts, streams, bounds on files, errors of `fetch`. */
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   ServiceClient,
@@ -8,13 +9,17 @@ import {
   UnexpectedResponseError,
 } from "../../../clients/typescript/client.ts";
 import { MAX_OUTPUT_BYTES } from "../../../clients/typescript/constraints-cache.ts";
+import { longestRenderMilliseconds } from "../../../edge/body/read-body.ts";
+import { EDGE_INTEGER_SETTINGS } from "../../../edge/settings.ts";
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
+import { BACKEND_TIMEOUT_SETTING } from "../../../rules/render-time.ts";
 import { LOW_LIMITS } from "../../support/clients/hostile-answers.ts";
 import {
   answer,
   endlessAnswer,
   full,
   PDF,
+  PROBLEM,
   sendPdf,
   startScript,
   startScriptedService,
@@ -25,10 +30,14 @@ const makeClient = (url: string, options: Partial<ServiceClientOptions> = {}) =>
   new ServiceClient({ url, token: API_TOKEN, checkBeforeSending: false, ...options });
 
 /** A client whose connections are those of `fetch`, and that asks once. */
-const makeClientOf = (fetch: typeof globalThis.fetch, url = UNREACHABLE_URL) =>
-  makeClient(url, { fetch, retry: false });
+const makeClientOf = (
+  fetch: typeof globalThis.fetch,
+  url = UNREACHABLE_URL,
+  options: Partial<ServiceClientOptions> = {},
+) => makeClient(url, { fetch, retry: false, ...options });
 
 const REQUEST = { source: "x" };
+const JSON_TYPE = { "Content-Type": "application/json" };
 
 async function renderFile(client: ServiceClient, signal?: AbortSignal) {
   const file = await client.render(REQUEST, signal && { signal });
@@ -56,7 +65,7 @@ describe("a service that cannot be reached", () => {
     const agent: object = Reflect.get(globalThis, Symbol.for("undici.globalDispatcher.2"));
     const dispatcher: unknown = Reflect.construct(Reflect.get(agent, "constructor"), [{ headersTimeout: 50 }]);
     const client = makeClientOf((input, init) => fetch(input, Object.assign({}, init, { dispatcher })), url);
-    await expect(client.render(REQUEST)).rejects.toMatchObject({ reason: "timed_out" });
+    await expect(client.render(REQUEST)).rejects.toMatchObject({ reason: "no_answer" });
   });
 
   it.each([
@@ -78,6 +87,87 @@ describe("a service that cannot be reached", () => {
     const file = await renderFile(makeClient(server.url));
     await expect(file.bytes()).rejects.toThrow(ServiceUnreachableError);
     expect(server.requests).toHaveLength(1);
+  });
+});
+
+describe("a service that takes a request and goes silent", () => {
+  const HEADS = [
+    ["before its answer", null, ""],
+    ["after the head of a file", PDF, ""],
+    ["within a file", PDF, "%PDF-1.7"],
+    ["within a problem", PROBLEM, "{"],
+  ] as const;
+
+  it.each(HEADS)("%s ends the render with an error of its own", async (_when, head, start) => {
+    const closed = Promise.withResolvers<void>();
+    const { url, requests } = await startScript((response) => {
+      response.on("close", closed.resolve);
+      if (head === null) return;
+      response.writeHead(head === PROBLEM ? 422 : 200, { ...head, "Content-Length": "1000" }).flushHeaders();
+      response.write(start);
+    });
+    const client = makeClient(url, { silenceTimeoutSeconds: 0.05, retry: false });
+    const file = async () => (await renderFile(client)).bytes();
+    const message = `${url} does not answer: nothing has come for 0.05 s.`;
+    await expect(file()).rejects.toMatchObject({ name: "ServiceUnreachableError", reason: "no_answer", message });
+    expect(requests).toHaveLength(1);
+    await closed.promise;
+  });
+
+  it("before the constraints or within them does not keep a render from being sent", async () => {
+    for (const stall of [() => {}, (response: ServerResponse) => void response.writeHead(200, JSON_TYPE).write("{")]) {
+      const { url } = await startScript(stall, sendPdf);
+      // With retries, for a machine that is too busy to answer within this time.
+      const client = makeClient(url, { silenceTimeoutSeconds: 0.2, checkBeforeSending: true });
+      expect(await (await renderFile(client)).bytes()).toEqual(new TextEncoder().encode("%PDF-"));
+    }
+  });
+
+  it("is told after 20 seconds, and given 300 of them, a minute for the constraints: more than a deployment takes by default", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const onSilence = vi.fn();
+    const client = makeClientOf(() => new Promise(() => {}), UNREACHABLE_URL, { onSilence });
+    const ends = [client.render(REQUEST), client.constraints()].map((call) => call.catch((error) => error.message));
+    await vi.advanceTimersByTimeAsync(19_999);
+    expect(onSilence).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(onSilence.mock.calls).toEqual([
+      [{ silentSeconds: 20, timeoutSeconds: 300 }],
+      [{ silentSeconds: 20, timeoutSeconds: 60 }],
+    ]);
+    await vi.advanceTimersByTimeAsync(280_000);
+    const [rendering, constraints] = await Promise.all(ends);
+    expect(rendering).toContain("300 s");
+    expect(constraints).toContain("60 s");
+    const { bodyTimeoutSeconds } = EDGE_INTEGER_SETTINGS;
+    const { default: backendSeconds } = BACKEND_TIMEOUT_SETTING;
+    expect(longestRenderMilliseconds(bodyTimeoutSeconds.default, backendSeconds)).toBeLessThan(300_000);
+  });
+
+  it("is not one that sends a little now and then, or whose file nobody reads", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { readable, writable } = new TransformStream<Uint8Array<ArrayBuffer>>();
+    const writer = writable.getWriter();
+    const client = makeClientOf(async () => new Response(readable, { headers: PDF }));
+    const send = (text: string) => void writer.write(new TextEncoder().encode(text));
+    send("%PDF-");
+    const file = await renderFile(client);
+    await vi.advanceTimersByTimeAsync(1_000_000);
+    const bytes = file.bytes();
+    for (const text of ["1", ".", "7"]) {
+      await vi.advanceTimersByTimeAsync(299_999);
+      send(text);
+    }
+    await vi.advanceTimersByTimeAsync(299_999);
+    void writer.close();
+    expect(new TextDecoder().decode(await bytes)).toBe("%PDF-1.7");
+  });
+
+  it.each([0, -1, Number.NaN, 3601])("may not be given %s seconds", (silenceTimeoutSeconds) => {
+    expect(() => makeClient(UNREACHABLE_URL, { silenceTimeoutSeconds })).toThrow(RangeError);
+    expect(() => makeClient(UNREACHABLE_URL, { silenceTimeoutSeconds: 3600 })).not.toThrow();
   });
 });
 

@@ -138,6 +138,25 @@ export function makeTimeout() {
   return { args: ["--timeout", String(LIMIT_SECONDS)], pass: () => limit.abort() };
 }
 
+/** How long a command in this process waits for a silent service, with its notice: as short as a test needs. */
+export function shortenSilence(): void {
+  const shorter = new Map([
+    [20_000, 50],
+    [60_000, 100],
+    [300_000, 100],
+  ]);
+  const start = globalThis.setTimeout;
+  const spy = vi.spyOn(globalThis, "setTimeout").mockImplementation(
+    Object.assign(
+      // Those of Node's `fetch` have more parameters.
+      (callback: (...more: unknown[]) => void, milliseconds = 0, ...more: unknown[]) =>
+        start(callback, (more.length === 0 ? shorter.get(milliseconds) : undefined) ?? milliseconds, ...more),
+      { __promisify__: start.__promisify__ },
+    ),
+  );
+  onTestFinished(() => spy.mockRestore());
+}
+
 /** Runs the command in a pseudo terminal, by script(1) of util-linux. */
 export async function runInTerminal(cwd: string, args: readonly string[], env: Environment = {}) {
   const quoted = shellCommand(process.execPath, PROGRAM, ...args);
