@@ -195,12 +195,11 @@ describe.skipIf(!hasPython())("the Python client", () => {
     ["within a file", (response) => void response.writeHead(200, PDF).write("%PDF-1.7")],
     ["within a problem", (response) => void response.writeHead(422, PROBLEM).write("{")],
   ])("ends a render with an error of its own when the service goes silent %s", async (_when, behaviour) => {
-    const { url, requests } = await startScript(behaviour);
+    const { url } = await startScript(behaviour);
     const options = { url, token: API_TOKEN, check_before_sending: false, max_attempts: 1 };
     const { result } = await call("render", { ...options, silence_timeout_seconds: 0.2 }, REQUEST);
     const message = `${url} does not answer: nothing has come for 0.2 s.`;
     expect(result).toMatchObject({ error: "ServiceUnreachableError", reason: "no_answer", message });
-    expect(requests).toHaveLength(1);
   });
 
   it.each([
