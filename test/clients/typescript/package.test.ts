@@ -243,6 +243,7 @@ describe("the client renders", () => {
       TextEncoder,
       TextDecoder,
       ReadableStream,
+      AbortController,
       AbortSignal,
       performance,
       setTimeout,
