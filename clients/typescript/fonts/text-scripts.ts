@@ -29,7 +29,7 @@ function textsOf({ source, files, data }: DocumentText): string[] {
 }
 
 /** @param covered by the service, as it says; empty if it does not */
-export function describeUncoveredScripts(document: DocumentText, covered: readonly string[]): string[] {
+export function describeUncoveredScripts(document: DocumentText, covered: readonly string[] = []): string[] {
   if (covered.length === 0) return [];
   const faces = document.files.filter(({ key }) => isFont(key)).flatMap(({ bytes }) => fontFaces(bytes));
   const isBrought = (codePoint: number) => faces.some(({ characters }) => hasCharacter(characters, codePoint));

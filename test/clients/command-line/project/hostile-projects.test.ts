@@ -7,9 +7,9 @@ import { access, lstat, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { makeProject, runCommand, runnerInProjects, startCommand } from "../../support/clients/command-line.ts";
-import { sharedService } from "../../support/service/test-service.ts";
-import { UNREACHABLE_URL } from "../../support/tokens.ts";
+import { makeProject, runCommand, runnerInProjects, startCommand } from "../../../support/clients/command-line.ts";
+import { sharedService } from "../../../support/service/test-service.ts";
+import { UNREACHABLE_URL } from "../../../support/tokens.ts";
 
 const url = (await sharedService()).edge.url.origin;
 

@@ -4,9 +4,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { IgnoreRules } from "../../../clients/command-line/project/ignore-rules.ts";
-import { writeProject } from "../../support/clients/command-line.ts";
-import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
+import { IgnoreRules } from "../../../../clients/command-line/project/ignore-rules.ts";
+import { writeProject } from "../../../support/clients/command-line.ts";
+import { makeTemporaryFolder } from "../../../support/temporary-folder.ts";
 
 /** A folder with these ignore files, which is a git repository. */
 async function folderWith(files: Readonly<Record<string, string>>): Promise<string> {

@@ -2,12 +2,12 @@
 import { mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { capabilitiesOf } from "../../../protocol/capabilities.ts";
-import { makeProject, type ProjectFiles, runCommand, startCommand } from "../../support/clients/command-line.ts";
-import { answer, sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
-import { readPdf } from "../../support/readers/pdf-reader.ts";
-import { sharedService } from "../../support/service/test-service.ts";
-import { UNREACHABLE_URL } from "../../support/tokens.ts";
+import { capabilitiesOf } from "../../../../protocol/capabilities.ts";
+import { makeProject, type ProjectFiles, runCommand, startCommand } from "../../../support/clients/command-line.ts";
+import { answer, sendPdf, startScriptedService } from "../../../support/clients/scripted-service.ts";
+import { readPdf } from "../../../support/readers/pdf-reader.ts";
+import { sharedService } from "../../../support/service/test-service.ts";
+import { UNREACHABLE_URL } from "../../../support/tokens.ts";
 
 const { edge } = await sharedService();
 const real = edge.url.origin;

@@ -7,9 +7,9 @@ import { chmod, cp, readFile, rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { rememberWritten } from "../../../clients/command-line/written-files.ts";
-import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
-import { problem } from "../../../rules/problem.ts";
+import { rememberWritten } from "../../../../clients/command-line/written-files.ts";
+import { DEFAULT_LIMITS } from "../../../../rules/limits.ts";
+import { problem } from "../../../../rules/problem.ts";
 import {
   commandEnvironment,
   makeProject,
@@ -17,13 +17,13 @@ import {
   type ProjectFiles,
   runCommand,
   writeProject,
-} from "../../support/clients/command-line.ts";
+} from "../../../support/clients/command-line.ts";
 import {
   type ScriptedService,
   sendPdf,
   sendProblem,
   startScriptedService,
-} from "../../support/clients/scripted-service.ts";
+} from "../../../support/clients/scripted-service.ts";
 
 async function begin(files: ProjectFiles, answer: Parameters<typeof startScriptedService>[0] = sendPdf) {
   const service = await startScriptedService(answer);

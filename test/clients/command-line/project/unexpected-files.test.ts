@@ -2,8 +2,8 @@
 import { chmod, mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { makeProject, type ProjectFiles, runCommand } from "../../support/clients/command-line.ts";
-import { sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { makeProject, type ProjectFiles, runCommand } from "../../../support/clients/command-line.ts";
+import { sendPdf, startScriptedService } from "../../../support/clients/scripted-service.ts";
 
 type Links = Readonly<Record<string, string>>;
 

@@ -7,18 +7,18 @@ import { join } from "node:path";
 import { execa } from "execa";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
-import { typstPath } from "../../support/backend/typst-path.ts";
+import { typstPath } from "../../../support/backend/typst-path.ts";
 import {
   makeProject,
   type ProjectFiles,
   runCommand,
   startCommand,
   writeProject,
-} from "../../support/clients/command-line.ts";
-import { sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
-import { readPdf } from "../../support/readers/pdf-reader.ts";
-import { readZip } from "../../support/readers/zip-reader.ts";
-import { sharedService } from "../../support/service/test-service.ts";
+} from "../../../support/clients/command-line.ts";
+import { sendPdf, startScriptedService } from "../../../support/clients/scripted-service.ts";
+import { readPdf } from "../../../support/readers/pdf-reader.ts";
+import { readZip } from "../../../support/readers/zip-reader.ts";
+import { sharedService } from "../../../support/service/test-service.ts";
 
 const url = (await sharedService()).edge.url.origin;
 

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { execa } from "execa";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ANY_CHARACTER } from "../../support/any-character.ts";
-import { typstPath } from "../../support/backend/typst-path.ts";
-import { makeProject, type ProjectFiles, runCommand, runnerInProjects } from "../../support/clients/command-line.ts";
-import { sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
-import { sharedService } from "../../support/service/test-service.ts";
+import { ANY_CHARACTER } from "../../../support/any-character.ts";
+import { typstPath } from "../../../support/backend/typst-path.ts";
+import { makeProject, type ProjectFiles, runCommand, runnerInProjects } from "../../../support/clients/command-line.ts";
+import { sendPdf, startScriptedService } from "../../../support/clients/scripted-service.ts";
+import { sharedService } from "../../../support/service/test-service.ts";
 
 async function check(files: ProjectFiles, ...args: string[]) {
   const folder = await makeProject(files);

@@ -2,10 +2,10 @@
 import { symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { computingFunctions } from "../../../clients/command-line/project/computed-paths.ts";
-import { problem } from "../../../rules/problem.ts";
-import { makeProject, type ProjectFiles, runCommand } from "../../support/clients/command-line.ts";
-import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { computingFunctions } from "../../../../clients/command-line/project/computed-paths.ts";
+import { problem } from "../../../../rules/problem.ts";
+import { makeProject, type ProjectFiles, runCommand } from "../../../support/clients/command-line.ts";
+import { sendPdf, sendProblem, startScriptedService } from "../../../support/clients/scripted-service.ts";
 
 async function plan(files: ProjectFiles, args: readonly string[]) {
   const folder = await makeProject(files);
