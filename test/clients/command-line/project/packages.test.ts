@@ -82,7 +82,9 @@ describe("a package of this machine", () => {
   });
 
   it("is used by check, test and --each in the same way", async () => {
-    const files = { ...FILES, "rows.jsonl": '{"id":"a"}\n{"id":"b"}\n', "cases/one.json": "{}" };
+    const letter = `${FILES["letter.typ"]}\n#data`;
+    const rows = '{"id":"a"}\n{"id":"b"}\n';
+    const files = { ...FILES, "letter.typ": letter, "rows.jsonl": rows, "cases/one.json": "{}" };
     for (const args of [
       ["check", "letter.typ", "--strict"],
       ["test", "letter.typ", "--update"],
