@@ -5,7 +5,7 @@
  */
 import type { Capabilities } from "../../protocol/capabilities.ts";
 import { formatPackageSpec, REGISTRY_NAMESPACE } from "../../rules/package-spec.ts";
-import type { ProjectPackage } from "./project/packages.ts";
+import type { ProjectPackage } from "./packages/packages.ts";
 import type { SentProject } from "./project/problem-details.ts";
 import type { Project } from "./project/project.ts";
 import { printableLine } from "./terminal.ts";

@@ -3,7 +3,7 @@
  * with the prelude, and names files in a temporary folder; authors need the lines of their source and their own paths.
  */
 import { styleText } from "node:util";
-import { isOfOlderTypst, OLDER_TYPST_HINT } from "../../typescript/template-findings.ts";
+import { isOfOlderTypst, OLDER_TYPST_HINT } from "../../typescript/template-text/template-findings.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import { isAtRoot, originalLines, SENT_SOURCE } from "../project/sent-texts.ts";
 

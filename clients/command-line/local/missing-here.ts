@@ -19,8 +19,8 @@ import {
 } from "../../typescript/fonts/font-findings.ts";
 import { describeMissingBold } from "../../typescript/fonts/missing-fonts.ts";
 import { findProjectFonts } from "../missing-fonts.ts";
-import { howToProvide } from "../project/package-folders.ts";
-import type { MissingPackage } from "../project/packages.ts";
+import { howToProvide } from "../packages/package-folders.ts";
+import type { MissingPackage } from "../packages/packages.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { serviceCapabilities } from "../service-cache.ts";

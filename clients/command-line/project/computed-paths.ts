@@ -3,7 +3,7 @@
  * names are in its sources or in the data. Of a folder that the caller names, also all of the kinds that it may read.
  */
 import { isUtf8 } from "node:buffer";
-import { removeCommentsAndRawText } from "../../typescript/typst-text.ts";
+import { removeCommentsAndRawText } from "../../typescript/template-text/typst-text.ts";
 
 const IMAGES = ["png", "jpg", "jpeg", "gif", "webp", "svg", "pdf"];
 /** The extensions of what a function reads; null for any. */

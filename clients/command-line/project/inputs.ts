@@ -7,7 +7,7 @@ import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
 import { InvalidArgumentError } from "@commander-js/extra-typings";
 import { DATA_FILE_NAME } from "../../../typst/file-layout.ts";
-import { findInputsUse } from "../../typescript/template-findings.ts";
+import { findInputsUse } from "../../typescript/template-text/template-findings.ts";
 import type { Project } from "./project.ts";
 import type { ProjectFile } from "./sent-texts.ts";
 

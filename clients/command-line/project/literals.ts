@@ -2,7 +2,7 @@
  * The files that a Typst source may read, as far as its text shows. Every string literal is a candidate, since templates
  * wrap `image` or `json` (`logo("assets/logo.png")`) and keep names in arrays; one that names no file costs nothing.
  */
-import { removeComments, removeCommentsAndRawText } from "../../typescript/typst-text.ts";
+import { removeComments, removeCommentsAndRawText } from "../../typescript/template-text/typst-text.ts";
 
 /** Longer strings are text, not paths. */
 const MAX_PATH_LENGTH = 1024;

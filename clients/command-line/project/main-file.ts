@@ -2,7 +2,7 @@
 import { join, posix } from "node:path";
 import { didYouMean } from "../../data-schema/similar-name.ts";
 import { SOURCE_PATH } from "../../typescript/saved-draft.ts";
-import { removeComments } from "../../typescript/typst-text.ts";
+import { removeComments } from "../../typescript/template-text/typst-text.ts";
 import { CommandError } from "../exit-codes.ts";
 import { commandToCopy, printableLine } from "../terminal.ts";
 import { isFile, readNamed } from "./folder.ts";

@@ -9,6 +9,7 @@ import { DATA_BINDINGS } from "../../../typst/program-text.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
 import { findUnusableFiles } from "../../typescript/unusable-files.ts";
+import { addPackages, isPackage, type ProjectPackages } from "../packages/packages.ts";
 import { printableLine } from "../terminal.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { collectFilesToSend } from "./files-to-send.ts";
@@ -16,7 +17,6 @@ import { byteOrderMarkNote, isBelow, isFile, isFolder, projectFolder, readNamed 
 import { addFonts } from "./fonts.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
 import { makeNoMainFileError } from "./main-file.ts";
-import { addPackages, isPackage, type ProjectPackages } from "./packages.ts";
 import { leadsTo, markedFoldersAbove, namedRoot, nearestRootFor, type OutsidePath } from "./root.ts";
 import { isAtRoot, type ProjectTexts } from "./sent-texts.ts";
 import { whyNotSent } from "./unexpected-files.ts";

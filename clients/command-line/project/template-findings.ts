@@ -4,8 +4,8 @@
  */
 import { isUtf8 } from "node:buffer";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
-import { dataNamesBoundIn, usesData } from "../../typescript/data-use.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
+import { dataNamesBoundIn, usesData } from "../../typescript/template-text/data-use.ts";
 import {
   findDataFile,
   findOldTypeNames,
@@ -13,7 +13,7 @@ import {
   inputNames,
   lineAt,
   readsDataFile,
-} from "../../typescript/template-findings.ts";
+} from "../../typescript/template-text/template-findings.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import {

@@ -1,7 +1,7 @@
 /** Markup of other languages in a Typst text: it is no mistake for Typst, which shows it as it stands. */
-import { codeTokens } from "../../typescript/code-tokens.ts";
-import type { TemplateFinding } from "../../typescript/template-findings.ts";
-import { removeCommentsAndRawText } from "../../typescript/typst-text.ts";
+import { codeTokens } from "../../typescript/template-text/code-tokens.ts";
+import type { TemplateFinding } from "../../typescript/template-text/template-findings.ts";
+import { removeCommentsAndRawText } from "../../typescript/template-text/typst-text.ts";
 
 const MAX_FOUND = 5;
 

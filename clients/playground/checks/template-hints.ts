@@ -1,5 +1,5 @@
 /** Says of a template what renders without an error and is not what its author expects. Each text is looked at once. */
-import { usesData } from "../../typescript/data-use.ts";
+import { usesData } from "../../typescript/template-text/data-use.ts";
 import {
   findDataFile,
   findInputsUse,
@@ -7,7 +7,7 @@ import {
   lineAt,
   readsDataFile,
   type TemplateFinding,
-} from "../../typescript/template-findings.ts";
+} from "../../typescript/template-text/template-findings.ts";
 import type { Draft, FileContent } from "../drafts/draft.ts";
 import type { DraftFinding } from "./findings.ts";
 import { findForeignMarkup } from "./foreign-markup.ts";

@@ -8,7 +8,7 @@
 import type { FontFamily } from "../../../protocol/capabilities.ts";
 import { type FontFace, fontFaces } from "../../../rules/fonts/font-file.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
-import { removeCommentsAndRawText } from "../typst-text.ts";
+import { removeCommentsAndRawText } from "../template-text/typst-text.ts";
 
 export interface DocumentParts {
   readonly source: string;

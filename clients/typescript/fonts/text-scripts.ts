@@ -6,7 +6,7 @@ import { hasCharacter } from "../../../rules/fonts/characters.ts";
 import { fontFaces } from "../../../rules/fonts/font-file.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
 import { charactersBeyondTypst, type Script, scriptOf } from "../../../rules/fonts/scripts.ts";
-import { removeComments } from "../typst-text.ts";
+import { removeComments } from "../template-text/typst-text.ts";
 import { FONT_REMEDY, namesOfScripts } from "./font-findings.ts";
 import type { DocumentParts } from "./missing-fonts.ts";
 

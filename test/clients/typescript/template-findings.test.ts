@@ -1,8 +1,8 @@
 /** What is found in a template's text, and what is not: prose, comments, raw text, and names that mean something else. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { codeTokens } from "../../../clients/typescript/code-tokens.ts";
-import { dataNamesBoundIn, usesData } from "../../../clients/typescript/data-use.ts";
+import { codeTokens } from "../../../clients/typescript/template-text/code-tokens.ts";
+import { dataNamesBoundIn, usesData } from "../../../clients/typescript/template-text/data-use.ts";
 import {
   findDataFile,
   findInputsUse,
@@ -10,7 +10,7 @@ import {
   inputNames,
   isOfOlderTypst,
   lineAt,
-} from "../../../clients/typescript/template-findings.ts";
+} from "../../../clients/typescript/template-text/template-findings.ts";
 import { ANY_CHARACTER } from "../../support/any-character.ts";
 
 describe("the code of a text", () => {

@@ -1,7 +1,7 @@
 /** The compiler's messages in the words of the page. */
 
 import { closestPath, didYouMean } from "../../../data-schema/similar-name.ts";
-import { isOfOlderTypst, OLDER_TYPST_HINT } from "../../../typescript/template-findings.ts";
+import { isOfOlderTypst, OLDER_TYPST_HINT } from "../../../typescript/template-text/template-findings.ts";
 import { explainMessage } from "./plain-words.ts";
 import type { CompilerProject } from "./project-text.ts";
 

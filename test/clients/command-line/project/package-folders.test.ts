@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { typstPackageBases } from "../../../../clients/command-line/project/package-folders.ts";
+import { typstPackageBases } from "../../../../clients/command-line/packages/package-folders.ts";
 
 const pathsOn = (platform: NodeJS.Platform, environment: Readonly<Record<string, string>>) =>
   typstPackageBases({ platform, environment }).map(({ path, origin }) => `${origin}: ${path}`);

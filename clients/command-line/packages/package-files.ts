@@ -6,11 +6,11 @@ import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "
 import { isAbsolute, join, posix, relative, sep } from "node:path";
 import createRules from "ignore";
 import { isNotForDocuments, isReadableByTypst } from "../../typescript/package-parts.ts";
-import { removeComments } from "../../typescript/typst-text.ts";
-import { readLiterals, stringLiterals } from "./literals.ts";
+import { removeComments } from "../../typescript/template-text/typst-text.ts";
+import { readLiterals, stringLiterals } from "../project/literals.ts";
+import { OUT_OF_TIME, runWithinSeconds } from "../project/time-limit.ts";
+import { isSecret, isVisible, type SendingRules, whyNotSent } from "../project/unexpected-files.ts";
 import { MANIFEST_NAME, type PackageManifest, parseManifest } from "./package-manifest.ts";
-import { OUT_OF_TIME, runWithinSeconds } from "./time-limit.ts";
-import { isSecret, isVisible, type SendingRules, whyNotSent } from "./unexpected-files.ts";
 
 /** Far above what a package has, and any limit that a deployment can have for a file. */
 const MAX_ENTRIES = 20_000;

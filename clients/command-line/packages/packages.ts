@@ -10,12 +10,12 @@ import {
   parsePackageSpec,
   requestPackageFolder,
 } from "../../../rules/package-spec.ts";
-import { removeComments, removeCommentsAndRawText } from "../../typescript/typst-text.ts";
-import type { CollectedFiles } from "./collected-files.ts";
+import { removeComments, removeCommentsAndRawText } from "../../typescript/template-text/typst-text.ts";
+import type { CollectedFiles } from "../project/collected-files.ts";
+import type { SendingRules } from "../project/unexpected-files.ts";
 import { readPackageFiles, readPackageManifest } from "./package-files.ts";
 import { findPackage, howToProvide, type PackageOrigin } from "./package-folders.ts";
 import { MANIFEST_NAME, type PackageManifest } from "./package-manifest.ts";
-import type { SendingRules } from "./unexpected-files.ts";
 
 export interface ProjectPackage {
   readonly spec: PackageSpec;
