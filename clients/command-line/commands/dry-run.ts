@@ -9,13 +9,13 @@ import { failuresInLines } from "../each/run.ts";
 import { EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { addWarnings, findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
 import type { ProjectPackage } from "../packages/packages.ts";
+import { fitRequest } from "../packages/service-packages.ts";
 import { progressBar, startProgress } from "../progress.ts";
 import { bodyBytes, inBytes, problemDetails, type SentProject, sentFiles } from "../project/problem-details.ts";
 import type { Project } from "../project/project.ts";
 import { reportProblem, writeJson } from "../report.ts";
 import { knownConstraints, serviceCapabilities, storedCapabilities } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
-import { fitRequest } from "../service-packages.ts";
 import { printableLine, say } from "../terminal.ts";
 import type { RenderFlags } from "./flags.ts";
 

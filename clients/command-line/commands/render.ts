@@ -17,6 +17,7 @@ import {
 } from "../missing-fonts.ts";
 import { writeNamed, writeOutput, writeToStandardOutput } from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
+import { fitRequest, importsPackages } from "../packages/service-packages.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { problemDetails, type SentProject, sizeInLines } from "../project/problem-details.ts";
@@ -27,7 +28,6 @@ import { handOver } from "../project/template-findings.ts";
 import { reportProblem, retryInWords, writeJson } from "../report.ts";
 import { asCommandError, failAsCommand, failureInWords, openService, throwIfPermanent } from "../service.ts";
 import { serviceCapabilities } from "../service-cache.ts";
-import { fitRequest, importsPackages } from "../service-packages.ts";
 import { printableLine, say } from "../terminal.ts";
 import { planRender } from "./dry-run.ts";
 import { checkCommand, defineRenderCommand, type RenderFlags } from "./flags.ts";

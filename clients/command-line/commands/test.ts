@@ -28,6 +28,7 @@ import { renderLocally } from "../local/compile.ts";
 import { localSettings } from "../local/operator-folders.ts";
 import * as options from "../options.ts";
 import { writeNamed } from "../output-file.ts";
+import { fitToService, importsPackages } from "../packages/service-packages.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { STANDARD_INPUT } from "../project/folder.ts";
@@ -37,7 +38,6 @@ import { handOver } from "../project/template-findings.ts";
 import { problemInWords, writeJson } from "../report.ts";
 import { failAsCommand, openService, type Service } from "../service.ts";
 import { serviceCapabilities } from "../service-cache.ts";
-import { fitToService, importsPackages } from "../service-packages.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 
 type TestFlags = ReturnType<ReturnType<typeof defineTestCommand>["opts"]>;

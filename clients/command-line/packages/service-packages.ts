@@ -3,12 +3,12 @@
  * that Typst has downloaded is not sent to a service that has it, because a published version never changes. The user's
  * own are always sent: another's of the same name and version may differ.
  */
-import type { Capabilities } from "../../protocol/capabilities.ts";
-import { formatPackageSpec, REGISTRY_NAMESPACE } from "../../rules/package-spec.ts";
-import type { ProjectPackage } from "./packages/packages.ts";
-import type { SentProject } from "./project/problem-details.ts";
-import type { Project } from "./project/project.ts";
-import { printableLine } from "./terminal.ts";
+import type { Capabilities } from "../../../protocol/capabilities.ts";
+import { formatPackageSpec, REGISTRY_NAMESPACE } from "../../../rules/package-spec.ts";
+import type { SentProject } from "../project/problem-details.ts";
+import type { Project } from "../project/project.ts";
+import { printableLine } from "../terminal.ts";
+import type { ProjectPackage } from "./packages.ts";
 
 interface FittedProject {
   /** Without the files of packages that are not sent. */
