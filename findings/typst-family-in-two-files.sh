@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Typst uses one file of a font family's style: characters that only another file has are set in another family, or are boxes.
+# Typst uses one file of a font family's style: characters that only another file has may be set in another family, or be boxes.
 #
 # PyPI's typst 0.15.2 (Typst 0.15.1), font-roboto 0.0.1, fonttools 4.68.0, pypdf 7.1.1. 2026-11-28.
 # Expected: two files of one family, weight and style that share its characters, as fonts for the Web come, are one family: each
 #   character is taken from the file that has it, and fallback concerns what neither has.
-# Happens: the other file is never asked. The Latin letters beside Roboto's Greek ones are Libertinus Serif, without a warning.
-#   With fallback: false they are boxes, and PDF/A-2b is refused, since "a" cannot be displayed with the font Roboto.
+# Happens: to fallback, the other file is a font like any other. The Latin letters beside Roboto's Greek ones are Libertinus
+#   Serif, though Roboto's Latin file is there, without a warning. With fallback: false they are boxes, and PDF/A-2b is refused.
 # Seen: fallback LibertinusSerif and Roboto, PDF/A-2b made | no fallback Roboto, PDF/A-2b refused | 0 warnings
 
 set -eu
