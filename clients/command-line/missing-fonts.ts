@@ -4,6 +4,7 @@ import type { RejectedRender, ServiceClient } from "../typescript/client.ts";
 import { type DocumentFonts, readDocumentFonts } from "../typescript/fonts/document-fonts.ts";
 import { describeDocumentFonts } from "../typescript/fonts/font-findings.ts";
 import {
+  describeImages,
   describeMissingBold,
   describeMissingFamilies,
   describeRequestedFamilies,
@@ -28,7 +29,7 @@ export interface FontFindings {
 
 /** Packages are not looked at: they name families for cases that a document may never have. */
 export function findProjectFonts({ source, files, packages }: Project): WantedFonts {
-  const ofPackages = new Set(packages.found.flatMap(({ keys }) => keys.filter((key) => key.endsWith(".typ"))));
+  const ofPackages = new Set(packages.found.flatMap(({ keys }) => keys.filter((key) => /\.(?:typ|svg)$/i.test(key))));
   return findWantedFonts({ source: source.toString("utf8"), files: files.filter(({ key }) => !ofPackages.has(key)) });
 }
 
@@ -38,11 +39,12 @@ export function findMissingFonts(
   capabilities: Capabilities | null,
   text: DocumentText | null = null,
 ): FontFindings {
-  if (capabilities === null) return { warnings: [], notes: [], capabilities };
+  const ofImages = describeImages(wanted, capabilities?.fonts ?? null);
+  if (capabilities === null) return { warnings: ofImages.map(printableLine), notes: [], capabilities };
   const { fonts, scripts } = capabilities;
   const uncovered = text === null ? [] : describeUncoveredScripts(text, scripts);
   return {
-    warnings: [...describeMissingFamilies(wanted, fonts), ...uncovered].map(printableLine),
+    warnings: [...describeMissingFamilies(wanted, fonts), ...ofImages, ...uncovered].map(printableLine),
     notes: describeMissingBold(wanted, fonts).map(printableLine),
     capabilities,
   };

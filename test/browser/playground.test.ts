@@ -566,6 +566,19 @@ describe("the result", () => {
     expect(await warnings.count()).toBe(0);
   });
 
+  it("names families and foreignObject of an SVG image", async ({ page }) => {
+    const content =
+      '<text font-family="Nope">x</text><foreignObject><p xmlns="http://www.w3.org/1999/xhtml">x</p></foreignObject>';
+    await addFiles(page, { "a.svg": `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9">${content}</svg>` });
+    await renderTemplate(page, '#image("a.svg")');
+    await expect
+      .poll(() => page.locator("#result-warnings li").allTextContents())
+      .toEqual([
+        expect.stringContaining("a.svg: Typst does not draw the text in foreignObject."),
+        expect.stringContaining('a.svg has text in "Nope", which neither the service nor the request has'),
+      ]);
+  });
+
   it("names characters without a font and scripts in a font for formulas, of an image by the scripts of the service", async ({
     page,
   }) => {

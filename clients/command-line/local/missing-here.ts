@@ -18,9 +18,11 @@ import {
   namesOfScripts,
 } from "../../typescript/fonts/font-findings.ts";
 import { describeMissingBold } from "../../typescript/fonts/missing-fonts.ts";
+import { describeForeignObjects, describeSvgFamilies } from "../../typescript/fonts/svg-fonts.ts";
 import { findProjectFonts } from "../missing-fonts.ts";
 import { howToProvide } from "../packages/package-folders.ts";
 import type { MissingPackage } from "../packages/packages.ts";
+import { FAMILIES_OF_TYPST } from "../project/fonts.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { serviceCapabilities } from "../service-cache.ts";
@@ -32,6 +34,7 @@ import { missingPackageOf } from "./diagnostics.ts";
 /** Typst reports a character without a font only for such a profile. This one forbids the least else. */
 const PROBE: Output = { format: "pdf", filename: null, version: null, standards: ["a-3b"], pages: null };
 const PLAIN_PDF: Output = { ...PROBE, standards: [] };
+const FOREIGN_OBJECT = "image contains foreign object";
 const UNKNOWN_FAMILY = /^unknown font family: (.*)$/;
 /**
  * What can put characters beyond ASCII on a page: the characters, their names, other languages, packages. Every font
@@ -83,7 +86,9 @@ export async function compareWithService(
   const families = new Set(compiled.diagnostics.flatMap(({ message }) => UNKNOWN_FAMILY.exec(message)?.[1] ?? []));
   const packages = compiled.ok ? new Set<string>() : missingPackages(rendered.compiled, project, local);
   const wanted = findProjectFonts(project);
-  const isComplete = families.size + packages.size === 0 && wanted.withoutBold === null;
+  const ofTypst = new Set([...wanted.brought, ...FAMILIES_OF_TYPST]);
+  const ofImages = describeSvgFamilies(wanted.images, ofTypst, "this machine");
+  const isComplete = families.size + packages.size + ofImages.length === 0 && wanted.withoutBold === null;
   const service = isComplete ? null : await checked.capabilities();
   const onlyThere = (what: string, option: string) =>
     notes.push(`The service has ${what}, but this machine does not: name a folder with ${option}.`);
@@ -101,6 +106,13 @@ export async function compareWithService(
     else notes.push(...explainMissing(name, project, service === null));
   }
   if (service !== null) notes.push(...describeMissingBold(wanted, service.fonts));
+  if (service !== null) {
+    const known = new Set([...wanted.brought, ...familiesThere]);
+    warnings.push(...describeSvgFamilies(wanted.images, known, "the service"));
+  } else if (local.fontPaths.length === 0) warnings.push(...ofImages);
+  if (compiled.diagnostics.some(({ message }) => message === FOREIGN_OBJECT)) {
+    warnings.push(...describeForeignObjects(wanted.images));
+  }
   const missing = compiled.ok ? await missingText(rendered, { project, data, output: PROBE, local }, signal) : [];
   for (const { what, scripts } of missing) {
     const there: readonly string[] = (await checked.capabilities())?.scripts ?? [];

@@ -23,7 +23,7 @@ const FONTS = "**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
 const MAX_FONTS = 1000;
 /** A font that has it has emoji, which a source names: `emoji.rocket`. */
 const GRINNING_FACE = 0x1f600;
-const FAMILIES_OF_TYPST: ReadonlySet<string> = new Set([
+export const FAMILIES_OF_TYPST: ReadonlySet<string> = new Set([
   ...["dejavu sans mono", "libertinus serif", "new computer modern", "new computer modern math"],
 ]);
 

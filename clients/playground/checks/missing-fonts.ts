@@ -10,7 +10,12 @@ import {
 } from "../../../protocol/capabilities.ts";
 import { readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
 import { describeDocumentFonts } from "../../typescript/fonts/font-findings.ts";
-import { describeMissingBold, describeMissingFamilies, findWantedFonts } from "../../typescript/fonts/missing-fonts.ts";
+import {
+  describeImages,
+  describeMissingBold,
+  describeMissingFamilies,
+  findWantedFonts,
+} from "../../typescript/fonts/missing-fonts.ts";
 import { type DocumentText, describeUncoveredScripts } from "../../typescript/fonts/text-scripts.ts";
 import { readText } from "../../typescript/transport.ts";
 
@@ -37,11 +42,13 @@ function warningsOn(rendered: RenderedText, capabilities: Capabilities | null): 
   const wanted = findWantedFonts(rendered);
   const document = rendered.pdf === null ? null : readDocumentFonts(rendered.pdf);
   const ofDocument = document === null ? [] : describeDocumentFonts(document, wanted.named);
-  if (capabilities === null) return ofDocument;
+  const ofImages = describeImages(wanted, capabilities?.fonts ?? null);
+  if (capabilities === null) return [...ofImages, ...ofDocument];
   const { fonts, scripts } = capabilities;
   return [
     ...describeMissingFamilies(wanted, fonts),
     ...describeMissingBold(wanted, fonts),
+    ...ofImages,
     ...(document === null ? describeUncoveredScripts(rendered, scripts) : ofDocument),
   ];
 }

@@ -9,6 +9,7 @@ import type { FontFamily } from "../../../protocol/capabilities.ts";
 import { type FontFace, fontFaces } from "../../../rules/fonts/font-file.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
 import { removeCommentsAndRawText } from "../template-text/typst-text.ts";
+import { describeForeignObjects, describeSvgFamilies, readSvgs, type SvgImage } from "./svg-fonts.ts";
 
 export interface DocumentParts {
   readonly source: string;
@@ -29,6 +30,7 @@ export interface WantedFonts {
   readonly brought: ReadonlySet<string>;
   /** The family of its headings and strong text, if it brings that without a bold font. */
   readonly withoutBold: string | null;
+  readonly images: readonly SvgImage[];
 }
 
 export function findWantedFonts(document: DocumentParts): WantedFonts {
@@ -41,6 +43,7 @@ export function findWantedFonts(document: DocumentParts): WantedFonts {
     mayNameOthers: texts.some((text) => PACKAGE.test(text) || computesFamilies(text)),
     brought: lowerCase(faces.map(({ family }) => family)),
     withoutBold: familyWithoutBold(texts, requested, faces),
+    images: readSvgs(document.files),
   };
 }
 
@@ -80,6 +83,14 @@ export function describeRequestedFamilies(
   fonts: readonly FontFamily[],
 ): string[] {
   return describeFamilies(excludeFamilies(requested, fonts).filter((family) => !brought.has(family.toLowerCase())));
+}
+
+/** @param fonts of the service; null if it does not say which it has */
+export function describeImages({ images, brought }: WantedFonts, fonts: readonly FontFamily[] | null): string[] {
+  const foreign = describeForeignObjects(images);
+  if (fonts === null) return foreign;
+  const known = new Set([...brought, ...lowerCase(fonts.map(({ family }) => family))]);
+  return [...foreign, ...describeSvgFamilies(images, known, "the service")];
 }
 
 function describeFamilies(missing: readonly string[]): string[] {
@@ -148,8 +159,9 @@ export function readFamilyNames(document: DocumentParts): {
   readonly areAll: boolean;
 } {
   const texts = typstTexts(document);
+  const ofImages = readSvgs(document.files).flatMap(({ families }) => families.flat());
   return {
-    named: lowerCase(listRequestedFamilies(texts)),
+    named: lowerCase([...listRequestedFamilies(texts), ...ofImages]),
     areAll: !texts.some((text) => isGivenElsewhere(text, texts)),
   };
 }

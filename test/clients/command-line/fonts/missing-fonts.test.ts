@@ -131,6 +131,56 @@ describe("render", () => {
   });
 });
 
+describe("an SVG image", () => {
+  const svg = (content: string) => `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 40">${content}</svg>`;
+  const SOURCE = { "a.typ": '#image("a.svg")', "each.typ": '#image("a.svg")#data.name' };
+  const family = svg('<text y="28" font-family="Nope, sans-serif">x</text>');
+  const foreign = svg(
+    '<foreignObject width="9" height="9"><p xmlns="http://www.w3.org/1999/xhtml">x</p></foreignObject>',
+  );
+
+  it.each([
+    [family, 'a.svg has text in "Nope", which neither the service nor the request has: Typst uses another font.'],
+    [foreign, "a.svg: Typst does not draw the text in foreignObject. Export it as PDF or PNG, or with plain text: "],
+  ])(
+    "gets a warning of render, its dry run, --each and check, which --strict refuses: %s",
+    async (content, warning) => {
+      const files = { ...SOURCE, "a.svg": content, "people.jsonl": '{"name": "Ada"}\n' };
+      const each = ["render", "each.typ", "--each", "people.jsonl", "-o", "{#}.pdf", "--overwrite"];
+      for (const args of [["render", "a.typ"], each, ["check", "a.typ"]]) {
+        const { stderr, exitCode } = await inProject(files, args);
+        expect(stderr).toContain(`warning: ${warning}`);
+        expect(exitCode).toBe(0);
+        const strict = await inProject(files, [...args, "--strict"]);
+        expect(strict.stderr).toContain(warning);
+        expect(strict.exitCode).toBe(4);
+      }
+      const strict = await inProject(files, ["render", "a.typ", "--dry-run", "--strict"]);
+      expect(strict.stderr).toContain(warning);
+      expect(strict.exitCode).toBe(4);
+    },
+  );
+
+  it("brings the font of the project that it names", async () => {
+    const font = withTables(await liberation("Regular"), { name: nameTable("Nope") });
+    const files = { ...SOURCE, "a.svg": family, "assets/own.ttf": font };
+    for (const command of ["render", "check"]) {
+      const { stderr, exitCode } = await inProject(files, [command, "a.typ", "--strict"]);
+      expect(stderr).not.toContain("Nope");
+      expect(exitCode).toBe(0);
+    }
+  });
+
+  it("is compared with this machine while the service cannot be reached", async () => {
+    const env = { SERVICE_URL: UNREACHABLE_URL };
+    const { stderr, exitCode } = await inProject({ ...SOURCE, "a.svg": family }, ["check", "a.typ", "--strict"], {
+      env,
+    });
+    expect(stderr).toContain('error: a.svg has text in "Nope", which neither this machine nor the request has');
+    expect(exitCode).toBe(4);
+  });
+});
+
 describe("check", () => {
   it("warns of characters that no font has, with the line of the first one", async () => {
     const files = { "a.typ": "= Title\n\n#data.name #emoji.rocket" };
