@@ -84,7 +84,7 @@ describe("render", () => {
   });
 
   it("of --each warns before anything is sent", async () => {
-    const files = { ...LACKING, "people.jsonl": '{"name": "Ada"}\n' };
+    const files = { "a.typ": `${LACKING["a.typ"]} #data.name`, "people.jsonl": '{"name": "Ada"}\n' };
     const args = ["render", "a.typ", "--each", "people.jsonl", "-o", "out/{#}.pdf"];
     const { folder, stderr, exitCode } = await inProject(files, [...args, "--strict"]);
     expect(stderr).toContain(FAMILY_WARNING);
