@@ -30,7 +30,7 @@ import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts"
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { UNREACHABLE_URL } from "../../support/tokens.ts";
 
-const FILES = { "a.typ": "x", "rows.jsonl": "{}", "token.txt": "token-of-the-file\n" };
+const FILES = { "a.typ": "#data", "rows.jsonl": "{}", "token.txt": "token-of-the-file\n" };
 
 async function render(url: string, options: CommandOptions = {}, ...args: string[]) {
   return runCommand(await makeProject(FILES), ["render", "a.typ", "--url", url, ...args], options);
