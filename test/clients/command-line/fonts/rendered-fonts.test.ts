@@ -52,7 +52,7 @@ describe("--strict names a family that no template shows", () => {
     ["of a header", '#set page(header: text(font: "Head" + "er")[x])\nx', "a.pdf", "header"],
     ["of formulas", '#show math.equation: set text(font: "Eq" + "uation")\n$ x $', "a.pdf", "equation"],
   ])("%s", async (_, source, output, family) => {
-    const files = { "a.typ": source, "d.json": '{"font": "Of the Data"}' };
+    const files = { "a.typ": `${source}\n#let _ = data`, "d.json": '{"font": "Of the Data"}' };
     const format = output.endsWith("zip") ? ["--format", "png"] : [];
     const args = ["render", "a.typ", "-o", output, "-d", "d.json", ...format];
     const { folder, stderr, exitCode } = await inProject(files, [...args, "--strict"]);
@@ -149,7 +149,7 @@ describe("characters without a font, and scripts in a font for formulas or code"
     const uncovered = "warning: The templates or their data have text in Han, for which the service has no font";
     const args = ["render", "a.typ", "-o", "a.svg", "-d", "d.json"];
     expect((await inProject({ "a.typ": "#data", "d.json": '"\\u5c71"' }, args)).stderr).toContain(uncovered);
-    expect((await inProject({ "a.typ": "x // 山", "d.json": '"é"' }, args)).stderr).toMatch(/^a\.svg: /);
+    expect((await inProject({ "a.typ": "#data // 山", "d.json": '"é"' }, args)).stderr).toMatch(/^a\.svg: /);
     const each = ["render", "a.typ", "--each", "d.jsonl", "-o", "{#}.png"];
     expect((await inProject({ "a.typ": "#data", "d.jsonl": '"x"\n"山"\n' }, each)).stderr).toContain(uncovered);
   });
