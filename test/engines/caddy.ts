@@ -13,7 +13,7 @@ import {
   startLoad,
   until,
 } from "./part.ts";
-import { PROXY_URL } from "./proxy.ts";
+import { expectBodies, PROXY_URL } from "./proxy.ts";
 import { EDGE_PORTS, startTwoEdges } from "./two-edges.ts";
 
 /** The test makes its own certificate, and the machine is not to trust it. */
@@ -35,6 +35,7 @@ export async function tryCaddy(context: Context): Promise<void> {
   atEnd(() => caddy.end("SIGTERM"));
   const render = () => curl(pid, `${PROXY_URL}/v1/render`, ...renderOptions("= Hello"));
   await until("a render through Caddy", async () => (await render()).body.startsWith("%PDF-"));
+  await expectBodies(pid, "Caddy", [21_500_000, 60_000_000], context);
 
   for (const round of [1, 2, 3]) {
     const load = await startLoad(pid, PROXY_URL, 500);
