@@ -18,7 +18,7 @@ export const COMPILER_FONTS = [
   { postScriptName: "DejaVuSansMono", file: "dejavu-sans-mono.ttf" },
 ];
 
-/** @returns the fonts by their files */
+/** @returns the fonts that are served, by their files */
 export async function provideCompiler(): Promise<ReadonlyMap<string, Buffer>> {
   const [fonts] = await Promise.all([provideFonts(), provideWebAssembly()]);
   return fonts;
@@ -36,13 +36,19 @@ async function provideWebAssembly(): Promise<void> {
 
 async function provideFonts(): Promise<ReadonlyMap<string, Buffer>> {
   const typst = await locateTypst();
+  const provided = new Map<string, Buffer>();
   // Where Cloudflare builds the Worker, for example. The compiler then goes as far as the first formula.
   if ("error" in typst) {
-    process.stderr.write(`The playground's compiler is built without fonts. ${typst.error}\n`);
-    return new Map();
+    for (const { file } of COMPILER_FONTS) {
+      const present = await readFile(new URL(file, TARGET)).catch(() => null);
+      if (present !== null) provided.set(file, present);
+    }
+    if (provided.size < COMPILER_FONTS.length) {
+      process.stderr.write(`The playground's compiler is built without fonts. ${typst.error}\n`);
+    }
+    return provided;
   }
   const fonts = await readEmbeddedFonts(typst.path);
-  const provided = new Map<string, Buffer>();
   for (const { postScriptName, file } of COMPILER_FONTS) {
     const font = fonts.get(postScriptName);
     if (font === undefined) throw new Error(`this Typst has no font ${postScriptName} in it: use an official build`);
