@@ -27,13 +27,15 @@ export function addRenameCommand(program: Command): void {
         data: [],
       });
       const renaming = await planRenaming(project);
-      if (renaming.files.size === 0) {
+      if (renaming.files.size === 0 && renaming.unnamed.length === 0) {
         say("All files have names that can be sent.");
         return;
       }
       process.stdout.write(renamingInLines(renaming, (key) => shownPath(project, key)));
       for (const key of renaming.unnamed) {
-        say(`No source names ${shownPath(project, key)}: change it in what puts its path together, or in the data.`);
+        say(
+          `${shownPath(project, key)} keeps its name, because no source has it: rename it where its path is put together, or in the data.`,
+        );
       }
       if (write === true) {
         await applyRenaming(project.root, renaming).catch((error: Error) => {

@@ -2,6 +2,7 @@
  * The files that a Typst source may read, as far as its text shows. Every string literal is a candidate, since templates
  * wrap `image` or `json` (`logo("assets/logo.png")`) and keep names in arrays; one that names no file costs nothing.
  */
+import { codeTokens } from "../../typescript/template-text/code-tokens.ts";
 import { removeComments, removeCommentsAndRawText } from "../../typescript/template-text/typst-text.ts";
 
 /** Longer strings are text, not paths. */
@@ -48,13 +49,18 @@ export function* literalPlaces(source: string): Generator<LiteralPlace> {
   }
 }
 
-/** The literals in imports and in calls of functions that read files, with their first lines; none of packages or raw text. */
+/**
+ * The literals in imports and in calls of functions that read files, with their first lines; none of packages. What a string
+ * or raw text says is no call.
+ */
 export function readLiterals(source: string): Map<string, number> {
   const text = removeCommentsAndRawText(source);
+  const names = new Set(codeTokens(text).flatMap(({ kind, offset }) => (kind === "name" ? [offset] : [])));
   const found = new Map<string, number>();
   let line = 1;
   let lineEnd = text.indexOf("\n");
   for (const match of text.matchAll(READING)) {
+    if (!names.has(match.index)) continue;
     for (; lineEnd !== -1 && lineEnd < match.index; lineEnd = text.indexOf("\n", lineEnd + 1)) line++;
     const path = unescapeTypst(match[1] ?? "");
     if (!path.startsWith("@") && !found.has(path)) found.set(path, line);

@@ -27,7 +27,7 @@ export interface Renaming {
   /** From the key that a file has to the one that it gets. */
   readonly files: ReadonlyMap<string, string>;
   readonly sources: readonly ChangedSource[];
-  /** Files that no literal names: a template puts their paths together, or the data has them. */
+  /** Files that keep their names, because no literal has them: a template puts their paths together, or the data has them. */
   readonly unnamed: readonly string[];
 }
 
@@ -39,21 +39,22 @@ export async function planRenaming({ root, sourceKey, source, files, packages }:
   const beside = (await nearbyFiles(root)).filter((key) => !keys.includes(key));
   const suggested = suggestFileKeys([...keys, ...beside]);
   const names = new Map(keys.flatMap((key) => [[key, suggested.get(key) ?? key] as const]));
-  const renamed = new Map([...names].filter(([key, name]) => key !== name));
-  const known = new Map([...names, [sourceKey, names.get(sourceKey) ?? sourceKey]]);
-  const used = new Set<string>();
-  const sources: ChangedSource[] = [];
-  for (const { key, bytes } of [{ key: sourceKey, bytes: source }, ...own.filter(({ key }) => isTypst(key))]) {
-    if (!isUtf8(bytes)) continue;
-    const changed = changeSource(key, bytes.toString("utf8"), known, used);
-    if (changed.lines.length > 0) sources.push(changed);
-  }
-  const unnamed = [...renamed.keys()].filter((key) => !used.has(key) && key !== sourceKey);
-  return { files: renamed, sources, unnamed };
+  const texts = [{ key: sourceKey, bytes: source }, ...own.filter(({ key }) => isTypst(key))]
+    .filter(({ bytes }) => isUtf8(bytes))
+    .map(({ key, bytes }) => ({ key, text: bytes.toString("utf8") }));
+  const used = new Set([sourceKey, ...texts.flatMap(({ key, text }) => namedFiles(key, text))]);
+  const renamed = [...names].filter(([key, name]) => key !== name);
+  const changes = new Map(renamed.filter(([key]) => used.has(key)));
+  const known = new Map([...keys, sourceKey].map((key) => [key, changes.get(key) ?? key]));
+  const sources = texts.map(({ key, text }) => changeSource(key, text, known)).filter(({ lines }) => lines.length > 0);
+  return { files: changes, sources, unnamed: renamed.map(([key]) => key).filter((key) => !used.has(key)) };
 }
 
-/** @param used gets the keys of the files that the source names */
-function changeSource(key: string, text: string, names: ReadonlyMap<string, string>, used: Set<string>): ChangedSource {
+function namedFiles(key: string, text: string): string[] {
+  return [...literalPlaces(text)].flatMap(({ path }) => keyOf(path, key) ?? []);
+}
+
+function changeSource(key: string, text: string, names: ReadonlyMap<string, string>): ChangedSource {
   const own = names.get(key) ?? key;
   const parts: string[] = [];
   let end = 0;
@@ -61,7 +62,6 @@ function changeSource(key: string, text: string, names: ReadonlyMap<string, stri
     const target = keyOf(place.path, key);
     const name = target === null ? undefined : names.get(target);
     if (target === null || name === undefined) continue;
-    used.add(target);
     if (keyOf(place.path, own) === name) continue;
     parts.push(text.slice(end, place.start), pathTo(name, own, place.path));
     end = place.end;

@@ -9,7 +9,7 @@ const OWN_SPECIAL_FONTS = [
 ] as const;
 
 export const FONT_REMEDY =
-  "Add a font that has them to the request, a subset of one if it is large, or ask the operator for one (npm run fonts -- add noto).";
+  "Add a font with such characters to the request, a subset of one if it is large, or ask the operator for one (npm run fonts -- add noto).";
 const MAX_NAMED = 10;
 
 /** @param named the families that the templates name, in lower case: what they ask for is what they want */
@@ -40,12 +40,12 @@ export function describeMisplaced({ scripts, family, purpose }: MisplacedScripts
 }
 
 function describeBoxes({ boxes, boxedCharacters }: DocumentFonts): string {
-  const what =
-    boxes === 1
-      ? "One character of the document is an empty box"
-      : `${boxes} characters of the document are empty boxes`;
+  if (boxes === 1) {
+    const which = boxedCharacters.size === 0 ? "One character" : `The character ${namesOfCharacters(boxedCharacters)}`;
+    return `${which} of the document is an empty box, because no font has it. ${FONT_REMEDY}`;
+  }
   const known = boxedCharacters.size === 0 ? "" : `, among them ${namesOfCharacters(boxedCharacters)}`;
-  return `${what}${known}, because no font has them. ${FONT_REMEDY}`;
+  return `${boxes} characters of the document are empty boxes${known}, because no font has them. ${FONT_REMEDY}`;
 }
 
 function shapedScripts(characters: readonly string[]): Script[] {

@@ -62,7 +62,7 @@ it("shows what it would do, does it with --write, and has nothing to do afterwar
   expect((await run("check", "post")).stderr).toContain("compiles");
 });
 
-it("takes no name that another file has, and says which file no source names", async () => {
+it("takes no name that another file has, and leaves a file that no source names", async () => {
   const folder = await makeProject({
     "main.typ": '#let show-it(name) = image(name + ".svg")\n#image("a b.svg") #show-it("c d")',
     "a b.svg": SVG,
@@ -71,12 +71,12 @@ it("takes no name that another file has, and says which file no source names", a
   });
   const { stderr, stdout } = await runCommand(folder, ["rename", "main.typ", "--files", "*.svg", "--write"]);
   expect(stdout).toContain('+#image("a-b-2.svg") #show-it("c d")');
-  expect(stderr).toContain("No source names c d.svg: ");
+  expect(stderr).toContain("c d.svg keeps its name, because no source has it: ");
   expect(await readFile(join(folder, "a-b.svg"), "utf8")).toBe("another");
   expect((await readdir(folder)).filter((name) => name.endsWith(".svg")).sort()).toEqual([
     "a-b-2.svg",
     "a-b.svg",
-    "c-d.svg",
+    "c d.svg",
   ]);
 });
 

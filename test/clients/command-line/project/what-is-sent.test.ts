@@ -331,18 +331,18 @@ describe("did you mean", () => {
     expect(stderr).toContain('a.typ:3 reads "pipe.txt", which is not a file that can be read.');
   });
 
-  it("is not said for examples in raw text and comments, nor for what only looks like those", async () => {
+  it("is not said for examples in raw text, comments and strings, nor for what only looks like those", async () => {
     const { service, run } = await begin({
       "a.typ": [
         '```typ\n#image("example.png")\n#include theme + ".typ"\n```',
         '`#image("short.png")` /* /* #image("a.png") */ #image("b.png") */ // #image("c.png")',
-        '#let open = "/*"\n#let tick = "`"',
+        '#let open = "/*"\n#let tick = "`"\n#let call(it) = "json(" + repr(it) + ")"',
         '#image("pictures//logo.png")\n#image("gone.png")',
       ].join("\n"),
       "pictures/logo.png": "x",
     });
     const { stderr } = await run("render", "a.typ");
-    expect(stderr.match(/a\.typ.*/g)).toEqual(['a.typ:9 reads "gone.png", which does not exist.']);
+    expect(stderr.match(/a\.typ.*/g)).toEqual(['a.typ:10 reads "gone.png", which does not exist.']);
     expect(sentFiles(service)).toEqual([["pictures/logo.png"]]);
   });
 
