@@ -77,7 +77,7 @@ async function needOf({ source, data, lacksPackages }: FontProject, files: Colle
   const characters = charactersBeyondTypst(inWords);
   if (inWords.some((text) => /\bemoji\b/.test(text))) characters.push(GRINNING_FACE);
   // Where a family is computed, any string of the sources may be its name.
-  const possible = areAll ? [] : texts.flatMap((bytes) => stringLiterals(bytes.toString("utf8")));
+  const possible = areAll ? [] : inWords.flatMap(stringLiterals);
   const families = new Set([...named, ...possible.map((text) => text.toLowerCase())]);
   return {
     families,
