@@ -33,8 +33,6 @@ COPY protocol protocol
 COPY typst typst
 COPY edge edge
 COPY gate gate
-# Python's wheel is a ZIP of the same records as the backend's archives.
-COPY backend/render/zip-records.ts backend/render/
 COPY examples examples
 # Two pages that the playground leads to.
 COPY docs docs

@@ -13,12 +13,6 @@ import { promisify } from "node:util";
 import { crc32, createDeflateRaw, deflateRaw } from "node:zlib";
 import type { Output } from "../../rules/output-options.ts";
 import { completePieces, completeWhole, completionOf } from "../../typst/output-completion.ts";
-import type { BackendSettings } from "../settings.ts";
-import type { AppendResult } from "../typst/process.ts";
-import { listOutputFiles } from "../work-directory/directory-tree.ts";
-import { failByPageCount, failBySize, failBySpace, failWithoutPage, type RenderOutcome } from "./outcome.ts";
-import type { TimeLimit } from "./render-time.ts";
-import { MAX_MEMORY_BYTES_PER_OUTPUT, type Spool } from "./spool.ts";
 import {
   centralDirectory,
   DEFLATED,
@@ -29,7 +23,13 @@ import {
   STORED,
   type ZipEntry,
   type ZipMethod,
-} from "./zip-records.ts";
+} from "../../typst/zip-records.ts";
+import type { BackendSettings } from "../settings.ts";
+import type { AppendResult } from "../typst/process.ts";
+import { listOutputFiles } from "../work-directory/directory-tree.ts";
+import { failByPageCount, failBySize, failBySpace, failWithoutPage, type RenderOutcome } from "./outcome.ts";
+import type { TimeLimit } from "./render-time.ts";
+import { MAX_MEMORY_BYTES_PER_OUTPUT, type Spool } from "./spool.ts";
 
 type PageFile = Readonly<{ number: number; path: string }>;
 

@@ -7,8 +7,8 @@ import { readFile } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import { parse } from "smol-toml";
 import * as v from "valibot";
-import { centralDirectory, localHeader, STORED, type ZipEntry } from "../../backend/render/zip-records.ts";
 import { SERVICE_VERSION } from "../../protocol/version.ts";
+import { centralDirectory, localHeader, STORED, type ZipEntry } from "../../typst/zip-records.ts";
 
 const FOLDER = new URL("../../clients/python/", import.meta.url);
 
