@@ -78,7 +78,7 @@ export async function tryBackends<Target extends NonNullable<unknown>, Answer ex
     // Another request has taken the memory.
     if (bytes === null) return attempts.refuse("dropped");
     attempts.begin(step.backend);
-    const end = await tryBackend(forwarding, step.backend, bytes);
+    const end = await new OpenAttempt(forwarding, step.backend, bytes).run();
     if (end.kind === "answered") return end;
     attempts.fail(step.backend, end);
   }
@@ -109,99 +109,130 @@ async function askLoads<Target extends NonNullable<unknown>>(
   await Promise.race([free.promise, Promise.all(lanes)]);
 }
 
-async function tryBackend<Target extends NonNullable<unknown>, Answer extends ResponseHead>(
-  forwarding: Forwarding<Target, Answer>,
-  backend: Target,
-  bytes: Uint8Array<ArrayBuffer>,
-): Promise<Exclude<RenderAnswer<Answer>, { kind: "refused" }> | FailedAttempt> {
-  const { choice, clock, clientSignal, attempts } = forwarding;
-  const beganAt = clock.now();
-  const budget = Math.min(attempts.deadline - beganAt, forwarding.longestAnswerMilliseconds);
-  const timeBudgetMilliseconds = Math.max(0, budget);
-  const attempt = choice.begin(backend, beganAt, beganAt + timeBudgetMilliseconds + ATTEMPT_SLACK_MILLISECONDS);
-  const abort = new AbortController();
-  // When the client disconnects, workerd never resumes the code after the next `await`.
-  const leave = () => {
-    choice.abandon(attempt);
-    abort.abort();
-  };
-  clientSignal.addEventListener("abort", leave);
-  const upload = followUpload(forwarding, attempt, { bytes, timeBudgetMilliseconds, abort: () => abort.abort() });
-  const fail = (result: FailedAttempt) => {
-    choice.end(attempt, clock.now(), result);
-    forwarding.inBackground(probeDueBackends(forwarding, backend));
-    forwarding.report(backend, result);
-    return result;
-  };
-  try {
-    const { signal } = abort;
-    const { reportTaken } = upload;
-    const sent = forwarding.send(backend, { bytes, timeBudgetMilliseconds, signal, reportTaken });
-    // Not before the render itself, which must not wait for a probe.
-    forwarding.inBackground(probeDueBackends(forwarding, null));
-    const answer = await sent;
-    const result = readAnswer(answer);
-    if (result.kind === "answered") {
-      choice.end(attempt, clock.now(), result);
-      return { kind: "answered", answer };
-    }
-    fail(result);
-    await forwarding.discard(answer);
-    return result;
-  } catch (error) {
-    return fail(failAttempt(upload.failure(), error));
-  } finally {
-    upload.stop();
-    clientSignal.removeEventListener("abort", leave);
-  }
-}
+/** How an attempt has failed, by what a connection has taken of the body. */
+const FAILURES = { nothing: "unreachable", some: "interrupted", all: "lost" } as const;
 
-/** Abandons a backend when it is hopeless or its time is up, which begins anew when it has all of the body. */
-function followUpload<Target extends NonNullable<unknown>>(
-  forwarding: Forwarding<Target, ResponseHead>,
-  attempt: Attempt<Target>,
-  { bytes, timeBudgetMilliseconds, abort }: Pick<Sending, "bytes" | "timeBudgetMilliseconds"> & { abort(): void },
-) {
-  const { clock, attempts, body } = forwarding;
-  const { backend, beganAt } = attempt;
-  let sentAt = Number.POSITIVE_INFINITY;
-  let isSomeTaken = false;
-  let isOver = false;
-  const abortAt = (time: number) => clock.after(Math.max(0, time - clock.now()), abort);
-  let cancelDeadline = abortAt(beganAt + timeBudgetMilliseconds);
-  const look = () => {
-    if (attempts.isHopeless({ backend, beganAt, sentAt, bodyBytes: bytes.length }, clock.now())) return abort();
-    forwarding.inBackground(probeDueBackends(forwarding, backend));
-    cancelLook = clock.after(LOOK_INTERVAL_MILLISECONDS, look);
-  };
-  let cancelLook = clock.after(LOOK_INTERVAL_MILLISECONDS, look);
-  const waitUntil = (deadline: number) => {
-    cancelDeadline();
-    cancelDeadline = abortAt(deadline);
-    attempt.expiresAt = deadline + ATTEMPT_SLACK_MILLISECONDS;
-  };
-  const reportTaken = (part: TakenPart) => {
+/**
+ * One attempt at one backend, which is abandoned when it is hopeless or its time is up. The time begins anew when the
+ * backend has all of the body.
+ */
+class OpenAttempt<Target extends NonNullable<unknown>, Answer extends ResponseHead> {
+  readonly #forwarding: Forwarding<Target, Answer>;
+  readonly #bytes: Uint8Array<ArrayBuffer>;
+  readonly #timeBudgetMilliseconds: number;
+  readonly #attempt: Attempt<Target>;
+  readonly #abort = new AbortController();
+  #taken: keyof typeof FAILURES = "nothing";
+  #sentAt = Number.POSITIVE_INFINITY;
+  #isOver = false;
+  #cancelDeadline: () => void;
+  #cancelLook: () => void;
+
+  constructor(forwarding: Forwarding<Target, Answer>, backend: Target, bytes: Uint8Array<ArrayBuffer>) {
+    const { choice, clock, attempts, longestAnswerMilliseconds } = forwarding;
+    const beganAt = clock.now();
+    const budget = Math.min(attempts.deadline - beganAt, longestAnswerMilliseconds);
+    this.#timeBudgetMilliseconds = Math.max(0, budget);
+    const deadline = beganAt + this.#timeBudgetMilliseconds;
+    this.#forwarding = forwarding;
+    this.#bytes = bytes;
+    this.#attempt = choice.begin(backend, beganAt, deadline + ATTEMPT_SLACK_MILLISECONDS);
+    this.#cancelDeadline = this.#abortAt(deadline);
+    this.#cancelLook = this.#lookLater();
+  }
+
+  async run(): Promise<Exclude<RenderAnswer<Answer>, { kind: "refused" }> | FailedAttempt> {
+    const { choice, clock, clientSignal, discard, inBackground } = this.#forwarding;
+    // When the client disconnects, workerd never resumes the code after the next `await`.
+    const leave = () => {
+      choice.abandon(this.#attempt);
+      this.#abort.abort();
+    };
+    clientSignal.addEventListener("abort", leave);
+    try {
+      const sent = this.#send();
+      // Not before the render itself, which must not wait for a probe.
+      inBackground(probeDueBackends(this.#forwarding, null));
+      const answer = await sent;
+      const result = readAnswer(answer);
+      if (result.kind === "answered") {
+        choice.end(this.#attempt, clock.now(), result);
+        return { kind: "answered", answer };
+      }
+      this.#fail(result);
+      await discard(answer);
+      return result;
+    } catch (error) {
+      return this.#fail(failAttempt(FAILURES[this.#taken], error));
+    } finally {
+      this.#isOver = true;
+      this.#cancelDeadline();
+      this.#cancelLook();
+      clientSignal.removeEventListener("abort", leave);
+    }
+  }
+
+  #send(): Promise<Answer> {
+    return this.#forwarding.send(this.#attempt.backend, {
+      bytes: this.#bytes,
+      timeBudgetMilliseconds: this.#timeBudgetMilliseconds,
+      signal: this.#abort.signal,
+      reportTaken: (part) => this.#recordTaken(part),
+    });
+  }
+
+  #fail(result: FailedAttempt): FailedAttempt {
+    const { choice, clock, inBackground, report } = this.#forwarding;
+    const { backend } = this.#attempt;
+    choice.end(this.#attempt, clock.now(), result);
+    inBackground(probeDueBackends(this.#forwarding, backend));
+    report(backend, result);
+    return result;
+  }
+
+  #recordTaken(part: TakenPart): void {
     // If the backend answered early, the rest of the body may arrive there while the next backend already gets it.
-    if (isOver) return;
-    isSomeTaken = true;
-    if (part === "some") return waitUntil(beganAt + MAX_UPLOAD_MILLISECONDS);
-    sentAt = clock.now();
+    if (this.#isOver) return;
+    const { clock, attempts, body } = this.#forwarding;
+    const { beganAt } = this.#attempt;
+    this.#taken = part;
+    if (part === "some") {
+      this.#waitUntil(beganAt + MAX_UPLOAD_MILLISECONDS);
+      return;
+    }
+    this.#sentAt = clock.now();
     // The time that the upload took is not the backend's.
-    attempts.extend(sentAt - beganAt);
-    waitUntil(sentAt + timeBudgetMilliseconds + longestTransitMilliseconds(bytes.length));
+    attempts.extend(this.#sentAt - beganAt);
+    this.#waitUntil(this.#sentAt + this.#timeBudgetMilliseconds + longestTransitMilliseconds(this.#bytes.length));
     body.offer();
-  };
-  /** How the attempt has failed, by what a connection has taken of the body. */
-  const failure = () => {
-    if (sentAt < Number.POSITIVE_INFINITY) return "lost";
-    return isSomeTaken ? "interrupted" : "unreachable";
-  };
-  const stop = () => {
-    isOver = true;
-    cancelDeadline();
-    cancelLook();
-  };
-  return { reportTaken, failure, stop };
+  }
+
+  #waitUntil(deadline: number): void {
+    this.#cancelDeadline();
+    this.#cancelDeadline = this.#abortAt(deadline);
+    this.#attempt.expiresAt = deadline + ATTEMPT_SLACK_MILLISECONDS;
+  }
+
+  #abortAt(time: number): () => void {
+    const { clock } = this.#forwarding;
+    return clock.after(Math.max(0, time - clock.now()), () => this.#abort.abort());
+  }
+
+  #lookLater(): () => void {
+    return this.#forwarding.clock.after(LOOK_INTERVAL_MILLISECONDS, () => this.#look());
+  }
+
+  #look(): void {
+    const { attempts, clock, inBackground } = this.#forwarding;
+    const { backend, beganAt } = this.#attempt;
+    const begun = { backend, beganAt, sentAt: this.#sentAt, bodyBytes: this.#bytes.length };
+    if (attempts.isHopeless(begun, clock.now())) {
+      this.#abort.abort();
+      return;
+    }
+    inBackground(probeDueBackends(this.#forwarding, backend));
+    this.#cancelLook = this.#lookLater();
+  }
 }
 
 /**
