@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
 import { limitsFingerprint } from "../rules/limits.ts";
 import { SettingError } from "../rules/settings.ts";
-import { type Backend, openBackend, UnreportedCounts } from "./backends/backend.ts";
+import { openBackend, UnreportedCounts } from "./backends/backend.ts";
 import { BackendChoice } from "./backends/backend-choice.ts";
 import { BackendPool } from "./backends/backend-list.ts";
 import { lookUpService } from "./backends/look-up-service.ts";
@@ -46,8 +46,8 @@ interface Deployment {
   /** From their upload until an answer begins. */
   readonly renders: FairLimit;
   readonly counts: UnreportedCounts;
-  readonly pool: BackendPool<Backend>;
-  readonly backendChoice: BackendChoice<Backend>;
+  readonly pool: BackendPool;
+  readonly backendChoice: BackendChoice;
   readonly metrics: SharedAnswer<string>;
   readonly commonCapabilities: ReturnType<typeof shareCapabilities>;
   /** The document of `/v1/constraints`; null until it is first asked for. */
@@ -64,7 +64,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   const settings = readEdgeSettings(env);
   const counts = new UnreportedCounts();
   const resolver = openResolver(settings, env);
-  const pool = new BackendPool<Backend>(settings.backends, {
+  const pool = new BackendPool(settings.backends, {
     clock: WALL_CLOCK,
     open: (address) => counts.reportThrough(openBackend(address, env, settings.accessToken), settings.backendToken),
     lookUp: ({ service }) => lookUpService(service, resolver),

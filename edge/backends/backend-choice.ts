@@ -31,15 +31,22 @@ const RETURN_WEIGHT = 2;
 const UNKNOWN_COST = 1 - 1e-9;
 const RETURN_LIFETIME_MILLISECONDS = 2000;
 
-export interface Attempt<Target> {
-  readonly backend: Target;
+/** A server that renders. What decides only tells it apart from others, and never fetches from it. */
+export interface Backend {
+  readonly name: string;
+  /** Rejects when no answer begins. */
+  fetch(path: string, init: RequestInit): Promise<Response>;
+}
+
+export interface Attempt {
+  readonly backend: Backend;
   readonly beganAt: number;
   /** After this time it is forgotten: workerd does not resume a request whose client has disconnected. */
   expiresAt: number;
 }
 
-export interface Probe<Target> {
-  readonly backend: Target;
+export interface Probe {
+  readonly backend: Backend;
   readonly beganAt: number;
   /** Tells whether the result is about the same backend: it may leave the list and come back before. */
   readonly life: object;
@@ -53,7 +60,7 @@ type Standing = (typeof STANDINGS)[number];
 const NEVER = Number.NEGATIVE_INFINITY;
 
 class BackendState {
-  readonly attempts = new Set<Pick<Attempt<unknown>, "beganAt" | "expiresAt">>();
+  readonly attempts = new Set<Pick<Attempt, "beganAt" | "expiresAt">>();
   load: BackendLoad | null = null;
   loadAt = NEVER;
   begunSince = 0;
@@ -77,30 +84,30 @@ class BackendState {
   }
 }
 
-export class BackendChoice<Target extends NonNullable<unknown>> {
-  readonly #states = new Map<Target, BackendState>();
+export class BackendChoice {
+  readonly #states = new Map<Backend, BackendState>();
 
-  constructor(targets: Iterable<Target>) {
-    this.keep(targets);
+  constructor(backends: Iterable<Backend>) {
+    this.keep(backends);
   }
 
-  /** Keeps these targets and forgets the others. One that comes beside others is probed first: it may not be ready. */
-  keep(targets: Iterable<Target>): void {
-    const kept = new Set(targets);
+  /** Keeps these backends and forgets the others. One that comes beside others is probed first: it may not be ready. */
+  keep(backends: Iterable<Backend>): void {
+    const kept = new Set(backends);
     const trust = this.#states.size === 0 ? "in use" : "suspect";
-    for (const target of this.#states.keys()) if (!kept.has(target)) this.#states.delete(target);
-    for (const target of kept) if (!this.#states.has(target)) this.#states.set(target, new BackendState(trust));
+    for (const backend of this.#states.keys()) if (!kept.has(backend)) this.#states.delete(backend);
+    for (const backend of kept) if (!this.#states.has(backend)) this.#states.set(backend, new BackendState(trust));
   }
 
   /** @param random a number from 0 to below 1, as `Math.random` returns it */
-  choose(now: number, excluded: ReadonlySet<Target>, random: () => number): Target | null {
+  choose(now: number, excluded: ReadonlySet<Backend>, random: () => number): Backend | null {
     const [first, second] = pickRandom(this.#bestStanding(now, excluded), 2, random);
     const isSecond = first !== undefined && second !== undefined && costOf(second[1], now) < costOf(first[1], now);
     return (isSecond ? second : first)?.[0] ?? null;
   }
 
   /** The least busy of those with the best standing. One whose load is not known comes after one with a free slot. */
-  chooseCheapest(now: number, excluded: ReadonlySet<Target>, random: () => number): Target | null {
+  chooseCheapest(now: number, excluded: ReadonlySet<Backend>, random: () => number): Backend | null {
     const equals = this.#bestStanding(now, excluded);
     // In random order, so that isolates with the same knowledge do not all choose the same one.
     const shuffled = pickRandom(equals, equals.length, random);
@@ -109,50 +116,50 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   /** Backends that would hardly answer a render now: they were full a moment ago, or probes fail there. */
-  listHopeless(now: number): readonly Target[] {
-    return [...this.#states].flatMap(([target, state]) =>
-      state.trust === "out of use" || wasFull(state, now) ? [target] : [],
+  listHopeless(now: number): readonly Backend[] {
+    return [...this.#states].flatMap(([backend, state]) =>
+      state.trust === "out of use" || wasFull(state, now) ? [backend] : [],
     );
   }
 
-  hasFreeSlot(now: number, excluded: ReadonlySet<Target>): boolean {
+  hasFreeSlot(now: number, excluded: ReadonlySet<Backend>): boolean {
     return this.#withStanding("in use", now, excluded).some(
       ([, state]) => isKnown(state, now) && !wasFull(state, now) && costOf(state, now) < 1,
     );
   }
 
-  pickUnknown(now: number, excluded: ReadonlySet<Target>, count: number, random: () => number): readonly Target[] {
+  pickUnknown(now: number, excluded: ReadonlySet<Backend>, count: number, random: () => number): readonly Backend[] {
     const unknown = this.#withStanding("in use", now, excluded).filter(([, state]) => !isKnown(state, now));
-    return pickRandom(unknown, count, random).map(([target]) => target);
+    return pickRandom(unknown, count, random).map(([backend]) => backend);
   }
 
-  recordLoad(backend: Target, now: number, load: BackendLoad): void {
+  recordLoad(backend: Backend, now: number, load: BackendLoad): void {
     const state = this.#states.get(backend);
     if (state === undefined) return;
     setLoad(state, now, load);
     if (hasFreeSlot(load)) state.fullAt = NEVER;
   }
 
-  hasInUse(now: number, excluded: ReadonlySet<Target>): boolean {
+  hasInUse(now: number, excluded: ReadonlySet<Backend>): boolean {
     return this.#withStanding("in use", now, excluded).length > 0;
   }
 
-  isOutOfUse(backend: Target): boolean {
+  isOutOfUse(backend: Backend): boolean {
     return this.#states.get(backend)?.trust === "out of use";
   }
 
-  hasAnswered(backend: Target): boolean {
+  hasAnswered(backend: Backend): boolean {
     return (this.#states.get(backend)?.answeredAt ?? NEVER) > NEVER;
   }
 
   /** Whether a backend is out of use, and a probe failed that it got at this time or later. */
-  hasFailedSince(backend: Target, time: number): boolean {
+  hasFailedSince(backend: Backend, time: number): boolean {
     const state = this.#states.get(backend);
     return state?.trust === "out of use" && state.lostAt >= time;
   }
 
   /** Whether the backend has said, of a time after this one, that no render runs or waits there. */
-  wasIdleSince(backend: Target, time: number): boolean {
+  wasIdleSince(backend: Backend, time: number): boolean {
     const state = this.#states.get(backend);
     return state !== undefined && state.idleAt > time;
   }
@@ -161,7 +168,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
    * Hands out probes to send now, each once, those that have been due the longest first; `recordProbe` must follow.
    * There are none for a single backend.
    */
-  takeDue(now: number, count = Number.POSITIVE_INFINITY, of: Target | null = null): readonly Probe<Target>[] {
+  takeDue(now: number, count = Number.POSITIVE_INFINITY, of: Backend | null = null): readonly Probe[] {
     if (this.#states.size < 2 || count <= 0) return [];
     return [...this.#states]
       .filter(([backend, state]) => (of === null || backend === of) && isDue(state, now))
@@ -173,7 +180,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
       });
   }
 
-  recordProbe({ backend, beganAt, life }: Probe<Target>, now: number, result: AttemptResult): void {
+  recordProbe({ backend, beganAt, life }: Probe, now: number, result: AttemptResult): void {
     const state = this.#states.get(backend);
     if (state === undefined || state !== life) return;
     if (showsLife(result)) {
@@ -192,7 +199,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     state.probeAt = now + pauseMilliseconds(state.failedProbes);
   }
 
-  begin(backend: Target, now: number, expiresAt: number): Attempt<Target> {
+  begin(backend: Backend, now: number, expiresAt: number): Attempt {
     const attempt = { backend, beganAt: now, expiresAt };
     const state = this.#states.get(backend);
     if (state === undefined) throw new RangeError("there is no such backend");
@@ -201,7 +208,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return attempt;
   }
 
-  end(attempt: Attempt<Target>, now: number, result: AttemptResult): void {
+  end(attempt: Attempt, now: number, result: AttemptResult): void {
     const state = this.#states.get(attempt.backend);
     if (state === undefined || !state.attempts.delete(attempt)) return;
     if (showsLife(result)) {
@@ -214,7 +221,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   /** Forgets an attempt whose client has left: it tells nothing of its backend. */
-  abandon(attempt: Attempt<Target>): void {
+  abandon(attempt: Attempt): void {
     this.#states.get(attempt.backend)?.attempts.delete(attempt);
   }
 
@@ -225,7 +232,7 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
   }
 
   /** All that have the best standing that there is. */
-  #bestStanding(now: number, excluded: ReadonlySet<Target>): [Target, BackendState][] {
+  #bestStanding(now: number, excluded: ReadonlySet<Backend>): [Backend, BackendState][] {
     for (const standing of STANDINGS) {
       const equals = this.#withStanding(standing, now, excluded);
       if (equals.length > 0) return equals;
@@ -233,8 +240,10 @@ export class BackendChoice<Target extends NonNullable<unknown>> {
     return [];
   }
 
-  #withStanding(standing: Standing, now: number, excluded: ReadonlySet<Target>): [Target, BackendState][] {
-    return [...this.#states].filter(([target, state]) => !excluded.has(target) && standingOf(state, now) === standing);
+  #withStanding(standing: Standing, now: number, excluded: ReadonlySet<Backend>): [Backend, BackendState][] {
+    return [...this.#states].filter(
+      ([backend, state]) => !excluded.has(backend) && standingOf(state, now) === standing,
+    );
   }
 }
 

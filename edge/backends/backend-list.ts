@@ -11,6 +11,7 @@ import {
   type ServiceName,
   urlOfRecord,
 } from "./backend-address.ts";
+import type { Backend } from "./backend-choice.ts";
 import type { SrvAnswer, SrvRecord } from "./dns-message.ts";
 
 /** How long an answer is used. For its time to live, 30 s in many clusters, a new backend would stay idle. */
@@ -154,29 +155,29 @@ const FIRST_LOOKUP_MILLISECONDS = 3000;
 /** Requests poll for it: in workerd, one request must not wake another. */
 const POLL_MILLISECONDS = 20;
 
-interface PoolParts<Target> {
+interface PoolParts {
   readonly clock: Pick<WallClock, "now" | "wait">;
-  open(address: BackendAddress): Target;
+  open(address: BackendAddress): Backend;
   /** Never rejects. */
   lookUp(service: ServiceName): Promise<SrvAnswer>;
   /** Called with all backends when there are others than before. */
-  onChange(backends: readonly Target[]): void;
+  onChange(backends: readonly Backend[]): void;
   report(service: ServiceName, news: ListChange | string): void;
 }
 
 /** Opens the backends of the list, and makes its lookups while requests come: a Worker does not run in between. */
-export class BackendPool<Target> {
+export class BackendPool {
   readonly #list: BackendList;
-  readonly #parts: PoolParts<Target>;
-  #open: ReadonlyMap<BackendAddress, Target> = new Map();
+  readonly #parts: PoolParts;
+  #open: ReadonlyMap<BackendAddress, Backend> = new Map();
 
-  constructor(sources: BackendSources, parts: PoolParts<Target>) {
+  constructor(sources: BackendSources, parts: PoolParts) {
     this.#list = new BackendList(sources);
     this.#parts = parts;
     this.#reopen();
   }
 
-  get backends(): readonly Target[] {
+  get backends(): readonly Backend[] {
     return [...this.#open.values()];
   }
 

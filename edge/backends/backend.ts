@@ -3,12 +3,7 @@ import { BACKEND_TOKEN_HEADER, EDGE_COUNTS_HEADER } from "../../protocol/headers
 import { SettingError } from "../../rules/settings.ts";
 import { waitAtMost } from "../clock.ts";
 import type { AccessToken, BackendAddress } from "./backend-address.ts";
-
-export interface Backend {
-  readonly name: string;
-  /** Rejects when no answer begins. */
-  fetch(path: string, init: RequestInit): Promise<Response>;
-}
+import type { Backend } from "./backend-choice.ts";
 
 /** @throws SettingError when the address names a binding that the Worker does not have. */
 export function openBackend(

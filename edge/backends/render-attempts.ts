@@ -6,7 +6,7 @@ import type { AttemptFailure } from "../../rules/causes.ts";
 import { type Problem, renderQueueFull, serviceUnavailable } from "../../rules/problem.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { FailedAttempt } from "./backend-answer.ts";
-import type { BackendChoice } from "./backend-choice.ts";
+import type { Backend, BackendChoice } from "./backend-choice.ts";
 
 /** Attempts that may cost an upload or a render: all but the first at a backend that is full or unreachable. */
 const MAX_ATTEMPTS = 4;
@@ -37,39 +37,39 @@ export interface RefusedRender {
   readonly problem: Problem;
 }
 
-type RenderStep<Target> =
-  | { readonly kind: "try"; readonly backend: Target }
+type RenderStep =
+  | { readonly kind: "try"; readonly backend: Backend }
   | { readonly kind: "wait"; readonly milliseconds: number }
-  | { readonly kind: "ask"; readonly backends: readonly Target[] }
+  | { readonly kind: "ask"; readonly backends: readonly Backend[] }
   | RefusedRender;
 
-export interface BegunAttempt<Target> {
-  readonly backend: Target;
+export interface BegunAttempt {
+  readonly backend: Backend;
   readonly beganAt: number;
   readonly sentAt: number;
   readonly bodyBytes: number;
 }
 
-export class RenderAttempts<Target extends NonNullable<unknown>> {
-  readonly #choice: BackendChoice<Target>;
+export class RenderAttempts {
+  readonly #choice: BackendChoice;
   #deadline: number;
   /** By how much the deadline has been moved: in all by no more than one upload may take. */
   #extended = 0;
   readonly #bodyBytes: number;
   readonly #random: () => number;
-  readonly #counts = new Map<Target, number>();
+  readonly #counts = new Map<Backend, number>();
   readonly #failures: AttemptFailure[] = [];
   /** The answer of the full backend that expects to have room first. */
   #full: Extract<FailedAttempt, { failure: "full" }> | null = null;
-  readonly #notAgain = new Set<Target>();
-  readonly #asked = new Set<Target>();
+  readonly #notAgain = new Set<Backend>();
+  readonly #asked = new Set<Backend>();
   #lost = 0;
   #attempts = 0;
   #costly = 0;
   #bytesSent = 0;
   #hasWaited = false;
 
-  constructor(choice: BackendChoice<Target>, deadline: number, bodyBytes: number, random: () => number) {
+  constructor(choice: BackendChoice, deadline: number, bodyBytes: number, random: () => number) {
     this.#choice = choice;
     this.#deadline = deadline;
     this.#bodyBytes = bodyBytes;
@@ -91,7 +91,7 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     this.#deadline += longer;
   }
 
-  next(now: number): RenderStep<Target> {
+  next(now: number): RenderStep {
     const isOver = this.#costly >= MAX_ATTEMPTS || this.#lost >= MAX_LOST_BACKENDS;
     if (isOver || this.#deadline - now < MIN_ATTEMPT_MILLISECONDS) return this.refuse();
     const hasHadMany = this.#attempts >= MAX_ATTEMPTS;
@@ -111,7 +111,7 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     return { kind: "wait", milliseconds: PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS };
   }
 
-  #nextUntried(now: number, excluded: ReadonlySet<Target>): RenderStep<Target> | null {
+  #nextUntried(now: number, excluded: ReadonlySet<Backend>): RenderStep | null {
     const isFirst = this.#full === null;
     if (!isFirst && this.#bodyBytes >= MIN_ASKED_BYTES && !this.#choice.hasFreeSlot(now, excluded)) {
       const notAsked = new Set([...excluded, ...this.#asked]);
@@ -126,7 +126,7 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
   }
 
   /** Whether to abandon a backend that has the request: another attempt is possible, and more likely to be answered. */
-  isHopeless({ backend, beganAt, sentAt, bodyBytes }: BegunAttempt<Target>, now: number): boolean {
+  isHopeless({ backend, beganAt, sentAt, bodyBytes }: BegunAttempt, now: number): boolean {
     if (this.#costly + 1 >= MAX_ATTEMPTS || this.#lost + 1 >= MAX_LOST_BACKENDS) return false;
     if (this.#deadline - now < PAUSE_BEFORE_SECOND_ROUND_MILLISECONDS + MIN_ATTEMPT_MILLISECONDS) return false;
     const arrivedAt = sentAt + MAX_TRANSIT_MILLISECONDS + longestTransitMilliseconds(bodyBytes);
@@ -149,12 +149,12 @@ export class RenderAttempts<Target extends NonNullable<unknown>> {
     return serviceUnavailable(this.#attempts === 0 ? "no_backends" : "no_backend_answered", this.#failures);
   }
 
-  begin(backend: Target): void {
+  begin(backend: Backend): void {
     this.#attempts++;
     this.#counts.set(backend, (this.#counts.get(backend) ?? 0) + 1);
   }
 
-  fail(backend: Target, result: FailedAttempt): void {
+  fail(backend: Backend, result: FailedAttempt): void {
     const isNobodyThere = result.failure === "unreachable";
     if (!isNobodyThere) this.#bytesSent += this.#bodyBytes;
     const isFree = isNobodyThere || result.failure === "full";

@@ -6,6 +6,7 @@ import type { WallClock } from "../clock.ts";
 import { type FailedAttempt, failAttempt, type ResponseHead, readAnswer, readProbeAnswer } from "./backend-answer.ts";
 import {
   type Attempt,
+  type Backend,
   type BackendChoice,
   hasFreeSlot,
   PROBE_TIMEOUT_MILLISECONDS,
@@ -28,33 +29,33 @@ export interface Sending {
   reportTaken(part: TakenPart): void;
 }
 
-export interface Probing<Target extends NonNullable<unknown>> {
-  readonly choice: BackendChoice<Target>;
+export interface Probing {
+  readonly choice: BackendChoice;
   readonly clock: WallClock;
   readonly sideRequests: SideRequests;
   /** Rejects when the answer does not come in time. */
-  sendProbe(backend: Target, timeoutMilliseconds: number): Promise<ResponseHead>;
+  sendProbe(backend: Backend, timeoutMilliseconds: number): Promise<ResponseHead>;
   /** Reports to the operator that a backend was full, or did not answer. */
-  report(backend: Target, result: FailedAttempt): void;
+  report(backend: Backend, result: FailedAttempt): void;
 }
 
-export interface Forwarding<Target extends NonNullable<unknown>, Answer extends ResponseHead> extends Probing<Target> {
-  readonly attempts: RenderAttempts<Target>;
+export interface Forwarding<Answer extends ResponseHead> extends Probing {
+  readonly attempts: RenderAttempts;
   readonly longestAnswerMilliseconds: number;
   readonly body: Pick<HeldBody, "bytes" | "withdraw" | "offer">;
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
   /** Rejects when no answer begins. */
-  send(backend: Target, sending: Sending): Promise<Answer>;
+  send(backend: Backend, sending: Sending): Promise<Answer>;
   /** Null if the backend does not say how busy it is. Rejects when no answer comes in time. */
-  askLoad(backend: Target, timeoutMilliseconds: number): Promise<BackendLoad | null>;
+  askLoad(backend: Backend, timeoutMilliseconds: number): Promise<BackendLoad | null>;
   discard(answer: Answer): Promise<void>;
   inBackground(work: Promise<void>): void;
 }
 
 /** When the client disconnects, the attempt is aborted, which ends the render. */
-export async function tryBackends<Target extends NonNullable<unknown>, Answer extends ResponseHead>(
-  ways: Omit<Forwarding<Target, Answer>, "sideRequests">,
+export async function tryBackends<Answer extends ResponseHead>(
+  ways: Omit<Forwarding<Answer>, "sideRequests">,
 ): Promise<RenderAnswer<Answer>> {
   const forwarding = { ...ways, sideRequests: new SideRequests() };
   const { attempts, clock, body } = forwarding;
@@ -85,9 +86,9 @@ export async function tryBackends<Target extends NonNullable<unknown>, Answer ex
 }
 
 /** Asks a few at a time, until one has a free slot. If probes take all places, the render does not wait for them. */
-async function askLoads<Target extends NonNullable<unknown>>(
-  { choice, clock, askLoad, sideRequests }: Forwarding<Target, ResponseHead>,
-  backends: readonly Target[],
+async function askLoads(
+  { choice, clock, askLoad, sideRequests }: Forwarding<ResponseHead>,
+  backends: readonly Backend[],
 ): Promise<void> {
   const free = Promise.withResolvers<void>();
   const left = [...backends];
@@ -116,11 +117,11 @@ const FAILURES = { nothing: "unreachable", some: "interrupted", all: "lost" } as
  * One attempt at one backend, which is abandoned when it is hopeless or its time is up. The time begins anew when the
  * backend has all of the body.
  */
-class OpenAttempt<Target extends NonNullable<unknown>, Answer extends ResponseHead> {
-  readonly #forwarding: Forwarding<Target, Answer>;
+class OpenAttempt<Answer extends ResponseHead> {
+  readonly #forwarding: Forwarding<Answer>;
   readonly #bytes: Uint8Array<ArrayBuffer>;
   readonly #timeBudgetMilliseconds: number;
-  readonly #attempt: Attempt<Target>;
+  readonly #attempt: Attempt;
   readonly #abort = new AbortController();
   #taken: keyof typeof FAILURES = "nothing";
   #sentAt = Number.POSITIVE_INFINITY;
@@ -128,7 +129,7 @@ class OpenAttempt<Target extends NonNullable<unknown>, Answer extends ResponseHe
   #cancelDeadline: () => void;
   #cancelLook: () => void;
 
-  constructor(forwarding: Forwarding<Target, Answer>, backend: Target, bytes: Uint8Array<ArrayBuffer>) {
+  constructor(forwarding: Forwarding<Answer>, backend: Backend, bytes: Uint8Array<ArrayBuffer>) {
     const { choice, clock, attempts, longestAnswerMilliseconds } = forwarding;
     const beganAt = clock.now();
     const budget = Math.min(attempts.deadline - beganAt, longestAnswerMilliseconds);
@@ -241,12 +242,9 @@ class OpenAttempt<Target extends NonNullable<unknown>, Answer extends ResponseHe
  *
  * @param own the backend that has the render, which waits to hear of it
  */
-export async function probeDueBackends<Target extends NonNullable<unknown>>(
-  probing: Probing<Target>,
-  own: Target | null,
-): Promise<void> {
+export async function probeDueBackends(probing: Probing, own: Backend | null): Promise<void> {
   const { choice, clock, sideRequests } = probing;
-  const take = (count: number, of: Target | null) =>
+  const take = (count: number, of: Backend | null) =>
     choice.takeDue(clock.now(), count, of).map((probe) => sendProbe(probing, probe));
   const ofOwn = own === null ? [] : take(sideRequests.probesAllowed(true), own);
   const ofOthers = take(sideRequests.probesAllowed(false), null);
@@ -255,9 +253,9 @@ export async function probeDueBackends<Target extends NonNullable<unknown>>(
 }
 
 /** The operator hears only of a probe that takes a backend out of use. */
-async function sendProbe<Target extends NonNullable<unknown>>(
-  { choice, clock, report, sendProbe: send, sideRequests }: Probing<Target>,
-  probe: Probe<Target>,
+async function sendProbe(
+  { choice, clock, report, sendProbe: send, sideRequests }: Probing,
+  probe: Probe,
 ): Promise<void> {
   const { backend } = probe;
   const result = await sideRequests

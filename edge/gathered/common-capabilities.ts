@@ -10,7 +10,8 @@ import {
   MAX_CAPABILITIES_BYTES,
   parseCapabilities,
 } from "../../protocol/capabilities.ts";
-import { type Backend, fetchText } from "../backends/backend.ts";
+import { fetchText } from "../backends/backend.ts";
+import type { Backend } from "../backends/backend-choice.ts";
 import { SharedAnswer } from "./shared-answer.ts";
 import { BackendSurvey, SURVEY_TIMEOUT_MILLISECONDS } from "./survey.ts";
 

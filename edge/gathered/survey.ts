@@ -2,8 +2,7 @@
  * Asks all backends for the same small document, a few at a time: Cloudflare queues the seventh fetch of a request, and
  * counts its wait against its time limit. So the time of each begins when it is really sent.
  */
-import type { Backend } from "../backends/backend.ts";
-import { pickRandom } from "../backends/backend-choice.ts";
+import { type Backend, pickRandom } from "../backends/backend-choice.ts";
 import { MAX_ASKED_AT_ONCE } from "../backends/side-requests.ts";
 import { WALL_CLOCK, type WallClock } from "../clock.ts";
 

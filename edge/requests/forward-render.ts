@@ -20,8 +20,9 @@ import {
 import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import type { Problem } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
-import { type Backend, readBoundedText } from "../backends/backend.ts";
+import { readBoundedText } from "../backends/backend.ts";
 import { type FailedAttempt, problemOfLength } from "../backends/backend-answer.ts";
+import type { Backend } from "../backends/backend-choice.ts";
 import { RenderAttempts } from "../backends/render-attempts.ts";
 import { type Sending, tryBackends } from "../backends/try-backends.ts";
 import { type HeldBody, sendBody } from "../body/held-body.ts";
@@ -39,7 +40,7 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
   await renewBackends(context);
   const attempts = new RenderAttempts(backendChoice, deadline, body.bytes?.length ?? 0, Math.random);
   context.var.record.failures = attempts.failures;
-  const answer = await tryBackends<Backend, Response>({
+  const answer = await tryBackends<Response>({
     choice: backendChoice,
     clock: WALL_CLOCK,
     attempts,

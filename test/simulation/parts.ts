@@ -36,7 +36,7 @@ export interface EdgeView {
   readonly memory: BodyMemory;
   readonly uploads: FairLimit;
   readonly renders: FairLimit;
-  readonly choice: BackendChoice<number>;
+  readonly choice: BackendChoice;
   readonly seen: readonly Seen[];
   readonly listed: ReadonlySet<number>;
   readonly requests: readonly RequestFacts[];

@@ -2,7 +2,7 @@
  * An edge: one isolate. What decides is the real code; around it is what `edge/routes/render.ts` does. As in workerd, a
  * request whose client has disconnected is not continued: none of its promises resolves any more.
  */
-import { BackendChoice } from "../../edge/backends/backend-choice.ts";
+import { type Backend, BackendChoice } from "../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../edge/backends/render-attempts.ts";
 import { ATTEMPT_SLACK_MILLISECONDS, type Sending, tryBackends } from "../../edge/backends/try-backends.ts";
 import { BodyMemory, type BodyReservation } from "../../edge/body/body-memory.ts";
@@ -16,6 +16,7 @@ import type { BackendLoad } from "../../protocol/headers.ts";
 import type { CapacityCause } from "../../rules/causes.ts";
 import { PROBLEMS, renderQueueFull } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds, MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
+import { stubBackends } from "../edge/stub-backends.ts";
 import { type AnswerFacts, type AttemptEnd, type AttemptFacts, type RequestFacts, Seen } from "./facts.ts";
 import {
   OF_A_FETCH,
@@ -43,13 +44,14 @@ export class SimulatedEdge {
   readonly memory: BodyMemory;
   readonly uploads: FairLimit;
   readonly renders: FairLimit;
-  readonly choice: BackendChoice<number>;
+  readonly choice: BackendChoice;
   readonly seen: Seen[];
   /** The backends that are listed now. */
   listed: ReadonlySet<number>;
   readonly requests: RequestFacts[] = [];
   /** Whether a body came or went since the invariants were last checked. */
   hasChanged = false;
+  readonly #backends: readonly Backend[];
   readonly #world: WorldView;
   readonly #name: string;
 
@@ -64,7 +66,8 @@ export class SimulatedEdge {
     const lifetime = longestRenderMilliseconds(BODY_TIMEOUT_SECONDS, settings.backendTimeoutSeconds);
     this.renders = new FairLimit(EDGE_INTEGER_SETTINGS.maxOpenRenders.default, lifetime, clock);
     this.listed = new Set(world.backends.keys());
-    this.choice = new BackendChoice(this.listed);
+    this.#backends = stubBackends(...world.backends.keys());
+    this.choice = new BackendChoice(this.#backends);
     this.#watchLosses();
     this.seen = Array.from({ length: settings.backends }, () => new Seen());
   }
@@ -77,12 +80,15 @@ export class SimulatedEdge {
       const wasOutOfUse = choice.isOutOfUse(probe.backend);
       recordProbe(probe, now, result);
       if (!wasOutOfUse && choice.isOutOfUse(probe.backend)) {
-        this.#world.trace(() => `edge ${this.index}: backend ${probe.backend} goes out of use`);
-        this.#world.check(OF_A_LOSS, this.#name, (invariant) =>
-          invariant(this, probe.backend, probe.beganAt, this.#world),
-        );
+        const backend = this.#indexOf(probe.backend);
+        this.#world.trace(() => `edge ${this.index}: backend ${backend} goes out of use`);
+        this.#world.check(OF_A_LOSS, this.#name, (invariant) => invariant(this, backend, probe.beganAt, this.#world));
       }
     };
+  }
+
+  #indexOf(backend: Backend): number {
+    return this.#backends.indexOf(backend);
   }
 
   /** From now on, these backends are listed. */
@@ -96,7 +102,7 @@ export class SimulatedEdge {
       this.seen[index] = seen;
     }
     this.listed = listed;
-    this.choice.keep(backends);
+    this.choice.keep(this.#backends.filter((_, index) => listed.has(index)));
   }
 
   /** A request arrives. */
@@ -198,16 +204,16 @@ export class SimulatedEdge {
       if (request.answers.length > 0) request.lateTimers++;
       return !request.isGone;
     });
-    const forwarding = tryBackends<number, SimulatedAnswer>({
+    const forwarding = tryBackends<SimulatedAnswer>({
       choice: this.choice,
       clock,
       attempts: new RenderAttempts(this.choice, deadline, request.planned.bytes, random.next),
       longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
       body,
       clientSignal,
-      send: (backend, sending) => this.#send(request, backend, sending, open),
-      sendProbe: (backend, timeoutMilliseconds) => this.#probe(request, backend, timeoutMilliseconds),
-      askLoad: (backend, timeoutMilliseconds) => this.#askLoad(request, backend, timeoutMilliseconds),
+      send: (backend, sending) => this.#send(request, this.#indexOf(backend), sending, open),
+      sendProbe: (backend, timeoutMilliseconds) => this.#probe(request, this.#indexOf(backend), timeoutMilliseconds),
+      askLoad: (backend, timeoutMilliseconds) => this.#askLoad(request, this.#indexOf(backend), timeoutMilliseconds),
       discard: async () => {
         for (const attempt of request.attempts) attempt.isDiscarded = true;
       },

@@ -1,10 +1,12 @@
 /** Which backend gets the next render, by what answers and probes have told. All times are the test's own. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { type AttemptResult, failAttempt } from "../../../edge/backends/backend-answer.ts";
-import { BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
+import { type Backend, BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
 import type { BackendLoad } from "../../../protocol/headers.ts";
+import { stubBackends } from "../stub-backends.ts";
 
-const NONE: ReadonlySet<number> = new Set();
+const [A, B, C, D] = stubBackends("a", "b", "c", "d");
+const NONE: ReadonlySet<Backend> = new Set();
 const EXPIRY = 1_000_000;
 /** Two backends that are equally good are taken by place. */
 const first = () => 0;
@@ -24,18 +26,18 @@ const full = (told: BackendLoad | null = null): AttemptResult => {
   return { kind: "failed", failure: "full", retryAfterSeconds: 1, cause: "slots_busy", load: told, reason: "" };
 };
 
-let choice: BackendChoice<number>;
+let choice: BackendChoice;
 beforeEach(() => {
-  choice = new BackendChoice([0, 1]);
+  choice = new BackendChoice([A, B]);
 });
 
 /** One attempt that begins and ends at once. */
-function attempt(backend: number, now: number, result: AttemptResult): void {
+function attempt(backend: Backend, now: number, result: AttemptResult): void {
   choice.end(choice.begin(backend, now, EXPIRY), now, result);
 }
 
 /** The only probe that is due. */
-function takeProbe(now: number): Probe<number> {
+function takeProbe(now: number): Probe {
   const [probe, ...others] = choice.takeDue(now);
   if (probe === undefined || others.length > 0) throw new Error(`not one probe is due, but ${others.length}`);
   return probe;
@@ -47,7 +49,7 @@ function probe(now: number, result: AttemptResult): void {
 }
 
 /** Takes a backend out of use, as a failed render and a failed probe do. */
-function lose(backend: number, now: number): void {
+function lose(backend: Backend, now: number): void {
   attempt(backend, now, FAILED);
   probe(now, FAILED);
 }
@@ -58,80 +60,80 @@ const choose = (now: number, excluded = NONE) => choice.choose(now, excluded, fi
 
 describe("of two backends", () => {
   it("the one with fewer renders under way is chosen", () => {
-    choice.begin(0, 0, EXPIRY);
-    expect(choose(0)).toBe(1);
-    choice.begin(1, 0, EXPIRY);
-    choice.begin(1, 0, EXPIRY);
-    expect(choose(0)).toBe(0);
+    choice.begin(A, 0, EXPIRY);
+    expect(choose(0)).toBe(B);
+    choice.begin(B, 0, EXPIRY);
+    choice.begin(B, 0, EXPIRY);
+    expect(choose(0)).toBe(A);
   });
 
   it("the one that reports fewer renders per slot is chosen", () => {
-    attempt(0, 0, answered({ running: 2, waiting: 1, slots: 2 }));
-    attempt(1, 0, answered({ running: 4, slots: 4 }));
-    expect(choose(0)).toBe(1);
+    attempt(A, 0, answered({ running: 2, waiting: 1, slots: 2 }));
+    attempt(B, 0, answered({ running: 4, slots: 4 }));
+    expect(choose(0)).toBe(B);
   });
 
   it("the reported load counts for five seconds, and so do the renders begun since", () => {
-    attempt(0, 0, answered({ running: 1 }));
-    expect([choose(5000), choose(5001)]).toEqual([1, 0]);
-    attempt(1, 5000, answered({ running: 1 }));
-    attempt(0, 5000, answered({ running: 1 }));
-    const begun = choice.begin(0, 0, EXPIRY);
+    attempt(A, 0, answered({ running: 1 }));
+    expect([choose(5000), choose(5001)]).toEqual([B, A]);
+    attempt(B, 5000, answered({ running: 1 }));
+    attempt(A, 5000, answered({ running: 1 }));
+    const begun = choice.begin(A, 0, EXPIRY);
     choice.abandon(begun);
-    expect(choose(5000)).toBe(1);
+    expect(choose(5000)).toBe(B);
     // Those begun before a report are in it.
-    for (const told of [null, null, {}]) attempt(0, 5000, answered(told));
-    expect(choose(5000)).toBe(0);
+    for (const told of [null, null, {}]) attempt(A, 5000, answered(told));
+    expect(choose(5000)).toBe(A);
   });
 
   it("one at which a render has failed is chosen only when the other is excluded, until a probe is answered", () => {
-    attempt(0, 0, FAILED);
-    expect([choose(900_000), choose(900_000, new Set([1]))]).toEqual([1, 0]);
+    attempt(A, 0, FAILED);
+    expect([choose(900_000), choose(900_000, new Set([B]))]).toEqual([B, A]);
     probe(0, answered());
-    expect(choose(0)).toBe(0);
+    expect(choose(0)).toBe(A);
   });
 
   it("one at which renders and probes fail is out of use until a probe is answered, and then chosen less often for a while", () => {
-    lose(0, 0);
-    expect([choice.isOutOfUse(0), choose(900_000)]).toEqual([true, 1]);
+    lose(A, 0);
+    expect([choice.isOutOfUse(A), choose(900_000)]).toEqual([true, B]);
     probe(1000, answered());
-    expect(choice.isOutOfUse(0)).toBe(false);
-    choice.begin(1, 1000, EXPIRY);
-    expect([choose(1000), choose(1900), choose(2100)]).toEqual([1, 1, 0]);
+    expect(choice.isOutOfUse(A)).toBe(false);
+    choice.begin(B, 1000, EXPIRY);
+    expect([choose(1000), choose(1900), choose(2100)]).toEqual([B, B, A]);
   });
 
   it("one that drains is chosen only when the other is excluded, for thirty seconds", () => {
-    attempt(0, 0, answered({ isDraining: true }));
-    expect(choose(29_999)).toBe(1);
-    expect(choose(29_999, new Set([1]))).toBe(0);
-    expect(choose(30_000)).toBe(0);
+    attempt(A, 0, answered({ isDraining: true }));
+    expect(choose(29_999)).toBe(B);
+    expect(choose(29_999, new Set([B]))).toBe(A);
+    expect(choose(30_000)).toBe(A);
   });
 
   it("one that drains is better than one that is suspect, and that is better than one that is out of use", () => {
-    choice = new BackendChoice([0, 1, 2]);
-    attempt(0, 0, answered({ isDraining: true }));
-    lose(1, 0);
-    attempt(2, 0, FAILED);
-    expect(choose(1)).toBe(0);
-    expect(choose(1, new Set([0]))).toBe(2);
-    expect(choose(1, new Set([0, 2]))).toBe(1);
+    choice = new BackendChoice([A, B, C]);
+    attempt(A, 0, answered({ isDraining: true }));
+    lose(B, 0);
+    attempt(C, 0, FAILED);
+    expect(choose(1)).toBe(A);
+    expect(choose(1, new Set([A]))).toBe(C);
+    expect(choose(1, new Set([A, C]))).toBe(B);
     expect(choice.hasInUse(1, NONE)).toBe(false);
   });
 });
 
 describe("a caller's renders do not take a backend out of use", () => {
   it("nor back from there, if they fail or find it full", () => {
-    lose(0, 0);
-    attempt(0, 1, FAILED);
-    expect(choice.isOutOfUse(0)).toBe(true);
-    attempt(1, 1, full());
-    expect(choice.hasInUse(1, new Set([0]))).toBe(true);
+    lose(A, 0);
+    attempt(A, 1, FAILED);
+    expect(choice.isOutOfUse(A)).toBe(true);
+    attempt(B, 1, full());
+    expect(choice.hasInUse(1, new Set([A]))).toBe(true);
   });
 
   it("nor have it probed more than four times a second", () => {
     let probes = 0;
     for (let now = 0; now < 1000; now++) {
-      attempt(0, now, FAILED);
+      attempt(A, now, FAILED);
       for (const due of choice.takeDue(now)) {
         probes++;
         choice.recordProbe(due, now, answered());
@@ -143,46 +145,46 @@ describe("a caller's renders do not take a backend out of use", () => {
 
 describe("when backends come and go", () => {
   it("keeps what is known of those that stay, and forgets those that go", () => {
-    lose(0, 1000);
-    choice.keep([0, 2]);
-    expect([choice.isOutOfUse(0), choose(1000), choose(1000, new Set([0, 2]))]).toEqual([true, 2, null]);
-    choice.keep([2]);
-    choice.keep([0, 2]);
-    expect([choice.isOutOfUse(0), choose(1000, new Set([2]))]).toEqual([false, 0]);
+    lose(A, 1000);
+    choice.keep([A, C]);
+    expect([choice.isOutOfUse(A), choose(1000), choose(1000, new Set([A, C]))]).toEqual([true, C, null]);
+    choice.keep([C]);
+    choice.keep([A, C]);
+    expect([choice.isOutOfUse(A), choose(1000, new Set([C]))]).toEqual([false, A]);
   });
 
   it("probes one that comes beside others before its first render, and none of the first", () => {
-    choice = new BackendChoice<number>([]);
-    choice.keep([0, 1]);
+    choice = new BackendChoice([]);
+    choice.keep([A, B]);
     expect(dueBackends(0)).toEqual([]);
-    choice.keep([0, 1, 2]);
-    expect([choose(0, new Set([0])), choose(0, new Set([0, 1]))]).toEqual([1, 2]);
+    choice.keep([A, B, C]);
+    expect([choose(0, new Set([A])), choose(0, new Set([A, B]))]).toEqual([B, C]);
     probe(0, answered());
-    expect([dueBackends(1000), choose(0, new Set([0, 1]))]).toEqual([[], 2]);
-    choice.begin(1, 0, EXPIRY);
-    expect(choose(0, new Set([0]))).toBe(2);
+    expect([dueBackends(1000), choose(0, new Set([A, B]))]).toEqual([[], C]);
+    choice.begin(B, 0, EXPIRY);
+    expect(choose(0, new Set([A]))).toBe(C);
   });
 
   it("knows which have ever answered", () => {
-    attempt(0, 0, FAILED);
+    attempt(A, 0, FAILED);
     probe(0, FAILED);
-    attempt(1, 0, answered());
-    lose(1, 1);
-    expect([0, 1, 2].map((backend) => choice.hasAnswered(backend))).toEqual([false, true, false]);
+    attempt(B, 0, answered());
+    lose(B, 1);
+    expect([A, B, C].map((backend) => choice.hasAnswered(backend))).toEqual([false, true, false]);
   });
 
   it("drops what is still heard of one that has gone, also if it is there again", () => {
-    const begun = choice.begin(0, 0, EXPIRY);
-    choice.end(choice.begin(0, 0, EXPIRY), 0, FAILED);
+    const begun = choice.begin(A, 0, EXPIRY);
+    choice.end(choice.begin(A, 0, EXPIRY), 0, FAILED);
     const due = takeProbe(0);
-    choice.keep([1]);
+    choice.keep([B]);
     choice.recordProbe(due, 1, FAILED);
     choice.end(begun, 1, FAILED);
-    choice.keep([0, 1]);
+    choice.keep([A, B]);
     choice.recordProbe(due, 1, FAILED);
     choice.end(begun, 1, FAILED);
-    expect([choice.isOutOfUse(0), choice.countUnderWay(1), dueBackends(1)]).toEqual([false, 0, [0]]);
-    expect([choice.hasFailedSince(0, 0), choice.wasIdleSince(0, 0)]).toEqual([false, false]);
+    expect([choice.isOutOfUse(A), choice.countUnderWay(1), dueBackends(1)]).toEqual([false, 0, [A]]);
+    expect([choice.hasFailedSince(A, 0), choice.wasIdleSince(A, 0)]).toEqual([false, false]);
   });
 });
 
@@ -190,57 +192,57 @@ describe("the cheapest backend", () => {
   const LOADED = { running: 2, waiting: 1, slots: 2, isDraining: false };
 
   it("is one that is known to have a free slot, then one of which nothing is known, then one with less to do", () => {
-    choice = new BackendChoice([0, 1, 2, 3]);
-    choice.recordLoad(0, 0, LOADED);
-    choice.recordLoad(1, 0, { ...LOADED, running: 1, waiting: 0 });
-    choice.recordLoad(3, 0, { ...LOADED, waiting: 5 });
-    const order: number[] = [];
+    choice = new BackendChoice([A, B, C, D]);
+    choice.recordLoad(A, 0, LOADED);
+    choice.recordLoad(B, 0, { ...LOADED, running: 1, waiting: 0 });
+    choice.recordLoad(D, 0, { ...LOADED, waiting: 5 });
+    const order: Backend[] = [];
     for (let next = choice.chooseCheapest(0, NONE, first); next !== null; ) {
       order.push(next);
       next = choice.chooseCheapest(0, new Set(order), first);
     }
-    expect(order).toEqual([1, 2, 0, 3]);
-    expect([choice.hasFreeSlot(0, NONE), choice.hasFreeSlot(0, new Set([1]))]).toEqual([true, false]);
-    expect(choice.pickUnknown(0, NONE, 6, first)).toEqual([2]);
+    expect(order).toEqual([B, C, A, D]);
+    expect([choice.hasFreeSlot(0, NONE), choice.hasFreeSlot(0, new Set([B]))]).toEqual([true, false]);
+    expect(choice.pickUnknown(0, NONE, 6, first)).toEqual([C]);
     expect(choice.pickUnknown(5001, NONE, 3, first)).toHaveLength(3);
   });
 
   it("is not one that was full within a second, unless it has said since that a slot is free", () => {
-    attempt(0, 0, full({ ...LOADED, running: 0, waiting: 0 }));
-    choice.recordLoad(1, 0, LOADED);
-    expect([choice.chooseCheapest(999, NONE, first), choice.listHopeless(999)]).toEqual([1, [0]]);
-    expect([choice.chooseCheapest(1000, NONE, first), choice.listHopeless(1000)]).toEqual([0, []]);
-    attempt(0, 1000, full());
-    choice.recordLoad(0, 1001, { ...LOADED, running: 1, waiting: 0 });
+    attempt(A, 0, full({ ...LOADED, running: 0, waiting: 0 }));
+    choice.recordLoad(B, 0, LOADED);
+    expect([choice.chooseCheapest(999, NONE, first), choice.listHopeless(999)]).toEqual([B, [A]]);
+    expect([choice.chooseCheapest(1000, NONE, first), choice.listHopeless(1000)]).toEqual([A, []]);
+    attempt(A, 1000, full());
+    choice.recordLoad(A, 1001, { ...LOADED, running: 1, waiting: 0 });
     expect(choice.listHopeless(1001)).toEqual([]);
   });
 });
 
 it("chooses none if all are excluded", () => {
-  expect(choose(0, new Set([0, 1]))).toBeNull();
-  choice = new BackendChoice<number>([]);
+  expect(choose(0, new Set([A, B]))).toBeNull();
+  choice = new BackendChoice([]);
   expect(choose(0)).toBeNull();
 });
 
 it("spreads renders over many equal backends", () => {
-  choice = new BackendChoice([0, 1, 2, 3]);
+  choice = new BackendChoice([A, B, C, D]);
   let state = 1;
   const random = () => {
     state = (state * 16_807) % 2_147_483_647;
     return state / 2_147_483_647;
   };
-  const counts = [0, 0, 0, 0];
+  const counts = new Map([A, B, C, D].map((backend) => [backend, 0]));
   for (let count = 0; count < 400; count++) {
-    const backend = choice.choose(0, NONE, random) ?? 0;
+    const backend = choice.choose(0, NONE, random) ?? A;
     choice.begin(backend, 0, EXPIRY);
-    counts[backend] = (counts[backend] ?? 0) + 1;
+    counts.set(backend, (counts.get(backend) ?? 0) + 1);
   }
-  expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(4);
+  expect(Math.max(...counts.values()) - Math.min(...counts.values())).toBeLessThanOrEqual(4);
 });
 
 describe("a probe", () => {
   it("is due at once when a render fails, and each time it fails after a pause twice as long, up to three seconds", () => {
-    attempt(0, 0, FAILED);
+    attempt(A, 0, FAILED);
     let now = 0;
     const pauses: number[] = [];
     for (let count = 0; count < 8; count++) {
@@ -252,66 +254,66 @@ describe("a probe", () => {
     }
     expect(pauses).toEqual([0, 1000, 2000, 3000, 3000, 3000, 3000, 3000]);
     // What has answered begins anew.
-    for (; choice.isOutOfUse(0); now += 500)
+    for (; choice.isOutOfUse(A); now += 500)
       for (const one of choice.takeDue(now)) choice.recordProbe(one, now, answered());
-    lose(0, now + 1000);
-    expect(dueBackends(now + 2000)).toEqual([0]);
+    lose(A, now + 1000);
+    expect(dueBackends(now + 2000)).toEqual([A]);
   });
 
   it("is handed out once, and again after a second without a result; failures at the same time count once", () => {
-    attempt(0, 0, FAILED);
+    attempt(A, 0, FAILED);
     const probes = [takeProbe(0)];
     expect([1, 999].map((now) => choice.takeDue(now).length)).toEqual([0, 0]);
     probes.push(takeProbe(1000));
     for (const one of probes) choice.recordProbe(one, 5000, FAILED);
-    expect(choice.isOutOfUse(0)).toBe(true);
-    expect([dueBackends(5999), dueBackends(6000)]).toEqual([[], [0]]);
+    expect(choice.isOutOfUse(A)).toBe(true);
+    expect([dueBackends(5999), dueBackends(6000)]).toEqual([[], [A]]);
   });
 
   it("is due for a backend that has had a render for three seconds and has answered nothing that came later", () => {
-    const silent = choice.begin(0, 0, EXPIRY);
-    expect([dueBackends(2999), dueBackends(3000)]).toEqual([[], [0]]);
+    const silent = choice.begin(A, 0, EXPIRY);
+    expect([dueBackends(2999), dueBackends(3000)]).toEqual([[], [A]]);
     choice.abandon(silent);
-    choice.begin(1, 0, EXPIRY);
-    const later = choice.begin(1, 2000, EXPIRY);
+    choice.begin(B, 0, EXPIRY);
+    const later = choice.begin(B, 2000, EXPIRY);
     choice.end(later, 2500, answered());
-    expect([dueBackends(4999), dueBackends(5000)]).toEqual([[], [1]]);
+    expect([dueBackends(4999), dueBackends(5000)]).toEqual([[], [B]]);
   });
 
   it("that fails does not take a backend out of use that has answered a render meanwhile", () => {
-    const early = choice.begin(0, 0, EXPIRY);
-    attempt(0, 0, FAILED);
+    const early = choice.begin(A, 0, EXPIRY);
+    attempt(A, 0, FAILED);
     const failing = takeProbe(100);
     choice.end(early, 200, answered());
     choice.recordProbe(failing, 5100, FAILED);
-    expect(choice.isOutOfUse(0)).toBe(false);
+    expect(choice.isOutOfUse(A)).toBe(false);
   });
 
   it("that failed is not outweighed by the answer to a render that the backend had before", () => {
-    const early = choice.begin(0, 0, EXPIRY);
-    lose(0, 100);
+    const early = choice.begin(A, 0, EXPIRY);
+    lose(A, 100);
     choice.end(early, 200, answered());
-    expect(choice.isOutOfUse(0)).toBe(true);
-    attempt(0, 300, answered());
-    expect(choice.isOutOfUse(0)).toBe(false);
+    expect(choice.isOutOfUse(A)).toBe(true);
+    attempt(A, 300, answered());
+    expect(choice.isOutOfUse(A)).toBe(false);
   });
 
   it("that finds a backend full shows that it is alive, but not that its renders end", () => {
-    lose(0, 0);
+    lose(A, 0);
     probe(1000, full());
-    expect([choice.isOutOfUse(0), choice.hasInUse(1000, new Set([1]))]).toEqual([false, false]);
+    expect([choice.isOutOfUse(A), choice.hasInUse(1000, new Set([B]))]).toEqual([false, false]);
     probe(1250, answered());
-    expect(choice.hasInUse(1250, new Set([1]))).toBe(true);
+    expect(choice.hasInUse(1250, new Set([B]))).toBe(true);
   });
 
   it("is not due if there is only one backend", () => {
-    choice = new BackendChoice([0]);
-    attempt(0, 0, FAILED);
+    choice = new BackendChoice([A]);
+    attempt(A, 0, FAILED);
     expect(choice.takeDue(10_000)).toEqual([]);
   });
 
   it("of one that is out of use is repeated after its pause if it has no result: what is not there answers nothing at all", () => {
-    lose(0, 0);
+    lose(A, 0);
     for (const now of [10_000, 20_000, 30_000]) probe(now, FAILED);
     const due: number[] = [];
     for (let now = 33_000; now < 50_000; now += 500) if (choice.takeDue(now).length > 0) due.push(now);
@@ -319,13 +321,13 @@ describe("a probe", () => {
   });
 
   it("is due every two seconds for one that is about to stop, so that its successor is known", () => {
-    attempt(0, 0, answered({ isDraining: true }));
-    expect([dueBackends(1999), dueBackends(2000)]).toEqual([[], [0]]);
+    attempt(A, 0, answered({ isDraining: true }));
+    expect([dueBackends(1999), dueBackends(2000)]).toEqual([[], [A]]);
     probe(3000, answered({ isDraining: true }));
-    expect([dueBackends(4999), choose(4999)]).toEqual([[], 1]);
+    expect([dueBackends(4999), choose(4999)]).toEqual([[], B]);
     probe(5000, answered({ isDraining: false }));
-    choice.begin(1, 5000, EXPIRY);
-    expect([dueBackends(7000), choose(7000)]).toEqual([[], 0]);
+    choice.begin(B, 5000, EXPIRY);
+    expect([dueBackends(7000), choose(7000)]).toEqual([[], A]);
   });
 });
 
@@ -341,38 +343,38 @@ it.each<[string, AttemptResult, "in use" | "full" | "draining" | "suspect"]>([
   ["a backend that fails because it is about to stop", failed("unavailable", load({ isDraining: true })), "draining"],
   ["a full backend that is about to stop", full(load({ isDraining: true })), "draining"],
 ])("a result of %s: %s", (_what, result, state) => {
-  attempt(0, 0, result);
-  expect(choice.hasInUse(0, new Set([1]))).toBe(state === "in use" || state === "full");
-  expect(choice.listHopeless(0)).toEqual(state === "full" ? [0] : []);
-  expect(dueBackends(0)).toEqual(state === "suspect" ? [0] : []);
+  attempt(A, 0, result);
+  expect(choice.hasInUse(0, new Set([B]))).toBe(state === "in use" || state === "full");
+  expect(choice.listHopeless(0)).toEqual(state === "full" ? [A] : []);
+  expect(dueBackends(0)).toEqual(state === "suspect" ? [A] : []);
 });
 
 it("a backend counts as idle from the time of a request whose answer says that nothing runs or waits", () => {
-  attempt(0, 10, answered({ running: 1 }));
-  attempt(0, 20, answered({ waiting: 1 }));
-  attempt(0, 25, answered({ running: 1, waiting: 1 }));
-  expect(choice.wasIdleSince(0, 5)).toBe(false);
-  const early = choice.begin(0, 30, EXPIRY);
+  attempt(A, 10, answered({ running: 1 }));
+  attempt(A, 20, answered({ waiting: 1 }));
+  attempt(A, 25, answered({ running: 1, waiting: 1 }));
+  expect(choice.wasIdleSince(A, 5)).toBe(false);
+  const early = choice.begin(A, 30, EXPIRY);
   choice.end(early, 90, answered({}));
-  expect([choice.wasIdleSince(0, 29), choice.wasIdleSince(0, 30)]).toEqual([true, false]);
+  expect([choice.wasIdleSince(A, 29), choice.wasIdleSince(A, 30)]).toEqual([true, false]);
 });
 
 describe("an attempt", () => {
   it("is under way until it ends, and its end counts once", () => {
-    const begun = choice.begin(0, 0, EXPIRY);
-    choice.begin(1, 0, EXPIRY);
+    const begun = choice.begin(A, 0, EXPIRY);
+    choice.begin(B, 0, EXPIRY);
     expect(choice.countUnderWay(0)).toBe(2);
     choice.abandon(begun);
     choice.end(begun, 0, FAILED);
     expect(choice.countUnderWay(0)).toBe(1);
-    expect(choose(0, new Set([1]))).toBe(0);
-    choice.abandon(choice.begin(1, 0, EXPIRY));
-    expect(choice.hasInUse(0, new Set([1]))).toBe(true);
+    expect(choose(0, new Set([B]))).toBe(A);
+    choice.abandon(choice.begin(B, 0, EXPIRY));
+    expect(choice.hasInUse(0, new Set([B]))).toBe(true);
   });
 
   it("is forgotten when it expires", () => {
-    choice.begin(0, 0, 100);
-    expect([choice.countUnderWay(99), choose(99)]).toEqual([1, 1]);
-    expect([choice.countUnderWay(100), choose(100)]).toEqual([0, 0]);
+    choice.begin(A, 0, 100);
+    expect([choice.countUnderWay(99), choose(99)]).toEqual([1, B]);
+    expect([choice.countUnderWay(100), choose(100)]).toEqual([0, A]);
   });
 });

@@ -4,6 +4,7 @@ import { parseBackendSources } from "../../../edge/backends/backend-address.ts";
 import { BackendList, BackendPool, type Lookup } from "../../../edge/backends/backend-list.ts";
 import type { SrvAnswer, SrvRecord } from "../../../edge/backends/dns-message.ts";
 import { StillClock } from "../still-clock.ts";
+import { stubBackends } from "../stub-backends.ts";
 
 const FAILED: SrvAnswer = { kind: "failed", cause: "no answer" };
 const NONE: SrvAnswer = { kind: "none" };
@@ -162,7 +163,7 @@ it("a request looks up one service after the other, and another request those th
   const asked: string[] = [];
   const pool = new BackendPool(parseBackendSources("srv:a srv:b srv:c"), {
     clock,
-    open: ({ name }) => name,
+    open: ({ name }) => stubBackends(name)[0],
     lookUp: async ({ service }) => {
       asked.push(service);
       await clock.wait(1000);

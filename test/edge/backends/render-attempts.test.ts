@@ -6,8 +6,11 @@ import { RenderAttempts } from "../../../edge/backends/render-attempts.ts";
 import type { BackendLoad } from "../../../protocol/headers.ts";
 import type { CapacityCause } from "../../../rules/causes.ts";
 import { renderQueueFull } from "../../../rules/problem.ts";
+import { stubBackends } from "../stub-backends.ts";
 
 const DEADLINE = 60_000;
+/** The script of a test says what becomes of the first of these. */
+const BACKENDS = stubBackends(...Array(100).keys());
 const full = (retryAfterSeconds: number, cause: CapacityCause = "slots_busy"): FailedAttempt => {
   return { kind: "failed", failure: "full", retryAfterSeconds, cause, load: null, reason: "" };
 };
@@ -21,7 +24,7 @@ function run(
   script: readonly (readonly FailedAttempt[])[],
   now = 0,
   bodyBytes = 100,
-  choice = new BackendChoice(script.keys()),
+  choice = new BackendChoice(BACKENDS.slice(0, script.length)),
 ) {
   const attempts = new RenderAttempts(choice, DEADLINE, bodyBytes, () => 0);
   const asked: number[] = [];
@@ -38,10 +41,11 @@ function run(
       waited += step.milliseconds;
       continue;
     }
-    const turn = asked.filter((backend) => backend === step.backend).length;
-    asked.push(step.backend);
+    const place = BACKENDS.indexOf(step.backend);
+    const turn = asked.filter((earlier) => earlier === place).length;
+    asked.push(place);
     attempts.begin(step.backend);
-    attempts.fail(step.backend, script[step.backend]?.[turn] ?? UNREACHABLE);
+    attempts.fail(step.backend, script[place]?.[turn] ?? UNREACHABLE);
   }
 }
 
@@ -71,10 +75,8 @@ describe("of many backends", () => {
   });
 
   it("it tries four, if all were full a moment ago, and no others after the pause", () => {
-    const choice = new BackendChoice(Array(100).keys());
-    for (const backend of Array(100).keys()) {
-      choice.end(choice.begin(backend, 0, DEADLINE), 0, FULL);
-    }
+    const choice = new BackendChoice(BACKENDS);
+    for (const backend of BACKENDS) choice.end(choice.begin(backend, 0, DEADLINE), 0, FULL);
     expect(run(many(FULL), 500, 100, choice).asked).toHaveLength(4);
   });
 
@@ -116,17 +118,18 @@ describe("an attempt without an answer is hopeless", () => {
 
   /** Backends of which the first has a request that was sent at 0, and what has been heard of them since. */
   function begun(count: number, { isOut = false, idleAt = -1, lost = 0, beganAt = 0, attemptCount = 1 }) {
-    const choice = new BackendChoice(Array(count).keys());
+    const [backend, ...others] = stubBackends("first", ...Array(count - 1).keys());
+    const choice = new BackendChoice([backend, ...others]);
     const attempts = new RenderAttempts(choice, DEADLINE, 100, () => 0);
-    for (let index = 0; index < lost; index++) attempts.fail(0, LOST);
-    for (let index = 1; index < attemptCount; index++) attempts.fail(0, failAttempt("foreign", ""));
-    attempts.begin(0);
+    for (let index = 0; index < lost; index++) attempts.fail(backend, LOST);
+    for (let index = 1; index < attemptCount; index++) attempts.fail(backend, failAttempt("foreign", ""));
+    attempts.begin(backend);
     if (isOut) {
-      choice.end(choice.begin(0, 0, DEADLINE), 0, LOST);
+      choice.end(choice.begin(backend, 0, DEADLINE), 0, LOST);
       for (const probe of choice.takeDue(0)) choice.recordProbe(probe, 0, LOST);
     }
-    if (idleAt >= 0) choice.end(choice.begin(0, idleAt, DEADLINE), idleAt, { kind: "answered", load: LOAD });
-    return (now: number, bodyBytes = 0) => attempts.isHopeless({ backend: 0, beganAt, sentAt: 0, bodyBytes }, now);
+    if (idleAt >= 0) choice.end(choice.begin(backend, idleAt, DEADLINE), idleAt, { kind: "answered", load: LOAD });
+    return (now: number, bodyBytes = 0) => attempts.isHopeless({ backend, beganAt, sentAt: 0, bodyBytes }, now);
   }
 
   it("if its backend is out of use and another one is not", () => {
@@ -173,7 +176,7 @@ it.each([
 });
 
 it("has the time of all its uploads added to its deadline, up to that of the longest one", () => {
-  const attempts = new RenderAttempts(new BackendChoice([0]), DEADLINE, 100, () => 0);
+  const attempts = new RenderAttempts(new BackendChoice(BACKENDS), DEADLINE, 100, () => 0);
   for (const milliseconds of [64_000, 64_000]) attempts.extend(milliseconds);
   expect(attempts.deadline).toBe(DEADLINE + 65_000);
 });

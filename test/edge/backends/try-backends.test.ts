@@ -1,7 +1,7 @@
 /** The attempts of one render on backends that a test scripts, without any network. */
 import { describe, expect, it } from "vitest";
 import { type FailedAttempt, failAttempt, type ResponseHead } from "../../../edge/backends/backend-answer.ts";
-import { type Attempt, BackendChoice } from "../../../edge/backends/backend-choice.ts";
+import { type Attempt, type Backend, BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../../edge/backends/render-attempts.ts";
 import { SideRequests } from "../../../edge/backends/side-requests.ts";
 import { probeDueBackends, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
@@ -10,6 +10,7 @@ import { Random } from "../../simulation/random.ts";
 import { headOf } from "../answer-head.ts";
 import { SixFetches } from "../six-fetches.ts";
 import { StillClock } from "../still-clock.ts";
+import { stubBackends } from "../stub-backends.ts";
 
 interface Answer extends ResponseHead {
   readonly content: string;
@@ -37,10 +38,10 @@ interface Outcome {
   readonly end: RenderAnswer<Answer>;
   /** What became of the body, and which backends were asked, in order. */
   readonly events: readonly string[];
-  readonly choice: BackendChoice<number>;
+  readonly choice: BackendChoice;
   /** The places of the backends that were probed. None answers. */
   readonly probed: readonly number[];
-  readonly begun: readonly Attempt<number>[];
+  readonly begun: readonly Attempt[];
   readonly clock: StillClock;
 }
 
@@ -54,14 +55,15 @@ async function forward(
 ): Promise<Outcome> {
   const events: string[] = [];
   const probed: number[] = [];
-  const begun: Attempt<number>[] = [];
-  const choice = new (class extends BackendChoice<number> {
-    override begin(...attempt: Parameters<BackendChoice<number>["begin"]>): Attempt<number> {
+  const begun: Attempt[] = [];
+  const backends = stubBackends(...scripts.keys());
+  const choice = new (class extends BackendChoice {
+    override begin(...attempt: Parameters<BackendChoice["begin"]>): Attempt {
       const one = super.begin(...attempt);
       begun.push(one);
       return one;
     }
-  })(scripts.keys());
+  })(backends);
   const clock = new StillClock();
   const body = {
     get bytes() {
@@ -72,21 +74,22 @@ async function forward(
     offer: () => void events.push("offer"),
   };
   let isOver = false;
-  const ending = tryBackends<number, Answer>({
+  const ending = tryBackends<Answer>({
     choice,
     // Of two backends that are equally good the first by place is taken.
     attempts: new RenderAttempts(choice, timeBudgetMilliseconds, 1, () => 0),
     clock,
     body,
     clientSignal,
-    send: async (index, sending) => {
+    send: async (backend, sending) => {
+      const index = backends.indexOf(backend);
       events.push(`ask ${index + 1}`);
       const script = scripts[index];
       if (script === undefined) throw new RangeError();
       return script(sending);
     },
-    sendProbe: async (index) => {
-      probed.push(index);
+    sendProbe: async (backend) => {
+      probed.push(backends.indexOf(backend));
       throw new Error("no answer");
     },
     inBackground: () => {},
@@ -206,18 +209,17 @@ it("does not offer the body while a backend gets it, even if the previous backen
 
 describe("a probe that is due", () => {
   it("goes out beside those of other backends if it is of one that has the render, for which two of six are kept", async () => {
-    const choice = new BackendChoice(Array(20).keys());
-    for (let backend = 0; backend < 20; backend++) {
-      choice.end(choice.begin(backend, 0, 1000), 0, failAttempt("lost", ""));
-    }
+    const backends = stubBackends(...Array(20).keys());
+    const choice = new BackendChoice(backends);
+    for (const backend of backends) choice.end(choice.begin(backend, 0, 1000), 0, failAttempt("lost", ""));
     const clock = new StillClock();
     const probed: number[] = [];
     const probing = {
       choice,
       clock,
       sideRequests: new SideRequests(),
-      sendProbe: async (backend: number) => {
-        probed.push(backend);
+      sendProbe: async (backend: Backend) => {
+        probed.push(backends.indexOf(backend));
         return clock.wait(5000).then(() => headOf("foreign"));
       },
       report: () => {},
@@ -225,11 +227,11 @@ describe("a probe that is due", () => {
     void probeDueBackends(probing, null);
     void probeDueBackends(probing, null);
     expect(probed).toEqual([0]);
-    void probeDueBackends(probing, 13);
+    void probeDueBackends(probing, backends[13] ?? null);
     expect(probed).toEqual([0, 13]);
     await clock.pass(60_000);
     expect(probed).toEqual([0, 13, 1, 2]);
-    for (const own of [14, 15, 16, 17]) {
+    for (const own of backends.slice(14, 18)) {
       void probeDueBackends(probing, own);
       await clock.pass(60_000);
     }
@@ -238,10 +240,11 @@ describe("a probe that is due", () => {
 
   /** What becomes of a backend where a render has failed, and what is reported. */
   async function probeOnce(end: () => Promise<ResponseHead>, milliseconds = 0) {
-    const choice = new BackendChoice(["a", "b"]);
+    const [a, b] = stubBackends("a", "b");
+    const choice = new BackendChoice([a, b]);
     const clock = new StillClock();
     const reports: string[] = [];
-    choice.end(choice.begin("b", 0, 1000), 0, failAttempt("lost", ""));
+    choice.end(choice.begin(b, 0, 1000), 0, failAttempt("lost", ""));
     let sent = 0;
     const probing = {
       choice,
@@ -252,11 +255,11 @@ describe("a probe that is due", () => {
         await clock.passTo(milliseconds);
         return end();
       },
-      report: (backend: string, { reason }: FailedAttempt) => reports.push(`${backend}: ${reason}`),
+      report: ({ name }: Backend, { reason }: FailedAttempt) => reports.push(`${name}: ${reason}`),
     };
-    await probeDueBackends(probing, "b");
-    await probeDueBackends(probing, "b");
-    return { isOutOfUse: choice.isOutOfUse("b"), reports, sent };
+    await probeDueBackends(probing, b);
+    await probeDueBackends(probing, b);
+    return { isOutOfUse: choice.isOutOfUse(b), reports, sent };
   }
 
   it("shows by its answer whether the backend works", async () => {
@@ -288,7 +291,9 @@ describe("where a request may have six fetches that wait for an answer", () => {
   /** Renders one after another at backends of which the first are silent. In milliseconds, and fetches. */
   async function renderMany() {
     const clock = new StillClock();
-    const choice = new BackendChoice(Array.from({ length: BACKENDS }, (_, index) => index));
+    const backends = stubBackends(...Array(BACKENDS).keys());
+    const silent = new Set(backends.slice(0, SILENT));
+    const choice = new BackendChoice(backends);
     const random = new Random(1, 0);
     const took = Array<number>(RENDERS).fill(0);
     const all: SixFetches[] = [];
@@ -296,14 +301,14 @@ describe("where a request may have six fetches that wait for an answer", () => {
       const beganAt = clock.now();
       const fetches = new SixFetches();
       all.push(fetches);
-      const answer = async (backend: number, signal: AbortSignal | null) => {
-        if (backend >= SILENT) return clock.wait(10);
+      const answer = async (backend: Backend, signal: AbortSignal | null) => {
+        if (!silent.has(backend)) return clock.wait(10);
         const { promise, reject } = Promise.withResolvers<never>();
         signal?.addEventListener("abort", () => reject(signal.reason));
         if (signal === null) clock.after(5000, () => reject(new Error("no answer")));
         return promise;
       };
-      await tryBackends<number, Answer>({
+      await tryBackends<Answer>({
         choice,
         attempts: new RenderAttempts(choice, beganAt + TIME_BUDGET_MILLISECONDS, 1, random.next),
         clock,

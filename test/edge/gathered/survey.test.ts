@@ -1,19 +1,18 @@
 /** Documents of all backends, asked for where a request may have six fetches that wait. */
 import { expect, it } from "vitest";
-import type { Backend } from "../../../edge/backends/backend.ts";
+import type { Backend } from "../../../edge/backends/backend-choice.ts";
 import { BackendSurvey } from "../../../edge/gathered/survey.ts";
 import { Random } from "../../simulation/random.ts";
 import { SixFetches } from "../six-fetches.ts";
 import { StillClock } from "../still-clock.ts";
+import { stubBackends } from "../stub-backends.ts";
 
 const MILLISECONDS_PER_SURVEY = 9500;
 
 /** Backends that answer after some milliseconds, or never. */
 function makeWorld(latencies: readonly number[], random = () => 0) {
   const clock = new StillClock();
-  const backends = latencies.map((_, index): Backend => {
-    return { name: String(index), fetch: () => Promise.reject(new Error("not asked like this")) };
-  });
+  const backends = stubBackends(...latencies.keys());
   let fetches = new SixFetches();
   const survey = new BackendSurvey(
     async (backend, timeoutMilliseconds) => {

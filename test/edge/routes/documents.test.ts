@@ -2,7 +2,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Backend } from "../../../edge/backends/backend.ts";
+import type { Backend } from "../../../edge/backends/backend-choice.ts";
 import { shareCapabilities } from "../../../edge/gathered/common-capabilities.ts";
 import app from "../../../edge/worker.ts";
 import {
