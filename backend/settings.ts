@@ -121,12 +121,36 @@ export const BACKEND_INTEGER_SETTINGS = {
   },
 } as const;
 
-export type BackendSettings = ReturnType<typeof readBackendSettings>;
+/** The settings that are whole numbers are described in their table. */
+export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_INTEGER_SETTINGS, number>> {
+  readonly host: string;
+  /** Without a token of an edge, every render is answered 503. */
+  readonly backendTokens: readonly string[];
+  readonly sandboxChoice: SandboxChoice;
+  /** Of programs. Only those of the chosen sandbox need to exist. */
+  readonly typstPath: string;
+  readonly bubblewrapPath: string;
+  readonly setprivPath: string;
+  readonly prlimitPath: string;
+  readonly mkfifoPath: string;
+  readonly unsharePath: string;
+  readonly fontPaths: readonly string[];
+  /** A folder of vendored Typst packages; null if no package can be imported. */
+  readonly packagePath: string | null;
+  /** It is emptied at start, so it must hold nothing else. */
+  readonly workDirectory: string;
+  /** A fixed date for documents, in seconds since 1970; null for the current time. */
+  readonly creationTimestampSeconds: number | null;
+  readonly logLevel: string;
+  /** Null if no traces are sent. */
+  readonly tracesUrl: URL | null;
+  readonly limits: Limits;
+}
 
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 
 /** @throws SettingError with a message that names the variable and says what it must be. */
-export function readBackendSettings(environment: Environment) {
+export function readBackendSettings(environment: Environment): BackendSettings {
   const { queueDeadlineSeconds, renderTimeoutSeconds } = readRenderTime(environment);
   const { graceSeconds, maxTempBytes, maxBodyMemoryBytes } = BACKEND_INTEGER_SETTINGS;
   const defaultGraceSeconds = queueDeadlineSeconds + renderTimeoutSeconds + GRACE_MARGIN_SECONDS;
@@ -143,22 +167,17 @@ export function readBackendSettings(environment: Environment) {
     queueDeadlineSeconds,
     renderTimeoutSeconds,
     host: environment.SERVICE_HOST || "127.0.0.1",
-    /** Without a token of an edge, every render is answered 503. */
     backendTokens: parseTokens("SERVICE_BACKEND_TOKENS", environment.SERVICE_BACKEND_TOKENS),
     typstPath: environment.SERVICE_TYPST_BIN || pathOf("typst", environment),
     sandboxChoice: readSandboxChoice(environment.SERVICE_SANDBOX),
-    // Only the programs of the chosen sandbox need to exist.
     bubblewrapPath: environment.SERVICE_BUBBLEWRAP_BIN || pathOf("bwrap", environment),
     setprivPath: environment.SERVICE_SETPRIV_BIN || pathOf("setpriv", environment),
     prlimitPath: pathOf("prlimit", environment),
     mkfifoPath: pathOf("mkfifo", environment),
     unsharePath: pathOf("unshare", environment),
     fontPaths: (environment.SERVICE_FONT_PATHS ?? "").split(":").filter((path) => path !== ""),
-    /** A folder of vendored Typst packages; null if no package can be imported. */
     packagePath: environment.SERVICE_PACKAGE_PATH || null,
-    /** It is emptied at start, so it must hold nothing else. */
     workDirectory: environment.SERVICE_WORK_DIRECTORY || defaultWorkDirectory(environment, integers.port),
-    /** A fixed date for documents, in seconds since 1970; null for the current time. */
     creationTimestampSeconds: readTimestamp(environment.SERVICE_CREATION_TIMESTAMP),
     logLevel: readLogLevel(environment.SERVICE_LOG_LEVEL),
     tracesUrl: readTracesUrl(environment),

@@ -1,5 +1,6 @@
 /** The context of a request: bindings, variables and the state of the isolate. */
 import type { Context } from "hono";
+import type { Capabilities } from "../protocol/capabilities.ts";
 import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
 import { limitsFingerprint } from "../rules/limits.ts";
 import { SettingError } from "../rules/settings.ts";
@@ -49,7 +50,7 @@ interface Deployment {
   readonly pool: BackendPool;
   readonly backendChoice: BackendChoice;
   readonly metrics: SharedAnswer<string>;
-  readonly commonCapabilities: ReturnType<typeof shareCapabilities>;
+  readonly commonCapabilities: SharedAnswer<Capabilities | null>;
   /** The document of `/v1/constraints`; null until it is first asked for. */
   constraints: object | null;
 }

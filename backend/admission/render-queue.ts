@@ -50,11 +50,13 @@ type Left = Readonly<{ kind: "left" }>;
 
 export type Admission<Result> = Done<Result> | Full | Left;
 
+type EndRender = (endSeconds: number, isStopped?: boolean) => void;
+
 type Entry =
   | {
       readonly kind: "admitted";
       readonly withdrawn: AbortSignal | null;
-      readonly endRender: ReturnType<CallerState["admit"]>;
+      readonly endRender: EndRender;
     }
   | Pick<Full, "kind" | "cause">
   | Left;
@@ -324,7 +326,7 @@ export class CallerState {
   }
 
   /** @returns what counts the end, once. A render that was stopped does not make its caller quicker. */
-  admit(nowSeconds: number, isLent = false): (endSeconds: number, isStopped?: boolean) => void {
+  admit(nowSeconds: number, isLent = false): EndRender {
     const render = { admittedSeconds: nowSeconds, isLent };
     this.#running.add(render);
     return (endSeconds, isStopped = false) => {

@@ -11,7 +11,12 @@ import { phaseSeconds } from "../render/render-time.ts";
 import type { OtlpTracing } from "./otlp-tracing.ts";
 import type { Delivery, RenderMetrics, RequestReport } from "./render-metrics.ts";
 
-type BegunRequest = ReturnType<RequestObserver["beginRequest"]>;
+interface BegunRequest {
+  readonly request: FastifyRequest;
+  readonly caller: string;
+  readonly isFromEdge: boolean;
+  readonly startMilliseconds: number;
+}
 
 export class RequestObserver {
   readonly #metrics: RenderMetrics;
@@ -25,7 +30,7 @@ export class RequestObserver {
   }
 
   /** @param isFromEdge whether it has the edge's token: the traces of others are not believed */
-  beginRequest(request: FastifyRequest, caller: string, isFromEdge: boolean) {
+  beginRequest(request: FastifyRequest, caller: string, isFromEdge: boolean): BegunRequest {
     const edgeLimits = request.headers[LIMITS_HEADER.toLowerCase()] ?? this.#limitsFingerprint;
     // The two would judge the same request differently.
     if (edgeLimits !== this.#limitsFingerprint) {

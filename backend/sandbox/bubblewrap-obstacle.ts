@@ -5,18 +5,25 @@ import { join } from "node:path";
 import { NAMESPACE_ARGUMENTS, NETWORK_ARGUMENT } from "../../typst/sandbox-modes.mjs";
 import { readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
-import { findMachineFacts, tryProgram } from "./trial.ts";
+import { findMachineFacts, type MachineFacts, type Trial, tryProgram } from "./trial.ts";
 
-export type BubblewrapFacts = Awaited<ReturnType<typeof findBubblewrapFacts>>;
+/** Of the kernel's settings, null is one that this kernel does not have. */
+export interface BubblewrapFacts extends MachineFacts {
+  readonly bubblewrap: Trial;
+  /** One of the files of /proc/sys that bubblewrap must read. */
+  readonly canReadProcSys: boolean;
+  readonly maxUserNamespaces: number | null;
+  readonly unprivilegedUserNamespaces: number | null;
+  readonly apparmorRestriction: number | null;
+  readonly isWorkDirectoryExecutable: boolean;
+}
 
-export async function findBubblewrapFacts(settings: BackendSettings) {
+export async function findBubblewrapFacts(settings: BackendSettings): Promise<BubblewrapFacts> {
   const program = ["--ro-bind", "/", "/", "--", settings.bubblewrapPath, "--version"];
   return {
     ...findMachineFacts(),
     bubblewrap: await tryProgram(settings.bubblewrapPath, [NETWORK_ARGUMENT, ...NAMESPACE_ARGUMENTS, ...program]),
-    // One of the files of /proc/sys that bubblewrap must read.
     canReadProcSys: readProc("sys/kernel/overflowuid") !== "",
-    // Null where the kernel has no such setting.
     maxUserNamespaces: readSetting("user/max_user_namespaces"),
     unprivilegedUserNamespaces: readSetting("kernel/unprivileged_userns_clone"),
     apparmorRestriction: readSetting("kernel/apparmor_restrict_unprivileged_userns"),

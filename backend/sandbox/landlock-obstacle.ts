@@ -2,11 +2,18 @@
 import { readFileSync } from "node:fs";
 import { OLDEST_LINUX, OLDEST_UTIL_LINUX } from "../../typst/sandbox-modes.mjs";
 import type { BackendSettings } from "../settings.ts";
-import { askProgram, findMachineFacts, tryProgram } from "./trial.ts";
+import { askProgram, findMachineFacts, type MachineFacts, type Trial, tryProgram } from "./trial.ts";
 
-export type LandlockFacts = Awaited<ReturnType<typeof findLandlockFacts>>;
+export interface LandlockFacts extends MachineFacts {
+  /** As setpriv names it; null if it does not run. */
+  readonly setprivVersion: string | null;
+  readonly knowsLandlock: boolean;
+  readonly setpriv: Trial;
+  /** Null if they cannot be read. */
+  readonly securityModules: readonly string[] | null;
+}
 
-export async function findLandlockFacts({ setprivPath }: BackendSettings) {
+export async function findLandlockFacts({ setprivPath }: BackendSettings): Promise<LandlockFacts> {
   const rules = ["--landlock-access", "fs", "--landlock-rule", "path-beneath:execute,read-file:/"];
   return {
     ...findMachineFacts(),

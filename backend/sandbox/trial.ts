@@ -10,10 +10,15 @@ export type Trial =
 /** Enough for every error message of these programs. */
 const MAX_COMPLAINT_LENGTH = 300;
 
-export function findMachineFacts() {
+export interface MachineFacts {
+  readonly isSuperuser: boolean;
+  /** By a filter of system calls, such as a container's. */
+  readonly isFiltered: boolean;
+}
+
+export function findMachineFacts(): MachineFacts {
   return {
     isSuperuser: process.getuid?.() === 0,
-    // By a filter of system calls, such as a container's.
     isFiltered: /^Seccomp:\t2$/m.test(readProc("self/status")),
   };
 }

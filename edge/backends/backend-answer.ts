@@ -91,7 +91,9 @@ export function readProbeAnswer(head: ResponseHead): AttemptResult {
 }
 
 /** What an answer is by its head. Only a file, or a problem with the status of its code, may reach a caller. */
-function contentOf(head: ResponseHead): "file" | "foreign" | ProblemCode {
+type Content = "file" | "foreign" | ProblemCode;
+
+function contentOf(head: ResponseHead): Content {
   const { status, headers } = head;
   const mediaType = headers.get("Content-Type");
   if (fileExtensionOf(mediaType) !== null) return status === 200 ? "file" : "foreign";
@@ -101,7 +103,7 @@ function contentOf(head: ResponseHead): "file" | "foreign" | ProblemCode {
   return code !== undefined && PROBLEMS[code].status === status ? code : "foreign";
 }
 
-function reasonOf(head: ResponseHead, content: ReturnType<typeof contentOf>): string {
+function reasonOf(head: ResponseHead, content: Content): string {
   const { status } = head;
   if (content === "foreign") return `status ${status} from something other than a backend`;
   if (content === "forbidden") return `status ${status}: it does not accept SERVICE_BACKEND_TOKEN`;

@@ -6,7 +6,7 @@ import { formatServerTiming, joinServerTimings } from "../../protocol/headers.ts
 import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../../protocol/trace-context.ts";
 import type { AttemptFailure, Cause } from "../../rules/causes.ts";
-import { causeFields } from "../../rules/next-steps.ts";
+import { type CauseFields, causeFields } from "../../rules/next-steps.ts";
 import type { ProblemCode, RequestOutcome } from "../../rules/problem.ts";
 import type { RequestLogging } from "../settings.ts";
 
@@ -17,7 +17,23 @@ const ROUTE_PATHS: ReadonlySet<string> = new Set(ALL_EDGE_ROUTES.map(({ path }) 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
 
 /** The fields of a log line. A field that is undefined is left out. */
-export type RequestLine = ReturnType<RequestRecord["toLine"]>;
+export interface RequestLine extends CauseFields {
+  readonly message: "request";
+  readonly requestId: string;
+  /** What was asked for may be anything, and a client must not write to the log: a route's path, or `none`. */
+  readonly route: string;
+  readonly method: string;
+  readonly status: number | undefined;
+  readonly code: RequestOutcome;
+  readonly caller: string | undefined;
+  readonly requestBytes: number | undefined;
+  readonly responseBytes: number | undefined;
+  readonly origin: string | undefined;
+  readonly tries: number | undefined;
+  readonly failures: readonly AttemptFailure[] | undefined;
+  readonly milliseconds: Partial<Record<EdgePhase | "total", number>>;
+  readonly traceId: string;
+}
 
 export class RequestRecord {
   caller: string | undefined;
@@ -51,14 +67,13 @@ export class RequestRecord {
     return isFirst;
   }
 
-  toLine(request: Request, path: string, requestId: string, response: Response | null) {
+  toLine(request: Request, path: string, requestId: string, response: Response | null): RequestLine {
     const { headers, method } = request;
     const length = response?.headers.get("Content-Length");
     const code: RequestOutcome = this.problem?.code ?? (response === null ? "client_gone" : "ok");
     return {
       message: "request",
       requestId,
-      // What was asked for may be anything, and a client must not write to the log.
       route: ROUTE_PATHS.has(path) ? path : "none",
       method: METHODS.has(method) ? method : "other",
       status: response?.status,

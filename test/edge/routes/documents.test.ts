@@ -4,6 +4,7 @@ import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Backend } from "../../../edge/backends/backend-choice.ts";
 import { shareCapabilities } from "../../../edge/gathered/common-capabilities.ts";
+import type { SharedAnswer } from "../../../edge/gathered/shared-answer.ts";
 import app from "../../../edge/worker.ts";
 import {
   CAPABILITIES_PATH,
@@ -52,7 +53,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-async function packagesOf(capabilities: ReturnType<typeof shareCapabilities>): Promise<string[] | null> {
+async function packagesOf(capabilities: SharedAnswer<Capabilities | null>): Promise<string[] | null> {
   const document = await capabilities.get(() => new AbortController().signal);
   return document?.packages.map(({ name }) => name) ?? null;
 }
