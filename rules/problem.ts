@@ -307,6 +307,15 @@ export function outputTooLarge(countedBytes: number, limit: number): Problem {
   return problem("output_too_large", detail, { size, limit });
 }
 
+export function tooManyOutputFiles(limit: number): Problem {
+  const detail = `The document has more pages than the ${limit} that an archive may hold.`;
+  return problem("too_many_output_files", detail, { limit });
+}
+
+export function renderFailed(): Problem {
+  return problem("render_failed", "The render ended without an output, and not because of the template.", {});
+}
+
 /** What exactly failed goes to the log, never to the client. @param failures how each attempt failed */
 export function serviceUnavailable(cause: UnavailableCause, failures: readonly AttemptFailure[] = []): Problem {
   const attempts = countRepeats(failures)

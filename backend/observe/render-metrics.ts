@@ -3,7 +3,8 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client
 import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
 import { OUTPUT_FORMATS, type OutputFormat } from "../../rules/output-options.ts";
 import { type OutcomeClass, outcomeClass, type RequestOutcome } from "../../rules/problem.ts";
-import type { PdfCheck, RenderOutcome } from "../render/outcome.ts";
+import type { RenderOutcome } from "../render/outcome.ts";
+import type { PdfCheck } from "../render/render.ts";
 import { type PhaseRun, phaseSeconds } from "../render/render-time.ts";
 import { type MetricSources, registerReadings } from "./scrape-readings.ts";
 

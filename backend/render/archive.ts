@@ -12,6 +12,9 @@ import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { crc32, createDeflateRaw, deflateRaw } from "node:zlib";
 import type { Output } from "../../rules/output-options.ts";
+import { outputTooLarge } from "../../rules/problem.ts";
+import { DEFLATE_LEVEL, entryName } from "../../typst/archive-layout.ts";
+import { judgeCompilation } from "../../typst/compile-verdict.ts";
 import { completePieces, completeWhole, completionOf } from "../../typst/output-completion.ts";
 import {
   centralDirectory,
@@ -27,14 +30,12 @@ import {
 import type { BackendSettings } from "../settings.ts";
 import type { AppendResult } from "../typst/process.ts";
 import { listOutputFiles } from "../work-directory/directory-tree.ts";
-import { failByPageCount, failBySize, failBySpace, failWithoutPage, type RenderOutcome } from "./outcome.ts";
+import { failBySpace, type RenderOutcome, refuse } from "./outcome.ts";
 import type { TimeLimit } from "./render-time.ts";
 import { MAX_MEMORY_BYTES_PER_OUTPUT, type Spool } from "./spool.ts";
 
 type PageFile = Readonly<{ number: number; path: string }>;
 
-const MIN_DIGITS = 2;
-const DEFLATE_LEVEL = 6;
 /**
  * A smaller page is read in one call. An SVG is compressed in one, too: two streams cost more than its compression. A PNG is
  * read only once. Its buffer serves the next page as well, because a spool copies what it keeps of so large a one.
@@ -66,19 +67,20 @@ export async function packArchive(
   archive: Spool,
   time: TimeLimit,
 ): Promise<RenderOutcome> {
-  const { max_output_bytes: maxPageBytes, max_output_files } = settings.limits;
-  const { names, areMore, bytes } = await listOutputFiles(directory, max_output_files);
-  if (names.length === 0) return failWithoutPage(wanted);
-  if (areMore) return failByPageCount(settings);
-  if (bytes > maxPageBytes) return failBySize(bytes, settings);
+  const { limits } = settings;
+  const { names, areMore, bytes } = await listOutputFiles(directory, limits.max_output_files);
+  const written = { exitCode: 0, outputBytes: bytes, pageCount: names.length + Number(areMore), standards: null };
+  const verdict = judgeCompilation(written, wanted, limits);
+  if (verdict.kind === "problem") return refuse(verdict.problem);
   if (!hasRoomFor(bytes)) return failBySpace();
+  const maxPageBytes = limits.max_output_bytes;
   const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
   const { result, pageBytes } = await packPages(pages, archive, { wanted, maxPageBytes, signal: time.over });
   switch (result) {
     case "kept":
       return { kind: "rendered", file: { output: archive, extension: "zip" } };
     case "too-large":
-      return failBySize(Math.max(pageBytes, archive.size), settings);
+      return refuse(outputTooLarge(Math.max(pageBytes, archive.size), maxPageBytes));
     case "no-room":
       return failBySpace();
     case "stopped":
@@ -95,10 +97,10 @@ export async function packPages(
   options: PackOptions,
 ): Promise<{ readonly result: PackResult; readonly pageBytes: number }> {
   const ordered = pages.toSorted((left, right) => left.number - right.number);
-  const digits = Math.max(MIN_DIGITS, String(ordered.at(-1)?.number ?? 0).length);
+  const highest = ordered.at(-1)?.number ?? 0;
   const packer = new Packer(archive, options);
   for (const { number, path } of ordered) {
-    const result = await packer.add(`page-${String(number).padStart(digits, "0")}.${options.wanted.format}`, path);
+    const result = await packer.add(entryName(number, highest, options.wanted.format), path);
     if (result !== "kept") return { result, pageBytes: packer.pageBytes };
   }
   return { result: await packer.end(), pageBytes: packer.pageBytes };

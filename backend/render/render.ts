@@ -1,9 +1,11 @@
 /** One render, from a valid request to a finished output: reserve disk space, compile, judge the end, pack pages. */
-import { FinishedPdf } from "../../rules/finished-pdf/finished-pdf.ts";
+import type { BrokenRuleId } from "../../rules/finished-pdf/broken-rule.ts";
+import { type FinishedPdf, finishedPdfOf } from "../../rules/finished-pdf/finished-pdf.ts";
 import { isFont } from "../../rules/fonts/font-names.ts";
 import type { ParsedRequest } from "../../rules/render-request.ts";
 import { renderTimeoutWithin } from "../../rules/render-time.ts";
 import { pageProbeArguments, type RenderCommand } from "../../typst/command-line.ts";
+import { type FoundPage, foundPage, judgeCompilation, PLACEHOLDER_PARTS } from "../../typst/compile-verdict.ts";
 import { completionOf } from "../../typst/output-completion.ts";
 import { programText } from "../../typst/program-text.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
@@ -22,16 +24,7 @@ import type { WarmPool } from "../typst/warm-pool.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
 import { isDiskFull, type WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { packArchive } from "./archive.ts";
-import {
-  failBySpace,
-  failureOfTypst,
-  failWithoutPage,
-  judgePdf,
-  type PdfCheck,
-  type RenderFailure,
-  type RenderOutcome,
-} from "./outcome.ts";
-import { explainFailure, failureOfSelection } from "./page-probe.ts";
+import { CLIENT_GONE, endOfRender, failBySpace, type RenderFailure, type RenderOutcome, refuse } from "./outcome.ts";
 import { type PhaseRun, PhaseTimer, TimeLimit } from "./render-time.ts";
 import { Spool } from "./spool.ts";
 
@@ -52,6 +45,9 @@ export interface ValidRequest {
   /** When the edge gives up, by `performance.now()`; infinite if it does not say. */
   readonly answerBy: number;
 }
+
+/** What a log line says of a PDF that does not keep its standards, or could not be read. */
+export type PdfCheck = BrokenRuleId | "unread";
 
 export interface RenderReport {
   readonly outcome: RenderOutcome;
@@ -158,7 +154,7 @@ class RenderJob {
     const maxFiles = this.#resources.settings.limits.max_output_files;
     const pages = directory === null ? null : { directory, maxFiles, hasRoomFor: this.#hasRoomFor };
     const wanted = this.#command.output;
-    const pdf = wanted.format === "pdf" && wanted.standards.length > 0 ? new FinishedPdf(wanted.standards) : null;
+    const pdf = finishedPdfOf(wanted);
     this.#finishedPdf = pdf;
     const completion = completionOf(wanted);
     const taker = {
@@ -184,36 +180,50 @@ class RenderJob {
     const { settings, workDirectoryWatch } = this.#resources;
     const wanted = this.#valid.request.output;
     const directory = prepared.renderDirectory.outputDirectory;
-    const printPage = (page: number) => this.#printPage(prepared, page);
     this.peakMemoryBytes = report.peakMemoryBytes;
-    const failure = failureOfTypst(report, settings, this.#time.grantedSeconds);
-    if (failure !== null) {
+    const end = endOfRender(report, settings, this.#time.grantedSeconds);
+    if (end.kind !== "exited" || end.exitCode !== 0) {
       await workDirectoryWatch.expectWhole();
       // Of a full disk, Typst only says "failed".
       if (directory !== null && (await isDiskFull(settings.workDirectory))) {
         throw new ServiceFailure("the disk of the work directory is full");
       }
-      return explainFailure(failure, report, wanted, printPage);
-    }
-    if (directory !== null) {
+      if (end.kind !== "exited") return end;
+    } else if (directory !== null) {
       const pages = { directory, wanted, hasRoomFor: this.#hasRoomFor };
       return this.phases.time("archive", () => packArchive(settings, pages, output, this.#time));
     }
-    if (output.size === 0) return failWithoutPage(wanted);
-    if (wanted.format === "pdf" && wanted.pages !== null) {
-      const missed = await failureOfSelection(wanted.pages, output, printPage);
-      if (missed !== null) return missed;
+    const standards = this.#finishedPdf?.end() ?? null;
+    const { exitCode } = end;
+    const compilation = { exitCode, outputBytes: report.outputBytes, pageCount: null, standards };
+    let verdict = judgeCompilation(compilation, wanted, settings.limits);
+    if (verdict.kind === "unclear") {
+      const found = await this.#findPage(verdict.page, prepared, output);
+      if (found === null) return CLIENT_GONE;
+      verdict = verdict.decide(found);
     }
-    const { check, failure: broken } = judgePdf(this.#finishedPdf);
-    this.pdfCheck = check;
-    return broken ?? { kind: "rendered", file: { output, extension: wanted.format } };
+    if (verdict.kind === "problem") {
+      this.pdfCheck = verdict.broken[0]?.rule ?? null;
+      return refuse(verdict.problem);
+    }
+    if (standards?.kind === "unread") this.pdfCheck = "unread";
+    return { kind: "rendered", file: { output, extension: wanted.format } };
   }
 
-  #printPage({ renderDirectory }: PreparedRender, page: number): Promise<TypstReport> {
+  /** Null if the client has left meanwhile. */
+  async #findPage(page: number, prepared: PreparedRender, output: Spool): Promise<FoundPage | null> {
+    if (this.#command.output.format === "pdf") {
+      for (const part of PLACEHOLDER_PARTS) if (!(await output.includes(part))) return "there";
+    }
     const { settings, sandbox, supervisor } = this.#resources;
+    const { renderDirectory } = prepared;
     const probe = pageProbeArguments(settings, sandbox.view(renderDirectory), this.#command, page);
     const process = supervisor.startIn(renderDirectory, probe);
-    return this.phases.time("probe", () => process.perform(this.#task(DISCARD_OUTPUT, null)));
+    const { end, outputBytes } = await this.phases.time("probe", () =>
+      process.perform(this.#task(DISCARD_OUTPUT, null)),
+    );
+    if (end.kind === "stopped" && end.reason === "client-gone") return null;
+    return foundPage(end.kind === "exited" ? end.exitCode : null, outputBytes);
   }
 
   /** The answer does not wait for the removal. */

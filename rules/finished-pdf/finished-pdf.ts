@@ -3,6 +3,7 @@
  * sizes, metadata, languages, attached files. It reads the bytes as they pass, once, and keeps little of them. What
  * Typst checks itself is not checked again, and the content of pages, which is compressed, not at all.
  */
+import type { Output } from "../output-options.ts";
 import type { PdfStandard } from "../pdf-standards.ts";
 import { type BrokenRule, MAX_PAGE_POINTS, MIN_PAGE_POINTS } from "./broken-rule.ts";
 import { type PdfEntry, type PdfObject, type PdfObjectReader, PdfObjects, TRAILER } from "./pdf-objects.ts";
@@ -53,6 +54,11 @@ const BREAKS_XML = /[<&]|\]\]>/;
 /** Before it, validators count the days of one copy by the Julian calendar, which was equal only in the third century. */
 const FIRST_GREGORIAN_DAY = 1582_10_15;
 const JULIAN_IS_EQUAL = { from: 200_03_01, to: 300_02_28 };
+
+/** Null if the output claims no standard. */
+export function finishedPdfOf(output: Output): FinishedPdf | null {
+  return output.format === "pdf" && output.standards.length > 0 ? new FinishedPdf(output.standards) : null;
+}
 
 export class FinishedPdf implements PdfObjectReader {
   readonly wantedKeys = WANTED_KEYS;

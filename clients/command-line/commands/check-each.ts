@@ -52,7 +52,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
       const inWords = warnings.map((warning) => `${severity}: ${warning}`).join("\n");
       const failure = await explainFailure(rendered, document, project);
       if (rendered.kind === "compiled" && rendered.compiled.ok) {
-        equal.addContent(document.place, rendered.compiled.pages, document.data);
+        equal.addContent(document.place, rendered.compiled.files, document.data);
       }
       const reason = failure ?? (inWords === "" ? null : inWords);
       if (flags.json) writeJson({ ...outcomeOf(rendered, notes), warnings, line: document.number });

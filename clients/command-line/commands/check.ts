@@ -91,16 +91,16 @@ async function checkProject(
 
 /** @returns the path of the first page */
 async function keepPages(
-  { pages }: Compiled,
+  { files }: Compiled,
   project: Project,
   output: Output,
   flags: CheckFlags,
 ): Promise<string | null> {
   const place = flags.output;
-  if (pages.length === 0 || (place === undefined && !flags.open)) return null;
+  if (files.length === 0 || (place === undefined && !flags.open)) return null;
   if (place === STANDARD_OUTPUT) throw new CommandError("check does not write to standard output: use render.");
   if (place !== undefined) {
-    const [page, ...others] = pages;
+    const [page, ...others] = files;
     if (page === undefined || others.length > 0 || extname(place) === ".zip") {
       throw new CommandError("check does not write ZIP files: omit --output, or use render.");
     }
@@ -109,11 +109,11 @@ async function keepPages(
   }
   const digest = createHash("sha256").update(project.sourcePath).digest("hex").slice(0, 16);
   const name = join(cacheFolder(), "preview", digest, basename(project.sourceName, extname(project.sourceName)));
-  const paths = pages.map((_, index) => {
-    const number = pages.length > 1 ? `-${String(index + 1).padStart(2, "0")}` : "";
+  const paths = files.map((_, index) => {
+    const number = files.length > 1 ? `-${String(index + 1).padStart(2, "0")}` : "";
     return `${name}${number}.${output.format}`;
   });
-  for (const [index, bytes] of pages.entries()) await writeWhole(paths[index] ?? "", bytes);
+  for (const [index, bytes] of files.entries()) await writeWhole(paths[index] ?? "", bytes);
   return paths[0] ?? null;
 }
 

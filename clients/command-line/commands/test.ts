@@ -161,8 +161,8 @@ async function localRenderer(project: Project, flags: TestFlags, signal: AbortSi
   return async (data, pageOptions) => {
     const rendered = await renderLocally(project, data, { options: archiveOutput(pageOptions), local }, signal);
     if (rendered.kind === "refused") throw new CommandError(rendered.problem.detail, EXIT_CODES.request);
-    const { ok, text, reason, pages } = rendered.compiled;
-    if (ok) return pages;
+    const { ok, text, reason, files } = rendered.compiled;
+    if (ok) return files;
     throw new CommandError([text, reason ?? ""].join("\n").trim(), EXIT_CODES.template);
   };
 }

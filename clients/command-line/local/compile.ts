@@ -3,23 +3,20 @@
  * environment, all by the backend's own code. Only the sandbox and its limits on memory and processor time are missing,
  * so compile only templates that you would open.
  */
-import { mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describeInFull } from "../../../rules/finished-pdf/broken-rule.ts";
-import { FinishedPdf } from "../../../rules/finished-pdf/finished-pdf.ts";
+import { finishedPdfOf } from "../../../rules/finished-pdf/finished-pdf.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
 import { type Limits, publishedLimits } from "../../../rules/limits.ts";
 import type { Output } from "../../../rules/output-options.ts";
+import { renderTimeout } from "../../../rules/problem.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { RENDER_TIME_SETTINGS } from "../../../rules/render-time.ts";
-import {
-  isArchive,
-  lowestPage,
-  pageProbeArguments,
-  renderArguments,
-  UNCONFINED_ENVIRONMENT,
-} from "../../../typst/command-line.ts";
+import { archiveBytes, entryName } from "../../../typst/archive-layout.ts";
+import { isArchive, pageProbeArguments, renderArguments, UNCONFINED_ENVIRONMENT } from "../../../typst/command-line.ts";
+import { foundPage, judgeCompilation, REFUSED_BY_TYPST } from "../../../typst/compile-verdict.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../../typst/file-layout.ts";
 import { completeWhole } from "../../../typst/output-completion.ts";
 import { programText } from "../../../typst/program-text.ts";
@@ -61,7 +58,7 @@ export interface Compiled {
   /** Why there is no output although Typst itself did not complain; otherwise null. */
   readonly reason: string | null;
   /** The document or image, or each image of an archive, as the service delivers them; empty if the compilation failed. */
-  readonly pages: readonly Buffer[];
+  readonly files: readonly Buffer[];
 }
 
 export type LocalRender =
@@ -146,45 +143,55 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   const said = rewriteDiagnostics(Buffer.from(ended.stderr).toString("utf8"), project, root);
   const { text, undisplayable } = joinUndisplayable(addHints(said).trimEnd());
   const diagnostics = parseDiagnostics(text);
-  const fail = (reason: string | null): Compiled => ({
-    ok: false,
-    text,
-    diagnostics,
-    undisplayable,
-    reason,
-    pages: [],
-  });
-  const { max_output_bytes, max_output_files } = local.limits;
-  if (ended.isMaxBuffer) return fail(`The output has more than ${max_output_bytes} bytes.`);
-  if (ended.timedOut) return fail(`Typst took longer than ${RENDER_TIMEOUT_SECONDS} seconds.`);
-  if (ended.signal !== undefined) return fail(`Typst was killed by the signal ${ended.signal}.`);
-  if (ended.exitCode !== 0) return fail(null);
-
-  // If a selection matches no page, Typst succeeds, but the service reports an error.
-  if (output.format === "pdf" && output.pages !== null) {
-    const probe = pageProbeArguments(settings, paths, command, lowestPage(output.pages));
+  const failed = { ok: false, text, diagnostics, undisplayable, reason: null, files: [] };
+  const fail = (reason: string | null): Compiled => ({ ...failed, reason });
+  if (ended.timedOut) return fail(renderTimeout("wall_clock", RENDER_TIMEOUT_SECONDS, RENDER_TIMEOUT_SECONDS).detail);
+  if (ended.signal !== undefined && !ended.isMaxBuffer) return fail(`Typst was killed by the signal ${ended.signal}.`);
+  const written = await readOutput(ended, outputDirectory, compilation);
+  const pdf = finishedPdfOf(output);
+  pdf?.push(ended.stdout);
+  const standards = pdf?.end() ?? null;
+  let verdict = judgeCompilation({ exitCode: ended.exitCode ?? 1, ...written, standards }, output, local.limits);
+  if (verdict.kind === "unclear") {
+    const probe = pageProbeArguments(settings, paths, command, verdict.page);
     const { exitCode, stdout } = await runTypst(compilation, root, probe, signal);
-    if (exitCode === 0 && stdout.length === 0) return fail(`The document has none of the pages ${output.pages}.`);
+    verdict = verdict.decide(foundPage(exitCode ?? null, stdout.length));
   }
-  const written = outputDirectory === null ? [Buffer.from(ended.stdout)] : await readPages(outputDirectory);
-  if (written.length > max_output_files) return fail(`The document has more than ${max_output_files} pages.`);
-  if (written.length === 0) return fail("The document has none of the selected pages.");
-  if (output.format !== "pdf" && written[0]?.length === 0) return fail(`The document has no page ${output.page ?? 1}.`);
-  const broken = output.format === "pdf" ? brokenStandards(ended.stdout, output) : null;
-  if (broken !== null) return fail(broken);
-  const pages = written.map((page) => completeWhole(output, page));
-  const bytes = pages.reduce((sum, { length }) => sum + length, 0);
-  if (bytes > max_output_bytes) return fail(`The output has more than ${max_output_bytes} bytes.`);
-  return { ok: true, text, diagnostics, undisplayable, reason: null, pages };
+  if (verdict.kind === "file") return { ...failed, ok: true, files: written.files };
+  if (verdict === REFUSED_BY_TYPST) return fail(null);
+  const { broken, problem } = verdict;
+  if (output.format !== "pdf" || broken.length === 0) return fail(problem.detail);
+  return fail(broken.map((rule) => describeInFull(rule, output)).join(" "));
 }
 
-/** What a PDF breaks of its standards; null if it keeps them. */
-function brokenStandards(bytes: Uint8Array, output: Output & { readonly format: "pdf" }): string | null {
-  if (output.standards.length === 0) return null;
-  const pdf = new FinishedPdf(output.standards);
-  pdf.push(bytes);
-  const verdict = pdf.end();
-  return verdict.kind === "broken" ? verdict.rules.map((rule) => describeInFull(rule, output)).join(" ") : null;
+/** The files as the service delivers them. Nothing over a limit is read. */
+async function readOutput(
+  { exitCode, stdout }: { readonly exitCode?: number | undefined; readonly stdout: Uint8Array },
+  folder: string | null,
+  { output, local: { limits } }: CompileInput,
+) {
+  if (folder === null || exitCode !== 0) {
+    const file = completeWhole(output, Buffer.from(stdout));
+    return { files: [file], outputBytes: Math.max(stdout.length, file.length), pageCount: null };
+  }
+  // Typst names each file by the number of its page.
+  const numbers = (await readdir(folder)).map(Number).sort((left, right) => left - right);
+  const sizes = await Promise.all(numbers.map(async (number) => (await stat(join(folder, `${number}`))).size));
+  const written = { files: [], outputBytes: sumOf(sizes), pageCount: numbers.length };
+  if (numbers.length > limits.max_output_files || written.outputBytes > limits.max_output_bytes) return written;
+  const highest = numbers.at(-1) ?? 0;
+  const read = async (number: number) => ({
+    name: entryName(number, highest, output.format),
+    content: completeWhole(output, await readFile(join(folder, `${number}`))),
+  });
+  const pages = await Promise.all(numbers.map(read));
+  const files = pages.map(({ content }) => content);
+  const outputBytes = Math.max(sumOf(files.map(({ length }) => length)), archiveBytes(pages));
+  return { files, outputBytes, pageCount: numbers.length };
+}
+
+function sumOf(sizes: readonly number[]): number {
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 async function layOut(project: Project, data: DataText | null, root: string): Promise<void> {
@@ -223,10 +230,4 @@ async function runTypst(
     throw new CommandError(`Typst could not be started: ${ended.shortMessage ?? ""}`);
   }
   return ended;
-}
-
-/** The pages of an archive in order: Typst names each file by its number. */
-async function readPages(folder: string): Promise<Buffer[]> {
-  const names = (await readdir(folder)).sort((left, right) => Number(left) - Number(right));
-  return Promise.all(names.map((name) => readFile(join(folder, name))));
 }

@@ -155,8 +155,8 @@ async function missingText(rendered: CompiledRender, compilation: CompileInput, 
     BEYOND_ASCII.test(data?.text ?? "") || texts.some((bytes) => BEYOND_ASCII.test(bytes.toString("latin1")));
   if (!mayLack) return [];
   const plain = { ...compilation, output: PLAIN_PDF };
-  const { pages } = rendered.output.format === "pdf" ? rendered.compiled : await compileLocally(plain, signal);
-  const document = readDocumentFonts(pages[0] ?? Buffer.alloc(0));
+  const { files } = rendered.output.format === "pdf" ? rendered.compiled : await compileLocally(plain, signal);
+  const document = readDocumentFonts(files[0] ?? Buffer.alloc(0));
   const { named } = findProjectFonts(project);
   const found: MissingText[] = (document === null ? [] : findMisplacedScripts(document, named)).map((misplaced) => ({
     what: describeMisplaced(misplaced),

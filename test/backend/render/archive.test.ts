@@ -10,19 +10,15 @@ import * as v from "valibot";
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { packArchive, packPages } from "../../../backend/render/archive.ts";
-import {
-  CLIENT_GONE,
-  failByPageCount,
-  failBySize,
-  failBySpace,
-  failWithoutPage,
-} from "../../../backend/render/outcome.ts";
+import { CLIENT_GONE, failBySpace, refuse } from "../../../backend/render/outcome.ts";
 import { TimeLimit } from "../../../backend/render/render-time.ts";
 import { Spool } from "../../../backend/render/spool.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import { isDiskFull } from "../../../backend/work-directory/watch.ts";
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { OUTPUT_SCHEMAS, type Output } from "../../../rules/output-options.ts";
+import { outputTooLarge, renderFailed, tooManyOutputFiles } from "../../../rules/problem.ts";
+import { archiveBytes } from "../../../typst/archive-layout.ts";
 import { readPixelsPerMetre, readPng } from "../../support/readers/png-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 
@@ -207,6 +203,14 @@ describe("packPages", () => {
     }
   });
 
+  it.each(["png", "svg"] as const)("makes an archive of %s as long as it is reckoned", async (format) => {
+    const contents = SIZES.map((size) => Buffer.from(randomBytes(size).toString("base64").slice(0, size)));
+    const { archive } = await pack(contents, format);
+    const pages = readZip(archive).map(({ name, bytes }) => ({ name, content: bytes }));
+    expect(archiveBytes(pages)).toBe(archive.length);
+    expect(archiveBytes([])).toBe((await pack([], format)).archive.length);
+  });
+
   it("needs no ZIP64 at the highest limits", () => {
     expect(LIMIT_SETTINGS.max_output_bytes.max).toBeLessThan(0xffff_ffff);
     expect(LIMIT_SETTINGS.max_output_files.max).toBeLessThan(0xffff);
@@ -321,14 +325,14 @@ describe("the pages of an archive", () => {
   });
 
   it("are refused if there is one more than the limit, and if there is none", async () => {
-    expect((await outcomeOf([])).outcome).toEqual(failWithoutPage(WANTED));
-    expect((await outcomeOf(["1", "2", "3", "4"])).outcome).toEqual(failByPageCount(SETTINGS));
+    expect((await outcomeOf([])).outcome).toEqual(refuse(renderFailed()));
+    expect((await outcomeOf(["1", "2", "3", "4"])).outcome).toEqual(refuse(tooManyOutputFiles(MAX_FILES)));
   });
 
   it("are packed up to the limit on bytes, and refused with one more", async () => {
     expect((await outcomeOf([svgOf(LIMIT - 20), svgOf(20)])).outcome.kind).toBe("rendered");
     const { outcome } = await outcomeOf([svgOf(LIMIT - 20), svgOf(21)]);
-    expect(outcome).toEqual(failBySize(LIMIT + 1, SETTINGS));
+    expect(outcome).toEqual(refuse(outputTooLarge(LIMIT + 1, LIMIT)));
   });
 
   it("are packed as PNG up to the limit on bytes with their resolutions, and refused with one more", async () => {
@@ -338,12 +342,14 @@ describe("the pages of an archive", () => {
     // The limit is on the ZIP, too, which is larger than its pages.
     const { outcome } = await outcomeOf([page(LIMIT - empty - 120)], { wanted });
     expect(outcome.kind).toBe("rendered");
-    expect((await outcomeOf([page(LIMIT - empty + 1)], { wanted })).outcome).toEqual(failBySize(LIMIT + 1, SETTINGS));
+    expect((await outcomeOf([page(LIMIT - empty + 1)], { wanted })).outcome).toEqual(
+      refuse(outputTooLarge(LIMIT + 1, LIMIT)),
+    );
   });
 
   it("are refused if escaping makes them too large, with the size that they would have", async () => {
     const { outcome } = await outcomeOf([`<a href="${"&".repeat(1000)}">`]);
-    expect(outcome).toEqual(failBySize('<a href="">'.length + 5000, SETTINGS));
+    expect(outcome).toEqual(refuse(outputTooLarge('<a href="">'.length + 5000, LIMIT)));
   });
 
   it("need room for themselves and for the archive", async () => {

@@ -1,15 +1,8 @@
-/** The failure for each end of a Typst process. `over-http/failed-renders.test.ts` makes these ends really happen. */
-import { describe, expect, it } from "vitest";
-import {
-  CLIENT_GONE,
-  failByTimeout,
-  failureOfTypst,
-  failWithoutPage,
-  SELECTION_EMPTY,
-} from "../../../backend/render/outcome.ts";
+/** What each end of a Typst process is, as far as only the backend knows. `over-http/failed-renders.test.ts` makes these ends really happen. */
+import { expect, it } from "vitest";
+import { CLIENT_GONE, endOfRender, failByTimeout } from "../../../backend/render/outcome.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
 import type { StopReason, TypstEnd, TypstReport } from "../../../backend/typst/process.ts";
-import type { Output } from "../../../rules/output-options.ts";
 
 const LIMIT = 5000;
 const SETTINGS = readBackendSettings({
@@ -23,14 +16,13 @@ const SETTINGS = readBackendSettings({
 const MEASURED = { outputTaken: "kept", outputBytes: 100, ranOutOfMemory: false, peakMemoryBytes: null } as const;
 
 const failure = (end: TypstEnd, measured: Partial<TypstReport> = {}) =>
-  failureOfTypst({ end, ...MEASURED, ...measured }, SETTINGS, SETTINGS.renderTimeoutSeconds);
+  endOfRender({ end, ...MEASURED, ...measured }, SETTINGS, SETTINGS.renderTimeoutSeconds);
 
 /** A refusal with a code, a context, and words in its detail. */
 const refusal = (code: string, context: object, words = /./) => ({
   kind: "refused",
   problem: expect.objectContaining({ code, context, detail: expect.stringMatching(words) }),
 });
-const COMPILE_FAILED = refusal("template_compile_failed", {}, /^Typst could not produce/);
 const OUT_OF_MEMORY = refusal("template_compile_failed", {}, /memory.* 200000000 bytes/);
 const RENDER_FAILED = refusal("render_failed", {});
 const NO_ROOM = refusal("render_queue_full", { retry_after: 5 }, /temporary space.*5 seconds/);
@@ -52,15 +44,12 @@ const stopped = (reason: StopReason): TypstEnd => ({ kind: "stopped", reason });
 const killed = (signal: string): TypstEnd => ({ kind: "signalled", signal });
 const NO_MEMORY = { ranOutOfMemory: true };
 
-it.each<[string, TypstEnd, Partial<TypstReport>, object | null]>([
-  ["exits with 0 has succeeded", exited(0), {}, null],
-  ["exits with 0 and the last byte of the limit has, too", exited(0), { outputBytes: LIMIT }, null],
+it.each<[string, TypstEnd, Partial<TypstReport>, object]>([
+  ["exits", exited(1), {}, exited(1)],
+  ["exits with 0 and the last byte of the limit", exited(0), { outputBytes: LIMIT }, exited(0)],
   ["exits with 0 and one byte more has not", exited(0), { outputBytes: LIMIT + 1 }, tooLarge(LIMIT + 1)],
   ["was not read to the end", exited(0), { outputTaken: "too-large", outputBytes: LIMIT }, tooLarge(LIMIT + 1)],
   ["has no room for its output", exited(0), { outputTaken: "no-room" }, NO_ROOM],
-  ["exits with 1", exited(1), {}, COMPILE_FAILED],
-  ["exits with 2", exited(2), {}, COMPILE_FAILED],
-  ["panics", exited(101), {}, COMPILE_FAILED],
   ["is stopped for its client", stopped("client-gone"), {}, CLIENT_GONE],
   ["is stopped at the timeout", stopped("render-timeout"), {}, timeout(/ 31 seconds/)],
   ["is stopped for its size", stopped("output-too-large"), { outputBytes: 9000 }, tooLarge(9000)],
@@ -88,20 +77,4 @@ it("a process that was discarded was not one that a request needs", () => {
 it.each(["not-started", "output-lost"] as const)("a broken machine has no outcome: %s", (kind) => {
   const cause = new Error("the machine");
   expect(() => failure({ kind, cause })).toThrow(cause);
-});
-
-describe("a success without a page", () => {
-  const image: Output = { format: "svg", filename: null, page: null, pages: null, archive: null };
-  const pdf: Output = { format: "pdf", filename: null, version: null, standards: [], pages: "2" };
-
-  it("is the template's failure where the request chose pages of images", () => {
-    expect(failWithoutPage({ ...image, page: 9 })).toEqual(refusal("template_compile_failed", {}, /no page 9/));
-    expect(failWithoutPage({ ...image, archive: "zip", pages: "9" })).toBe(SELECTION_EMPTY);
-  });
-
-  it("is the service's failure where it did not, and for a PDF", () => {
-    for (const wanted of [image, { ...image, archive: "zip" } as const, pdf, { ...pdf, pages: null }]) {
-      expect(failWithoutPage(wanted)).toEqual(RENDER_FAILED);
-    }
-  });
 });
