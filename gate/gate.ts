@@ -29,7 +29,7 @@ const MAX_DELIVERY_SILENCE_MILLISECONDS = 30_000;
 /** How long a head waits for the first byte of its body, to be sent with it. */
 const HEAD_ALONE_MILLISECONDS = 10;
 /** More than a reset takes to arrive. */
-const PROBE_MILLISECONDS = 1000;
+const NUDGE_MILLISECONDS = 1000;
 /** How long a client may send on after an answer of the edge, which has waited before it. */
 const LINGER_MILLISECONDS = 1000;
 const RETRY_AFTER_SECONDS = 1;
@@ -138,19 +138,19 @@ export class Gate {
     this.#queues.set(socket, []);
     this.#idle.add(socket);
     socket.once("close", () => this.#forget(socket));
-    socket.once("end", () => this.#probe(socket));
+    socket.once("end", () => this.#nudge(socket));
   }
 
   /**
    * A client that has closed its connection, and not only its half, resets it when it gets something, and the next write fails. One
    * that still reads must ignore an interim answer (RFC 9110, section 15.2).
    */
-  #probe(socket: Socket, isFirst = true): void {
+  #nudge(socket: Socket, isFirst = true): void {
     const [first] = this.#queues.get(socket) ?? [];
     if (first === undefined || first.headersSent || first.req.httpVersion !== "1.1") return;
     first.writeContinue();
     if (!isFirst) return;
-    const again = setTimeout(() => this.#probe(socket, false), PROBE_MILLISECONDS);
+    const again = setTimeout(() => this.#nudge(socket, false), NUDGE_MILLISECONDS);
     socket.once("close", () => clearTimeout(again));
   }
 

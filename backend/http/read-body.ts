@@ -62,11 +62,11 @@ export function readBody(message: IncomingMessage, limits: Limits, memory: Reser
 }
 
 /** Many clients write the whole body before they read a refusal. @returns whether the connection can be used again */
-export async function drainBody(message: IncomingMessage): Promise<boolean> {
+export async function discardBody(message: IncomingMessage): Promise<boolean> {
   if (message.complete || message.destroyed) return message.complete;
   if ((declaredSize(readHead(message)) ?? 0) > MAX_DISCARDED_BYTES) return false;
   await new Promise<void>((resolve) => {
-    let drainedBytes = 0;
+    let discardedBytes = 0;
     const finish = () => {
       clearTimeout(timer);
       clearTimeout(silence);
@@ -76,8 +76,8 @@ export async function drainBody(message: IncomingMessage): Promise<boolean> {
     };
     const count = (chunk: Buffer) => {
       silence.refresh();
-      drainedBytes += chunk.length;
-      if (drainedBytes > MAX_DISCARDED_BYTES) finish();
+      discardedBytes += chunk.length;
+      if (discardedBytes > MAX_DISCARDED_BYTES) finish();
     };
     const timer = setTimeout(finish, MAX_DISCARD_MILLISECONDS);
     const silence = setTimeout(finish, DISCARD_SILENCE_MILLISECONDS);

@@ -25,7 +25,7 @@ import { render, type ValidRequest } from "../render/render.ts";
 import { type PhaseRun, PhaseTimer, phaseSeconds } from "../render/render-time.ts";
 import type { Deliveries } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
-import { drainBody, readBody, readHead } from "./read-body.ts";
+import { discardBody, readBody, readHead } from "./read-body.ts";
 import type { ServiceParts } from "./service-parts.ts";
 
 const UNNAMED_CALLER = "unnamed";
@@ -166,7 +166,7 @@ async function sendReply(
     case "rendered":
       return deliveries.deliver(reply, outcome.file, suggestedName);
     case "refused":
-      if (!(await drainBody(request.raw))) reply.header("Connection", "close");
+      if (!(await discardBody(request.raw))) reply.header("Connection", "close");
       sendProblem(request, reply, outcome.problem);
       return null;
     case "client-gone":

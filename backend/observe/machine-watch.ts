@@ -27,7 +27,7 @@ export class MachineWatch {
   /** Null when it is known whether process 1 waits for others. */
   #firstZombies: readonly number[] | null = listZombies();
 
-  /** The probe of the sandbox should have run: it leaves zombies if process 1 lets them be. */
+  /** The trial of the sandbox should have run: it leaves zombies if process 1 lets them be. */
   constructor(options: MachineWatchOptions) {
     this.#options = options;
     this.#timer = setInterval(() => {
@@ -80,9 +80,9 @@ const FULL_DISK = `the file system of the work directory is full or read-only, s
 
 /** Each render in bubblewrap leaves a zombie for a moment: they are the cause only if there are as many as needed. */
 export function describeLackOfProcesses({ used, max }: ProcessUse, needed: number, zombies: number): string {
-  const cause =
+  const advice =
     zombies >= needed ? ` ${zombies} of them have ended. ${describeProcess1()}` : ` ${NEXT_STEPS.process_limit}`;
-  return `${used} of ${max} processes and threads are in use, and the next renders need ${needed}.${cause}`;
+  return `${used} of ${max} processes and threads are in use, and the next renders need ${needed}.${advice}`;
 }
 
 function describeProcess1(): string {

@@ -79,7 +79,7 @@ async function openUnconfined(settings: BackendSettings): Promise<Sandbox> {
 }
 
 async function findFault(settings: BackendSettings, sandbox: Sandbox, launcher: Launcher): Promise<string | null> {
-  const { compiles, escapes } = await probeSandbox(settings, sandbox, launcher);
+  const { compiles, escapes } = await trySandbox(settings, sandbox, launcher);
   if (escapes.length > 0) return `The ${sandbox.mode} sandbox does not hold: Typst ${escapes.join(", ")}.`;
   if (compiles) return null;
   return `Typst does not run in the ${sandbox.mode} sandbox. ${await sandbox.findObstacle()}`;
@@ -87,36 +87,36 @@ async function findFault(settings: BackendSettings, sandbox: Sandbox, launcher: 
 
 type Escape = "reads a file of the host" | "writes outside of its output" | "opens a socket";
 
-const PROBE_TIMEOUT_MILLISECONDS = 20_000;
+const TRIAL_TIMEOUT_MILLISECONDS = 20_000;
 const SECRET = "a secret of the host";
 
-export async function probeSandbox(settings: BackendSettings, sandbox: Sandbox, launcher: Launcher) {
-  const prober = { settings, sandbox, launcher };
-  const host = await mkdtemp(join(tmpdir(), "document-rendering-probe-"));
+export async function trySandbox(settings: BackendSettings, sandbox: Sandbox, launcher: Launcher) {
+  const tried = { settings, sandbox, launcher };
+  const host = await mkdtemp(join(tmpdir(), "document-rendering-trial-"));
   try {
     const secretPath = join(host, "secret.txt");
     await writeFile(secretPath, SECRET);
-    const compiles = await compile(prober, { source: "= Hello" });
-    const reads = await compile(prober, {
+    const compiles = await compile(tried, { source: "= Hello" });
+    const reads = await compile(tried, {
       // Only reading the right text is an escape. The sandbox may show an empty file instead.
       source: `#assert.eq(read("link.txt"), "${SECRET}")`,
       linkTo: secretPath,
     });
     const writtenPath = join(host, "written.pdf");
-    await compile(prober, { source: "= Hello", outputPath: writtenPath });
+    await compile(tried, { source: "= Hello", outputPath: writtenPath });
     const escapes: Escape[] = [];
     if (reads) escapes.push("reads a file of the host");
     if (existsSync(writtenPath)) escapes.push("writes outside of its output");
-    if (await canConnectToHost(prober)) escapes.push("opens a socket");
+    if (await canConnectToHost(tried)) escapes.push("opens a socket");
     return { compiles, escapes };
   } finally {
     await rm(host, { recursive: true, force: true });
   }
 }
 
-type Prober = Readonly<{ settings: BackendSettings; sandbox: Sandbox; launcher: Launcher }>;
+type Tried = Readonly<{ settings: BackendSettings; sandbox: Sandbox; launcher: Launcher }>;
 
-interface ProbeTask {
+interface TrialTask {
   readonly source: string;
   /** The target of a symbolic link `link.txt` among the files of the render. */
   readonly linkTo?: string;
@@ -124,7 +124,7 @@ interface ProbeTask {
   readonly proxyUrl?: string;
 }
 
-async function compile({ settings, sandbox, launcher }: Prober, task: ProbeTask): Promise<boolean> {
+async function compile({ settings, sandbox, launcher }: Tried, task: TrialTask): Promise<boolean> {
   const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
   try {
     if (task.linkTo !== undefined) await symlink(task.linkTo, join(renderDirectory.root, "link.txt"));
@@ -136,7 +136,7 @@ async function compile({ settings, sandbox, launcher }: Prober, task: ProbeTask)
     const process = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
     const { end } = await process.perform({
       input: [Buffer.from(task.source)],
-      timeoutMilliseconds: PROBE_TIMEOUT_MILLISECONDS,
+      timeoutMilliseconds: TRIAL_TIMEOUT_MILLISECONDS,
       output: DISCARD_OUTPUT,
     });
     return end.kind === "exited" && end.exitCode === 0;
@@ -145,7 +145,7 @@ async function compile({ settings, sandbox, launcher }: Prober, task: ProbeTask)
   }
 }
 
-async function canConnectToHost(prober: Prober): Promise<boolean> {
+async function canConnectToHost(tried: Tried): Promise<boolean> {
   let wasReached = false;
   const listener = createServer((socket) => {
     wasReached = true;
@@ -156,7 +156,7 @@ async function canConnectToHost(prober: Prober): Promise<boolean> {
   const address = listener.address();
   try {
     if (address === null || typeof address === "string") throw new Error("the loopback interface has no port");
-    await compile(prober, { source: '#import "@preview/probe:0.1.0"', proxyUrl: `http://127.0.0.1:${address.port}` });
+    await compile(tried, { source: '#import "@preview/trial:0.1.0"', proxyUrl: `http://127.0.0.1:${address.port}` });
     return wasReached;
   } finally {
     listener.close();

@@ -173,7 +173,7 @@ export class TypstProcess {
 
   #interpretEnd(programEnd: ProgramEnd, { bytes, failure, isCutShort }: ReadOutput): TypstEnd {
     if (failure !== null) return { kind: "output-lost", cause: failure };
-    const end = endOfTypst(programEnd, this.#options.sandbox);
+    const end = exposeLaunchFailure(programEnd, this.#options.sandbox);
     if (end.kind !== "failed" && this.#stopReason === null && !this.#isTextDelivered) {
       // So the template is not to blame.
       return { kind: "not-started", cause: new ServiceFailure("Typst ended before it had its program text") };
@@ -244,7 +244,7 @@ export class TypstProcess {
 const LAUNCH_FAILURE_EXIT_CODES: readonly number[] = [126, 127];
 
 /** Launchers become Typst, or exit with its code. If one of them has failed, Typst never ran. */
-export function endOfTypst(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): ProgramEnd {
+export function exposeLaunchFailure(end: ProgramEnd, { launchers }: Pick<Sandbox, "launchers">): ProgramEnd {
   if (end.kind !== "exited") return end;
   const hasComplained = launchers.some((name) => end.diagnostics.startsWith(`${name}: `));
   if (!hasComplained && !LAUNCH_FAILURE_EXIT_CODES.includes(end.exitCode)) return end;

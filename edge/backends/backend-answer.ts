@@ -36,7 +36,7 @@ export type FailedAttempt = {
 
 type OtherFailure = Exclude<AttemptFailure, "full">;
 
-export function failAttempt(failure: OtherFailure, error: unknown): FailedAttempt {
+export function failedAttempt(failure: OtherFailure, error: unknown): FailedAttempt {
   return { kind: "failed", failure, load: null, reason: String(error) };
 }
 

@@ -85,7 +85,7 @@ export class BackendList {
     if (state === undefined || beganAt < state.answeredAt) return null;
     state.answeredAt = beganAt;
     state.dueAt = now + (answer.kind === "records" ? RENEWAL_MILLISECONDS : RETRY_MILLISECONDS);
-    const fault = answer.kind === "records" ? null : answer.kind === "none" ? "it names no backend" : answer.cause;
+    const fault = answer.kind === "records" ? null : answer.kind === "none" ? "it names no backend" : answer.reason;
     const isNews = fault !== state.fault;
     state.fault = fault;
     if (answer.kind !== "records") return isNews ? fault : null;

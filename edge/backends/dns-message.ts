@@ -43,7 +43,7 @@ export type SrvAnswer =
   | { readonly kind: "records"; readonly records: readonly SrvRecord[] }
   /** There is no such name, or it has no usable record. */
   | { readonly kind: "none" }
-  | { readonly kind: "failed"; readonly cause: string };
+  | { readonly kind: "failed"; readonly reason: string };
 
 /** Whether a name can be asked for: labels of visible ASCII characters within the limits of DNS. */
 export function isDnsName(name: string): boolean {
@@ -68,7 +68,7 @@ export function parseAnswer(message: Uint8Array, { name, id }: SrvQuestion): Srv
   try {
     return readMessage(new DnsReader(message), name.toLowerCase(), id);
   } catch (error) {
-    if (error instanceof MalformedMessage) return { kind: "failed", cause: error.message };
+    if (error instanceof MalformedMessage) return { kind: "failed", reason: error.message };
     throw error;
   }
 }

@@ -19,12 +19,12 @@ export async function lookUpService(name: string, readSettings: () => Promise<Re
     }
     return { kind: "none" };
   } catch (error) {
-    return { kind: "failed", cause: String(error) };
+    return { kind: "failed", reason: String(error) };
   }
 }
 
 async function askServers(name: string, servers: readonly string[], deadline: number): Promise<SrvAnswer> {
-  let answer: SrvAnswer = { kind: "failed", cause: "no name server is known" };
+  let answer: SrvAnswer = { kind: "failed", reason: "no name server is known" };
   for (const server of servers) {
     const milliseconds = Math.min(SERVER_TIMEOUT_MILLISECONDS, deadline - Date.now());
     if (milliseconds <= 0) break;
@@ -41,9 +41,9 @@ async function askServer(server: string, name: string, milliseconds: number): Pr
   socket.closed.catch(() => {});
   try {
     const answer = await waitAtMost(exchange(socket, { name, id }), milliseconds);
-    return answer === "late" ? { kind: "failed", cause: "the name server does not answer" } : answer;
+    return answer === "late" ? { kind: "failed", reason: "the name server does not answer" } : answer;
   } catch (error) {
-    return { kind: "failed", cause: String(error) };
+    return { kind: "failed", reason: String(error) };
   } finally {
     socket.close().catch(() => {});
   }
@@ -57,7 +57,7 @@ async function exchange(socket: Socket, question: SrvQuestion): Promise<SrvAnswe
   const length = await readBytes(reader, LENGTH_BYTES);
   const [high = 0, low = 0] = length ?? [];
   const message = length === null ? null : await readBytes(reader, (high << 8) | low);
-  if (message === null) return { kind: "failed", cause: "the name server closed the connection" };
+  if (message === null) return { kind: "failed", reason: "the name server closed the connection" };
   return parseAnswer(message, question);
 }
 

@@ -3,7 +3,7 @@ import type { BackendLoad } from "../../protocol/headers.ts";
 import { longestTransitMilliseconds, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { HeldBody, TakenPart } from "../body/held-body.ts";
 import type { WallClock } from "../clock.ts";
-import { type FailedAttempt, failAttempt, type ResponseHead, readAnswer, readProbeAnswer } from "./backend-answer.ts";
+import { type FailedAttempt, failedAttempt, type ResponseHead, readAnswer, readProbeAnswer } from "./backend-answer.ts";
 import {
   type Attempt,
   type Backend,
@@ -164,7 +164,7 @@ class OpenAttempt<Answer extends ResponseHead> {
       await discard(answer);
       return result;
     } catch (error) {
-      return this.#fail(failAttempt(FAILURES[this.#taken], error));
+      return this.#fail(failedAttempt(FAILURES[this.#taken], error));
     } finally {
       this.#isOver = true;
       this.#cancelDeadline();
@@ -261,7 +261,7 @@ async function sendProbe(
   const result = await sideRequests
     .send("probe", () => send(backend, PROBE_TIMEOUT_MILLISECONDS))
     .then(readProbeAnswer)
-    .catch((error: unknown) => failAttempt("unreachable", error));
+    .catch((error: unknown) => failedAttempt("unreachable", error));
   const wasOutOfUse = choice.isOutOfUse(backend);
   choice.recordProbe(probe, clock.now(), result);
   const isNews = !wasOutOfUse && choice.isOutOfUse(backend);

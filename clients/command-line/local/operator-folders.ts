@@ -33,9 +33,9 @@ function operatorFolders({ fontPath, packagePath }: CompileFlags) {
     packagePath !== undefined || SERVICE_PACKAGE_PATH !== undefined
       ? [packagePath ?? SERVICE_PACKAGE_PATH ?? ""].filter((folder) => folder !== "")
       : folderOfCheckout("vendor/packages", "packages-lock.json");
-  const requireFolder = (origin: string, folder: string): string => {
+  const requireFolder = (setting: string, folder: string): string => {
     if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return resolve(folder);
-    throw new CommandError(printableLine(`${origin}: ${folder} is not a folder.`));
+    throw new CommandError(printableLine(`${setting}: ${folder} is not a folder.`));
   };
   return {
     fontPaths: fonts.map((folder) => requireFolder(fontPath ? "--font-path" : "SERVICE_FONT_PATHS", folder)),

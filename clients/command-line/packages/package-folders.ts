@@ -15,15 +15,15 @@ import {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Only Typst writes into its cache: what it has downloaded, which is the same everywhere. */
-export type PackageOrigin = "project" | "user" | "typst-cache";
+export type PackageBaseName = "project" | "user" | "typst-cache";
 
 interface PackageBase {
   readonly path: string;
-  readonly origin: PackageOrigin;
+  readonly base: PackageBaseName;
 }
 
 type PackagePlace =
-  | { readonly kind: "found"; readonly path: string; readonly origin: PackageOrigin }
+  | { readonly kind: "found"; readonly path: string; readonly base: PackageBaseName }
   | { readonly kind: "link"; readonly path: string }
   | { readonly kind: "absent" };
 
@@ -39,8 +39,8 @@ export function typstPackageBases({
   const { TYPST_PACKAGE_PATH, TYPST_PACKAGE_CACHE_PATH } = environment;
   const [data, cache] = userFolders(environment, platform).map((folder) => join(folder, "typst", "packages"));
   return [
-    { path: TYPST_PACKAGE_PATH || (data ?? ""), origin: "user" },
-    { path: TYPST_PACKAGE_CACHE_PATH || (cache ?? ""), origin: "typst-cache" },
+    { path: TYPST_PACKAGE_PATH || (data ?? ""), base: "user" },
+    { path: TYPST_PACKAGE_CACHE_PATH || (cache ?? ""), base: "typst-cache" },
   ];
 }
 
@@ -60,17 +60,17 @@ function userFolders(environment: Environment, platform: NodeJS.Platform): [stri
 
 /** @param root of the project */
 export function findPackage(spec: PackageSpec, root: string): PackagePlace {
-  const own: PackageBase = { path: join(root, REQUEST_PACKAGES), origin: "project" };
+  const own: PackageBase = { path: join(root, REQUEST_PACKAGES), base: "project" };
   let link: PackagePlace | null = null;
-  for (const { path, origin } of [own, ...typstPackageBases()]) {
+  for (const { path, base } of [own, ...typstPackageBases()]) {
     // The user's own folders may be links; a project may come from anybody.
-    if (origin === "project" && statOf(path)?.isSymbolicLink()) {
+    if (base === "project" && statOf(path)?.isSymbolicLink()) {
       link = { kind: "link", path };
       continue;
     }
     const place = placeBelow(path, spec);
     if (place === "link") link ??= { kind: "link", path: pathBelow(path, spec) };
-    else if (place === "folder") return { kind: "found", path: pathBelow(path, spec), origin };
+    else if (place === "folder") return { kind: "found", path: pathBelow(path, spec), base };
   }
   return link ?? { kind: "absent" };
 }

@@ -14,7 +14,7 @@ import { removeComments, removeCommentsAndRawText } from "../../typescript/templ
 import type { CollectedFiles } from "../project/collected-files.ts";
 import type { SendingRules } from "../project/unexpected-files.ts";
 import { readPackageFiles, readPackageManifest } from "./package-files.ts";
-import { findPackage, howToProvide, type PackageOrigin } from "./package-folders.ts";
+import { findPackage, howToProvide, type PackageBaseName } from "./package-folders.ts";
 import { MANIFEST_NAME, type PackageManifest } from "./package-manifest.ts";
 
 export interface ProjectPackage {
@@ -22,7 +22,7 @@ export interface ProjectPackage {
   /** As an import writes it. */
   readonly name: string;
   readonly folder: string;
-  readonly origin: PackageOrigin;
+  readonly base: PackageBaseName;
   readonly keys: readonly string[];
   readonly bytes: number;
 }
@@ -102,7 +102,7 @@ export async function addPackages(
       advices.set(name, place.advice);
       continue;
     }
-    const { folder, manifest, origin, isItself } = place;
+    const { folder, manifest, base, isItself } = place;
     if (isItself) notes.push(`${name}, which ${importedBy} imports, is the project itself, by its ${MANIFEST_NAME}.`);
     const ofPackage = { root: folder, folder, ignored: null, isFound: false };
     const read = await readPackageFiles(folder, manifest, isItself ? rules : ofPackage);
@@ -118,7 +118,7 @@ export async function addPackages(
     }
     notes.push(...leftOut.slice(0, MAX_LEFT_OUT).map((sentence) => `${name}: ${sentence}`));
     const bytes = keys.reduce((sum, key) => sum + (files.get(key)?.length ?? 0), 0);
-    found.push({ spec, name, folder, origin, keys, bytes });
+    found.push({ spec, name, folder, base, keys, bytes });
   }
   const missing = [...wanted].flatMap(([name, { spec, importedBy, isImport }]) => {
     const advice = advices.get(name);
@@ -139,8 +139,8 @@ function locate(spec: PackageSpec, root: string) {
   if (isItself && !isOf(spec, manifest)) return { advice: howToProvide(spec) };
   if (manifest === null)
     return { advice: `Its ${MANIFEST_NAME} in ${folder} is missing, or is not that of a package.` };
-  const origin: PackageOrigin = isItself ? "project" : place.origin;
-  return { folder, manifest, isItself, origin };
+  const base: PackageBaseName = isItself ? "project" : place.base;
+  return { folder, manifest, isItself, base };
 }
 
 /** Whether a folder is what a package will be published from: its manifest has exactly that name and version. */

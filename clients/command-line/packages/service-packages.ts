@@ -28,10 +28,10 @@ export function fitToService(project: Project, capabilities: Capabilities | null
   if (capabilities === null || !importsPackages(project)) return { project, notSent: [], warnings: [] };
   const { packages, packages_in_files: takesPackages } = capabilities;
   const there = new Set(packages.map(formatPackageSpec));
-  const isPublished = ({ spec, origin }: ProjectPackage) =>
-    origin === "typst-cache" && spec.namespace === REGISTRY_NAMESPACE;
+  const isPublished = ({ spec, base }: ProjectPackage) =>
+    base === "typst-cache" && spec.namespace === REGISTRY_NAMESPACE;
   const notSent = found.filter(
-    (one) => one.origin !== "project" && (!takesPackages || (isPublished(one) && there.has(one.name))),
+    (one) => one.base !== "project" && (!takesPackages || (isPublished(one) && there.has(one.name))),
   );
   const notTaken = takesPackages ? [] : found.filter(({ name }) => !there.has(name));
   const nowhere = missing.filter(({ name }) => !there.has(name));

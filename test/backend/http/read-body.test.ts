@@ -4,7 +4,7 @@ import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
-import { drainBody, readBody } from "../../../backend/http/read-body.ts";
+import { discardBody, readBody } from "../../../backend/http/read-body.ts";
 import { DEFAULT_LIMITS } from "../../../rules/limits.ts";
 
 const MEBIBYTE = 1024 ** 2;
@@ -60,8 +60,8 @@ const TOO_SLOW = { kind: "refused", problem: expect.objectContaining({ code: "in
 it.each([
   ["reading a body ends after ten seconds without a chunk", read, TOO_SLOW, 9900, 3, 10_000],
   ["reading a body ends after a minute, however steadily the chunks arrive", read, TOO_SLOW, 100, 599, 100],
-  ["draining one ends after half a second without a chunk", drainBody, false, 400, 2, 500],
-  ["draining one ends after five seconds, however steadily the chunks arrive", drainBody, false, 100, 49, 100],
+  ["discarding one ends after half a second without a chunk", discardBody, false, 400, 2, 500],
+  ["discarding one ends after five seconds, however steadily the chunks arrive", discardBody, false, 100, 49, 100],
 ] as const)("%s", async (_what, start, expected, milliseconds, chunks, lastMilliseconds) => {
   const message = messageOf();
   const ending: Promise<unknown> = start(message);
@@ -120,29 +120,29 @@ describe("reading a body", () => {
   });
 });
 
-describe("draining the body of a refused request", () => {
+describe("discarding the body of a refused request", () => {
   it("ends at the end of the body, which leaves the connection usable", async () => {
     const message = messageOf();
-    const draining = drainBody(message);
+    const discarding = discardBody(message);
     await pushEvery(400, 2, message);
-    expect(await now(draining)).toBe("pending");
+    expect(await now(discarding)).toBe("pending");
     message.complete = true;
     message.push(null);
-    expect(await now(draining)).toBe(true);
+    expect(await now(discarding)).toBe(true);
   });
 
   it("ends after 64 MiB", async () => {
     const message = messageOf(String(64 * MEBIBYTE));
-    const draining = drainBody(message);
+    const discarding = discardBody(message);
     const chunk = Buffer.alloc(MEBIBYTE);
     for (let count = 0; count < 64; count++) message.push(chunk);
-    expect(await now(draining)).toBe("pending");
+    expect(await now(discarding)).toBe("pending");
     message.push("x");
-    expect(await now(draining)).toBe(false);
+    expect(await now(discarding)).toBe(false);
   });
 
   it("does not begin if the body declares more than 64 MiB, or if the connection is closed", async () => {
-    expect(await now(drainBody(messageOf(String(64 * MEBIBYTE + 1))))).toBe(false);
-    expect(await now(drainBody(await closedMessage()))).toBe(false);
+    expect(await now(discardBody(messageOf(String(64 * MEBIBYTE + 1))))).toBe(false);
+    expect(await now(discardBody(await closedMessage()))).toBe(false);
   });
 });

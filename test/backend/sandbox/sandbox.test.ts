@@ -1,5 +1,5 @@
 /**
- * The sandboxes themselves: the probe can tell a working sandbox from none, and a Typst that waits for its input in one
+ * The sandboxes themselves: the trial can tell a working sandbox from none, and a Typst that waits for its input in one
  * has, as the host sees it, the right namespaces, capabilities, environment, descriptors, limits and mounts.
  */
 import { existsSync } from "node:fs";
@@ -15,7 +15,7 @@ import { chooseResourceLimits, stackBytes } from "../../../backend/sandbox/resou
 import { listSharedLibraries, type SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { stackMap } from "../../../backend/sandbox/sandbox-root.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
-import { probeSandbox } from "../../../backend/typst/choose-sandbox.ts";
+import { trySandbox } from "../../../backend/typst/choose-sandbox.ts";
 import { DISCARD_OUTPUT, type TypstEnd, TypstProcess } from "../../../backend/typst/process.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
 import { RenderDirectory } from "../../../backend/work-directory/render-directory.ts";
@@ -46,7 +46,7 @@ const END_TIMEOUT_MILLISECONDS = 20_000;
 describe("the probe", () => {
   it("escapes in every way if there is no sandbox", async () => {
     const { settings, sandbox, launcher } = await openTestSandbox("none");
-    expect(await probeSandbox(settings, sandbox, launcher)).toEqual({
+    expect(await trySandbox(settings, sandbox, launcher)).toEqual({
       compiles: true,
       escapes: ["reads a file of the host", "writes outside of its output", "opens a socket"],
     });
@@ -54,7 +54,7 @@ describe("the probe", () => {
 
   eachSandbox(it, SANDBOXES)("stays inside %s and compiles there", async (mode) => {
     const { settings, sandbox, launcher } = await openTestSandbox(mode);
-    expect(await probeSandbox(settings, sandbox, launcher)).toEqual({ compiles: true, escapes: [] });
+    expect(await trySandbox(settings, sandbox, launcher)).toEqual({ compiles: true, escapes: [] });
   });
 
   it("finds a hole in a sandbox", async () => {
@@ -66,7 +66,7 @@ describe("the probe", () => {
       const end = command.arguments.indexOf("--chdir");
       return { ...command, arguments: command.arguments.toSpliced(end, 0, "--bind", tmpdir(), tmpdir()) };
     };
-    const { escapes } = await probeSandbox(settings, { ...sandbox, programCommand }, launcher);
+    const { escapes } = await trySandbox(settings, { ...sandbox, programCommand }, launcher);
     expect(escapes).toEqual(["reads a file of the host", "writes outside of its output"]);
   });
 });

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { ProgramEnd } from "../../../backend/launcher/program.ts";
 import type { SandboxMode } from "../../../backend/sandbox/sandbox.ts";
-import { endOfTypst } from "../../../backend/typst/process.ts";
+import { exposeLaunchFailure } from "../../../backend/typst/process.ts";
 import { openTestSandbox } from "../../support/backend/test-sandbox.ts";
 
 const exited = (exitCode: number, diagnostics = ""): ProgramEnd => ({ kind: "exited", exitCode, diagnostics });
@@ -37,5 +37,5 @@ it.each<[SandboxMode, typeof OF_SANDBOXES]>([
   ],
 ])("%s tells an end of Typst from its own failure", async (mode, ends) => {
   const { sandbox } = await openTestSandbox(mode);
-  for (const [end, expected] of ends) expect(endOfTypst(end, sandbox)).toMatchObject(expected);
+  for (const [end, expected] of ends) expect(exposeLaunchFailure(end, sandbox)).toMatchObject(expected);
 });

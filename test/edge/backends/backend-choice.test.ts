@@ -1,6 +1,6 @@
 /** Which backend gets the next render, by what answers and probes have told. All times are the test's own. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { type AttemptResult, failAttempt } from "../../../edge/backends/backend-answer.ts";
+import { type AttemptResult, failedAttempt } from "../../../edge/backends/backend-answer.ts";
 import { type Backend, BackendChoice, type Probe } from "../../../edge/backends/backend-choice.ts";
 import type { BackendLoad } from "../../../protocol/headers.ts";
 import { stubBackends } from "../stub-backends.ts";
@@ -21,7 +21,7 @@ const load = (told: Partial<BackendLoad>): BackendLoad => ({
 const answered = (told: Partial<BackendLoad> | null = null): AttemptResult => {
   return { kind: "answered", load: told === null ? null : load(told) };
 };
-const FAILED = failAttempt("lost", "");
+const FAILED = failedAttempt("lost", "");
 const full = (told: BackendLoad | null = null): AttemptResult => {
   return { kind: "failed", failure: "full", retryAfterSeconds: 1, cause: "slots_busy", load: told, reason: "" };
 };
@@ -331,8 +331,8 @@ describe("a probe", () => {
   });
 });
 
-const failed = (failure: Parameters<typeof failAttempt>[0], told: BackendLoad | null) => {
-  return { ...failAttempt(failure, ""), load: told };
+const failed = (failure: Parameters<typeof failedAttempt>[0], told: BackendLoad | null) => {
+  return { ...failedAttempt(failure, ""), load: told };
 };
 
 it.each<[string, AttemptResult, "in use" | "full" | "draining" | "suspect"]>([

@@ -6,7 +6,7 @@ import type { SrvAnswer, SrvRecord } from "../../../edge/backends/dns-message.ts
 import { StillClock } from "../still-clock.ts";
 import { stubBackends } from "../stub-backends.ts";
 
-const FAILED: SrvAnswer = { kind: "failed", cause: "no answer" };
+const FAILED: SrvAnswer = { kind: "failed", reason: "no answer" };
 const NONE: SrvAnswer = { kind: "none" };
 
 const listOf = (setting: string) => new BackendList(parseBackendSources(setting));

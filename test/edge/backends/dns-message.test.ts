@@ -129,7 +129,7 @@ describe("an answer", () => {
     const endsAfter = (count: number) =>
       parse({ records: [recordOf(ASKED, 99, only(count)), addressOf(pointerTo(root + 2 * count - 1))] });
     expect(endsAfter(127)).toEqual({ kind: "none" });
-    expect(endsAfter(128)).toEqual({ kind: "failed", cause: "a name does not end" });
+    expect(endsAfter(128)).toEqual({ kind: "failed", reason: "a name does not end" });
   });
 
   const aliases = (count: number) =>
@@ -214,7 +214,7 @@ describe("an answer", () => {
     ["a label of the reserved kind", { records: [addressOf([0x81, 0x61, 0])] }],
     ["a name of 256 bytes", { records: [addressOf(nameOf(`${"a.".repeat(126)}aa`))] }],
   ])("is worthless that is, or has, %s", (_what, answer) => {
-    expect(parse(answer)).toEqual({ kind: "failed", cause: expect.any(String) });
+    expect(parse(answer)).toEqual({ kind: "failed", reason: expect.any(String) });
   });
 
   it("is worthless when it is cut off anywhere", () => {

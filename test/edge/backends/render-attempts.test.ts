@@ -1,6 +1,6 @@
 /** The attempts of one render: which backend, when to stop, and what is said then. All times are the test's own. */
 import { describe, expect, it } from "vitest";
-import { type FailedAttempt, failAttempt } from "../../../edge/backends/backend-answer.ts";
+import { type FailedAttempt, failedAttempt } from "../../../edge/backends/backend-answer.ts";
 import { BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { RenderAttempts } from "../../../edge/backends/render-attempts.ts";
 import type { BackendLoad } from "../../../protocol/headers.ts";
@@ -15,9 +15,9 @@ const full = (retryAfterSeconds: number, cause: CapacityCause = "slots_busy"): F
   return { kind: "failed", failure: "full", retryAfterSeconds, cause, load: null, reason: "" };
 };
 const FULL = full(5);
-const UNREACHABLE = failAttempt("unreachable", "");
-const LOST = failAttempt("lost", "");
-const REFUSED = failAttempt("refused_request", "");
+const UNREACHABLE = failedAttempt("unreachable", "");
+const LOST = failedAttempt("lost", "");
+const REFUSED = failedAttempt("refused_request", "");
 
 /** Attempts of which each ends as the script says, by backend and turn. A pause passes at once. */
 function run(
@@ -57,8 +57,8 @@ describe("of many backends", () => {
   const many = (failure: FailedAttempt, count = 100) => Array.from({ length: count }, () => [failure, failure]);
 
   it.each<[string, FailedAttempt]>([
-    ["break off", failAttempt("interrupted", "")],
-    ["are not backends", failAttempt("foreign", "")],
+    ["break off", failedAttempt("interrupted", "")],
+    ["are not backends", failedAttempt("foreign", "")],
     ["find fault with the request", REFUSED],
   ])("it tries four that %s", (_what, failure) => {
     expect(run(many(failure)).asked).toHaveLength(4);
@@ -122,7 +122,7 @@ describe("an attempt without an answer is hopeless", () => {
     const choice = new BackendChoice([backend, ...others]);
     const attempts = new RenderAttempts(choice, DEADLINE, 100, () => 0);
     for (let index = 0; index < lost; index++) attempts.fail(backend, LOST);
-    for (let index = 1; index < attemptCount; index++) attempts.fail(backend, failAttempt("foreign", ""));
+    for (let index = 1; index < attemptCount; index++) attempts.fail(backend, failedAttempt("foreign", ""));
     attempts.begin(backend);
     if (isOut) {
       choice.end(choice.begin(backend, 0, DEADLINE), 0, LOST);

@@ -1,6 +1,6 @@
 /** The attempts of one render on backends that a test scripts, without any network. */
 import { describe, expect, it } from "vitest";
-import { type FailedAttempt, failAttempt, type ResponseHead } from "../../../edge/backends/backend-answer.ts";
+import { type FailedAttempt, failedAttempt, type ResponseHead } from "../../../edge/backends/backend-answer.ts";
 import { type Attempt, type Backend, BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../../edge/backends/render-attempts.ts";
 import { SideRequests } from "../../../edge/backends/side-requests.ts";
@@ -211,7 +211,7 @@ describe("a probe that is due", () => {
   it("goes out beside those of other backends if it is of one that has the render, for which two of six are kept", async () => {
     const backends = stubBackends(...Array(20).keys());
     const choice = new BackendChoice(backends);
-    for (const backend of backends) choice.end(choice.begin(backend, 0, 1000), 0, failAttempt("lost", ""));
+    for (const backend of backends) choice.end(choice.begin(backend, 0, 1000), 0, failedAttempt("lost", ""));
     const clock = new StillClock();
     const probed: number[] = [];
     const probing = {
@@ -244,7 +244,7 @@ describe("a probe that is due", () => {
     const choice = new BackendChoice([a, b]);
     const clock = new StillClock();
     const reports: string[] = [];
-    choice.end(choice.begin(b, 0, 1000), 0, failAttempt("lost", ""));
+    choice.end(choice.begin(b, 0, 1000), 0, failedAttempt("lost", ""));
     let sent = 0;
     const probing = {
       choice,

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { typstPackageBases } from "../../../../clients/command-line/packages/package-folders.ts";
 
 const pathsOn = (platform: NodeJS.Platform, environment: Readonly<Record<string, string>>) =>
-  typstPackageBases({ platform, environment }).map(({ path, origin }) => `${origin}: ${path}`);
+  typstPackageBases({ platform, environment }).map(({ path, base }) => `${base}: ${path}`);
 
 describe("the folders of Typst's packages are", () => {
   it.each([
