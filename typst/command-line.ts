@@ -100,7 +100,7 @@ export function compileArguments(
     ...formatArguments,
     ...["--root", paths.root],
     ...["--jobs", String(THREADS_PER_RENDER)],
-    // Typst looks here first, so a package of the request has priority (docs/decisions/packages-in-requests.md).
+    // Typst looks here first, so a package of the request has priority (docs/decisions/what-requests-bring.md).
     ...["--package-path", REQUEST_PACKAGES],
     ...["--package-cache-path", paths.packagePath],
     ...fontArguments(paths),

@@ -49,7 +49,6 @@ const GENERATED_PAGES = [
   "docs/deploy/cloudflare.md",
   "docs/decisions/one-process-per-render.md",
   "docs/decisions/own-json-cursor.md",
-  "docs/decisions/validated-twice.md",
 ];
 
 /** These repeat the version of the service for programs that cannot read package.json. */
@@ -142,12 +141,10 @@ const TABLES: Readonly<Record<string, Table>> = {
       checks.map(({ id, title }, index) => [index === 0 ? name : "", code(id), title]),
     ),
   ],
-  "doctor-faults": [["", "Check", "Fault", "Likely cause", "What to do"], doctorFaults()],
+  "doctor-faults": [["", "Check", "Fault", "Likely cause"], doctorFaults()],
   "doctor-answer-faults": [
-    ["", "Fault", "Likely cause", "What to do"],
-    Object.entries(ANSWER_FAULTS).map(([name, { severity, cause, advice }]) => {
-      return [markOf(severity), code(name), cause, advice];
-    }),
+    ["", "Fault", "Likely cause"],
+    Object.entries(ANSWER_FAULTS).map(([name, { severity, cause }]) => [markOf(severity), code(name), cause]),
   ],
   "error-types": [["Type", "Meaning"], codedRows(ERROR_TYPES)],
   "key-rules": membersTable(KEY_RULES),
@@ -185,8 +182,8 @@ function codedRows(meanings: Readonly<Record<string, string>>): string[][] {
 function doctorFaults(): string[][] {
   const rows = new Map<string, { mark: string; ids: string[]; cells: string[] }>();
   for (const { id, faults } of CHECK_GROUPS.flatMap(({ checks }) => checks)) {
-    for (const [name, { severity, cause, advice }] of Object.entries(faults ?? {})) {
-      const cells = [code(name), cause, advice];
+    for (const [name, { severity, cause }] of Object.entries(faults ?? {})) {
+      const cells = [code(name), cause];
       rows.getOrInsert(cells.join(), { mark: markOf(severity), ids: [], cells }).ids.push(code(id));
     }
   }

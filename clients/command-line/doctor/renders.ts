@@ -141,7 +141,7 @@ export const RENDERS: CheckGroup = {
     defineCheck("latency", "how long a small render takes", {
       faults: {
         slow: warning`A page of one word takes over five seconds: the way, the queue or the hosts are slow.
-          → Look which phase is long, at load and disk of the backends, and at SERVICE_WARM_RENDERS.`,
+          → See which phase is long; look at load and disk of the backends, and SERVICE_WARM_RENDERS.`,
       },
       async run(edge) {
         const health = await edge.get("health");

@@ -30,11 +30,10 @@ const RECIPES = {
   php: { file: "render.php", command: ["php", "render.php"], version: ["php", "--version"] },
   // 3.1 is the first that can tell a file that breaks off.
   ruby: { file: "render.rb", command: ["ruby", "render.rb"], version: ["ruby", "-e", "exit RUBY_VERSION >= '3.1'"] },
-  csharp: { file: "Render.cs", command: ["dotnet", "run", "Render.cs"], version: ["dotnet", "--version"] },
 } as const;
 
 type Language = keyof typeof RECIPES;
-const LANGUAGES: readonly Language[] = ["sh", "python", "go", "java", "php", "ruby", "csharp"];
+const LANGUAGES: readonly Language[] = ["sh", "python", "go", "java", "php", "ruby"];
 
 const blocks = blocksOf(await readFile(join(PROJECT, "docs/recipes.md"), "utf8"));
 
