@@ -58,7 +58,11 @@ const OUTPUT_RULES_DOCUMENT = {
 export const ERROR_CODES_DOCUMENT = {
   media_type: PROBLEM_MEDIA_TYPE,
   origins: PROBLEM_ORIGINS,
-  codes: Object.entries(PROBLEMS).map(([code, definition]) => ({ code, ...definition })),
+  codes: Object.entries(PROBLEMS).map(([code, { meaning, ...definition }]) => ({
+    code,
+    ...definition,
+    cause: meaning,
+  })),
   validation_error_types: ERROR_TYPES,
 } as const;
 

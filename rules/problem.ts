@@ -55,7 +55,7 @@ export interface ValidationErrors {
 
 type Nothing = Readonly<Record<string, never>>;
 
-/** The context of each code. The `cause` in the catalogue says when an optional member is present. */
+/** The context of each code. The `meaning` in the catalogue says when an optional member is present. */
 export interface ProblemContexts {
   invalid_request: Partial<ValidationErrors> & { readonly rule?: OutputRuleId };
   unsupported_format: ValidationErrors;
@@ -96,7 +96,8 @@ interface ProblemDefinition {
   readonly origin: ProblemOrigin;
   readonly title: string;
   readonly context: readonly ContextMember[];
-  readonly cause: string;
+  /** Published as `cause`. */
+  readonly meaning: string;
 }
 
 export const PROBLEMS = {
@@ -105,7 +106,7 @@ export const PROBLEMS = {
     origin: "request",
     title: "Invalid request",
     context: ["errors", "errors_total", "rule"],
-    cause:
+    meaning:
       "A field is missing, malformed, unknown or belongs to another output format, the output breaks an output rule (`rule`), or the body is not JSON or did not arrive in time (then without `errors`).",
   },
   unsupported_format: {
@@ -113,21 +114,21 @@ export const PROBLEMS = {
     origin: "request",
     title: "Unsupported output format",
     context: ["errors", "errors_total"],
-    cause: "`output.format` is not `pdf`, `png` or `svg`.",
+    meaning: "`output.format` is not `pdf`, `png` or `svg`.",
   },
   invalid_template_path: {
     status: 400,
     origin: "request",
     title: "Invalid files key",
     context: ["errors", "errors_total"],
-    cause: "A key of `files` breaks the key rules. The key is named, shortened, in `detail` only.",
+    meaning: "A key of `files` breaks the key rules. The key is named, shortened, in `detail` only.",
   },
   invalid_file_data: {
     status: 400,
     origin: "request",
     title: "Invalid file data",
     context: ["key", "count", "limit", "rule", "errors", "errors_total"],
-    cause:
+    meaning:
       "Malformed Base64, text or source that is not Unicode, too many entries in `files` (`count` and `limit`), or keys that collide (`key` and `rule`).",
   },
   forbidden: {
@@ -135,84 +136,85 @@ export const PROBLEMS = {
     origin: "request",
     title: "Forbidden",
     context: [],
-    cause: "The token is missing or wrong.",
+    meaning: "The token is missing or wrong.",
   },
   not_found: {
     status: 404,
     origin: "request",
     title: "Not found",
     context: [],
-    cause: "Nothing is served at this path.",
+    meaning: "Nothing is served at this path.",
   },
   method_not_allowed: {
     status: 405,
     origin: "request",
     title: "Method not allowed",
     context: [],
-    cause: "The path exists, but not for this method. The `Allow` header names the permitted methods.",
+    meaning: "The path exists, but not for this method. The `Allow` header names the permitted methods.",
   },
   render_timeout: {
     status: 408,
     origin: "request",
     title: "Render timeout",
     context: ["timeout_secs"],
-    cause: "Typst took longer than the render timeout, or used up its processor time.",
+    meaning: "Typst took longer than the render timeout, or used up its processor time.",
   },
   request_too_large: {
     status: 413,
     origin: "request",
     title: "Request too large",
     context: ["limit", "declared_size"],
-    cause: "The JSON body is over the request-body limit. `declared_size` repeats `Content-Length` where one was sent.",
+    meaning:
+      "The JSON body is over the request-body limit. `declared_size` repeats `Content-Length` where one was sent.",
   },
   template_source_too_large: {
     status: 413,
     origin: "template",
     title: "Template source too large",
     context: ["size", "limit"],
-    cause: "`source` is over its limit.",
+    meaning: "`source` is over its limit.",
   },
   template_file_too_large: {
     status: 413,
     origin: "template",
     title: "Template file too large",
     context: ["key", "size", "limit"],
-    cause: "One file is over its limit after decoding.",
+    meaning: "One file is over its limit after decoding.",
   },
   string_too_large: {
     status: 413,
     origin: "request",
     title: "String too large",
     context: ["path", "subject", "size", "limit"],
-    cause: "One string in `data`, a key or a value, is over its limit.",
+    meaning: "One string in `data`, a key or a value, is over its limit.",
   },
   output_too_large: {
     status: 413,
     origin: "request",
     title: "Output too large",
     context: ["size", "limit"],
-    cause: "The output, all archived images together or the ZIP is over the output limit.",
+    meaning: "The output, all archived images together or the ZIP is over the output limit.",
   },
   page_selection_too_large: {
     status: 413,
     origin: "request",
     title: "Page selection too large",
     context: ["count", "limit"],
-    cause: "`pages` selects more pages than an archive may hold. Nothing was rendered.",
+    meaning: "`pages` selects more pages than an archive may hold. Nothing was rendered.",
   },
   too_many_output_files: {
     status: 413,
     origin: "request",
     title: "Too many output files",
     context: ["limit"],
-    cause: "The document has more pages than an archive may hold.",
+    meaning: "The document has more pages than an archive may hold.",
   },
   template_compile_failed: {
     status: 422,
     origin: "template",
     title: "Template compile failed",
     context: [],
-    cause:
+    meaning:
       "Typst could not produce the requested output from this template: an error in it, a page selection that matches nothing, several pages for a single image, memory exhausted, or a PDF that would break its standard.",
   },
   render_queue_full: {
@@ -220,7 +222,7 @@ export const PROBLEMS = {
     origin: "capacity",
     title: "Render queue full",
     context: ["retry_after"],
-    cause:
+    meaning:
       "No render slot, or no room for the body of the request, became free in time, or the caller sends requests faster than it may. `Retry-After` says when to try again.",
   },
   render_failed: {
@@ -228,7 +230,7 @@ export const PROBLEMS = {
     origin: "service",
     title: "Render failed",
     context: [],
-    cause:
+    meaning:
       "Typst was killed by a signal that its own memory limit does not explain, or made no output without saying why.",
   },
   service_unavailable: {
@@ -236,7 +238,7 @@ export const PROBLEMS = {
     origin: "service",
     title: "Service unavailable",
     context: [],
-    cause: "An unexpected failure of the service or its infrastructure.",
+    meaning: "An unexpected failure of the service or its infrastructure.",
   },
 } as const satisfies Record<ProblemCode, ProblemDefinition>;
 

@@ -33,7 +33,7 @@ export function refuse(problem: Problem) {
   return { kind: "refused", problem } as const satisfies RenderFailure;
 }
 
-/** The exit code if Typst ended by itself, within its limits. @throws if Typst never ran or its output is lost */
+/** The exit code if Typst ended by itself, within its limits. @throws if nothing was compiled or the output is lost */
 export function endOfRender(
   report: TypstReport,
   settings: BackendSettings,
@@ -47,9 +47,9 @@ export function endOfRender(
   switch (end.kind) {
     case "exited":
       return end;
-    case "not-started":
+    case "not-begun":
     case "output-lost":
-      throw end.cause;
+      throw end.error;
     case "stopped":
       return failureOfStop(end.reason, report, settings, grantedSeconds);
     case "signalled":

@@ -234,5 +234,5 @@ class RenderJob {
 }
 
 function wasLost({ end, ranOutOfMemory }: TypstReport): boolean {
-  return end.kind === "not-started" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);
+  return end.kind === "not-begun" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);
 }

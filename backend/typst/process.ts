@@ -19,9 +19,9 @@ export type TypstEnd =
   | { readonly kind: "exited"; readonly exitCode: number }
   | { readonly kind: "signalled"; readonly signal: string }
   | { readonly kind: "stopped"; readonly reason: StopReason }
-  /** The program or its sandbox could not be started: Typst itself never ran. */
-  | { readonly kind: "not-started"; readonly cause: Error }
-  | { readonly kind: "output-lost"; readonly cause: unknown };
+  /** Nothing was compiled: the program or its sandbox did not start, or it ended before it had its program text. */
+  | { readonly kind: "not-begun"; readonly error: Error }
+  | { readonly kind: "output-lost"; readonly error: unknown };
 
 export interface TypstReport {
   readonly end: TypstEnd;
@@ -172,23 +172,23 @@ export class TypstProcess {
   }
 
   #interpretEnd(programEnd: ProgramEnd, { bytes, failure, isCutShort }: ReadOutput): TypstEnd {
-    if (failure !== null) return { kind: "output-lost", cause: failure };
+    if (failure !== null) return { kind: "output-lost", error: failure };
     const end = exposeLaunchFailure(programEnd, this.#options.sandbox);
     if (end.kind !== "failed" && this.#stopReason === null && !this.#isTextDelivered) {
       // So the template is not to blame.
-      return { kind: "not-started", cause: new ServiceFailure("Typst ended before it had its program text") };
+      return { kind: "not-begun", error: new ServiceFailure("Typst ended before it had its program text") };
     }
     if (end.kind === "exited") {
       // With its complete output, a success counts even if the process was about to be stopped.
       if (!isCutShort || bytes === 0 || end.exitCode !== 0) return { kind: "exited", exitCode: end.exitCode };
-      const cause = new ServiceFailure("the connection of a process broke before its output was complete");
-      return { kind: "output-lost", cause };
+      const error = new ServiceFailure("the connection of a process broke before its output was complete");
+      return { kind: "output-lost", error };
     }
     // A program that never ran has not used up its time: its failure to start is the cause.
     const timedOutBeforeStart = this.#stopReason === "render-timeout" && programEnd.kind === "failed";
     if (this.#stopReason !== null && !timedOutBeforeStart) return { kind: "stopped", reason: this.#stopReason };
     if (end.kind === "signalled") return { kind: "signalled", signal: end.signal };
-    return { kind: "not-started", cause: new ServiceFailure(`the sandbox failed: ${end.reason}`) };
+    return { kind: "not-begun", error: new ServiceFailure(`the sandbox failed: ${end.reason}`) };
   }
 
   async #passOutputOn(stream: Readable | null): Promise<ReadOutput> {

@@ -20,7 +20,7 @@ import { askWorker } from "./page/ask-worker.ts";
 import { readStored, writeStored } from "./page/browser-storage.ts";
 import { byId } from "./page/elements.ts";
 import { type ApiToken, readToken } from "./render/api-token.ts";
-import { type RenderCause, RenderSession, type SettledOutcome, type Wait } from "./render/render-session.ts";
+import { RenderSession, type RenderTrigger, type SettledOutcome, type Wait } from "./render/render-session.ts";
 import type { RenderedDocument } from "./render/service-call.ts";
 import type { CompileFailure } from "./result/problem-view.ts";
 import type { ResultView } from "./result/result-view.ts";
@@ -42,7 +42,7 @@ export class DraftRenderer {
   readonly #session: RenderSession;
   readonly #button = byId("render", HTMLButtonElement);
   readonly #whileTyping = byId("render-while-typing", HTMLInputElement);
-  #awaited: RenderCause | null = null;
+  #awaited: RenderTrigger | null = null;
   /** What the page shows is about this outcome; null once another draft has taken the place of the rendered one. */
   #lastOutcome: SettledOutcome | null = null;
 
@@ -50,7 +50,7 @@ export class DraftRenderer {
     this.#parts = parts;
     this.#session = new RenderSession({
       draft: () => parts.store.draft,
-      prepare: (cause) => this.#prepare(cause),
+      prepare: (trigger) => this.#prepare(trigger),
       onProgress: (wait) => this.#showProgress(wait),
       onOutcome: (outcome, draft, elapsedSeconds) => this.#showOutcome(outcome, draft, elapsedSeconds),
     });
@@ -88,15 +88,15 @@ export class DraftRenderer {
 
   continueAfterCheck(): void {
     if (this.#parts.check.waitsForSchema) return;
-    const cause = this.#awaited;
+    const trigger = this.#awaited;
     this.#awaited = null;
-    if (cause !== null) this.#session.request(cause);
+    if (trigger !== null) this.#session.request(trigger);
   }
 
-  #prepare(cause: RenderCause) {
+  #prepare(trigger: RenderTrigger) {
     const { store, check, token, result } = this.#parts;
     const verdict = check.run();
-    const isAsked = cause === "asked";
+    const isAsked = trigger === "asked";
     if (!verdict.ok) {
       const { problem, findings } = verdict;
       const [first] = findings;
@@ -112,7 +112,7 @@ export class DraftRenderer {
       return null;
     }
     if (check.waitsForSchema) {
-      this.#awaited = this.#awaited === "asked" ? "asked" : cause;
+      this.#awaited = this.#awaited === "asked" ? "asked" : trigger;
       if (isAsked) this.#showProgress(null);
       return null;
     }

@@ -125,12 +125,12 @@ const TABLES: Readonly<Record<string, Table>> = {
   ],
   errors: [
     ["Status", "Code", "Origin", "Context", "Cause", "What to do"],
-    Object.entries(PROBLEMS).map(([name, { status, origin, context, cause }]) => [
+    Object.entries(PROBLEMS).map(([name, { status, origin, context, meaning }]) => [
       String(status),
       code(name),
       origin,
       context.map(code).join(", ") || "-",
-      cause,
+      meaning,
       adviceFor(name) ?? "-",
     ]),
   ],

@@ -3,7 +3,7 @@ import { type RetryPolicy, readRetryAfter, retryPolicy, waitBeforeRetry } from "
 import type { Draft } from "../drafts/draft.ts";
 import { type CallOutcome, callRender } from "./service-call.ts";
 
-export type RenderCause = "asked" | "typing";
+export type RenderTrigger = "asked" | "typing";
 
 export type WaitReason = "busy" | "unreachable";
 
@@ -16,7 +16,7 @@ export interface Wait {
 export interface RenderPage {
   draft(): Draft;
   /** The draft to render, and the token; null if nothing can be sent: to a user who asked, the page says why. */
-  prepare(cause: RenderCause): { readonly draft: Draft; readonly token: string } | null;
+  prepare(trigger: RenderTrigger): { readonly draft: Draft; readonly token: string } | null;
   onProgress(wait: Wait | null): void;
   onOutcome(outcome: SettledOutcome, draft: Draft, elapsedSeconds: number): void;
 }
@@ -32,7 +32,7 @@ export class RenderSession {
   readonly #page: RenderPage;
   #rendersWhileTyping = false;
   #underWay: { readonly draft: Draft; readonly controller: AbortController } | null = null;
-  #next: RenderCause | null = null;
+  #next: RenderTrigger | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isWaiting = false;
   /** No request is sent before this time, by the clock of `performance.now()`. */
@@ -60,13 +60,13 @@ export class RenderSession {
   }
 
   /** Renders now, or as soon as the render that is under way has ended. */
-  request(cause: RenderCause): void {
+  request(trigger: RenderTrigger): void {
     if (this.#underWay === null) {
       this.#attempt = 1;
       this.#requestedMilliseconds = performance.now();
-      this.#begin(cause);
+      this.#begin(trigger);
     } else if (this.#underWay.draft !== this.#page.draft()) {
-      this.#next = this.#next === "asked" ? "asked" : cause;
+      this.#next = this.#next === "asked" ? "asked" : trigger;
     }
   }
 
@@ -78,15 +78,15 @@ export class RenderSession {
     else this.#page.onOutcome({ kind: "cancelled" }, this.#page.draft(), 0);
   }
 
-  #begin(cause: RenderCause): void {
+  #begin(trigger: RenderTrigger): void {
     clearTimeout(this.#timer);
-    if (this.#notBeforeMilliseconds > performance.now()) this.#wait(cause, "busy", this.#notBeforeMilliseconds);
-    else void this.#send(cause);
+    if (this.#notBeforeMilliseconds > performance.now()) this.#wait(trigger, "busy", this.#notBeforeMilliseconds);
+    else void this.#send(trigger);
   }
 
-  async #send(cause: RenderCause): Promise<void> {
-    const prepared = this.#page.prepare(cause);
-    if (prepared === null || (cause === "typing" && prepared.draft === this.#lastRendered)) {
+  async #send(trigger: RenderTrigger): Promise<void> {
+    const prepared = this.#page.prepare(trigger);
+    if (prepared === null || (trigger === "typing" && prepared.draft === this.#lastRendered)) {
       this.#stopWaiting();
       return;
     }
@@ -103,13 +103,13 @@ export class RenderSession {
     const next = this.#next;
     this.#next = null;
     const elapsedSeconds = (performance.now() - started) / 1000;
-    if (this.#waitsAfter(outcome, next ?? cause)) return;
+    if (this.#waitsAfter(outcome, next ?? trigger)) return;
     if (outcome.kind === "document" || outcome.kind === "problem") this.#lastRendered = draft;
     this.#page.onOutcome(outcome, draft, elapsedSeconds);
     if (next !== null) this.request(next);
   }
 
-  #waitsAfter(outcome: CallOutcome, cause: RenderCause): boolean {
+  #waitsAfter(outcome: CallOutcome, trigger: RenderTrigger): boolean {
     const isBusy = outcome.kind === "problem" && outcome.problem.origin === "capacity";
     this.#isUnreachable = outcome.kind === "unreachable";
     this.#lastRendered = null;
@@ -122,14 +122,14 @@ export class RenderSession {
     const untilMilliseconds = performance.now() + (waitSeconds ?? retryAfterSeconds ?? 0) * 1000;
     if (isBusy) this.#notBeforeMilliseconds = untilMilliseconds;
     if (waitSeconds === null) return false;
-    this.#wait(cause, isBusy ? "busy" : "unreachable", untilMilliseconds);
+    this.#wait(trigger, isBusy ? "busy" : "unreachable", untilMilliseconds);
     return true;
   }
 
-  #wait(cause: RenderCause, reason: WaitReason, untilMilliseconds: number): void {
+  #wait(trigger: RenderTrigger, reason: WaitReason, untilMilliseconds: number): void {
     this.#isWaiting = true;
     this.#page.onProgress({ reason, untilMilliseconds });
-    this.#schedule(() => this.#begin(cause), untilMilliseconds - performance.now());
+    this.#schedule(() => this.#begin(trigger), untilMilliseconds - performance.now());
   }
 
   #stopWaiting(): void {

@@ -95,7 +95,7 @@ const CONTEXTS = {
 } as const satisfies { readonly [Code in ProblemCode]: Schema<ProblemContexts[Code]> };
 
 function problemSchema(code: ProblemCode): Schema {
-  const { status, origin, title, cause } = PROBLEMS[code];
+  const { status, origin, title, meaning } = PROBLEMS[code];
   return describe(
     v.object({
       code: v.literal(code),
@@ -110,7 +110,7 @@ function problemSchema(code: ProblemCode): Schema {
       ),
       context: CONTEXTS[code],
     }),
-    cause,
+    meaning,
   );
 }
 

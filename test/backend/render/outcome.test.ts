@@ -74,7 +74,7 @@ it("a process that was discarded was not one that a request needs", () => {
   expect(() => failure(stopped("not-needed"))).toThrow("discarded");
 });
 
-it.each(["not-started", "output-lost"] as const)("a broken machine has no outcome: %s", (kind) => {
-  const cause = new Error("the machine");
-  expect(() => failure({ kind, cause })).toThrow(cause);
+it.each(["not-begun", "output-lost"] as const)("a broken machine has no outcome: %s", (kind) => {
+  const error = new Error("the machine");
+  expect(() => failure({ kind, error })).toThrow(error);
 });
