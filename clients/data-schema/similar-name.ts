@@ -48,12 +48,14 @@ function distanceOf(from: string, to: string): number {
   return last[to.length] ?? 0;
 }
 
-/** The path that is most like a wrong one, or null. A file of the same name in another folder comes first. */
+/** The path that is most like a wrong one, or null. One of the same name comes first: in another folder, or with an extension. */
 export function closestPath(wrong: string, paths: readonly string[]): string | null {
   const names = paths.map(nameOf);
   const pathOf = (name: string | null) => (name === null ? null : (paths[names.indexOf(name)] ?? null));
-  const moved = names.find((name) => name.toLowerCase() === nameOf(wrong).toLowerCase()) ?? null;
-  return pathOf(moved) ?? similarName(wrong, paths) ?? pathOf(similarName(nameOf(wrong), names));
+  const wanted = nameOf(wrong).toLowerCase();
+  const moved = names.find((name) => name.toLowerCase() === wanted) ?? null;
+  const longer = names.find((name) => name.toLowerCase().startsWith(`${wanted}.`)) ?? null;
+  return pathOf(moved ?? longer) ?? similarName(wrong, paths) ?? pathOf(similarName(nameOf(wrong), names));
 }
 
 function nameOf(path: string): string {

@@ -9,7 +9,26 @@ const FOREIGN = [
   { pattern: /\{\{\s*[\w.-]+\s*\}\}/g, message: "is shown as it stands: a value of the data is #data.name." },
   { pattern: /\*\*[^*\n]+\*\*/g, message: "is not bold: bold text stands between single *." },
   {
-    pattern: /\\(?:textbf|textit|emph|begin|section|item|documentclass|usepackage)\b/g,
+    pattern: /!\[[^\]\n]*\]\([^()\n]+\)/g,
+    message: 'is shown as it stands: an image is #image("logo.png").',
+  },
+  {
+    pattern: /(?<!!)\[[^[\]\n]+\]\(https?:[^()\s]+\)/g,
+    message: 'is shown as it stands: a link is #link("https://…")[text].',
+  },
+  {
+    pattern: /^\|.*\|[ \t]*\n\|[ :|-]+\|/gm,
+    message: "is shown as it stands: a table is #table(columns: 2, [a], [b]).",
+  },
+  { pattern: /^\* +\S.*(?=\n\* )/gm, message: "begins strong text: an item of a list begins with - instead." },
+  {
+    pattern: /<br ?\/?>|<\/(?:[bipua]|h[1-6]|div|span|strong|em|ul|ol|li|table|tr|td|th)>/g,
+    message: "is no markup here: *strong*, _emphasis_, - for lists, \\ for a new line.",
+  },
+  { pattern: /(?<=[\]}]\s*)\b(?:elseif|elif)\b/g, message: "is shown as it stands: write else if." },
+  {
+    pattern:
+      /\\(?:text\w{2}|emph|begin|end|(?:sub)*section|item|documentclass|usepackage|includegraphics|newpage|[vh]space|cite|ref|label|caption|footnote|centering|newline|maketitle|tableofcontents)\b/g,
     message: "is a command of LaTeX, and is shown as it stands.",
   },
   {
@@ -18,15 +37,38 @@ const FOREIGN = [
   },
 ] as const;
 
-export function findForeignMarkup(text: string): TemplateFinding[] {
+/** Where code is part of it. */
+const FOREIGN_WITH_CODE = [
+  { pattern: /\$\$[^$\n]+\$\$/g, message: "is no formula: one that stands alone is $ x + y $, with its spaces." },
+  {
+    pattern: /(?<=\$[^$\n]*)[_^]\{[^{}$\n]*\}/g,
+    message: "shows its braces: parentheses keep it together, as in x^(10).",
+  },
+  { pattern: /#[\p{L}_][\w-]* [-+]= /gu, message: "is shown as it stands: a value changes in #{ … }." },
+  {
+    pattern: /#(?:data|request)\.[\w.-]*\?\.[a-z_]/gi,
+    message: 'is read to the ? only: what may be missing is .at("name", default: none).',
+  },
+  { pattern: /#(?:data|request)\.\d/g, message: 'is not read to its end: a member of digits is data.at("2026").' },
+] as const;
+
+const BARE_VALUE = /(?<![\p{L}\p{N}_#./\\-]|\{\s*)data\.([\p{L}_][\p{L}\p{N}_-]*)/gu;
+
+/** @param data JSON, whose members are values without a `#` in front of them, too */
+export function findForeignMarkup(text: string, data = ""): TemplateFinding[] {
   const shown = removeCommentsAndRawText(text);
-  const matches = FOREIGN.flatMap(({ pattern, message }) =>
-    [...shown.matchAll(pattern)].map(({ index, 0: { length } }) => ({ offset: index, length, message })),
-  );
-  if (matches.length === 0) return [];
-  const code = codeTokens(text).filter(({ kind }) => kind !== "end");
+  const find = ({ pattern, message }: (typeof FOREIGN | typeof FOREIGN_WITH_CODE)[number]) =>
+    [...shown.matchAll(pattern)].map(({ index, 0: { length } }) => ({ offset: index, length, message }));
+  const bare = [...shown.matchAll(BARE_VALUE)]
+    .filter(([, name]) => data.includes(`"${name}"`))
+    .map(({ index, 0: { length } }) => ({ offset: index, length, message: FOREIGN[0].message }));
+  const matches = [...FOREIGN.flatMap(find), ...bare];
+  const withCode = FOREIGN_WITH_CODE.flatMap(find);
+  if (matches.length === 0) return withCode.slice(0, MAX_FOUND);
+  // A bracket that closes in text is a token, too.
+  const code = codeTokens(text).filter(({ kind, text: sign }) => kind !== "end" && (kind !== "sign" || sign !== "]"));
   // What has a token in it is code, or in a string of it.
   const isCode = ({ offset, length }: TemplateFinding) =>
     code.some((token) => token.offset < offset + length && token.offset + Math.max(1, token.text.length) > offset);
-  return matches.filter((match) => !isCode(match)).slice(0, MAX_FOUND);
+  return [...matches.filter((match) => !isCode(match)), ...withCode].slice(0, MAX_FOUND);
 }

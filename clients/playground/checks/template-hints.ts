@@ -11,6 +11,7 @@ import {
 import type { Draft, FileContent } from "../drafts/draft.ts";
 import type { DraftFinding } from "./findings.ts";
 import { findForeignMarkup } from "./foreign-markup.ts";
+import { findIdleCode } from "./idle-code.ts";
 import type { FindingSource } from "./request-check.ts";
 
 /** Longer texts are made by programs, and would keep the page busy while somebody types. */
@@ -23,7 +24,9 @@ export const templateHints: FindingSource = (draft) => {
   const files = draft.files.filter(({ key, content }) => key.endsWith(".typ") && typeof content.value === "string");
   return [
     ...ownData(draft),
-    ...hintsIn(draft.source).map((finding) => ({ ...finding, place: { field: "source", ...finding.place } }) as const),
+    ...hintsIn(draft.source, draft.data).map(
+      (finding) => ({ ...finding, place: { field: "source", ...finding.place } }) as const,
+    ),
     ...files.flatMap(({ key, content }) => {
       return hintsInFile(content).map(
         (finding) => ({ ...finding, place: { field: "files", keys: [key], ...finding.place } }) as const,
@@ -42,14 +45,14 @@ function hintsInFile(content: FileContent): readonly Hint[] {
   return known;
 }
 
-function hintsIn(text: string): Hint[] {
+function hintsIn(text: string, data = ""): Hint[] {
   if (text.length > MAX_LENGTH) return [];
   const inputs = findInputsUse(text);
   return [
     ...(inputs === null ? [] : [hint(text, inputs, NO_INPUTS)]),
     ...findOldTypeNames(text).map((finding) => hint(text, finding, `${finding.message}.`)),
-    ...findForeignMarkup(text).map((finding) => {
-      const marked = text.slice(finding.offset, finding.offset + finding.length);
+    ...[...findForeignMarkup(text, data), ...findIdleCode(text)].map((finding) => {
+      const [marked = ""] = text.slice(finding.offset, finding.offset + finding.length).split("\n", 1);
       return hint(text, finding, `“${marked.slice(0, MAX_MARKED)}” ${finding.message}`);
     }),
   ];

@@ -57,6 +57,8 @@ class Tokenizer {
   readonly passedOver: PassedOver[] = [];
   readonly #tokens: CodeToken[] = [];
   readonly #modes: Mode[] = ["markup"];
+  /** How many there were at the last number, which is no token. */
+  #tokensBeforeNumber = -1;
   #at = 0;
 
   constructor(text: string) {
@@ -109,7 +111,7 @@ class Tokenizer {
     else if (next === "(" || next === "{" || next === "[") this.#open(next);
     else if (mode === "code" && (next === ")" || next === "}")) this.#close(next);
     else if (next === "$") this.#enter("math");
-    else if (!this.#readString() && !this.#readName() && this.#take(NUMBER) === null && this.#take(SPACE) === null) {
+    else if (!this.#readString() && !this.#readName() && !this.#readNumber() && this.#take(SPACE) === null) {
       this.#readSign();
     }
   }
@@ -118,7 +120,8 @@ class Tokenizer {
     const last = this.#tokens.at(-1);
     this.#at++;
     const isStar = last?.text === "*" && this.#tokens.at(-2)?.text === ":";
-    if (mode === "code" || (last?.kind !== "string" && GOES_ON.test(last?.text ?? "") && !isStar)) return;
+    const goesOn = last?.kind !== "string" && GOES_ON.test(last?.text ?? "") && !isStar;
+    if (mode === "code" || (goesOn && this.#tokensBeforeNumber !== this.#tokens.length)) return;
     if (!this.#matches(GOES_ON_WITH)) this.#leave(0);
   }
 
@@ -181,6 +184,12 @@ class Tokenizer {
     const name = this.#take(NAME);
     if (name !== null) this.#add("name", name, start);
     return name !== null;
+  }
+
+  #readNumber(): boolean {
+    if (this.#take(NUMBER) === null) return false;
+    this.#tokensBeforeNumber = this.#tokens.length;
+    return true;
   }
 
   #readSign(): void {

@@ -20,7 +20,7 @@ export function findInputsUse(text: string): TemplateFinding | null {
     if (token.kind === "sign") depth += BRACKETS.get(token.text) ?? 0;
     if (token.kind !== "name" || token.text !== "sys" || isMember(tokens, index)) continue;
     const [before, after, member] = [tokens[index - 1], tokens[index + 1], tokens[index + 2]];
-    if (before?.text === "let") {
+    if (before?.text === "let" || before?.text === "as") {
       if (depth <= 0) return null;
     } else if (before?.text === "import" || (after?.text === "." ? member?.text === "inputs" : after?.text !== ":")) {
       return { offset: token.offset, length: "sys".length, message: "reads sys.inputs" };

@@ -29,6 +29,7 @@ describe("the code of a text", () => {
       ["let", "a", "b", "c", "d"],
     ],
     ["a line ends after the star of an import", '#import "a": *\nb "c" #d', ["import", "d"]],
+    ["a line ends after a number, too", "#let a = 2\nb\n#if a == 1 [c] d", ["let", "a", "if", "a"]],
     ["a line ends at its semicolon", "#let a = b; c", ["let", "a", "b"]],
     ["content in code is markup again", "#f([a #b c], {d; [e]})", ["f", "b", "d"]],
     [
@@ -201,6 +202,7 @@ describe("sys.inputs", () => {
     ['#"sys.inputs"'],
     ["#let sys = (inputs: data)\n#sys.inputs.name"],
     ["#my.sys.inputs"],
+    ['#import "/sys-inputs.typ" as sys\n#import sys: inputs\n#sys.inputs.name'],
   ])("is not read by %s", (text) => {
     expect(findInputsUse(text)).toBeNull();
   });

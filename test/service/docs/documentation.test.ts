@@ -15,7 +15,7 @@ import { parse } from "yaml";
 import { TYPST_RELEASES } from "../../../typst/typst-release.mjs";
 import { typstPath } from "../../support/backend/typst-path.ts";
 import { PROGRAM } from "../../support/clients/command-line.ts";
-import { blocksOf } from "../../support/readers/markdown-blocks.ts";
+import { blocksOf, snippetsOf } from "../../support/readers/markdown-blocks.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -28,19 +28,6 @@ const service = await sharedService();
 
 async function readPage(name: string): Promise<string> {
   return readFile(join(PROJECT, name), "utf8");
-}
-
-/** Each Typst block, with the JSON block that follows it as the rest of its request. */
-function snippetsOf(page: string) {
-  const blocks = blocksOf(page);
-  return blocks.flatMap(({ language, text, place }, index) => {
-    if (language === "json" && blocks[index - 1]?.language !== "typst")
-      throw new Error(`${place}: JSON without source`);
-    if (language !== "typst") return [];
-    const next = blocks[index + 1];
-    const rest: Record<string, unknown> = next?.language === "json" ? JSON.parse(next.text) : {};
-    return [{ place, request: { source: text, ...rest } }];
-  });
 }
 
 const ROW = /^\| `(?<sent>.+?)` \| (?<status>\d+)(?: `(?<code>\w+)`)?(?:: (?<words>[^|]+))?[^|]* \|/;

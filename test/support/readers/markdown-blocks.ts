@@ -1,4 +1,5 @@
 /** The fenced blocks of a page of the documentation. */
+import type { RenderRequest } from "../../../clients/typescript/render-request.ts";
 
 export interface Block {
   readonly language: string;
@@ -28,4 +29,17 @@ export function blocksOf(page: string): Block[] {
   }
   if (open !== null) throw new Error(`line ${open.line}: a block that is not closed`);
   return blocks;
+}
+
+/** Each Typst block, with the JSON block that follows it as the rest of its request. */
+export function snippetsOf(page: string) {
+  const blocks = blocksOf(page);
+  return blocks.flatMap(({ language, text, place }, index) => {
+    if (language === "json" && blocks[index - 1]?.language !== "typst")
+      throw new Error(`${place}: JSON without source`);
+    if (language !== "typst") return [];
+    const next = blocks[index + 1];
+    const rest: Omit<RenderRequest, "source"> = next?.language === "json" ? JSON.parse(next.text) : {};
+    return [{ place, request: { source: text, ...rest } }];
+  });
 }

@@ -3,7 +3,7 @@
 import { closestPath, didYouMean } from "../../../data-schema/similar-name.ts";
 import { isOfOlderTypst, OLDER_TYPST_HINT } from "../../../typescript/template-text/template-findings.ts";
 import { explainMessage } from "./plain-words.ts";
-import type { CompilerProject } from "./project-text.ts";
+import { type CompilerProject, textOf } from "./project-text.ts";
 
 /** What only this browser lacks: the deployment may have the package, and has all of Typst's fonts. */
 const UNKNOWABLE = /^(?:no font could be found|package not found|failed to load package)/;
@@ -11,17 +11,26 @@ const NO_FILE = /^failed to load file/;
 const MAX_MESSAGE_LENGTH = 500;
 const PROJECT_ROOT = /@ws\/p0:0\.0\.0\//g;
 
-/** Null if the diagnostic may be wrong. @param at the text that it is about, and its file (null: the template) */
-export function describeDiagnostic(
-  message: string,
-  at: { readonly key: string | null; readonly text: string },
-  project: CompilerProject,
-): string | null {
+export interface MarkedText {
+  /** Null for the template. */
+  readonly key: string | null;
+  readonly text: string;
+  /** The rest of its lines. */
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Null if the diagnostic may be wrong. @param at the text that it is about */
+export function describeDiagnostic(message: string, at: MarkedText, project: CompilerProject): string | null {
   if (UNKNOWABLE.test(message)) return null;
   if (NO_FILE.test(message)) return describeMissingFile(at, project.files);
   const [first = "", ...typstHints] = message.replace(PROJECT_ROOT, "").split(", hints: ");
   const isOlder = isOfOlderTypst(first, at.text);
-  const diagnosed = { marked: at.text, hasHint: typstHints.length > 0, names: () => namesIn(project) };
+  const diagnosed = {
+    ...{ marked: at.text, before: at.before, after: at.after, hints: typstHints },
+    names: () => namesIn(project),
+    fileThatDefines: (name: string) => fileThatDefines(name, project),
+  };
   const meaning = isOlder ? null : explainMessage(first, diagnosed);
   const hints = isOlder ? [...typstHints, OLDER_TYPST_HINT] : typstHints;
   const said = capitalize(first).replace(LONG_LIST, "$1…");
@@ -33,19 +42,31 @@ export function describeDiagnostic(
 /** More words than somebody reads: Typst knows 90 sizes of paper. */
 const LONG_LIST = /((?:"[^"]*", ){12})"[^"]*", .*/s;
 
+const DEFINITION = /\blet\s+([\p{L}_][\p{L}\p{N}_-]*)/gu;
+
 /** What the template defines, and the members of the data. */
 function namesIn({ source, data }: CompilerProject): readonly string[] {
-  const defined = source.matchAll(/\blet\s+([\p{L}_][\p{L}\p{N}_-]*)/gu);
+  const defined = source.matchAll(DEFINITION);
   const members = data.matchAll(/"([^"\\]{1,100})"\s*:/g);
   return [...new Set([...defined, ...members].map(([, name = ""]) => name))];
 }
 
-function describeMissingFile(
-  { key, text }: { readonly key: string | null; readonly text: string },
-  files: readonly { readonly key: string }[],
-): string {
+function fileThatDefines(name: string, project: CompilerProject): string | null {
+  const defined = (text: string) => Array.from(text.matchAll(DEFINITION), ([, found]) => found).includes(name);
+  const files = project.files.filter(({ key }) => key.endsWith(".typ"));
+  return files.find(({ key }) => defined(textOf(project, key)))?.key ?? null;
+}
+
+function describeMissingFile({ key, text, before }: MarkedText, files: readonly { readonly key: string }[]): string {
   const path = /^"([^"\\]+)"$/.exec(text)?.[1];
-  if (path === undefined) return "The project has no such file.";
+  if (path === undefined) {
+    const isData = /\b(?:csv|json|toml|xml|yaml)\($/.test(before);
+    const other = isData
+      ? "A text is read by bytes, as in csv(bytes(data.rows))."
+      : "An image is a file of the request.";
+    return `The value here is no path of a file. ${other}`;
+  }
+  if (/^https?:/.test(path)) return "Nothing is loaded from the web: add the file, and name it by its path.";
   const keys = files.map(({ key }) => key);
   const folder = key?.slice(0, key.lastIndexOf("/") + 1) ?? "";
   const sought = resolvePath(path.startsWith("/") ? path : folder + path);

@@ -139,7 +139,9 @@ function placeDiagnostics(
     if (place === null) return [];
     const text = textOf(project, place.key);
     const { from, to } = offsetsOf(text, place);
-    const at = { key: place.key, text: text.slice(from, to) };
+    const before = text.slice(text.lastIndexOf("\n", from - 1) + 1, from);
+    const [after = ""] = text.slice(to).split("\n", 1);
+    const at = { key: place.key, text: text.slice(from, to), before, after };
     const message = describeDiagnostic(diagnostic.message, at, project);
     return message === null ? [] : [{ ...place, message }];
   });

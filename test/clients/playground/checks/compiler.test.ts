@@ -1,13 +1,19 @@
 /** What the playground's compiler finds in templates, by the WebAssembly that the page loads. */
+import { isUtf8 } from "node:buffer";
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { CompilerProject } from "../../../../clients/playground/checks/compiler/project-text.ts";
 import { ProjectCompiler } from "../../../../clients/playground/checks/compiler/typst-compiler.ts";
+import { templateHints } from "../../../../clients/playground/checks/template-hints.ts";
+import { draftFile, FileContent } from "../../../../clients/playground/drafts/draft.ts";
+import type { RenderRequest } from "../../../../clients/typescript/render-request.ts";
 import { EXAMPLE_NAMES } from "../../../../protocol/routes.ts";
 import { COMPILER, COMPILER_FONTS } from "../../../../scripts/assets/compiler-assets.ts";
 import { readEmbeddedFonts } from "../../../../scripts/assets/embedded-fonts.ts";
 import { exampleRequest } from "../../../../scripts/examples/example-request.ts";
 import { requireTypst } from "../../../../typst/program-location.mjs";
+import { snippetsOf } from "../../../support/readers/markdown-blocks.ts";
+import { MISTAKES, type Mistake } from "./beginners-mistakes.ts";
 
 const SVG = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>');
 const TITLE = '#set document(title: "x")\n';
@@ -111,47 +117,30 @@ describe("a mistake is named at its place", () => {
   });
 });
 
-describe("a message for people who do not know Typst's words", () => {
-  it.each([
-    ["a unit of screens", "#text(size: 12px)[a]", "“px” is no unit here: write pt, mm, cm, em or %."],
-    [
-      "the innermost of what is not closed",
-      "#table(columns: 2, [a], [b",
-      "This [ has no ]: look at the end of what it begins.",
-    ],
-    [
-      "a text that is not closed, before its bracket",
-      '#text("abc)',
-      'A text that begins with " ends with another one.',
-    ],
-    ["a price", "It costs $5", "$ begins a formula, and a second one ends it. For the sign itself write \\$."],
-    ["a heading of Markdown", "# Heading", "A heading begins with =, and the sign itself is \\#."],
-    ["an address", "me@example.com", "In an address or another text write \\@."],
-    ["a bracket too many", "a#strong[b]]", "Nothing that is open ends here"],
-    ["a comma that is missing", '#image("a.svg" width: 5cm)', "Put a comma between two entries"],
-    ["a colon that is missing", "#table(columns 2)", "a colon after the name of an option"],
-    ["an option of another language", "#text(color: red)[a]", "Did you mean fill?"],
-    ["a misspelt option", "#table(colums: 2)", "Did you mean columns?"],
-    ["a word without quotes", "#text(weight: bold)[a]", 'Did you mean "bold"?'],
-    ["a misspelt word in quotes", '#text(weight: "blod")[a]', 'Did you mean "bold"?'],
-    ["a paper in capitals", '#set page(paper: "A4")', 'Did you mean "a4"?'],
-    ["a word of another language", "#let a = True", "Did you mean true?"],
-    ["a name that is defined otherwise", "#let total = 1\n#totl", "Did you mean total?"],
-    ["a name of nothing", "#xyzzy", "Nothing has this name"],
-    ["a value in quotes", '#align("center")[a]', "center and red have no quotes"],
-    ["a number in a text", '#("a" + 1)', "str(…) makes a text of a number."],
-    ["a number for a length", "#set page(margin: 20)", "A length needs a unit"],
-    ["a text for a number", '#lorem("5")', "A number stands without quotes"],
-    ["a value that is missing", "#image()", "The function needs a value for source."],
-    ["a # too many", "#text(#x)", "Within code a name stands without #."],
-    ["a counter outside a context", "#counter(page).get()", "Write context before it"],
-    ["a word before the block", "#if true then [a]", "without “then” or “do”"],
-    ["an index beyond the end", "#(1, 2).at(2)", "its first item has the index 0"],
-    ["a decimal comma", "#let x = 1,5", "A decimal number has a point"],
-    ["a definition without =", "#let f(x) { x }", "A definition has an equals sign"],
-  ])("names %s", async (_, source, meaning) => {
-    const [first] = await findingsIn(source, { files: [{ key: "a.svg", bytes: SVG }] });
-    expect(first?.message).toContain(meaning);
+const textFiles = (files: Mistake["files"] = {}) =>
+  Object.entries(files).map(([key, text]) => ({ key, bytes: Buffer.from(text) }));
+const requestFiles = (files: RenderRequest["files"] = {}) =>
+  Object.entries(files).map(([key, { encoding, content }]) => {
+    return { key, bytes: Buffer.from(content, encoding === "text" ? "utf8" : encoding) };
+  });
+
+/** What the page says of a draft: the compiler, and what needs no compiler. */
+async function saidOf(source: string, parts: Partial<CompilerProject>): Promise<readonly string[]> {
+  const { data = "{}", files = [] } = parts;
+  const draftFiles = files.map(({ key, bytes }) => {
+    return draftFile(
+      key,
+      new FileContent(isUtf8(bytes) ? Buffer.from(bytes).toString("utf8") : Uint8Array.from(bytes)),
+    );
+  });
+  const hints = templateHints({ source, data, files: draftFiles, output: { format: "pdf", members: {} } });
+  return [...(await findingsIn(source, parts)), ...hints].map(({ message }) => message);
+}
+
+describe("beginners' mistakes have a sentence for people who do not know Typst's words", () => {
+  it.each(MISTAKES)("$mistake", async ({ mistake, meaning, data = {}, files }) => {
+    const said = await saidOf(mistake, { data: JSON.stringify(data), files: textFiles(files) });
+    expect(said.join("\n")).toContain(meaning);
   });
 });
 
@@ -270,12 +259,22 @@ describe("a table whose last row is not full", () => {
 
 describe("what is right is left alone", () => {
   it.each(EXAMPLE_NAMES)("the example %s", async (name) => {
-    const { source, files = {}, data = {}, output } = JSON.parse(await exampleRequest(name));
-    const contents = Object.entries<{ encoding: "text" | "base64"; content: string }>(files).map(
-      ([key, { encoding, content }]) => ({ key, bytes: Buffer.from(content, encoding === "text" ? "utf8" : "base64") }),
-    );
-    const standards: string[] = output?.standards ?? [];
-    expect(await findingsIn(source, { data: JSON.stringify(data), files: contents, standards })).toEqual([]);
+    const { source, files, data = {}, output }: RenderRequest = JSON.parse(await exampleRequest(name));
+    const standards = output !== undefined && "standards" in output ? (output.standards ?? []) : [];
+    expect(await saidOf(source, { data: JSON.stringify(data), files: requestFiles(files), standards })).toEqual([]);
+  });
+
+  it.each(MISTAKES.filter(({ right }) => right !== undefined))("$right", async ({ right = "", data = {}, files }) => {
+    expect(await saidOf(right, { data: JSON.stringify(data), files: textFiles(files) })).toEqual([]);
+  });
+
+  it.each(["docs/templates.md", "docs/languages.md"])("each snippet of %s", async (page) => {
+    const snippets = snippetsOf(await readFile(page, "utf8"));
+    expect(snippets.length).toBeGreaterThan(3);
+    for (const { place, request } of snippets) {
+      const parts = { data: JSON.stringify(request.data ?? {}), files: requestFiles(request.files) };
+      expect(await saidOf(request.source, parts), place).toEqual([]);
+    }
   });
 
   it.each([
