@@ -3,7 +3,9 @@ import { type CodeToken, codeTokens } from "../../typescript/template-text/code-
 import type { TemplateFinding } from "../../typescript/template-text/template-findings.ts";
 
 const NEEDS_CALL: ReadonlySet<string> = new Set(["pagebreak", "colbreak", "linebreak", "outline"]);
-const CHANGES_NOTHING = "changes nothing: the rule holds until the end of its block, and nothing follows it there.";
+const NOTHING_FOLLOWS = "has no effect: the rule is for what follows in its block, and nothing does.";
+/** These have an effect even there. */
+const OF_DOCUMENT: ReadonlySet<string> = new Set(["page", "document"]);
 
 export function findIdleCode(text: string): TemplateFinding[] {
   const tokens = codeTokens(text).filter(({ kind }) => kind !== "end");
@@ -43,9 +45,8 @@ function ruleAtEnd(text: string, tokens: readonly CodeToken[], index: number): T
   let name = opening(tokens, index - 1) - 1;
   while (isSign(tokens[name - 1], ".")) name -= 2;
   const keyword = tokens[name - 1];
-  // Where pages begin and end, they break.
-  if (keyword?.kind !== "name" || keyword.text !== "set" || tokens[name]?.text === "page") return null;
-  return { offset: keyword.offset, length: last.offset + 1 - keyword.offset, message: CHANGES_NOTHING };
+  if (keyword?.kind !== "name" || keyword.text !== "set" || OF_DOCUMENT.has(tokens[name]?.text ?? "")) return null;
+  return { offset: keyword.offset, length: last.offset + 1 - keyword.offset, message: NOTHING_FOLLOWS };
 }
 
 function opening(tokens: readonly CodeToken[], close: number): number {

@@ -42,7 +42,7 @@ export const MISTAKES: readonly Mistake[] = [
   row("$ 5ab $", "try adding spaces between each letter", "$ 5 a b $"),
   row(
     "#let setup() = {\n  set table(stroke: none)\n}\n#setup()\n#table[a]",
-    "“set table(stroke: none)” changes nothing",
+    "“set table(stroke: none)” has no effect",
     "#let setup(body) = {\n  set table(stroke: none)\n  body\n}\n#show: setup\n#table[a]",
   ),
   row(

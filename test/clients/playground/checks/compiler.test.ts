@@ -1,6 +1,8 @@
 /** What the playground's compiler finds in templates, by the WebAssembly that the page loads. */
 import { isUtf8 } from "node:buffer";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { execa } from "execa";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { CompilerProject } from "../../../../clients/playground/checks/compiler/project-text.ts";
 import { ProjectCompiler } from "../../../../clients/playground/checks/compiler/typst-compiler.ts";
@@ -13,6 +15,7 @@ import { readEmbeddedFonts } from "../../../../scripts/assets/embedded-fonts.ts"
 import { exampleRequest } from "../../../../scripts/examples/example-request.ts";
 import { requireTypst } from "../../../../typst/program-location.mjs";
 import { snippetsOf } from "../../../support/readers/markdown-blocks.ts";
+import { makeTemporaryFolder } from "../../../support/temporary-folder.ts";
 import { MISTAKES, type Mistake } from "./beginners-mistakes.ts";
 
 const SVG = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>');
@@ -282,8 +285,23 @@ describe("what is right is left alone", () => {
     ["a font that only the deployment has", '#set text(font: "Foo")\n$x$ `y`'],
     ["a label of digits, a hyphen in a name", '#set heading(numbering: "1")\n= A <1-a>\n@1-a\n#let a-b = 1\n#a-b'],
     ["an address in a link, an escaped one", '#link("mailto:a@b.example")[a\\@b.example] `a@b`'],
+    [
+      "rules for the document at the end of a block",
+      '#[#set document(title: "a")]\n#if true { set page(flipped: true) }',
+    ],
     ["brackets in text and code", 'a) b\\] ( \\[ `[(` #raw("{")'],
   ])("%s", async (_, source) => {
-    expect(await findingsIn(source)).toEqual([]);
+    expect(await saidOf(source, {})).toEqual([]);
+  });
+
+  it("what init makes", async () => {
+    const folder = join(await makeTemporaryFolder("init-test-"), "letter");
+    await execa(process.execPath, ["clients/command-line/main.ts", "init", folder]);
+    const keys = ["lib/letter.typ", "assets/logo.svg"];
+    const files = await Promise.all(keys.map(async (key) => ({ key, bytes: await readFile(join(folder, key)) })));
+    const [source = "", data = ""] = await Promise.all(
+      ["main.typ", "data.json"].map((name) => readFile(join(folder, name), "utf8")),
+    );
+    expect(await saidOf(source, { data, files })).toEqual([]);
   });
 });
