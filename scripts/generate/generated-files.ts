@@ -58,6 +58,7 @@ const PLACES_OF_VERSION = [
   "deploy/kubernetes/overlays/bubblewrap/kustomization.yaml",
   "docs/deploy/kubernetes.md",
   "docs/recipes.md",
+  "docs/templates-in-ci.md",
   ".env.example",
   "protocol/version.ts",
 ];
@@ -69,7 +70,7 @@ async function changeFile(name: string, change: (text: string, name: string) => 
 
 function replaceVersion(text: string): string {
   const places =
-    /(newTag: "|document-rendering-(?:edge|backend):|^IMAGE_TAG=|^__version__ = "|^export const SERVICE_VERSION = "|document_rendering-)\d+\.\d+\.\d+/gm;
+    /(newTag: "|document-rendering-(?:(?:edge|backend):)?|^IMAGE_TAG=|^__version__ = "|^export const SERVICE_VERSION = "|document_rendering-)\d+\.\d+\.\d+/gm;
   return text.replace(places, `$1${project.version}`);
 }
 
