@@ -7,6 +7,7 @@ export default {
   mutate: [
     "{rules,protocol,edge}/**/*.ts",
     "backend/{admission,http,render,sandbox}/*.ts",
+    "typst/{archive-layout,compile-verdict}.ts",
     // Types, published texts, and code that only tests of another folder run.
     "!**/*.d.ts",
     "!rules/{conformance-vectors,constraints}.ts",
@@ -17,7 +18,7 @@ export default {
   // Not those that run Python, count work or wait for minutes: a change that survives runs all that reach it.
   testFiles: [
     "test/{rules,protocol,edge}/**/!(key-pattern-elsewhere|work-of-validation|vectors-catch-mistakes).test.ts",
-    "test/backend/{admission,http,render,sandbox}/*.test.ts",
+    "test/{backend/{admission,http,render,sandbox},typst}/*.test.ts",
     "test/backend/over-http/!(waiting-text).test.ts",
     "test/backend/typst/warm-starts.test.ts",
   ],
