@@ -9,6 +9,7 @@ import {
   type CapacityCause,
   type Cause,
   type CausedCode,
+  limitsInShort,
   type TimeoutCause,
   type UnavailableCause,
 } from "./causes.ts";
@@ -157,7 +158,7 @@ export const PROBLEMS = {
     origin: "request",
     title: "Render timeout",
     context: ["timeout_secs"],
-    meaning: "Typst took longer than the render timeout, or used up its processor time.",
+    meaning: `The render exceeded ${limitsInShort("render_timeout")}. \`detail\` says which.`,
   },
   request_too_large: {
     status: 413,
@@ -222,8 +223,7 @@ export const PROBLEMS = {
     origin: "capacity",
     title: "Render queue full",
     context: ["retry_after"],
-    meaning:
-      "No render slot, or no room for the body of the request, became free in time, or the caller sends requests faster than it may. `Retry-After` says when to try again.",
+    meaning: `Used up, altogether or by the caller: ${limitsInShort("render_queue_full")}. \`detail\` says which, \`Retry-After\` when to try again.`,
   },
   render_failed: {
     status: 500,

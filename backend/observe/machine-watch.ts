@@ -1,6 +1,5 @@
 /** Whether the machine has free processes and space for a render: for `/ready`, and by itself for the log. */
-import type { UnavailableCause } from "../../rules/causes.ts";
-import { NEXT_STEPS } from "../../rules/next-steps.ts";
+import { NEXT_STEPS, type UnavailableCause } from "../../rules/causes.ts";
 import { THREADS_PER_RENDER } from "../../typst/command-line.ts";
 import { listZombies, nameOfProcess1, type ProcessLimits, type ProcessUse } from "../processes/process-limits.ts";
 import { isDiskFull } from "../work-directory/watch.ts";

@@ -29,7 +29,7 @@ import {
 } from "@opentelemetry/sdk-trace";
 import project from "../../package.json" with { type: "json" };
 import { type TraceParent, traceIdOf } from "../../protocol/trace-context.ts";
-import type { CauseFields } from "../../rules/next-steps.ts";
+import type { CauseFields } from "../../rules/causes.ts";
 import type { OutputFormat } from "../../rules/output-options.ts";
 import { outcomeClass, PROBLEMS, type RequestOutcome } from "../../rules/problem.ts";
 import type { PhaseRun } from "../render/render-time.ts";

@@ -5,8 +5,7 @@
 import { formatServerTiming, joinServerTimings } from "../../protocol/headers.ts";
 import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
 import { parseTraceparent, TRACEPARENT_HEADER, traceIdOf } from "../../protocol/trace-context.ts";
-import type { AttemptFailure, Cause } from "../../rules/causes.ts";
-import { type CauseFields, causeFields } from "../../rules/next-steps.ts";
+import { type AttemptFailure, type Cause, type CauseFields, causeFields } from "../../rules/causes.ts";
 import type { ProblemCode, RequestOutcome } from "../../rules/problem.ts";
 import type { RequestLogging } from "../settings.ts";
 

@@ -17,7 +17,7 @@ import {
   TRACEPARENT_HEADER,
   TRACESTATE_HEADER,
 } from "../../protocol/trace-context.ts";
-import { NEXT_STEPS } from "../../rules/next-steps.ts";
+import { NEXT_STEPS } from "../../rules/causes.ts";
 import type { Problem } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import { readBoundedText } from "../backends/backend.ts";

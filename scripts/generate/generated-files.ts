@@ -11,10 +11,10 @@ import { ANALYTICS_BLOBS, ANALYTICS_DOUBLES } from "../../edge/log/request-recor
 import { EDGE_INTEGER_SETTINGS } from "../../edge/settings.ts";
 import { GATE_INTEGER_SETTINGS } from "../../gate/settings.ts";
 import project from "../../package.json" with { type: "json" };
+import { NEXT_STEPS } from "../../rules/causes.ts";
 import { OPENAPI_DOCUMENT_NAME, STATIC_DOCUMENTS } from "../../rules/constraints.ts";
 import { KEY_RULES, RULES_VERSION, SET_RULES } from "../../rules/files-rules.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
-import { NEXT_STEPS } from "../../rules/next-steps.ts";
 import { PDF_STANDARDS } from "../../rules/output-options.ts";
 import { OUTPUT_RULES, OUTPUT_RULES_VERSION, PDF_A_VERSION, TAGGED_STANDARDS } from "../../rules/output-rules.ts";
 import { PAGE_SELECTION } from "../../rules/page-selection.ts";

@@ -1,7 +1,10 @@
+import { globSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { ATTEMPT_FAILURES, CAUSES, parseCause } from "../../rules/causes.ts";
-import { causeFields } from "../../rules/next-steps.ts";
-import { REFUSALS } from "../support/causes.ts";
+import { ATTEMPT_FAILURES, CAUSES, causeFields, LIMITS_IN_SHORT, parseCause } from "../../rules/causes.ts";
+import { BACKEND_CAPACITY_CAUSES, REFUSALS } from "../support/causes.ts";
 import { tableOfPage } from "../support/readers/page-table.ts";
 
 it.each([
@@ -14,6 +17,38 @@ it.each([
   // `npm run generate` puts the text of log lines between these marks.
   const quoted = rows.map((cells) => /<!-- next step: (\w+) -->/.exec(cells.at(-1) ?? "")?.[1]);
   expect(quoted).toEqual(causes);
+});
+
+it.each(Object.entries(LIMITS_IN_SHORT))(
+  "the published description of %s names each of its limits",
+  async (code, limits) => {
+    const rows = await tableOfPage("api.md", "### Codes");
+    const description = rows.find((cells) => cells[1] === code)?.[4];
+    for (const limit of Object.values(limits)) expect(description).toContain(limit);
+  },
+);
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+it("the architecture page names the files in which each cause of a 429 is decided", async () => {
+  const rows = await tableOfPage("architecture.md", "## Reading a request's end");
+  const documented = rows.flatMap(([causes = "", files = ""]) =>
+    causes.split(", ").map((cause) => [cause, files.split(", ").sort()] as const),
+  );
+  const paths = globSync("{edge,backend}/**/*.ts", { cwd: ROOT }).sort();
+  const sources = await Promise.all(paths.map((path) => readFile(join(ROOT, path), "utf8")));
+  const decided = Object.keys(CAUSES.render_queue_full).map(
+    (cause) => [cause, paths.filter((_path, index) => sources[index]?.includes(`"${cause}"`))] as const,
+  );
+  expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(decided));
+});
+
+it("the alert on refusals of the edge counts all that the edge decides but the rate limit", async () => {
+  const alerts = await readFile(join(ROOT, "deploy/alerts.yml"), "utf8");
+  const counted = [...alerts.matchAll(/service_edge_refusals_total\{cause=~"([^"]+)"/g)].map(([, causes]) => causes);
+  const others = new Set<string>(["rate_limit", ...BACKEND_CAPACITY_CAUSES]);
+  const causes = Object.keys(CAUSES.render_queue_full).filter((cause) => !others.has(cause));
+  expect(counted).toEqual([causes.join("|"), causes.join("|")]);
 });
 
 it("no two causes or failures have one name, by which metrics tell them apart", () => {

@@ -2,8 +2,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { CAUSES } from "../../../rules/causes.ts";
-import { NEXT_STEPS } from "../../../rules/next-steps.ts";
+import { CAUSES, NEXT_STEPS } from "../../../rules/causes.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { makeFakeTypst, waitFor } from "../../support/backend/fake-typst.ts";
 import { startTemporaryBackend, startTestBackend, type TestBackend } from "../../support/backend/test-backend.ts";
