@@ -102,7 +102,7 @@ export function parseCause(code: string, name: string | null): Cause | undefined
   return name !== null && isCausedCode(code) && isCauseOf(code, name) ? name : undefined;
 }
 
-export function isCausedCode(code: string): code is CausedCode {
+function isCausedCode(code: string): code is CausedCode {
   return Object.hasOwn(CAUSES, code);
 }
 

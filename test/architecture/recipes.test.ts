@@ -118,7 +118,7 @@ function namedByGeneratedCheck(): Set<string> {
 async function recipe(title: string): Promise<string> {
   const page = await readFile(join(PROJECT, "docs/architecture.md"), "utf8");
   const [, section = ""] = page.split(`\n### ${title}\n`);
-  return section.split("\n### ")[0] ?? "";
+  return section.split(/\n##/)[0] ?? "";
 }
 
 /** The files in these tables, by the check that names them. */
