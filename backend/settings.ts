@@ -42,7 +42,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     min: 1024 ** 2,
     max: 1024 ** 4,
     meaning:
-      "memory of all request bodies together, while they are read, wait and are rendered; without room a request is answered 429",
+      "memory of all request bodies together, while they are read, wait and are rendered; without room a request gets 429",
   },
   maxOutputMemoryBytes: {
     setting: "SERVICE_MAX_OUTPUT_MEMORY_BYTES",
@@ -57,7 +57,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     default: 1024 ** 3,
     min: 128 * 1024 ** 2,
     max: 64 * 1024 ** 3,
-    meaning: "address space of one Typst process; a render that needs more is answered 422",
+    meaning: "address space of one Typst process; a render that needs more gets 422",
   },
   // A render within the other limits needs at most 4 s for text, 8 s for 48 PNG pages at 300 ppi (2026-11-21).
   renderCpuSeconds: {
@@ -65,7 +65,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     default: 10,
     min: 1,
     max: 3600,
-    meaning: "processor time of one Typst process; a render that needs more is answered 408",
+    meaning: "processor time of one Typst process; a render that needs more gets 408",
   },
   maxTempBytes: {
     setting: "SERVICE_MAX_TEMP_BYTES",
@@ -75,7 +75,7 @@ export const BACKEND_INTEGER_SETTINGS = {
       max_output_bytes: LIMIT_SETTINGS.max_output_bytes.min,
     }),
     max: 1024 ** 4,
-    meaning: `temporary space of all renders together: files of requests, pages, and outputs of over 1 MiB until they are delivered; without room a render is answered 429; at least \`SERVICE_MAX_REQUEST_BODY_BYTES\`, ${MAX_DIRECTORY_BYTES / 1024 ** 2} MiB for folders and twice \`SERVICE_MAX_OUTPUT_BYTES\` together`,
+    meaning: `temporary space of all renders together: files of requests, pages, and outputs of over 1 MiB until they are delivered; without room a render gets 429; at least \`SERVICE_MAX_REQUEST_BODY_BYTES\`, ${MAX_DIRECTORY_BYTES / 1024 ** 2} MiB for folders and twice \`SERVICE_MAX_OUTPUT_BYTES\` together`,
   },
   deliverySilenceSeconds: {
     setting: "SERVICE_DELIVERY_SILENCE_SECONDS",

@@ -29,13 +29,13 @@ const range = (description: string) =>
 
 const fontVariant = v.object({
   style: v.pipe(v.picklist(["normal", "italic", "oblique"]), v.description("The style.")),
-  weight: range("From 100 to 900. A range with two ends is that of a variable font."),
+  weight: range("From 100 to 900. Two different ends mean a variable font."),
   stretch_percent: range("The width, 100 for the usual one."),
 });
 
 const fontFamily = v.object({
   family: text("The name for `text(font: …)`."),
-  variants: v.pipe(v.array(fontVariant), v.description("What there is of it.")),
+  variants: v.pipe(v.array(fontVariant), v.description("Its variants.")),
 });
 
 const typstPackage = v.object({
@@ -57,7 +57,10 @@ export const CAPABILITIES_SCHEMA = v.object({
   formats: texts("Values of `output.format`."),
   pdf_versions: texts("Values of `output.version`."),
   pdf_standards: texts("Values of `output.standards`."),
-  fonts: v.pipe(v.array(fontFamily), v.description("The fonts that a render finds without bringing any, by family.")),
+  fonts: v.pipe(
+    v.array(fontFamily),
+    v.description("The fonts that a render finds without bringing its own, by family."),
+  ),
   packages: v.pipe(
     v.array(typstPackage),
     v.description("The packages that can be imported as `@namespace/name:version`."),
@@ -65,14 +68,12 @@ export const CAPABILITIES_SCHEMA = v.object({
   scripts: v.pipe(
     v.optional(v.array(v.string())),
     v.description(
-      "The scripts that these fonts cover in text, by their codes in ISO 15924. Absent of deployments that do not say.",
+      "The scripts that these fonts cover in text, by their codes in ISO 15924. Some deployments leave it out.",
     ),
   ),
   packages_in_files: v.pipe(
     v.optional(v.boolean(), false),
-    v.description(
-      "Whether a request can bring packages in `files`, below `packages/`. Absent of deployments that cannot.",
-    ),
+    v.description("Whether a request can bring packages in `files`, below `packages/`. Absent if it cannot."),
   ),
 });
 

@@ -16,7 +16,7 @@ const renderTimeout = {
   default: 20,
   min: 1,
   max: 600,
-  meaning: "how long one render may take before it is answered 408",
+  meaning: "how long one render may take before it gets 408",
 } as const satisfies IntegerSetting & { meaning: string };
 
 export const RENDER_TIME_SETTINGS = {
@@ -25,7 +25,7 @@ export const RENDER_TIME_SETTINGS = {
     default: renderTimeout.default + QUEUE_MARGIN_SECONDS,
     min: 1,
     max: renderTimeout.max + QUEUE_MARGIN_SECONDS,
-    meaning: `how long a request waits for a slot before it is answered 429. The default is ${QUEUE_MARGIN_SECONDS} seconds more than the render timeout, so that one flood of long renders keeps nobody else out`,
+    meaning: `how long a request waits for a slot before it gets 429. The default is ${QUEUE_MARGIN_SECONDS} seconds more than the render timeout, so that one flood of long renders keeps nobody else out`,
   },
   renderTimeoutSeconds: renderTimeout,
 } as const satisfies Record<string, IntegerSetting & { meaning: string }>;

@@ -104,24 +104,24 @@ export class RenderMetrics {
   );
   readonly #timeouts = this.#counter(
     "service_render_timeouts_total",
-    "Renders answered 408 by the limit that they exceeded: wall_clock, processor_time or writing_files.",
+    "Renders that ended in 408, by the limit that they exceeded: wall_clock, processor_time or writing_files.",
     "cause",
   );
   readonly #refusals = this.#counter(
     "service_render_refusals_total",
-    "Render requests that this backend answered 429 or 503, by the cause.",
+    "Render requests that this backend refused with 429 or 503, by the cause.",
     "code",
     "cause",
   );
   readonly #edgeRefusals = this.#counter(
     "service_edge_refusals_total",
-    "Requests that an edge answered 429 or 503, by the cause. Edges report them to their backends, each to one of them.",
+    "Requests that an edge refused with 429 or 503, by the cause. Edges report them to their backends, each to one of them.",
     "code",
     "cause",
   );
   readonly #edgeFailures = this.#counter(
     "service_edge_attempt_failures_total",
-    "Attempts of an edge to have a render answered by a backend that failed, reported in the same way.",
+    "Failed attempts of an edge on a backend, reported in the same way.",
     "failure",
   );
   readonly #durationSeconds = this.#histogram(

@@ -20,7 +20,7 @@ type Bytes = AsyncIterable<Uint8Array> | Uint8Array;
 export async function writeOutput(path: string, bytes: Bytes): Promise<number> {
   if (await isNoFile(path)) {
     throw new CommandError(
-      printableLine(`${path} is a device, a pipe, or a link to one: nothing is written there. Remove it.`),
+      printableLine(`${path} is a device, a pipe, or a link to one, so nothing was written. Remove it.`),
       EXIT_CODES.failure,
     );
   }

@@ -120,7 +120,7 @@ function checkLink(
   if (mediaType !== "text/xml") {
     report("attachment-type", `Its media type is ${mediaType ?? "missing"}; it must be text/xml.`);
   }
-  if (!isAssociated) report("attachment-link", "It is not associated with the document (/AF).");
+  if (!isAssociated) report("attachment-link", "The document does not refer to it as an associated file (/AF).");
   return findings;
 }
 

@@ -102,7 +102,7 @@ export function describeInFull(
     case "metadata_date":
       return `The date of the document is in the year ${broken.year}. Before 15 October 1582, validators read its two copies in a ${part} as two dates. PDF/A-2 has no such rule.`;
     case "language_tag":
-      return 'The language of a text is not one, as in set text(lang: "de", region: "CH"): it has letters only; but for PDF/A-1, a region may have digits.';
+      return 'The language of a text is not one, as in set text(lang: "de", region: "CH"). It may have only letters; except in PDF/A-1, a region may also have digits.';
     case "string_length":
       return `A title, heading, description or alternative text takes ${format(broken.bytes)} bytes in the PDF, two for each character if not all are ASCII; ${part} allows ${format(broken.maxBytes)}. PDF/A-4 has no such bound.`;
   }

@@ -96,7 +96,7 @@ export async function writeExpected(
   for (const folder of [dirname(expectedFolder), expectedFolder]) {
     const found = await lstat(folder).catch(() => null);
     if (found?.isSymbolicLink()) {
-      throw new CommandError(`${printableLine(folder)} is a link: nothing is written there.`);
+      throw new CommandError(`${printableLine(folder)} is a link, so nothing was written there.`);
     }
   }
   await mkdir(expectedFolder, { recursive: true });

@@ -85,7 +85,7 @@ async function planFor(planned: PlannedRender, flags: RenderFlags, signal: Abort
   const { constraints, isPublished } = await knownConstraints(url);
   const limits = isPublished
     ? []
-    : [`${url} has not been asked for its limits yet: those of a new deployment were taken. \`constraints\` asks.`];
+    : [`${url} has not been asked for its limits yet, so those of a new deployment apply here. \`constraints\` asks.`];
   return { sent, notSent, url, notes: [...limits, ...fonts.warnings, ...fonts.notes], constraints };
 }
 
@@ -112,7 +112,9 @@ function showPlan({ sent: planned, notSent, url, ...plan }: Plan, flags: RenderF
         `  ${part.padEnd(6)}  ${encoding.padEnd(6)}  ${size.padStart(sizeWidth)}  ${key}`,
     ),
     ...found.map((one) => packageInWords(one, !notSent.includes(one))),
-    ...missing.map(({ name, importedBy, advice }) => `${name}, which ${importedBy} imports, is not there. ${advice}`),
+    ...missing.map(
+      ({ name, importedBy, advice }) => `${name}, which ${importedBy} imports, does not exist here. ${advice}`,
+    ),
     `Body: ${inBytes(bytes)}`,
     `Output: ${JSON.stringify(request.output)}, to ${place}${others > 0 ? `, and ${countInWords(others, "more document")}` : ""}`,
     ...project.leftOut.map((key) => `Left out, because render or check wrote it: ${key}`),

@@ -34,7 +34,7 @@ export function addRenameCommand(program: Command): void {
       process.stdout.write(renamingInLines(renaming, (key) => shownPath(project, key)));
       for (const key of renaming.unnamed) {
         say(
-          `${shownPath(project, key)} keeps its name, because no source has it: rename it where its path is put together, or in the data.`,
+          `${shownPath(project, key)} keeps its name, because no source has it: rename it where the path is computed, or in the data.`,
         );
       }
       if (write === true) {
@@ -43,7 +43,7 @@ export function addRenameCommand(program: Command): void {
         });
       }
       const count = countInWords(renaming.files.size, "file");
-      say(write === true ? `Renamed ${count}.` : `Nothing is changed. To rename ${count} so, add --write.`);
+      say(write === true ? `Renamed ${count}.` : `Nothing is changed. Add --write to rename ${count}.`);
     });
 }
 

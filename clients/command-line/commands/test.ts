@@ -176,7 +176,7 @@ async function remoteRenderer(all: Project, { client, url }: Service, signal: Ab
     const bounds = { maxEntries: MAX_PAGES, maxBytes: result.maxBytes };
     const entries = archiveEntries(await result.bytes(), bounds, () => true);
     if (typeof entries === "string") {
-      throw new UnexpectedResponseError(`The response is no archive of pages: it is ${entries}.`, 200);
+      throw new UnexpectedResponseError(`The response is not an archive of pages: it is ${entries}.`, 200);
     }
     return entries.toSorted((left, right) => (left.name < right.name ? -1 : 1)).map(({ bytes }) => Buffer.from(bytes));
   };

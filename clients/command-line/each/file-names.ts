@@ -64,7 +64,7 @@ function textOf(row: Row, values: Values, name: string): string | NameMistake {
   if (found.startsWith('"')) return String(JSON.parse(found));
   // The digits as they are written: a double would make the names of two large numbers the same.
   if (/^[-0-9]/.test(found)) return found;
-  return { mistake: `{${name}} is ${KINDS[found[0] ?? ""]}, and a name takes text or a number` };
+  return { mistake: `{${name}} is ${KINDS[found[0] ?? ""]}, but a file name takes text or a number` };
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -89,10 +89,10 @@ const MAX_LISTED_MEMBERS = 30;
 /** What a row has instead of the member that it lacks. */
 export function membersInWords({ data, place }: Row, lacks: string): string {
   const members = [...(memberTexts(data)?.keys() ?? [])];
-  if (members.length === 0) return `There is no name in ${place}: it is no object with members.`;
+  if (members.length === 0) return `${place} has no names: it is not an object with members.`;
   const names = members.slice(0, MAX_LISTED_MEMBERS).map((name) => JSON.stringify(name.slice(0, 80)));
   const more = members.length > MAX_LISTED_MEMBERS ? ` and ${members.length - MAX_LISTED_MEMBERS} more` : "";
-  return `There are, in ${place}: ${names.join(", ")}${more}.${didYouMean(similarName(lacks, members))}`;
+  return `${place} has: ${names.join(", ")}${more}.${didYouMean(similarName(lacks, members))}`;
 }
 
 /** Separators, invisible characters, and those that Windows forbids in names. */

@@ -196,7 +196,7 @@ export class EachRun {
     if (problem.code === "service_unavailable" && !isLast) {
       this.#unavailable.push(document);
       if (this.#made === 0 && this.#unavailable.length >= MAX_FAILURES_BEFORE_A_SUCCESS) {
-        const words = `The service answered the first ${this.#unavailable.length} documents with 503, so the others were not sent.`;
+        const words = `The service answered the first ${this.#unavailable.length} documents with 503, so the rest were not sent.`;
         this.#stop(new CommandError(words, exitCodeOf(problem)));
       }
       return;
@@ -317,7 +317,7 @@ function asFatal(error: unknown): CommandError {
 /** Why a run ends whose first documents all failed; null if it goes on. */
 export function noneSucceeded(failures: number, exitCode: ExitCode): CommandError | null {
   if (failures < MAX_FAILURES_BEFORE_A_SUCCESS) return null;
-  return new CommandError(`The first ${failures} documents all failed, so the others were not sent.`, exitCode);
+  return new CommandError(`The first ${failures} documents all failed, so the rest were not sent.`, exitCode);
 }
 
 export async function isThere(path: string): Promise<boolean> {

@@ -80,14 +80,14 @@ export function addHints(text: string): string {
 const NOT_DOWNLOADED =
   /^error: failed to download package \(https?:\/\/[^/\s]+\/([^/\s]+)\/(\S+)-(\d+\.\d+\.\d+)\.tar\.gz: .*\)$/;
 const NOT_FOUND = /^error: package not found \(searched for (@\S+)\)$/;
-const MISSING_PACKAGE = /^(@\S+) is not there$/;
+const MISSING_PACKAGE = /^(@\S+) does not exist here$/;
 
 /** Nothing is ever downloaded, so the words of a failed download would have people search their network. */
 function nameMissingPackage(line: string): string {
   const [, namespace, name, version] = matchPlace(NOT_DOWNLOADED, line) ?? [];
   const [, local] = matchPlace(NOT_FOUND, line) ?? [];
-  if (local !== undefined) return `error: ${local} is not there`;
-  return namespace === undefined ? line : `error: @${namespace}/${name}:${version} is not there`;
+  if (local !== undefined) return `error: ${local} does not exist here`;
+  return namespace === undefined ? line : `error: @${namespace}/${name}:${version} does not exist here`;
 }
 
 /** The name of the package that a diagnostic is about, if it is about one that is missing. */

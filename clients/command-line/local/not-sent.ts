@@ -34,9 +34,9 @@ export async function describeNotSent(
   }
   if (found.length === 0) return [];
   const options = found.map((key) => `--files ${relative(project.folder, `${project.root}/${key}`)}`).join(" ");
-  const [one, many] = ["is there but is not sent", "are there but are not sent"];
+  const [one, many] = ["exists but is not sent", "exist but are not sent"];
   const what = `${found.join(", ")} ${found.length === 1 ? one : many}`;
-  const why = `the template puts ${found.length === 1 ? "its name" : "their names"} together`;
+  const why = `the template computes ${found.length === 1 ? "its name" : "their names"}`;
   return [printableLine(`${what}, because ${why}: add ${options}`)];
 }
 

@@ -38,7 +38,7 @@ export function fitToService(project: Project, capabilities: Capabilities | null
   const warnings = [
     ...notTaken.map(
       ({ name }) =>
-        `The service has no ${name}, and takes no packages in requests, as it is older: its operator can install it.`,
+        `The service does not have ${name}, and is too old to take packages in requests: ask its operator to install it.`,
     ),
     ...nowhere.map(
       ({ name, importedBy, advice }) =>

@@ -92,7 +92,7 @@ async function loadSchema({ root, folder }: Project, name: string): Promise<Data
   if (!(await isFile(path))) return null;
   const bytes = await readNamed(path, name, root);
   if (bytes.length > MAX_SCHEMA_BYTES) {
-    throw new CommandError(`${name} has ${bytes.length} bytes, and the limit is ${MAX_SCHEMA_BYTES}.`);
+    throw new CommandError(`${name} has ${bytes.length} bytes; the limit is ${MAX_SCHEMA_BYTES}.`);
   }
   // The validator is loaded only if there is a schema.
   const { readSchema } = await import("../../data-schema/data-schema.ts");

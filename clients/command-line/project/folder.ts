@@ -67,8 +67,7 @@ export async function readInput(path: string, name: string, folder: string) {
   for await (const chunk of process.stdin) {
     const bytes = Buffer.from(chunk);
     size += bytes.length;
-    if (size > MAX_FILE_BYTES)
-      throw new CommandError(`Standard input has more than ${MAX_FILE_BYTES} bytes, the limit.`);
+    if (size > MAX_FILE_BYTES) throw new CommandError(`Standard input is over the limit of ${MAX_FILE_BYTES} bytes.`);
     chunks.push(bytes);
   }
   return { bytes: Buffer.concat(chunks), shown: "standard input" };

@@ -126,7 +126,7 @@ async function readRules(path: string): Promise<string> {
   const found = await stat(path).catch(() => null);
   if (!found?.isFile()) return "";
   if (found.size > MAX_FILE_BYTES) {
-    throw new CommandError(printableLine(`${path} has ${found.size} bytes, and the limit is ${MAX_FILE_BYTES}.`));
+    throw new CommandError(printableLine(`${path} has ${found.size} bytes; the limit is ${MAX_FILE_BYTES}.`));
   }
   return readFile(path, "utf8").catch((error: unknown) => {
     throw new CommandError(printableLine(`${path} cannot be read (${error instanceof Error ? error.message : ""}).`));

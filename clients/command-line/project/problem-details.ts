@@ -93,7 +93,7 @@ function packageDetails({ packages, files }: Project): string[] {
 function byKindDetails({ byKind, files, sourceName }: Project): string[] {
   if (byKind.length === 0) return [];
   return [
-    `${byKind.length} of the ${countInWords(files.length, "file")} are sent only because the folder is named and the template puts paths together: name ${sourceName} instead, with --files for what it reads, or exclude the others in .renderignore.`,
+    `${byKind.length} of the ${countInWords(files.length, "file")} are sent only because you named the folder and the template computes paths: name ${sourceName} instead, with --files for what it reads, or exclude the others in .renderignore.`,
   ];
 }
 
@@ -113,7 +113,7 @@ export function problemDetails(problem: ServiceProblem, sent: SentProject): stri
 function computedDetails({ computesPaths }: Project): string[] {
   if (!computesPaths) return [];
   return [
-    "The template puts paths together. Files whose names are neither in it nor in the data are not sent: check names those that it misses, with the --files that sends them.",
+    "The template computes paths. Files whose names are neither in it nor in the data are not sent: `check` lists the missing ones, with the --files that sends them.",
   ];
 }
 

@@ -177,7 +177,7 @@ async function collectBelow(
   }
   if (isTooLarge) {
     sourceNotes.push(
-      `${rootName} has so many files that it was not searched for those whose paths the template puts together: name them with --files.`,
+      `${rootName} has so many files that it was not searched for those whose paths the template computes: name them with --files.`,
     );
   }
   const project: Project = {

@@ -31,7 +31,7 @@ export async function completeFlags<Flags extends NamedFlags>(source: string, na
   const taken = Object.entries(flags).filter(([name]) => !(name in named));
   const words = taken.map(([name, value]) => (value === true ? name : `${name} ${value}`)).join(", ");
   if (!named.json && words !== "") say(printableLine(`Options from ${OPTIONS_PATH}: ${words}`));
-  if (!named.json && !isOfFormat) say(`The options in ${OPTIONS_PATH} are for ${saved.format}: they are not used.`);
+  if (!named.json && !isOfFormat) say(`The options in ${OPTIONS_PATH} are for ${saved.format}, so they are not used.`);
   return { ...flags, ...named };
 }
 

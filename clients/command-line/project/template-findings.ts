@@ -97,7 +97,7 @@ function describeInputs(project: Project, readers: readonly InputReader[], input
   const own = readers.filter((reader) => !reader.isOfPackage);
   if (isEmpty(inputs)) {
     return own.slice(0, MAX_NAMED).map((reader) => {
-      return `${placeOf(project, reader)} reads sys.inputs, which is empty: hand values over with --input KEY=VALUE, or use \`data\`.`;
+      return `${placeOf(project, reader)} reads sys.inputs, which is empty: pass values with --input KEY=VALUE, or use \`data\`.`;
     });
   }
   const unreached = readers.flatMap(({ key, text }) => {

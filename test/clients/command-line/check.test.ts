@@ -71,7 +71,7 @@ it("ignores the fonts of the machine", async () => {
 
 it("downloads no package, not even one of Typst's registry", async () => {
   const { stderr, exitCode } = await checkSource('#import "@preview/cetz:0.4.0"');
-  expect(stderr).toContain("error: @preview/cetz:0.4.0 is not there\n");
+  expect(stderr).toContain("error: @preview/cetz:0.4.0 does not exist here\n");
   expect(exitCode).toBe(4);
 });
 

@@ -90,7 +90,7 @@ describe("--dry-run ends as the run itself, and sends nothing, for", () => {
     const folder = await makeProject({ "a.typ": "x".repeat(21) });
     const before = await runCommand(folder, ["render", "a.typ", "--dry-run"], options);
     expect(before.stdout).toContain(
-      `\nnote: ${small.url} has not been asked for its limits yet: those of a new deployment were taken. \`constraints\` asks.\n`,
+      `\nnote: ${small.url} has not been asked for its limits yet, so those of a new deployment apply here. \`constraints\` asks.\n`,
     );
     expect(before.exitCode).toBe(0);
     await runCommand(folder, ["constraints"], options);

@@ -139,10 +139,7 @@ describe("a file name", () => {
   });
 
   it.each([
-    [
-      "{nmae}.pdf",
-      'p.csv, row 2 (line 3): there is no {nmae}\nThere are, in row 1 (line 2): "name", "city". Did you mean name?',
-    ],
+    ["{nmae}.pdf", 'p.csv, row 2 (line 3): there is no {nmae}\nrow 1 (line 2) has: "name", "city". Did you mean name?'],
     ["all.pdf", "p.csv, row 2 (line 3): all.pdf is already the file of row 1 (line 2)"],
     ["{#:x}.pdf", "{#:x} must be a {name}, {#}, or with zeros in front {#:03}.\n"],
     ["{}.pdf", "{} must be a {name}"],
@@ -156,9 +153,7 @@ describe("a file name", () => {
     const csv = await renderEach("p.csv", 'name,x\nAda,1\n"",2\n', { output: "{name}.pdf" });
     expect(csv.stderr).toContain("p.csv, row 2 (line 3): {name} is empty");
     const array = await renderEach("p.json", '[{"name": "a"}, {"nam": "b"}]', { output: "{name}.pdf" });
-    expect(array.stderr).toContain(
-      'p.json, item 2: there is no {name}\nThere are, in item 2: "nam". Did you mean nam?',
-    );
+    expect(array.stderr).toContain('p.json, item 2: there is no {name}\nitem 2 has: "nam". Did you mean nam?');
   });
 });
 
@@ -217,7 +212,7 @@ describe("a document that fails", () => {
       output: "{id}.pdf",
       answer: (response) => sendProblem(response, 503, serviceUnavailable("draining")),
     });
-    expect(stderr).toContain("The service answered the first 10 documents with 503, so the others were not sent.");
+    expect(stderr).toContain("The service answered the first 10 documents with 503, so the rest were not sent.");
     expect(stderr).toContain("0 of 40 documents rendered, 40 not rendered.\nRun the same command again to continue.");
     expect(data).toHaveLength(10);
     expect(exitCode).toBe(6);

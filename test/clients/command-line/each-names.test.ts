@@ -159,7 +159,7 @@ describe("a row without a possible name stops the batch before anything is made:
       "Nothing was done:\n" +
         "p.csv, row 1 (line 2): there is no {name}\n" +
         "p.csv, row 2 (line 3): there is no {name}\n" +
-        'There are, in row 1 (line 2): "Kd.-Nr.", "Name", "address.city". Did you mean Name?\n',
+        'row 1 (line 2) has: "Kd.-Nr.", "Name", "address.city". Did you mean Name?\n',
     );
   });
 
@@ -170,9 +170,9 @@ describe("a row without a possible name stops the batch before anything is made:
 
   it("a member that is neither text nor a number is said to be one", async () => {
     const { stderr } = await nameEach("p.jsonl", '{"a":{"b":1},"c":[1]}\n{"a":null}\n{"a":true}', "{a}.pdf");
-    expect(stderr).toContain("p.jsonl, line 1: {a} is an object, and a name takes text or a number\n");
-    expect(stderr).toContain("p.jsonl, line 2: {a} is null, and a name takes text or a number\n");
-    expect(stderr).toContain("p.jsonl, line 3: {a} is a boolean, and a name takes text or a number\n");
+    expect(stderr).toContain("p.jsonl, line 1: {a} is an object, but a file name takes text or a number\n");
+    expect(stderr).toContain("p.jsonl, line 2: {a} is null, but a file name takes text or a number\n");
+    expect(stderr).toContain("p.jsonl, line 3: {a} is a boolean, but a file name takes text or a number\n");
     expect(stderr).not.toContain("There are");
   });
 });

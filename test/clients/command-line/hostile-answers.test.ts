@@ -38,6 +38,6 @@ it.each([
   const server = await startScriptedService(sendArchive, ARCHIVE_LIMITS);
   const folder = await makeProject({ "a.typ": "x", "cases/one.json": "{}" });
   const { exitCode, stderr } = await runCommand(folder, ["test", "a.typ", "--update", "--url", server.url]);
-  expect(stderr).toContain(`no archive of pages: it is ${words}.`);
+  expect(stderr).toContain(`not an archive of pages: it is ${words}.`);
   expect(exitCode).toBe(NO_SERVICE);
 });

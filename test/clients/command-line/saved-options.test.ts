@@ -73,7 +73,7 @@ describe("an option of the command line", () => {
 
   it("of another format is said to leave them unused", async () => {
     const { stderr } = await withOptions('{"standards": ["a-2b"]}', ["check", "draft", "--format", "svg"]);
-    expect(stderr).toContain("The options in .playground.json are for pdf: they are not used.\n");
+    expect(stderr).toContain("The options in .playground.json are for pdf, so they are not used.\n");
   });
 });
 

@@ -165,7 +165,7 @@ describe("a template", () => {
     await rm(join(folder, "cases/first.expected"), { recursive: true });
     await symlink(outside, join(folder, "cases/first.expected"));
     const written = await testIn(folder, ".", "--update");
-    expect(written.failures.first).toBe("cases/first.expected is a link: nothing is written there.");
+    expect(written.failures.first).toBe("cases/first.expected is a link, so nothing was written there.");
     expect(await readdir(outside)).toEqual(["secret"]);
   });
 

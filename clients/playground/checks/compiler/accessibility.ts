@@ -61,7 +61,7 @@ export function accessibilityFindings(
 
 const START: FileRange = { key: null, from: { line: 0, column: 0 }, to: { line: 0, column: 0 } };
 const NO_TITLE = 'PDF/UA-1 requires a title: #set document(title: "…").';
-const NO_ALT = 'PDF/UA-1 requires an alternative text: alt: "…" says what is to be seen.';
+const NO_ALT = 'PDF/UA-1 requires an alternative text: alt: "…" says what it shows.';
 
 const HEADING_LEVEL = "PDF/UA-1 requires that the outline begins with level 1, and skips none.";
 const LINK = "PDF/UA-1 forbids links in headers, footers and other artifacts: put the address there as text.";

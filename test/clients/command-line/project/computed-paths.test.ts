@@ -165,7 +165,7 @@ describe("a folder", () => {
       ),
     );
     const { stderr } = await runCommand(folder, ["render", "t"], { env: { SERVICE_URL: service.url } });
-    expect(stderr).toContain("70 of the 71 files are sent only because the folder is named");
+    expect(stderr).toContain("70 of the 71 files are sent only because you named the folder");
     expect(stderr).toContain("name t/main.typ instead");
     expect(stderr).not.toContain("encode them again");
   });
@@ -210,14 +210,12 @@ describe("check names each file that is there, that the template reads and that 
     const { stderr, exitCode } = await runCommand(folder, ["check", "r/a.typ"]);
     const options = "--files n-1.txt --files n-2.txt --files n-3.txt";
     expect(stderr).toContain(
-      `note: n-1.txt, n-2.txt, n-3.txt are there but are not sent, because the template puts their names together: add ${options}\n`,
+      `note: n-1.txt, n-2.txt, n-3.txt exist but are not sent, because the template computes their names: add ${options}\n`,
     );
     expect(exitCode).toBe(4);
     expect((await runCommand(folder, ["check", "r/a.typ", ...options.split(" ")])).exitCode).toBe(0);
     const each = await runCommand(folder, ["check", "r/a.typ", "--each", "row.jsonl"]);
-    expect(each.stderr).toContain(
-      "note: n-1.txt is there but is not sent, because the template puts its name together",
-    );
+    expect(each.stderr).toContain("note: n-1.txt exists but is not sent, because the template computes its name");
   });
 
   it("below the root too, from the folder of the source", async () => {
@@ -229,7 +227,7 @@ describe("check names each file that is there, that the template reads and that 
     };
     const { stderr } = await runCommand(await makeProject(files), ["check", "p/d/a.typ"]);
     expect(stderr).toContain(
-      "n-1.txt is there but is not sent, because the template puts its name together: add --files ../n-1.txt\n",
+      "n-1.txt exists but is not sent, because the template computes its name: add --files ../n-1.txt\n",
     );
   });
 

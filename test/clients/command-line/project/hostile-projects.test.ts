@@ -62,7 +62,7 @@ describe("a command ends", () => {
   it("where a schema is larger than any that people write", async () => {
     const files = { "a.typ": "x", "data.schema.json": `{"enum": [${"1,".repeat(600_000)}1]}` };
     const { stderr, exitCode } = await inProject(files, ["render", "a.typ"]);
-    expect(stderr).toContain("data.schema.json has 1200013 bytes, and the limit is 1048576.");
+    expect(stderr).toContain("data.schema.json has 1200013 bytes; the limit is 1048576.");
     expect(exitCode).toBe(2);
   });
 });
@@ -107,7 +107,7 @@ describe("a default output", () => {
     const folder = await makeProject({ "a.typ": "x" });
     await make(join(folder, "a.pdf"));
     const { stderr, exitCode } = await runCommand(folder, ["render", "a.typ"], { env: { SERVICE_URL: url } });
-    expect(stderr).toContain("a.pdf is a device, a pipe, or a link to one: nothing is written there.");
+    expect(stderr).toContain("a.pdf is a device, a pipe, or a link to one, so nothing was written.");
     expect(exitCode).toBe(1);
     expect((await lstat(join(folder, "a.pdf"))).isFile()).toBe(false);
   });

@@ -170,8 +170,8 @@ describe("it is said", () => {
     const { stderr } = await check(files, ".");
     expect(stderr).toBe(
       [
-        "note: main.typ:2 reads sys.inputs, which is empty: hand values over with --input KEY=VALUE, or use `data`.",
-        "note: a.typ:1 reads sys.inputs, which is empty: hand values over with --input KEY=VALUE, or use `data`.",
+        "note: main.typ:2 reads sys.inputs, which is empty: pass values with --input KEY=VALUE, or use `data`.",
+        "note: a.typ:1 reads sys.inputs, which is empty: pass values with --input KEY=VALUE, or use `data`.",
         "main.typ compiles.",
         "",
       ].join("\n"),
@@ -225,7 +225,7 @@ describe("it is said", () => {
     const folder = await makeProject(files);
     const run = (...args: string[]) =>
       runCommand(folder, ["render", ".", ...args], { env: { SERVICE_URL: service.url } });
-    const note = "main.typ:1 reads sys.inputs, which is empty: hand values over with --input KEY=VALUE, or use `data`.";
+    const note = "main.typ:1 reads sys.inputs, which is empty: pass values with --input KEY=VALUE, or use `data`.";
     expect((await run()).stderr).toContain(`note: ${note}\n`);
     expect(JSON.parse((await run("--json")).stdout).notes).toEqual([note]);
     expect((await run("--dry-run")).stdout).toContain(`note: ${note}\n`);

@@ -226,7 +226,7 @@ describe("of a package nothing leaves the machine that is not its own", () => {
     await symlink(join(folder, "elsewhere"), join(folder, DATA, path));
     const { stdout } = await runCommand(folder, ["render", "letter.typ", "--dry-run"]);
     expect(stdout).toContain(
-      `@local/letter:1.0.0, which letter.typ:1 imports, is not there. ${join(folder, DATA, "local/letter/1.0.0")} is a link`,
+      `@local/letter:1.0.0, which letter.typ:1 imports, does not exist here. ${join(folder, DATA, "local/letter/1.0.0")} is a link`,
     );
     expect(stdout).not.toContain(`  ${LETTER}`);
   });
@@ -328,7 +328,9 @@ describe("with what the service has,", () => {
   it("an older service is sent no packages, and a warning says so; --strict sends nothing", async () => {
     const { url, sent } = await startServiceWith(["words"], true);
     const { stderr } = await inProject(FILES, ["render", "letter.typ"], url);
-    expect(stderr).toContain("warning: The service has no @local/letter:1.0.0, and takes no packages in requests");
+    expect(stderr).toContain(
+      "warning: The service does not have @local/letter:1.0.0, and is too old to take packages in requests",
+    );
     expect(stderr).not.toContain("@preview/words");
     expect(sent()).toEqual([[]]);
     const strict = await inProject(FILES, ["render", "letter.typ", "--strict"], url);
@@ -365,7 +367,7 @@ describe("a package that is nowhere", () => {
       ["own.typ", "@local/of-nobody:0.1.0", "own.typ:1"],
     ] as const) {
       const { stderr, exitCode } = await inProject(NOWHERE, ["check", source]);
-      expect(stderr).toContain(`error: ${name} is not there\n`);
+      expect(stderr).toContain(`error: ${name} does not exist here\n`);
       expect(stderr).toContain(
         `note: Neither the service nor this machine has ${name}, which ${importedBy} imports. Co`,
       );
