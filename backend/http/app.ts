@@ -4,7 +4,6 @@ import type { Socket } from "node:net";
 import Fastify, { type FastifyInstance, LogController, type RouteHandlerMethod } from "fastify";
 import { CAPABILITIES_PATH } from "../../protocol/capabilities.ts";
 import {
-  type BackendLoad,
   COMMON_HEADERS,
   EDGE_COUNTS_HEADER,
   formatBackendLoad,
@@ -20,8 +19,8 @@ import { describeError, errorCode } from "../error-log.ts";
 import { traceParentOf } from "../observe/request-observer.ts";
 import type { BackendSettings } from "../settings.ts";
 import { answerMalformedHttp, answerUnrouted, PendingAnswers, reportFailure, sendProblem } from "./problem-response.ts";
-import { createRenderRoute, type RenderRoute, refuseWithoutToken } from "./render-route.ts";
-import { type Foundation, openParts, type ServiceParts } from "./service-parts.ts";
+import { RenderRoute, refuseWithoutToken } from "./render-route.ts";
+import { type Foundation, openParts, readLoad, type ServiceParts } from "./service-parts.ts";
 
 /** How long a whole request may take to arrive, on any route. The render route has shorter deadlines for bodies. */
 const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
@@ -29,45 +28,42 @@ const REQUEST_TIMEOUT_MILLISECONDS = 90_000;
 /** Fastify would answer 415, for which there is no problem code. */
 const MALFORMED_MEDIA_TYPE = "FST_ERR_CTP_INVALID_MEDIA_TYPE";
 
-type Stage = "serving" | "stopping" | "draining";
+export interface RenderService {
+  readonly app: FastifyInstance;
+  /** From now on `/ready` answers 503, and the edge is told to send renders elsewhere. They are still accepted. */
+  readonly announceStop: () => void;
+  readonly startDraining: () => void;
+  readonly isIdle: () => boolean;
+  /** @throws SettingError for an unusable folder of fonts or packages. */
+  readonly findCapabilities: () => Promise<unknown>;
+  /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
+  readonly workDirectoryLost: Promise<string>;
+}
 
-export type RenderService = ReturnType<typeof buildRenderService>;
-
-export function buildRenderService(foundation: Foundation) {
-  const { settings } = foundation;
-  const app = createApp(settings);
+export function buildRenderService(foundation: Foundation): RenderService {
+  const app = createApp(foundation.settings);
   const parts = openParts(foundation, app.log);
-  const { queue, capabilities, workDirectoryWatch } = parts;
-  let stage: Stage = "serving";
-  const readLoad = (): BackendLoad => ({
-    running: queue.running,
-    waiting: queue.waiting,
-    slots: settings.maxConcurrentRenders,
-    isDraining: stage !== "serving",
-  });
-  const route = createRenderRoute({ ...parts, isDraining: () => stage === "draining", readLoad });
-  addHooks(app, parts, () => stage);
+  const { stage, capabilities, workDirectoryWatch } = parts;
+  const route = new RenderRoute(parts);
+  addHooks(app, parts);
   addErrorHandlers(app, route);
-  const handlers = { ...createHandlers(foundation, parts, readLoad, () => stage), "/v1/render": route.handle };
+  const handlers = { ...createHandlers(parts), "/v1/render": route.handle };
   for (const { method, path } of BACKEND_ROUTES) app.route({ method, url: path, handler: handlers[path] });
   return {
     app,
-    /** From now on `/ready` answers 503, and the edge is told to send renders elsewhere. They are still accepted. */
     announceStop: () => {
-      if (stage === "serving") stage = "stopping";
+      if (stage.current === "serving") stage.current = "stopping";
     },
     startDraining: () => {
-      stage = "draining";
+      stage.current = "draining";
     },
-    isIdle: () => route.underWay() === 0,
-    /** @throws SettingError for an unusable folder of fonts or packages. */
+    isIdle: () => route.underWay === 0,
     findCapabilities: () => capabilities.findDocument(),
-    /** Resolves with the name of a file that is missing from the work directory: the backend must end. */
     workDirectoryLost: workDirectoryWatch.lost,
   };
 }
 
-function addHooks(app: FastifyInstance, { settings, metrics, close }: ServiceParts, stage: () => Stage): void {
+function addHooks(app: FastifyInstance, { settings, metrics, stage, close }: ServiceParts): void {
   app.addHook("onRequest", async (request, reply) => {
     reply.headers({ ...COMMON_HEADERS, [REQUEST_ID_HEADER]: request.id });
     const counts = request.headers[EDGE_COUNTS_HEADER.toLowerCase()];
@@ -78,7 +74,7 @@ function addHooks(app: FastifyInstance, { settings, metrics, close }: ServicePar
   });
   app.addHook("onSend", async (_request, reply) => {
     // A connection that is kept alive would prevent the draining backend from ending.
-    if (stage() === "draining") reply.header("Connection", "close");
+    if (stage.current === "draining") reply.header("Connection", "close");
   });
   app.addHook("onClose", close);
 }
@@ -93,12 +89,8 @@ function addErrorHandlers(app: FastifyInstance, route: RenderRoute): void {
   });
 }
 
-function createHandlers(
-  { settings, sandbox }: Foundation,
-  { capabilities, machineWatch, metrics }: ServiceParts,
-  readLoad: () => BackendLoad,
-  stage: () => Stage,
-) {
+function createHandlers(parts: ServiceParts) {
+  const { settings, sandbox, capabilities, machineWatch, metrics, stage } = parts;
   // With no token configured, every render would be refused.
   const canServe = settings.backendTokens.length > 0;
   return {
@@ -108,8 +100,12 @@ function createHandlers(
     },
     "/health": () => ({ status: "ok", typst: TYPST_VERSION, sandbox: sandbox.mode }),
     "/ready": async (request, reply) => {
-      reply.header(LOAD_HEADER, formatBackendLoad(readLoad()));
-      const obstacle = !canServe ? "no_tokens" : stage() !== "serving" ? "draining" : await machineWatch.findShortage();
+      reply.header(LOAD_HEADER, formatBackendLoad(readLoad(parts)));
+      const obstacle = !canServe
+        ? "no_tokens"
+        : stage.current !== "serving"
+          ? "draining"
+          : await machineWatch.findShortage();
       return obstacle === null ? { status: "ready" } : sendProblem(request, reply, serviceUnavailable(obstacle));
     },
     "/metrics": (_request, reply) => {

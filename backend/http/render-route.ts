@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { validateToken } from "../../protocol/authentication.ts";
 import {
   BACKEND_TOKEN_HEADER,
-  type BackendLoad,
   CALLER_HEADER,
   CALLER_NAME_PATTERN,
   formatBackendLoad,
@@ -26,16 +25,9 @@ import { type PhaseRun, PhaseTimer, phaseSeconds } from "../render/render-time.t
 import type { Deliveries } from "./delivery.ts";
 import { reportFailure, sendProblem } from "./problem-response.ts";
 import { discardBody, readBody, readHead } from "./read-body.ts";
-import type { ServiceParts } from "./service-parts.ts";
+import { readLoad, type ServiceParts } from "./service-parts.ts";
 
 const UNNAMED_CALLER = "unnamed";
-
-export interface RenderRouteResources extends ServiceParts {
-  readonly isDraining: () => boolean;
-  readonly readLoad: () => BackendLoad;
-}
-
-export type RenderRoute = ReturnType<typeof createRenderRoute>;
 
 interface Sender {
   readonly caller: string;
@@ -48,105 +40,106 @@ type Reception =
   | { readonly kind: "received"; readonly body: Uint8Array; readonly renderRequest: ParsedRequest }
   | { readonly kind: "failed"; readonly outcome: RenderFailure; readonly requestBytes?: number };
 
-export function createRenderRoute(resources: RenderRouteResources) {
-  const { settings, observer, deliveries } = resources;
+export class RenderRoute {
+  readonly #parts: ServiceParts;
+  #underWay = 0;
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
+  }
+
   /** Requests that have begun and whose answers are not completely delivered. */
-  let underWay = 0;
-  const handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    underWay++;
+  get underWay(): number {
+    return this.#underWay;
+  }
+
+  readonly handle = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { settings, observer, deliveries } = this.#parts;
+    this.#underWay++;
     try {
       const sender = readSender(request, settings.backendTokens);
       const begun = observer.beginRequest(request, sender.caller, sender.forbidden === null);
-      const report = await receiveAndRender(resources, request, sender, watchClient(request.raw, reply.raw));
+      const report = await this.#receiveAndRender(request, sender, watchClient(request.raw, reply.raw));
       observer.recordRender(report);
-      reply.header(LOAD_HEADER, formatBackendLoad(resources.readLoad()));
+      reply.header(LOAD_HEADER, formatBackendLoad(readLoad(this.#parts)));
       observer.endRequest(begun, report, await sendReply(request, reply, report, deliveries));
       return reply;
     } finally {
-      underWay--;
+      this.#underWay--;
     }
   };
-  return { handle, underWay: () => underWay };
-}
 
-/** Only this function holds the body: while the answer is delivered, its memory is free again. */
-async function receiveAndRender(
-  resources: RenderRouteResources,
-  request: FastifyRequest,
-  sender: Sender,
-  clientGone: AbortSignal,
-): Promise<RequestReport> {
-  const arrivedAt = performance.now();
-  const { caller } = sender;
-  const memory = resources.bodyMemory.open(caller);
-  try {
-    const timer = new PhaseTimer();
-    const receiving = timer.time("receive", () => receive(resources, request, sender, memory));
-    const reception = await receiving.catch((error: unknown) => fail(refuse(reportFailure(request, error))));
-    if (reception.kind === "failed") {
-      const { outcome, requestBytes } = reception;
-      return { outcome, format: "none", suggestedName: null, runs: timer.runs, requestBytes };
+  /** Only this function holds the body: while the answer is delivered, its memory is free again. */
+  async #receiveAndRender(request: FastifyRequest, sender: Sender, clientGone: AbortSignal): Promise<RequestReport> {
+    const arrivedAt = performance.now();
+    const { caller } = sender;
+    const { settings, bodyMemory, machineWatch } = this.#parts;
+    const memory = bodyMemory.open(caller);
+    try {
+      const timer = new PhaseTimer();
+      const receiving = timer.time("receive", () => this.#receive(request, sender, memory));
+      const reception = await receiving.catch((error: unknown) => fail(refuse(reportFailure(request, error))));
+      if (reception.kind === "failed") {
+        const { outcome, requestBytes } = reception;
+        return { outcome, format: "none", suggestedName: null, runs: timer.runs, requestBytes };
+      }
+      const { body, renderRequest } = reception;
+      const { format, filename } = renderRequest.output;
+      const answerBy = arrivedAt + sender.timeBudgetMilliseconds;
+      const valid = { body, request: renderRequest, caller, answerBy };
+      // The edge cannot see how long the upload took, because of buffers on the way, so that counts against its budget.
+      const deadline = queueDeadlineMilliseconds(settings, Math.max(0, answerBy - performance.now()));
+      const rendering = await this.#renderInSlot(valid, deadline, clientGone).catch(async (error: unknown) => {
+        const lack = await machineWatch.findShortage();
+        return { outcome: refuse(reportFailure(request, error, lack ?? undefined)), runs: [] };
+      });
+      const runs = [...timer.runs, ...rendering.runs];
+      return { ...rendering, runs, format, suggestedName: filename, requestBytes: body.length };
+    } finally {
+      memory.release();
     }
-    const { body, renderRequest } = reception;
-    const { format, filename } = renderRequest.output;
-    const answerBy = arrivedAt + sender.timeBudgetMilliseconds;
-    const valid = { body, request: renderRequest, caller, answerBy };
-    // The edge cannot see how long the upload took, because of buffers on the way, so that counts against its budget.
-    const deadline = queueDeadlineMilliseconds(resources.settings, Math.max(0, answerBy - performance.now()));
-    const rendering = await renderInSlot(resources, valid, deadline, clientGone).catch(async (error: unknown) => {
-      const lack = await resources.machineWatch.findShortage();
-      return { outcome: refuse(reportFailure(request, error, lack ?? undefined)), runs: [] };
-    });
-    const runs = [...timer.runs, ...rendering.runs];
-    return { ...rendering, runs, format, suggestedName: filename, requestBytes: body.length };
-  } finally {
-    memory.release();
+  }
+
+  async #receive(request: FastifyRequest, { forbidden }: Sender, memory: Reservation): Promise<Reception> {
+    const { settings, stage } = this.#parts;
+    if (forbidden !== null) return fail(refuse(forbidden));
+    if (stage.current === "draining") return fail(refuse(serviceUnavailable("draining")));
+    const reading = await readBody(request.raw, settings.limits, memory);
+    if (reading.kind !== "body") return fail(reading);
+    const { body } = reading;
+    const wrongMediaType = validateMediaType(readHead(request.raw));
+    if (wrongMediaType !== null) return fail(refuse(wrongMediaType));
+    const parsed = parseRenderRequest(body, settings.limits);
+    return parsed.ok ? { kind: "received", body, renderRequest: parsed.request } : fail(refuse(parsed.problem), body);
+  }
+
+  async #renderInSlot(
+    valid: ValidRequest,
+    deadlineMilliseconds: number,
+    clientGone: AbortSignal,
+  ): Promise<Pick<RequestReport, "outcome" | "runs" | "peakMemoryBytes" | "pdfCheck">> {
+    const { queue } = this.#parts;
+    const applicant = { caller: valid.caller, signal: clientGone, deadlineMilliseconds };
+    const startMilliseconds = performance.now();
+    const admission =
+      valid.caller === PROBE_CALLER
+        ? await queue.runIfFree(() => render(this.#parts, valid, clientGone))
+        : await queue.run(applicant, async (withdrawn) => {
+            const stop = withdrawn === null ? clientGone : AbortSignal.any([clientGone, withdrawn]);
+            const report = await render(this.#parts, valid, stop);
+            const isWithdrawn = report.outcome.kind === "client-gone" && !clientGone.aborted;
+            return isWithdrawn ? null : report;
+          });
+    if (admission.kind === "left") return { outcome: CLIENT_GONE, runs: [] };
+    const milliseconds = admission.waitedSeconds * 1000;
+    const queued: PhaseRun = { phase: "queue", startMilliseconds, milliseconds };
+    if (admission.kind === "done") return { ...admission.result, runs: [queued, ...admission.result.runs] };
+    return { outcome: refuse(renderQueueFull(admission.cause, admission.retryAfterSeconds)), runs: [queued] };
   }
 }
 
 function fail(outcome: RenderFailure, body?: Uint8Array): Reception {
   return { kind: "failed", outcome, ...(body !== undefined && { requestBytes: body.length }) };
-}
-
-async function receive(
-  { settings, isDraining }: RenderRouteResources,
-  request: FastifyRequest,
-  { forbidden }: Sender,
-  memory: Reservation,
-): Promise<Reception> {
-  if (forbidden !== null) return fail(refuse(forbidden));
-  if (isDraining()) return fail(refuse(serviceUnavailable("draining")));
-  const reading = await readBody(request.raw, settings.limits, memory);
-  if (reading.kind !== "body") return fail(reading);
-  const { body } = reading;
-  const wrongMediaType = validateMediaType(readHead(request.raw));
-  if (wrongMediaType !== null) return fail(refuse(wrongMediaType));
-  const parsed = parseRenderRequest(body, settings.limits);
-  return parsed.ok ? { kind: "received", body, renderRequest: parsed.request } : fail(refuse(parsed.problem), body);
-}
-
-async function renderInSlot(
-  resources: RenderRouteResources,
-  valid: ValidRequest,
-  deadlineMilliseconds: number,
-  clientGone: AbortSignal,
-): Promise<Pick<RequestReport, "outcome" | "runs" | "peakMemoryBytes" | "pdfCheck">> {
-  const applicant = { caller: valid.caller, signal: clientGone, deadlineMilliseconds };
-  const startMilliseconds = performance.now();
-  const admission =
-    valid.caller === PROBE_CALLER
-      ? await resources.queue.runIfFree(() => render(resources, valid, clientGone))
-      : await resources.queue.run(applicant, async (withdrawn) => {
-          const stop = withdrawn === null ? clientGone : AbortSignal.any([clientGone, withdrawn]);
-          const report = await render(resources, valid, stop);
-          const isWithdrawn = report.outcome.kind === "client-gone" && !clientGone.aborted;
-          return isWithdrawn ? null : report;
-        });
-  if (admission.kind === "left") return { outcome: CLIENT_GONE, runs: [] };
-  const milliseconds = admission.waitedSeconds * 1000;
-  const queued: PhaseRun = { phase: "queue", startMilliseconds, milliseconds };
-  if (admission.kind === "done") return { ...admission.result, runs: [queued, ...admission.result.runs] };
-  return { outcome: refuse(renderQueueFull(admission.cause, admission.retryAfterSeconds)), runs: [queued] };
 }
 
 /** @returns null if there was no file to deliver */

@@ -1,5 +1,6 @@
 /** Puts together what the backend is made of, below its HTTP application. */
 import type { FastifyBaseLogger } from "fastify";
+import type { BackendLoad } from "../../protocol/headers.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
 import { RenderQueue } from "../admission/render-queue.ts";
 import type { Launcher } from "../launcher/launcher.ts";
@@ -8,6 +9,7 @@ import type { OtlpTracing } from "../observe/otlp-tracing.ts";
 import { RenderMetrics } from "../observe/render-metrics.ts";
 import { RequestObserver } from "../observe/request-observer.ts";
 import { ProcessLimits } from "../processes/process-limits.ts";
+import type { RenderResources } from "../render/render.ts";
 import { STEADY_CLOCK } from "../render/render-time.ts";
 import { MAX_MEMORY_BYTES_PER_OUTPUT } from "../render/spool.ts";
 import { maxProcessesOfUser } from "../sandbox/resource-limits.ts";
@@ -20,7 +22,7 @@ import { workDirectoryPath } from "../work-directory/paths.ts";
 import { WorkDirectoryWatch } from "../work-directory/watch.ts";
 import { Deliveries } from "./delivery.ts";
 
-/** What is found out before the backend is put together. The work directory must be ready, and the sandbox probed. */
+/** What is found out before the backend is put together. The work directory must be ready, and the sandbox tried. */
 export interface Foundation {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
@@ -28,9 +30,25 @@ export interface Foundation {
   readonly tracing: OtlpTracing | null;
 }
 
-export type ServiceParts = ReturnType<typeof openParts>;
+export interface ServiceParts extends RenderResources {
+  readonly queue: RenderQueue;
+  readonly bodyMemory: ByteBudget;
+  readonly deliveries: Deliveries;
+  readonly capabilities: InstalledCapabilities;
+  readonly machineWatch: MachineWatch;
+  readonly metrics: RenderMetrics;
+  readonly observer: RequestObserver;
+  /** "stopping": `/ready` says 503, and renders are still accepted. "draining": they no longer are. */
+  readonly stage: { current: "serving" | "stopping" | "draining" };
+  readonly close: () => Promise<void>;
+}
 
-export function openParts(foundation: Foundation, log: FastifyBaseLogger) {
+export function readLoad({ settings, queue, stage }: ServiceParts): BackendLoad {
+  const { running, waiting } = queue;
+  return { running, waiting, slots: settings.maxConcurrentRenders, isDraining: stage.current !== "serving" };
+}
+
+export function openParts(foundation: Foundation, log: FastifyBaseLogger): ServiceParts {
   const { settings, sandbox, launcher, tracing } = foundation;
   const { workDirectory, limits, maxConcurrentRenders: slots } = settings;
   const queue = new RenderQueue({
@@ -72,6 +90,7 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger) {
     ...{ settings, sandbox, queue, supervisor, warmPool, capabilities, deliveries },
     ...{ workDirectoryWatch, machineWatch, metrics, observer },
     ...budgets,
+    stage: { current: "serving" },
     close: async () => {
       workDirectoryWatch.stop();
       machineWatch.stop();
