@@ -44,7 +44,7 @@ const RETURN_LIFETIME_MILLISECONDS = 2000;
 /** A backend with a render is probed after this silence. */
 const SILENCE_MILLISECONDS = 3000;
 /** For how long a backend that was full counts as full. */
-const FULL_MILLISECONDS = 1000;
+export const FULL_MILLISECONDS = 1000;
 const MAX_PROBES_PER_SECOND = 8;
 const MAX_WAITING_FETCHES = 3;
 /** Beside one question and one attempt for each backend. */

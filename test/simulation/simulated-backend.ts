@@ -1,6 +1,7 @@
 /** A backend: real code admits renders; around it is what `backend/http/render-route.ts` and `backend/main.ts` do. */
-import { ByteBudget } from "../../backend/admission/byte-budget.ts";
+import { ByteBudget, type Reservation } from "../../backend/admission/byte-budget.ts";
 import { RenderQueue, type SteadyClock } from "../../backend/admission/render-queue.ts";
+import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import { type BackendLoad, formatBackendLoad, LOAD_HEADER, PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";
 import { FILE_MEDIA_TYPES } from "../../protocol/rendered-file.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
@@ -12,7 +13,6 @@ import type { ExchangeView, SimulatedAnswer, WorldView } from "./parts.ts";
 import type { Poison } from "./schedule.ts";
 
 const IDLE_POLL_MILLISECONDS = 20;
-const NO_MEMORY_RETRY_SECONDS = 2;
 /** What a backend says whose slots and queue are full from the beginning to the end. */
 const FULL_RETRY_SECONDS = 1;
 /** When a supervisor ends a process that does not answer, and how long the next one takes to start. */
@@ -20,7 +20,6 @@ const HANG_MILLISECONDS = 30_000;
 const RESTART_MILLISECONDS = 500;
 const PROBE_RENDER_MILLISECONDS = 15;
 
-type BodyMemory = ReturnType<ByteBudget["open"]>;
 type RenderEnd = "file" | "problem" | "timeout" | "broken machine";
 
 interface Reply {
@@ -251,7 +250,7 @@ export class BackendProcess {
     await this.#deliver(exchange, connection);
   }
 
-  async #replyTo(exchange: ExchangeView, connection: Connection, memory: BodyMemory): Promise<Reply | null> {
+  async #replyTo(exchange: ExchangeView, connection: Connection, memory: Reservation): Promise<Reply | null> {
     if (exchange.request.planned.refusal !== null) return refusal("invalid_request");
     if (this.#world.time.now < this.#backend.greyUntil) return connection.closed;
     if (this.#stage === "draining") return refusal("service_unavailable");
@@ -293,7 +292,7 @@ export class BackendProcess {
   }
 
   /** Body, slot, render; null if the client has gone. */
-  async #render(exchange: ExchangeView, connection: Connection, memory: BodyMemory): Promise<Reply | null> {
+  async #render(exchange: ExchangeView, connection: Connection, memory: Reservation): Promise<Reply | null> {
     const { planned } = exchange.request;
     const caller = this.callerOf(planned.caller);
     const grow = (bytes: number) => {

@@ -19,6 +19,7 @@ import { longestAnswerMilliseconds, MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECON
 import { stubBackends } from "../edge/stub-backends.ts";
 import { type AnswerFacts, type AttemptEnd, type AttemptFacts, type RequestFacts, Seen } from "./facts.ts";
 import {
+  FULL_MILLISECONDS,
   OF_A_FETCH,
   OF_A_FORWARDING,
   OF_A_LOSS,
@@ -32,8 +33,6 @@ import type { ProcessView, SimulatedAnswer, WorldView } from "./parts.ts";
 import { LARGEST_BODY_BYTES } from "./schedule.ts";
 
 const BODY_TIMEOUT_SECONDS = EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds.default;
-/** For how long a backend that was full counts as full. */
-const FULL_MILLISECONDS = 1000;
 /** A body arrives at the edge in this many chunks. */
 const CHUNKS = 3;
 /** What all bodies consist of. */
@@ -52,6 +51,7 @@ export class SimulatedEdge {
   /** Whether a body came or went since the invariants were last checked. */
   hasChanged = false;
   readonly #backends: readonly Backend[];
+  readonly #lifetimeMilliseconds: number;
   readonly #world: WorldView;
   readonly #name: string;
 
@@ -63,8 +63,8 @@ export class SimulatedEdge {
     const clock = this.#clock(() => true);
     this.memory = new BodyMemory(settings.largestBodyBytes, settings.edgeMemoryBytes, clock);
     this.uploads = makeUploadLimit(BODY_TIMEOUT_SECONDS, clock);
-    const lifetime = longestRenderMilliseconds(BODY_TIMEOUT_SECONDS, settings.backendTimeoutSeconds);
-    this.renders = new FairLimit(EDGE_INTEGER_SETTINGS.maxOpenRenders.default, lifetime, clock);
+    this.#lifetimeMilliseconds = longestRenderMilliseconds(BODY_TIMEOUT_SECONDS, settings.backendTimeoutSeconds);
+    this.renders = new FairLimit(EDGE_INTEGER_SETTINGS.maxOpenRenders.default, this.#lifetimeMilliseconds, clock);
     this.listed = new Set(world.backends.keys());
     this.#backends = stubBackends(...world.backends.keys());
     this.choice = new BackendChoice(this.#backends);
@@ -132,7 +132,6 @@ export class SimulatedEdge {
   async #answer(request: RequestFacts, disconnected: AbortSignal, open: Set<Exchange>): Promise<void> {
     const { settings, time } = this.#world;
     const { planned } = request;
-    const lifetime = longestRenderMilliseconds(BODY_TIMEOUT_SECONDS, settings.backendTimeoutSeconds);
     const upload = this.uploads.acquire(planned.caller);
     if (upload === null) return this.#refuse(request, "uploads");
     const render = this.renders.acquire(planned.caller);
@@ -140,7 +139,7 @@ export class SimulatedEdge {
       upload.release();
       return this.#refuse(request, "open_requests");
     }
-    const reservation = this.memory.reserve(planned.caller, lifetime);
+    const reservation = this.memory.reserve(planned.caller, this.#lifetimeMilliseconds);
     const release = () => {
       render.release();
       upload.release();
