@@ -15,8 +15,8 @@ import { type DocumentText, describeUncoveredScripts } from "../typescript/fonts
 import { joinBytes } from "../typescript/join-bytes.ts";
 import type { OutputOptions, RenderRequest } from "../typescript/render-request.ts";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
-import { probeFonts } from "./font-probe.ts";
 import type { Project } from "./project/project.ts";
+import { renderForFonts } from "./render-for-fonts.ts";
 import { printableLine } from "./terminal.ts";
 
 export interface FontFindings {
@@ -50,7 +50,7 @@ export function findMissingFonts(
   };
 }
 
-/** The text of images, which say nothing of their fonts; null for PDFs. With `--strict`, a probe tells all. */
+/** The text of images, which say nothing of their fonts; null for PDFs. With `--strict`, another render tells all. */
 export function textOfImages({ source, files }: Project, data: readonly string[], output: OutputOptions | undefined) {
   if ((output?.format ?? "pdf") === "pdf") return null;
   return { source: source.toString("utf8"), files, data: data.join("\n") };
@@ -85,9 +85,9 @@ export interface ExaminedRender {
 }
 
 /**
- * For `--strict`, before a render: finds by a probe what neither the templates nor the document will tell.
+ * For `--strict`, before a render: finds by another render what neither the templates nor the document will tell.
  *
- * @returns whether that is known now; if the service refuses the probe, the render itself tells why, or else
+ * @returns whether that is known now; if the service refuses that one, the render itself tells why, or else
  * `deliverExamined` does; a rejection if the service may take it later
  * @throws MissingFontsError when something is missing
  */
@@ -98,12 +98,12 @@ export async function requireUnseenFonts(
   signal: AbortSignal,
 ): Promise<boolean | RejectedRender> {
   if (required === null || (!wanted.mayNameOthers && isPdf(request))) return true;
-  const probed = await probeFonts(request, client, signal);
-  if (probed === null) return false;
-  if (!probed.ok) return probed;
+  const seen = await renderForFonts(request, client, signal);
+  if (seen === null) return false;
+  if (!seen.ok) return seen;
   const missing = [
-    ...describeRequestedFamilies(probed.requested, wanted, required.fonts),
-    ...describeDocumentFonts(probed.document, wanted.named),
+    ...describeRequestedFamilies(seen.requested, wanted, required.fonts),
+    ...describeDocumentFonts(seen.document, wanted.named),
   ];
   if (missing.length > 0) throw new MissingFontsError(missing.map(printableLine), "written");
   return true;

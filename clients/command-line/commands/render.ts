@@ -106,9 +106,7 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
     const asked = capabilities.then((known) => addWarnings(fitted.warnings, findMissingFonts(wanted, known, text)));
     const examined = { wanted, required: flags.strict ? requireFonts(await asked, service.url) : null };
     const { request } = fitted.sent;
-    const probed = await requireUnseenFonts(request, examined, service.client, within).catch(
-      failAsCommand(service.url),
-    );
+    const known = await requireUnseenFonts(request, examined, service.client, within).catch(failAsCommand(service.url));
     const onRetry = (event: RetryEvent) => {
       throwIfPermanent(event.reason);
       lastFailure = ` ${failureInWords(event.reason, service.url)}`;
@@ -118,13 +116,13 @@ async function send(planned: PreparedRender, flags: RenderFlags, signal: AbortSi
       service.client.render(request, { signal: within, onRetry }).catch((error: unknown) => {
         throw asCommandError(error, service.url, () => sizeInLines(fitted.sent, ""));
       });
-    const result = typeof probed === "boolean" ? await render() : probed;
+    const result = typeof known === "boolean" ? await render() : known;
     if (result.ok) {
       progress.say(`Receiving ${place}`);
       const invoiceNotes = new Set<string>();
       const { bytes, ...seen } = await Promise.resolve(finish === null ? result.body : finish(result, invoiceNotes))
         .then((body) =>
-          deliverExamined(body, { request, fonts: examined, isKnown: probed === true }, (file) =>
+          deliverExamined(body, { request, fonts: examined, isKnown: known === true }, (file) =>
             deliver(file, place, flags.output !== undefined),
           ),
         )

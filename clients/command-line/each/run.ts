@@ -141,11 +141,11 @@ export class EachRun {
     const signal = timeout === null ? this.#signal : AbortSignal.any([this.#signal, timeout]);
     try {
       const request = requestOf(project, dataOf(document), output);
-      const probed = await requireUnseenFonts(request, fonts, service.client, signal);
-      const result = typeof probed === "boolean" ? await service.client.render(request, { signal }) : probed;
+      const known = await requireUnseenFonts(request, fonts, service.client, signal);
+      const result = typeof known === "boolean" ? await service.client.render(request, { signal }) : known;
       if (!result.ok) return this.#handleProblem({ document, attempt, isLast, request }, result);
       const body = finish === null ? result.body : await finish(result, this.fontNotes);
-      const { bytes, ...seen } = await deliverExamined(body, { request, fonts, isKnown: probed === true }, (file) =>
+      const { bytes, ...seen } = await deliverExamined(body, { request, fonts, isKnown: known === true }, (file) =>
         writeOutput(document.path, file),
       );
       this.#noteFonts(seen);

@@ -15,7 +15,7 @@ const RULE = `#show selector.or(text, math.equation): it => it + [#metadata(text
 const ATTACH = `\n#context pdf.attach("${ATTACHMENT}", bytes(json.encode(query(${LABEL}).map(it => it.value).dedup())))\n`;
 const MAX_ATTACHMENT_BYTES = 4 * 1024 ** 2;
 
-export interface ProbedFonts {
+export interface SeenFonts {
   readonly ok: true;
   /** In lower case, as Typst compares them. */
   readonly requested: readonly string[];
@@ -23,14 +23,14 @@ export interface ProbedFonts {
 }
 
 /**
- * @returns null if nothing can be known of the document: the service refuses the probe, or it says nothing; a rejection if
+ * @returns null if nothing can be known of the document: the service refuses this render, or it says nothing; a rejection if
  * that is for another time
  */
-export async function probeFonts(
+export async function renderForFonts(
   request: RenderRequest,
   client: ServiceClient,
   signal: AbortSignal,
-): Promise<ProbedFonts | RejectedRender | null> {
+): Promise<SeenFonts | RejectedRender | null> {
   const output: OutputOptions = { format: "pdf", pages: pagesOf(request.output) };
   const result = await client.render({ ...request, source: RULE + request.source + ATTACH, output }, { signal });
   if (!result.ok) return isForAnotherTime(result) ? result : null;
