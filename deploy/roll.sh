@@ -68,7 +68,7 @@ roll_systemd() {
   edges=$(list_units edge)
   running=$(for unit in $edges; do
     process=$(systemctl show --property=MainPID --value "$unit")
-    readlink "/proc/$process/cwd" | sed -n "s|^$RELEASES/\([^/]*\)/.*|\1|p"
+    readlink "/proc/$process/cwd" | sed -n "s|^$RELEASES/\([^/]*\).*|\1|p"
   done)
   install -m 0644 -t /etc/systemd/system "$folder"/deploy/systemd/*.service
   ln -sfn "$folder" "$LINK.new"
@@ -117,7 +117,8 @@ roll_compose() {
   done
   containers=$(docker compose ps --quiet $edges)
   if [ -n "$containers" ]; then running=$(docker inspect --format '{{.Config.Image}}' $containers); fi
-  running=$(echo "${running-}" | sed 's/.*://')
+  # Images without a version are those of 1.3.
+  running=$(echo "${running-}" | sed -n 's|.*/||; /:latest$/d; s/.*://p')
   if [ "$IMAGE_TAG" != "$now" ]; then write_version "$IMAGE_TAG"; fi
   for kind in $(order "$IMAGE_TAG" "$running"); do
     if [ "$kind" = edge ]; then services=$edges; else services=$backends; fi

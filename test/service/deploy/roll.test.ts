@@ -55,7 +55,7 @@ case "$*" in
 "compose config --services") printf '%s\\n' $SERVICES; exit \${CONFIG_STATUS-0} ;;
 "compose config --images") echo "edge:$IMAGE_TAG" ;;
 "compose ps --quiet "*) shift 3; echo "$@" ;;
-"inspect "*) shift 3; for name; do echo "registry:5000/$name:$(cat "$FOLDER/state/$name")"; done ;;
+"inspect "*) shift 3; for name; do echo "registry:5000/$name$(sed 's/^/:/' "$FOLDER/state/$name")"; done ;;
 "image inspect "* | "pull "*) [ "$IMAGE_TAG" != 1.0.404 ] ;;
 "compose up "*)
   for name; do :; done
@@ -113,6 +113,12 @@ esac
     expect((await done())[0]).toBe("backend-1 1.10.0");
     expect((await rollCompose("1.10.0-rc.1")).exitCode).toBe(0);
     expect((await done())[4]).toBe("edge-1 1.10.0-rc.1");
+  });
+
+  it.each(["", "latest"])("takes images without a version (%j), as 1.3 had them, for older than any", async (tag) => {
+    await running(tag);
+    expect((await rollCompose("1.10.0")).exitCode).toBe(0);
+    expect(await done()).toEqual(SERVICES.map((service) => `${service} 1.10.0`));
   });
 
   it("changes the version alone in a .env with the line ends of Windows and none at its end", async () => {
@@ -251,8 +257,20 @@ esac
   const BACKENDS = ["document-rendering-backend@8788.service"];
   const EDGES = ["document-rendering-edge@8786.service", "document-rendering-edge@8787.service"];
 
-  async function runEdge(unit: string, version: string): Promise<void> {
-    const child = spawn("sleep", ["600"], { cwd: join(release(version), "dist/edge"), stdio: "ignore" });
+  /** Where its unit starts it; that of 1.3 had another place. */
+  const placeOfEdge = async () => {
+    const unit = await readFile(
+      new URL("../../../deploy/systemd/document-rendering-edge@.service", import.meta.url),
+      "utf8",
+    );
+    return (
+      /^WorkingDirectory=\/opt\/document-rendering-service(.*)$/m.exec(unit)?.[1] ?? expect.unreachable("no place")
+    );
+  };
+
+  async function runEdge(unit: string, version: string, place?: string): Promise<void> {
+    const cwd = join(release(version), place ?? (await placeOfEdge()));
+    const child = spawn("sleep", ["600"], { cwd, stdio: "ignore" });
     onTestFinished(() => void child.kill());
     await once(child, "spawn");
     await writeFile(join(folder, "state", unit.replace("@", "-")), String(child.pid));
@@ -269,13 +287,16 @@ esac
     expect(asked.every((line) => line.includes("--noproxy *"))).toBe(true);
   });
 
-  it("repeats a way back that failed in the right order, by what the edges run and not by the link", async () => {
-    for (const unit of EDGES) await runEdge(unit, "1.10.0");
-    expect((await roll(["systemd", "1.9.0"], { FAILING: EDGES[1] ?? "" })).exitCode).toBe(17);
-    await runEdge(EDGES[0] ?? "", "1.9.0");
-    expect((await roll(["systemd", "1.9.0"])).exitCode).toBe(0);
-    expect(await done()).toEqual([...EDGES, ...EDGES, ...BACKENDS]);
-  });
+  it.each([undefined, "dist/edge"])(
+    "repeats a way back that failed in the right order, by what the edges run and not by the link (%j)",
+    async (place) => {
+      for (const unit of EDGES) await runEdge(unit, "1.10.0", place);
+      expect((await roll(["systemd", "1.9.0"], { FAILING: EDGES[1] ?? "" })).exitCode).toBe(17);
+      await runEdge(EDGES[0] ?? "", "1.9.0", place);
+      expect((await roll(["systemd", "1.9.0"])).exitCode).toBe(0);
+      expect(await done()).toEqual([...EDGES, ...EDGES, ...BACKENDS]);
+    },
+  );
 
   it.each([
     ["there is no backend", { BACKENDS: "" }, "1.10.0"],
