@@ -32,7 +32,7 @@ export interface RenderService {
   readonly app: FastifyInstance;
   /** From now on `/ready` answers 503, and the edge is told to send renders elsewhere. They are still accepted. */
   readonly announceStop: () => void;
-  readonly startDraining: () => void;
+  readonly refuseRenders: () => void;
   readonly isIdle: () => boolean;
   /** @throws SettingError for an unusable folder of fonts or packages. */
   readonly findCapabilities: () => Promise<unknown>;
@@ -52,10 +52,10 @@ export function buildRenderService(foundation: Foundation): RenderService {
   return {
     app,
     announceStop: () => {
-      if (stage.current === "serving") stage.current = "stopping";
+      if (stage.current === "serving") stage.current = "draining";
     },
-    startDraining: () => {
-      stage.current = "draining";
+    refuseRenders: () => {
+      stage.current = "refusing";
     },
     isIdle: () => route.underWay === 0,
     findCapabilities: () => capabilities.findDocument(),
@@ -73,8 +73,8 @@ function addHooks(app: FastifyInstance, { settings, metrics, stage, close }: Ser
     }
   });
   app.addHook("onSend", async (_request, reply) => {
-    // A connection that is kept alive would prevent the draining backend from ending.
-    if (stage.current === "draining") reply.header("Connection", "close");
+    // A connection that is kept alive would keep the backend from ending.
+    if (stage.current === "refusing") reply.header("Connection", "close");
   });
   app.addHook("onClose", close);
 }

@@ -103,7 +103,7 @@ export class RenderRoute {
   async #receive(request: FastifyRequest, { forbidden }: Sender, memory: Reservation): Promise<Reception> {
     const { settings, stage } = this.#parts;
     if (forbidden !== null) return fail(refuse(forbidden));
-    if (stage.current === "draining") return fail(refuse(serviceUnavailable("draining")));
+    if (stage.current === "refusing") return fail(refuse(serviceUnavailable("draining")));
     const reading = await readBody(request.raw, settings.limits, memory);
     if (reading.kind !== "body") return fail(reading);
     const { body } = reading;

@@ -38,8 +38,8 @@ export interface ServiceParts extends RenderResources {
   readonly machineWatch: MachineWatch;
   readonly metrics: RenderMetrics;
   readonly observer: RequestObserver;
-  /** "stopping": `/ready` says 503, and renders are still accepted. "draining": they no longer are. */
-  readonly stage: { current: "serving" | "stopping" | "draining" };
+  /** "draining": `/ready` says 503, and renders are still accepted. "refusing": they no longer are. */
+  readonly stage: { current: "serving" | "draining" | "refusing" };
   readonly close: () => Promise<void>;
 }
 

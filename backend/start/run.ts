@@ -66,19 +66,19 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
     await backend.findCapabilities();
     announceStep(LAST_STEP);
     await backend.app.listen({ host: settings.host, port: settings.port });
-    const announceAndDrain = async () => {
+    const announceAndFinish = async () => {
       if (settings.drainDelaySeconds > 0) {
         backend.announceStop();
         await delay(settings.drainDelaySeconds * 1000);
       }
-      await drain(backend, settings, release, 0);
+      await finish(backend, settings, release, 0);
     };
     // A person who presses Ctrl-C does not wait for the drain delay.
-    onStopSignal((signal) => void (signal === "SIGTERM" ? announceAndDrain() : drain(backend, settings, release, 0)));
+    onStopSignal((signal) => void (signal === "SIGTERM" ? announceAndFinish() : finish(backend, settings, release, 0)));
     void backend.workDirectoryLost.then((name) => {
       const where = `the work directory ${settings.workDirectory}`;
       process.stderr.write(`"${name}" is missing from ${where}: the backend stops. Start it again.\n`);
-      void drain(backend, settings, release, 1);
+      void finish(backend, settings, release, 1);
     });
   } catch (error) {
     await release();
@@ -87,7 +87,7 @@ async function start(onStopSignal: OnStopSignal): Promise<void> {
 }
 
 /** @param exitCode used if all renders finish within the grace time; otherwise the exit code is 1. */
-async function drain(
+async function finish(
   backend: RenderService,
   settings: BackendSettings,
   release: () => Promise<void>,
@@ -95,7 +95,7 @@ async function drain(
 ): Promise<void> {
   if (isStopping) return;
   isStopping = true;
-  backend.startDraining();
+  backend.refuseRenders();
   const deadline = performance.now() + settings.graceSeconds * 1000;
   // Meanwhile the backend still answers: 503 on `/ready` and for new renders.
   while (!backend.isIdle() && performance.now() < deadline) await delay(IDLE_POLL_MILLISECONDS);

@@ -101,7 +101,7 @@ export class BackendProcess {
   readonly #world: WorldView;
   readonly #backend: SimulatedBackend;
   readonly #connections = new Map<ExchangeView, Connection>();
-  #stage: "serving" | "leaving" | "draining" = "serving";
+  #stage: "serving" | "draining" | "refusing" = "serving";
   #isDead = false;
   #hasHung = false;
   #deferred: (() => void)[] | null = null;
@@ -173,7 +173,7 @@ export class BackendProcess {
     this.run(() => {
       if (this.#stage !== "serving") return;
       this.#world.trace(() => `backend ${this.#backend.index}: SIGTERM`);
-      this.#stage = "leaving";
+      this.#stage = "draining";
       this.#after(this.#world.settings.drainDelayMilliseconds, () => this.#drain(bootMilliseconds));
     });
   }
@@ -223,7 +223,7 @@ export class BackendProcess {
   #drain(bootMilliseconds: number): void {
     const { time, settings, disturbances } = this.#world;
     this.#world.trace(() => `backend ${this.#backend.index}: rejects renders`);
-    this.#stage = "draining";
+    this.#stage = "refusing";
     this.#endDisturbance.push(disturbances.begin(time.now, this.#backend.index));
     const exit = () => this.#backend.kill(bootMilliseconds, "exit");
     const exitIfIdle = () => {
@@ -253,7 +253,7 @@ export class BackendProcess {
   async #replyTo(exchange: ExchangeView, connection: Connection, memory: Reservation): Promise<Reply | null> {
     if (exchange.request.planned.refusal !== null) return refusal("invalid_request");
     if (this.#world.time.now < this.#backend.greyUntil) return connection.closed;
-    if (this.#stage === "draining") return refusal("service_unavailable");
+    if (this.#stage === "refusing") return refusal("service_unavailable");
     return this.#render(exchange, connection, memory);
   }
 
@@ -262,7 +262,7 @@ export class BackendProcess {
     const { time } = this.#world;
     if (time.now < this.#backend.greyUntil) return;
     const respond = (reply: Reply) => answer(this.#answerOf(reply));
-    if (this.#stage === "draining") {
+    if (this.#stage === "refusing") {
       respond(refusal("service_unavailable"));
       return;
     }

@@ -119,7 +119,7 @@ const PROVOCATIONS: Readonly<Record<BackendCause, () => Promise<[TestBackend, Re
   },
   draining: async () => {
     const backend = await startTemporaryBackend();
-    backend.startDraining();
+    backend.refuseRenders();
     return [backend, await backend.render(RENDER)];
   },
   backend_failure: async () => {

@@ -177,7 +177,7 @@ describe("operators", () => {
     expect(await answer.json()).toEqual({ status: "ok", typst: "0.15.1", sandbox: "bubblewrap" });
   });
 
-  it("see readiness until the backend is about to stop, and that it still renders until it drains", async () => {
+  it("see readiness until the backend is about to stop, and that it still renders until it refuses to", async () => {
     const draining = await startTemporaryBackend();
     expect(await (await draining.fetch("/ready")).json()).toEqual({ status: "ready" });
     expect((await draining.render({ source: "x" })).headers.get("X-Service-Load")).not.toContain("draining");
@@ -185,7 +185,7 @@ describe("operators", () => {
     await expectProblem(await draining.fetch("/ready"), "service_unavailable");
     const answer = await draining.render({ source: "x" });
     expect([answer.status, answer.headers.get("X-Service-Load")?.endsWith(",draining")]).toEqual([200, true]);
-    draining.startDraining();
+    draining.refuseRenders();
     draining.announceStop();
     await expectProblem(await draining.fetch("/ready"), "service_unavailable");
     await expectProblem(await draining.render({ source: "x" }), "service_unavailable");

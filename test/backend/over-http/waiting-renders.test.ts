@@ -139,7 +139,7 @@ it("a backend that is stopped serves the waiting renders before it closes, and a
   const { backend, typst } = await heldBackend();
   const { answer: held } = await enqueue(backend, "held");
   const { answer: queued } = await enqueue(backend, "queued");
-  backend.startDraining();
+  backend.refuseRenders();
   await expectProblem(await backend.render(named("late")), "service_unavailable");
   expect(backend.isIdle()).toBe(false);
   await typst.signal("go");

@@ -61,7 +61,7 @@ export async function startTestBackend(
   if (settings.sandboxChoice === "auto") throw new Error("a test names its sandbox");
   const sandbox = await openSandbox(settings, settings.sandboxChoice, launcher);
   const service = buildRenderService({ settings, sandbox, launcher, tracing: null });
-  const { app, startDraining } = service;
+  const { app, refuseRenders } = service;
   const logged: object[] = [];
   const child = app.log.child.bind(app.log);
   app.log.child = (fields: Parameters<typeof child>[0], options: Parameters<typeof child>[1]) => {
@@ -102,8 +102,8 @@ export async function startTestBackend(
     projects: () => projectsIn(workDirectory),
     workFiles: () => readdir(workDirectory),
     close: async () => {
-      // After a test that failed, renders may be under way. Their connections end only if the backend drains.
-      startDraining();
+      // After a test that failed, renders may be under way. Their connections end only if the backend refuses new ones.
+      refuseRenders();
       await app.close();
       await launcher.close();
       if (await claim.isHeld()) await claim.release();
