@@ -1,5 +1,6 @@
 /** Which fonts and characters a document of the service lacks, for which the service renders without a warning. */
 import type { Capabilities } from "../../protocol/capabilities.ts";
+import { suggestFamily } from "../data-schema/similar-name.ts";
 import type { RejectedRender, ServiceClient } from "../typescript/client.ts";
 import { type DocumentFonts, readDocumentFonts } from "../typescript/fonts/document-fonts.ts";
 import { describeDocumentFonts } from "../typescript/fonts/font-findings.ts";
@@ -9,6 +10,7 @@ import {
   describeMissingFamilies,
   describeRequestedFamilies,
   findWantedFonts,
+  type SuggestFamily,
   type WantedFonts,
 } from "../typescript/fonts/missing-fonts.ts";
 import { type DocumentText, describeUncoveredScripts } from "../typescript/fonts/text-scripts.ts";
@@ -28,9 +30,16 @@ export interface FontFindings {
 }
 
 /** Packages are not looked at: they name families for cases that a document may never have. */
-export function findProjectFonts({ source, files, packages }: Project): WantedFonts {
+export function findProjectFonts({ source, files, packages, unusedFamilies }: Project): WantedFonts {
   const ofPackages = new Set(packages.found.flatMap(({ keys }) => keys.filter((key) => /\.(?:typ|svg)$/i.test(key))));
-  return findWantedFonts({ source: source.toString("utf8"), files: files.filter(({ key }) => !ofPackages.has(key)) });
+  const sent = files.filter(({ key }) => !ofPackages.has(key));
+  const wanted = findWantedFonts({ source: source.toString("utf8"), files: sent });
+  return { ...wanted, offered: [...wanted.offered, ...unusedFamilies] };
+}
+
+/** Of the project's families, sent or not, and of the service's. */
+export function suggestProjectFamily({ offered }: WantedFonts, fonts: Capabilities["fonts"]): SuggestFamily {
+  return suggestFamily([...offered, ...fonts.map(({ family }) => family)]);
 }
 
 /** @param text of documents that say nothing of their fonts; null if they do */
@@ -44,7 +53,11 @@ export function findMissingFonts(
   const { fonts, scripts } = capabilities;
   const uncovered = text === null ? [] : describeUncoveredScripts(text, scripts);
   return {
-    warnings: [...describeMissingFamilies(wanted, fonts), ...ofImages, ...uncovered].map(printableLine),
+    warnings: [
+      ...describeMissingFamilies(wanted, fonts, suggestProjectFamily(wanted, fonts)),
+      ...ofImages,
+      ...uncovered,
+    ].map(printableLine),
     notes: describeMissingBold(wanted, fonts).map(printableLine),
     capabilities,
   };
@@ -102,7 +115,7 @@ export async function requireUnseenFonts(
   if (seen === null) return false;
   if (!seen.ok) return seen;
   const missing = [
-    ...describeRequestedFamilies(seen.requested, wanted, required.fonts),
+    ...describeRequestedFamilies(seen.requested, wanted, required.fonts, suggestProjectFamily(wanted, required.fonts)),
     ...describeDocumentFonts(seen.document, wanted.named),
   ];
   if (missing.length > 0) throw new MissingFontsError(missing.map(printableLine), "written");

@@ -58,6 +58,15 @@ export function closestPath(wrong: string, paths: readonly string[]): string | n
   return pathOf(moved ?? longer) ?? similarName(wrong, paths) ?? pathOf(similarName(nameOf(wrong), names));
 }
 
+/** A question on the family of fonts that was meant: one that is like a missing one, or has a word more or less. */
+export function suggestFamily(families: readonly string[]): (missing: string) => string {
+  const isPart = (whole: string, part: string) => whole.toLowerCase().startsWith(`${part.toLowerCase()} `);
+  return (missing) => {
+    const longer = families.find((family) => isPart(family, missing) || isPart(missing, family));
+    return didYouMean(similarName(missing, families) ?? longer ?? null);
+  };
+}
+
 function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }

@@ -19,7 +19,7 @@ import {
 } from "../../typescript/fonts/font-findings.ts";
 import { describeMissingBold } from "../../typescript/fonts/missing-fonts.ts";
 import { describeForeignObjects, describeSvgFamilies } from "../../typescript/fonts/svg-fonts.ts";
-import { findProjectFonts } from "../missing-fonts.ts";
+import { findProjectFonts, suggestProjectFamily } from "../missing-fonts.ts";
 import { howToProvide } from "../packages/package-folders.ts";
 import type { MissingPackage } from "../packages/packages.ts";
 import { FAMILIES_OF_TYPST } from "../project/fonts.ts";
@@ -92,12 +92,13 @@ export async function compareWithService(
   const service = isComplete ? null : await checked.capabilities();
   const onlyThere = (what: string, option: string) =>
     notes.push(`The service has ${what}, but this machine does not: name a folder with ${option}.`);
+  const suggest = suggestProjectFamily(wanted, service?.fonts ?? []);
   const familiesThere = new Set(service?.fonts.map(({ family }) => family.toLowerCase()));
   for (const family of families) {
     if (familiesThere.has(family)) onlyThere(`the font family "${family}"`, "--font-path");
     else {
       const who = service === null ? "This machine has no" : "Neither the service nor this machine has a";
-      warnings.push(`${who} font family "${family}": Typst uses another font.`);
+      warnings.push(`${who} font family "${family}": Typst uses another font.${suggest(family)}`);
     }
   }
   const packagesThere = new Set(service?.packages.map(formatPackageSpec));

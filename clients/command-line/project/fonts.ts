@@ -39,23 +39,28 @@ export interface FontProject extends SourceFolder {
   readonly excluded: ReadonlySet<string>;
 }
 
-/** Adds the fonts to what is sent. @returns the keys of those that are not */
-export async function addFonts(project: FontProject, files: CollectedFiles): Promise<string[]> {
+/** Adds the fonts to what is sent. @returns the keys of those that are not, and their families */
+export async function addFonts(project: FontProject, files: CollectedFiles) {
   const { root, isWhole, excluded } = project;
   // What the sources do not show may be in these.
   const own = new Set(await findFiles(project, [isWhole ? FONTS : `fonts/${FONTS}`]));
   const need = await needOf(project, files);
   const others = need.isOfTypst || isWhole ? [] : ((await searchRoot(project, [])) ?? []);
   const keys = [...new Set([...own, ...others.filter(isFont)])].filter((key) => !excluded.has(join(root, key)));
-  const unused: string[] = [];
+  const unusedFonts: string[] = [];
+  const unusedFamilies = new Set<string>();
   for (const key of keys.slice(0, MAX_FONTS)) {
     if (files.has(key)) continue;
     const bytes = await readNamed(join(root, key), key, root);
-    if (isNeeded(need, fontFaces(bytes), own.has(key))) files.set(key, bytes);
-    else unused.push(key);
+    const faces = fontFaces(bytes);
+    if (isNeeded(need, faces, own.has(key))) files.set(key, bytes);
+    else {
+      unusedFonts.push(key);
+      for (const { family } of faces) unusedFamilies.add(family);
+    }
   }
   renameFonts(files);
-  return unused;
+  return { unusedFonts, unusedFamilies: [...unusedFamilies] };
 }
 
 interface FontNeed {

@@ -48,6 +48,7 @@ export interface Project extends ProjectTexts {
   readonly leftOut: readonly string[];
   /** Keys of fonts that are left out, because nothing asks for their family or their characters. */
   readonly unusedFonts: readonly string[];
+  readonly unusedFamilies: readonly string[];
   /** What the caller should know about the files that are sent, one sentence each. */
   readonly notes: readonly string[];
   /** Files that a source reads and that do not exist, one sentence each. Typst may never read them. */
@@ -162,7 +163,7 @@ async function collectBelow(
     ...{ root, sourceName, source, shownAs: show, rules },
   });
   const lacksPackages = packages.missing.length > 0;
-  const unusedFonts = await addFonts({ ...sending, data: dataPaths, lacksPackages }, files);
+  const { unusedFonts, unusedFamilies } = await addFonts({ ...sending, data: dataPaths, lacksPackages }, files);
   const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(files), ...packageNotes];
   if (hasDataFile && dataPath === null && data.length === 0 && readsData) {
     const file = pathBesideSource({ sourceName }, DATA_PATH);
@@ -197,6 +198,7 @@ async function collectBelow(
     byKind,
     leftOut: [...written].filter((key) => !files.has(key)),
     unusedFonts,
+    unusedFamilies,
     notes: sourceNotes.map(printableLine),
     warnings: warnings.map(printableLine),
   };

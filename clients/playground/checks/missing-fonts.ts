@@ -8,6 +8,7 @@ import {
   MAX_CAPABILITIES_BYTES,
   parseCapabilities,
 } from "../../../protocol/capabilities.ts";
+import { suggestFamily } from "../../data-schema/similar-name.ts";
 import { readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
 import { describeDocumentFonts } from "../../typescript/fonts/font-findings.ts";
 import {
@@ -46,7 +47,7 @@ function warningsOn(rendered: RenderedText, capabilities: Capabilities | null): 
   if (capabilities === null) return [...ofImages, ...ofDocument];
   const { fonts, scripts } = capabilities;
   return [
-    ...describeMissingFamilies(wanted, fonts),
+    ...describeMissingFamilies(wanted, fonts, suggestFamily([...wanted.offered, ...fonts.map(({ family }) => family)])),
     ...describeMissingBold(wanted, fonts),
     ...ofImages,
     ...(document === null ? describeUncoveredScripts(rendered, scripts) : ofDocument),

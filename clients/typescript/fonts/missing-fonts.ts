@@ -28,6 +28,8 @@ export interface WantedFonts {
   readonly mayNameOthers: boolean;
   /** What it brings, in lower case. */
   readonly brought: ReadonlySet<string>;
+  /** As their fonts spell them: the families of the request, and others that the caller could send. */
+  readonly offered: readonly string[];
   /** The family of its headings and strong text, if it brings that without a bold font. */
   readonly withoutBold: string | null;
   readonly images: readonly SvgImage[];
@@ -42,6 +44,7 @@ export function findWantedFonts(document: DocumentParts): WantedFonts {
     named: lowerCase(requested),
     mayNameOthers: texts.some((text) => PACKAGE.test(text) || computesFamilies(text)),
     brought: lowerCase(faces.map(({ family }) => family)),
+    offered: [...new Set(faces.map(({ family }) => family))],
     withoutBold: familyWithoutBold(texts, requested, faces),
     images: readSvgs(document.files),
   };
@@ -71,9 +74,16 @@ function computesFamilies(text: string): boolean {
 /** More would fill the screen: a template of anybody may name thousands. */
 const MAX_NAMED = 10;
 
+/** Says which family may have been meant by a missing one, as the end of a sentence on it; empty if none. */
+export type SuggestFamily = (missing: string) => string;
+
 /** @param fonts of the service, from its capabilities */
-export function describeMissingFamilies({ families }: WantedFonts, fonts: readonly FontFamily[]): string[] {
-  return describeFamilies(excludeFamilies(families, fonts));
+export function describeMissingFamilies(
+  { families }: WantedFonts,
+  fonts: readonly FontFamily[],
+  suggest: SuggestFamily = () => "",
+): string[] {
+  return describeFamilies(excludeFamilies(families, fonts), suggest);
 }
 
 /** @param requested what a document has asked for, as the compiler tells it */
@@ -81,8 +91,10 @@ export function describeRequestedFamilies(
   requested: readonly string[],
   { brought }: WantedFonts,
   fonts: readonly FontFamily[],
+  suggest: SuggestFamily = () => "",
 ): string[] {
-  return describeFamilies(excludeFamilies(requested, fonts).filter((family) => !brought.has(family.toLowerCase())));
+  const missing = excludeFamilies(requested, fonts).filter((family) => !brought.has(family.toLowerCase()));
+  return describeFamilies(missing, suggest);
 }
 
 /** @param fonts of the service; null if it does not say which it has */
@@ -93,11 +105,12 @@ export function describeImages({ images, brought }: WantedFonts, fonts: readonly
   return [...foreign, ...describeSvgFamilies(images, known, "the service")];
 }
 
-function describeFamilies(missing: readonly string[]): string[] {
+function describeFamilies(missing: readonly string[], suggest: SuggestFamily): string[] {
   const sentences = missing
     .slice(0, MAX_NAMED)
     .map(
-      (family) => `The service has no font family "${family}", and the request brings none: Typst uses another font.`,
+      (family) =>
+        `The service has no font family "${family}", and the request brings none: Typst uses another font.${suggest(family)}`,
     );
   const more = missing.length - MAX_NAMED;
   if (more > 0) sentences.push(`It lacks ${more} more ${more === 1 ? "family" : "families"} that the templates name.`);

@@ -60,6 +60,17 @@ describe("render", () => {
     }
   });
 
+  it("and check ask for the family that was meant: of the project, which is not sent, of the request and of the service", async () => {
+    const halden = withTables(await liberation("Regular"), { name: nameTable("Halden Text") });
+    const files = { "a.typ": '#set text(font: ("Haldn Text", "Halden", "Of The Servce"))\nx', "fonts/own.ttf": halden };
+    for (const command of ["render", "check"]) {
+      const { stderr } = await inProject(files, [command, "a.typ"]);
+      expect(stderr).toMatch(/"haldn text".* Did you mean Halden Text\?\n/i);
+      expect(stderr).toMatch(/"halden".* Did you mean Halden Text\?\n/i);
+      expect(stderr).toMatch(/"of the servce".* Did you mean Of The Service\?\n/i);
+    }
+  });
+
   it("writes the document, and warns of what neither the service nor the project has", async () => {
     const { folder, stderr, exitCode } = await inProject(LACKING, ["render", "a.typ"]);
     expect(stderr).toContain(`warning: ${FAMILY_WARNING}\n`);
