@@ -75,7 +75,7 @@ export function helpPath(name: string): string {
   return `${HELP_PATH}/${name}`;
 }
 
-export const HELP_ROUTES = routesTo([...HELP_PAGES, "help.css"].map(helpPath));
+export const HELP_ROUTES = routesTo([...HELP_PAGES, "help.css", "help.js"].map(helpPath));
 
 /** The licences of what others made, as text. The file has the extension, by which it has its type. */
 export const LICENCES_PATH = "/licenses";
@@ -116,7 +116,17 @@ export const CLIENT_FILES = {
   sums: "SHA256SUMS.txt",
 } as const;
 
-const CLIENT_ROUTES = routesTo(Object.values(CLIENT_FILES).map((name) => `${CLIENTS_PATH}/${name}`));
+/** The page that lists them. */
+export const CLIENTS_PAGE = `${CLIENTS_PATH}/`;
+
+const CLIENT_ROUTES = routesTo(["", ...Object.values(CLIENT_FILES)].map((name) => `${CLIENTS_PAGE}${name}`));
+
+/** Paths that people and browsers try. */
+export const REDIRECTS: Readonly<Record<string, string>> = {
+  "/favicon.ico": `${PLAYGROUND_FILES_PATH}/icon.svg`,
+  [HELP_PATH]: helpPath(HELP_PAGES[0]),
+  [CLIENTS_PATH]: CLIENTS_PAGE,
+};
 
 /** All static files. */
 export const FILE_ROUTES = [
@@ -126,6 +136,7 @@ export const FILE_ROUTES = [
   ...HELP_ROUTES,
   ...routesTo([LICENCES_PATH, LICENCES_FILE]),
   ...CLIENT_ROUTES,
+  ...routesTo(Object.keys(REDIRECTS)),
 ];
 
 export const ALL_EDGE_ROUTES: readonly Route[] = [...EDGE_ROUTES, ...FILE_ROUTES];

@@ -3,12 +3,14 @@
  * and asks nothing but what this deployment serves.
  */
 import {
+  CLIENTS_PAGE,
   HELP_PAGES,
   helpPath,
   LICENCES_FILE,
   LICENCES_PATH,
   PLAYGROUND_FILES_PATH,
   PLAYGROUND_PATH,
+  REDIRECTS,
   REFERENCE_PATH,
 } from "../../protocol/routes.ts";
 import type { EdgeContext } from "../context.ts";
@@ -23,6 +25,7 @@ const PAGES: Readonly<Record<string, Page>> = {
   [PLAYGROUND_PATH]: { file: `${PLAYGROUND_FILES_PATH}/index.html`, imageSources: "'self' blob:" },
   // `data:` are the viewer's icons, `blob:` the pictures that it has rendered.
   [REFERENCE_PATH]: { file: `${REFERENCE_PATH}/index.html`, imageSources: "'self' data: blob:" },
+  [CLIENTS_PAGE]: { file: `${CLIENTS_PAGE}index.html`, imageSources: "'self'" },
   [LICENCES_PATH]: { file: LICENCES_FILE, imageSources: "'none'" },
   ...Object.fromEntries(
     HELP_PAGES.map(helpPath).map((path) => [path, { file: `${path}/index.html`, imageSources: "'self'" }]),
@@ -35,6 +38,8 @@ const COMPILER_WORKER_POLICY = "default-src 'none'; script-src 'wasm-unsafe-eval
 
 export async function answerStaticFile(context: EdgeContext): Promise<Response> {
   const { path } = context.req;
+  const place = Object.hasOwn(REDIRECTS, path) ? REDIRECTS[path] : undefined;
+  if (place !== undefined) return context.redirect(place);
   const page = Object.hasOwn(PAGES, path) ? PAGES[path] : undefined;
   // With the path that the route matched: the asset server would redirect other spellings of it.
   const url = new URL(page?.file ?? path, context.req.url);

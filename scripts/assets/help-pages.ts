@@ -1,19 +1,32 @@
 /** The pages of `docs/` that people need beside the playground, as pages of the deployment, in its version. */
 import { readFile } from "node:fs/promises";
 import { Marked, type RendererObject } from "marked";
-import { HELP_PAGES, HELP_PATH, helpPath } from "../../protocol/routes.ts";
+import { CLIENT_FILES, CLIENTS_PAGE, HELP_PAGES, HELP_PATH, helpPath } from "../../protocol/routes.ts";
 import { provideStaticFile } from "./static-file.ts";
 
 const PROJECT = new URL("../../", import.meta.url);
 
 export async function provideHelpPages(): Promise<void> {
-  const style = await readFile(new URL("clients/playground/help.css", PROJECT));
-  await provideStaticFile(`${HELP_PATH.slice(1)}/help.css`, style);
+  for (const name of ["help.css", "help.js"]) {
+    await provideStaticFile(helpPath(name).slice(1), await readFile(new URL(`clients/playground/${name}`, PROJECT)));
+  }
   for (const name of HELP_PAGES) {
     const text = await readFile(new URL(`docs/${name}.md`, PROJECT), "utf8");
     await provideStaticFile(`${helpPath(name).slice(1)}/index.html`, Buffer.from(helpPage(text)));
   }
+  await provideStaticFile(`${CLIENTS_PAGE.slice(1)}index.html`, Buffer.from(helpPage(CLIENTS)));
 }
+
+const packageOf = (name: string) => `https://render.example${CLIENTS_PAGE}${name}`;
+
+const CLIENTS = `# Clients
+
+This deployment serves its clients, in its own version, with their [checksums](${CLIENTS_PAGE}${CLIENT_FILES.sums}).
+
+- [Command line](${helpPath("command-line")}), for Node 22.12 or newer: \`npm install --global ${packageOf(CLIENT_FILES.cli)}\`
+- TypeScript and JavaScript: \`npm install ${packageOf(CLIENT_FILES.client)}\`
+- Python 3.9 or newer: \`pip install ${packageOf(CLIENT_FILES.wheel)}\`
+`;
 
 function helpPage(text: string): string {
   const [, title = ""] = /^# (.+)$/m.exec(text) ?? [];
@@ -25,7 +38,8 @@ function helpPage(text: string): string {
     <meta name="color-scheme" content="light dark">
     <title>${escapeMarkup(title)}: document rendering service</title>
     <link rel="icon" href="/playground/icon.svg">
-    <link rel="stylesheet" href="${HELP_PATH}/help.css">
+    <link rel="stylesheet" href="${helpPath("help.css")}">
+    <script src="${helpPath("help.js")}" defer></script>
   </head>
   <body>
     <nav><a href="/">← Playground</a></nav>

@@ -1,6 +1,13 @@
 /** The pages for people, inside workerd: what they are made of, and that they can run and ask nothing else. */
 import { describe, expect, it } from "vitest";
-import { HELP_ROUTES, PLAYGROUND_ROUTES, REFERENCE_ROUTES } from "../../../protocol/routes.ts";
+import {
+  CLIENT_FILES,
+  CLIENTS_PAGE,
+  HELP_ROUTES,
+  PLAYGROUND_ROUTES,
+  REDIRECTS,
+  REFERENCE_ROUTES,
+} from "../../../protocol/routes.ts";
 import { expectProblem, send } from "../send.ts";
 
 const HTML = "text/html; charset=utf-8";
@@ -99,21 +106,35 @@ it("the licences are text, also at the path without an extension", async () => {
   expect(await short.text()).toBe(await long.text());
 });
 
+it.each(Object.entries(REDIRECTS))("%s leads to %s", async (path, place) => {
+  const answer = await send(path, { redirect: "manual" });
+  expect([answer.status, answer.headers.get("Location")]).toEqual([302, place]);
+  expect((await send(place)).status).toBe(200);
+});
+
+it("the page of the clients names each", async () => {
+  const answer = await send(CLIENTS_PAGE);
+  expect([answer.status, answer.headers.get("Content-Type")]).toEqual([200, HTML]);
+  const text = await answer.text();
+  for (const name of Object.values(CLIENT_FILES)) expect(text).toContain(`${CLIENTS_PAGE}${name}`);
+});
+
 describe("the pages of help", () => {
   it.each(HELP_ROUTES.map((route) => route.path))(
     "%s is served without a token, and only at this path",
     async (path) => {
       const answer = await send(path);
       expect(answer.status).toBe(200);
-      expect(answer.headers.get("Content-Type")).toBe(path.endsWith(".css") ? STYLE : HTML);
-      if (!path.endsWith(".css"))
+      const [, extension] = /\.(css|js)$/.exec(path) ?? [];
+      expect(answer.headers.get("Content-Type")).toBe(extension === undefined ? HTML : CONTENT_TYPES.get(extension));
+      if (extension === undefined)
         expect(answer.headers.get("Content-Security-Policy")).toMatch(/^default-src 'none'; /);
       await expectProblem(await send(`${path}/index.html`), "not_found");
     },
   );
 
   it("lead to places that there are", async () => {
-    const pages = HELP_ROUTES.map((route) => route.path).filter((path) => !path.endsWith(".css"));
+    const pages = HELP_ROUTES.map((route) => route.path).filter((path) => !/\.(?:css|js)$/.test(path));
     const texts = new Map(
       await Promise.all(pages.map(async (path) => [path, await (await send(path)).text()] as const)),
     );
@@ -125,7 +146,7 @@ describe("the pages of help", () => {
       expect(own.length).toBeGreaterThan(0);
       for (const { pathname, hash } of own)
         expect(texts.get(pathname), `${path} ${hash}`).toContain(`id="${hash.slice(1)}"`);
-      expect(html).not.toMatch(/<script|<style|style=|\.md"/);
+      expect(html).not.toMatch(/<script(?! src=)|<style|style=|\.md"/);
     }
   });
 });
