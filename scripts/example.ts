@@ -36,7 +36,9 @@ async function sendRequest(path: string): Promise<void> {
     method: "POST",
     headers: { "Content-Type": "application/json", "X-Service-Api-Token": (await localToken()) ?? "" },
     body: await requestOfFolder(path),
-  }).catch(() => fail(`No response from ${SERVICE_URL}. Start the service first: npm start`));
+  }).catch(() =>
+    fail(`No response from ${SERVICE_URL}. Start the service with npm start, or name its address in SERVICE_URL.`),
+  );
   if (!answer.ok) fail(`${answer.status}: ${await answer.text()}`);
   const disposition = parseContentDisposition(answer.headers.get("Content-Disposition") ?? "");
   const file = join(OUTPUT_FOLDER, basename(disposition.parameters.filename ?? `${basename(path)}.out`));

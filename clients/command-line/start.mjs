@@ -11,7 +11,7 @@ if (major > MIN_MAJOR || (major === MIN_MAJOR && minor >= MIN_MINOR)) {
   void import("./main.ts");
 } else {
   process.stderr.write(
-    `document-rendering needs Node ${MIN_MAJOR}.${MIN_MINOR} or newer, and this is Node ${process.versions.node}: install a newer one from https://nodejs.org.\n`,
+    `document-rendering needs Node ${MIN_MAJOR}.${MIN_MINOR} or newer, and this is Node ${process.versions.node}: install a newer one from https://nodejs.org, or, if npm has installed the command in a folder of yours, run npm install node@24 there.\n`,
   );
   process.exitCode = 2;
 }

@@ -5,7 +5,7 @@ import { proxyOf } from "./proxy.ts";
 import { printableLine } from "./terminal.ts";
 
 const ADVICE: Readonly<Record<UnreachableReason, string>> = {
-  refused: "Is it running? If it is, check the port.",
+  refused: "Is it running? If it is elsewhere, name its address with --url or SERVICE_URL.",
   name_not_found: "Check its spelling, and that this machine is on the right network.",
   no_route: "Check this machine's network and VPN.",
   certificate:
@@ -16,7 +16,7 @@ const ADVICE: Readonly<Record<UnreachableReason, string>> = {
     "The service, or a server in front of it, took the request and sent nothing. Try again, or tell the operator; `document-rendering doctor` may say more.",
   connection_broken: "Try again; if that does not help, check the port, and whether the URL must begin with https://.",
   gateway: "Try again, or ask the operator.",
-  unknown: "Is it running? Is the port right?",
+  unknown: "Is it running? Is its address, of --url or SERVICE_URL, right?",
 };
 
 /** For some answers that are not HTTP, the error of `fetch` has no code. */

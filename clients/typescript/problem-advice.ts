@@ -5,7 +5,7 @@ const PROBLEM_ADVICE: Readonly<Record<ProblemCode, string>> = {
   invalid_request: "Correct the fields that it names and send the request again.",
   unsupported_format: "Choose PDF, PNG or SVG.",
   invalid_template_path:
-    "Rename the file: names have letters from A to Z and a to z, digits, points, hyphens and underscores; slashes separate folders, as in assets/logo.png.",
+    "Rename the file: names have letters from A to Z and a to z, digits, dots, hyphens and underscores; slashes separate folders, as in assets/logo.png.",
   invalid_file_data:
     "Rename or remove the files that it names, or encode them again. If there are too many, put small SVG files into one source file.",
   forbidden: "Use an API token of this deployment.",

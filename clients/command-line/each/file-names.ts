@@ -25,6 +25,8 @@ export function requirePlaceholders(pattern: string): void {
     if (name.trim() !== "" && (!name.startsWith("#:") || NUMBER.test(name))) continue;
     throw new CommandError(`--output: ${printableLine(shown)} must be a {name}, {#}, or with zeros in front {#:03}.`);
   }
+  const [brace] = /[{}]/.exec(pattern.replace(PLACEHOLDER, "")) ?? [];
+  if (brace !== undefined) throw new CommandError(`--output: a ${brace} stands alone. A placeholder is a {name}.`);
 }
 
 /** Stands around each value until the parts of the path are told apart. No value has it: see `NEVER_IN_NAMES`. */

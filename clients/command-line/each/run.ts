@@ -303,7 +303,10 @@ export function summarise(
   if (present > 0 && exitCode !== EXIT_CODES.interrupted) {
     lines.push("Use --overwrite to render the existing ones again.");
   }
-  if (left > 0) lines.push("Run the same command again to continue.");
+  const isOfTemplate = failures.every(({ problem }) => problem?.origin === "template" || problem?.origin === "request");
+  if (made + present === 0 && failures.length > 0 && isOfTemplate) {
+    lines.push("Mend what they name first: then the same command makes them.");
+  } else if (left > 0) lines.push("Run the same command again to continue.");
   else if (failures.length > 0) lines.push("Run the same command again to make those that failed.");
   say(lines.join("\n"));
 }

@@ -141,7 +141,7 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
 
   const ended = await runTypst(compilation, root, renderArguments(settings, paths, command, "human"), signal);
   const said = rewriteDiagnostics(Buffer.from(ended.stderr).toString("utf8"), project, root);
-  const { text, undisplayable } = joinUndisplayable(addHints(said).trimEnd());
+  const { text, undisplayable } = joinUndisplayable(addHints(said, data?.text ?? "").trimEnd());
   const diagnostics = parseDiagnostics(text);
   const failed = { ok: false, text, diagnostics, undisplayable, reason: null, files: [] };
   const fail = (reason: string | null): Compiled => ({ ...failed, reason });

@@ -3,7 +3,7 @@
  * with the prelude, and names files in a temporary folder; authors need the lines of their source and their own paths.
  */
 import { styleText } from "node:util";
-import { isOfOlderTypst, OLDER_TYPST_HINT } from "../../typescript/template-text/template-findings.ts";
+import { isOfOlderTypst, longerMember, OLDER_TYPST_HINT } from "../../typescript/template-text/template-findings.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import { isAtRoot, originalLines, SENT_SOURCE } from "../project/sent-texts.ts";
 
@@ -64,15 +64,21 @@ export function rewriteDiagnostics(text: string, project: Project, compiledIn: s
     .join("\n");
 }
 
-/** Adds a hint to the errors that templates for an older Typst get. */
-export function addHints(text: string): string {
+const NO_MEMBER = /^dictionary does not contain key "([^"]*)"/;
+
+/** Adds a hint to the errors that templates for an older Typst get, and to a name that is only part of a member's. */
+export function addHints(text: string, data: string): string {
   return text
     .split(/\n(?=(?:error|warning): )/)
     .map((diagnostic) => {
       const [, message = ""] = /^error: (.*)/.exec(diagnostic) ?? [];
-      if (!isOfOlderTypst(message, diagnostic)) return diagnostic;
+      const [, name] = NO_MEMBER.exec(message) ?? [];
+      const longer = name === undefined ? null : longerMember(name, data);
+      const ofMember = longer === null ? null : `the data has "${longer}", which .at("${longer}") reads`;
+      const hint = isOfOlderTypst(message, diagnostic) ? OLDER_TYPST_HINT : ofMember;
+      if (hint === null) return diagnostic;
       const end = diagnostic.trimEnd();
-      return `${end}\n  = hint: ${OLDER_TYPST_HINT}${diagnostic.slice(end.length)}`;
+      return `${end}\n  = hint: ${hint}${diagnostic.slice(end.length)}`;
     })
     .join("\n");
 }

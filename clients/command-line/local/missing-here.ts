@@ -12,10 +12,10 @@ import { formatPackageSpec, parsePackageSpec } from "../../../rules/package-spec
 import { readDocumentFonts } from "../../typescript/fonts/document-fonts.ts";
 import {
   describeMisplaced,
-  FONT_REMEDY,
   findMisplacedScripts,
   namesOfCharacters,
   namesOfScripts,
+  remedyFor,
 } from "../../typescript/fonts/font-findings.ts";
 import { describeMissingBold } from "../../typescript/fonts/missing-fonts.ts";
 import { describeForeignObjects, describeSvgFamilies } from "../../typescript/fonts/svg-fonts.ts";
@@ -169,7 +169,7 @@ async function missingText(rendered: CompiledRender, compilation: CompileInput, 
   const { characters, place } = undisplayable;
   const scripts = [...new Set(Array.from(characters, scriptOf))];
   const where = place === null ? "" : `, first in ${place}`;
-  const what = `No font of this machine has ${namesOfCharacters(characters)}${where}: Typst shows empty boxes instead. ${FONT_REMEDY}`;
+  const what = `No font of this machine has ${namesOfCharacters(characters)}${where}: Typst shows empty boxes instead. ${remedyFor(characters)}`;
   const known = scripts.filter((script) => script !== null);
   return [...found, { what, scripts: known.length === scripts.length ? known : null }];
 }

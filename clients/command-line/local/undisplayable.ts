@@ -1,5 +1,5 @@
 /** The characters that Typst could not display, of which it reports each text with one by itself. */
-import { FONT_REMEDY, namesOfCharacters } from "../../typescript/fonts/font-findings.ts";
+import { namesOfCharacters, remedyFor } from "../../typescript/fonts/font-findings.ts";
 
 /** Of text in an SVG, Typst names no font. */
 const UNDISPLAYABLE = /^(error: (?:\S+ error: )?)the text `"(.*)"` could not be displayed with (?:a )?font/u;
@@ -36,6 +36,6 @@ export function joinUndisplayable(report: string): { text: string; undisplayable
   const [, ...lines] = block.split("\n").filter((line) => !/^\s*= hint: /.test(line));
   const times = count === 1 ? "" : `, in ${count} texts; the first`;
   const head = `${before}no font has ${namesOfCharacters(characters)}${times}`;
-  blocks[first] = [head, ...lines, `  = hint: ${FONT_REMEDY}`].join("\n");
+  blocks[first] = [head, ...lines, `  = hint: ${remedyFor(characters)}`].join("\n");
   return { text: blocks.join("\n\n"), undisplayable: { characters, place: PLACE.exec(block)?.[1] ?? null } };
 }

@@ -47,11 +47,11 @@ export interface Sized {
 
 const MAX_LISTED = 5;
 
-/** The largest files, one line each, below a line that says how many files there are. */
+/** The largest files, source and data, one line each. */
 export function largestInWords(files: readonly Sized[]): string[] {
   const largest = files.toSorted((one, other) => other.bytes - one.bytes).slice(0, MAX_LISTED);
   return [
-    files.length > MAX_LISTED ? `The ${MAX_LISTED} largest of its ${files.length} files:` : "Its files:",
+    files.length > MAX_LISTED ? "Its largest parts:" : "Its parts:",
     ...largest.map(({ key, bytes, sentBytes = bytes }) => {
       const sent = sentBytes === bytes ? "" : `, ${sizeInWords(sentBytes)} in the request`;
       return `  ${key}: ${sizeInWords(bytes)}${sent}`;

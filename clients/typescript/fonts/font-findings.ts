@@ -10,7 +10,17 @@ const OWN_SPECIAL_FONTS = [
 
 export const FONT_REMEDY =
   "Add a font with such characters to the request, a subset of one if it is large, or ask the operator for one (npm run fonts -- add noto).";
+const ICON_REMEDY =
+  "Characters from U+E000 to U+F8FF are icons of one font, such as Font Awesome: add that font to the request, and name it in text(font: …).";
 const MAX_NAMED = 10;
+
+/** What to do where no font has some characters. */
+export function remedyFor(characters: Iterable<string>): string {
+  const all = [...characters];
+  const icons = all.filter((character) => /\p{Co}/u.test(character));
+  if (icons.length === 0) return FONT_REMEDY;
+  return icons.length === all.length ? ICON_REMEDY : `${ICON_REMEDY} ${FONT_REMEDY}`;
+}
 
 /** @param named the families that the templates name, in lower case: what they ask for is what they want */
 export function describeDocumentFonts(document: DocumentFonts, named: ReadonlySet<string>): string[] {
@@ -42,10 +52,10 @@ export function describeMisplaced({ scripts, family, purpose }: MisplacedScripts
 function describeBoxes({ boxes, boxedCharacters }: DocumentFonts): string {
   if (boxes === 1) {
     const which = boxedCharacters.size === 0 ? "One character" : `The character ${namesOfCharacters(boxedCharacters)}`;
-    return `${which} of the document is an empty box, because no font has it. ${FONT_REMEDY}`;
+    return `${which} of the document is an empty box, because no font has it. ${remedyFor(boxedCharacters)}`;
   }
   const known = boxedCharacters.size === 0 ? "" : `, among them ${namesOfCharacters(boxedCharacters)}`;
-  return `${boxes} characters of the document are empty boxes${known}, because no font has them. ${FONT_REMEDY}`;
+  return `${boxes} characters of the document are empty boxes${known}, because no font has them. ${remedyFor(boxedCharacters)}`;
 }
 
 function shapedScripts(characters: readonly string[]): Script[] {

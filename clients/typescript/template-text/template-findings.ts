@@ -190,11 +190,19 @@ const OF_OLDER_TYPST =
 const NO_SELECTOR = "only element functions can be used as selectors";
 
 export const OLDER_TYPST_HINT =
-  "the template was written for an older Typst: docs/templates.md, Older Typst, has what to write instead";
+  "the template was written for an older Typst: the page /help/templates#older-typst of the service has what to write instead";
 
 /** Whether an error of Typst is one that older templates get. @param code the lines or the expression that it is about */
 export function isOfOlderTypst(message: string, code: string): boolean {
   return OF_OLDER_TYPST.test(message) || (message.startsWith(NO_SELECTOR) && /\blocate\b/.test(code));
+}
+
+/** The member whose name goes on where a template's name for it ends: `address.city`, `first name`. @param json the data */
+export function longerMember(name: string, json: string): string | null {
+  for (const [, member = ""] of json.matchAll(/"([^"\\]{1,200})"\s*:/g)) {
+    if (member.startsWith(`${name}.`) || member.startsWith(`${name} `)) return member;
+  }
+  return null;
 }
 
 export function lineAt(text: string, offset: number): number {

@@ -143,6 +143,8 @@ describe("a file name", () => {
     ["all.pdf", "p.csv, row 2 (line 3): all.pdf is already the file of row 1 (line 2)"],
     ["{#:x}.pdf", "{#:x} must be a {name}, {#}, or with zeros in front {#:03}.\n"],
     ["{}.pdf", "{} must be a {name}"],
+    ["{nme.pdf", "--output: a { stands alone. A placeholder is a {name}.\n"],
+    ["name}.pdf", "--output: a } stands alone."],
   ])("of %s is refused", async (output, words) => {
     const { stderr, exitCode, data } = await renderEach("p.csv", "name,city\nAda,x\nBen,y\n", { output });
     expect(stderr).toContain(words);

@@ -56,7 +56,7 @@ describe("on a Node that is too old", () => {
     for (const entry of [PROGRAM, join(PROJECT, "clients/command-line/start.mjs")]) {
       const run = await execa(process.execPath, ["--import", old, entry, "--version"], { reject: false });
       expect(run.stderr).toBe(
-        "document-rendering needs Node 22.12 or newer, and this is Node 20.19.0: install a newer one from https://nodejs.org.",
+        "document-rendering needs Node 22.12 or newer, and this is Node 20.19.0: install a newer one from https://nodejs.org, or, if npm has installed the command in a folder of yours, run npm install node@24 there.",
       );
       expect(run.stdout).toBe("");
       expect(run.exitCode).toBe(2);

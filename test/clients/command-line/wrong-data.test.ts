@@ -149,7 +149,8 @@ it("the summary names the columns of CSV, in which a missing header row shows", 
 });
 
 it("the error that a template for an older Typst gets comes with a hint", async () => {
-  const hint = "the template was written for an older Typst: docs/templates.md, Older Typst, has what to write instead";
+  const hint =
+    "the template was written for an older Typst: the page /help/templates#older-typst of the service has what to write instead";
   const { run } = await begin({
     "a.typ": "#locate(loc => loc.page())",
     "b.typ": '#json.decode("{}")',
@@ -181,4 +182,10 @@ it("types by their old names are noted, in files that are sent by their lines, a
       "",
     ].join("\n"),
   );
+});
+
+it("a name that is only part of a column's gets a hint with the whole one", async () => {
+  const folder = await makeProject({ "a.typ": "#data.address.city", "p.csv": "id,address.city\n1,Oslo\n" });
+  const { stderr } = await runCommand(folder, ["check", "a.typ", "--each", "p.csv"]);
+  expect(stderr).toContain('hint: the data has "address.city", which .at("address.city") reads');
 });

@@ -189,8 +189,8 @@ const explainOption: Explain = ([name = ""], { before }) => {
 const explainMember: Explain = ([name = ""], { before, names }) => {
   if (/\bfor\s*\([^()]*$/.test(before))
     return "A number comes with each item by .enumerate(): for (i, item) in data.items.enumerate().";
-  const longer = names().find((known) => known.startsWith(`${name} `));
-  if (longer !== undefined) return `A name with spaces is read by .at("${longer}").`;
+  const longer = names().find((known) => known.startsWith(`${name} `) || known.startsWith(`${name}.`));
+  if (longer !== undefined) return `The data has “${longer}”: .at("${longer}") reads it.`;
   const meant = didYouMean(similarName(name, names()));
   return meant !== "" ? meant.trim() : `Check the data, or allow for that: .at("${name}", default: none).`;
 };

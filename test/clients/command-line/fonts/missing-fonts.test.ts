@@ -273,6 +273,14 @@ describe("check", () => {
     expect(exitCode).toBe(4);
   });
 
+  it("takes characters for private use for icons, which only their own font has", async () => {
+    const args = ["check", "a.typ", "--strict"];
+    const { stderr } = await inProject({ "a.typ": "\u{f09b}" }, args);
+    expect(stderr).toMatch(/U\+F09B\).* are icons of one font, such as Font Awesome/);
+    expect(stderr).not.toContain("noto");
+    expect((await inProject({ "a.typ": "\u{f09b} 山" }, args)).stderr).toContain(FONT_REMEDY);
+  });
+
   it("reports all characters that a standard refuses in one error", async () => {
     const characters = Array.from({ length: 400 }, (_, index) => String.fromCodePoint(0x4e00 + index));
     const source = characters.map((character) => `${character} x`).join("\n\n");

@@ -179,6 +179,7 @@ export const MISTAKES: readonly Mistake[] = [
   row("#for x in [1, 2] [#x]", "An array stands in parentheses"),
   row('#for row in csv("a.csv") [#row.name]', "row-type: dictionary", undefined, { files: { "a.csv": "name\nAda" } }),
   row("#data.first name", '.at("first name")', undefined, of({ "first name": "a" })),
+  row("#data.address.city", '.at("address.city")', undefined, of({ "address.city": "a" })),
 
   // Statements.
   row("#if true then [a]", "without “then”, “do” or a colon"),
