@@ -223,12 +223,12 @@ ${formatTable(head, rows)}
 The column PDF/UA-1 says whether the program can write it, and whether it then checks the document as far as programs can.
 
 - Every request has a different number in its text, so no program can reuse an earlier document. All PDFs are tagged.
-- **This service** is edge and backend with default settings and without log lines. It compiles source of untrusted callers: each
-  request brings source, files and data, is validated twice, and gets its own process in a sandbox.
+- **This service** is edge and backend with default settings and without log lines. It compiles the source of untrusted callers: each
+  request brings source, files and data, passes validation twice, and gets its own process in a sandbox.
 - **\`typst compile\`** reads the project from disk, without system fonts and with one thread: no queue, no limits, no HTTP.
 - **Typst in process** keeps source, files, fonts and whatever Typst memoizes, and gets only data. That is the fastest way to
   use Typst for templates that you write yourself. It has no HTTP either, nor has WeasyPrint.
-- **WeasyPrint and Chromium** get the same finished HTML with inlined numbers, where Typst computes the sums. Their fonts are read
+- **WeasyPrint and Chromium** get the same finished HTML with inlined numbers, where Typst computes the sums. They read their fonts
   from disk. Chromium makes a new page for each document and is driven directly; its own sandbox is off, as playwright starts it.
   The HTML invoice has the text of the Typst one, on one page, in a similar layout and a different font.
 `;

@@ -101,32 +101,28 @@ interface AnalyticsDataset {
 }
 
 /** A column. An unknown number is written as -1, an unknown text as "". */
-type Field<Value> = readonly [name: string, read: (line: RequestLine) => Value | undefined, meaning: string];
+type Field<Value> = readonly [name: string, read: (line: RequestLine) => Value | undefined];
 
 /** `blob1` and so on. Queries name columns by their number, so new ones come last and none is ever removed. */
 export const ANALYTICS_BLOBS: readonly Field<string>[] = [
-  ["route", ({ route }) => route, "path of the route, or `none`"],
-  ["method", ({ method }) => method, "method of the request, or `other`"],
-  ["code", ({ code }) => code, "`ok`, the code of the problem, or `client_gone`"],
-  ["caller", ({ caller }) => caller, "name of the caller"],
-  ["origin", ({ origin }) => origin, "name of the backend that answered, or was tried last"],
-  [
-    "cause",
-    ({ timeoutCause, capacityCause, unavailableCause }) => timeoutCause ?? capacityCause ?? unavailableCause,
-    "[cause](#429-and-503) of a 408, 429 or 503",
-  ],
-  ["failures", ({ failures }) => failures?.join(","), "how attempts on backends [failed](#failed-attempts)"],
+  ["route", ({ route }) => route],
+  ["method", ({ method }) => method],
+  ["code", ({ code }) => code],
+  ["caller", ({ caller }) => caller],
+  ["origin", ({ origin }) => origin],
+  ["cause", ({ timeoutCause, capacityCause, unavailableCause }) => timeoutCause ?? capacityCause ?? unavailableCause],
+  ["failures", ({ failures }) => failures?.join(",")],
 ];
 
 export const ANALYTICS_DOUBLES: readonly Field<number>[] = [
-  ["status", ({ status }) => status, "status of the answer"],
-  ["requestBytes", ({ requestBytes }) => requestBytes, "size of the body, if it was read completely"],
-  ["responseBytes", ({ responseBytes }) => responseBytes, "declared size of the answer"],
-  ["tries", ({ tries }) => tries, "how many times the request was sent to a backend"],
-  ["receive", ({ milliseconds }) => milliseconds.receive, "milliseconds until the body was read"],
-  ["validate", ({ milliseconds }) => milliseconds.validate, "milliseconds of validation"],
-  ["origin", ({ milliseconds }) => milliseconds.origin, "milliseconds until a backend's answer began"],
-  ["total", ({ milliseconds }) => milliseconds.total, "milliseconds until the answer began"],
+  ["status", ({ status }) => status],
+  ["requestBytes", ({ requestBytes }) => requestBytes],
+  ["responseBytes", ({ responseBytes }) => responseBytes],
+  ["tries", ({ tries }) => tries],
+  ["receive", ({ milliseconds }) => milliseconds.receive],
+  ["validate", ({ milliseconds }) => milliseconds.validate],
+  ["origin", ({ milliseconds }) => milliseconds.origin],
+  ["total", ({ milliseconds }) => milliseconds.total],
 ];
 
 /** Cloudflare samples each index separately, so one caller with many requests does not blur another's count. */

@@ -121,7 +121,7 @@ const TABLES: Readonly<Record<string, Table>> = {
     TIMES.map(([what, { setting, default: seconds }]) => [what, `${seconds} s`, code(setting)]),
   ],
   analytics: [
-    ["Column", "Field", "Meaning"],
+    ["Column", "Field"],
     [...analyticsRows("blob", ANALYTICS_BLOBS), ...analyticsRows("double", ANALYTICS_DOUBLES)],
   ],
   errors: [
@@ -201,8 +201,8 @@ function markOf(severity: "failure" | "warning"): string {
   return severity === "failure" ? "✗" : "!";
 }
 
-function analyticsRows(kind: string, fields: readonly (readonly [string, unknown, string])[]): string[][] {
-  return fields.map(([name, , meaning], index) => [code(`${kind}${index + 1}`), name, meaning]);
+function analyticsRows(kind: string, fields: readonly (readonly [string, unknown])[]): string[][] {
+  return fields.map(([name], index) => [code(`${kind}${index + 1}`), code(name)]);
 }
 
 function membersTable(members: Readonly<Record<string, string | number | boolean>>): Table {
