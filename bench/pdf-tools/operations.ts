@@ -23,7 +23,7 @@ export interface Operation {
 /** The packages that the script installs. qpdf, Ghostscript, mutool, exiftool and poppler are the machine's own. */
 export const PACKAGES = {
   python: { pikepdf: "10.18.0", pypdf: "7.1.1", PyMuPDF: "2.0", "factur-x": "7.8", cryptography: "50.0.2" },
-  node: { "pdf-lib": "1.17.1", "@cantoo/pdf-lib": "2.11.1", "@libpdf/core": "0.4.2" },
+  node: { "pdf-lib": "1.17.1", "@libpdf/core": "0.4.2" },
   go: { pdfcpu: "0.15.0" },
 } as const;
 
@@ -67,8 +67,8 @@ const pypdf = (kind: Operation["kind"], calls: Readonly<Record<string, string>>)
 const pymupdf = (kind: Operation["kind"], calls: Readonly<Record<string, string>>) =>
   python(kind, "PyMuPDF", "pymupdf", calls);
 
-/** pdf-lib, and what has gone on from it. */
-function pdfLib(tool: "pdf-lib" | "@cantoo/pdf-lib"): Operation[] {
+function pdfLib(): Operation[] {
+  const tool = "pdf-lib";
   const load = `import { AFRelationship, PDFDocument, StandardFonts } from "${tool}";
 const source = await PDFDocument.load(read(IN)), more = await PDFDocument.load(read(MORE));`;
   const into = "for (const page of await pdf.copyPages(more, more.getPageIndices())) pdf.addPage(page);";
@@ -244,6 +244,5 @@ pdf.addAttachment("more.csv", read(NOTE), { mimeType: "text/csv", description: "
     "`--action combine`":
       "java -jar $MUSTANG --action combine --source $IN --source-xml $XML --out $OUT --format fx --version 1 --profile E --no-additional-attachments --disable-file-logging",
   }),
-  ...pdfLib("pdf-lib"),
-  ...pdfLib("@cantoo/pdf-lib"),
+  ...pdfLib(),
 ];

@@ -23,7 +23,7 @@ const PROBLEM_ADVICE: Readonly<Record<ProblemCode, string>> = {
   page_selection_too_large: "Select fewer pages, such as 1-64, and send a second request for the others.",
   too_many_output_files: "Select some of the pages, such as 1-64 and then 65-128, or render a PDF.",
   template_compile_failed:
-    "The service never returns the compiler's messages. To see the line, compile the template on your machine: document-rendering check, the command line of this project (docs/command-line.md says how to install it; a ZIP of the playground is the folder that it checks). Usual causes: a misspelled name, a file that was not added, a field that the data does not have, a package that this deployment does not have, several pages for a single image, and a page of too many pixels (memory).",
+    "The service never returns the compiler's messages. To see the line, run document-rendering check (docs/command-line.md says how to install it) on the folder of the template; the playground saves one as a ZIP. Usual causes: a misspelled name, a missing file, a field that the data does not have, a package that this deployment does not have, several pages for a single image, too many pixels (memory).",
   render_queue_full: "The service is busy and nothing is broken. Wait a moment and send the request again.",
   render_failed: "Send the request again. If it fails again, give the operator of the service the request id.",
   service_unavailable:
