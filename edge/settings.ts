@@ -48,16 +48,13 @@ export type MetricsAccess =
 /** The origins whose pages may read answers (CORS): `*` for all, an empty list for none. */
 export type CorsOrigins = "*" | readonly string[];
 
-export interface EdgeSettings extends RenderTime {
+export interface EdgeSettings extends RenderTime, Readonly<Record<keyof typeof EDGE_INTEGER_SETTINGS, number>> {
   readonly apiTokens: readonly NamedToken[];
   /** The edge's own, for backends. Empty if none is configured: every render is then answered 503. */
   readonly backendToken: string;
   readonly backends: BackendSources;
   readonly nameServers: readonly string[];
   readonly accessToken: AccessToken | null;
-  readonly bodyTimeoutSeconds: number;
-  readonly maxOpenRenders: number;
-  readonly rateLimitPeriodSeconds: number;
   readonly metricsAccess: MetricsAccess;
   readonly corsOrigins: CorsOrigins;
   /** The names under which the service is served, as `URL` writes them; none for any. */

@@ -119,8 +119,7 @@ const FAILURES = { nothing: "unreachable", some: "interrupted", all: "lost" } as
  */
 class OpenAttempt<Answer extends ResponseHead> {
   readonly #forwarding: Forwarding<Answer>;
-  readonly #bytes: Uint8Array<ArrayBuffer>;
-  readonly #timeBudgetMilliseconds: number;
+  readonly #sending: Sending;
   readonly #attempt: Attempt;
   readonly #abort = new AbortController();
   #taken: keyof typeof FAILURES = "nothing";
@@ -133,17 +132,18 @@ class OpenAttempt<Answer extends ResponseHead> {
     const { choice, clock, attempts, longestAnswerMilliseconds } = forwarding;
     const beganAt = clock.now();
     const budget = Math.min(attempts.deadline - beganAt, longestAnswerMilliseconds);
-    this.#timeBudgetMilliseconds = Math.max(0, budget);
-    const deadline = beganAt + this.#timeBudgetMilliseconds;
+    const timeBudgetMilliseconds = Math.max(0, budget);
+    const deadline = beganAt + timeBudgetMilliseconds;
+    const reportTaken = (part: TakenPart) => this.#recordTaken(part);
     this.#forwarding = forwarding;
-    this.#bytes = bytes;
+    this.#sending = { bytes, timeBudgetMilliseconds, signal: this.#abort.signal, reportTaken };
     this.#attempt = choice.begin(backend, beganAt, deadline + ATTEMPT_SLACK_MILLISECONDS);
     this.#cancelDeadline = this.#abortAt(deadline);
     this.#cancelLook = this.#lookLater();
   }
 
   async run(): Promise<Exclude<RenderAnswer<Answer>, { kind: "refused" }> | FailedAttempt> {
-    const { choice, clock, clientSignal, discard, inBackground } = this.#forwarding;
+    const { choice, clock, clientSignal, send, discard, inBackground } = this.#forwarding;
     // When the client disconnects, workerd never resumes the code after the next `await`.
     const leave = () => {
       choice.abandon(this.#attempt);
@@ -151,7 +151,7 @@ class OpenAttempt<Answer extends ResponseHead> {
     };
     clientSignal.addEventListener("abort", leave);
     try {
-      const sent = this.#send();
+      const sent = send(this.#attempt.backend, this.#sending);
       // Not before the render itself, which must not wait for a probe.
       inBackground(probeDueBackends(this.#forwarding, null));
       const answer = await sent;
@@ -173,15 +173,6 @@ class OpenAttempt<Answer extends ResponseHead> {
     }
   }
 
-  #send(): Promise<Answer> {
-    return this.#forwarding.send(this.#attempt.backend, {
-      bytes: this.#bytes,
-      timeBudgetMilliseconds: this.#timeBudgetMilliseconds,
-      signal: this.#abort.signal,
-      reportTaken: (part) => this.#recordTaken(part),
-    });
-  }
-
   #fail(result: FailedAttempt): FailedAttempt {
     const { choice, clock, inBackground, report } = this.#forwarding;
     const { backend } = this.#attempt;
@@ -196,6 +187,7 @@ class OpenAttempt<Answer extends ResponseHead> {
     if (this.#isOver) return;
     const { clock, attempts, body } = this.#forwarding;
     const { beganAt } = this.#attempt;
+    const { bytes, timeBudgetMilliseconds } = this.#sending;
     this.#taken = part;
     if (part === "some") {
       this.#waitUntil(beganAt + MAX_UPLOAD_MILLISECONDS);
@@ -204,7 +196,7 @@ class OpenAttempt<Answer extends ResponseHead> {
     this.#sentAt = clock.now();
     // The time that the upload took is not the backend's.
     attempts.extend(this.#sentAt - beganAt);
-    this.#waitUntil(this.#sentAt + this.#timeBudgetMilliseconds + longestTransitMilliseconds(this.#bytes.length));
+    this.#waitUntil(this.#sentAt + timeBudgetMilliseconds + longestTransitMilliseconds(bytes.length));
     body.offer();
   }
 
@@ -226,7 +218,7 @@ class OpenAttempt<Answer extends ResponseHead> {
   #look(): void {
     const { attempts, clock, inBackground } = this.#forwarding;
     const { backend, beganAt } = this.#attempt;
-    const begun = { backend, beganAt, sentAt: this.#sentAt, bodyBytes: this.#bytes.length };
+    const begun = { backend, beganAt, sentAt: this.#sentAt, bodyBytes: this.#sending.bytes.length };
     if (attempts.isHopeless(begun, clock.now())) {
       this.#abort.abort();
       return;

@@ -78,16 +78,6 @@ function bodyOf(chunks: readonly Uint8Array[], isEndless = false) {
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-it("a document is requested at its path, without following redirects, and within its time limit", async () => {
-  const fetch = vi.fn(async (_path: string, _init: RequestInit) => new Response("text"));
-  const timeout = vi.spyOn(AbortSignal, "timeout");
-  expect(await fetchText({ name: "a", fetch }, "/metrics", BOUNDS)).toBe("text");
-  const signal: unknown = timeout.mock.results[0]?.value;
-  expect(fetch.mock.calls).toEqual([["/metrics", { redirect: "manual", signal }]]);
-  expect(timeout).toHaveBeenCalledWith(60_000);
-  timeout.mockRestore();
-});
-
 it.each([
   ["without a body", () => new Response(null), ""],
   ["of as many bytes as are allowed", () => new Response("abcd"), "abcd"],

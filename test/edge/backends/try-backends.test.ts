@@ -6,9 +6,7 @@ import { type RenderAnswer, RenderAttempts } from "../../../edge/backends/render
 import { SideRequests } from "../../../edge/backends/side-requests.ts";
 import { probeDueBackends, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
-import { Random } from "../../simulation/random.ts";
 import { headOf } from "../answer-head.ts";
-import { SixFetches } from "../six-fetches.ts";
 import { StillClock } from "../still-clock.ts";
 import { stubBackends } from "../stub-backends.ts";
 
@@ -277,76 +275,5 @@ describe("a probe that is due", () => {
     const failing = () => Promise.reject(new Error("reset"));
     // However long it takes, the pause before the next one comes after it.
     expect(await probeOnce(failing, 5000)).toEqual({ isOutOfUse: true, reports: ["b: probe: Error: reset"], sent: 1 });
-  });
-});
-
-describe("where a request may have six fetches that wait for an answer", () => {
-  const SILENT = 10;
-  const BACKENDS = 30;
-  const RENDERS = 300;
-  /** Those after which the silent ones are known. */
-  const WARM_UP_RENDERS = 200;
-  const PAUSE_MILLISECONDS = 100;
-
-  /** Renders one after another at backends of which the first are silent. In milliseconds, and fetches. */
-  async function renderMany() {
-    const clock = new StillClock();
-    const backends = stubBackends(...Array(BACKENDS).keys());
-    const silent = new Set(backends.slice(0, SILENT));
-    const choice = new BackendChoice(backends);
-    const random = new Random(1, 0);
-    const took = Array<number>(RENDERS).fill(0);
-    const all: SixFetches[] = [];
-    const render = async (place: number) => {
-      const beganAt = clock.now();
-      const fetches = new SixFetches();
-      all.push(fetches);
-      const answer = async (backend: Backend, signal: AbortSignal | null) => {
-        if (!silent.has(backend)) return clock.wait(10);
-        const { promise, reject } = Promise.withResolvers<never>();
-        signal?.addEventListener("abort", () => reject(signal.reason));
-        if (signal === null) clock.after(5000, () => reject(new Error("no answer")));
-        return promise;
-      };
-      await tryBackends<Answer>({
-        choice,
-        attempts: new RenderAttempts(choice, beganAt + TIME_BUDGET_MILLISECONDS, 1, random.next),
-        clock,
-        body: { bytes: new Uint8Array(1), withdraw: () => {}, offer: () => {} },
-        clientSignal: new AbortController().signal,
-        send: (backend, { signal, reportTaken }) =>
-          fetches.run(async () => {
-            reportTaken("all");
-            await answer(backend, signal);
-            return reply("file", { "X-Service-Load": "running=0,waiting=0,slots=1" });
-          }),
-        sendProbe: (backend) => fetches.run(() => answer(backend, null).then(() => reply("file"))),
-        inBackground: () => {},
-        askLoad: async () => null,
-        longestAnswerMilliseconds: TIME_BUDGET_MILLISECONDS,
-        discard: async () => {},
-        report: () => {},
-      });
-      took[place] = clock.now() - beganAt;
-    };
-    const ending = (async () => {
-      const renders: Promise<void>[] = [];
-      for (let sent = 0; sent < RENDERS; sent++) {
-        renders.push(render(sent));
-        await clock.wait(PAUSE_MILLISECONDS);
-      }
-      await Promise.all(renders);
-    })();
-    await clock.pass(RENDERS * PAUSE_MILLISECONDS + TIME_BUDGET_MILLISECONDS);
-    await ending;
-    const warm = took.slice(WARM_UP_RENDERS).toSorted((one, other) => one - other);
-    return { slowest: warm.at(-1), most: Math.max(...all.map((fetches) => fetches.most)) };
-  }
-
-  it("a render never waits behind a probe, though a third of the backends are silent", async () => {
-    const { slowest, most } = await renderMany();
-    expect(most).toBeLessThanOrEqual(3);
-    // As long as a backend takes to answer.
-    expect(slowest).toBe(10);
   });
 });

@@ -2,7 +2,6 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { BodyMemory } from "../../../edge/body/body-memory.ts";
 import { FairLimit } from "../../../edge/body/fair-limit.ts";
 import app from "../../../edge/worker.ts";
 import { BodyCollector } from "../../../protocol/body-collector.ts";
@@ -90,14 +89,6 @@ describe("a valid request", () => {
     expect(answer.headers.get("Cache-Control")).toBe("no-store");
     expect([answer.headers.has("Content-Disposition"), answer.headers.has("Retry-After")]).toEqual([false, false]);
     expect(await answer.json()).toEqual({ code: "template_compile_failed" });
-  });
-
-  it("keeps the memory for its body for as long as its body, its upload and a backend may take, and ten seconds", async () => {
-    standInBackend(pdfAnswer);
-    const reserve = vi.spyOn(BodyMemory.prototype, "reserve");
-    await sendRender('{"source":"x"}');
-    expect(reserve.mock.calls[0]?.[1]).toBe(255_000);
-    reserve.mockRestore();
   });
 
   it("no longer counts as an upload while a backend renders it, and counts as a render", async () => {
