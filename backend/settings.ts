@@ -124,7 +124,7 @@ export const BACKEND_INTEGER_SETTINGS = {
 /** The settings that are whole numbers are described in their table. */
 export interface BackendSettings extends Readonly<Record<keyof typeof BACKEND_INTEGER_SETTINGS, number>> {
   readonly host: string;
-  /** Without a token of an edge, every render is answered 503. */
+  /** Without a token of an edge, every render gets 503. */
   readonly backendTokens: readonly string[];
   readonly sandboxChoice: SandboxChoice;
   /** Of programs. Only those of the chosen sandbox need to exist. */

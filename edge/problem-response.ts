@@ -24,7 +24,7 @@ export function problemResponse(context: EdgeContext, problem: Problem): Respons
   return response;
 }
 
-/** How many bodies an isolate discards at the same time. Other requests are answered at once. */
+/** How many bodies an isolate discards at the same time. Other requests get their answer at once. */
 const MAX_DISCARDS = 64;
 /** Requests without a valid token share as one caller. No caller has this name. */
 const NOBODY = "";

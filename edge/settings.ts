@@ -42,7 +42,7 @@ export type MetricsAccess =
   | { readonly kind: "open" }
   /** Clients that send one of these tokens, of which there is at least one. */
   | { readonly kind: "token"; readonly tokens: readonly string[] }
-  /** The path is answered 404, like any that is not served. */
+  /** The path returns 404, like any unknown path. */
   | { readonly kind: "off" };
 
 /** The origins whose pages may read answers (CORS): `*` for all, an empty list for none. */
@@ -50,7 +50,7 @@ export type CorsOrigins = "*" | readonly string[];
 
 export interface EdgeSettings extends RenderTime, Readonly<Record<keyof typeof EDGE_INTEGER_SETTINGS, number>> {
   readonly apiTokens: readonly NamedToken[];
-  /** The edge's own, for backends. Empty if none is configured: every render is then answered 503. */
+  /** The edge's own, for backends. Empty if none is configured: every render then gets 503. */
   readonly backendToken: string;
   readonly backends: BackendSources;
   readonly nameServers: readonly string[];

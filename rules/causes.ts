@@ -1,7 +1,6 @@
 /**
- * Why a render was answered 408, 429 or 503, and how an attempt on a backend failed: closed lists. Log lines and
- * metrics have the names; `detail` has the words beside them, the description of the code says what of it in short, and log
- * lines what the operator can do.
+ * Why a render ended in 408, 429 or 503, and how an attempt on a backend failed: closed lists. Log lines and metrics have
+ * the names, `detail` the words beside them, the description of the code a summary, and log lines what to do about it.
  */
 
 export const CAUSES = {
@@ -80,7 +79,7 @@ export function limitsInShort(code: keyof typeof LIMITS_IN_SHORT): string {
   return `${limits.slice(0, -1).join(", ")} or ${limits.at(-1)}`;
 }
 
-/** How an attempt of the edge to have a render answered by a backend failed. */
+/** How an attempt of the edge on a backend failed. */
 export const ATTEMPT_FAILURES = {
   full: "was full",
   refused_request: "refused a request that is valid at the edge",

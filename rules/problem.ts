@@ -351,7 +351,7 @@ export interface ProblemDocument {
 
 /** The `instance` of a problem: the URL of the request without its query, and the request id as its fragment. */
 export function problemInstance(url: string, requestId: string): string {
-  // A `Host` header may make the URL invalid, and the request is answered all the same.
+  // A `Host` header may make the URL invalid, and the request still gets an answer.
   const { origin, pathname } = URL.canParse(url) ? new URL(url) : { origin: "", pathname: "/" };
   return `${origin}${pathname}#${requestId}`;
 }

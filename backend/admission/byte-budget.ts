@@ -1,4 +1,4 @@
-/** A budget of bytes, of which one caller always leaves as much as one request of another can need. */
+/** A budget of bytes. One caller always leaves as much of it as one request of another can need. */
 
 export interface Reservation {
   readonly bytes: number;

@@ -30,7 +30,7 @@ const MALFORMED_MEDIA_TYPE = "FST_ERR_CTP_INVALID_MEDIA_TYPE";
 
 export interface RenderService {
   readonly app: FastifyInstance;
-  /** From now on `/ready` answers 503, and the edge is told to send renders elsewhere. They are still accepted. */
+  /** From now on `/ready` returns 503, and answers tell the edge to send renders elsewhere. They are still accepted. */
   readonly announceStop: () => void;
   readonly refuseRenders: () => void;
   readonly isIdle: () => boolean;

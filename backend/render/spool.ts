@@ -1,5 +1,5 @@
 /**
- * One output until it is delivered: in memory while small, else in a file without a name, of which nothing can be left.
+ * One output until it is delivered: in memory while it is small, else in an unnamed file, which vanishes with the process.
  */
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";

@@ -1,5 +1,5 @@
 /**
- * The system calls that Typst may make, and with which arguments: an allow-list, of which `seccomp.ts` makes the
+ * The system calls that Typst may make, and with which arguments: an allow-list, from which `seccomp.ts` makes the
  * kernel's filter.
  *
  * No sockets, no new processes (threads only), no mounts, no tracing, no keys, no io_uring, no signals to other

@@ -1,4 +1,4 @@
-/** Which fonts and characters a document of the service lacks, for which the service renders without a warning. */
+/** Which fonts and characters a document of the service lacks: the service renders it without a warning. */
 import type { Capabilities } from "../../protocol/capabilities.ts";
 import { suggestFamily } from "../data-schema/similar-name.ts";
 import type { RejectedRender, ServiceClient } from "../typescript/client.ts";

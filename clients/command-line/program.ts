@@ -1,4 +1,4 @@
-/** The commands of `document-rendering`, and what the user is told when one of them fails. */
+/** The commands of `document-rendering`, and what the user reads when one of them fails. */
 import { Command, CommanderError } from "@commander-js/extra-typings";
 import { CommandError, EXIT_CODES } from "./exit-codes.ts";
 import { interruption } from "./interruption.ts";

@@ -36,7 +36,7 @@ export interface RequestLine extends CauseFields {
 
 export class RequestRecord {
   caller: string | undefined;
-  /** With which the request is answered; null for any other answer. */
+  /** The problem that the request ends in; null for any other answer. */
   problem: { readonly code: ProblemCode; readonly cause?: Cause | undefined } | null = null;
   requestBytes: number | undefined;
   backend: string | undefined;

@@ -1,4 +1,4 @@
-/** `GET /.well-known/security.txt` (RFC 9116): to whom one reports a flaw of this deployment, which only its operator knows. */
+/** `GET /.well-known/security.txt` (RFC 9116): where to report a flaw of this deployment, which only its operator knows. */
 import { notFound } from "../../rules/problem.ts";
 import { type EdgeContext, settingsOf } from "../context.ts";
 import { problemResponse } from "../problem-response.ts";

@@ -1,5 +1,5 @@
 /**
- * Whether a finished PDF is what its standards require, in what Typst copies from the document without a look at it: page
+ * Whether a finished PDF is what its standards require, in what Typst copies from the document unchecked: page
  * sizes, metadata, languages, attached files. It reads the bytes as they pass, once, and keeps little of them. What
  * Typst checks itself is not checked again, and the content of pages, which is compressed, not at all.
  */

@@ -28,7 +28,7 @@ const MIN_BUSY_WAIT_SECONDS = 1;
 const MIN_SAID_WAIT_SECONDS = 20;
 const MAX_UNREACHABLE_ATTEMPTS = 4;
 const UNREACHABLE_WAIT_SECONDS = 2;
-/** The pause before the documents that the service answered with 503 are sent once more. */
+/** The pause before the documents that got a 503 are sent once more. */
 const UNAVAILABLE_WAIT_SECONDS = 2;
 /** If the first this many documents fail, the template or the service is to blame, not the data. */
 const MAX_FAILURES_BEFORE_A_SUCCESS = 10;
@@ -93,7 +93,7 @@ export class EachRun {
   readonly #stopping = new AbortController();
   readonly #signal: AbortSignal;
   readonly #failures: FailedDocument[] = [];
-  /** Documents that were answered with 503. They are sent once more at the end. */
+  /** Documents that got a 503. They are sent once more at the end. */
   readonly #unavailable: EachDocument[] = [];
   readonly #equal = new EqualDocuments();
   /** What documents lack, each with the number of documents. */

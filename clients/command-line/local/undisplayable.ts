@@ -1,4 +1,4 @@
-/** The characters that Typst could not display, of which it reports each text with one by itself. */
+/** The characters that Typst could not display: it reports each text with one separately. */
 import { namesOfCharacters, remedyFor } from "../../typescript/fonts/font-findings.ts";
 
 /** Of text in an SVG, Typst names no font. */

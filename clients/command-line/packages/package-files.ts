@@ -1,6 +1,6 @@
 /**
  * Which files of a package's folder are sent: its manifest, its entry point, the files that these name, and so on. If one
- * of them puts a path together, also everything that Typst can read, but for what is not for documents.
+ * of them computes a path, also everything that Typst can read, except what is not for documents.
  */
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { isAbsolute, join, posix, relative, sep } from "node:path";

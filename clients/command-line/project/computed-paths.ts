@@ -1,5 +1,5 @@
 /**
- * The files that a template may read by paths that it puts together, as far as can be seen without running it: those whose
+ * The files that a template may read by computed paths, as far as can be seen without running it: those whose
  * names are in its sources or in the data. Of a folder that the caller names, also all of the kinds that it may read.
  */
 import { isUtf8 } from "node:buffer";
@@ -27,7 +27,7 @@ const KINDS: Readonly<Record<string, readonly string[] | null>> = {
 const COMPUTED =
   /\b(image|read|json|csv|toml|yaml|xml|cbor|bibliography|plugin|attach)\((?!\s*(?:"(?:[^"\\\n]|\\.){0,1024}"\s*[,)]|bytes\b|\)|\.\.|[\w-]+\s*:))|\b(include|import)\s+(?=\(|"[^"\n]{0,1024}"\s*\+)|(?:^|[#{;])[ \t]*(include)\s+(?=[a-z][\w.-]*\s*[\n;.)\]}(+])/gm;
 
-/** The functions that a source calls with a path that it puts together. */
+/** The functions that a source calls with a computed path. */
 export function computingFunctions(source: string): string[] {
   const found = new Set<string>();
   for (const [, call, statement, variable] of removeCommentsAndRawText(source).matchAll(COMPUTED)) {

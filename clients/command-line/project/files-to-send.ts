@@ -1,6 +1,6 @@
 /**
  * All files that a request carries beside its source, but for fonts and packages: those that the caller or a source names,
- * and those that the paths which a template puts together may lead to.
+ * and those that the computed paths of a template may lead to.
  */
 import { readFile } from "node:fs/promises";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";

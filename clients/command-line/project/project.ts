@@ -40,7 +40,7 @@ export interface Project extends ProjectTexts {
   readonly packages: ProjectPackages;
   /** The JSON file for `data`; null if there is none. Beside a `main.typ` it is `data.json`. */
   readonly dataPath: string | null;
-  /** Whether a source reads files by paths that it puts together. */
+  /** Whether a source reads files by computed paths. */
   readonly computesPaths: boolean;
   /** Keys of files that are sent for their kind alone, because the caller has named their folder. */
   readonly byKind: readonly string[];

@@ -29,7 +29,7 @@ export interface FollowedPaths {
   readonly outside: readonly OutsidePath[];
   /** Keys of files that are not sent although a string has their names, as no call that reads files has. */
   readonly onlyMentioned: ReadonlySet<string>;
-  /** The functions that sources call with paths that they put together. */
+  /** The functions that sources call with computed paths. */
   readonly computing: ReadonlySet<string>;
   /** What may be names of files in sources and files. */
   readonly named: NamedFiles;

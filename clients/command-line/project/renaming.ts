@@ -27,7 +27,7 @@ export interface Renaming {
   /** From the key that a file has to the one that it gets. */
   readonly files: ReadonlyMap<string, string>;
   readonly sources: readonly ChangedSource[];
-  /** Files that keep their names, because no literal has them: a template puts their paths together, or the data has them. */
+  /** Files that keep their names, because no literal has them: a template computes their paths, or the data has them. */
   readonly unnamed: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the command line says of a template before it is sent: that it reads what the caller has not handed over, or not
- * what the caller has. Typst would make a document of it without a word.
+ * What the command line says of a template before it sends it: that it reads what the caller does not pass, or does not
+ * read what the caller passes. Typst would silently make a document of it.
  */
 import { isUtf8 } from "node:buffer";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";

@@ -1,4 +1,4 @@
-/** What is wrong with the text of a finished PDF for want of a font, in sentences. The file itself has told it. */
+/** What is wrong with the text of a finished PDF because a font is missing, in sentences: the file itself shows it. */
 import { isShaped, nameOfScript, type Script, scriptOf } from "../../../rules/fonts/scripts.ts";
 import type { DocumentFonts } from "./document-fonts.ts";
 
