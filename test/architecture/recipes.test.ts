@@ -57,7 +57,7 @@ const ADDITIONS: Readonly<Record<string, Addition>> = {
     "rules/problem.ts": {
       "export interface ProblemContexts {": "\n  made_up: { readonly limit: number };",
       "export const PROBLEMS = {": `
-  made_up: { status: 400, origin: "request", title: "Made up", context: ["limit"], cause: "It is made up." },
+  made_up: { status: 400, origin: "request", title: "Made up", context: ["limit"], meaning: "It is made up." },
 `,
     },
   },
