@@ -1,39 +1,27 @@
-/** Rendered files in HTTP: their media types, header fields and names, made safe of what the caller suggests. */
+/** Rendered files in HTTP: their header fields, and their names, made safe of what the caller suggests. */
 import { create } from "content-disposition";
+import { isArchive, type Output } from "../rules/output-options.ts";
+import { DEFAULT_STEM, FILE_MEDIA_TYPES, type FileExtension } from "./file-types.ts";
 import { NOT_STORED_HEADERS } from "./headers.ts";
-
-export const FILE_MEDIA_TYPES = {
-  pdf: "application/pdf",
-  png: "image/png",
-  svg: "image/svg+xml",
-  zip: "application/zip",
-} as const;
-
-export type FileExtension = keyof typeof FILE_MEDIA_TYPES;
 
 /** Opened by itself, an SVG runs no scripts and loads nothing, whatever the document has put into it. */
 const SVG_HEADERS = {
   "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox",
 } as const;
 
-export function fileExtensionOf(contentType: string | null): FileExtension | null {
-  const extensions = ["pdf", "png", "svg", "zip"] as const satisfies readonly FileExtension[];
-  return extensions.find((extension) => FILE_MEDIA_TYPES[extension] === contentType) ?? null;
-}
-
-/** Without its length and the fields of every response. @param suggestedName the file name that the request asks for */
-export function fileHeaders(extension: FileExtension, suggestedName: string | null): Readonly<Record<string, string>> {
+/** Without its length and the fields of every response. */
+export function fileHeaders(output: Output): Readonly<Record<string, string>> {
+  const extension = isArchive(output) ? "zip" : output.format;
   return {
     ...NOT_STORED_HEADERS,
     ...(extension === "svg" && SVG_HEADERS),
     "Content-Type": FILE_MEDIA_TYPES[extension],
-    "Content-Disposition": contentDisposition(suggestedName, extension),
+    "Content-Disposition": contentDisposition(output.filename, extension),
   };
 }
 
 /** Extensions that would be wrong for the content. Any other is part of the name. */
 const KNOWN_EXTENSION = /\.(?:pdf|png|svg|zip|jpe?g|typ)$/i;
-const DEFAULT_STEM = "document";
 const MAX_NAME_BYTES = 150;
 
 /**

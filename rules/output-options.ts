@@ -55,6 +55,11 @@ export type Output = OutputOf[OutputFormat];
 
 type OutputOf = { [Format in OutputFormat]: v.InferOutput<(typeof OUTPUT_SCHEMAS)[Format]> };
 
+/** Whether the pages are in a ZIP. */
+export function isArchive(output: Output): boolean {
+  return output.format !== "pdf" && output.archive !== null;
+}
+
 export type OutputField = { [Format in OutputFormat]: keyof OutputOf[Format] }[OutputFormat];
 
 /** The names of all fields, taken from the schemas so that the reader knows every one of them. */

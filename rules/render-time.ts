@@ -32,6 +32,9 @@ export const RENDER_TIME_SETTINGS = {
 
 const { queueDeadlineSeconds, renderTimeoutSeconds } = RENDER_TIME_SETTINGS;
 
+/** Nothing in the service asks a caller to wait longer: after the longest queue deadline, a slot has become free. */
+export const MAX_RETRY_AFTER_SECONDS = queueDeadlineSeconds.max;
+
 export const BACKEND_TIMEOUT_SETTING = {
   setting: "SERVICE_BACKEND_TIMEOUT_SECONDS",
   default: queueDeadlineSeconds.default + renderTimeoutSeconds.default + MARGIN_SECONDS,

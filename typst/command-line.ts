@@ -80,10 +80,6 @@ export function fontListArguments(paths: TypstPaths): string[] {
   return ["fonts", "--variants", ...fontArguments(paths)];
 }
 
-export function isArchive(output: Output): boolean {
-  return output.format !== "pdf" && output.archive !== null;
-}
-
 /** Never the fonts of the host. */
 function fontArguments({ fontPaths }: TypstPaths): string[] {
   return ["--ignore-system-fonts", ...fontPaths.flatMap((fontPath) => ["--font-path", fontPath])];

@@ -2,8 +2,8 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { fileHeaders } from "../../protocol/rendered-file.ts";
+import type { Output } from "../../rules/output-options.ts";
 import type { Delivery, DeliveryEnd } from "../observe/render-metrics.ts";
-import type { SpooledFile } from "../render/outcome.ts";
 import type { Spool } from "../render/spool.ts";
 
 type Deadlines = Readonly<Record<"silenceMilliseconds" | "totalMilliseconds", number>>;
@@ -20,25 +20,21 @@ export class Deliveries {
     return this.#underWay;
   }
 
-  async deliver(
-    reply: FastifyReply,
-    { output, extension }: SpooledFile,
-    suggestedName: string | null,
-  ): Promise<Delivery> {
+  async deliver(reply: FastifyReply, file: Spool, output: Output): Promise<Delivery> {
     const startMilliseconds = performance.now();
     this.#underWay++;
     try {
-      reply.headers(fileHeaders(extension, suggestedName));
-      const end = await this.#send(reply, output);
+      reply.headers(fileHeaders(output));
+      const end = await this.#send(reply, file);
       const milliseconds = performance.now() - startMilliseconds;
       return { end, run: { phase: "delivery", startMilliseconds, milliseconds } };
     } finally {
       this.#underWay--;
-      await output.close();
+      await file.close();
     }
   }
 
-  #send(reply: FastifyReply, output: Spool): Promise<DeliveryEnd> {
+  #send(reply: FastifyReply, file: Spool): Promise<DeliveryEnd> {
     const response = reply.raw;
     // The request's socket: a response has none while it waits behind another on the same connection.
     const { socket } = reply.request.raw;
@@ -61,9 +57,7 @@ export class Deliveries {
       };
       response.once("close", finish);
       socket.once("close", finish);
-      reply
-        .header("Content-Length", output.size)
-        .send(output.bytes ?? Readable.from(output.read(), { objectMode: false }));
+      reply.header("Content-Length", file.size).send(file.bytes ?? Readable.from(file.read(), { objectMode: false }));
     });
   }
 }

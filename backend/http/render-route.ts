@@ -81,10 +81,10 @@ export class RenderRoute {
       const reception = await receiving.catch((error: unknown) => fail(refuse(reportFailure(request, error))));
       if (reception.kind === "failed") {
         const { outcome, requestBytes } = reception;
-        return { outcome, format: "none", suggestedName: null, runs: timer.runs, requestBytes };
+        return { outcome, format: "none", runs: timer.runs, requestBytes };
       }
       const { body, renderRequest } = reception;
-      const { format, filename } = renderRequest.output;
+      const { format } = renderRequest.output;
       const answerBy = arrivedAt + sender.timeBudgetMilliseconds;
       const valid = { body, request: renderRequest, caller, answerBy };
       // The edge cannot see how long the upload took, because of buffers on the way, so that counts against its budget.
@@ -94,7 +94,7 @@ export class RenderRoute {
         return { outcome: refuse(reportFailure(request, error, lack ?? undefined)), runs: [] };
       });
       const runs = [...timer.runs, ...rendering.runs];
-      return { ...rendering, runs, format, suggestedName: filename, requestBytes: body.length };
+      return { ...rendering, runs, format, requestBytes: body.length };
     } finally {
       memory.release();
     }
@@ -146,7 +146,7 @@ function fail(outcome: RenderFailure, body?: Uint8Array): Reception {
 async function sendReply(
   request: FastifyRequest,
   reply: FastifyReply,
-  { outcome, suggestedName, runs }: RequestReport,
+  { outcome, runs }: RequestReport,
   deliveries: Deliveries,
 ): Promise<Delivery | null> {
   // Callers do not see `receive`, which is the transfer from the edge.
@@ -157,7 +157,7 @@ async function sendReply(
   if (timing !== "") reply.header(SERVER_TIMING_HEADER, timing);
   switch (outcome.kind) {
     case "rendered":
-      return deliveries.deliver(reply, outcome.file, suggestedName);
+      return deliveries.deliver(reply, outcome.file, outcome.output);
     case "refused":
       if (!(await discardBody(request.raw))) reply.header("Connection", "close");
       sendProblem(request, reply, outcome.problem);

@@ -63,7 +63,6 @@ export interface RequestReport {
   readonly outcome: RenderOutcome;
   /** `none` if the request was refused before its format was known. */
   readonly format: OutputFormat | "none";
-  readonly suggestedName: string | null;
   readonly runs: readonly PhaseRun[];
   readonly peakMemoryBytes?: number | null;
   readonly pdfCheck?: PdfCheck | null;
@@ -180,7 +179,7 @@ export class RenderMetrics {
   countRender({ outcome, format, runs, peakMemoryBytes }: RequestReport): void {
     for (const [phase, seconds] of Object.entries(phaseSeconds(runs))) this.#phaseSeconds.observe({ phase }, seconds);
     if (peakMemoryBytes) this.#peakMemoryBytes.observe({ format }, peakMemoryBytes);
-    if (outcome.kind === "rendered") this.#outputBytes.observe({ format }, outcome.file.output.size);
+    if (outcome.kind === "rendered") this.#outputBytes.observe({ format }, outcome.file.size);
     if (outcome.kind !== "refused" || outcome.problem.cause === undefined) return;
     const { code, cause } = outcome.problem;
     if (code === "render_timeout") this.#timeouts.inc({ cause });

@@ -60,7 +60,7 @@ export class RequestObserver {
       ...(problem !== null && causeFields(problem)),
       ...(pdfCheck && { pdfCheck }),
       requestBytes,
-      outputBytes: rendering.kind === "rendered" ? rendering.file.output.size : undefined,
+      outputBytes: rendering.kind === "rendered" ? rendering.file.size : undefined,
     };
     const runs = delivery === null ? report.runs : [...report.runs, delivery.run];
     request.log.info({ ...record, phases: phaseSeconds(runs), peakMemoryBytes }, "render");

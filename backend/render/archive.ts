@@ -78,7 +78,7 @@ export async function packArchive(
   const { result, pageBytes } = await packPages(pages, archive, { wanted, maxPageBytes, signal: time.over });
   switch (result) {
     case "kept":
-      return { kind: "rendered", file: { output: archive, extension: "zip" } };
+      return { kind: "rendered", file: archive, output: wanted };
     case "too-large":
       return refuse(outputTooLarge(Math.max(pageBytes, archive.size), maxPageBytes));
     case "no-room":

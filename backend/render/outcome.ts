@@ -2,8 +2,8 @@
  * The outcome of a render, as far as only a backend can decide it: Typst was stopped or killed, or its output is lost. What
  * its own end means, `typst/compile-verdict.ts` decides.
  */
-import type { FileExtension } from "../../protocol/rendered-file.ts";
 import type { TimeoutCause } from "../../rules/causes.ts";
+import type { Output } from "../../rules/output-options.ts";
 import {
   outputTooLarge,
   type Problem,
@@ -18,12 +18,9 @@ import type { BackendSettings } from "../settings.ts";
 import type { StopReason, TypstReport } from "../typst/process.ts";
 import type { Spool } from "./spool.ts";
 
-export interface SpooledFile {
-  readonly output: Spool;
-  readonly extension: FileExtension;
-}
-
-export type RenderOutcome = { readonly kind: "rendered"; readonly file: SpooledFile } | RenderFailure;
+export type RenderOutcome =
+  /** `output`: what the request asked for, and the file is. */
+  { readonly kind: "rendered"; readonly file: Spool; readonly output: Output } | RenderFailure;
 
 export type RenderFailure = { readonly kind: "refused"; readonly problem: Problem } | { readonly kind: "client-gone" };
 

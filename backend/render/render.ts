@@ -207,7 +207,7 @@ class RenderJob {
       return refuse(verdict.problem);
     }
     if (standards?.kind === "unread") this.pdfCheck = "unread";
-    return { kind: "rendered", file: { output, extension: wanted.format } };
+    return { kind: "rendered", file: output, output: wanted };
   }
 
   /** Null if the client has left meanwhile. */

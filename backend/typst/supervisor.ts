@@ -1,7 +1,8 @@
 /** Starts Typst processes in the sandbox, each with its render directory, and discards them after one render. */
 import { join } from "node:path";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
-import { isArchive, type RenderCommand, renderArguments } from "../../typst/command-line.ts";
+import { isArchive } from "../../rules/output-options.ts";
+import { type RenderCommand, renderArguments } from "../../typst/command-line.ts";
 import { waitingText } from "../../typst/program-text.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { Launcher } from "../launcher/launcher.ts";

@@ -1,21 +1,22 @@
 /** The answer to a successful render: the file, with what its headers say of it. */
 import { parse as parseDisposition } from "content-disposition";
+import { DEFAULT_STEM, FILE_MEDIA_TYPES, type FileExtension, fileExtensionOf } from "../../protocol/file-types.ts";
 import { REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import { makeBrokenTransferError, UnexpectedResponseError } from "./errors.ts";
 import { joinBytes } from "./join-bytes.ts";
 import type { SilenceWatch } from "./silence.ts";
 import { mediaType } from "./transport.ts";
 
-/** Each type of file: its extension, and how a file of it may begin, read as Latin-1. */
-const TYPES = {
-  "application/pdf": { extension: "pdf", beginnings: ["%PDF-"] },
-  "image/png": { extension: "png", beginnings: ["\x89PNG\r\n\x1a\n"] },
-  "image/svg+xml": { extension: "svg", beginnings: ["<svg", "<?xml"] },
-  "application/zip": { extension: "zip", beginnings: ["PK\x03\x04", "PK\x05\x06"] },
-} as const;
+/** How a file may begin, read as Latin-1. */
+const BEGINNINGS: Readonly<Record<FileExtension, readonly string[]>> = {
+  pdf: ["%PDF-"],
+  png: ["\x89PNG\r\n\x1a\n"],
+  svg: ["<svg", "<?xml"],
+  zip: ["PK\x03\x04", "PK\x05\x06"],
+};
 const MAX_BEGINNING_BYTES = 8;
 
-export type RenderedContentType = keyof typeof TYPES;
+export type RenderedContentType = (typeof FILE_MEDIA_TYPES)[FileExtension];
 
 export interface RenderedFile {
   readonly ok: true;
@@ -50,7 +51,6 @@ export async function readRenderedFile(
 ): Promise<RenderedFile> {
   const { headers, status } = response;
   const reader: ReadableStreamDefaultReader<Chunk> | undefined = response.body?.getReader();
-  const contentType = mediaType(headers);
   const sizeBytes = announcedSize(headers);
   const tooLarge = `The response has more than ${maxBytes} bytes, the most that a file of the service may have.`;
   let readBytes = 0;
@@ -68,12 +68,13 @@ export async function readRenderedFile(
     if (readBytes <= maxBytes) return chunk?.value ?? null;
     return refuse(tooLarge);
   };
-  if (!isRendered(contentType)) return refuse("The response is not a rendered file.");
+  const extension = fileExtensionOf(mediaType(headers));
+  if (extension === null) return refuse("The response is not a rendered file.");
+  const contentType = FILE_MEDIA_TYPES[extension];
   if (sizeBytes !== null && sizeBytes > maxBytes) return refuse(tooLarge);
-  const { extension, beginnings } = TYPES[contentType];
   /** What has been read to see how the file begins. */
   const start: Chunk[] = [];
-  for (let text = ""; !beginnings.some((beginning) => text.startsWith(beginning)); ) {
+  for (let text = ""; !BEGINNINGS[extension].some((beginning) => text.startsWith(beginning)); ) {
     const chunk = text.length < MAX_BEGINNING_BYTES ? await receive() : null;
     if (chunk === null) return refuse(`The response says that it is ${contentType}, and is not.`);
     start.push(chunk);
@@ -96,7 +97,7 @@ export async function readRenderedFile(
     for (let chunk = await next(); chunk !== null; chunk = await next()) chunks.push(chunk);
     return joinBytes(chunks);
   };
-  const filename = fileName(headers.get("Content-Disposition")) ?? `document.${extension}`;
+  const filename = fileName(headers.get("Content-Disposition")) ?? `${DEFAULT_STEM}.${extension}`;
   const requestId = headers.get(REQUEST_ID_HEADER);
   return { ok: true, contentType, filename, sizeBytes, maxBytes, requestId, body, bytes };
 }
@@ -112,8 +113,4 @@ function fileName(disposition: string | null): string | null {
   const name = parseDisposition(disposition ?? "").parameters.filename ?? "";
   const lastSegment = name.split(/[/\\]/).at(-1) ?? "";
   return /^\.{0,2}$|\p{Cc}/u.test(lastSegment) ? null : lastSegment;
-}
-
-function isRendered(contentType: string): contentType is RenderedContentType {
-  return Object.hasOwn(TYPES, contentType);
 }

@@ -24,8 +24,8 @@ const DEFAULT_MAX_ATTEMPTS = 5;
 const DEFAULT_MAX_TOTAL_SECONDS = 60;
 const FIRST_BACKOFF_SECONDS = 0.5;
 const MAX_BACKOFF_SECONDS = 8;
-/** The service asks for a minute at most. Whatever asks for more than this is not waited for longer. */
-const MAX_RETRY_AFTER_SECONDS = 300;
+/** The service itself asks for less unless its queue deadline is longer; a proxy in between may ask for days. */
+const MAX_ASKED_WAIT_SECONDS = 300;
 
 export type RetryPolicy = Required<RetryOptions>;
 
@@ -72,7 +72,7 @@ export function readRetryAfter({ context }: ServiceProblem): number | null {
 }
 
 function boundWait(seconds: number): number {
-  return Math.min(Math.max(seconds, 0), MAX_RETRY_AFTER_SECONDS);
+  return Math.min(Math.max(seconds, 0), MAX_ASKED_WAIT_SECONDS);
 }
 
 export function wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {

@@ -1,4 +1,6 @@
 /** What a backend's answer gives: for the client, and as evidence of whether the backend works. */
+
+import { fileExtensionOf } from "../../protocol/file-types.ts";
 import {
   type BackendLoad,
   LOAD_HEADER,
@@ -6,15 +8,12 @@ import {
   PROBLEM_CODE_HEADER,
   parseBackendLoad,
 } from "../../protocol/headers.ts";
-import { fileExtensionOf } from "../../protocol/rendered-file.ts";
 import { type AttemptFailure, type CapacityCause, type Cause, parseCause } from "../../rules/causes.ts";
 import type { Limits } from "../../rules/limits.ts";
 import { outputTooLarge, PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, type ProblemCode } from "../../rules/problem.ts";
+import { MAX_RETRY_AFTER_SECONDS } from "../../rules/render-time.ts";
 
 const DEFAULT_RETRY_AFTER_SECONDS = 1;
-/** The most that is passed on. No setting lets a render run for that long, so a slot has become free by then. */
-const MAX_RETRY_AFTER_SECONDS = 900;
-
 /** Far more than the longest problem: twenty errors with paths of 128 segments. */
 const MAX_PROBLEM_BYTES = 1024 * 1024;
 

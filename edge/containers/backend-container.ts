@@ -4,6 +4,7 @@
  * reach the backend, so the token between the two is made here, at every start.
  */
 import { DurableObject } from "cloudflare:workers";
+import { FILE_MEDIA_TYPES } from "../../protocol/file-types.ts";
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
@@ -11,7 +12,6 @@ import {
   PROBLEM_CODE_HEADER,
   TIME_BUDGET_HEADER,
 } from "../../protocol/headers.ts";
-import { fileHeaders } from "../../protocol/rendered-file.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from "../../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
@@ -135,7 +135,7 @@ export class BackendContainer extends DurableObject<ContainerEnvironment> {
     switch (new URL(request.url).pathname) {
       case RENDER_PATH:
         if (!isProbe(request)) return null;
-        return isStarting ? answerFull() : new Response(null, { headers: fileHeaders("pdf", null) });
+        return isStarting ? answerFull() : new Response(null, { headers: { "Content-Type": FILE_MEDIA_TYPES.pdf } });
       case "/metrics":
         return new Response("", { headers: { "Content-Type": PROMETHEUS_MEDIA_TYPE } });
       default:

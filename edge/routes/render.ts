@@ -1,7 +1,9 @@
 /** `POST /v1/render` at the edge: validates the request completely, and forwards its bytes to a backend. */
 import { BodyCollector, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
+import { fileExtensionOf } from "../../protocol/file-types.ts";
 import { parseServerTiming, SERVER_TIMING_HEADER } from "../../protocol/headers.ts";
-import { fileExtensionOf, fileHeaders } from "../../protocol/rendered-file.ts";
+import { fileHeaders } from "../../protocol/rendered-file.ts";
+import type { Output } from "../../rules/output-options.ts";
 import { renderQueueFull } from "../../rules/problem.ts";
 import { parseRenderRequest } from "../../rules/render-request.ts";
 import { declaredSize, type RequestHead, validateDeclaredSize, validateMediaType } from "../../rules/request-head.ts";
@@ -68,21 +70,20 @@ async function validateAndForward(
   const parsed = parseRenderRequest(bytes, settingsOf(context).limits);
   record.endPhase("validate");
   if (!parsed.ok) return problemResponse(context, parsed.problem);
-  const { filename } = parsed.request.output;
   const body = new HeldBody(collector, reservation);
   const answer = await forwardRender(context, body);
   record.endPhase("origin");
   body.release();
-  return "code" in answer ? problemResponse(context, answer) : clientResponse(context, answer, filename);
+  return "code" in answer ? problemResponse(context, answer) : clientResponse(context, answer, parsed.request.output);
 }
 
 /** Only status and bytes are the backend's: the edge decides header fields, file name and the longest length. */
-function clientResponse(context: EdgeContext, response: Response, suggestedName: string | null): Response {
+function clientResponse(context: EdgeContext, response: Response, output: Output): Response {
   const { record } = context.var;
   record.backendTiming = parseServerTiming(response.headers.get(SERVER_TIMING_HEADER));
   record.problem = problemOf(response);
-  const extension = fileExtensionOf(response.headers.get("Content-Type"));
-  const headers = new Headers(extension === null ? PROBLEM_HEADERS : fileHeaders(extension, suggestedName));
+  const isFile = fileExtensionOf(response.headers.get("Content-Type")) !== null;
+  const headers = new Headers(isFile ? fileHeaders(output) : PROBLEM_HEADERS);
   const { status, body } = response;
   const length = lengthOf(response);
   // The runtime sends exactly as many bytes as this field says.

@@ -1,6 +1,7 @@
 /** The file name of a download: the caller's suggestion, made safe for headers and for every file system. */
 import { describe, expect, it } from "vitest";
-import { contentDisposition, type FileExtension, safeFileName } from "../../protocol/rendered-file.ts";
+import type { FileExtension } from "../../protocol/file-types.ts";
+import { contentDisposition, safeFileName } from "../../protocol/rendered-file.ts";
 
 const A_146 = "a".repeat(146);
 

@@ -2,8 +2,8 @@
 import { ByteBudget, type Reservation } from "../../backend/admission/byte-budget.ts";
 import { RenderQueue, type SteadyClock } from "../../backend/admission/render-queue.ts";
 import { NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
+import { FILE_MEDIA_TYPES } from "../../protocol/file-types.ts";
 import { type BackendLoad, formatBackendLoad, LOAD_HEADER, PROBLEM_CODE_HEADER } from "../../protocol/headers.ts";
-import { FILE_MEDIA_TYPES } from "../../protocol/rendered-file.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type ProblemCode } from "../../rules/problem.ts";
 import { queueDeadlineMilliseconds, renderTimeoutWithin } from "../../rules/render-time.ts";
 import { CallerFacts } from "./facts.ts";

@@ -1,4 +1,6 @@
 /** One refusal by each layer, and what the header fields of all answers of the edge say. */
+
+import { FILE_MEDIA_TYPES } from "../../../protocol/file-types.ts";
 import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
@@ -86,7 +88,7 @@ const WRONG_FIELDS = {
   unsafe({ headers }) {
     const policy = headers.get("Content-Security-Policy") ?? "";
     const isSafe = policy.includes("default-src 'none'") && /\bsandbox\b/.test(policy);
-    const isSvg = headers.get("Content-Type") === "image/svg+xml";
+    const isSvg = headers.get("Content-Type") === FILE_MEDIA_TYPES.svg;
     return headers.get("X-Content-Type-Options") !== "nosniff" || (isSvg && !isSafe);
   },
   stored({ headers, problem, request, status }) {

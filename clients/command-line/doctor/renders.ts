@@ -1,5 +1,5 @@
 /** A render in each format, whose bytes are inspected, a large one, and how long a small one takes. */
-import { FILE_MEDIA_TYPES } from "../../../protocol/rendered-file.ts";
+import { FILE_MEDIA_TYPES } from "../../../protocol/file-types.ts";
 import { checkRequest } from "../../../rules/published-rules.ts";
 import { archiveEntries } from "../../typescript/archive-entries.ts";
 import { sizeInWords } from "../../typescript/size-in-words.ts";

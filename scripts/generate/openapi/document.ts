@@ -1,6 +1,7 @@
 /** The interface description (OpenAPI 3.1) of the edge, from the definitions in `rules/`, for `static/openapi.json`. */
 import { type JsonSchema, toJsonSchemaDefs } from "@valibot/to-json-schema";
 import { CAPABILITIES_PATH } from "../../../protocol/capabilities.ts";
+import { FILE_MEDIA_TYPES } from "../../../protocol/file-types.ts";
 import {
   API_TOKEN_HEADER,
   COMMON_HEADERS,
@@ -256,7 +257,7 @@ function renderPath(requests: Readonly<Record<string, Example>>): Json {
               "Content-Security-Policy": "SvgPolicy",
               ...TIMED,
             }),
-            content: { "application/pdf": FILE, "image/png": FILE, "image/svg+xml": FILE, "application/zip": FILE },
+            content: Object.fromEntries(Object.values(FILE_MEDIA_TYPES).map((type) => [type, FILE])),
           },
           ...problems(...ANYWHERE, "InvalidRequest", "Forbidden", ...OF_RENDERS),
         },

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { Deliveries } from "../../../backend/http/delivery.ts";
 import { Spool } from "../../../backend/render/spool.ts";
+import { DEFAULT_OUTPUT } from "../../../rules/output-options.ts";
 import { LOOPBACK } from "../../../scripts/start/local-service.ts";
 import { NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import { makeFakeTypst } from "../../support/backend/fake-typst.ts";
@@ -80,7 +81,7 @@ function openDeliveries() {
   const deliver = async (reply: FastifyReply) => {
     const output = new Spool({ directory: tmpdir(), maxOutputBytes: MEBIBYTE, memory, disk: memory }, "caller");
     await output.append(Buffer.from("an output"));
-    return deliveries.deliver(reply, { output, extension: "pdf" }, null);
+    return deliveries.deliver(reply, output, DEFAULT_OUTPUT);
   };
   return { app, memory, deliveries, deliver };
 }

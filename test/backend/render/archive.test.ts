@@ -318,7 +318,7 @@ describe("the pages of an archive", () => {
   it.each(["svg", "png"] as const)("are packed as %s, up to the limit on files", async (format) => {
     const wanted: Output = v.parse(OUTPUT_SCHEMAS[format], { ...WANTED, format });
     const { outcome, archive } = await outcomeOf(["<svg>1", "<svg>2", "<svg>3"], { wanted });
-    expect(outcome).toEqual({ kind: "rendered", file: { output: archive, extension: "zip" } });
+    expect(outcome).toEqual({ kind: "rendered", file: archive, output: wanted });
     expect(readZip(Buffer.concat(await Array.fromAsync(archive.read()))).map(({ name }) => name)).toEqual(
       [1, 2, 3].map((number) => `page-0${number}.${format}`),
     );

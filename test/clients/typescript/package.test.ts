@@ -122,7 +122,7 @@ it("has the client, the rules, their types and nothing else", async () => {
   expect(await readdir(join(project, "node_modules"))).toEqual([".package-lock.json", "document-rendering-client"]);
   const names = await readdir(installed, { recursive: true });
   const unexpected = names.filter(
-    (name) => !/^(?:types(?:\/(?:clients|clients\/typescript|rules)(?:\/[a-z-]+\.d\.ts)?)?)$/.test(name),
+    (name) => !/^(?:types(?:\/(?:clients|clients\/typescript|protocol|rules)(?:\/[a-z-]+\.d\.ts)?)?)$/.test(name),
   );
   expect(unexpected.filter((name) => !/^chunk-[A-Z0-9]+\.js$/.test(name)).toSorted()).toEqual([
     "LICENSE",

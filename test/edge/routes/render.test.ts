@@ -50,17 +50,22 @@ describe("a valid request", () => {
   });
 
   it.each([
-    ["application/pdf", 'inline; filename="a b.pdf"', null],
-    ["image/svg+xml", 'inline; filename="a b.svg"', expect.stringMatching(/default-src 'none'.*sandbox/)],
-    ["application/zip", 'attachment; filename="a b.zip"', null],
+    ["application/pdf", {}, 'inline; filename="a b.pdf"', null],
+    [
+      "image/svg+xml",
+      { format: "svg" },
+      'inline; filename="a b.svg"',
+      expect.stringMatching(/default-src 'none'.*sandbox/),
+    ],
+    ["application/zip", { format: "svg", archive: "zip" }, 'attachment; filename="a b.zip"', null],
   ])(
-    "gets a file with the header fields that the edge gives to %s, whatever the backend says",
-    async (type, name, policy) => {
+    "gets a file with the header fields of what it asks for, %s, whatever the backend says",
+    async (type, output, name, policy) => {
       standInBackend(
         () =>
           new Response("bytes", {
             headers: {
-              "Content-Type": type,
+              "Content-Type": "image/png",
               "Content-Disposition": 'attachment; filename="../evil.exe"',
               "Cache-Control": "public, max-age=9999",
               "Content-Security-Policy": "default-src *",
@@ -69,7 +74,7 @@ describe("a valid request", () => {
             },
           }),
       );
-      const answer = await sendRender('{"source":"x","output":{"filename":"a\\u0000 b"}}');
+      const answer = await sendRender(JSON.stringify({ source: "x", output: { ...output, filename: "a\u0000 b" } }));
       expect(answer.headers.get("Content-Type")).toBe(type);
       expect(answer.headers.get("Content-Disposition")).toBe(name);
       expect(answer.headers.get("Cache-Control")).toBe("no-store");
