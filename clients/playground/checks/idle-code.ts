@@ -20,7 +20,7 @@ export function findIdleCode(text: string): TemplateFinding[] {
 function codeInString({ text, offset }: CodeToken): TemplateFinding | null {
   const found = /#(?:data|request)\.[\p{L}_][\w.-]*/u.exec(text);
   if (found === null) return null;
-  const message = "is shown as it stands within quotes: a text with values stands in [ … ].";
+  const message = "is shown as it stands within quotes: put a text with values in [ … ].";
   return { offset: offset + 1 + found.index, length: found[0].length, message };
 }
 

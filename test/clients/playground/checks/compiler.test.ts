@@ -57,11 +57,7 @@ describe("a mistake is named at its place", () => {
 
   it.each<[mistake: string, marked: string, message: string | RegExp, parts?: Partial<CompilerProject>]>([
     ["a misspelt function", "= A\n#«tabel»(columns: 2)", "Unknown variable: tabel. Did you mean table?"],
-    [
-      "an open bracket",
-      "#text(red)«[»*Hi*\n\nmore",
-      "Unclosed delimiter. This [ has no ]: look at the end of what it begins.",
-    ],
+    ["an open bracket", "#text(red)«[»*Hi*\n\nmore", "Unclosed delimiter. This [ has no ]: look where it should end."],
     ["an address, taken for a reference", "to a«@b.example»", /^Label `<b\.example>` does not exist/],
     [
       "a member that the data does not have",
