@@ -1,7 +1,7 @@
 /** `npm run bench -- edge`: what the edge adds to a render. Only differences within a run count: the two take turns. */
 import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { formatTable } from "../scripts/generate/markdown-table.ts";
-import { startEdge } from "../scripts/start/local-service.ts";
+import { startEdge } from "../test/support/service/local-worker.ts";
 import { ScriptedBackend } from "../test/support/service/scripted-backend.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { median } from "./figures.ts";

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { readProc } from "../backend/processes/proc.ts";
 import { formatTable } from "../scripts/generate/markdown-table.ts";
-import { startWorkerFile } from "../scripts/start/local-service.ts";
+import { startWorkerFile } from "../test/support/service/local-worker.ts";
 import { median } from "./figures.ts";
 import { describeMachine, formatFigures, publish } from "./report.ts";
 import { BODIES } from "./rules/bodies.ts";

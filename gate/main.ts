@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { Gate } from "./gate.ts";
 import { LogOutput } from "./log-output.ts";
-import { capacityOf, ENOUGH_OPEN_FILES, MIN_OPEN_FILES, parseMaxOpenFiles } from "./open-files.ts";
+import { capacityOf, ENOUGH_OPEN_FILES, FEW_OPEN_FILES, MIN_OPEN_FILES, parseMaxOpenFiles } from "./open-files.ts";
 import { GATE_INTEGER_SETTINGS } from "./settings.ts";
 
 const OPEN_RENDERS = "SERVICE_MAX_OPEN_RENDERS";
@@ -34,7 +34,7 @@ try {
 
 async function run(): Promise<number> {
   const stopped = new Promise<"stopped">((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => resolve("stopped"));
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve("stopped"));
   });
   const { edgePort } = readIntegerSettings(GATE_INTEGER_SETTINGS, process.env);
   const capacity = await readCapacity();
@@ -71,7 +71,7 @@ async function readCapacity() {
     throw new SettingError(`The limit on open files is ${maxOpenFiles}; the edge needs ${MIN_OPEN_FILES} (ulimit -n).`);
   }
   const capacity = capacityOf(maxOpenFiles);
-  if (maxOpenFiles < ENOUGH_OPEN_FILES) {
+  if (maxOpenFiles < FEW_OPEN_FILES) {
     const message = "the limit on open files is low";
     const line = { message, maxOpenFiles, enough: ENOUGH_OPEN_FILES, ...capacity };
     stderr.writeLine(`${JSON.stringify(line)}\n`);
@@ -86,6 +86,8 @@ function startWorkerd(env: NodeJS.ProcessEnv): ChildProcess {
     cwd: folder,
     env,
     stdio: ["ignore", "pipe", "pipe", "pipe"],
+    // Ctrl-C in a terminal goes to each program of the group, and workerd would end with what is in flight.
+    detached: true,
   });
   // However this program ends, unless it is killed.
   process.on("exit", () => child.kill("SIGKILL"));

@@ -27,6 +27,8 @@ export interface Capacity {
 
 /** The least with which the edge starts. */
 export const MIN_OPEN_FILES = 512;
+/** With fewer than these, 2,000 renders at once, the edge says at its start what it may hold. */
+export const FEW_OPEN_FILES = 8192;
 /** From here on, more files make nothing larger. */
 export const ENOUGH_OPEN_FILES = MAX_REQUESTS * FILES_PER_REQUEST + OWN_FILES;
 

@@ -1,5 +1,5 @@
 /**
- * What a fresh clone needs before `npm start` and `npm test`. It runs before node_modules exists, on the Node of the
+ * What a fresh clone needs before `npm start` (`set-up.mjs run`), and before everything else, such as `npm test`. It runs before node_modules exists, on the Node of the
  * machine: so here and in all imports there are only node:* modules and no syntax that Node 14 lacks, or an old Node
  * would print a syntax error.
  */
@@ -45,9 +45,10 @@ async function main() {
 
 /** @param {AbortSignal} signal */
 async function setUp(signal) {
+  const packages = process.argv[2] === "run" ? "run" : "all";
   const located = await locateTypst();
   const needsTypst = "error" in located && located.reason === "not_found";
-  const needsPackages = !(await packagesAreCurrent());
+  const needsPackages = !(await packagesAreCurrent(packages));
   const hasLongStep = needsPackages || needsTypst;
   // All problems together, and before the steps that take minutes, so that one run reports everything.
   failOnProblems([
@@ -57,7 +58,7 @@ async function setUp(signal) {
     needsPackages ? libraryObstacle() : undefined,
     needsTypst ? await typstObstacle(signal) : undefined,
   ]);
-  await ensurePackages(signal);
+  await ensurePackages(packages, signal);
   if (needsTypst && needsPackages) failOnProblems(await settingProblems(true, signal));
   const typst = "path" in located ? located.path : await ensureCachedTypst(signal);
   say(`ready (Typst ${TYPST_VERSION}: ${typst})`);

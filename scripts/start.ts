@@ -1,5 +1,6 @@
 /** `npm start`: runs the whole service on this machine, until Ctrl-C. */
 
+import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { enableCompileCache } from "node:module";
@@ -10,13 +11,13 @@ import { GATE_INTEGER_SETTINGS } from "../gate/settings.ts";
 import { readIntegerSettings, SettingError } from "../rules/settings.ts";
 import { cacheFolder } from "../typst/cache-folder.mjs";
 import { locateTypst } from "../typst/program-location.mjs";
+import { startEdge } from "./start/built-edge.ts";
 import {
   isPortFree,
   LOOPBACK,
   ServiceStartError,
   STOP_SIGNALS,
   startBackend,
-  startEdge,
   takeFreePort,
 } from "./start/local-service.ts";
 import { localToken, localTokens } from "./start/local-token.ts";
@@ -26,7 +27,7 @@ import { vendoredSettings } from "./vendoring/folders.ts";
 /** The edge refuses any other `Host`: a page of a site whose name resolves to this machine must not reach it. */
 const LOOPBACK_NAMES = [LOOPBACK, "localhost", "[::1]"];
 
-// Half of the start-up time is parsing JavaScript, mostly Miniflare's: 1.2 s of processor time, 0.7 s with a cache.
+// Much of the start-up time is parsing JavaScript.
 enableCompileCache(join(cacheFolder(), "compiled-javascript"));
 
 try {
@@ -56,15 +57,18 @@ async function run(): Promise<void> {
   const service = await startBoth(settings, { typstPath: typst.path, tokens, edgePort, backendPort, workDirectory });
   try {
     process.stdout.write(welcome(service.edge.url.origin, (await localToken()) ?? ""));
-    // On "close", because its last output has been passed on by then.
-    const ended = await Promise.race([stopped, once(service.backend.process, "close")]);
-    const { exitCode, signalCode } = service.backend.process;
-    if (ended !== "signal")
-      throw new ServiceStartError(`The backend has exited (${signalCode ?? `exit code ${exitCode}`}).`);
+    const ended = await Promise.race([stopped, endOf("backend", service.backend), endOf("edge", service.edge)]);
+    if (ended !== "signal") throw new ServiceStartError(ended);
   } finally {
     await service.edge.stop();
     await service.backend.stop();
   }
+}
+
+async function endOf(name: string, { process: child }: { readonly process: ChildProcess }): Promise<string> {
+  // On "close", because its last output has been passed on by then.
+  const [exitCode, signalCode] = await once(child, "close");
+  return `The ${name} has exited (${signalCode ?? `exit code ${exitCode}`}).`;
 }
 
 async function expectFree(port: number, setting: string): Promise<void> {

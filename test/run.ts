@@ -5,7 +5,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { STOP_SIGNALS } from "../scripts/start/local-worker.ts";
+import { STOP_SIGNALS } from "../scripts/start/local-service.ts";
 import { leftBehind, projectFiles, type Surroundings } from "./left-behind.ts";
 
 const PROJECT = fileURLToPath(new URL("../", import.meta.url));

@@ -1,7 +1,6 @@
 /**
- * Serves the static files where there is no Cloudflare: for `npm start`, and bound to the edge as `ASSETS` by `npm run
- * build:edge`. It answers as Cloudflare does with `html_handling` and `not_found_handling` set to `none`. Each form of
- * a file is a binding, which workerd reads once.
+ * Serves the static files where there is no Cloudflare, bound to the edge as `ASSETS`. It answers as Cloudflare does with
+ * `html_handling` and `not_found_handling` set to `none`. Each form of a file is a binding, which workerd reads once.
  */
 
 export type AssetDescription = {

@@ -1,12 +1,12 @@
 /** The edge for workerd alone, as a folder. All settings come from the environment of the process when it starts. */
-import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LICENCES_FILE } from "../../protocol/routes.ts";
 import { ASSETS_WORKER, describeAssets } from "../assets/asset-files.ts";
 import { provideStaticAssets } from "../assets/static-assets.ts";
-import { bundle, bundleProgram, wranglerConfig } from "../start/local-worker.ts";
+import { bundle, bundleProgram, wranglerConfig } from "./worker.ts";
 
 /** What starts it: the gate, which starts workerd. */
 export const EDGE_PROGRAM = "start.mjs";
@@ -22,7 +22,8 @@ const require = createRequire(import.meta.url);
 /** The package is CommonJS; its export is the path of the program for this machine's platform. */
 const { default: WORKERD }: { readonly default: string } = require("workerd");
 
-export async function writeEdge(folder: string): Promise<void> {
+/** @param content "links": of what is large, for a folder that stays on this machine and does not outlive a build */
+export async function writeEdge(folder: string, content: "copies" | "links" = "copies"): Promise<void> {
   const { main, assets, compatibility_date, compatibility_flags } = await wranglerConfig();
   await provideStaticAssets();
   const [edge, assetsWorker, gate] = await Promise.all([bundle(main), bundle(ASSETS_WORKER), bundleProgram(GATE)]);
@@ -41,15 +42,20 @@ export async function writeEdge(folder: string): Promise<void> {
     writeFile(join(folder, EDGE_PROGRAM), gate),
     writeFile(join(folder, "assets.json"), `${JSON.stringify(descriptions, null, 2)}\n`),
     writeFile(join(folder, "config.capnp"), configuration),
-    copyFile(WORKERD, join(folder, "workerd")),
     copyFile(new URL("LICENSE", PROJECT), join(folder, "LICENSE")),
     copyFile(join(source, LICENCES_FILE), join(folder, "THIRD-PARTY-LICENSES.txt")),
-    ...[...bindings.values()].map(async (path) => {
-      const target = join(folder, "static", path);
-      await mkdir(dirname(target), { recursive: true });
-      await copyFile(join(source, path), target);
-    }),
   ]);
+  if (content === "links") {
+    await symlink(WORKERD, join(folder, "workerd"));
+    await symlink(source, join(folder, "static"));
+    return;
+  }
+  await copyFile(WORKERD, join(folder, "workerd"));
+  for (const path of bindings.values()) {
+    const target = join(folder, "static", path);
+    await mkdir(dirname(target), { recursive: true });
+    await copyFile(join(source, path), target);
+  }
 }
 
 /** The settings that a Worker reads: all that its code names. One that the environment lacks is null, and ignored. */

@@ -1,5 +1,9 @@
-/** Installs the npm packages with `npm ci`, when node_modules does not match the lock file. */
+/**
+ * Installs the npm packages when node_modules does not match the lock file: those that run the service, or all. What checks,
+ * tests and benches need besides is in the workspace `test`, twice as much as the rest.
+ */
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,37 +22,60 @@ const NODE_MODULES = path.join(PROJECT_FOLDER, "node_modules");
 const PROJECT_BIN = path.join(NODE_MODULES, ".bin");
 export const SERVICE_NODE = path.join(PROJECT_BIN, "node");
 const LINK_NODE = path.join(PROJECT_FOLDER, "scripts", "link-node.mjs");
+const TESTS = "test";
 const STAMP = path.join(NODE_MODULES, ".set-up-stamp");
 /** Not in node_modules, because `npm ci` empties it. */
 const LOCK = path.join(PROJECT_FOLDER, ".local", "set-up.lock");
 
-/** @param {AbortSignal} signal */
-export async function ensurePackages(signal) {
-  if (await packagesAreCurrent()) return;
+/** @typedef {"run" | "all"} Packages */
+
+/**
+ * @param {Packages} wanted
+ * @param {AbortSignal} signal
+ */
+export async function ensurePackages(wanted, signal) {
+  if (await packagesAreCurrent(wanted)) return;
   await withLock(LOCK, "to install the npm packages", signal, async () => {
     // The previous holder of the lock has probably installed them.
-    if (await packagesAreCurrent()) return;
+    if (await packagesAreCurrent(wanted)) return;
     // Read before npm runs, so that a lock file that changes meanwhile makes the stamp stale.
-    const stamp = await currentStamp();
-    await installPackages(signal);
+    const stamp = await currentStamp(wanted);
+    // `npm ci` would remove the packages of a service that runs from this folder.
+    await installPackages((await packagesAreCurrent("run")) ? "install" : "ci", wanted, signal);
     await checkServiceNode(signal);
     await writeFile(STAMP, stamp);
   });
 }
 
-export async function packagesAreCurrent() {
-  return (await currentStamp()) === (await readFile(STAMP, "utf8").catch(() => undefined));
+/** @param {Packages} wanted */
+export async function packagesAreCurrent(wanted) {
+  const stamp = await readFile(STAMP, "utf8").catch(() => "");
+  return stamp === (await currentStamp("all")) || stamp === (await currentStamp(wanted));
 }
 
-/** The lock file decides what is installed. esbuild, workerd and Node are binaries of a platform. */
-async function currentStamp() {
+/**
+ * The lock file decides what is installed. esbuild, workerd and Node are binaries of a platform.
+ * @param {Packages} packages
+ */
+async function currentStamp(packages) {
   const lockFile = await readFile(path.join(PROJECT_FOLDER, "package-lock.json"));
-  return `${createHash("sha256").update(lockFile).digest("hex")} ${process.platform}-${process.arch}\n`;
+  return `${createHash("sha256").update(lockFile).digest("hex")} ${process.platform}-${process.arch} ${packages}\n`;
 }
 
-/** @param {AbortSignal} signal */
-async function installPackages(signal) {
-  say("installing the npm packages (npm ci)");
+/** @returns npm's options for all workspaces but the tests, and for the project itself */
+function withoutTests() {
+  const { workspaces } = JSON.parse(readFileSync(path.join(PROJECT_FOLDER, "package.json"), "utf8"));
+  const others = workspaces.filter((/** @type {string} */ folder) => folder !== TESTS);
+  return ["--include-workspace-root", ...others.map((/** @type {string} */ folder) => `--workspace=${folder}`)];
+}
+
+/**
+ * @param {"ci" | "install"} command
+ * @param {Packages} wanted
+ * @param {AbortSignal} signal
+ */
+async function installPackages(command, wanted, signal) {
+  say(`installing the npm packages (npm ${command})`);
   const npm = npmCommand();
   // NODE_ENV=production would leave out what the tests need, and the user's setting `omit` may leave out Node, without a
   // trace in the stamp. No package needs its install script, and what those fetch has no checksum in the lock file.
@@ -56,12 +83,13 @@ async function installPackages(signal) {
   // On an old Node, npm warns about every package that requires a newer one.
   const isNoise = (/** @type {string} */ line) => line.includes("EBADENGINE");
   const settings = { cwd: PROJECT_FOLDER, env: npm.env, signal, isNoise };
-  const running = runCommand(npm.file, [...npm.args, "ci", ...options], settings);
-  const { problem, output } = await withProgress((elapsed) => `npm ci: ${elapsed}`, running);
+  const part = wanted === "run" ? withoutTests() : [];
+  const running = runCommand(npm.file, [...npm.args, command, "--no-save", ...options, ...part], settings);
+  const { problem, output } = await withProgress((elapsed) => `npm ${command}: ${elapsed}`, running);
   if (problem !== undefined) {
     const network = "Fix what npm reports below (often the network) and run the set-up again";
     const advice = missingLibraryAdvice(output.join("\n")) ?? network;
-    throw new SetUpError(`\`npm ci\` failed: ${problem}. ${advice}.`, output);
+    throw new SetUpError(`\`npm ${command}\` failed: ${problem}. ${advice}.`, output);
   }
   const linked = await runCommand(process.execPath, [LINK_NODE], { signal });
   if (linked.problem !== undefined) throw new SetUpError(`${LINK_NODE} failed: ${linked.problem}.`, linked.output);

@@ -1,4 +1,4 @@
-/** The whole service on this machine, for `npm start` and tests: the backend in its own process, the edge in workerd. */
+/** The backend on this machine, as a process of its own, for `npm start` and tests. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
@@ -11,9 +11,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { LAST_STEP } from "../../backend/start/last-step.ts";
 import { locateBubblewrap } from "../../typst/program-location.mjs";
-import { LOOPBACK, type LocalWorker, onlyWorker, startConfiguredWorkers } from "./local-worker.ts";
 
-export { LOOPBACK, STOP_SIGNALS, startConfiguredWorkers, startWorkerFile } from "./local-worker.ts";
+export const LOOPBACK = "127.0.0.1";
+
+export const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const BACKEND_PROGRAM = fileURLToPath(new URL("../../backend/main.ts", import.meta.url));
 const READY_POLL_MILLISECONDS = 25;
@@ -118,14 +119,6 @@ function isReady(backend: LocalBackend): Promise<boolean> {
 
 function isRunning(child: ChildProcess): boolean {
   return child.exitCode === null && child.signalCode === null;
-}
-
-export async function startEdge(
-  bindings: Readonly<Record<string, string>>,
-  port: number,
-  rateLimits?: Parameters<typeof startConfiguredWorkers>[2],
-): Promise<LocalWorker> {
-  return onlyWorker(await startConfiguredWorkers([bindings], port, rateLimits));
 }
 
 export async function isPortFree(port: number): Promise<boolean> {

@@ -89,6 +89,21 @@ describe("the set-up", () => {
     expect(await clone.read("npm-runs")).toBe("run\nrun\n");
   });
 
+  it("installs what runs the service for `npm start`, and the rest beside it when that is wanted", async () => {
+    const clone = await makeClone({ npm: `echo "$*" >> npm-arguments; ${NPM}`, typst: RIGHT_TYPST });
+    await clone.write("package.json", '{ "workspaces": ["clients/typescript", "test"] }');
+    for (const packages of ["run", "run", "all", "run"]) {
+      expect((await outcomeOf(clone.start({}, "", [packages]))).exitCode).toBe(0);
+    }
+    const part = / --include-workspace-root --workspace=clients\/typescript$/;
+    const calls = (await clone.read("npm-arguments")).trimEnd().split("\n");
+    expect(calls.map((call) => [call.split(" ")[0], part.test(call)])).toEqual([
+      ["ci", true],
+      // Not `ci`: it would remove the packages of a service that runs.
+      ["install", false],
+    ]);
+  });
+
   it("shows the output of npm if npm fails, names a library that is missing, and tries again the next time", async () => {
     const missing = "libx.so.1: cannot open shared object file";
     const npm = `[ -e npm-has-begun ] && echo 'npm error node: ${missing}' >&2 || echo 'npm error ECONNREFUSED' >&2; touch npm-has-begun; exit 1`;
@@ -329,13 +344,15 @@ async function makeClone(programs: Readonly<Record<string, string>>) {
   const bin = await writePrograms(join(folder, "bin"), programs);
 
   /** The script that Node imports first changes Node's own functions. */
-  const start = (env: Readonly<Record<string, string>> = {}, preload = "") =>
-    spawn(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(preload)}`, "scripts/set-up.mjs"], {
+  const start = (env: Readonly<Record<string, string>> = {}, preload = "", options: readonly string[] = []) => {
+    const preloaded = ["--import", `data:text/javascript,${encodeURIComponent(preload)}`];
+    return spawn(process.execPath, [...preloaded, "scripts/set-up.mjs", ...options], {
       cwd: folder,
       // These folders do not contain the sandbox's programs.
       env: { SERVICE_SANDBOX: "none", PATH: bin, HOME: folder, XDG_CACHE_HOME: join(folder, "cache"), ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
+  };
   return {
     folder,
     bin,

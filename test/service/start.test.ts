@@ -1,6 +1,7 @@
 /** `npm start`, without its set-up: the programs that it starts, what it says, and what it leaves behind. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readlinkSync } from "node:fs";
 import { readdir, rm, writeFile } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { createServer } from "node:net";
@@ -58,7 +59,14 @@ async function start(
     child.kill("SIGTERM");
     await ended;
   });
-  return { folder, output: () => output, errors: () => errors, ended, stop: () => child.kill("SIGTERM") };
+  return {
+    folder,
+    output: () => output,
+    errors: () => errors,
+    ended,
+    pid: child.pid ?? 0,
+    stop: () => child.kill("SIGTERM"),
+  };
 }
 
 async function ready(service: Start): Promise<URL> {
@@ -76,6 +84,17 @@ function commandLines(): string {
   return listPids()
     .map((pid) => readProc(`${pid}/cmdline`))
     .join("\n");
+}
+
+function foldersOfPrograms(): string[] {
+  return listPids().flatMap((pid) => {
+    try {
+      return [readlinkSync(`/proc/${pid}/cwd`)];
+    } catch {
+      // It has ended.
+      return [];
+    }
+  });
 }
 
 const temporary = async ({ folder }: Start) => (await readdir(folder)).filter((name) => name !== ".cache");
@@ -122,6 +141,20 @@ describe("npm start", () => {
     service.stop();
     expect(await service.ended).toBe(0);
     await expect(fetch(url)).rejects.toThrow();
+  });
+
+  it("finishes the renders under way when Ctrl-C interrupts each of its programs", async () => {
+    const service = await start({}, ["setsid", process.execPath, join(PROJECT, "scripts/start.ts")]);
+    const url = await ready(service);
+    // About a second.
+    const source = "#for n in range(1000000) { }";
+    const answer = clientOf(url).render({ source }, { headers: { "X-Service-Api-Token": SECRET } });
+    await expect
+      .poll(() => foldersOfPrograms().some((path) => /render-[^/]+$/.test(path) && path.startsWith(service.folder)))
+      .toBe(true);
+    process.kill(-service.pid, "SIGINT");
+    expect((await answer).status).toBe(200);
+    expect(await service.ended).toBe(0);
   });
 
   it("names callers and reveals no token: not in the most detailed log, nor in metrics, problems or headers", async () => {

@@ -18,11 +18,12 @@ import {
   maxRequests,
 } from "../../../clients/command-line/doctor/runner.ts";
 import { Server } from "../../../clients/command-line/doctor/server.ts";
-import { type LocalBackend, startBackend, startEdge, takeFreePort } from "../../../scripts/start/local-service.ts";
+import { type LocalBackend, startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { makeCertificate } from "../../support/clients/certificate.ts";
 import { runCommand, runInTerminal } from "../../support/clients/command-line.ts";
 import { type PassingAnswer, startTamperingProxy } from "../../support/clients/tampering-proxy.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
+import { startEdge } from "../../support/service/local-worker.ts";
 import { backendEnvironment, startTestService, type TestService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { API_TOKEN, BACKEND_TOKEN, UNREACHABLE_URL } from "../../support/tokens.ts";

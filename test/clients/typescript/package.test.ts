@@ -13,7 +13,7 @@ import { gzipSync } from "node:zlib";
 import { type BuildOptions, build, type OutputFile } from "esbuild";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { startWorkerFile } from "../../../scripts/start/local-worker.ts";
+import { startWorkerFile } from "../../support/service/local-worker.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { API_TOKEN } from "../../support/tokens.ts";
 

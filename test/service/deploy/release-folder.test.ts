@@ -10,9 +10,9 @@ import { array, object, optional, parse, string } from "valibot";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import project from "../../../package.json" with { type: "json" };
 import { writeRelease } from "../../../scripts/build/release-folder.ts";
+import { startBuiltEdge } from "../../../scripts/start/built-edge.ts";
 import { LOOPBACK, takeFreePort } from "../../../scripts/start/local-service.ts";
 import { requireTypst } from "../../../typst/program-location.mjs";
-import { startBuiltEdge } from "../../support/service/built-edge.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";
 

@@ -2,8 +2,8 @@
  * Who may use the edge, on real sockets: the rate limit per caller, pages of other origins, the token of the metrics.
  */
 import { beforeAll, expect, it } from "vitest";
-import { startEdge } from "../../../scripts/start/local-service.ts";
 import { expectProblem } from "../../support/problems.ts";
+import { startEdge } from "../../support/service/local-worker.ts";
 import { ScriptedBackend } from "../../support/service/scripted-backend.ts";
 import { clientOf } from "../../support/service/test-service.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../../support/tokens.ts";

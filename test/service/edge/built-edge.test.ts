@@ -12,10 +12,10 @@ import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { EDGE_INTEGER_SETTINGS } from "../../../edge/settings.ts";
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { EDGE_PROGRAM, writeEdge } from "../../../scripts/build/edge-configuration.ts";
-import { startEdge } from "../../../scripts/start/local-service.ts";
-import type { LocalWorker } from "../../../scripts/start/local-worker.ts";
+import { startBuiltEdge } from "../../../scripts/start/built-edge.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
-import { startBuiltEdge } from "../../support/service/built-edge.ts";
+import type { LocalWorker } from "../../support/service/local-worker.ts";
+import { startEdge } from "../../support/service/local-worker.ts";
 import { RawConnection, renderRequest } from "../../support/service/raw-connection.ts";
 import { ScriptedBackend } from "../../support/service/scripted-backend.ts";
 import { clientOf } from "../../support/service/test-service.ts";
@@ -199,7 +199,7 @@ describe("the edge at the limits of its host", () => {
     expect((await fetch(new URL("/health", edge.url))).status).toBe(200);
     for (const connection of connections) connection.reset();
     await expect.poll(async () => (await clientOf(edge.url).render({ source: "quick" })).status).toBe(200);
-    expect(edge.child.exitCode).toBeNull();
+    expect(edge.process.exitCode).toBeNull();
   });
 
   it("answers 429 to one caller with half of the renders, and 200 to another", async () => {
@@ -222,7 +222,7 @@ describe("the edge at the limits of its host", () => {
   });
 
   it("does not start with fewer open files than it needs", async () => {
-    await expect(startBuiltEdge(folder, environment, { maxOpenFiles: 511 })).rejects.toThrow("has ended with 1");
+    await expect(startBuiltEdge(folder, environment, { maxOpenFiles: 511 })).rejects.toThrow("has exited (exit code 1)");
   });
 
   it("ends with a reason, and without workerd, when it cannot listen or workerd ends", async () => {
@@ -239,8 +239,8 @@ describe("the edge at the limits of its host", () => {
     expect(await once(started, "exit")).toEqual([1, null]);
     expect(await errors).toMatch(/the edge cannot listen: .*EADDRINUSE/);
     await expect.poll(() => existsSync(`/proc/${workerd}`)).toBe(false);
-    process.kill(await childOf(edge.child), "SIGKILL");
-    expect(await once(edge.child, "exit")).toEqual([1, null]);
+    process.kill(await childOf(edge.process), "SIGKILL");
+    expect(await once(edge.process, "exit")).toEqual([1, null]);
   });
 
   it("answers and stops while nobody reads its log", async () => {

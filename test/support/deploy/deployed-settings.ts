@@ -5,7 +5,7 @@ import { type BackendSettings, readBackendSettings } from "../../../backend/sett
 import { type EdgeSettings, readEdgeSettings } from "../../../edge/settings.ts";
 import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../../rules/render-time.ts";
 import { settingNames } from "../../../scripts/build/edge-configuration.ts";
-import { bundle, wranglerConfig } from "../../../scripts/start/local-worker.ts";
+import { bundle, wranglerConfig } from "../../../scripts/build/worker.ts";
 
 type Variables = Readonly<Record<string, string>>;
 

@@ -2,8 +2,9 @@
  * Edges with real sockets on both sides. The Worker runs in workerd without a proxy in front, because a proxy would
  * hide disconnects of clients.
  */
-import { startConfiguredWorkers, startEdge } from "../../../scripts/start/local-service.ts";
+
 import { API_TOKEN, BACKEND_TOKEN } from "../tokens.ts";
+import { startConfiguredWorkers, startEdge } from "./local-worker.ts";
 import { RawConnection } from "./raw-connection.ts";
 import { ScriptedBackend } from "./scripted-backend.ts";
 

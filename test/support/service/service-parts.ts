@@ -1,5 +1,6 @@
 /** Both parts of the service, in whatever process: this imports nothing that only a test has. */
-import { startBackend, startEdge, takeFreePort } from "../../../scripts/start/local-service.ts";
+import { startBackend, takeFreePort } from "../../../scripts/start/local-service.ts";
+import { startEdge } from "./local-worker.ts";
 
 /** What both parts are started with. */
 export interface ServicePlan {

@@ -1,59 +1,21 @@
 /**
- * Workers on this machine: run in workerd by Miniflare, as `wrangler dev` does, but without its proxies: they cost 6 ms per
- * request, read bodies that the Worker would reject, and hide disconnects. Secrets pass through a pipe alone.
+ * Workers on this machine, for tests and benches: run in workerd by Miniflare, as `wrangler dev` does, but without its proxies:
+ * they cost 6 ms per request, read bodies that the Worker would reject, and hide disconnects. Many share one workerd.
  */
-
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { BuildOptions } from "esbuild";
-import * as v from "valibot";
-import { describeAssets } from "../assets/asset-files.ts";
-import { provideStaticAssets } from "../assets/static-assets.ts";
+import { describeAssets } from "../../../scripts/assets/asset-files.ts";
+import { provideStaticAssets } from "../../../scripts/assets/static-assets.ts";
+import { bundle, type WranglerConfig, wranglerConfig } from "../../../scripts/build/worker.ts";
+import { LOOPBACK, STOP_SIGNALS } from "../../../scripts/start/local-service.ts";
 
-export const LOOPBACK = "127.0.0.1";
-
-export const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-
-const PROJECT = new URL("../../", import.meta.url);
+const PROJECT = new URL("../../../", import.meta.url);
 const workerName = (index: number) => `worker-${index}`;
 const ASSETS_WORKER_NAME = "assets";
-const FOLDER_WORKER = "edge/standalone/assets-from-folder.ts";
+const FOLDER_WORKER = "test/edge/assets-from-folder.ts";
 
-/** The contents of `wrangler.toml`. Unknown members are errors, so that what runs here is what is deployed. */
-const WRANGLER_CONFIG = v.strictObject({
-  name: v.string(),
-  main: v.string(),
-  compatibility_date: v.string(),
-  compatibility_flags: v.array(v.string()),
-  build: v.strictObject({ command: v.literal("node scripts/assets/build-assets.mjs") }),
-  assets: v.strictObject({
-    directory: v.string(),
-    binding: v.string(),
-    run_worker_first: v.literal(true),
-    html_handling: v.literal("none"),
-    not_found_handling: v.literal("none"),
-  }),
-  vars: v.record(v.string(), v.string()),
-  ratelimits: v.optional(
-    v.array(
-      v.strictObject({
-        name: v.string(),
-        namespace_id: v.string(),
-        simple: v.strictObject({ limit: v.number(), period: v.picklist([10, 60]) }),
-      }),
-    ),
-    [],
-  ),
-  analytics_engine_datasets: v.optional(v.array(v.strictObject({ binding: v.string(), dataset: v.string() })), []),
-  secrets: v.strictObject({ required: v.array(v.string()) }),
-  observability: v.object({ enabled: v.boolean() }),
-  // The environments that are deployed. Here, the top level runs.
-  env: v.record(v.string(), v.unknown()),
-});
-
-type WranglerConfig = v.InferOutput<typeof WRANGLER_CONFIG>;
 type Bindings = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 
 export interface LocalWorker {
@@ -80,7 +42,16 @@ export async function startConfiguredWorkers(
   });
 }
 
-/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`, for tests and benches. */
+/** Starts the Worker of `wrangler.toml`. Port 0: a free one. */
+export async function startEdge(
+  bindings: Readonly<Record<string, string>>,
+  port: number,
+  rateLimits?: WranglerConfig["ratelimits"],
+): Promise<LocalWorker> {
+  return onlyWorker(await startConfiguredWorkers([bindings], port, rateLimits));
+}
+
+/** Starts any module on a free port, with the compatibility date and flags of `wrangler.toml`. */
 export async function startWorkerFile(
   entrypoint: string,
   bindings: Bindings = {},
@@ -89,14 +60,9 @@ export async function startWorkerFile(
   return onlyWorker(await startInWorkerd(entrypoint, { bindings: [bindings], durableObjects }));
 }
 
-export function onlyWorker({ urls: [url], stop }: LocalWorkers): LocalWorker {
+function onlyWorker({ urls: [url], stop }: LocalWorkers): LocalWorker {
   if (url === undefined) throw new Error("workerd runs no Worker");
   return { url, stop };
-}
-
-export async function wranglerConfig() {
-  const { parse: parseToml } = await import("smol-toml");
-  return v.parse(WRANGLER_CONFIG, parseToml(await readFile(new URL("wrangler.toml", PROJECT), "utf8")));
 }
 
 interface WorkerOptions {
@@ -185,32 +151,4 @@ async function assetsWorker({ directory }: WranglerConfig["assets"]) {
     bindings: { DESCRIPTIONS: descriptions, PATHS: Object.fromEntries(bindings) },
     serviceBindings: { FOLDER: { disk: { path: folder, writable: false } } },
   };
-}
-
-const bundles = new Map<string, Promise<string>>();
-
-/** Bundles a Worker into one module, with the options that wrangler uses, once per process. */
-export const bundle = (main: string) =>
-  bundles.getOrInsertComputed(main, () =>
-    bundleAnew(main, { conditions: ["workerd", "worker", "browser"], external: ["cloudflare:*"] }),
-  );
-
-/** Bundles a program of Node into one module. */
-export const bundleProgram = (main: string) => bundleAnew(main, { platform: "node" });
-
-async function bundleAnew(main: string, platform: BuildOptions): Promise<string> {
-  const esbuild = await import("esbuild");
-  const { outputFiles } = await esbuild.build({
-    absWorkingDir: fileURLToPath(PROJECT),
-    entryPoints: [main],
-    bundle: true,
-    format: "esm",
-    target: "es2024",
-    logLevel: "silent",
-    ...platform,
-    write: false,
-  });
-  const [file] = outputFiles;
-  if (file === undefined) throw new Error(`esbuild made nothing of ${main}`);
-  return file.text;
 }

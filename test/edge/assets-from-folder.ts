@@ -2,7 +2,7 @@
  * `assets-worker.ts` for Miniflare, with its files read from a folder at the first request. With the files in its
  * configuration, Miniflare spent most of its start on copying that (2026-11-22).
  */
-import assetsWorker, { type AssetBindings, type AssetDescription } from "./assets-worker.ts";
+import assetsWorker, { type AssetBindings, type AssetDescription } from "../../edge/standalone/assets-worker.ts";
 
 type FolderBindings = {
   readonly DESCRIPTIONS: Readonly<Record<string, AssetDescription>>;

@@ -1,0 +1,86 @@
+/** The edge as `npm run build:edge` makes it, as a process of its own: for `npm start` in a temporary folder, and for tests. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { EDGE_PROGRAM, writeEdge } from "../build/edge-configuration.ts";
+import { LOOPBACK, ServiceStartError, takeFreePort } from "./local-service.ts";
+
+const POLL_MILLISECONDS = 25;
+
+export interface BuiltEdge {
+  readonly url: URL;
+  /** The gate, which ends when workerd does. */
+  readonly process: ChildProcess;
+  /** Sends SIGTERM and waits for the end. @returns the exit code: 0 if everything in flight was answered */
+  stop(): Promise<number | null>;
+}
+
+export interface BuiltEdgeOptions {
+  /** Of workerd. */
+  readonly options?: readonly string[];
+  /** Soft and hard. */
+  readonly maxOpenFiles?: number;
+  readonly stdout?: "ignore" | "pipe" | "inherit";
+}
+
+/** Writes the edge to a temporary folder and starts it. Port 0: a free one. @throws {ServiceStartError} */
+export async function startEdge(environment: Readonly<Record<string, string>>, port: number): Promise<BuiltEdge> {
+  const folder = await mkdtemp(join(tmpdir(), "document-rendering-edge-"));
+  const remove = () => rm(folder, { recursive: true, force: true });
+  try {
+    await writeEdge(folder, "links");
+    const edge = await startBuiltEdge(folder, environment, { stdout: "inherit" }, port);
+    return {
+      ...edge,
+      stop: async () => {
+        const exitCode = await edge.stop();
+        await remove();
+        return exitCode;
+      },
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/** Starts it and waits until it answers. @param folder that `writeEdge` has written @throws {ServiceStartError} */
+export async function startBuiltEdge(
+  folder: string,
+  environment: Readonly<Record<string, string>>,
+  { options = [], maxOpenFiles, stdout = "ignore" }: BuiltEdgeOptions = {},
+  wantedPort = 0,
+): Promise<BuiltEdge> {
+  const port = wantedPort === 0 ? await takeFreePort() : wantedPort;
+  const url = new URL(`http://${LOOPBACK}:${port}`);
+  const command = [process.execPath, join(folder, EDGE_PROGRAM), ...options];
+  const limit = maxOpenFiles === undefined ? [] : ["prlimit", `--nofile=${maxOpenFiles}:${maxOpenFiles}`];
+  const [program = "", ...rest] = [...limit, ...command];
+  const child = spawn(program, rest, {
+    env: {
+      PATH: process.env.PATH ?? "",
+      ...environment,
+      SERVICE_EDGE_HOST: LOOPBACK,
+      SERVICE_EDGE_PORT: String(port),
+    },
+    stdio: ["ignore", stdout, "inherit"],
+  });
+  const ended = once(child, "exit");
+  const stop = async (): Promise<number | null> => {
+    child.kill("SIGTERM");
+    await ended;
+    return child.exitCode;
+  };
+  while (child.exitCode === null && child.signalCode === null) {
+    const isListening = await fetch(new URL("/health", url)).then(
+      () => true,
+      () => false,
+    );
+    if (isListening) return { url, process: child, stop };
+    await Promise.race([ended, delay(POLL_MILLISECONDS)]);
+  }
+  throw new ServiceStartError(`The edge has exited (${child.signalCode ?? `exit code ${child.exitCode}`}).`);
+}
