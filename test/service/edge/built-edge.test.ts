@@ -222,7 +222,9 @@ describe("the edge at the limits of its host", () => {
   });
 
   it("does not start with fewer open files than it needs", async () => {
-    await expect(startBuiltEdge(folder, environment, { maxOpenFiles: 511 })).rejects.toThrow("has exited (exit code 1)");
+    await expect(startBuiltEdge(folder, environment, { maxOpenFiles: 511 })).rejects.toThrow(
+      "has exited (exit code 1)",
+    );
   });
 
   it("ends with a reason, and without workerd, when it cannot listen or workerd ends", async () => {
