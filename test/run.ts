@@ -11,13 +11,17 @@ import { leftBehind, projectFiles, type Surroundings } from "./left-behind.ts";
 const PROJECT = fileURLToPath(new URL("../", import.meta.url));
 const VITEST = join(PROJECT, "node_modules/vitest/vitest.mjs");
 
+/** By `npm test -- service`, without the page and the command line, which a change of the service seldom reaches. */
+const SERVICE_ALONE = ["--exclude", "test/clients/{command-line,playground}/**"];
+const named = process.argv.slice(2).flatMap((name) => (name === "service" ? SERVICE_ALONE : [name]));
+
 const surroundings: Surroundings = {
   // A short name, because it contains sockets, and a socket address has room for about a hundred bytes.
   temporaryFolder: await realpath(await mkdtemp(join(tmpdir(), "render-tests-"))),
   projectFolder: PROJECT,
   filesBefore: projectFiles(PROJECT),
 };
-const vitest = spawn(process.execPath, [VITEST, "run", ...process.argv.slice(2)], {
+const vitest = spawn(process.execPath, [VITEST, "run", ...named], {
   cwd: PROJECT,
   env: { ...process.env, TMPDIR: surroundings.temporaryFolder },
   stdio: "inherit",
