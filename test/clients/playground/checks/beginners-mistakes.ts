@@ -33,11 +33,7 @@ export const MISTAKES: readonly Mistake[] = [
     "A function returns a value, and cannot change",
     "#let total = 0\n#{ total += 3 }\n#total",
   ),
-  row(
-    "#block[\n  #set page(flipped: true)\n  a\n]",
-    "Put such a rule outside",
-    "#set page(flipped: true)\n#block[a]",
-  ),
+  row("#block[\n  #set page(flipped: true)\n  a\n]", "Put such a rule outside", "#set page(flipped: true)\n#block[a]"),
   row("#block[a #pagebreak() b]", "End a page outside of blocks", "#block[a]\n#pagebreak()\nb"),
   row("$ 5ab $", "try adding spaces between each letter", "$ 5 a b $"),
   row(
@@ -212,6 +208,6 @@ export const MISTAKES: readonly Mistake[] = [
   row("Dear data.name,", "a value of the data is #data.name", undefined, of({ name: "Ada" })),
   row("#data.address?.city", "default: none)", undefined, of({ address: { city: "a" } })),
   row("#data.2026", 'data.at("2026")', undefined, of({ 2026: 1 })),
-  row('#let a = "Dear #data.name"\n#a', "a text with values stands in [ … ]", undefined, of({ name: "Ada" })),
+  row('#let a = "Dear #data.name"\n#a', "put a text with values in [ … ]", undefined, of({ name: "Ada" })),
   row('#datetime(year: 2026, month: 1, day: 2).display("%d.%m.%Y")', "[day], [month] and [year]"),
 ].map((one) => ({ ...one, files: { "a.svg": IMAGE, ...one.files } }));
