@@ -451,6 +451,14 @@ describe("the space", () => {
     await page.getByLabel("File name").waitFor();
   });
 
+  it.each([1440, 1280, 1024, 880])("has its header in one line in a window %i wide", async (width) => {
+    const page = await stage.open({ viewport: { width, height: 768 } });
+    for (const link of await page.locator(".page-header nav a").all()) {
+      expect((await link.boundingBox())?.height).toBeLessThan(30);
+    }
+    expect((await page.locator(".page-header").boundingBox())?.height).toBeLessThan(60);
+  });
+
   it("keeps Render in view at 1280 × 720, whatever options are open", async () => {
     const page = await stage.open({ viewport: { width: 1280, height: 720 } });
     await page.getByText("Options hello.pdf").click();
