@@ -35,6 +35,11 @@ describe("a hint is given", () => {
     ]);
   });
 
+  it("in the order of its lines", () => {
+    const lines = hints({ source: "#pagebreak\n**a**\n#linebreak\n{{ a }}" }).map(({ message }) => message.slice(0, 6));
+    expect(lines).toEqual(["Line 1", "Line 2", "Line 3", "Line 4"]);
+  });
+
   it("where the template reads a file of its own and no data", () => {
     const source = '#let data = json("data.json")\n#data.name';
     expect(hints({ source }).map(({ message }) => message)).toEqual([
