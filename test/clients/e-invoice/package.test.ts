@@ -1,20 +1,41 @@
 /** The package that finishes e-invoices, as `npm run build:e-invoice` makes it. */
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { expect, it } from "vitest";
+import { exampleRequest } from "../../../scripts/examples/example-request.ts";
+import { blocksOf } from "../../support/readers/markdown-blocks.ts";
+import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const service = await sharedService();
+
+const buildPackage = (folder: string) =>
+  execa("node", ["scripts/build-package.ts", "e-invoice", folder], { cwd: ROOT, preferLocal: true });
 
 it("has no dependencies, and contains the licences of everything in it", async () => {
   const folder = join(await makeTemporaryFolder("package-"), "e-invoice");
-  await execa("node", ["scripts/build-package.ts", "e-invoice", folder], { cwd: ROOT, preferLocal: true });
+  await buildPackage(folder);
   const text = (name: string) => readFile(join(folder, name), "utf8");
   const manifest = JSON.parse(await text("package.json"));
   expect(manifest).toMatchObject({ license: "MIT" });
   expect(manifest).not.toHaveProperty("dependencies");
   const packages = (await text("THIRD-PARTY-LICENSES.txt")).match(/^\S+ \d+\.\d+\.\d+$/gm);
   expect(packages).toEqual([expect.stringMatching(/^fflate /), expect.stringMatching(/^saxes /), "xmlchars 2.2.0"]);
+});
+
+it("runs the program of docs/e-invoices.md as it stands, in a folder with nothing but the package and a PDF", async () => {
+  const folder = await makeTemporaryFolder("e-invoice-program-");
+  await buildPackage(join(folder, "node_modules/document-rendering-e-invoice"));
+  const blocks = blocksOf(await readFile(join(ROOT, "docs/e-invoices.md"), "utf8"));
+  await writeFile(join(folder, "finish.mts"), blocks.find(({ language }) => language === "ts")?.text ?? "");
+  const run = () => execa("node", ["finish.mts"], { cwd: folder, preferLocal: true, localDir: ROOT, reject: false });
+  const rendered = await service.render(await exampleRequest("e-invoice"));
+  await writeFile(join(folder, "rendered.pdf"), await rendered.bytes());
+  expect((await run()).stderr).toBe("");
+  expect((await readFile(join(folder, "invoice.pdf"), "latin1")).slice(0, 5)).toBe("%PDF-");
+  await writeFile(join(folder, "rendered.pdf"), "no PDF");
+  expect((await run()).stderr).not.toBe("");
 });

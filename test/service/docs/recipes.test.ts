@@ -35,7 +35,10 @@ const RECIPES = {
 type Language = keyof typeof RECIPES;
 const LANGUAGES: readonly Language[] = ["sh", "python", "go", "java", "php", "ruby"];
 
-const blocks = blocksOf(await readFile(join(PROJECT, "docs/recipes.md"), "utf8"));
+const page = await readFile(join(PROJECT, "docs/recipes.md"), "utf8");
+const blocks = blocksOf(page);
+/** What the page says to do in an empty folder. */
+const BEGINNINGS = Array.from(page.matchAll(/`(echo '[^`]*' > [\w.]+)`/g), ([, command = ""]) => command);
 
 async function canRun(language: Language): Promise<boolean> {
   const [program, ...options] = RECIPES[language].version;
@@ -49,14 +52,18 @@ for (const language of LANGUAGES) if (await canRun(language)) runnable.add(langu
 /** The programs run for a moment, and to optimize them takes Java twice the time. */
 const QUICK_JAVA = { JAVA_TOOL_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" };
 
-async function run(language: Language, url: URL, request: { readonly source: string; readonly data?: unknown }) {
+/** @param request null for what the page itself begins with */
+async function run(language: Language, url: URL, request: { readonly source: string; readonly data?: unknown } | null) {
   const { file, command } = RECIPES[language];
   const folder = await makeTemporaryFolder("recipe-");
   const text = blocks.find((block) => block.language === language)?.text ?? "";
   await writeFile(join(folder, file), text);
-  await writeFile(join(folder, "request.json"), JSON.stringify(request));
-  await writeFile(join(folder, "letter.typ"), request.source);
-  await writeFile(join(folder, "data.json"), JSON.stringify(request.data ?? {}));
+  if (request === null) await execa("sh", ["-ec", BEGINNINGS.join("\n")], { cwd: folder });
+  else {
+    await writeFile(join(folder, "request.json"), JSON.stringify(request));
+    await writeFile(join(folder, "letter.typ"), request.source);
+    await writeFile(join(folder, "data.json"), JSON.stringify(request.data ?? {}));
+  }
   if (language === "python") await cp(PYTHON_MODULE, join(folder, "document_rendering.py"));
   const [program, ...options] = command;
   const { exitCode, stderr } = await execa(program, options, {
@@ -77,6 +84,12 @@ const service = await sharedService();
 
 describe.each(LANGUAGES)("the recipe in %s", (language) => {
   const test = it.skipIf(!runnable.has(language));
+
+  test("runs in an empty folder, after the page's own commands", async () => {
+    expect(BEGINNINGS).toHaveLength(3);
+    const { exitCode, stderr, document } = await run(language, service.edge.url, null);
+    expect([document?.slice(0, 5), exitCode], stderr).toEqual(["%PDF-", 0]);
+  });
 
   test("names the code of a problem, and fails", async () => {
     const { exitCode, stderr, document } = await run(language, service.edge.url, { source: "#panic()" });
