@@ -1,5 +1,5 @@
 /** The attempts of one render on backends that a test scripts, without any network. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type FailedAttempt, failedAttempt, type ResponseHead } from "../../../edge/backends/backend-answer.ts";
 import { type Attempt, type Backend, BackendChoice } from "../../../edge/backends/backend-choice.ts";
 import { type RenderAnswer, RenderAttempts } from "../../../edge/backends/render-attempts.ts";
@@ -36,7 +36,6 @@ interface Outcome {
   readonly end: RenderAnswer<Answer>;
   /** What became of the body, and which backends were asked, in order. */
   readonly events: readonly string[];
-  readonly choice: BackendChoice;
   /** The places of the backends that were probed. None answers. */
   readonly probed: readonly number[];
   readonly begun: readonly Attempt[];
@@ -53,15 +52,9 @@ async function forward(
 ): Promise<Outcome> {
   const events: string[] = [];
   const probed: number[] = [];
-  const begun: Attempt[] = [];
   const backends = stubBackends(...scripts.keys());
-  const choice = new (class extends BackendChoice {
-    override begin(...attempt: Parameters<BackendChoice["begin"]>): Attempt {
-      const one = super.begin(...attempt);
-      begun.push(one);
-      return one;
-    }
-  })(backends);
+  const choice = new BackendChoice(backends);
+  const begin = vi.spyOn(choice, "begin");
   const clock = new StillClock();
   const body = {
     get bytes() {
@@ -100,7 +93,8 @@ async function forward(
   });
   while (!isOver) await clock.pass(100);
   expect([choice.countUnderWay(clock.now()), clock.timers]).toEqual([0, 0]);
-  return { end: await ending, events, choice, probed, begun, clock };
+  const begun = begin.mock.results.map(({ value }) => value);
+  return { end: await ending, events, probed, begun, clock };
 }
 
 it("returns the first final answer, and discards the others", async () => {
