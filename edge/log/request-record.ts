@@ -1,6 +1,6 @@
 /**
- * What the edge records about a request, for one log line and one data point in an Analytics Engine dataset, if there
- * is one: no content, token or query, and no path but a route's.
+ * What the edge records about a request, and what of it a log line, the `Server-Timing` of the answer, a span and a data point
+ * of an Analytics Engine dataset have: no content, token or query, and no path but a route's.
  */
 import { formatServerTiming, joinServerTimings } from "../../protocol/headers.ts";
 import { ALL_EDGE_ROUTES } from "../../protocol/routes.ts";
@@ -92,6 +92,22 @@ export class RequestRecord {
 
 export function writeLine(logging: RequestLogging, level: "error" | "warn" | "info" | "log", line: object): void {
   console[level](logging === "json" ? JSON.stringify(line) : line);
+}
+
+/** By the names in the backend's spans. `render.trace_id` leads to these: the platform does not pass on its trace. */
+export function spanAttributes(line: RequestLine) {
+  return {
+    "http.route": line.route,
+    "render.request_id": line.requestId,
+    "render.trace_id": line.traceId,
+    "render.caller": line.caller,
+    "render.outcome": line.code,
+    "render.timeout_cause": line.timeoutCause,
+    "render.capacity_cause": line.capacityCause,
+    "render.unavailable_cause": line.unavailableCause,
+    "render.origin": line.origin,
+    "render.tries": line.tries,
+  };
 }
 
 export const ANALYTICS_BINDING = "EDGE_ANALYTICS";

@@ -1,7 +1,7 @@
 /** Writes the edge's log lines: one for each request at its end, and one for each failure. */
 import { tracing } from "cloudflare:workers";
 import { deploymentOf, type EdgeContext, settingsOf } from "../context.ts";
-import { ANALYTICS_BINDING, type RequestLine, writeAnalytics, writeLine } from "../log/request-record.ts";
+import { ANALYTICS_BINDING, spanAttributes, writeAnalytics, writeLine } from "../log/request-record.ts";
 import { parseLogRequests, type RequestLogging } from "../settings.ts";
 
 /** Writes log line, data point and span of a request once. @param response null if the client left before it */
@@ -17,24 +17,8 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   record.caller = context.var.caller;
   const line = record.toLine(context.req.raw, context.req.path, requestId, response);
   writeAnalytics(dataset, line);
-  if (span?.isTraced) describeSpan(span, line);
+  if (span?.isTraced) span.setAttributes(spanAttributes(line));
   if (logging !== "none") writeLine(logging, "log", line);
-}
-
-/** By the names in the backend's spans. `render.trace_id` leads to these: the platform does not pass on its trace. */
-function describeSpan(span: Span, line: RequestLine): void {
-  span.setAttributes({
-    "http.route": line.route,
-    "render.request_id": line.requestId,
-    "render.trace_id": line.traceId,
-    "render.caller": line.caller,
-    "render.outcome": line.code,
-    "render.timeout_cause": line.timeoutCause,
-    "render.capacity_cause": line.capacityCause,
-    "render.unavailable_cause": line.unavailableCause,
-    "render.origin": line.origin,
-    "render.tries": line.tries,
-  });
 }
 
 /** Counts why the request is refused, and how attempts failed. Without valid settings there is no backend to tell. */
