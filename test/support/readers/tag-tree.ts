@@ -15,8 +15,10 @@ import {
 
 /** They stand in a line of text. What only changes how text looks has no mark. */
 const IN_LINE = /^(?:Span|Link|Note|Reference|Code|Quote|Formula)$/;
+/** They stand in one line with their parts, if each of these has one. */
+const ROWS = /^(?:TR|LI|TOCI|Reference|Link)$/;
 
-/** @returns lines, indented by depth. A word in angle brackets is the role of a part of a line. */
+/** @returns lines, indented by depth; `TR > TH: A | TD: B` is a row. A word in angle brackets is the role of a part of a line. */
 export async function readTagTree(bytes: Uint8Array): Promise<string> {
   const file = new PdfFile(bytes);
   const reader = new TagReader(file, await readMarkedTexts(file, bytes));
@@ -133,7 +135,8 @@ class TagReader {
       const words = this.#words(kids, element);
       return words === "" ? [] : [`${indent}  "${words}"`];
     });
-    return [head, ...nested];
+    const isRow = ROWS.test(this.#roleOf(element)) && nested.every((line) => line.search(/\S/) === indent.length + 2);
+    return isRow ? [`${head} > ${nested.map((line) => line.trim()).join(" | ")}`] : [head, ...nested];
   }
 
   /** Neighbours that are text together, all others alone. */
