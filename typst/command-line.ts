@@ -13,9 +13,6 @@ const STANDARD_STREAM = "-";
 /** The working directory, in every sandbox, to which `REQUEST_PACKAGES` is relative, too. Not an absolute path: Typst splits `--font-path` at colons. */
 const PROJECT_ROOT = ".";
 
-/** Threads of one Typst process. Slots share out the cores, and memory for images grows with the threads. */
-export const THREADS_PER_RENDER = 1;
-
 export interface CommandLineSettings {
   readonly creationTimestampSeconds: number | null;
   readonly limits: Limits;
@@ -41,18 +38,23 @@ export interface RenderCommand {
  */
 export type DiagnosticFormat = "human" | "short";
 
+interface RenderOptions {
+  readonly threads?: number;
+  readonly diagnosticFormat?: DiagnosticFormat;
+}
+
 export function renderArguments(
   settings: CommandLineSettings,
   paths: TypstPaths,
   command: RenderCommand,
-  diagnosticFormat: DiagnosticFormat = "short",
+  { threads = 1, diagnosticFormat = "short" }: RenderOptions = {},
 ): string[] {
   const { output } = command;
   // Typst replaces {p} by the physical page number, anywhere in the path. The rest of the path has no braces.
   const path = paths.outputDirectory === null ? STANDARD_STREAM : join(paths.outputDirectory, "{p}");
   const diagnosticArguments = ["--diagnostic-format", diagnosticFormat];
   const formatArguments = ["--format", output.format, ...outputArguments(settings, output), ...diagnosticArguments];
-  return compileArguments(settings, addRequestFonts(paths, command), formatArguments, path);
+  return compileArguments(settings, addRequestFonts(paths, command), formatArguments, path, threads);
 }
 
 /** Shows whether the document has a page, counted from one: Typst writes that page, or nothing. */
@@ -90,12 +92,13 @@ export function compileArguments(
   paths: TypstPaths,
   formatArguments: readonly string[],
   outputPath: string,
+  threads = 1,
 ): string[] {
   return [
     "compile",
     ...formatArguments,
     ...["--root", paths.root],
-    ...["--jobs", String(THREADS_PER_RENDER)],
+    ...["--jobs", String(threads)],
     // Typst looks here first, so a package of the request has priority (docs/decisions/what-requests-bring.md).
     ...["--package-path", REQUEST_PACKAGES],
     ...["--package-cache-path", paths.packagePath],

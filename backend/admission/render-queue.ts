@@ -108,6 +108,16 @@ export class RenderQueue {
     return this.#callers.size;
   }
 
+  /**
+   * How many slots there are for each render, if no more come: for one of those that run, or for the next beside them. What
+   * slow callers leave free belongs to none.
+   */
+  shareOfSlots(render: "running" | "next"): number {
+    const renders = Math.max(1, render === "next" ? this.#running + 1 : this.#running);
+    const kept = this.#slowCallers(this.#nowSeconds()).size > 0 ? 1 : 0;
+    return Math.max(1, Math.floor((this.#options.slots - kept) / renders));
+  }
+
   async run<Result>(applicant: Applicant, work: SlotWork<Result>): Promise<Admission<Result>> {
     const state = this.#stateOf(applicant.caller);
     const arrived = this.#nowSeconds();

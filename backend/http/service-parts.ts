@@ -16,6 +16,7 @@ import { maxProcessesOfUser } from "../sandbox/resource-limits.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { type BackendSettings, maxTempBytesPerRender } from "../settings.ts";
 import { InstalledCapabilities } from "../typst/capabilities.ts";
+import { RenderThreads } from "../typst/render-threads.ts";
 import { TypstSupervisor } from "../typst/supervisor.ts";
 import { WarmPool } from "../typst/warm-pool.ts";
 import { workDirectoryPath } from "../work-directory/paths.ts";
@@ -58,7 +59,8 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger): Servi
     clock: STEADY_CLOCK,
   });
   const supervisor = new TypstSupervisor(settings, sandbox, launcher);
-  const warmPool = new WarmPool(supervisor, settings.warmRenders, slots, queue);
+  const threads = new RenderThreads(queue, settings.renderMemoryBytes);
+  const warmPool = new WarmPool({ supervisor, threads, maxWaiting: settings.warmRenders, slots, queue });
   const capabilities = new InstalledCapabilities({ settings, sandbox, supervisor });
   const budgets = {
     tempSpace: new ByteBudget(settings.maxTempBytes, maxTempBytesPerRender(limits)),
@@ -87,7 +89,7 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger): Servi
   });
   const observer = new RequestObserver(limits, metrics, tracing);
   return {
-    ...{ settings, sandbox, queue, supervisor, warmPool, capabilities, deliveries },
+    ...{ settings, sandbox, queue, supervisor, threads, warmPool, capabilities, deliveries },
     ...{ workDirectoryWatch, machineWatch, metrics, observer },
     ...budgets,
     stage: { current: "serving" },

@@ -1,12 +1,14 @@
 /** Whether the machine has free processes and space for a render: for `/ready`, and by itself for the log. */
 import { NEXT_STEPS, type UnavailableCause } from "../../rules/causes.ts";
-import { THREADS_PER_RENDER } from "../../typst/command-line.ts";
 import { listZombies, nameOfProcess1, type ProcessLimits, type ProcessUse } from "../processes/process-limits.ts";
 import { isDiskFull } from "../work-directory/watch.ts";
 
 const INTERVAL_MILLISECONDS = 5000;
-/** Of one render: its shell, the two processes of bubblewrap, Typst and a thread that reads its input. */
-const PROCESSES_PER_RENDER = 5;
+/**
+ * Of one render: its shell, the two processes of bubblewrap, Typst, a thread that reads its input, and one to spare. Where
+ * Typst cannot start its other threads, the render is made with one.
+ */
+const PROCESSES_PER_RENDER = 6;
 /** Some still arrive after `/ready` has said 503, and some processes are started ahead. */
 const RENDERS_AHEAD = 4;
 
@@ -54,7 +56,7 @@ export class MachineWatch {
   async #lookForShortage(): Promise<Shortage | null> {
     const { workDirectory, log } = this.#options;
     const processes = this.readProcessUse();
-    const needed = RENDERS_AHEAD * (PROCESSES_PER_RENDER + THREADS_PER_RENDER);
+    const needed = RENDERS_AHEAD * PROCESSES_PER_RENDER;
     const lacking = processes !== null && processes.max - processes.used < needed ? processes : null;
     const found = lacking !== null ? "process_limit" : (await isDiskFull(workDirectory)) ? "disk_full" : null;
     if (found !== this.#known) {

@@ -1,10 +1,10 @@
 /**
  * The pages that Typst has written as files: checked against the limits, then packed into a ZIP, page by page, so that
- * only one small page or a few chunks of a large one are in memory.
+ * only a few small pages or a few chunks of a large one are in memory.
  *
  * A PNG is compressed already, so it is stored. Its size and checksum are before it: programs that read an archive from its
  * beginning, such as Java's `ZipInputStream`, refuse stored entries that say them afterwards. So a large one is read twice.
- * An SVG is compressed by zlib, on its thread pool.
+ * An SVG is compressed by zlib, on the thread pool of Node: several small ones at once, where the render has threads for that.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
@@ -36,9 +36,13 @@ import { MAX_MEMORY_BYTES_PER_OUTPUT, type Spool } from "./spool.ts";
 
 type PageFile = Readonly<{ number: number; path: string }>;
 
+/** Threads of Node's pool: more pages at once would only keep the files of other renders waiting. */
+const MAX_AT_ONCE = 4;
+/** A smaller SVG is read and compressed in one call each: two streams cost more than its compression. */
+const SMALL_SVG_BYTES = 1024 ** 2;
 /**
- * A smaller page is read in one call. An SVG is compressed in one, too: two streams cost more than its compression. A PNG is
- * read only once. Its buffer serves the next page as well, because a spool copies what it keeps of so large a one.
+ * A smaller PNG is read in one call, and only once. Its buffer serves the next page as well, because a spool copies what it
+ * keeps of so large a one.
  */
 const READ_BYTES = { png: 2 * MAX_MEMORY_BYTES_PER_OUTPUT, svg: 256 * 1024 } as const;
 
@@ -51,6 +55,7 @@ interface PackOptions {
   readonly wanted: Output;
   /** For all pages together, before compression. They are larger than Typst wrote them. */
   readonly maxPageBytes: number;
+  readonly threads: number;
   readonly signal: AbortSignal;
 }
 
@@ -59,11 +64,13 @@ export interface WrittenPages {
   readonly directory: string;
   readonly wanted: Output;
   readonly hasRoomFor: (bytes: number) => boolean;
+  /** Of the render, which Typst uses no longer. */
+  readonly threads: number;
 }
 
 export async function packArchive(
   settings: BackendSettings,
-  { directory, wanted, hasRoomFor }: WrittenPages,
+  { directory, wanted, hasRoomFor, threads }: WrittenPages,
   archive: Spool,
   time: TimeLimit,
 ): Promise<RenderOutcome> {
@@ -75,7 +82,7 @@ export async function packArchive(
   if (!hasRoomFor(bytes)) return failBySpace();
   const maxPageBytes = limits.max_output_bytes;
   const pages = names.map((name) => ({ number: Number(name), path: join(directory, name) }));
-  const { result, pageBytes } = await packPages(pages, archive, { wanted, maxPageBytes, signal: time.over });
+  const { result, pageBytes } = await packPages(pages, archive, { wanted, maxPageBytes, threads, signal: time.over });
   switch (result) {
     case "kept":
       return { kind: "rendered", file: archive, output: wanted };
@@ -99,11 +106,35 @@ export async function packPages(
   const ordered = pages.toSorted((left, right) => left.number - right.number);
   const highest = ordered.at(-1)?.number ?? 0;
   const packer = new Packer(archive, options);
-  for (const { number, path } of ordered) {
-    const result = await packer.add(entryName(number, highest, options.wanted.format), path);
+  const atOnce = Math.min(options.threads, MAX_AT_ONCE);
+  for await (const [{ number, path }, ready] of inOrder(ordered, atOnce, (page) => packer.prepare(page))) {
+    const name = entryName(number, highest, options.wanted.format);
+    const result = await (ready === null ? packer.add(name, path) : packer.addDeflated(name, ready));
     if (result !== "kept") return { result, pageBytes: packer.pageBytes };
   }
   return { result: await packer.end(), pageBytes: packer.pageBytes };
+}
+
+/** Each item with the result of its work, of which up to `atOnce` are under way. Leaves none behind. */
+async function* inOrder<Item, Result>(items: readonly Item[], atOnce: number, work: (item: Item) => Promise<Result>) {
+  const underWay: Promise<readonly [Item, Result]>[] = [];
+  try {
+    for (const item of items) {
+      const one = work(item).then((result) => [item, result] as const);
+      // It may fail before its turn, in which it is reported.
+      one.catch(() => {});
+      underWay.push(one);
+      if (underWay.length >= atOnce) yield* underWay.splice(0, 1);
+    }
+    while (underWay.length > 0) yield* underWay.splice(0, 1);
+  } finally {
+    await Promise.allSettled(underWay);
+  }
+}
+
+interface Deflated {
+  readonly packed: Buffer;
+  readonly content: EntryContent;
 }
 
 class Packer {
@@ -119,13 +150,31 @@ class Packer {
     this.#buffer = Buffer.allocUnsafeSlow(READ_BYTES[options.wanted.format === "png" ? "png" : "svg"]);
   }
 
+  /** Compresses a small SVG, which may be done beside others. Null for all other pages. */
+  async prepare({ path }: PageFile): Promise<Deflated | null> {
+    const { wanted, signal } = this.#options;
+    if (wanted.format !== "svg" || signal.aborted) return null;
+    const whole = await readSmallFile(path);
+    if (whole === null) return null;
+    const page = new Measure();
+    const svg = completeWhole(wanted, whole);
+    page.add(svg);
+    // The whole output fits into one chunk. The default chunk would be far larger than a tiny page.
+    const packed = await deflateAtOnce(svg, { level: DEFLATE_LEVEL, chunkSize: svg.length + DEFLATE_OVERHEAD_BYTES });
+    return { packed, content: { ...page, packedBytes: packed.length } };
+  }
+
+  async addDeflated(name: string, { packed, content }: Deflated): Promise<PackResult> {
+    if (this.#options.signal.aborted) return "stopped";
+    if (!this.#list(name, DEFLATED, content)) return "too-large";
+    return this.#archive.append(localHeader(name, DEFLATED, NOT_YET_KNOWN), packed, dataDescriptor(content));
+  }
+
   async add(name: string, path: string): Promise<PackResult> {
     if (this.#options.signal.aborted) return "stopped";
     const file = await open(path);
     try {
-      const beginning = await this.#readAt(file, 0);
-      if (this.#options.wanted.format === "png") return await this.#store(name, file, beginning);
-      return this.#isLast(beginning) ? await this.#deflateAtOnce(name, beginning) : await this.#deflate(name, file);
+      return this.#options.wanted.format === "png" ? await this.#store(name, file) : await this.#deflate(name, file);
     } finally {
       await file.close();
     }
@@ -135,8 +184,9 @@ class Packer {
     return this.#archive.append(centralDirectory(this.#entries, this.#archive.size));
   }
 
-  async #store(name: string, file: FileHandle, beginning: Buffer): Promise<PackResult> {
+  async #store(name: string, file: FileHandle): Promise<PackResult> {
     const { wanted, signal } = this.#options;
+    const beginning = await this.#readAt(file, 0);
     const page = new Measure();
     const pieces = this.#isLast(beginning) ? completePieces(wanted, beginning) : this.#read(file);
     for await (const piece of pieces) {
@@ -154,17 +204,6 @@ class Packer {
       result = await this.#archive.append(piece);
     }
     return result;
-  }
-
-  async #deflateAtOnce(name: string, whole: Buffer): Promise<PackResult> {
-    const page = new Measure();
-    const svg = completeWhole(this.#options.wanted, whole);
-    page.add(svg);
-    // The whole output fits into one chunk. The default chunk would be far larger than a tiny page.
-    const packed = await deflateAtOnce(svg, { level: DEFLATE_LEVEL, chunkSize: svg.length + DEFLATE_OVERHEAD_BYTES });
-    const content = { ...page, packedBytes: packed.length };
-    if (!this.#list(name, DEFLATED, content)) return "too-large";
-    return this.#archive.append(localHeader(name, DEFLATED, NOT_YET_KNOWN), packed, dataDescriptor(content));
   }
 
   async #deflate(name: string, file: FileHandle): Promise<PackResult> {
@@ -225,6 +264,19 @@ class Packer {
     this.#entries.push({ name, method, offset, ...content });
     this.pageBytes += content.bytes;
     return this.pageBytes <= this.#options.maxPageBytes;
+  }
+}
+
+/** Null if it is larger. */
+async function readSmallFile(path: string): Promise<Buffer | null> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    if (size > SMALL_SVG_BYTES) return null;
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(size), 0, size, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
   }
 }
 

@@ -19,6 +19,7 @@ import {
   type TypstReport,
   type TypstTask,
 } from "../typst/process.ts";
+import type { RenderThreads } from "../typst/render-threads.ts";
 import type { PreparedRender, TypstSupervisor } from "../typst/supervisor.ts";
 import type { WarmPool } from "../typst/warm-pool.ts";
 import { projectBytes, stringBytes } from "../work-directory/render-directory.ts";
@@ -32,6 +33,7 @@ export interface RenderResources {
   readonly settings: BackendSettings;
   readonly sandbox: Sandbox;
   readonly supervisor: TypstSupervisor;
+  readonly threads: RenderThreads;
   readonly warmPool: WarmPool;
   readonly workDirectoryWatch: WorkDirectoryWatch;
   readonly tempSpace: ByteBudget;
@@ -123,16 +125,18 @@ class RenderJob {
   }
 
   async #renderInto(output: Spool): Promise<RenderOutcome> {
-    const { supervisor, warmPool } = this.#resources;
+    const { supervisor, threads, warmPool } = this.#resources;
     const waiting = await this.phases.time("start", async () => {
       const taken = await warmPool.take(this.#command);
-      this.#prepared = taken ?? (await supervisor.start(this.#command));
+      this.#prepared =
+        taken ?? (await supervisor.start(this.#command, "now", threads.forRunning(this.#command.output)));
       return { prepared: this.#prepared, isWarm: taken !== null };
     });
     let { prepared } = waiting;
     let compiled = await this.#compileIn(prepared, output);
-    if (waiting.isWarm && "end" in compiled && wasLost(compiled)) {
-      // It may have been killed while it waited, for a reason that has nothing to do with this request.
+    const isDoubtful = (report: TypstReport) =>
+      (waiting.isWarm && wasLost(report)) || (prepared.threads > 1 && mayLackRoom(report));
+    if ("end" in compiled && isDoubtful(compiled)) {
       this.#lostRemoved = supervisor.discard(prepared);
       // Discarded twice, its directory could be shared by two renders.
       this.#prepared = null;
@@ -190,7 +194,8 @@ class RenderJob {
       }
       if (end.kind !== "exited") return end;
     } else if (directory !== null) {
-      const pages = { directory, wanted, hasRoomFor: this.#hasRoomFor };
+      const threads = this.#resources.threads.forRunning(wanted);
+      const pages = { directory, wanted, hasRoomFor: this.#hasRoomFor, threads };
       return this.phases.time("archive", () => packArchive(settings, pages, output, this.#time));
     }
     const standards = this.#finishedPdf?.end() ?? null;
@@ -233,6 +238,18 @@ class RenderJob {
   }
 }
 
+/** It may have been killed while it waited, for a reason that has nothing to do with the request. */
 function wasLost({ end, ranOutOfMemory }: TypstReport): boolean {
   return end.kind === "not-begun" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);
+}
+
+/** Signals of the limits on processor time and on the size of files, which do not depend on threads. */
+const SIGNALS_OF_LIMITS: readonly string[] = ["SIGXCPU", "SIGXFSZ"];
+/** Of a panic of Rust: also if its threads could not be started. */
+const PANIC_EXIT_CODE = 101;
+
+/** Threads share the memory of a render, and have small stacks: only an end with one thread says something of the document. */
+function mayLackRoom({ end }: TypstReport): boolean {
+  if (end.kind === "signalled") return !SIGNALS_OF_LIMITS.includes(end.signal);
+  return end.kind === "exited" && end.exitCode === PANIC_EXIT_CODE;
 }

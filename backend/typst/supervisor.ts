@@ -19,6 +19,7 @@ const REMOVE_RETRY_MILLISECONDS = 1000;
 export interface PreparedRender {
   readonly renderDirectory: RenderDirectory;
   readonly process: TypstProcess;
+  readonly threads: number;
 }
 
 export class TypstSupervisor {
@@ -39,19 +40,19 @@ export class TypstSupervisor {
   }
 
   /** @param when "ahead" if there is no request yet: the process finds its fonts, then waits */
-  async start(command: RenderCommand, when: "now" | "ahead" = "now"): Promise<PreparedRender> {
+  async start(command: RenderCommand, when: "now" | "ahead" = "now", threads = 1): Promise<PreparedRender> {
     if (this.#launcher.isClosed) throw new ServiceFailure("the backend is ending");
     const makesFiles = isArchive(command.output);
     let kept = makesFiles ? undefined : this.#directories.pop();
     while (kept !== undefined && !kept.reuse()) kept = this.#directories.pop();
     const renderDirectory = kept ?? (await RenderDirectory.create(this.#settings.workDirectory, makesFiles));
     try {
-      const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command);
+      const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command, { threads });
       // The request's own fonts are not there yet, so a process that needs them cannot find its fonts ahead.
       const fifoName = when === "now" || command.bringsFonts ? null : await renderDirectory.addFifo(this.#fifoStock);
       const textFifo =
         fifoName === null ? null : { path: join(renderDirectory.root, fifoName), mainText: waitingText(fifoName) };
-      return { renderDirectory, process: this.startIn(renderDirectory, typstArguments, textFifo) };
+      return { renderDirectory, process: this.startIn(renderDirectory, typstArguments, textFifo), threads };
     } catch (error) {
       await renderDirectory.remove();
       throw error;
@@ -76,7 +77,7 @@ export class TypstSupervisor {
   }
 
   /** Never rejects. */
-  discard({ process, renderDirectory }: PreparedRender): Promise<void> {
+  discard({ process, renderDirectory }: Omit<PreparedRender, "threads">): Promise<void> {
     const work = async () => {
       // The answer goes first: clearing the directory of an invoice takes half a millisecond (2026-11-21).
       await nextTurn();

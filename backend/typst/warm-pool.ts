@@ -1,5 +1,6 @@
 /** Typst processes that are started, after a render, for the next request with the same command line. */
-import type { RenderCommand } from "../../typst/command-line.ts";
+import { isArchive, type RenderCommand } from "../../typst/command-line.ts";
+import type { RenderThreads } from "./render-threads.ts";
 import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 
 /** Time for the answer to leave: the next process takes a core for some 10 ms (measured 2026-11-21). */
@@ -15,32 +16,33 @@ const RENDERS_PER_REPLACEMENT = 8;
 interface WaitingProcess {
   readonly key: string;
   readonly hasFonts: boolean;
+  readonly threads: number;
   readonly prepared: Promise<PreparedRender>;
 }
 
-type Supervisor = Pick<TypstSupervisor, "start" | "discard">;
+export interface WarmPoolOptions {
+  readonly supervisor: Pick<TypstSupervisor, "start" | "discard">;
+  readonly threads: Pick<RenderThreads, "forRunning" | "forNext">;
+  /** 0 turns warm starts off. */
+  readonly maxWaiting: number;
+  /**
+   * If all are taken, a process waits without its fonts: finding them ahead saves no work then (96 against 90 renders of
+   * a small document per second, measured 2026-11-21).
+   */
+  readonly slots: number;
+  readonly queue: Readonly<{ running: number }>;
+}
 
 export class WarmPool {
-  readonly #supervisor: Supervisor;
-  readonly #maxWaiting: number;
-  readonly #slots: number;
-  readonly #queue: Readonly<{ running: number }>;
+  readonly #options: WarmPoolOptions;
   readonly #waiting: WaitingProcess[] = [];
   readonly #discarding = new Set<Promise<void>>();
   #isClosed = false;
   #takes = 0;
   #rendersSinceReplacement = 0;
 
-  /**
-   * @param maxWaiting 0 turns warm starts off
-   * @param slots if all are taken, a process waits without its fonts: finding them ahead saves no work then (96 against
-   *   90 renders of a small document per second, measured 2026-11-21)
-   */
-  constructor(supervisor: Supervisor, maxWaiting: number, slots: number, queue: Readonly<{ running: number }>) {
-    this.#slots = slots;
-    this.#queue = queue;
-    this.#supervisor = supervisor;
-    this.#maxWaiting = maxWaiting;
+  constructor(options: WarmPoolOptions) {
+    this.#options = options;
   }
 
   get waiting(): number {
@@ -51,13 +53,12 @@ export class WarmPool {
     return this.#takes;
   }
 
-  /** Null if no process with the same command line waits. Never rejects. */
+  /** Null if no process waits that is right for the render, which has its slot. Never rejects. */
   async take(command: RenderCommand): Promise<PreparedRender | null> {
-    const key = commandKey(command);
     for (;;) {
-      const index = this.#waiting.findIndex((candidate) => candidate.key === key);
-      const [found] = index < 0 ? [] : this.#waiting.splice(index, 1);
+      const found = this.#choose(command);
       if (found === undefined) return null;
+      this.#waiting.splice(this.#waiting.indexOf(found), 1);
       const prepared = await found.prepared.catch(() => null);
       if (prepared !== null && !prepared.process.hasEnded) {
         this.#takes++;
@@ -68,38 +69,49 @@ export class WarmPool {
     }
   }
 
+  /** The pages of an archive are made side by side: to start a process costs less than to make them with fewer threads. */
+  #choose(command: RenderCommand): WaitingProcess | undefined {
+    const key = commandKey(command);
+    const threads = this.#options.threads.forRunning(command.output);
+    const like = this.#waiting.filter((candidate) => candidate.key === key);
+    const right = like.find((candidate) => candidate.threads === threads);
+    return right ?? like.find((candidate) => candidate.threads > threads || !isArchive(command.output));
+  }
+
   /** In a moment, starts a process for the next such request, if there is room or the oldest process gives way. */
   prepareNext(command: RenderCommand): void {
-    if (this.#maxWaiting === 0) return;
+    const { supervisor, threads: threadsOf, maxWaiting, slots, queue } = this.#options;
+    if (maxWaiting === 0) return;
     setTimeout(() => {
       if (this.#isClosed) return;
       const key = commandKey(command);
-      const { running } = this.#queue;
+      const threads = threadsOf.forNext(command.output);
       this.#rendersSinceReplacement++;
       const [oldest] = this.#waiting;
-      const isFull = this.#waiting.length >= this.#maxWaiting;
-      if (isFull && oldest !== undefined && !this.#givesWay(oldest, key, running)) return;
-      const hasFonts = running < this.#slots;
-      const prepared = this.#supervisor.start(command, hasFonts ? "ahead" : "now");
-      const waiting = { key, hasFonts, prepared };
+      const isFull = this.#waiting.length >= maxWaiting;
+      if (isFull && oldest !== undefined && !this.#givesWay(oldest, { key, threads })) return;
+      const hasFonts = queue.running < slots;
+      const prepared = supervisor.start(command, hasFonts ? "ahead" : "now", threads);
+      const waiting = { key, hasFonts, threads, prepared };
       this.#waiting.push(waiting);
       void prepared
         .then(({ process }) => process.ended)
         .catch(() => {})
         .then(() => this.#remove(waiting));
-      this.#discardOldest(this.#waiting.length - this.#maxWaiting);
+      this.#discardOldest(this.#waiting.length - maxWaiting);
     }, START_DELAY_MILLISECONDS);
   }
 
   /**
-   * Whether the oldest process is discarded, with its shell, for one with the command line `key`. If no render runs,
-   * nobody misses the time. One like it gives way only if it waits without its fonts: under load, more are prepared
-   * than taken (0.6 ms per render, measured 2026-11-22).
+   * Whether the oldest process is discarded, with its shell, for the next one. If no render runs, nobody misses the time.
+   * One like it gives way only if it waits without its fonts, or with fewer threads: under load, more are prepared than
+   * taken (0.6 ms per render, measured 2026-11-22).
    */
-  #givesWay(oldest: WaitingProcess, key: string, running: number): boolean {
-    const isLikeIt = oldest.key === key;
-    if (running === 0) return !(isLikeIt && oldest.hasFonts);
-    if (isLikeIt || running >= this.#slots || this.#rendersSinceReplacement < RENDERS_PER_REPLACEMENT) return false;
+  #givesWay(oldest: WaitingProcess, next: Pick<WaitingProcess, "key" | "threads">): boolean {
+    const { queue, slots } = this.#options;
+    const isLikeIt = oldest.key === next.key;
+    if (queue.running === 0) return !(isLikeIt && oldest.hasFonts && oldest.threads >= next.threads);
+    if (isLikeIt || queue.running >= slots || this.#rendersSinceReplacement < RENDERS_PER_REPLACEMENT) return false;
     this.#rendersSinceReplacement = 0;
     return true;
   }
@@ -124,7 +136,7 @@ export class WarmPool {
   #discard({ prepared }: WaitingProcess): void {
     // A process that could not be started has left nothing behind.
     const discarding = prepared
-      .then((render) => this.#supervisor.discard(render))
+      .then((render) => this.#options.supervisor.discard(render))
       .catch(() => {})
       .finally(() => this.#discarding.delete(discarding));
     this.#discarding.add(discarding);

@@ -139,7 +139,12 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   const settings = { creationTimestampSeconds: null, limits: local.limits };
   const command = { output, bringsFonts: project.files.some(({ key }) => isFont(key)) };
 
-  const ended = await runTypst(compilation, root, renderArguments(settings, paths, command, "human"), signal);
+  const ended = await runTypst(
+    compilation,
+    root,
+    renderArguments(settings, paths, command, { diagnosticFormat: "human" }),
+    signal,
+  );
   const said = rewriteDiagnostics(Buffer.from(ended.stderr).toString("utf8"), project, root);
   const { text, undisplayable } = joinUndisplayable(addHints(said, data?.text ?? "").trimEnd());
   const diagnostics = parseDiagnostics(text);

@@ -76,3 +76,23 @@ it("keeps no listener on the signal of a task that has run", async () => {
   await Promise.all([first, second]);
   expect(listeners).toBe(0);
 });
+
+it.each([
+  [1, [1, 1, 1, 1]],
+  [2, [2, 2, 1, 1]],
+  [4, [4, 4, 2, 1]],
+  [8, [8, 8, 4, 2]],
+])("shares %i slots out to the renders that run, of which each has one at least", async (slots, shares) => {
+  const queue = new RenderQueue({ ...OPTIONS, slots });
+  const gate = Promise.withResolvers<void>();
+  const found: number[] = [];
+  const admitted: Promise<unknown>[] = [];
+  for (let running = 0; running < shares.length; running++) {
+    found.push(queue.shareOfSlots("running"));
+    admitted.push(queue.run(ANYONE, () => gate.promise));
+    await setImmediate();
+  }
+  gate.resolve();
+  await Promise.all(admitted);
+  expect(found).toEqual(shares);
+});

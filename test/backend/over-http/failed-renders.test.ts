@@ -61,6 +61,35 @@ async function timeouts(backend: TestBackend): Promise<Record<string, number>> {
   return Object.fromEntries(samples.map(({ labels, value }) => [labels.cause, value]));
 }
 
+describe("Typst that fails with several threads", () => {
+  /** Fails like this unless it has one thread. */
+  const failWithThreads = (end: string) =>
+    backendWithFake(
+      `tail -n 1 > /dev/null; case "$*" in *"--jobs 1 "*) printf whole;; *) echo x >> "$here/failures"; ${end};; esac`,
+      { SERVICE_MAX_CONCURRENT_RENDERS: "2", SERVICE_WARM_RENDERS: "0" },
+    );
+
+  it.each([
+    ["lacks memory", "echo 'memory allocation of 8 bytes failed' >&2; kill -ABRT $$"],
+    ["has small stacks", "kill -SEGV $$"],
+    ["is killed by the machine", "kill -KILL $$"],
+    ["cannot start them", "exit 101"],
+  ])("since it %s makes the document with one", async (_why, end) => {
+    const { typst, backend } = await failWithThreads(end);
+    expect(await (await backend.render({ source: "x" })).text()).toBe("whole");
+    expect(await typst.read("failures")).toBe("x\n");
+  });
+
+  it.each([
+    ["exit 1", "template_compile_failed"],
+    ["kill -XCPU $$", "render_timeout"],
+    ["kill -XFSZ $$", "output_too_large"],
+  ] as const)("for another reason is not started again: %s", async (end, code) => {
+    const { backend } = await failWithThreads(end);
+    await expectProblem(await backend.render({ source: "x" }), code);
+  });
+});
+
 describe("Typst that takes too long", () => {
   /** Enough time to start the processes to be killed, even on a busy machine. */
   const TIMEOUT_SECONDS = 2;

@@ -1,6 +1,6 @@
 /** Pages as Typst writes them, checked against the limits and packed: small ones in one call, large ones as streams. */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32, deflateRawSync } from "node:zlib";
@@ -75,6 +75,7 @@ async function pack(
     maxOutputBytes = 64 * MEBIBYTE,
     memoryBytes = 64 * MEBIBYTE,
     directory = folder,
+    threads = 1,
     signal = new AbortController().signal,
     numbers = contents.map((_content, index) => index + 1),
   } = {},
@@ -88,7 +89,7 @@ async function pack(
   const disk = new ByteBudget(64 * MEBIBYTE, 64 * MEBIBYTE);
   const spool = new Spool({ directory, maxOutputBytes, memory, disk }, "caller");
   try {
-    const packed = await packPages(pages, spool, { wanted: wantedAs(extension), maxPageBytes, signal });
+    const packed = await packPages(pages, spool, { wanted: wantedAs(extension), maxPageBytes, threads, signal });
     const chunks = packed.result === "kept" ? await Array.fromAsync(spool.read()) : [];
     return { ...packed, size: spool.size, archive: Buffer.concat(chunks) };
   } finally {
@@ -234,6 +235,40 @@ describe("packPages", () => {
     expect(await namesOf([])).toEqual([]);
   });
 
+  it.each(["png", "svg"] as const)("makes of %s the same archive with any number of threads", async (format) => {
+    const contents = [...SIZES, ...SIZES.toReversed()].map((size) => randomBytes(size / 2).toString("hex"));
+    const [one, ...others] = await Array.fromAsync([1, 2, 3, 64], async (threads) =>
+      pack(
+        contents.map((content) => Buffer.from(content)),
+        format,
+        { threads },
+      ),
+    );
+    expect(one?.result).toBe("kept");
+    expect(others.map(({ archive }) => one?.archive.equals(archive))).toEqual([true, true, true]);
+  });
+
+  it("leaves no page open when one of several at once cannot be read, or is too much", async () => {
+    const contents = Array.from({ length: 8 }, () => Buffer.from("<svg/>"));
+    const descriptors = async () => (await readdir("/proc/self/fd")).length;
+    const before = await descriptors();
+    const path = join(folder, "of-nobody");
+    const options = {
+      wanted: wantedAs("svg"),
+      maxPageBytes: MEBIBYTE,
+      threads: 4,
+      signal: new AbortController().signal,
+    };
+    const spool = new Spool(
+      { directory: folder, maxOutputBytes: MEBIBYTE, memory: new ByteBudget(0, 0), disk: new ByteBudget(0, 0) },
+      "caller",
+    );
+    const pages = contents.map((_content, index) => ({ number: index + 1, path }));
+    await expect(packPages(pages, spool, options)).rejects.toThrow("ENOENT");
+    expect((await pack(contents, "svg", { threads: 4, maxPageBytes: 20 })).result).toBe("too-large");
+    expect(await descriptors()).toBe(before);
+  });
+
   it("escapes SVG of all sizes", async () => {
     const svgOf = (size: number, ampersand: string) =>
       Buffer.from(`<svg><a href="?a${ampersand}b">${"x".repeat(size)}</a><a href="${ampersand.repeat(9)}"></a></svg>`);
@@ -262,7 +297,9 @@ describe("packPages", () => {
   });
 
   it.each([1000, 300 * KIBIBYTE])("stops when the render is over: pages of %i bytes", async (size) => {
-    expect((await pack([randomBytes(size)], "png", { signal: AbortSignal.abort() })).result).toBe("stopped");
+    for (const format of ["png", "svg"] as const) {
+      expect((await pack([randomBytes(size)], format, { signal: AbortSignal.abort() })).result).toBe("stopped");
+    }
   });
 
   it("stops when the render is over in the middle of a large PNG, while it is measured and while it is written", async () => {
@@ -308,7 +345,7 @@ async function outcomeOf(
   onTestFinished(() => archive.close());
   const hasRoomFor = (bytes: number) => bytes <= roomBytes;
   const time = new TimeLimit(SETTINGS, clientGone);
-  const outcome = await packArchive(SETTINGS, { directory, wanted, hasRoomFor }, archive, time);
+  const outcome = await packArchive(SETTINGS, { directory, wanted, hasRoomFor, threads: 2 }, archive, time);
   return { outcome, archive };
 }
 

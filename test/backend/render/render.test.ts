@@ -2,6 +2,7 @@
 import { expect, it, onTestFinished, vi } from "vitest";
 import { ByteBudget } from "../../../backend/admission/byte-budget.ts";
 import { render } from "../../../backend/render/render.ts";
+import { RenderThreads } from "../../../backend/typst/render-threads.ts";
 import { TypstSupervisor } from "../../../backend/typst/supervisor.ts";
 import { WarmPool } from "../../../backend/typst/warm-pool.ts";
 import { WorkDirectoryWatch } from "../../../backend/work-directory/watch.ts";
@@ -13,7 +14,8 @@ import { openTestSandbox, PDF } from "../../support/backend/test-sandbox.ts";
 it("discards a process once that was lost while it waited, even if there can be no other", async () => {
   const { settings, sandbox, launcher } = await openTestSandbox("none");
   const supervisor = new TypstSupervisor(settings, sandbox, launcher);
-  const warmPool = new WarmPool(supervisor, 1, 1, { running: 0 });
+  const threads = new RenderThreads({ shareOfSlots: () => 1 }, settings.renderMemoryBytes);
+  const warmPool = new WarmPool({ supervisor, threads, maxWaiting: 1, slots: 1, queue: { running: 0 } });
   const workDirectoryWatch = new WorkDirectoryWatch([]);
   onTestFinished(async () => {
     workDirectoryWatch.stop();
@@ -32,7 +34,7 @@ it("discards a process once that was lost while it waited, even if there can be 
   vi.spyOn(warmPool, "take").mockResolvedValue(lost);
   vi.spyOn(supervisor, "start").mockRejectedValue(new Error("ENOSPC"));
   const discard = vi.spyOn(supervisor, "discard");
-  const resources = { settings, sandbox, supervisor, warmPool, workDirectoryWatch, tempSpace, outputMemory };
+  const resources = { settings, sandbox, supervisor, threads, warmPool, workDirectoryWatch, tempSpace, outputMemory };
   const valid = { body, request: parsed.request, caller: "caller", answerBy: Number.POSITIVE_INFINITY };
   await expect(render(resources, valid, new AbortController().signal)).rejects.toThrow("ENOSPC");
   // A second time, the directory could be kept twice: two renders would share it.

@@ -1,5 +1,6 @@
 /** When the pool starts a process, and which it discards for it. What the processes do is in warm-starts.test.ts. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { RenderThreads } from "../../../backend/typst/render-threads.ts";
 import { WarmPool } from "../../../backend/typst/warm-pool.ts";
 import type { RenderCommand } from "../../../typst/command-line.ts";
 import { PAGES, PDF } from "../../support/backend/test-sandbox.ts";
@@ -13,15 +14,20 @@ const DECIDED_MILLISECONDS = 10;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A pool of one process, whose processes are never ready. */
-function makePool() {
+/** A pool of one process, whose processes are never ready. @param shares of slots, by how many renders run */
+function makePool(shares: readonly number[] = []) {
   const starts: string[] = [];
   const queue = { running: 0 };
-  const start = ({ output }: RenderCommand, when = "now") => {
-    starts.push(`${output.format} ${when}`);
-    return new Promise<never>(() => {});
+  const supervisor = {
+    start: ({ output }: RenderCommand, when = "now", threads = 1) => {
+      starts.push(`${output.format} ${when}${threads > 1 ? ` ${threads} threads` : ""}`);
+      return new Promise<never>(() => {});
+    },
+    discard: async () => {},
   };
-  const pool = new WarmPool({ start, discard: async () => {} }, 1, SLOTS, queue);
+  const shareOfSlots = () => shares[queue.running] ?? 1;
+  const threads = new RenderThreads({ shareOfSlots }, 1024 ** 3);
+  const pool = new WarmPool({ supervisor, threads, maxWaiting: 1, slots: SLOTS, queue });
   return {
     /** Ends a render while `stillRunning` others run. @returns the processes that were started for the next one. */
     endRender: async (command: RenderCommand, stillRunning: number): Promise<readonly string[]> => {
@@ -46,6 +52,13 @@ describe("a process that waits in a full pool", () => {
     expect(await pool.endRender(COMMAND, 2)).toEqual(["pdf now"]);
     expect(await pool.endRender(COMMAND, 1)).toEqual([]);
     expect(await pool.endRender(COMMAND, 0)).toEqual(["pdf ahead"]);
+  });
+
+  it("gives way to one with more threads as soon as no render runs, and to none with fewer", async () => {
+    const pool = makePool([2, 1]);
+    expect(await pool.endRender(COMMAND, 1)).toEqual(["pdf ahead"]);
+    expect(await pool.endRender(COMMAND, 0)).toEqual(["pdf ahead 2 threads"]);
+    for (const running of [0, 1, 2]) expect(await pool.endRender(COMMAND, running)).toEqual([]);
   });
 
   it("gives way to one with another command line if no render runs", async () => {

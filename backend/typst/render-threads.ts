@@ -1,0 +1,40 @@
+/** How many threads a render gets: an equal share of the slots, for which there are cores, as far as it has memory for them. */
+import type { Output } from "../../rules/output-options.ts";
+
+/** Of the address space: the thread's stack of 2 MiB, and the region from which glibc serves it alone. */
+const THREAD_BYTES = 66 * 1024 ** 2;
+/** A4, in points. Typst does not say how large the pages are before it makes them. */
+const PAGE_POINTS = 595 * 842;
+const POINTS_PER_INCH = 72;
+/** A page is in memory twice, with four bytes for each pixel, when it is encoded. */
+const BYTES_PER_PIXEL = 8;
+
+interface Slots {
+  shareOfSlots(render: "running" | "next"): number;
+}
+
+export class RenderThreads {
+  readonly #queue: Slots;
+  readonly #maxBytes: number;
+
+  /** @param renderMemoryBytes of which half is left for the document */
+  constructor(queue: Slots, renderMemoryBytes: number) {
+    this.#queue = queue;
+    this.#maxBytes = renderMemoryBytes / 2;
+  }
+
+  /** Of a render that has its slot. */
+  forRunning(output: Output): number {
+    return this.#limit(output, this.#queue.shareOfSlots("running"));
+  }
+
+  /** Of the next render, whose process starts ahead of it. */
+  forNext(output: Output): number {
+    return this.#limit(output, this.#queue.shareOfSlots("next"));
+  }
+
+  #limit(output: Output, share: number): number {
+    const pixels = output.format === "png" ? PAGE_POINTS * (output.ppi / POINTS_PER_INCH) ** 2 : 0;
+    return Math.min(share, 1 + Math.floor(this.#maxBytes / (THREAD_BYTES + pixels * BYTES_PER_PIXEL)));
+  }
+}
