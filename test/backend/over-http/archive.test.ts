@@ -73,6 +73,21 @@ describe("the number of pages in an archive", () => {
   });
 });
 
+it("an archive whose pages have room in memory only one by one is made, also where a render has several threads", async () => {
+  const environment = { SERVICE_MAX_CONCURRENT_RENDERS: "2", SERVICE_RENDER_MEMORY_BYTES: String(256 * MEBIBYTE) };
+  const backend = await startTemporaryBackend(environment);
+  // In memory twice, at 77 MB each.
+  const source = "#set page(width: 4400pt, height: 4400pt)\n#for number in range(7) { pagebreak() }";
+  const output = { format: "png", archive: "zip", ppi: 72 };
+  expect(await renderZip(source, output, backend)).toHaveLength(8);
+  const tooLarge = source.replaceAll("4400pt", "7000pt");
+  const { context } = await expectProblem(
+    await backend.render({ source: tooLarge, output }),
+    "template_compile_failed",
+  );
+  expect(context).toEqual({});
+});
+
 it("an archive of pages that take long to compress is abandoned when its client leaves, and does not block others meanwhile", async () => {
   // Pages of noise, which compress slowly.
   const typst = await makeFakeTypst(`cat > /dev/null; head -c 4194304 /dev/urandom > "$here/noise"; n=1
