@@ -43,7 +43,7 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
       fontPaths: settings.fontPaths,
       packagePath: packages.path,
     }),
-    programCommand: (renderDirectory, typstArguments, variables = {}) => ({
+    programCommand: (renderDirectory, typstArguments, { variables } = {}) => ({
       typstName: basename(settings.typstPath),
       file,
       arguments: [

@@ -18,7 +18,7 @@ export const SANDBOX_PATHS = {
   font: (index: number) => `/fonts/${index}`,
 } as const;
 
-/** The only files of /sys. glibc reads them before it asks for huge pages (see `HUGE_PAGES`). */
+/** The only files of /sys. glibc reads them before it asks for huge pages (see `hugePages`). */
 const HUGE_PAGE_FILES = ["enabled", "hpage_pmd_size"].map((name) => `/sys/kernel/mm/transparent_hugepage/${name}`);
 
 /** The only file of /proc: glibc reads it when a program asks how large its stack is. */

@@ -15,16 +15,21 @@ export interface TypstCommand extends ProgramCommand {
   readonly typstName: string;
 }
 
+interface ProgramOptions {
+  readonly threads?: number;
+  /** Of Typst's environment, in addition to those of every render. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
 export interface Sandbox {
   readonly mode: SandboxMode;
   /** Files and directories in the work directory without which Typst does not run in the sandbox. */
   readonly workFiles: readonly string[];
   view(renderDirectory: RenderDirectory): TypstPaths;
-  /** @param variables of Typst's environment, in addition to those of every render */
   programCommand(
     renderDirectory: RenderDirectory,
     typstArguments: readonly string[],
-    variables?: Readonly<Record<string, string>>,
+    options?: ProgramOptions,
   ): TypstCommand;
   /** The programs that may fail before Typst runs. Their error messages begin with these names, unlike Typst's. */
   readonly launchers: readonly string[];

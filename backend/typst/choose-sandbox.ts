@@ -65,7 +65,7 @@ async function openUnconfined(settings: BackendSettings): Promise<Sandbox> {
       fontPaths: settings.fontPaths,
       packagePath: packages.path,
     }),
-    programCommand: (renderDirectory, typstArguments, variables = {}) => ({
+    programCommand: (renderDirectory, typstArguments, { variables } = {}) => ({
       typstName: basename(settings.typstPath),
       file: settings.typstPath,
       arguments: typstArguments,
@@ -131,7 +131,7 @@ async function compile({ settings, sandbox, launcher }: Tried, task: TrialTask):
     const view = sandbox.view(renderDirectory);
     const typstArguments = compileArguments(settings, view, ["--format", "pdf"], task.outputPath ?? "-");
     const variables = task.proxyUrl === undefined ? {} : proxyVariables(task.proxyUrl);
-    const command = sandbox.programCommand(renderDirectory, typstArguments, variables);
+    const command = sandbox.programCommand(renderDirectory, typstArguments, { variables });
     const maxOutputBytes = settings.limits.max_output_bytes;
     const process = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
     const { end } = await process.perform({

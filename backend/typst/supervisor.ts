@@ -52,7 +52,7 @@ export class TypstSupervisor {
       const fifoName = when === "now" || command.bringsFonts ? null : await renderDirectory.addFifo(this.#fifoStock);
       const textFifo =
         fifoName === null ? null : { path: join(renderDirectory.root, fifoName), mainText: waitingText(fifoName) };
-      return { renderDirectory, process: this.startIn(renderDirectory, typstArguments, textFifo), threads };
+      return { renderDirectory, process: this.startIn(renderDirectory, typstArguments, textFifo, threads), threads };
     } catch (error) {
       await renderDirectory.remove();
       throw error;
@@ -64,11 +64,12 @@ export class TypstSupervisor {
     renderDirectory: RenderDirectory,
     typstArguments: readonly string[],
     textFifo: TextFifo | null = null,
+    threads = 1,
   ): TypstProcess {
     const process = new TypstProcess({
       launcher: this.#launcher,
       sandbox: this.#sandbox,
-      command: this.#sandbox.programCommand(renderDirectory, typstArguments),
+      command: this.#sandbox.programCommand(renderDirectory, typstArguments, { threads }),
       maxOutputBytes: this.#settings.limits.max_output_bytes,
       textFifo,
     });
