@@ -1,5 +1,6 @@
 /** Typst processes that are started, after a render, for the next request with the same command line. */
-import { isArchive, type RenderCommand } from "../../typst/command-line.ts";
+import { isArchive } from "../../rules/output-options.ts";
+import type { RenderCommand } from "../../typst/command-line.ts";
 import type { RenderThreads } from "./render-threads.ts";
 import type { PreparedRender, TypstSupervisor } from "./supervisor.ts";
 
