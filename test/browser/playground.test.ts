@@ -6,7 +6,7 @@ import { execa } from "execa";
 import type { Page } from "playwright-core";
 import { PNG } from "pngjs";
 import { describe, expect, onTestFinished } from "vitest";
-import { HELP_PAGES, helpPath } from "../../protocol/routes.ts";
+import { CLIENTS_PAGE, HELP_PAGES, helpPath } from "../../protocol/routes.ts";
 import { readPdf } from "../support/readers/pdf-reader.ts";
 import { makeTemporaryFolder } from "../support/temporary-folder.ts";
 import { API_TOKEN } from "../support/tokens.ts";
@@ -347,15 +347,16 @@ describe("in colours that somebody has forced on all pages", () => {
   });
 });
 
-describe.each(HELP_PAGES)("the page of help %s", (name) => {
+describe.each([...HELP_PAGES.map(helpPath), CLIENTS_PAGE])("the page of help %s", (path) => {
   it.each([
     [320, "light"],
     [390, "dark"],
     [1440, "light"],
   ] as const)("fits into a window %i wide and can be used by all (%s)", async (width, colorScheme) => {
-    const address = new URL(helpPath(name), stage.service.edge.url);
+    const address = new URL(path, stage.service.edge.url);
     const page = await openPage(stage.browser, address, { viewport: { width, height: 800 }, colorScheme });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+    expect(await page.locator("main").textContent()).not.toContain("render.example");
     await expectAccessible(page);
   });
 });

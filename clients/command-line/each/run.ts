@@ -305,7 +305,7 @@ export function summarise(
   }
   const isOfTemplate = failures.every(({ problem }) => problem?.origin === "template" || problem?.origin === "request");
   if (made + present === 0 && failures.length > 0 && isOfTemplate) {
-    lines.push("Mend what they name first: then the same command makes them.");
+    lines.push("Once the cause is corrected, the same command renders them.");
   } else if (left > 0) lines.push("Run the same command again to continue.");
   else if (failures.length > 0) lines.push("Run the same command again to make those that failed.");
   say(lines.join("\n"));

@@ -110,7 +110,7 @@ it("stops if the template fails with all data", async () => {
   const folder = await makeFolder(people(100));
   const { exitCode, stderr } = await runCommand(folder, EACH, { env: { SERVICE_URL: service.url } });
   expect(stderr).toContain("The first 10 documents all failed");
-  expect(stderr).toContain("\nMend what they name first: then the same command makes them.\n");
+  expect(stderr).toContain("\nOnce the cause is corrected, the same command renders them.\n");
   expect(service.requests.length).toBeLessThan(30);
   expect(exitCode).toBe(4);
 });
