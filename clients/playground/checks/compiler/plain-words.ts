@@ -121,6 +121,7 @@ const explainMissing: Explain = ([name = ""], { before }) => {
 };
 
 const explainFunction: Explain = ([type = ""], { marked }) => {
+  if (/^["([]/.test(marked)) return "A function belongs here, as in item => item.price.";
   if (type === "alignment") return `Give a place by align: #align(${marked})[ … ].`;
   if (type === "color") return `Give a color to a text: #text(${marked})[ … ].`;
   return "Only a function has parentheses after its name.";
@@ -193,6 +194,7 @@ const explainMember: Explain = ([name = ""], { before, names }) => {
     return ".enumerate() numbers the items: for (i, item) in data.items.enumerate().";
   const longer = names().find((known) => known.startsWith(`${name} `) || known.startsWith(`${name}.`));
   if (longer !== undefined) return `The data has “${longer}”: .at("${longer}") reads it.`;
+  if (/^(?:keys|values|pairs|len)$/.test(name)) return `A method has parentheses: .${name}().`;
   const meant = didYouMean(similarName(name, names()));
   return meant !== "" ? meant.trim() : `Check the data, or allow for that: .at("${name}", default: none).`;
 };
@@ -231,7 +233,17 @@ const explainNoExpression: Explain = (_, { before, marked, after }) => {
   return "A value or a call belongs here. Put text within code in [ … ].";
 };
 
+/** Values that have names, although other languages take them by their place. */
+const NAMED_VALUES = [
+  [/\.at\([^()]*$/, 'at("name", default: none)'],
+  [/\bassert\([^()]*$/, 'assert(total > 0, message: "…")'],
+  [/\brange\([^()]*$/, "range(0, 10, step: 2)"],
+  [/\.join\([^()]*$/, 'join(", ", last: " and ")'],
+] as const;
+
 const explainArgument: Explain = (_, { before }) => {
+  const named = NAMED_VALUES.find(([call]) => call.test(before));
+  if (named !== undefined) return `This value has a name, as in ${named[1]}.`;
   if (/\bdatetime\($/.test(before)) return "Name the parts of a date: datetime(year: 2026, month: 10, day: 5).";
   return "The function takes no such value here. Options have names, as in size: 12pt; center and red have no quotes.";
 };
