@@ -11,12 +11,13 @@ const OWN_SPECIAL_FONTS = [
 export const FONT_REMEDY =
   "Add a font with such characters to the request, a subset of one if it is large, or ask the operator for one (npm run fonts -- add noto).";
 const ICON_REMEDY =
-  "Characters from U+E000 to U+F8FF are icons of one font, such as Font Awesome: add that font to the request, and name it in text(font: …).";
+  "Characters for private use (U+E000 and the like) are icons of one font, such as Font Awesome: add that font to the request, and name it in text(font: …).";
 const MAX_NAMED = 10;
 
-/** What to do where no font has some characters. */
+/** What to do where no font has some characters. @param characters empty if they are not known */
 export function remedyFor(characters: Iterable<string>): string {
   const all = [...characters];
+  if (all.length === 0) return `${FONT_REMEDY} An icon, as of Font Awesome, needs its own font.`;
   const icons = all.filter((character) => /\p{Co}/u.test(character));
   if (icons.length === 0) return FONT_REMEDY;
   return icons.length === all.length ? ICON_REMEDY : `${ICON_REMEDY} ${FONT_REMEDY}`;

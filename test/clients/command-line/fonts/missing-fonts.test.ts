@@ -278,6 +278,8 @@ describe("check", () => {
     const { stderr } = await inProject({ "a.typ": "\u{f09b}" }, args);
     expect(stderr).toMatch(/U\+F09B\).* are icons of one font, such as Font Awesome/);
     expect(stderr).not.toContain("noto");
+    const rendered = await inProject({ "a.typ": "\u{f09b}" }, ["render", "a.typ"]);
+    expect(rendered.stderr).toContain("An icon, as of Font Awesome, needs its own font.");
     expect((await inProject({ "a.typ": "\u{f09b} 山" }, args)).stderr).toContain(FONT_REMEDY);
   });
 
