@@ -1,10 +1,10 @@
+import * as v from "valibot";
 import { expect, it } from "vitest";
 import { RenderThreads } from "../../../backend/typst/render-threads.ts";
-import type { Output } from "../../../rules/output-options.ts";
+import { OUTPUT_SCHEMAS, DEFAULT_OUTPUT as PDF } from "../../../rules/output-options.ts";
 
 const MEBIBYTE = 1024 ** 2;
-const PDF: Output = { format: "pdf", filename: null, version: null, pages: null, standards: [] };
-const PNG = { format: "png", filename: null, page: null, pages: null, archive: "zip" } as const;
+const PNG = v.parse(OUTPUT_SCHEMAS.png, { format: "png", archive: "zip" });
 
 it.each([
   ["a PDF", PDF, [1, 1, 4, 8]],
