@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { type CountedService, startCountedService } from "./counted-service.ts";
-import { keepBusy, median } from "./figures.ts";
+import { keepBusy, median, reportSource } from "./figures.ts";
 import { closeConnections } from "./http-client.ts";
 import { describeMachine, formatFigures } from "./report.ts";
 
@@ -21,26 +21,13 @@ const HEAD = [
   ...["documents a minute and core", "memory of Typst, MiB", "spread of the rounds"],
 ];
 
-/** One chapter a page: text of 300 words, an equation and a table, with an outline before them. */
-const REPORT = `#set page(paper: "a4", numbering: "1")
-#set heading(numbering: "1.")
-#set par(justify: true)
-#outline()
-#for chapter in range(1, 50) [
-  #pagebreak()
-  = Chapter #chapter
-  #lorem(300)
-  $ sum_(k=1)^#chapter k = (#chapter dot (#chapter + 1)) / 2 $
-  #table(columns: 4, ..range(32).map(cell => str(cell * chapter)))
-]`;
-
 async function makeDocuments(): Promise<readonly (readonly [name: string, body: string])[]> {
   const invoice = await exampleRequest("invoice");
   const png = JSON.stringify({ ...JSON.parse(invoice), output: { format: "png", page: 1 } });
   return [
     ["letter, PDF/A-2a and PDF/UA-1 (`examples/accessible-letter`)", await exampleRequest("accessible-letter")],
     ["invoice (`examples/invoice`)", invoice],
-    ["report of 50 pages", JSON.stringify({ source: REPORT })],
+    ["report of 50 pages", JSON.stringify({ source: reportSource(49) })],
     ["PNG, 144 ppi, of the invoice's first page", png],
   ];
 }

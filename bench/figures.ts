@@ -1,4 +1,4 @@
-/** What the benchmarks share: clients that keep a service busy, and the figures that a noisy machine leaves. */
+/** What the benchmarks share: a large document, clients that keep a service busy, and the figures that a noisy machine leaves. */
 
 /** At `share` of the values in their order; 0 if there are none. */
 export function quantile(values: readonly number[], share: number): number {
@@ -19,4 +19,19 @@ export async function keepBusy(clients: number, seconds: number, ask: () => Prom
     }),
   );
   return answers;
+}
+
+/** An outline, and on each of its pages a chapter: text of 300 words, an equation and a table. */
+export function reportSource(chapters: number): string {
+  return `#set page(paper: "a4", numbering: "1")
+#set heading(numbering: "1.")
+#set par(justify: true)
+#outline()
+#for chapter in range(1, ${chapters + 1}) [
+  #pagebreak()
+  = Chapter #chapter
+  #lorem(300)
+  $ sum_(k=1)^#chapter k = (#chapter dot (#chapter + 1)) / 2 $
+  #table(columns: 4, ..range(32).map(cell => str(cell * chapter)))
+]`;
 }

@@ -10,7 +10,7 @@ import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { type LocalBackend, startBackend, takeFreePort } from "../scripts/start/local-service.ts";
 import { BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { requireTypst } from "../typst/program-location.mjs";
-import { keepBusy, median } from "./figures.ts";
+import { keepBusy, median, reportSource } from "./figures.ts";
 import { closeConnections, post } from "./http-client.ts";
 import { describeMachine, formatFigures, publish } from "./report.ts";
 
@@ -60,9 +60,7 @@ async function commandLineMilliseconds(typstPath: string, { directory }: Documen
 async function backendMilliseconds(backend: LocalBackend, document: Document): Promise<number[]> {
   const times: number[] = [];
   for (let index = 0; index < RENDERS_PER_ROUND; index++) {
-    const started = performance.now();
-    await render(backend, document);
-    times.push(performance.now() - started);
+    times.push(await millisecondsOf(() => render(backend, document)));
     await delay(PAUSE_MILLISECONDS);
   }
   return times;
@@ -116,6 +114,40 @@ async function loadRows(backend: LocalBackend, typstPath: string, document: Docu
   };
 }
 
+/** With an outline of two pages. */
+const REPORT_PAGES = 61;
+const REPORTS = [
+  ["PDF", { format: "pdf" }, "report.pdf"],
+  ["PNG pages in an archive", { format: "png", archive: "zip" }, "page-{p}.png"],
+  ["SVG pages in an archive", { format: "svg", archive: "zip" }, "page-{p}.svg"],
+] as const;
+
+/** One document of many pages on an idle host, where both sides may use all cores. */
+async function reportRows(backend: LocalBackend, typstPath: string, folder: string): Promise<string[][]> {
+  const source = reportSource(REPORT_PAGES - 2);
+  await writeFile(join(folder, "report.typ"), source);
+  const rows: string[][] = [];
+  for (const [name, output, path] of REPORTS) {
+    const document = { name, body: JSON.stringify({ source, output }), directory: folder };
+    const options = ["compile", "--ignore-system-fonts", "--format", output.format, "report.typ", path];
+    const [service, commandLine]: [number[], number[]] = [[], []];
+    for (let round = 0; round < ROUNDS; round++) {
+      service.push(await millisecondsOf(() => render(backend, document)));
+      await delay(PAUSE_MILLISECONDS);
+      commandLine.push(await millisecondsOf(() => execa(typstPath, options, { cwd: folder })));
+    }
+    const [own, bare] = [median(service), median(commandLine)];
+    rows.push([name, ...formatFigures(0, own, bare), (own / bare).toFixed(2)]);
+  }
+  return rows;
+}
+
+async function millisecondsOf(work: () => PromiseLike<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}
+
 const SANDBOXES: readonly (readonly [name: string, settings: Readonly<Record<string, string>>])[] = [
   ["none, cold", { SERVICE_SANDBOX: "none", SERVICE_WARM_RENDERS: "0" }],
   ["none, warm", { SERVICE_SANDBOX: "none" }],
@@ -158,11 +190,13 @@ async function measure(start: Start, typstPath: string, folder: string) {
     rows.capacity.push(capacity);
     rows.processorTime.push(processorTime);
   }
+  progress("the report …");
+  const reports = await reportRows(backend, typstPath, folder);
   progress("the sandboxes …");
-  return { ...rows, sandboxes: await sandboxRows(start, typstPath, documents[0]) };
+  return { ...rows, reports, sandboxes: await sandboxRows(start, typstPath, documents[0]) };
 }
 
-function pageOf({ alone, capacity, processorTime, sandboxes }: Awaited<ReturnType<typeof measure>>): string {
+function pageOf({ alone, capacity, processorTime, reports, sandboxes }: Awaited<ReturnType<typeof measure>>): string {
   const [atCap, xargs] = [`${CAP} at a time`, `\`xargs -P ${CAP} typst compile\``];
   const processor = ["Processor time of the whole machine", `${atCap}, ms per render`, `${xargs}, ms`];
   return `# Rendering, against Typst on the command line
@@ -181,6 +215,9 @@ Ratios and differences under load are medians over ${ROUNDS} rounds, in which th
 client.
 
 ${formatTable([...processor, "difference, ms"], processorTime)}
+A report of ${REPORT_PAGES} pages, alone. The command line has its usual threads, one for each core, and so has the backend:
+
+${formatTable(["Report", "backend, p50, ms", "`typst compile`, p50, ms", "ratio"], reports)}
 What a sandbox and a process started ahead mean for a single \`= Hello\`:
 
 ${formatTable(["Sandbox", "p50, ms", "÷ `typst compile`"], sandboxes)}`;
