@@ -58,7 +58,7 @@ export function renderArguments(
 }
 
 /** Shows whether the document has a page, counted from one: Typst writes that page, or nothing. */
-export function pageProbeArguments(
+export function onePageArguments(
   settings: CommandLineSettings,
   paths: TypstPaths,
   command: RenderCommand,

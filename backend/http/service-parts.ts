@@ -32,6 +32,7 @@ export interface Foundation {
 }
 
 export interface ServiceParts extends RenderResources {
+  readonly sandbox: Sandbox;
   readonly queue: RenderQueue;
   readonly bodyMemory: ByteBudget;
   readonly deliveries: Deliveries;
@@ -61,7 +62,7 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger): Servi
   const supervisor = new TypstSupervisor(settings, sandbox, launcher);
   const threads = new RenderThreads(queue, settings.renderMemoryBytes);
   const warmPool = new WarmPool({ supervisor, threads, maxWaiting: settings.warmRenders, slots, queue });
-  const capabilities = new InstalledCapabilities({ settings, sandbox, supervisor });
+  const capabilities = new InstalledCapabilities(settings, supervisor);
   const budgets = {
     tempSpace: new ByteBudget(settings.maxTempBytes, maxTempBytesPerRender(limits)),
     bodyMemory: new ByteBudget(settings.maxBodyMemoryBytes, limits.max_request_body_bytes),

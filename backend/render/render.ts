@@ -4,13 +4,12 @@ import { type FinishedPdf, finishedPdfOf } from "../../rules/finished-pdf/finish
 import { isFont } from "../../rules/fonts/font-names.ts";
 import type { ParsedRequest } from "../../rules/render-request.ts";
 import { renderTimeoutWithin } from "../../rules/render-time.ts";
-import { pageProbeArguments, type RenderCommand } from "../../typst/command-line.ts";
+import { onePageArguments, type RenderCommand, type TypstPaths } from "../../typst/command-line.ts";
 import { type FoundPage, foundPage, judgeCompilation, PLACEHOLDER_PARTS } from "../../typst/compile-verdict.ts";
 import { completionOf } from "../../typst/output-completion.ts";
 import { programText } from "../../typst/program-text.ts";
 import type { ByteBudget, Reservation } from "../admission/byte-budget.ts";
 import { ServiceFailure } from "../error-log.ts";
-import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import {
   DISCARD_OUTPUT,
@@ -31,7 +30,6 @@ import { Spool } from "./spool.ts";
 
 export interface RenderResources {
   readonly settings: BackendSettings;
-  readonly sandbox: Sandbox;
   readonly supervisor: TypstSupervisor;
   readonly threads: RenderThreads;
   readonly warmPool: WarmPool;
@@ -220,10 +218,9 @@ class RenderJob {
     if (this.#command.output.format === "pdf") {
       for (const part of PLACEHOLDER_PARTS) if (!(await output.includes(part))) return "there";
     }
-    const { settings, sandbox, supervisor } = this.#resources;
-    const { renderDirectory } = prepared;
-    const probe = pageProbeArguments(settings, sandbox.view(renderDirectory), this.#command, page);
-    const process = supervisor.startIn(renderDirectory, probe);
+    const { settings, supervisor } = this.#resources;
+    const argumentsOf = (paths: TypstPaths) => onePageArguments(settings, paths, this.#command, page);
+    const process = supervisor.startIn(prepared.renderDirectory, argumentsOf);
     const { end, outputBytes } = await this.phases.time("probe", () =>
       process.perform(this.#task(DISCARD_OUTPUT, null)),
     );

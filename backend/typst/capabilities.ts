@@ -11,26 +11,21 @@ import { SettingError } from "../../rules/settings.ts";
 import { fontListArguments } from "../../typst/command-line.ts";
 import { TYPST_VERSION } from "../../typst/typst-release.mjs";
 import { ServiceFailure } from "../error-log.ts";
-import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { BackendSettings } from "../settings.ts";
 import { RenderDirectory } from "../work-directory/render-directory.ts";
 import { findScripts } from "./font-scripts.ts";
 import type { TypstSupervisor } from "./supervisor.ts";
 import { listPackages, PACKAGES_LOCK_NAME, PackageFolderError, readPackagesLock } from "./vendored-packages.ts";
 
-interface CapabilitySources {
-  readonly settings: BackendSettings;
-  readonly sandbox: Sandbox;
-  readonly supervisor: TypstSupervisor;
-}
-
 export class InstalledCapabilities {
-  readonly #sources: CapabilitySources;
+  readonly #settings: BackendSettings;
+  readonly #supervisor: TypstSupervisor;
   #document: Promise<{ body: Buffer; digest: string }> | null = null;
   #digest: string | null = null;
 
-  constructor(sources: CapabilitySources) {
-    this.#sources = sources;
+  constructor(settings: BackendSettings, supervisor: TypstSupervisor) {
+    this.#settings = settings;
+    this.#supervisor = supervisor;
   }
 
   get digest(): string | null {
@@ -47,9 +42,9 @@ export class InstalledCapabilities {
   }
 
   async #find(): Promise<{ body: Buffer; digest: string }> {
-    const { packagePath, fontPaths } = this.#sources.settings;
+    const { packagePath, fontPaths, workDirectory } = this.#settings;
     const packages = packagePath === null ? [] : await findPackages(packagePath);
-    const fonts = await listFonts(this.#sources);
+    const fonts = await listFonts(workDirectory, this.#supervisor);
     const scripts = await findScripts(fontPaths);
     const body = Buffer.from(JSON.stringify(capabilitiesOf(TYPST_VERSION, fonts, packages, scripts)));
     if (body.length > MAX_CAPABILITIES_BYTES) {
@@ -80,9 +75,9 @@ const LIST_TIMEOUT_MILLISECONDS = 30_000;
 /** For about ten thousand fonts. */
 const MAX_LIST_BYTES = 8 * 1024 * 1024;
 
-async function listFonts({ settings, sandbox, supervisor }: CapabilitySources): Promise<FontFamily[]> {
-  const renderDirectory = await RenderDirectory.create(settings.workDirectory, false);
-  const process = supervisor.startIn(renderDirectory, fontListArguments(sandbox.view(renderDirectory)));
+async function listFonts(workDirectory: string, supervisor: TypstSupervisor): Promise<FontFamily[]> {
+  const renderDirectory = await RenderDirectory.create(workDirectory, false);
+  const process = supervisor.startIn(renderDirectory, fontListArguments);
   const chunks: Buffer[] = [];
   let size = 0;
   const append = async (chunk: Buffer) => {

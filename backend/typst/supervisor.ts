@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { isArchive } from "../../rules/output-options.ts";
-import { type RenderCommand, renderArguments } from "../../typst/command-line.ts";
+import { type RenderCommand, renderArguments, type TypstPaths } from "../../typst/command-line.ts";
 import { waitingText } from "../../typst/program-text.ts";
 import { ServiceFailure } from "../error-log.ts";
 import type { Launcher } from "../launcher/launcher.ts";
@@ -47,12 +47,12 @@ export class TypstSupervisor {
     while (kept !== undefined && !kept.reuse()) kept = this.#directories.pop();
     const renderDirectory = kept ?? (await RenderDirectory.create(this.#settings.workDirectory, makesFiles));
     try {
-      const typstArguments = renderArguments(this.#settings, this.#sandbox.view(renderDirectory), command, { threads });
+      const argumentsOf = (paths: TypstPaths) => renderArguments(this.#settings, paths, command, { threads });
       // The request's own fonts are not there yet, so a process that needs them cannot find its fonts ahead.
       const fifoName = when === "now" || command.bringsFonts ? null : await renderDirectory.addFifo(this.#fifoStock);
       const textFifo =
         fifoName === null ? null : { path: join(renderDirectory.root, fifoName), mainText: waitingText(fifoName) };
-      return { renderDirectory, process: this.startIn(renderDirectory, typstArguments, textFifo, threads), threads };
+      return { renderDirectory, process: this.startIn(renderDirectory, argumentsOf, textFifo, threads), threads };
     } catch (error) {
       await renderDirectory.remove();
       throw error;
@@ -62,10 +62,11 @@ export class TypstSupervisor {
   /** Never throws: the process reports a failure. */
   startIn(
     renderDirectory: RenderDirectory,
-    typstArguments: readonly string[],
+    argumentsOf: (paths: TypstPaths) => readonly string[],
     textFifo: TextFifo | null = null,
     threads = 1,
   ): TypstProcess {
+    const typstArguments = argumentsOf(this.#sandbox.view(renderDirectory));
     const process = new TypstProcess({
       launcher: this.#launcher,
       sandbox: this.#sandbox,

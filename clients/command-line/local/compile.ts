@@ -15,7 +15,7 @@ import { renderTimeout } from "../../../rules/problem.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { RENDER_TIME_SETTINGS } from "../../../rules/render-time.ts";
 import { archiveBytes, entryName } from "../../../typst/archive-layout.ts";
-import { pageProbeArguments, renderArguments, UNCONFINED_ENVIRONMENT } from "../../../typst/command-line.ts";
+import { onePageArguments, renderArguments, UNCONFINED_ENVIRONMENT } from "../../../typst/command-line.ts";
 import { foundPage, judgeCompilation, REFUSED_BY_TYPST } from "../../../typst/compile-verdict.ts";
 import { DATA_FILE_NAME, fontLinkName } from "../../../typst/file-layout.ts";
 import { completeWhole } from "../../../typst/output-completion.ts";
@@ -158,8 +158,8 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   const standards = pdf?.end() ?? null;
   let verdict = judgeCompilation({ exitCode: ended.exitCode ?? 1, ...written, standards }, output, local.limits);
   if (verdict.kind === "unclear") {
-    const probe = pageProbeArguments(settings, paths, command, verdict.page);
-    const { exitCode, stdout } = await runTypst(compilation, root, probe, signal);
+    const onePage = onePageArguments(settings, paths, command, verdict.page);
+    const { exitCode, stdout } = await runTypst(compilation, root, onePage, signal);
     verdict = verdict.decide(foundPage(exitCode ?? null, stdout.length));
   }
   if (verdict.kind === "file") return { ...failed, ok: true, files: written.files };

@@ -103,7 +103,7 @@ eachSandbox(describe, SANDBOXES)("in %s, a render directory", (mode) => {
     const { supervisor, start } = await openSupervisor();
     const first = await start();
     await perform(first.process);
-    const second = supervisor.startIn(first.renderDirectory, ["compile", "-", "-"]);
+    const second = supervisor.startIn(first.renderDirectory, () => ["compile", "-", "-"]);
     await second.discard();
     await supervisor.discard(first);
     expect((await start()).renderDirectory).not.toBe(first.renderDirectory);
