@@ -1,6 +1,7 @@
 /** The context of a request: bindings, variables and the state of the isolate. */
 import type { Context } from "hono";
 import type { Capabilities } from "../protocol/capabilities.ts";
+import { COMMON_HEADERS, REQUEST_ID_HEADER, SERVER_TIMING_HEADER } from "../protocol/headers.ts";
 import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
 import { limitsFingerprint } from "../rules/limits.ts";
 import { SettingError } from "../rules/settings.ts";
@@ -12,7 +13,7 @@ import { parseResolvConf, type ResolverSettings } from "./backends/name-servers.
 import { BodyMemory } from "./body/body-memory.ts";
 import { FairLimit } from "./body/fair-limit.ts";
 import { longestRenderMilliseconds, makeUploadLimit } from "./body/read-body.ts";
-import { WALL_CLOCK } from "./clock.ts";
+import { type RequestClock, WALL_CLOCK } from "./clock.ts";
 import { shareCapabilities } from "./gathered/common-capabilities.ts";
 import { shareMetrics } from "./gathered/metrics.ts";
 import type { SharedAnswer } from "./gathered/shared-answer.ts";
@@ -27,12 +28,18 @@ export interface EdgeEnvironment {
   readonly [name: string]: unknown;
 }
 
+/** Where the client sent its request. */
+export type RequestOrigin = Readonly<Pick<URL, "protocol" | "host" | "hostname">>;
+
 export interface EdgeBindings {
   Bindings: EdgeEnvironment;
+  /** To be read by `get`: `var` makes an object of all of them each time. */
   Variables: {
     requestId: string;
     caller: string;
     record: RequestRecord;
+    clock: RequestClock;
+    origin: RequestOrigin;
   };
 }
 
@@ -119,6 +126,27 @@ function openResolver(
     const machine = parseResolvConf(file.ok ? await file.text() : "");
     return nameServers.length > 0 ? { ...machine, servers: nameServers } : machine;
   };
+}
+
+/** The header fields of every answer. */
+export function answerHeaders(context: EdgeContext): Readonly<Record<string, string>> {
+  const timing = context.get("record").serverTiming;
+  return {
+    [REQUEST_ID_HEADER]: context.get("requestId"),
+    ...COMMON_HEADERS,
+    ...(timing !== "" && { [SERVER_TIMING_HEADER]: timing }),
+  };
+}
+
+/** Makes an answer with all of its header fields at once: each that is set later takes some 10 µs (2026-11-28). */
+export function respond(
+  context: EdgeContext,
+  body: BodyInit | null,
+  { status = 200, headers }: { readonly status?: number; readonly headers: Readonly<Record<string, string>> },
+): Response {
+  const response = new Response(body, { status, headers: { ...answerHeaders(context), ...headers } });
+  context.get("record").complete = response;
+  return response;
 }
 
 export function settingsOf(context: EdgeContext): EdgeSettings {

@@ -8,15 +8,15 @@ import { NOT_STORED_HEADERS } from "../protocol/headers.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, type Problem, problemDocument, problemInstance } from "../rules/problem.ts";
 import { FairLimit } from "./body/fair-limit.ts";
 import { BodyReader } from "./body/read-body.ts";
-import type { EdgeContext } from "./context.ts";
-import { watchClient } from "./requests/request-log.ts";
+import { type EdgeContext, respond } from "./context.ts";
+import { whenClientLeaves } from "./requests/request-log.ts";
 
 export const PROBLEM_HEADERS = { ...NOT_STORED_HEADERS, "Content-Type": PROBLEM_MEDIA_TYPE } as const;
 
 export function problemResponse(context: EdgeContext, problem: Problem): Response {
-  context.var.record.problem = problem;
-  const document = problemDocument(problem, problemInstance(context.req.url, context.var.requestId));
-  const response = new Response(JSON.stringify(document), {
+  context.get("record").problem = problem;
+  const document = problemDocument(problem, problemInstance(context.req.url, context.get("requestId")));
+  const response = respond(context, JSON.stringify(document), {
     status: PROBLEMS[problem.code].status,
     headers: PROBLEM_HEADERS,
   });
@@ -38,9 +38,9 @@ export async function discardBody(context: EdgeContext): Promise<void> {
   if (body === null || body.locked) return;
   // A client that sent `Expect: 100-continue` (RFC 9110 section 10.1.1) sends its body once some of it is read.
   if (headers.has("Expect") && !bodyUsed) return;
-  const permit = discards.acquire(context.var.caller ?? NOBODY);
+  const permit = discards.acquire(context.get("caller") ?? NOBODY);
   if (permit === null) return;
-  watchClient(context).addEventListener("abort", permit.release);
+  whenClientLeaves(context, permit.release);
   const reader = new BodyReader(body);
   const deadline = Date.now() + MAX_DISCARD_MILLISECONDS;
   for (let discardedBytes = 0; discardedBytes < MAX_DISCARDED_BYTES; ) {

@@ -2,13 +2,13 @@
 import { type Handler, Hono, type MiddlewareHandler } from "hono";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { CAPABILITIES_PATH } from "../protocol/capabilities.ts";
-import { COMMON_HEADERS, REQUEST_ID_HEADER, SERVER_TIMING_HEADER } from "../protocol/headers.ts";
 import { EDGE_ROUTES, FILE_ROUTES, SECURITY_TEXT_PATH } from "../protocol/routes.ts";
 import { methodNotAllowed, notFound, serviceUnavailable } from "../rules/problem.ts";
-import { type EdgeBindings, type EdgeContext, servedMethods, settingsOf } from "./context.ts";
+import { RequestClock } from "./clock.ts";
+import { answerHeaders, type EdgeBindings, type EdgeContext, respond, servedMethods, settingsOf } from "./context.ts";
 import { limitCallerRate, requireToken } from "./guards/caller.ts";
 import { requireMetricsAccess } from "./guards/metrics-access.ts";
-import { allowOtherOrigins, CORS_HEADERS_OF_304, requireServedHost, requireUrl } from "./guards/web-origins.ts";
+import { allowOtherOrigins, CORS_HEADERS_OF_304, requireServedUrl } from "./guards/web-origins.ts";
 import { RequestRecord } from "./log/request-record.ts";
 import { discardBody, problemResponse } from "./problem-response.ts";
 import { endRequest, logFailure } from "./requests/request-log.ts";
@@ -22,19 +22,17 @@ const app = new Hono<EdgeBindings>();
 app.use(async (context, next) => {
   context.set("requestId", crypto.randomUUID());
   context.set("record", new RequestRecord());
+  context.set("clock", new RequestClock());
   await next();
   if (!context.res.ok) await discardBody(context);
-  const { headers } = context.res;
-  headers.set(REQUEST_ID_HEADER, context.var.requestId);
-  for (const [name, value] of Object.entries(COMMON_HEADERS)) headers.set(name, value);
-  const { record } = context.var;
-  const timing = record.serverTiming;
-  if (timing !== "") headers.set(SERVER_TIMING_HEADER, timing);
+  if (context.res !== context.get("record").complete) {
+    const { headers } = context.res;
+    for (const [name, value] of Object.entries(answerHeaders(context))) headers.set(name, value);
+  }
   endRequest(context, context.res);
 });
 
-app.use(requireUrl);
-app.use(requireServedHost);
+app.use(requireServedUrl);
 app.use(allowOtherOrigins);
 
 type EdgePath = (typeof EDGE_ROUTES)[number]["path"];
@@ -57,7 +55,7 @@ for (const { method, path } of FILE_ROUTES) app.on(method, path, answerStaticFil
 /** A Worker whose settings are not valid must not appear healthy. */
 function answerHealth(context: EdgeContext): Response {
   settingsOf(context);
-  return context.json({ status: "ok" });
+  return respond(context, '{"status":"ok"}', { headers: { "Content-Type": "application/json" } });
 }
 
 // Not hono's `methodNotAllowed`: it does not answer OPTIONS, and the backend needs the same list.
@@ -71,7 +69,11 @@ app.notFound((context) => {
 });
 
 app.onError((error, context) => {
-  logFailure(context, "error", { requestId: context.var.requestId, message: "request failed", error: String(error) });
+  logFailure(context, "error", {
+    requestId: context.get("requestId"),
+    message: "request failed",
+    error: String(error),
+  });
   return problemResponse(context, serviceUnavailable("edge_failure"));
 });
 

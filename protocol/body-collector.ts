@@ -7,14 +7,14 @@ const FIRST_CAPACITY_BYTES = 64 * 1024;
 
 /** Memory is allocated as bytes arrive, not as declared: a body that is announced and never sent costs nothing. */
 export class BodyCollector {
-  readonly #declaredSize: number | null;
+  readonly declaredSize: number | null;
   readonly #limit: number;
   #memory = new ArrayBuffer(0);
   #size = 0;
 
   /** @param declaredSize it has been validated */
   constructor(declaredSize: number | null, limit: number) {
-    this.#declaredSize = declaredSize;
+    this.declaredSize = declaredSize;
     this.#limit = limit;
   }
 
@@ -24,7 +24,7 @@ export class BodyCollector {
     const limit = this.#limit;
     const size = this.#size + chunkLength;
     if (size <= capacity || size > limit) return capacity;
-    const declared = this.#declaredSize ?? limit;
+    const declared = this.declaredSize ?? limit;
     const most = size <= declared ? Math.min(declared, limit) : limit;
     return Math.min(most, Math.max(size, 2 * capacity, FIRST_CAPACITY_BYTES));
   }
@@ -32,13 +32,18 @@ export class BodyCollector {
   /** Adds a chunk. When the body is over the limit, it returns a problem and keeps nothing of the chunk. */
   add(chunk: Uint8Array): Problem | null {
     const size = this.#size + chunk.length;
-    if (size > this.#limit) return requestTooLarge(this.#declaredSize, this.#limit);
+    if (size > this.#limit) return requestTooLarge(this.declaredSize, this.#limit);
     const capacity = this.capacityWith(chunk.length);
     // `transfer` frees the old memory at once, without waiting for the garbage collector.
     if (capacity > this.#memory.byteLength) this.#memory = this.#memory.transfer(capacity);
     new Uint8Array(this.#memory, this.#size).set(chunk);
     this.#size = size;
     return null;
+  }
+
+  /** Whether it has as many bytes as were declared: HTTP ends a body there. */
+  get isComplete(): boolean {
+    return this.#size === this.declaredSize;
   }
 
   /** The body as received: a view of the collector's memory. */

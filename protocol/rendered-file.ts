@@ -43,10 +43,23 @@ const NOT_ASCII = /[^ -~]/gu;
  * would write `?`, which Windows does not allow in file names.
  */
 export function contentDisposition(suggestion: string | null, extension: FileExtension): string {
+  if (suggestion === null) return UNNAMED[extension];
+  return dispositionOf(suggestion, extension);
+}
+
+function dispositionOf(suggestion: string, extension: FileExtension): string {
   const name = safeFileName(suggestion, extension);
   const type = extension === "zip" ? "attachment" : "inline";
   return create(name, { type, fallback: name.replace(NOT_ASCII, "_") });
 }
+
+/** Of files for which no name is suggested: nearly all. */
+const UNNAMED: Readonly<Record<FileExtension, string>> = {
+  pdf: dispositionOf("", "pdf"),
+  png: dispositionOf("", "png"),
+  svg: dispositionOf("", "svg"),
+  zip: dispositionOf("", "zip"),
+};
 
 /** The suggested name, made safe, with the right extension, at most 150 bytes of UTF-8. */
 export function safeFileName(suggestion: string | null, extension: FileExtension): string {

@@ -13,22 +13,22 @@ export function openBackend(
 ): Backend {
   const { name } = address;
   switch (address.kind) {
-    case "url":
-      return {
-        name,
-        fetch: (path, init) => fetch(new URL(path, address.url), addAccessToken(init, accessToken)),
-      };
+    case "url": {
+      const { origin } = address.url;
+      return { name, fetch: (path, init) => fetch(`${origin}${path}`, addAccessToken(init, accessToken)) };
+    }
     case "binding": {
       const binding = environment[address.binding];
       if (!isFetcher(binding)) throw missingBinding(address.binding, "a service with `fetch`");
-      return { name, fetch: (path, init) => binding.fetch(new URL(path, address.url), init) };
+      const { origin } = address.url;
+      return { name, fetch: (path, init) => binding.fetch(`${origin}${path}`, init) };
     }
     case "container": {
       const namespace = environment[address.binding];
       if (!isNamespace(namespace)) throw missingBinding(address.binding, "a Durable Object namespace");
       // Made for each request: a stub cannot be used by another one.
       const instance = () => namespace.get(namespace.idFromName(String(address.index)));
-      return { name, fetch: (path, init) => instance().fetch(new URL(path, "http://backend"), init) };
+      return { name, fetch: (path, init) => instance().fetch(`http://backend${path}`, init) };
     }
   }
 }

@@ -43,14 +43,14 @@ export interface Forwarding<Answer extends ResponseHead> extends Probing {
   readonly attempts: RenderAttempts;
   readonly longestAnswerMilliseconds: number;
   readonly body: Pick<HeldBody, "bytes" | "withdraw" | "offer">;
-  /** Aborted when the client disconnects. */
-  readonly clientSignal: AbortSignal;
+  /** Calls back when the client disconnects. @returns a function that cancels the call. */
+  whenClientLeaves(callback: () => void): () => void;
   /** Rejects when no answer begins. */
   send(backend: Backend, sending: Sending): Promise<Answer>;
   /** Null if the backend does not say how busy it is. Rejects when no answer comes in time. */
   askLoad(backend: Backend, timeoutMilliseconds: number): Promise<BackendLoad | null>;
   discard(answer: Answer): Promise<void>;
-  inBackground(work: Promise<void>): void;
+  inBackground(work: Promise<unknown>): void;
 }
 
 /** When the client disconnects, the attempt is aborted, which ends the render. */
@@ -143,17 +143,16 @@ class OpenAttempt<Answer extends ResponseHead> {
   }
 
   async run(): Promise<Exclude<RenderAnswer<Answer>, { kind: "refused" }> | FailedAttempt> {
-    const { choice, clock, clientSignal, send, discard, inBackground } = this.#forwarding;
+    const { choice, clock, whenClientLeaves, send, discard } = this.#forwarding;
     // When the client disconnects, workerd never resumes the code after the next `await`.
-    const leave = () => {
+    const stay = whenClientLeaves(() => {
       choice.abandon(this.#attempt);
       this.#abort.abort();
-    };
-    clientSignal.addEventListener("abort", leave);
+    });
     try {
       const sent = send(this.#attempt.backend, this.#sending);
       // Not before the render itself, which must not wait for a probe.
-      inBackground(probeDueBackends(this.#forwarding, null));
+      this.#probe(null);
       const answer = await sent;
       const result = readAnswer(answer);
       if (result.kind === "answered") {
@@ -169,17 +168,22 @@ class OpenAttempt<Answer extends ResponseHead> {
       this.#isOver = true;
       this.#cancelDeadline();
       this.#cancelLook();
-      clientSignal.removeEventListener("abort", leave);
+      stay();
     }
   }
 
   #fail(result: FailedAttempt): FailedAttempt {
-    const { choice, clock, inBackground, report } = this.#forwarding;
+    const { choice, clock, report } = this.#forwarding;
     const { backend } = this.#attempt;
     choice.end(this.#attempt, clock.now(), result);
-    inBackground(probeDueBackends(this.#forwarding, backend));
+    this.#probe(backend);
     report(backend, result);
     return result;
+  }
+
+  #probe(own: Backend | null): void {
+    const probes = probeDueBackends(this.#forwarding, own);
+    if (probes !== null) this.#forwarding.inBackground(probes);
   }
 
   #recordTaken(part: TakenPart): void {
@@ -216,14 +220,14 @@ class OpenAttempt<Answer extends ResponseHead> {
   }
 
   #look(): void {
-    const { attempts, clock, inBackground } = this.#forwarding;
+    const { attempts, clock } = this.#forwarding;
     const { backend, beganAt } = this.#attempt;
     const begun = { backend, beganAt, sentAt: this.#sentAt, bodyBytes: this.#sending.bytes.length };
     if (attempts.isHopeless(begun, clock.now())) {
       this.#abort.abort();
       return;
     }
-    inBackground(probeDueBackends(this.#forwarding, backend));
+    this.#probe(backend);
     this.#cancelLook = this.#lookLater();
   }
 }
@@ -233,15 +237,16 @@ class OpenAttempt<Answer extends ResponseHead> {
  * answers `/health` may never end a render. As each ends, the next one goes out, as long as `SideRequests` allows.
  *
  * @param own the backend that has the render, which waits to hear of it
+ * @returns null if none is due: a task in the background costs a render something even if it does nothing
  */
-export async function probeDueBackends(probing: Probing, own: Backend | null): Promise<void> {
+export function probeDueBackends(probing: Probing, own: Backend | null): Promise<unknown> | null {
   const { choice, clock, sideRequests } = probing;
   const take = (count: number, of: Backend | null) =>
     choice.takeDue(clock.now(), count, of).map((probe) => sendProbe(probing, probe));
   const ofOwn = own === null ? [] : take(sideRequests.probesAllowed(true), own);
   const ofOthers = take(sideRequests.probesAllowed(false), null);
   const probes = [...ofOwn, ...ofOthers].map((sent) => sent.then(() => probeDueBackends(probing, null)));
-  await Promise.all(probes);
+  return probes.length > 0 ? Promise.all(probes) : null;
 }
 
 /** The operator hears only of a probe that takes a backend out of use. */

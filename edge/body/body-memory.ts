@@ -126,16 +126,19 @@ export class BodyReservation implements Permit {
     const { clock } = this.#memory;
     const deadline = clock.now() + WAIT_LIMIT_MILLISECONDS;
     while (!this.#isReleased) {
-      const more = bytes - this.#bytes;
-      if (more <= 0) return true;
-      if (this.#memory.tryGrow(this, more)) {
-        this.#bytes = bytes;
-        return true;
-      }
+      if (this.growAtOnce(bytes)) return true;
       if (clock.now() >= deadline) return false;
       await clock.wait(this.#memory.choosePollMilliseconds(this));
     }
     return false;
+  }
+
+  growAtOnce(bytes: number): boolean {
+    if (this.#isReleased) return false;
+    const more = bytes - this.#bytes;
+    if (more > 0 && !this.#memory.tryGrow(this, more)) return false;
+    this.#bytes = Math.max(bytes, this.#bytes);
+    return true;
   }
 
   /** Whether it is the caller's share that leaves no room for this, however much others hold. */

@@ -3,7 +3,7 @@ import type { BodyCollector } from "../../protocol/body-collector.ts";
 import { BODY_SILENCE_MILLISECONDS, bodyTooSlow, NO_MEMORY_RETRY_SECONDS } from "../../protocol/body-collector.ts";
 import { type Problem, problem, renderQueueFull } from "../../rules/problem.ts";
 import { MAX_BODY_MILLISECONDS, MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
-import { type WallClock, waitAtMost } from "../clock.ts";
+import { WALL_CLOCK, type WallClock } from "../clock.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { FairLimit } from "./fair-limit.ts";
 
@@ -33,18 +33,20 @@ export async function readBody(
   collector: BodyCollector,
   reservation: BodyReservation,
   timeoutSeconds: number,
+  clock: WallClock,
 ): Promise<Problem | null> {
   if (body === null) return null;
-  const reader = new BodyReader(body);
-  const deadline = Date.now() + timeoutSeconds * 1000;
+  const reader = new BodyReader(body, clock, collector.declaredSize ?? FIRST_READ_BYTES);
+  const deadline = clock.now() + timeoutSeconds * 1000;
   let refusal: Problem | null = null;
-  while (refusal === null) {
-    const chunk = await reader.next(Math.min(BODY_SILENCE_MILLISECONDS, deadline - Date.now()));
+  while (refusal === null && !collector.isComplete) {
+    const chunk = await reader.next(Math.min(BODY_SILENCE_MILLISECONDS, deadline - clock.now()));
     if (chunk === "late") return bodyTooSlow();
     if (chunk === "broken") return problem("invalid_request", "The body did not arrive completely.", {});
     if (chunk === "end") break;
     const bytes = collector.capacityWith(chunk.length);
-    refusal = (await reservation.growTo(bytes)) ? collector.add(chunk) : noMemory(reservation.isOverShare(bytes));
+    const isRoom = reservation.growAtOnce(bytes) || (await reservation.growTo(bytes));
+    refusal = isRoom ? collector.add(chunk) : noMemory(reservation.isOverShare(bytes));
   }
   reader.release();
   return refusal;
@@ -57,24 +59,35 @@ function noMemory(isOverShare: boolean): Problem {
 /** A read that waits holds the memory that it reads into, so that is small until a client has filled it once. */
 export class BodyReader {
   readonly #reader: ReadableStreamBYOBReader;
-  #memory = new ArrayBuffer(FIRST_READ_BYTES);
+  readonly #clock: WallClock;
+  #memory: ArrayBuffer | null = null;
+  /** How much memory the next read gets, if it gets new one. */
+  #bytes: number;
 
-  constructor(body: ReadableStream<Uint8Array>) {
+  /** @param expectedBytes how long the body is, if that is known */
+  constructor(body: ReadableStream<Uint8Array>, clock = WALL_CLOCK, expectedBytes = FIRST_READ_BYTES) {
     this.#reader = body.getReader({ mode: "byob" });
+    this.#clock = clock;
+    this.#bytes = Math.max(1, Math.min(expectedBytes, FIRST_READ_BYTES));
   }
 
   /** The chunk is valid until the next call. After "late" and "broken" the stream stays locked: nothing discards it. */
   async next(timeBudgetMilliseconds: number): Promise<Uint8Array | "end" | "late" | "broken"> {
     if (timeBudgetMilliseconds <= 0) return "late";
-    const chunk = this.#reader.read(new Uint8Array(this.#memory));
-    const reading = await waitAtMost(chunk, timeBudgetMilliseconds).catch(() => "broken" as const);
-    if (typeof reading === "string") return reading;
-    if (reading.done) return "end";
-    const { value } = reading;
+    const { promise, resolve } = Promise.withResolvers<Uint8Array<ArrayBuffer> | "end" | "late" | "broken">();
+    const cancel = this.#clock.after(timeBudgetMilliseconds, () => resolve("late"));
+    this.#reader.read(new Uint8Array(this.#memory ?? new ArrayBuffer(this.#bytes))).then(
+      ({ done, value }) => resolve(done ? "end" : value),
+      () => resolve("broken"),
+    );
+    const value = await promise;
+    cancel();
+    if (typeof value === "string") return value;
     // The read has detached the buffer that it was given and returns the same memory as a new one.
     const { buffer } = value;
     const isFull = value.length === buffer.byteLength;
-    this.#memory = isFull && buffer.byteLength < READ_BYTES ? new ArrayBuffer(READ_BYTES) : buffer;
+    this.#memory = isFull && buffer.byteLength < READ_BYTES ? null : buffer;
+    this.#bytes = READ_BYTES;
     return value;
   }
 

@@ -26,14 +26,17 @@ const LIMITER_TIMEOUT_MILLISECONDS = 1000;
 export const limitCallerRate = createMiddleware<EdgeBindings>(async (context, next) => {
   const limiter = context.env.CALLER_RATE_LIMITER;
   if (limiter === undefined) return next();
-  const { caller, requestId } = context.var;
   watchClient(context);
-  const outcome = await askInTime(limiter, caller);
+  const outcome = await askInTime(limiter, context.get("caller"));
   if (outcome === "over") {
     return problemResponse(context, renderQueueFull("rate_limit", settingsOf(context).rateLimitPeriodSeconds));
   }
   if (outcome !== "within")
-    logFailure(context, "warn", { requestId, message: "rate limit not applied", error: outcome.error });
+    logFailure(context, "warn", {
+      requestId: context.get("requestId"),
+      message: "rate limit not applied",
+      error: outcome.error,
+    });
   return next();
 });
 

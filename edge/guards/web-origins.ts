@@ -3,7 +3,7 @@ import { cors } from "hono/cors";
 import { createMiddleware } from "hono/factory";
 import { API_TOKEN_HEADER, REQUEST_ID_HEADER } from "../../protocol/headers.ts";
 import { problem } from "../../rules/problem.ts";
-import { type EdgeBindings, servedMethods, settingsOf } from "../context.ts";
+import { type EdgeBindings, type RequestOrigin, servedMethods, settingsOf } from "../context.ts";
 import { problemResponse } from "../problem-response.ts";
 
 const INVALID = "The request has no valid http or https URL: see its Host, and X-Forwarded-Proto if a proxy sets it.";
@@ -14,16 +14,21 @@ const NOT_IN_A_HOST = /[/?#@\\\s]/;
 /** A name of 253 bytes (RFC 1035, section 2.3.4), a colon and a port. A longer one would be passed on to backends. */
 const MAX_HOST_LENGTH = 253 + 6;
 
-/**
- * workerd only concatenates the URL of a request, of scheme (`X-Forwarded-Proto`), `Host` and path: a slash in the host
- * would turn the requested path into a query.
- */
-export const requireUrl = createMiddleware<EdgeBindings>(async (context, next) => {
-  const { url, headers } = context.req.raw;
-  const isWeb = /^https?:\/\//.test(url) && !NOT_IN_A_HOST.test(headers.get("Host") ?? "");
-  if (isWeb && URL.canParse(url) && new URL(url).host.length <= MAX_HOST_LENGTH) return next();
-  return problemResponse(context, problem("invalid_request", INVALID, {}));
-});
+const ORIGIN = /^https?:\/\/[^/]*/;
+
+/** Of the request before: nearly all are sent to the same one, and to parse a URL takes as long as to validate a body. */
+let known: { readonly text: string; readonly origin: RequestOrigin } | null = null;
+
+/** Where a request is sent to, by its URL; null if that is not valid. What comes after the host cannot make it so. */
+function originOf(url: string): RequestOrigin | null {
+  const text = ORIGIN.exec(url)?.[0] ?? "";
+  if (known?.text === text) return known.origin;
+  const parsed = URL.parse(text);
+  if (parsed === null || parsed.host.length > MAX_HOST_LENGTH) return null;
+  const { protocol, host, hostname } = parsed;
+  known = { text, origin: { protocol, host, hostname } };
+  return known.origin;
+}
 
 const OTHER_HOST =
   "The service is not served under the host name of this request. If it should be, its operator adds the name to SERVICE_HOSTS.";
@@ -32,10 +37,15 @@ const OTHER_HOST =
  * A page of the web can have its own name resolved to an address of the machine that shows it (DNS rebinding), and is
  * then of one origin with whatever answers there. Probes of Kubernetes and balancers ask for `/health` by address.
  */
-export const requireServedHost = createMiddleware<EdgeBindings>(async (context, next) => {
+export const requireServedUrl = createMiddleware<EdgeBindings>(async (context, next) => {
+  const { url, headers } = context.req.raw;
+  // workerd only concatenates the URL, of scheme (`X-Forwarded-Proto`), `Host` and path: a slash in the host would turn
+  // the requested path into a query.
+  const origin = NOT_IN_A_HOST.test(headers.get("Host") ?? "") ? null : originOf(url);
+  if (origin === null) return problemResponse(context, problem("invalid_request", INVALID, {}));
+  context.set("origin", origin);
   const { hosts } = settingsOf(context);
-  const { hostname, pathname } = new URL(context.req.raw.url);
-  if (hosts.length === 0 || hosts.includes(hostname) || pathname === "/health") return next();
+  if (hosts.length === 0 || hosts.includes(origin.hostname) || context.req.path === "/health") return next();
   return problemResponse(context, problem("forbidden", OTHER_HOST, {}));
 });
 

@@ -43,6 +43,10 @@ export class RequestRecord {
   tries: number | undefined;
   failures: readonly AttemptFailure[] = [];
   backendTiming: string | null = null;
+  /** To be called when the client leaves; null until somebody wants to know. */
+  onLeave: Set<() => void> | null = null;
+  /** The answer that has the header fields of every answer, if one was made with them. */
+  complete: Response | null = null;
   readonly milliseconds: Partial<Record<EdgePhase, number>> = {};
   readonly #startedAt = Date.now();
   #phaseStartedAt = this.#startedAt;

@@ -21,14 +21,13 @@ import { NEXT_STEPS } from "../../rules/causes.ts";
 import type { Problem } from "../../rules/problem.ts";
 import { longestAnswerMilliseconds } from "../../rules/render-time.ts";
 import { readBoundedText } from "../backends/backend.ts";
-import { type FailedAttempt, problemOfLength } from "../backends/backend-answer.ts";
+import type { FailedAttempt } from "../backends/backend-answer.ts";
 import type { Backend } from "../backends/backend-choice.ts";
 import { RenderAttempts } from "../backends/render-attempts.ts";
 import { type Sending, tryBackends } from "../backends/try-backends.ts";
 import { type HeldBody, sendBody } from "../body/held-body.ts";
-import { WALL_CLOCK } from "../clock.ts";
 import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
-import { logFailure } from "./request-log.ts";
+import { logFailure, whenClientLeaves } from "./request-log.ts";
 
 /** A render of one empty page, which takes a backend some milliseconds. */
 const PROBE_BODY = '{"source":" "}';
@@ -36,17 +35,18 @@ const MAX_PROBE_ANSWER_BYTES = 64 * 1024;
 
 export async function forwardRender(context: EdgeContext, body: HeldBody): Promise<Response | Problem> {
   const { settings, backendChoice } = deploymentOf(context);
-  const deadline = WALL_CLOCK.now() + settings.backendTimeoutSeconds * 1000;
+  const clock = context.get("clock");
+  const deadline = clock.now() + settings.backendTimeoutSeconds * 1000;
   await renewBackends(context);
   const attempts = new RenderAttempts(backendChoice, deadline, body.bytes?.length ?? 0, Math.random);
-  context.var.record.failures = attempts.failures;
+  context.get("record").failures = attempts.failures;
   const answer = await tryBackends<Response>({
     choice: backendChoice,
-    clock: WALL_CLOCK,
+    clock,
     attempts,
     longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
     body,
-    clientSignal: context.req.raw.signal,
+    whenClientLeaves: (callback) => whenClientLeaves(context, callback),
     send: (backend, sending) => send(context, backend, sending),
     sendProbe: (backend, timeoutMilliseconds) => sendProbe(context, backend, timeoutMilliseconds),
     askLoad,
@@ -54,12 +54,7 @@ export async function forwardRender(context: EdgeContext, body: HeldBody): Promi
     report: (backend, result) => reportFailedAttempt(context, backend, result),
     inBackground: (work) => context.executionCtx.waitUntil(work),
   });
-  if (answer.kind === "refused") return answer.problem;
-  const response = answer.answer;
-  const problem = problemOfLength(response, settings.limits);
-  if (problem === null) return response;
-  await response.body?.cancel();
-  return problem;
+  return answer.kind === "refused" ? answer.problem : answer.answer;
 }
 
 async function send(
@@ -67,22 +62,21 @@ async function send(
   backend: Backend,
   { bytes, timeBudgetMilliseconds, signal, reportTaken }: Sending,
 ): Promise<Response> {
-  const { record } = context.var;
+  const record = context.get("record");
   record.backend = backend.name;
   record.tries = (record.tries ?? 0) + 1;
   const { readable, writable } = new FixedLengthStream(bytes.length);
   // A failed write needs no handling: the fetch fails as well, or the backend has answered before the end of the body.
   const writer = writable.getWriter();
   for (const failing of [writer.closed, sendBody(writer, bytes, reportTaken)]) failing.catch(() => {});
-  const { requestId, caller } = context.var;
-  const { protocol, host } = new URL(context.req.url);
+  const { protocol, host } = context.get("origin");
   return backend.fetch("/v1/render", {
     method: "POST",
     body: readable,
     headers: {
-      ...commonHeaders(context, requestId, caller, timeBudgetMilliseconds),
+      ...commonHeaders(context, context.get("requestId"), context.get("caller"), timeBudgetMilliseconds),
       ...traceHeaders(context.req.raw.headers),
-      // The URL of the client's request, for the `instance` of the backend's problems. `requireUrl` bounds its length.
+      // The URL of the client's request, for the `instance` of the backend's problems. `requireServedUrl` bounds its length.
       "X-Forwarded-Proto": protocol.slice(0, -1),
       "X-Forwarded-Host": host,
     },
@@ -149,7 +143,7 @@ function reportFailedAttempt(context: EdgeContext, backend: Backend, { failure, 
   const message = isFull ? "a backend was full" : "a backend did not answer";
   const hasAnswered = isFull || deploymentOf(context).backendChoice.hasAnswered(backend);
   logFailure(context, "warn", {
-    requestId: context.var.requestId,
+    requestId: context.get("requestId"),
     message,
     origin: backend.name,
     cause: reason,

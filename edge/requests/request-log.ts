@@ -6,7 +6,7 @@ import { parseLogRequests, type RequestLogging } from "../settings.ts";
 
 /** Writes log line, data point and span of a request once. @param response null if the client left before it */
 export function endRequest(context: EdgeContext, response: Response | null): void {
-  const { record, requestId } = context.var;
+  const record = context.get("record");
   const dataset = context.env[ANALYTICS_BINDING];
   const logging = loggingOf(context);
   // workerd alone traces nothing.
@@ -14,8 +14,8 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
   if (!record.end()) return;
   countForMetrics(context);
   if (logging === "none" && dataset === undefined && !span?.isTraced) return;
-  record.caller = context.var.caller;
-  const line = record.toLine(context.req.raw, context.req.path, requestId, response);
+  record.caller = context.get("caller");
+  const line = record.toLine(context.req.raw, context.req.path, context.get("requestId"), response);
   writeAnalytics(dataset, line);
   if (span?.isTraced) span.setAttributes(spanAttributes(line));
   if (logging !== "none") writeLine(logging, "log", line);
@@ -23,7 +23,7 @@ export function endRequest(context: EdgeContext, response: Response | null): voi
 
 /** Counts why the request is refused, and how attempts failed. Without valid settings there is no backend to tell. */
 function countForMetrics(context: EdgeContext): void {
-  const { problem, failures } = context.var.record;
+  const { problem, failures } = context.get("record");
   // A backend counts its time-outs itself.
   const refusal = problem?.code === "render_timeout" ? undefined : problem?.cause;
   const names = refusal === undefined ? failures : [refusal, ...failures];
@@ -36,6 +36,20 @@ export function watchClient(context: EdgeContext): AbortSignal {
   const { signal } = context.req.raw;
   signal.addEventListener("abort", () => endRequest(context, null));
   return signal;
+}
+
+/** Calls back when the client leaves. All that wait for it share one listener. @returns a function that cancels the call. */
+export function whenClientLeaves(context: EdgeContext, callback: () => void): () => void {
+  const record = context.get("record");
+  if (record.onLeave === null) {
+    const callbacks = new Set<() => void>();
+    record.onLeave = callbacks;
+    watchClient(context).addEventListener("abort", () => {
+      for (const call of callbacks) call();
+    });
+  }
+  record.onLeave.add(callback);
+  return () => record.onLeave?.delete(callback);
 }
 
 export function logFailure(context: EdgeContext, level: "error" | "warn", line: object): void {

@@ -1,7 +1,7 @@
 /** The documents that the edge makes of its settings and of what its backends say. */
 import { constraintsDocument } from "../../rules/constraints.ts";
 import { serviceUnavailable } from "../../rules/problem.ts";
-import { deploymentOf, type EdgeContext, renewBackends } from "../context.ts";
+import { deploymentOf, type EdgeContext, renewBackends, respond } from "../context.ts";
 import { problemResponse } from "../problem-response.ts";
 import { watchClient } from "../requests/request-log.ts";
 
@@ -20,9 +20,9 @@ const tagged = new WeakMap<object, TaggedJson>();
  * Answers with a document that many requests share: encoded once, with a strong entity tag, the same in every isolate,
  * by which hono's `etag` answers 304.
  */
-async function answerJson(document: object, cacheControl: string): Promise<Response> {
+async function answerJson(context: EdgeContext, document: object, cacheControl: string): Promise<Response> {
   const { body, etag } = tagged.get(document) ?? (await tagJson(document));
-  return new Response(body, {
+  return respond(context, body, {
     headers: { ETag: etag, "Cache-Control": cacheControl, "Content-Type": "application/json" },
   });
 }
@@ -39,7 +39,7 @@ async function tagJson(document: object): Promise<TaggedJson> {
 export function answerConstraints(context: EdgeContext): Promise<Response> {
   const deployment = deploymentOf(context);
   deployment.constraints ??= constraintsDocument(deployment.settings.limits);
-  return answerJson(deployment.constraints, "private, no-cache");
+  return answerJson(context, deployment.constraints, "private, no-cache");
 }
 
 export async function answerCapabilities(context: EdgeContext): Promise<Response> {
@@ -48,7 +48,7 @@ export async function answerCapabilities(context: EdgeContext): Promise<Response
   // No backend has answered lately. An empty list would claim that there are no fonts.
   if (document === null) return problemResponse(context, serviceUnavailable("no_backend_answered"));
   // Fonts and packages change only with a deployment, and every caller gets the same document.
-  return answerJson(document, "public, max-age=60");
+  return answerJson(context, document, "public, max-age=60");
 }
 
 /** `GET /metrics`. A backend that is down does not fail the scrape: it shows as `service_origin_up 0`. */

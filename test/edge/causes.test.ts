@@ -76,7 +76,8 @@ class Edge {
 }
 
 function standIn(answer: Answer): void {
-  vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
+  vi.stubGlobal("fetch", async (address: string, init: RequestInit) => {
+    const url = new URL(address);
     if (url.pathname !== "/metrics") return answer(init, url);
     const headers = new Headers(init.headers);
     // A backend believes only an edge.

@@ -25,7 +25,7 @@ export function sendRender(body: BodyInit, headers: Record<string, string> = {})
 /** Answers in place of a backend, and keeps the requests that it gets. */
 export function standInBackend(answer: () => Response) {
   const requests: { url: string; headers: Headers; body: string }[] = [];
-  vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
+  vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
     const request = new Request(url, init);
     requests.push({ url: request.url, headers: request.headers, body: await request.text() });
     return answer();

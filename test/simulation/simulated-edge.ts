@@ -209,7 +209,10 @@ export class SimulatedEdge {
       attempts: new RenderAttempts(this.choice, deadline, request.planned.bytes, random.next),
       longestAnswerMilliseconds: longestAnswerMilliseconds(settings),
       body,
-      clientSignal,
+      whenClientLeaves: (leave) => {
+        clientSignal.addEventListener("abort", leave);
+        return () => clientSignal.removeEventListener("abort", leave);
+      },
       send: (backend, sending) => this.#send(request, this.#indexOf(backend), sending, open),
       sendProbe: (backend, timeoutMilliseconds) => this.#probe(request, this.#indexOf(backend), timeoutMilliseconds),
       askLoad: (backend, timeoutMilliseconds) => this.#askLoad(request, this.#indexOf(backend), timeoutMilliseconds),

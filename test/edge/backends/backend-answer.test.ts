@@ -1,6 +1,7 @@
 /** What an answer of a backend gives: for the client, for the choice of backends, and in the log. */
 import { describe, expect, it } from "vitest";
 import {
+  describeBody,
   lengthOf,
   problemOf,
   problemOfLength,
@@ -113,6 +114,6 @@ describe("the length of an answer", () => {
     ["a problem over its own limit", "application/problem+json", MAX_PROBLEM_BYTES + 1, { size: limit + 1, limit }],
   ])("is checked by what it is: %s", (_what, type, length, context) => {
     const head = withFields({ "Content-Type": type, "Content-Length": String(length) });
-    expect(problemOfLength(head, DEFAULT_LIMITS)?.context ?? null).toEqual(context);
+    expect(problemOfLength(describeBody(head, DEFAULT_LIMITS), DEFAULT_LIMITS)?.context ?? null).toEqual(context);
   });
 });

@@ -71,7 +71,10 @@ async function forward(
     attempts: new RenderAttempts(choice, timeBudgetMilliseconds, 1, () => 0),
     clock,
     body,
-    clientSignal,
+    whenClientLeaves: (leave) => {
+      clientSignal.addEventListener("abort", leave);
+      return () => clientSignal.removeEventListener("abort", leave);
+    },
     send: async (backend, sending) => {
       const index = backends.indexOf(backend);
       events.push(`ask ${index + 1}`);

@@ -27,9 +27,9 @@ const unreachable: Answer = () => {
 /** Answers in place of backends. */
 function standIn(answer: Answer): Sent[] {
   const all: Sent[] = [];
-  vi.stubGlobal("fetch", async (url: URL, init: RequestInit) => {
+  vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
     const sent = {
-      url: url.href,
+      url,
       init,
       headers: new Headers(init.headers),
       body: await new Response(init.body).text(),
