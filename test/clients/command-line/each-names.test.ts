@@ -130,10 +130,26 @@ describe("a row without a possible name stops the batch before anything is made:
     ["A/S", "{co}.pdf", '{co} is "A/S": no file name may have the character "/"'],
     ["Who?", "{co}.pdf", '{co} is "Who?": on Windows, no file name may have the character "?"'],
     ["a\nb", "{co}.pdf", '{co} is "a\\nb": no file name may have the character "\\n"'],
+    ["..\\x", "{co}.pdf", '{co} is "..\\\\x": no file name may have the character "\\\\"'],
+    ["a\u0000b", "{co}.pdf", '{co} is "a\\u0000b": no file name may have the character "\\u0000"'],
+    ["a\u202efdp.exe", "{co}.pdf", '{co} is "a\\u202efdp.exe": no file name may have the character "\\u202e"'],
+    ["..", "{co}.pdf", 'the name "...pdf" would begin with a dot, which hides it'],
     ["", "{co}.pdf", "{co} is empty"],
+    [" ", "{co}.pdf", "{co} is empty"],
   ])("%j in %s", async (value, pattern, words) => {
     const { stderr, exitCode, sent } = await nameEach("p.jsonl", JSON.stringify({ co: value }), pattern);
     expect(stderr).toBe(`Nothing was done:\np.jsonl, line 1: ${words}\n`);
+    expect([exitCode, sent]).toEqual([2, 0]);
+  });
+
+  it("a name is that of one row alone, whatever its case and the form of its accents", async () => {
+    const { stderr, exitCode, sent } = await nameEach(
+      "p.jsonl",
+      '{"co":"Zo\u00eb"}\n\n{"co":"Zo\u00eb"}\n{"co":"ZOE\u0308"}',
+      "{co}.pdf",
+    );
+    expect(stderr).toContain("p.jsonl, line 3: out/Zo\u00eb.pdf is already the file of line 1");
+    expect(stderr).toContain("p.jsonl, line 4: ");
     expect([exitCode, sent]).toEqual([2, 0]);
   });
 

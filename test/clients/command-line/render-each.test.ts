@@ -1,7 +1,7 @@
 /** `render --each`: one template, many lines of data. */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { problem, renderQueueFull } from "../../../rules/problem.ts";
 import {
   makeProject,
@@ -171,52 +171,4 @@ it("makes existing documents again only with --overwrite", async () => {
   expect(await readFile(join(folder, "letters/p0.pdf"), "utf8")).toBe("old");
   await runCommand(folder, [...EACH, "--overwrite"], { env: { SERVICE_URL: service.url } });
   expect(await readFile(join(folder, "letters/p0.pdf"), "utf8")).toBe("%PDF-");
-});
-
-describe("a file name from data", () => {
-  const refusal = async (lines: readonly unknown[], output = "letters/{name}.pdf") => {
-    const folder = await makeFolder(
-      lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n"),
-    );
-    const service = await startScriptedService(sendPdf);
-    const args = ["render", "letter.typ", "--each", "people.jsonl", "-o", output];
-    const run = await runCommand(folder, args, { env: { SERVICE_URL: service.url } });
-    return { ...run, sent: service.requests.length, folder };
-  };
-
-  const FORBIDDEN = "no file name may have the character";
-  it.each([
-    ["lead to another folder", ["../../etc/passwd", "..\\x", "/etc/passwd", "a\u0000b", "a\u202efdp.exe"], FORBIDDEN],
-    ["are the folder above, or hidden", ["..", ".bashrc"], "would begin with a dot"],
-    ["are a device", ["NUL"], "reserved on Windows"],
-    ["are empty", [" "], "{name} is empty"],
-    ["are too long", ["x".repeat(252)], "would have 256 bytes"],
-    ["are an object", [{ first: "x" }], "{name} is an object"],
-  ])("is refused for each of the values that %s, and nothing is sent", async (_what, names, words) => {
-    const { exitCode, stderr, sent } = await refusal([{ name: "fine" }, ...names.map((name) => ({ name }))]);
-    const lines = stderr.trim().split("\n").slice(1);
-    expect(lines).toEqual(names.map((_, index) => expect.stringContaining(`people.jsonl, line ${index + 2}: `)));
-    for (const line of lines) expect(line).toContain(words);
-    expect(sent).toBe(0);
-    expect(exitCode).toBe(2);
-  });
-
-  it("may have the longest value, and letters of any script", async () => {
-    const { exitCode, folder } = await refusal([{ name: "x".repeat(251) }, { name: "Zoë Ångström 王" }]);
-    expect(exitCode).toBe(0);
-    expect(await letters(folder)).toEqual(["Zoë Ångström 王.pdf", `${"x".repeat(251)}.pdf`]);
-  });
-
-  it("is refused if another line has the same, whatever its case and the form of its accents", async () => {
-    const { exitCode, stderr, sent } = await refusal([
-      { name: "Zo\u00eb" },
-      "",
-      { name: "Zo\u00eb" },
-      { name: "ZOE\u0308" },
-    ]);
-    expect(stderr).toContain("people.jsonl, line 3: letters/Zo\u00eb.pdf is already the file of line 1");
-    expect(stderr).toContain("people.jsonl, line 4: ");
-    expect(sent).toBe(0);
-    expect(exitCode).toBe(2);
-  });
 });
