@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { makeFakeTypst, VERSION_ANSWER } from "../../support/backend/fake-typst.ts";
-import { makeProject, runCommand, startCommand, writeProject } from "../../support/clients/command-line.ts";
+import { makeProject, runCommand, startWatching, writeProject } from "../../support/clients/command-line.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
 
 const ELEVEN_LINES = Array.from({ length: 11 }, (_, index) => `Line ${index + 1}.\n`).join("");
@@ -132,34 +132,24 @@ it("accepts no other version of Typst", async () => {
 
 it("checks again whenever a file changes, until it is interrupted", async () => {
   const folder = await makeProject({ "letter.typ": '#include "part.typ"', "part.typ": "#oops" });
-  const running = startCommand(folder, ["check", "letter.typ", "--watch"]);
-  let seen = "";
-  running.stderr.on("data", (chunk: Buffer) => {
-    seen += chunk.toString("utf8");
-  });
-  await expect.poll(() => seen).toContain("Watching for changes");
-  expect(seen).toContain("part.typ:1:1");
-  seen = "";
+  const watch = await startWatching(folder, ["check", "letter.typ"]);
+  expect(watch.seen).toContain("part.typ:1:1");
+  watch.seen = "";
   await writeFile(join(folder, "part.typ"), "fine");
-  await expect.poll(() => seen).toContain("letter.typ compiles.");
-  seen = "";
+  await expect.poll(() => watch.seen).toContain("letter.typ compiles.");
+  watch.seen = "";
   await rm(join(folder, "part.typ"));
-  await expect.poll(() => seen).toContain("which does not exist");
-  running.kill("SIGINT");
-  expect((await running).exitCode).toBe(130);
+  await expect.poll(() => watch.seen).toContain("which does not exist");
+  watch.running.kill("SIGINT");
+  expect((await watch.running).exitCode).toBe(130);
 });
 
 it("says so when the folder that it watches is gone, and ends", async () => {
   const folder = await makeProject({ "letter/main.typ": "x" });
-  const running = startCommand(folder, ["check", "letter", "--watch"]);
-  let seen = "";
-  running.stderr.on("data", (chunk: Buffer) => {
-    seen += chunk.toString("utf8");
-  });
-  await expect.poll(() => seen).toContain("Watching for changes");
+  const watch = await startWatching(folder, ["check", "letter"]);
   await rename(join(folder, "letter"), join(folder, "post"));
-  const { exitCode } = await running;
-  expect(seen).toContain(
+  const { exitCode } = await watch.running;
+  expect(watch.seen).toContain(
     `${join(folder, "letter")} was removed, moved or replaced: start the command again to watch it.\n`,
   );
   expect(exitCode).toBe(2);
@@ -170,24 +160,17 @@ it("opens the document with the system's viewer, once while it watches", async (
   // xdg-open hands the file to what BROWSER names.
   await writeFile(join(folder, "viewer"), `#!/bin/sh\necho "$1" >> '${folder}/opened'\n`, { mode: 0o755 });
   const env = { BROWSER: join(folder, "viewer") };
-  const running = startCommand(folder, ["check", "letter.typ", "--watch", "--open"], { env });
-  let seen = "";
-  running.stderr.on("data", (chunk: Buffer) => {
-    seen += chunk.toString("utf8");
-  });
+  const watch = await startWatching(folder, ["check", "letter.typ", "--open"], { env });
   const opened = () => readFile(join(folder, "opened"), "utf8").catch(() => "");
   await expect.poll(opened).toMatch(/preview\/[0-9a-f]+\/letter\.pdf\n$/);
-  await expect.poll(() => seen).toContain("Watching");
   const page = (await opened()).trim();
   const before = await readFile(page);
   // The viewer writes into the folder that is watched, but the preview is no change of it.
-  await expect.poll(() => seen).toContain("opened has changed.");
-  expect(seen).not.toContain("letter.pdf has changed.");
+  await expect.poll(() => watch.seen).toContain("opened has changed.");
+  expect(watch.seen).not.toContain("letter.pdf has changed.");
   await writeFile(join(folder, "letter.typ"), "two");
   await expect.poll(() => readFile(page)).not.toEqual(before);
   expect((await opened()).trim()).toBe(page);
-  running.kill("SIGINT");
-  await running;
 });
 
 it.each([

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { problem, serviceUnavailable } from "../../../rules/problem.ts";
 import { makeProject, makeTimeout, runCommand } from "../../support/clients/command-line.ts";
-import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { reject, sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
 
 interface Options {
   readonly output?: string;
@@ -182,7 +182,7 @@ describe("a document that fails", () => {
     const { stderr, exitCode, run } = await renderEach("p.csv", "id\na\nb\nc\n", {
       output: "{id}.pdf",
       answer: (response, count) => {
-        if (count === 2 && !isFixed) sendProblem(response, 422, problem("template_compile_failed", "No.", {}));
+        if (count === 2 && !isFixed) reject(problem("template_compile_failed", "No.", {}))(response);
         else sendPdf(response);
       },
     });
@@ -200,8 +200,7 @@ describe("a document that fails", () => {
     let renders = 0;
     const { stderr, exitCode, data } = await renderEach("p.jsonl", '{"id":1}\n{"id":2}\n{"id":3}\n', {
       output: "{id}.pdf",
-      answer: (response) =>
-        ++renders === 1 ? sendProblem(response, 503, serviceUnavailable("draining")) : sendPdf(response),
+      answer: (response) => (++renders === 1 ? reject(serviceUnavailable("draining")) : sendPdf)(response),
     });
     expect(stderr).toBe("3 of 3 documents rendered.\n");
     expect(data).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }, { id: 1 }]);
@@ -212,7 +211,7 @@ describe("a document that fails", () => {
     const rows = Array.from({ length: 40 }, (_, id) => JSON.stringify({ id })).join("\n");
     const { stderr, exitCode, data } = await renderEach("p.jsonl", rows, {
       output: "{id}.pdf",
-      answer: (response) => sendProblem(response, 503, serviceUnavailable("draining")),
+      answer: reject(serviceUnavailable("draining")),
     });
     expect(stderr).toContain("The service answered the first 10 documents with 503, so the rest were not sent.");
     expect(stderr).toContain("0 of 40 documents rendered, 40 not rendered.\nRun the same command again to continue.");

@@ -2,7 +2,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { problem, renderQueueFull } from "../../../rules/problem.ts";
+import { problem } from "../../../rules/problem.ts";
 import {
   makeProject,
   runCommand,
@@ -10,7 +10,7 @@ import {
   startCommand,
   writeProject,
 } from "../../support/clients/command-line.ts";
-import { sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { full, reject, sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 
@@ -64,8 +64,7 @@ it("sends fewer requests at once to a busy service, waits for its Retry-After, a
     // How many are open at the same time is what is tested: each takes a moment.
     setTimeout(() => {
       open--;
-      if (isBusy) sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });
-      else sendPdf(response);
+      (isBusy ? full(1) : sendPdf)(response);
     }, 20);
   });
   const folder = await makeFolder(people(20));
@@ -80,8 +79,7 @@ it("waits a second for a busy service that asks for no wait", async () => {
   const times: number[] = [];
   const service = await startScriptedService((response, count) => {
     times.push(performance.now());
-    if (count > 1) sendPdf(response);
-    else sendProblem(response, 429, renderQueueFull("slots_busy", 0), { "Retry-After": "0" });
+    (count > 1 ? sendPdf : full(0))(response);
   });
   const { exitCode } = await runCommand(await makeFolder(people(1)), EACH, { env: { SERVICE_URL: service.url } });
   const [refused = 0, again = 0] = times;
@@ -91,9 +89,7 @@ it("waits a second for a busy service that asks for no wait", async () => {
 });
 
 it("says how long it waits for a busy service, and why", async () => {
-  const service = await startScriptedService((response) =>
-    sendProblem(response, 429, renderQueueFull("slots_busy", 90), { "Retry-After": "90" }),
-  );
+  const service = await startScriptedService(full(90));
   const running = startCommand(await makeFolder(people(9)), EACH, { env: { SERVICE_URL: service.url } });
   running.stderr?.once("data", () => running.kill("SIGINT"));
   const { exitCode, stderr } = await running;
@@ -104,9 +100,7 @@ it("says how long it waits for a busy service, and why", async () => {
 });
 
 it("stops if the template fails with all data", async () => {
-  const service = await startScriptedService((response) =>
-    sendProblem(response, 422, problem("template_compile_failed", "No.", {})),
-  );
+  const service = await startScriptedService(reject(problem("template_compile_failed", "No.", {})));
   const folder = await makeFolder(people(100));
   const { exitCode, stderr } = await runCommand(folder, EACH, { env: { SERVICE_URL: service.url } });
   expect(stderr).toContain("The first 10 documents all failed");

@@ -18,7 +18,7 @@ import {
   runProcess,
   startCommand,
 } from "../../support/clients/command-line.ts";
-import { full, sendPdf, sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { full, reject, sendPdf, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 import { sharedService } from "../../support/service/test-service.ts";
@@ -217,9 +217,7 @@ describe("text written by others", () => {
 
   it("reaches the terminal without control characters: a problem of the service", async () => {
     const detail = `x${OBEYED}\nforged: line`;
-    const scripted = await startScriptedService((response) =>
-      sendProblem(response, 422, problem("template_compile_failed", detail, {})),
-    );
+    const scripted = await startScriptedService(reject(problem("template_compile_failed", detail, {})));
     const { stderr } = await inProject({ "a.typ": "x" }, ["render", "a.typ"], { env: { SERVICE_URL: scripted.url } });
     expect(stderr).not.toMatch(ANY_OBEYED);
     expect(stderr).toContain("\\u000aforged: line");
@@ -266,7 +264,7 @@ describe("the exit code is", () => {
   });
 
   it("6 for a service that fails", async () => {
-    const broken = await startScriptedService((response) => sendProblem(response, 503, serviceUnavailable("draining")));
+    const broken = await startScriptedService(reject(serviceUnavailable("draining")));
     expect((await inProject(source, ["render", "a.typ", "--url", broken.url])).exitCode).toBe(6);
   });
 

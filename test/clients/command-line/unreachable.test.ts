@@ -1,12 +1,12 @@
 /** What the command says when it does not get an answer of the service, and what --verbose says of one that it gets. */
 import { cp, mkdir, rm, symlink, writeFile } from "node:fs/promises";
-import { createServer as createHttpServer, request as httpRequest, type Server, type ServerResponse } from "node:http";
+import { createServer as createHttpServer, request as httpRequest, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { execa } from "execa";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { problem, renderQueueFull } from "../../../rules/problem.ts";
+import { problem } from "../../../rules/problem.ts";
 import { makeCertificate } from "../../support/clients/certificate.ts";
 import {
   type CommandOptions,
@@ -19,10 +19,11 @@ import {
 } from "../../support/clients/command-line.ts";
 import { answerRaw } from "../../support/clients/hostile-answers.ts";
 import {
+  type Behaviour,
   full,
   PDF,
+  reject,
   sendPdf,
-  sendProblem,
   startScript,
   startScriptedService,
 } from "../../support/clients/scripted-service.ts";
@@ -59,12 +60,13 @@ describe("a service that takes requests and goes silent", () => {
   // On a busy machine the constraints may be as late, which are waited for for a minute.
   const NOTICE = / has sent nothing for 20 s: waiting, up to (?:60|300) s\.\n/;
   const EACH = ["render", "a.typ", "--each", "rows.jsonl", "-o", "{#}.pdf"];
-  const stallInFile = (response: ServerResponse) => void response.writeHead(200, PDF).write("%PDF-1.7");
 
-  it.each([
+  const STALLS: readonly (readonly [when: string, stall: Behaviour])[] = [
     ["before its answer", () => {}],
-    ["within the file", stallInFile],
-  ])("%s: render says so once, and ends with exit code 7", async (_when, stall) => {
+    ["within the file", (response) => void response.writeHead(200, PDF).write("%PDF-1.7")],
+  ];
+
+  it.each(STALLS)("%s: render says so once, and ends with exit code 7", async (_when, stall) => {
     shortenSilence();
     const { url } = await startScriptedService(stall);
     const { exitCode, stderr } = await render(url);
@@ -74,10 +76,7 @@ describe("a service that takes requests and goes silent", () => {
     expect(exitCode).toBe(7);
   });
 
-  it.each([
-    ["before its answer", () => {}],
-    ["within the file", stallInFile],
-  ])("%s: render --each stops with exit code 7, and asks no more", async (_when, stall) => {
+  it.each(STALLS)("%s: render --each stops with exit code 7, and asks no more", async (_when, stall) => {
     shortenSilence();
     const { url, bodies } = await startScriptedService(stall);
     const folder = await makeProject({ ...FILES, "rows.jsonl": "{}\n".repeat(9) });
@@ -253,9 +252,7 @@ describe("a token that is refused", () => {
     ["the variable", { SERVICE_API_TOKEN: "token-of-the-variable" }, [], "the variable SERVICE_API_TOKEN"],
     ["the option", {}, ["--token-file", "token.txt"], "the file token.txt (--token-file)"],
   ])("is reported as that of %s, and not shown", async (_what, env, args, origin) => {
-    const service = await startScriptedService((response) =>
-      sendProblem(response, 403, problem("forbidden", "No.", {})),
-    );
+    const service = await startScriptedService(reject(problem("forbidden", "No.", {})));
     const { stderr, exitCode } = await render(service.url, { env }, ...args);
     expect(stderr).toContain(`The token came from ${origin}.`);
     expect(stderr).not.toContain("token-of");
@@ -271,9 +268,7 @@ describe("a token that is refused", () => {
   }
 
   async function renderFrom(program: string, files: Readonly<Record<string, string>> = {}) {
-    const service = await startScriptedService((response) =>
-      sendProblem(response, 403, problem("forbidden", "No.", {})),
-    );
+    const service = await startScriptedService(reject(problem("forbidden", "No.", {})));
     const folder = await makeProject({ "a.typ": "x", ...files });
     const options = { env: { SERVICE_API_TOKEN: "" }, program };
     const { stderr, exitCode } = await runProcess(folder, ["render", "a.typ", "--url", service.url], options);
@@ -349,7 +344,7 @@ describe("a token that is refused", () => {
 
 it("--verbose prints for each request the attempt, its id and the servers on its way, and where the token came from", async () => {
   const service = await startScriptedService((response, count) => {
-    if (count === 1) return sendProblem(response, 429, renderQueueFull("slots_busy", 1), { "Retry-After": "1" });
+    if (count === 1) return full(1)(response);
     response.setHeader("X-Request-Id", "an-id");
     response.setHeader("Server-Timing", "receive;dur=1.5");
     response.setHeader("Via", "1.1 gateway");

@@ -25,8 +25,8 @@ import {
   INSTANCE,
   PDF,
   PROBLEM,
+  reject,
   sendPdf,
-  sendProblem,
   startScript,
   startScriptedService,
 } from "../../support/clients/scripted-service.ts";
@@ -112,9 +112,7 @@ function unknownProblem(origin: string, status = "403"): Behaviour {
   return answer(403, { "Content-Type": "application/problem+json; charset=utf-8" }, text);
 }
 
-const failed = (code: "render_failed" | "service_unavailable", status: number): Behaviour => {
-  return (response) => sendProblem(response, status, problem(code, "Failed.", {}));
-};
+const failed = (code: "render_failed" | "service_unavailable") => reject(problem(code, "Failed.", {}));
 const fullBehindProxy = full(61, { "Content-Type": "Application/Problem+JSON; charset=utf-8" });
 const gateway = (status: number) =>
   answer(status, { "Content-Type": "text/html", "Retry-After": "0" }, "<h1>Sorry</h1>");
@@ -122,8 +120,8 @@ const gateway = (status: number) =>
 const ASKED: readonly (readonly [what: string, behaviours: Behaviour[], requests: number, result: object])[] = [
   ["while no slot is free, as often as it may", [full(0)], 3, { ok: false, problem: { context: { retry_after: 0 } } }],
   ["once if it is to wait beyond the total time", [fullBehindProxy], 1, { problem: { context: { retry_after: 61 } } }],
-  ["once if rendering fails", [failed("render_failed", 500)], 1, { problem: { status: 500, origin: "service" } }],
-  ["once if the service is unavailable", [failed("service_unavailable", 503)], 1, { checkedLocally: false }],
+  ["once if rendering fails", [failed("render_failed")], 1, { problem: { status: 500, origin: "service" } }],
+  ["once if the service is unavailable", [failed("service_unavailable")], 1, { checkedLocally: false }],
   ["again if a gateway has no slot", [gateway(429), sendPdf], 2, { ok: true }],
   ["again if a gateway has no service", [gateway(502), sendPdf], 2, { ok: true }],
   ["once if it does not know the problem", [unknownProblem("request")], 1, { problem: { context: { colour: "red" } } }],

@@ -7,8 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
 import { describe, expect, it } from "vitest";
-import { problem } from "../../../rules/problem.ts";
-import { sendProblem, startScriptedService } from "../../support/clients/scripted-service.ts";
+import { full, startScriptedService } from "../../support/clients/scripted-service.ts";
 import { blocksOf } from "../../support/readers/markdown-blocks.ts";
 import { sharedService } from "../../support/service/test-service.ts";
 import { makeTemporaryFolder } from "../../support/temporary-folder.ts";
@@ -113,13 +112,12 @@ describe.each(LANGUAGES)("the recipe in %s", (language) => {
 
   test("writes the rendered file, after it has tried again while no slot was free", async () => {
     const source = '= Grüße\n#assert.eq(data, (name: "Zoë", notes: (:)))';
-    const busy = problem("render_queue_full", "Full.", { retry_after: 1 });
     const passOn = async (response: ServerResponse) => {
       const answer = await service.render({ ...server.bodies.at(-1) });
       response.writeHead(answer.status, { "Content-Type": "application/pdf" }).end(await answer.bytes());
     };
     const server = await startScriptedService((response, count) => {
-      if (count === 1) sendProblem(response, 429, busy, { "Retry-After": "1" });
+      if (count === 1) full(1)(response);
       else void passOn(response);
     });
     const url = new URL(server.url);

@@ -6,7 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { execa } from "execa";
-import { inject, onTestFinished, vi } from "vitest";
+import { expect, inject, onTestFinished, vi } from "vitest";
 import { shellCommand } from "../../../backend/launcher/program.ts";
 import { typstPath } from "../backend/typst-path.ts";
 import { makeTemporaryFolder } from "../temporary-folder.ts";
@@ -53,6 +53,21 @@ export function startCommand(cwd: string, args: readonly string[], { env, input,
     stripFinalNewline: false,
     ...(input === undefined ? { stdin: "ignore" } : { input }),
   });
+}
+
+/** Starts a command that watches, and waits until it does. It is interrupted with its test. */
+export async function startWatching(cwd: string, args: readonly string[], options?: CommandOptions) {
+  const running = startCommand(cwd, [...args, "--watch"], options);
+  onTestFinished(async () => {
+    running.kill("SIGINT");
+    await running;
+  });
+  const watch = { running, seen: "" };
+  running.stderr.on("data", (chunk: Buffer) => {
+    watch.seen += chunk.toString("utf8");
+  });
+  await expect.poll(() => watch.seen).toContain("Watching for changes");
+  return watch;
 }
 
 /** Runs the command in its own process until it ends: for what depends on that, such as signals, proxies or a pipe. */

@@ -6,7 +6,7 @@ import { onTestFinished } from "vitest";
 import { CAPABILITIES_PATH } from "../../../protocol/capabilities.ts";
 import { constraintsDocument } from "../../../rules/constraints.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
-import { type Problem, problem, problemDocument } from "../../../rules/problem.ts";
+import { PROBLEMS, type Problem, problem, problemDocument } from "../../../rules/problem.ts";
 import { closeServer, listenOnLoopback } from "../loopback-server.ts";
 
 export type Behaviour = (response: ServerResponse) => void;
@@ -89,8 +89,10 @@ export function answer(status: number, headers: Record<string, string>, body: st
 export const sendPdf = answer(200, PDF, "%PDF-");
 export const breakConnection: Behaviour = (response) => void response.destroy();
 
-export function sendProblem(response: ServerResponse, status: number, problem: Problem, headers = {}): void {
-  answer(status, { ...PROBLEM, ...headers }, JSON.stringify(problemDocument(problem, INSTANCE)))(response);
+/** The rejection of a service, with the status of the problem's code. */
+export function reject(problem: Problem, headers: object = {}): Behaviour {
+  const document = JSON.stringify(problemDocument(problem, INSTANCE));
+  return answer(PROBLEMS[problem.code].status, { ...PROBLEM, ...headers }, document);
 }
 
 /** Writes until the other side hangs up. */
@@ -108,6 +110,5 @@ export function endlessAnswer(status: number, headers: Record<string, string>, s
 
 /** The rejection of a service without a free slot; a proxy may have removed its header. */
 export function full(retryAfter: number, headers: object = { "Retry-After": String(retryAfter) }): Behaviour {
-  const rejection = problem("render_queue_full", "Full.", { retry_after: retryAfter });
-  return (response) => sendProblem(response, 429, rejection, headers);
+  return reject(problem("render_queue_full", "Full.", { retry_after: retryAfter }), headers);
 }

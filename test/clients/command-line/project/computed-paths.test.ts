@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { computingFunctions } from "../../../../clients/command-line/project/computed-paths.ts";
 import { problem } from "../../../../rules/problem.ts";
 import { makeProject, type ProjectFiles, runCommand } from "../../../support/clients/command-line.ts";
-import { sendPdf, sendProblem, startScriptedService } from "../../../support/clients/scripted-service.ts";
+import { reject, sendPdf, startScriptedService } from "../../../support/clients/scripted-service.ts";
 
 async function plan(files: ProjectFiles, args: readonly string[]) {
   const folder = await makeProject(files);
@@ -157,13 +157,8 @@ describe("a folder", () => {
   it("that is over a limit says how many files no source names, and the way to send fewer", async () => {
     const many = Object.fromEntries(Array.from({ length: 70 }, (_, index) => [`t/old/${index}.txt`, "x"]));
     const folder = await makeProject({ ...many, "t/main.typ": '#read("one.txt") #read(name())', "t/one.txt": "1" });
-    const service = await startScriptedService((response) =>
-      sendProblem(
-        response,
-        400,
-        problem("invalid_file_data", "files has 71 entries; the limit is 64.", { count: 71, limit: 64 }),
-      ),
-    );
+    const tooMany = problem("invalid_file_data", "files has 71 entries; the limit is 64.", { count: 71, limit: 64 });
+    const service = await startScriptedService(reject(tooMany));
     const { stderr } = await runCommand(folder, ["render", "t"], { env: { SERVICE_URL: service.url } });
     expect(stderr).toContain("70 of the 71 files are sent only because you named the folder");
     expect(stderr).toContain("name t/main.typ instead");
@@ -254,9 +249,8 @@ it("--files sends a file that is ignored if it names it exactly", async () => {
 });
 
 it("a template that the service cannot compile is told that names are all that is known of such paths", async () => {
-  const service = await startScriptedService((response) =>
-    sendProblem(response, 422, problem("template_compile_failed", "It does not compile.", {})),
-  );
+  const failed = problem("template_compile_failed", "It does not compile.", {});
+  const service = await startScriptedService(reject(failed));
   const folder = await makeProject({ "a.typ": '#read("n-" + str(1))', "b.typ": "#oops()" });
   const answer = async (source: string) =>
     (await runCommand(folder, ["render", source], { env: { SERVICE_URL: service.url } })).stderr;

@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { capabilitiesOf } from "../../../../protocol/capabilities.ts";
-import { makeProject, type ProjectFiles, runCommand, startCommand } from "../../../support/clients/command-line.ts";
+import { makeProject, type ProjectFiles, runCommand, startWatching } from "../../../support/clients/command-line.ts";
 import { answer, sendPdf, startScriptedService } from "../../../support/clients/scripted-service.ts";
 import { readPdf } from "../../../support/readers/pdf-reader.ts";
 import { sharedService } from "../../../support/service/test-service.ts";
@@ -392,14 +392,7 @@ describe("a package that is nowhere", () => {
 
 it("check --watch checks again when a package of the user changes", async () => {
   const folder = await makeProject({ ...FILES, "p/letter.typ": FILES["letter.typ"] });
-  const running = startCommand(folder, ["check", "p/letter.typ", "--watch"]);
-  let seen = "";
-  running.stderr.on("data", (chunk: Buffer) => {
-    seen += chunk.toString("utf8");
-  });
-  await expect.poll(() => seen).toContain("Watching for changes");
+  const watch = await startWatching(folder, ["check", "p/letter.typ"]);
   await writeFile(join(folder, DATA, "local/letter/1.0.0/lib.typ"), "#let other = 1");
-  await expect.poll(() => seen).toContain("unresolved import");
-  running.kill("SIGINT");
-  await running;
+  await expect.poll(() => watch.seen).toContain("unresolved import");
 });

@@ -12,7 +12,7 @@ import {
   makeProject,
   type ProjectFiles,
   runCommand,
-  startCommand,
+  startWatching,
   writeProject,
 } from "../../../support/clients/command-line.ts";
 import { sendPdf, startScriptedService } from "../../../support/clients/scripted-service.ts";
@@ -357,18 +357,11 @@ it("check --watch checks again when a file above the folder changes", async () =
     "p/lib.typ": "#let x = 1",
     "p/doc/a.typ": '#import "../lib.typ": x',
   });
-  const running = startCommand(folder, ["check", "p/doc/a.typ", "--watch"]);
-  let seen = "";
-  running.stderr.on("data", (chunk: Buffer) => {
-    seen += chunk.toString("utf8");
-  });
-  await expect.poll(() => seen).toContain("Watching for changes");
+  const watch = await startWatching(folder, ["check", "p/doc/a.typ"]);
   await writeFile(join(folder, "p/lib.typ"), "#let y = 1");
-  await expect.poll(() => seen).toContain("unresolved import");
+  await expect.poll(() => watch.seen).toContain("unresolved import");
   await writeProject(folder, { "p/lib.typ": "#let x = 2" });
-  await expect.poll(() => seen).toMatch(/unresolved import[\s\S]*a\.typ compiles\./);
-  running.kill("SIGINT");
-  await running;
+  await expect.poll(() => watch.seen).toMatch(/unresolved import[\s\S]*a\.typ compiles\./);
 });
 
 it("the command that shows the error has the root", async () => {

@@ -19,9 +19,9 @@ import {
   writeProject,
 } from "../../../support/clients/command-line.ts";
 import {
+  reject,
   type ScriptedService,
   sendPdf,
-  sendProblem,
   startScriptedService,
 } from "../../../support/clients/scripted-service.ts";
 
@@ -243,9 +243,7 @@ describe("a request that is too large", () => {
     /Its largest parts:\n {4}a\.txt: 1000 bytes.*\n {4}b\.txt: .*\n {4}c\.txt: .*\n {4}d\.txt: .*\n {4}e\.txt: .*\n/;
 
   it("is named with its size, the limit and the five largest files when the service answers 413", async () => {
-    const { run } = await begin(SIX, (response) =>
-      sendProblem(response, 413, problem("request_too_large", "Too large.", { limit: 2048 })),
-    );
+    const { run } = await begin(SIX, reject(problem("request_too_large", "Too large.", { limit: 2048 })));
     const { stderr, exitCode } = await run("render", "big");
     expect(stderr).toMatch(
       /The request has 6\.[0-9] KiB \(6,[0-9]{3} bytes\); the limit is 2\.0 KiB \(2,048 bytes\)\./,
