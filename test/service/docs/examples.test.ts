@@ -7,7 +7,7 @@ import { EXAMPLE_NAMES } from "../../../protocol/routes.ts";
 import { exampleRequest } from "../../../scripts/examples/example-request.ts";
 import { fontNamesOf } from "../../support/fonts.ts";
 import { readDisposition } from "../../support/readers/content-disposition.ts";
-import { type PdfContents, readPdf } from "../../support/readers/pdf-reader.ts";
+import { readPdf } from "../../support/readers/pdf-reader.ts";
 import { readSvgSize } from "../../support/readers/svg-reader.ts";
 import { readXmlElements } from "../../support/readers/xml-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
@@ -33,32 +33,11 @@ async function renderExample(name: string, filename: string, type = "inline") {
   return bytes;
 }
 
-async function exampleData(name: string): Promise<Record<string, unknown>> {
-  return JSON.parse(await readFile(new URL(`../../../examples/${name}/data.json`, import.meta.url), "utf8"));
-}
-
-/** All text of a document without spaces, because a line may break anywhere in it. */
-const textOf = ({ pageTexts }: PdfContents) => pageTexts.join("").replace(/\s+/g, "");
-const squeezed = (text: unknown) => String(text).replace(/\s+/g, "");
-
 it("every example has a test here, and a file for the playground", async () => {
   const entries = await readdir(new URL("../../../examples", import.meta.url));
   expect(entries.filter((name) => name !== "README.md").toSorted()).toEqual(EXAMPLE_NAMES);
   const tested = "accessible-letter brand-letter certificate e-invoice invoice report slides";
   expect(EXAMPLE_NAMES).toEqual(tested.split(" "));
-});
-
-it("the invoice is a PDF with its lines and its total computed", async () => {
-  const bytes = await renderExample("invoice", "invoice-TH-2026-0417.pdf");
-  const pdf = await readPdf(bytes);
-  const text = textOf(pdf);
-  const { number, lines } = await exampleData("invoice");
-  expect(pdf.headerVersion).toBe("1.7");
-  expect(pdf.pageTexts.length).toBeGreaterThan(0);
-  expect(text).toContain(squeezed(number));
-  for (const { description } of lines as { description: string }[]) expect(text).toContain(squeezed(description));
-  // 36 × 128.40 less 7.5 %: of the first line, by hand.
-  expect(text).toContain("4,275.72");
 });
 
 it("the e-invoice is a PDF/A-3b with the XML of the same invoice attached", async () => {
@@ -70,7 +49,9 @@ it("the e-invoice is a PDF/A-3b with the XML of the same invoice attached", asyn
   expect(bytes.toString("latin1")).toMatch(/\/F\(factur-x\.xml\)[^>]*.{0,80}\/AFRelationship\/Alternative/);
   expect(bytes.toString("latin1")).toMatch(/\/Type\/EmbeddedFile[^>]*\/Subtype\/text#2Fxml/);
 
-  const data = await exampleData("e-invoice");
+  const data: { number: string; buyer: { name: string }; lines: unknown[] } = JSON.parse(
+    await readFile(new URL("../../../examples/e-invoice/data.json", import.meta.url), "utf8"),
+  );
   const xml = Buffer.from(pdf.attachments[0]?.content ?? []).toString("utf8");
   const elements = readXmlElements(xml);
   const valuesAt = (path: string) =>
@@ -78,10 +59,8 @@ it("the e-invoice is a PDF/A-3b with the XML of the same invoice attached", asyn
   const trade = "SupplyChainTradeTransaction";
   expect(valuesAt("ExchangedDocument/ID")).toEqual([data.number]);
   // A name with & and <, which are neither lost nor markup.
-  expect(valuesAt(`${trade}/ApplicableHeaderTradeAgreement/BuyerTradeParty/Name`)).toEqual([
-    (data.buyer as { name: string }).name,
-  ]);
-  expect(valuesAt(`${trade}/IncludedSupplyChainTradeLineItem`)).toHaveLength((data.lines as unknown[]).length);
+  expect(valuesAt(`${trade}/ApplicableHeaderTradeAgreement/BuyerTradeParty/Name`)).toEqual([data.buyer.name]);
+  expect(valuesAt(`${trade}/IncludedSupplyChainTradeLineItem`)).toHaveLength(data.lines.length);
   // By hand: 120 × 3.85 + 7.5 × 68.00 = 972.00 at 19 %, 3 × 24.95 = 74.85 at 7 %.
   const settlement = `${trade}/ApplicableHeaderTradeSettlement`;
   expect(valuesAt(`${settlement}/ApplicableTradeTax/BasisAmount`)).toEqual(["972.00", "74.85"]);
@@ -89,17 +68,6 @@ it("the e-invoice is a PDF/A-3b with the XML of the same invoice attached", asyn
   const sums = `${settlement}/SpecifiedTradeSettlementHeaderMonetarySummation`;
   expect(valuesAt(`${sums}/LineTotalAmount`)).toEqual(["1046.85"]);
   expect(valuesAt(`${sums}/GrandTotalAmount`)).toEqual(["1236.77"]);
-  expect(textOf(pdf)).toContain("1236.77");
-});
-
-it("the report is a PDF of nine pages from many files", async () => {
-  const bytes = await renderExample("report", "energy-review-2025.pdf");
-  const pdf = await readPdf(bytes);
-  const { title, publisher } = await exampleData("report");
-  expect(pdf.pageTexts).toHaveLength(9);
-  expect(squeezed(pdf.pageTexts[0])).toContain(squeezed(title));
-  expect(textOf(pdf)).toContain(squeezed(publisher));
-  expect(pdf.pageTexts[8]).toMatch(/9 of 9/);
 });
 
 it("the certificate is one image of A5 landscape at 300 pixels per inch", async () => {
@@ -118,27 +86,29 @@ it("the slides are a ZIP of eight SVG files, 16 to 9", async () => {
   }
 });
 
-it("the accessible letter claims PDF/A-2a and PDF/UA-1, and is tagged", async () => {
-  const bytes = await renderExample("accessible-letter", "letter-ER-40128.pdf");
-  const pdf = await readPdf(bytes);
+// Their words are in reading-order/, and how they look in the cases of the examples.
+it.each([
+  ["invoice", "invoice-TH-2026-0417.pdf", 1, {}],
+  ["report", "energy-review-2025.pdf", 9, {}],
+  [
+    "accessible-letter",
+    "letter-ER-40128.pdf",
+    2,
+    { "pdfaid:part": "2", "pdfaid:conformance": "A", "pdfuaid:part": "1" },
+  ],
+  ["brand-letter", "letter-HM-2026-118.pdf", 1, {}],
+])("the example %s is the PDF %s of %i pages, which claims what it asks for", async (name, filename, pages, claims) => {
+  const pdf = await readPdf(await renderExample(name, filename));
   expect(pdf.headerVersion).toBe("1.7");
-  expect(pdf.claims).toMatchObject({ "pdfaid:part": "2", "pdfaid:conformance": "A", "pdfuaid:part": "1" });
+  expect(pdf.pageTexts).toHaveLength(pages);
+  expect(pdf.claims).toMatchObject(claims);
   expect(pdf.isTagged).toBe(true);
-  expect(pdf.pageTexts).toHaveLength(2);
-  const { reference } = await exampleData("accessible-letter");
-  expect(textOf(pdf)).toContain(squeezed(reference));
-  expect(textOf(pdf)).toContain("DearMrOkonjo-Reid");
 });
 
 describe("the brand letter", () => {
   it("is set in the fonts that come with it, and in no other", async () => {
     const bytes = await renderExample("brand-letter", "letter-HM-2026-118.pdf");
     expect(fontNamesOf(bytes)).toEqual(new Set(["HaldenGrotesk-Regular", "HaldenGrotesk-Bold"]));
-    const pdf = await readPdf(bytes);
-    const { subject, closing } = await exampleData("brand-letter");
-    expect(pdf.pageTexts).toHaveLength(1);
-    expect(textOf(pdf)).toContain(squeezed(subject));
-    expect(textOf(pdf)).toContain(squeezed((closing as string[])[1]));
   });
 
   it("is rejected without these fonts", async () => {
