@@ -64,35 +64,14 @@ describe.skipIf(!hasPython())("the Python client", () => {
       source: "x",
       files: { "a.png": { encoding, content } },
     });
+    const keys = ["logo neu.png", ..."Grüße.png C:\\a.png a\\b http://a/b a?b /a a//b ../a ./a ...".split(" ")];
+    keys.push("", "x".repeat(300));
+    const contents = ["data:image/png;base64,AA", "QUJ\nD", "plain text!", "QU JD", "QU-_", "QUJDR", "QUI", "QUJ="];
+    contents.push("====", "Ä");
     const mistakes = [
       ...vectorRequests(constraints).map(({ request }) => request),
-      ...[
-        "logo neu.png",
-        "Grüße.png",
-        "C:\\a.png",
-        "a\\b",
-        "http://a/b",
-        "a?b",
-        "/a",
-        "a//b",
-        "../a",
-        "./a",
-        "...",
-        "",
-        "x".repeat(300),
-      ].map((key) => ({ source: "x", files: { [key]: { encoding: "text", content: "" } } })),
-      ...[
-        "data:image/png;base64,AA",
-        "QUJ\nD",
-        "plain text!",
-        "QU JD",
-        "QU-_",
-        "QUJDR",
-        "QUI",
-        "QUJ=",
-        "====",
-        "Ä",
-      ].map((it) => file(it)),
+      ...keys.map((key) => ({ source: "x", files: { [key]: { encoding: "text", content: "" } } })),
+      ...contents.map((it) => file(it)),
       file(7),
       file("", "utf8"),
       { source: "x", files: [] },

@@ -32,27 +32,9 @@ const spoken = (lang: string, region: string) =>
 
 /** Text that would be read as something else in a file if it were not taken for text. */
 const POSES = [
-  "/MediaBox [0 0 1 99999]",
-  "endstream endobj 9 0 obj <</Type/Page/MediaBox[0 0 1 99999]>> endobj",
-  "(((",
-  ")))",
-  "\\",
-  "\\)",
-  "<<",
-  ">>",
-  "]",
-  "%",
-  "stream\n",
-  "xref",
-  "trailer <</Info 1 0 R>>",
-  "startxref",
-  "%%EOF",
-  "<dc:title>\u00a0</dc:title>",
-  "&lt;",
-  "/Lang(12)",
-  "/Type/EmbeddedFile",
-  "é",
-  "<FEFF0007>",
+  ...["/MediaBox [0 0 1 99999]", "endstream endobj 9 0 obj <</Type/Page/MediaBox[0 0 1 99999]>> endobj", "stream\n"],
+  ...["(((", ")))", "\\", "\\)", "<<", ">>", "]", "%", "xref", "trailer <</Info 1 0 R>>", "startxref", "%%EOF"],
+  ...["<dc:title>\u00a0</dc:title>", "&lt;", "/Lang(12)", "/Type/EmbeddedFile", "é", "<FEFF0007>"],
 ];
 
 /** A document that has text of the caller wherever Typst takes some. */
