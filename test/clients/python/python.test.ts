@@ -7,7 +7,7 @@ import { PROBLEMS } from "../../../rules/problem.ts";
 import { asConstraints, vectorRequests } from "../../../rules/published-rules.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { hasPython, PythonDriver } from "../../support/clients/python-driver.ts";
-import { answer, type Behaviour, PDF, PROBLEM, sendPdf, startScript } from "../../support/clients/scripted-service.ts";
+import { answer, type Behaviour, PDF, sendPdf, startScript } from "../../support/clients/scripted-service.ts";
 import { lowLimits, mutatedBody, requestBody } from "../../support/rules/request-arbitraries.ts";
 import { runs } from "../../support/rules/runs.ts";
 import { type SharedService, sharedService } from "../../support/service/test-service.ts";
@@ -166,19 +166,6 @@ describe.skipIf(!hasPython())("the Python client", () => {
     const options = { url: server.url, token: API_TOKEN, check_before_sending: false };
     expect((await call("render", options, REQUEST)).result).toMatchObject({ ok: true, content: "%PDF-" });
     expect(server.requests).toHaveLength(2);
-  });
-
-  it.each<[string, Behaviour]>([
-    ["before its answer", () => {}],
-    ["after the head of a file", (response) => response.writeHead(200, PDF).flushHeaders()],
-    ["within a file", (response) => void response.writeHead(200, PDF).write("%PDF-1.7")],
-    ["within a problem", (response) => void response.writeHead(422, PROBLEM).write("{")],
-  ])("ends a render with an error of its own when the service goes silent %s", async (_when, behaviour) => {
-    const { url } = await startScript(behaviour);
-    const options = { url, token: API_TOKEN, check_before_sending: false, max_attempts: 1 };
-    const { result } = await call("render", { ...options, silence_timeout_seconds: 0.2 }, REQUEST);
-    const message = `${url} does not answer: nothing has come for 0.2 s.`;
-    expect(result).toMatchObject({ error: "ServiceUnreachableError", reason: "no_answer", message });
   });
 
   it.each([

@@ -39,6 +39,7 @@ interface CallOptions {
   readonly url: string;
   readonly checkBeforeSending?: boolean;
   readonly maxAttempts?: number;
+  readonly silenceTimeoutSeconds?: number;
 }
 
 /** What a call returned or threw, and the waits that it told of. */
@@ -79,9 +80,11 @@ const inCamelCase = (value: unknown): Record<string, unknown> =>
     ]),
   );
 
-async function callPython(method: Method, { url, maxAttempts = 5, checkBeforeSending = true }: CallOptions) {
+async function callPython(method: Method, { url, maxAttempts = 5, checkBeforeSending = true, ...more }: CallOptions) {
   driver ??= new PythonDriver();
-  const options = { max_attempts: maxAttempts, check_before_sending: checkBeforeSending };
+  const { silenceTimeoutSeconds: silence = 300 } = more;
+  const waits = { max_attempts: maxAttempts, silence_timeout_seconds: silence };
+  const options = { ...waits, check_before_sending: checkBeforeSending };
   const { result, events } = await driver.call(method, { url, token: API_TOKEN, ...options }, REQUEST);
   return { result: inCamelCase(result), events: events.map(inCamelCase) };
 }
@@ -136,6 +139,13 @@ const UNREACHABLE: readonly (readonly [reason: string, words: RegExp, start: () 
     /WRONG_VERSION_NUMBER\)\.$/,
     async () => (await startScript(sendPdf)).url.replace("http:", "https:"),
   ],
+];
+
+const SILENT: readonly (readonly [when: string, behaviour: Behaviour])[] = [
+  ["before its answer", () => {}],
+  ["after the head of a file", (response) => response.writeHead(200, PDF).flushHeaders()],
+  ["within a file", (response) => void response.writeHead(200, PDF).write("%PDF-1.7")],
+  ["within a problem", (response) => void response.writeHead(422, PROBLEM).write("{")],
 ];
 
 /** What answers at the address of a service but is not one. */
@@ -210,6 +220,19 @@ describe.each(CLIENTS)("the client for %s", (_language, call) => {
     expect(result).toMatchObject({ error: "ServiceUnreachableError", reason, url, attempts: 1 });
     expect(result.message).toMatch(words);
     expect(result.message).toContain(url);
+  });
+
+  it.each(SILENT)("gives up when a service goes silent %s, and closes the connection", async (_when, behaviour) => {
+    const closed = Promise.withResolvers<void>();
+    const { url, requests } = await startScript((response) => {
+      response.on("close", closed.resolve);
+      behaviour(response);
+    });
+    const { result } = await render(url, { maxAttempts: 1, silenceTimeoutSeconds: 0.5 });
+    const message = `${url} does not answer: nothing has come for 0.5 s.`;
+    expect(result).toMatchObject({ error: "ServiceUnreachableError", reason: "no_answer", message });
+    // On a busy machine it may not have arrived within this time.
+    if (requests.length > 0) await closed.promise;
   });
 
   it.each([429, 502, 503, 504])("takes a gateway's %i for a service that cannot be reached", async (status) => {

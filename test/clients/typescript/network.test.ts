@@ -19,7 +19,6 @@ import {
   endlessAnswer,
   full,
   PDF,
-  PROBLEM,
   sendPdf,
   startScript,
   startScriptedService,
@@ -91,29 +90,6 @@ describe("a service that cannot be reached", () => {
 });
 
 describe("a service that takes a request and goes silent", () => {
-  const HEADS = [
-    ["before its answer", null, ""],
-    ["after the head of a file", PDF, ""],
-    ["within a file", PDF, "%PDF-1.7"],
-    ["within a problem", PROBLEM, "{"],
-  ] as const;
-
-  it.each(HEADS)("%s ends the render with an error of its own", async (_when, head, start) => {
-    const closed = Promise.withResolvers<void>();
-    const { url, requests } = await startScript((response) => {
-      response.on("close", closed.resolve);
-      if (head === null) return;
-      response.writeHead(head === PROBLEM ? 422 : 200, { ...head, "Content-Length": "1000" }).flushHeaders();
-      response.write(start);
-    });
-    const client = makeClient(url, { silenceTimeoutSeconds: 0.5, retry: false });
-    const file = async () => (await renderFile(client)).bytes();
-    const message = `${url} does not answer: nothing has come for 0.5 s.`;
-    await expect(file()).rejects.toMatchObject({ name: "ServiceUnreachableError", reason: "no_answer", message });
-    // On a busy machine it may not have arrived within this time.
-    if (requests.length > 0) await closed.promise;
-  });
-
   it("before the constraints or within them does not keep a render from being sent", async () => {
     for (const stall of [() => {}, (response: ServerResponse) => void response.writeHead(200, JSON_TYPE).write("{")]) {
       const { url } = await startScript(stall, sendPdf);

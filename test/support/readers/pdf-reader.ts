@@ -5,8 +5,6 @@
 import { getDocument, VerbosityLevel } from "pdfjs-dist/legacy/build/pdf.mjs";
 import { readXmlElements } from "./xml-reader.ts";
 
-export type PdfContents = Awaited<ReturnType<typeof readPdf>>;
-
 const CLAIM = /^pdf(?:a|ua)id:/;
 
 export async function readPdf(bytes: Uint8Array) {
