@@ -17,6 +17,8 @@ import {
 const IN_LINE = /^(?:Span|Link|Note|Reference|Code|Quote|Formula)$/;
 /** They stand in one line with their parts, if each of these has one. */
 const ROWS = /^(?:TR|LI|TOCI|Reference|Link)$/;
+/** So does what holds only these. */
+const TEXTS = /^ *(?:P|BibEntry): /;
 
 /** @returns lines, indented by depth; `TR > TH: A | TD: B` is a row. A word in angle brackets is the role of a part of a line. */
 export async function readTagTree(bytes: Uint8Array): Promise<string> {
@@ -135,7 +137,9 @@ class TagReader {
       const words = this.#words(kids, element);
       return words === "" ? [] : [`${indent}  "${words}"`];
     });
-    const isRow = ROWS.test(this.#roleOf(element)) && nested.every((line) => line.search(/\S/) === indent.length + 2);
+    const isRow =
+      (ROWS.test(this.#roleOf(element)) && nested.every((line) => line.search(/\S/) === indent.length + 2)) ||
+      (/^(?:Div|LBody)$/.test(this.#roleOf(element)) && nested.every((line) => TEXTS.test(line)));
     return isRow ? [`${head} > ${nested.map((line) => line.trim()).join(" | ")}`] : [head, ...nested];
   }
 
