@@ -26,21 +26,10 @@ it("a backend without slots is read as one with a slot, because the edge divides
 });
 
 it.each([
-  null,
-  "",
-  "running=1",
-  "running=1,waiting=0",
-  "waiting=0,running=1,slots=2",
-  "running=1, waiting=0, slots=2",
-  "running=-1,waiting=0,slots=2",
-  "running=1.5,waiting=0,slots=2",
-  "running=1e3,waiting=0,slots=2",
-  "running=1234567890,waiting=0,slots=2",
-  "running=1,waiting=0,slots=2,leaving",
-  "running=1,waiting=0,slots=2,draining,",
-  "Running=1,waiting=0,slots=2",
-  "running=0,waiting=0,slots=257",
-  "running=0,waiting=0,slots=999999999",
+  ...[null, "", "running=1", "running=1,waiting=0", "waiting=0,running=1,slots=2", "running=1, waiting=0, slots=2"],
+  ...["-1", "1.5", "1e3", "1234567890"].map((running) => `running=${running},waiting=0,slots=2`),
+  ...["running=1,waiting=0,slots=2,leaving", "running=1,waiting=0,slots=2,draining,", "Running=1,waiting=0,slots=2"],
+  ...["running=0,waiting=0,slots=257", "running=0,waiting=0,slots=999999999"],
 ])("%j tells nothing", (value) => {
   expect(parseBackendLoad(value)).toBeNull();
 });

@@ -63,20 +63,8 @@ describe("a tracestate", () => {
     );
   });
 
-  it.each([
-    null,
-    undefined,
-    "",
-    " , ",
-    "congo",
-    "Congo=1",
-    "congo=",
-    "congo=a=b",
-    "a@=1",
-    "congo=\u00e9",
-    "=1",
-    "a=1\n",
-  ])("is not passed on when it is %j", (text) => {
+  const REFUSED = ["", " , ", "congo", "Congo=1", "congo=", "congo=a=b", "a@=1", "congo=\u00e9", "=1", "a=1\n"];
+  it.each([null, undefined, ...REFUSED])("is not passed on when it is %j", (text) => {
     expect(shortenTracestate(text)).toBeNull();
   });
 
