@@ -45,12 +45,12 @@ describe("Typst's tags are as the page says:", () => {
     [
       "tables have headers for columns, and a foot",
       "#table(columns: 1, table.header[H], [a], table.footer[z])",
-      ["Table", "THead", "TR", "TH column: H", "TBody", "TR", "TD: a", "TFoot", "TR", "TD: z"],
+      ["Table", "THead", "TR > TH column: H", "TBody", "TR > TD: a", "TFoot", "TR > TD: z"],
     ],
     [
       "captions come first, wherever they stand",
       "#figure(table(columns: 1, table.header[H], [a]), caption: [Below])",
-      ["Table", "Caption: Table 1: Below", "THead", "TR", "TH column: H", "TBody", "TR", "TD: a"],
+      ["Table", "Caption: Table 1: Below", "THead", "TR > TH column: H", "TBody", "TR > TD: a"],
     ],
     [
       "what floats is read where it stands in the source",
