@@ -31,7 +31,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   // No file is written, but a pattern for file names is validated.
   const { project, documents, reading } = await readEachProject(
     { ...flags, source, each, template: flags.output ?? "{#}" },
-    "compiled",
+    "check",
   );
   await requireValidDocuments(project, each, documents, "compiled");
   const local = await localSettings(flags);

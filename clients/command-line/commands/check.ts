@@ -17,10 +17,10 @@ import { writeNamed, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { leftOutDetails, problemDetails } from "../project/problem-details.ts";
-import { collectProject, filesOutsideFolder, type Project } from "../project/project.ts";
+import { filesOutsideFolder, type Project } from "../project/project.ts";
 import { readData } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
-import { handOver } from "../project/template-findings.ts";
+import { openDocumentProject } from "../project/template-findings.ts";
 import { reportProblem, writeJson } from "../report.ts";
 import { printable, printableLine, say } from "../terminal.ts";
 import { type CheckFlags, defineCheckCommand } from "./flags.ts";
@@ -45,24 +45,8 @@ async function checkProject(
 ) {
   const flags = await completeFlags(source, named);
   const output = outputOf(flags);
-  const leaveOut = [flags.output ?? [], flags.data ?? []].flat().filter((path) => path !== STANDARD_OUTPUT);
-  const { root, files: patterns = [] } = flags;
-  const collected = await collectProject(source, {
-    command: "check",
-    root,
-    inputs: flags.input,
-    patterns,
-    leaveOut,
-    data: flags.data === undefined ? [] : [flags.data],
-  });
-  const given = {
-    inputs: flags.input,
-    dataInput: flags.dataAsInput,
-    data: flags.data === undefined ? null : "--data",
-    isStrict: flags.strict === true,
-  } as const;
-  const project = handOver(collected, given, "compiled");
-  watchAlso(filesOutsideFolder(collected));
+  const project = await openDocumentProject(source, flags, "check", flags.output);
+  watchAlso(filesOutsideFolder(project));
   const data = await readData(project, flags.data ?? null);
   await requireValidData(project, data, "compiled");
   const local = await localSettings(flags);

@@ -31,7 +31,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   }
   const output = outputOf(withEInvoiceOutput(flags));
   const finish = await documentFinisher(flags);
-  const read = await readEachProject({ ...flags, source, each, template }, "sent");
+  const read = await readEachProject({ ...flags, source, each, template }, "render");
   const { project, documents, reading } = read;
   await requireValidDocuments(project, each, documents, "sent");
   await requireOwnFolders(template, read);

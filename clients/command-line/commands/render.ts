@@ -21,10 +21,10 @@ import { fitRequest, importsPackages } from "../packages/service-packages.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
 import { problemDetails, type SentProject, sizeInLines } from "../project/problem-details.ts";
-import { collectProject, projectName } from "../project/project.ts";
+import { projectName } from "../project/project.ts";
 import { readData, requestOf } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
-import { handOver } from "../project/template-findings.ts";
+import { openDocumentProject } from "../project/template-findings.ts";
 import { reportProblem, retryInWords, writeJson } from "../report.ts";
 import { asCommandError, failAsCommand, failureInWords, openService, throwIfPermanent } from "../service.ts";
 import { serviceCapabilities } from "../service-cache.ts";
@@ -52,21 +52,7 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const output = outputOf(outputFlags);
   const finish = await documentFinisher(flags);
   const place = flags.output ?? `${await projectName(source)}.${extensionOf(output)}`;
-  const collected = await collectProject(source, {
-    command: "render",
-    root: flags.root,
-    inputs: flags.input,
-    patterns: flags.files ?? [],
-    leaveOut: [place, ...(flags.data === undefined ? [] : [flags.data])].filter((path) => path !== STANDARD_OUTPUT),
-    data: flags.data === undefined ? [] : [flags.data],
-  });
-  const given = {
-    inputs: flags.input,
-    dataInput: flags.dataAsInput,
-    data: flags.data === undefined ? null : "--data",
-    isStrict: flags.strict === true,
-  } as const;
-  const project = handOver(collected, given, "sent");
+  const project = await openDocumentProject(source, flags, "render", place);
   const data = await readData(project, flags.data ?? null);
   const request = requestOf(project, data, output);
   await requireValidData(project, data, "sent");

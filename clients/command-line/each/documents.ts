@@ -3,14 +3,13 @@
  * rows write one file, and no link leads elsewhere.
  */
 import { realpath } from "node:fs/promises";
-import { basename, dirname, join, resolve, sep } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { CommandError } from "../exit-codes.ts";
-import { projectFolder, readInput, STANDARD_INPUT } from "../project/folder.ts";
-import type { InputValues } from "../project/inputs.ts";
+import { isBelow, projectFolder, readInput, STANDARD_INPUT } from "../project/folder.ts";
 import { jsonMistake } from "../project/json-text.ts";
-import { collectProject, type Project } from "../project/project.ts";
+import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
-import { handOver } from "../project/template-findings.ts";
+import { openProject, type ProjectFlags } from "../project/template-findings.ts";
 import { printableLine } from "../terminal.ts";
 import { fileNameOf, membersInWords, type NameMistake, requirePlaceholders } from "./file-names.ts";
 import { type Row, readingInWords, readRows } from "./rows.ts";
@@ -26,7 +25,7 @@ export interface EachProject {
   readonly reading: string | null;
 }
 
-interface EachSource {
+interface EachSource extends ProjectFlags {
   readonly source: string;
   readonly each: string;
   /** The pattern of the file names. */
@@ -34,31 +33,20 @@ interface EachSource {
   /** The only row to read; undefined for all. */
   readonly line?: number | undefined;
   readonly data?: string | undefined;
-  readonly files?: readonly string[] | undefined;
-  readonly root?: string | undefined;
-  readonly input?: InputValues | undefined;
-  readonly dataAsInput?: string | undefined;
 }
 
 /** @throws CommandError that names every row which has no safe file name of its own */
 export async function readEachProject(
   { source, each, template, ...options }: EachSource,
-  doing: "sent" | "compiled",
+  command: "render" | "check",
 ): Promise<EachProject> {
   if (options.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
   const { bytes, shown } = await readInput(each, each, await projectFolder(source));
   const read = readRows(bytes, shown);
   const documents = nameDocuments(chooseRows(read.rows, options.line), shown, template);
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
-  const { root, files: patterns = [] } = options;
-  const command = doing === "sent" ? "render" : "check";
-  const projectOptions = { command, root, inputs: options.input, patterns, leaveOut, data: [each] } as const;
-  const collected = await collectProject(source, projectOptions);
-  const project = handOver(
-    collected,
-    { inputs: options.input, dataInput: options.dataAsInput, data: "--each", isStrict: true },
-    doing,
-  );
+  const opening = { command, leaveOut, data: [each], givenBy: "--each", isStrict: true } as const;
+  const project = await openProject(source, options, opening);
   return { project, documents, reading: readingInWords(shown, read) };
 }
 
@@ -132,10 +120,10 @@ export async function requireOwnFolders(template: string, { project, documents }
   const { root } = project;
   const named = resolve(dirname(`${template.split("{", 1)[0]}x`));
   const realNamed = await realPlace(named);
-  const isOut = isWithin(root, named) && !isWithin(await realPlace(root), realNamed);
+  const isOut = isBelow(root, named) && !isBelow(await realPlace(root), realNamed);
   let leading = isOut ? named : null;
   for (const folder of new Set(documents.map(({ path }) => dirname(resolve(path))))) {
-    if (isWithin(named, folder) && !isWithin(realNamed, await realPlace(folder))) leading ??= folder;
+    if (isBelow(named, folder) && !isBelow(realNamed, await realPlace(folder))) leading ??= folder;
   }
   if (leading === null) return;
   const words = `--output: ${leading} is a link, or is below one, to another folder: nothing was sent.`;
@@ -147,8 +135,4 @@ async function realPlace(path: string): Promise<string> {
   const real = await realpath(path).catch(() => null);
   if (real !== null || dirname(path) === path) return real ?? path;
   return join(await realPlace(dirname(path)), basename(path));
-}
-
-function isWithin(folder: string, path: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
 }

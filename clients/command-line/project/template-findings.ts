@@ -16,6 +16,7 @@ import {
 } from "../../typescript/template-text/template-findings.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
+import { STANDARD_INPUT } from "./folder.ts";
 import {
   type InputReader,
   type Inputs,
@@ -25,10 +26,10 @@ import {
   packageRoot,
   withInputs,
 } from "./inputs.ts";
-import { type Project, shownPath } from "./project.ts";
+import { collectProject, type Project, type ProjectOptions, shownPath } from "./project.ts";
 import { keyOf } from "./reads.ts";
 
-export interface HandedOver {
+interface HandedOver {
   /** Of `--input`. */
   readonly inputs?: InputValues | undefined;
   /** Of `--data-as-input`: the key under which the data is an input, too. */
@@ -42,6 +43,45 @@ export interface HandedOver {
 const NO_VALUES: InputValues = new Map();
 /** The first few are enough to find the rest. */
 const MAX_NAMED = 10;
+
+/** The options that every command with a project takes. */
+export interface ProjectFlags {
+  readonly root?: string | undefined;
+  readonly files?: readonly string[] | undefined;
+  readonly input?: InputValues | undefined;
+  readonly dataAsInput?: string | undefined;
+}
+
+/** The project of a command, ready to be sent or compiled. @throws CommandError as `collectProject` and `handOver` do */
+export async function openProject(
+  source: string,
+  { root, files: patterns = [], input: inputs, dataAsInput }: ProjectFlags,
+  {
+    givenBy,
+    isStrict,
+    ...named
+  }: Omit<ProjectOptions, "root" | "inputs" | "patterns"> & {
+    readonly givenBy: HandedOver["data"];
+    readonly isStrict: boolean;
+  },
+): Promise<Project> {
+  const project = await collectProject(source, { ...named, root, inputs, patterns });
+  const doing = named.command === "render" ? "sent" : "compiled";
+  return handOver(project, { inputs, dataInput: dataAsInput, data: givenBy, isStrict }, doing);
+}
+
+/** The project of one document. @param place where the document goes, if it is known */
+export function openDocumentProject(
+  source: string,
+  flags: ProjectFlags & { readonly data?: string | undefined; readonly strict?: true | undefined },
+  command: "render" | "check",
+  place: string | undefined,
+): Promise<Project> {
+  const data = flags.data === undefined ? [] : [flags.data];
+  const leaveOut = [place ?? [], data].flat().filter((path) => path !== STANDARD_INPUT);
+  const givenBy = flags.data === undefined ? null : "--data";
+  return openProject(source, flags, { command, leaveOut, data, givenBy, isStrict: flags.strict === true });
+}
 
 /**
  * The project with its inputs, and with notes on what it does with them and with the data.
