@@ -3,11 +3,13 @@
  * of them computes a path, also everything that Typst can read, except what is not for documents.
  */
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { isAbsolute, join, posix, relative, sep } from "node:path";
+import { join, posix } from "node:path";
 import createRules from "ignore";
 import { isNotForDocuments, isReadableByTypst } from "../../typescript/package-parts.ts";
 import { removeComments } from "../../typescript/template-text/typst-text.ts";
+import { isBelow } from "../project/folder.ts";
 import { readLiterals, stringLiterals } from "../project/literals.ts";
+import { isTypst, keyOf } from "../project/reads.ts";
 import { OUT_OF_TIME, runWithinSeconds } from "../project/time-limit.ts";
 import { isSecret, isVisible, type SendingRules, whyNotSent } from "../project/unexpected-files.ts";
 import { MANIFEST_NAME, type PackageManifest, parseManifest } from "./package-manifest.ts";
@@ -50,7 +52,7 @@ export async function readPackageFiles(
       return;
     }
     files.set(path, bytes);
-    if (path.endsWith(".typ")) queue.push(path);
+    if (isTypst(path)) queue.push(path);
   };
   await add(MANIFEST_NAME, true);
   await add(posix.normalize(about.entrypoint).replace(/^\//, ""));
@@ -59,7 +61,7 @@ export async function readPackageFiles(
     const text = removeComments(files.get(path)?.toString("utf8") ?? "");
     const reads = readLiterals(text);
     for (const literal of stringLiterals(text)) {
-      const target = pathIn(literal, path);
+      const target = keyOf(literal, path);
       if (target !== null) await add(target, reads.has(literal));
     }
     if (others !== null || !READS_COMPUTED_PATH.test(text)) continue;
@@ -94,13 +96,6 @@ function isOf(folder: string | undefined, path: string): boolean {
   return clean !== "" && path.startsWith(`${clean}/`);
 }
 
-/** The path of a literal in a package; null above it. A path that begins with `/` begins at the package. */
-function pathIn(literal: string, fromPath: string): string | null {
-  const joined = literal.startsWith("/") ? literal.slice(1) : posix.join(posix.dirname(fromPath), literal);
-  const path = posix.normalize(joined);
-  return path === "." || path === ".." || path.startsWith("../") || path.startsWith("/") ? null : path;
-}
-
 /** Reads only files that are in the folder themselves, whatever links there are. */
 class PackageReader {
   readonly leftOut: string[] = [];
@@ -115,8 +110,7 @@ class PackageReader {
       const place = join(this.#root, path);
       const found = statSync(place, { throwIfNoEntry: false });
       if (!found?.isFile()) return null;
-      const below = relative(this.#root, realpathSync(place));
-      if (below.split(sep)[0] === ".." || isAbsolute(below)) {
+      if (!isBelow(this.#root, realpathSync(place))) {
         return this.leaveOut(path, "leads out of the package. Copy the file there instead");
       }
       if (found.size > MAX_FILE_BYTES) return this.leaveOut(path, "is larger than any service accepts");

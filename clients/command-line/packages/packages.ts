@@ -12,7 +12,7 @@ import {
 } from "../../../rules/package-spec.ts";
 import { removeComments, removeCommentsAndRawText } from "../../typescript/template-text/typst-text.ts";
 import type { CollectedFiles } from "../project/collected-files.ts";
-import type { SendingRules } from "../project/unexpected-files.ts";
+import { isTypst, type ReadingProject } from "../project/reads.ts";
 import { readPackageFiles, readPackageManifest } from "./package-files.ts";
 import { findPackage, howToProvide, type PackageBaseName } from "./package-folders.ts";
 import { MANIFEST_NAME, type PackageManifest } from "./package-manifest.ts";
@@ -47,16 +47,6 @@ interface CollectedPackages extends ProjectPackages {
   readonly notes: readonly string[];
 }
 
-interface ImportingProject {
-  readonly root: string;
-  readonly sourceName: string;
-  readonly source: Buffer;
-  /** How messages name the file of a key. */
-  readonly shownAs: (key: string) => string;
-  /** Of the project, which may be a package itself. */
-  readonly rules: SendingRules;
-}
-
 interface ImportingFile {
   readonly shownAs: string;
   readonly text: string;
@@ -77,7 +67,7 @@ interface Wanted {
 /** Adds their files to those of the project. @throws CommandError when no service accepts so many files, or so much */
 export async function addPackages(
   files: CollectedFiles,
-  { root, sourceName, source, shownAs, rules }: ImportingProject,
+  { root, sourceKey, source, show, rules }: ReadingProject,
 ): Promise<CollectedPackages> {
   const wanted = new Map<string, Wanted>();
   const want = (file: ImportingFile) => {
@@ -88,9 +78,9 @@ export async function addPackages(
       }
     }
   };
-  want({ shownAs: sourceName, text: source.toString("utf8") });
+  want({ shownAs: show(sourceKey), text: source.toString("utf8") });
   for (const [key, bytes] of files) {
-    if (key.endsWith(".typ")) want({ shownAs: shownAs(key), text: bytes.toString("utf8") });
+    if (isTypst(key)) want({ shownAs: show(key), text: bytes.toString("utf8") });
   }
   const found: ProjectPackage[] = [];
   const advices = new Map<string, string>();

@@ -23,7 +23,7 @@ export interface SendingProject extends ReadingProject, SourceFolder {
   readonly patterns: readonly string[];
   /** Absolute paths that are sent only if a source names them. */
   readonly excluded: ReadonlySet<string>;
-  /** The files of the data, which may have names of files in it. */
+  /** The files of the data, which may have names of files in it; `-` for standard input. */
   readonly data: readonly string[];
 }
 

@@ -4,6 +4,7 @@
  * that is the caller's choice.
  */
 import { isUtf8 } from "node:buffer";
+import { statSync } from "node:fs";
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
@@ -88,6 +89,15 @@ async function leadsOutOf(folder: string, path: string, real: string): Promise<b
 export function isBelow(folder: string, path: string): boolean {
   const below = relative(folder, path);
   return below !== ".." && !below.startsWith(`..${sep}`) && !isAbsolute(below);
+}
+
+/** Undefined for what cannot be a path, too. For sources with thousands of paths: a promise for each would take long. */
+export function statNow(path: string) {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 async function statOf(path: string) {

@@ -13,9 +13,9 @@ import { charactersBeyondTypst, SCRIPTS_OF_TYPST, type Script, scriptsOfFonts } 
 import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
 import { readFamilyNames } from "../../typescript/fonts/missing-fonts.ts";
 import type { CollectedFiles } from "./collected-files.ts";
-import { readIfFile } from "./files-to-send.ts";
+import { readIfFile, type SendingProject } from "./files-to-send.ts";
 import { readNamed, STANDARD_INPUT } from "./folder.ts";
-import { findFiles, type SourceFolder, searchRoot } from "./folder-files.ts";
+import { findFiles, searchRoot } from "./folder-files.ts";
 import { stringLiterals } from "./literals.ts";
 
 const FONTS = "**/*.{ttf,otf,ttc,otc,TTF,OTF,TTC,OTC}";
@@ -27,24 +27,17 @@ export const FAMILIES_OF_TYPST: ReadonlySet<string> = new Set([
   ...["dejavu sans mono", "libertinus serif", "new computer modern", "new computer modern math"],
 ]);
 
-export interface FontProject extends SourceFolder {
-  readonly source: Buffer;
-  /** Whether the caller has named the folder, not a source. */
-  readonly isWhole: boolean;
-  /** The files of the data; `-` for standard input. */
-  readonly data: readonly string[];
-  /** Whether a package is imported that is not here, so that nobody knows what it names. */
-  readonly lacksPackages: boolean;
-  /** Absolute paths that are not sent. */
-  readonly excluded: ReadonlySet<string>;
-}
-
-/** Adds the fonts to what is sent. @returns the keys of those that are not, and their families */
-export async function addFonts(project: FontProject, files: CollectedFiles) {
+/**
+ * Adds the fonts to what is sent.
+ *
+ * @param lacksPackages whether a package is imported that is not here, so that nobody knows what it names
+ * @returns the keys of those that are not, and their families
+ */
+export async function addFonts(project: SendingProject, lacksPackages: boolean, files: CollectedFiles) {
   const { root, isWhole, excluded } = project;
   // What the sources do not show may be in these.
   const own = new Set(await findFiles(project, [isWhole ? FONTS : `fonts/${FONTS}`]));
-  const need = await needOf(project, files);
+  const need = await needOf(project, lacksPackages, files);
   const others = need.isOfTypst || isWhole ? [] : ((await searchRoot(project, [])) ?? []);
   const keys = [...new Set([...own, ...others.filter(isFont)])].filter((key) => !excluded.has(join(root, key)));
   const unusedFonts: string[] = [];
@@ -74,7 +67,11 @@ interface FontNeed {
   readonly hasUnknownScripts: boolean;
 }
 
-async function needOf({ source, data, lacksPackages }: FontProject, files: CollectedFiles): Promise<FontNeed> {
+async function needOf(
+  { source, data }: SendingProject,
+  lacksPackages: boolean,
+  files: CollectedFiles,
+): Promise<FontNeed> {
   const parts = [...files].map(([key, bytes]) => ({ key, bytes }));
   const { named, areAll } = readFamilyNames({ source: source.toString("utf8"), files: parts });
   const texts = [source, ...(await Promise.all(data.map(readIfFile))), ...files.values()].filter(isUtf8);

@@ -19,7 +19,6 @@ import { IgnoreRules } from "./ignore-rules.ts";
 import { makeNoMainFileError } from "./main-file.ts";
 import { leadsTo, markedFoldersAbove, namedRoot, nearestRootFor, type OutsidePath } from "./root.ts";
 import { isAtRoot, type ProjectTexts } from "./sent-texts.ts";
-import { whyNotSent } from "./unexpected-files.ts";
 
 const MAX_UNUSABLE = 10;
 const MAX_NAMED = 5;
@@ -153,17 +152,15 @@ async function collectBelow(
   const show = (key: string) => (key === sourceKey ? sourceName : shownPath({ rootName }, key));
   const ignored = await IgnoreRules.load(root);
   const rules = { root, folder, ignored, isFound };
-  const whyNot = (key: string, isRead: boolean) => whyNotSent(key, isRead, rules);
-  const sending = { root, folderKey, ignored, sourceKey, source, inputs, isWhole, patterns, excluded, show, whyNot };
-  const dataPaths = [...data, ...(dataPath === null ? [] : [dataPath])];
-  const collected = await collectFilesToSend({ ...sending, data: dataPaths });
+  const sending = {
+    ...{ root, folderKey, ignored, sourceKey, source, inputs, isWhole, patterns, excluded, show, rules },
+    data: [...data, ...(dataPath === null ? [] : [dataPath])],
+  };
+  const collected = await collectFilesToSend(sending);
   const { files, written, warnings, outside, onlyMentioned, computing, byKind, isTooLarge } = collected;
   const readsData = READS_DATA.test(source.toString("utf8"));
-  const { notes: packageNotes, ...packages } = await addPackages(files, {
-    ...{ root, sourceName, source, shownAs: show, rules },
-  });
-  const lacksPackages = packages.missing.length > 0;
-  const { unusedFonts, unusedFamilies } = await addFonts({ ...sending, data: dataPaths, lacksPackages }, files);
+  const { notes: packageNotes, ...packages } = await addPackages(files, sending);
+  const { unusedFonts, unusedFamilies } = await addFonts(sending, packages.missing.length > 0, files);
   const sourceNotes = [...byteOrderMarkNote(source, sourceName), ...describeUnusableFiles(files), ...packageNotes];
   if (hasDataFile && dataPath === null && data.length === 0 && readsData) {
     const file = pathBesideSource({ sourceName }, DATA_PATH);

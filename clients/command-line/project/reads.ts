@@ -1,15 +1,14 @@
 /** Follows the paths in the sources of a project: adds the files that they lead to, and says which lead to none. */
-import { statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { extname, join, posix, relative, resolve } from "node:path";
 import { closestPath, didYouMean } from "../../data-schema/similar-name.ts";
 import { suggestFileKey } from "../../typescript/file-key-suggestion.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { computingFunctions, NamedFiles } from "./computed-paths.ts";
-import { readNamed } from "./folder.ts";
+import { readNamed, statNow } from "./folder.ts";
 import { readLiterals, stringLiterals } from "./literals.ts";
 import { leadsTo, type OutsidePath, rootThatHas } from "./root.ts";
-import type { WhyNot } from "./unexpected-files.ts";
+import { type SendingRules, whyNotSent } from "./unexpected-files.ts";
 
 export interface ReadingProject {
   readonly root: string;
@@ -19,8 +18,7 @@ export interface ReadingProject {
   readonly inputs?: ReadonlyMap<string, string> | undefined;
   /** The name of a file for messages. */
   readonly show: (key: string) => string;
-  /** Why a file is not sent that a source names; null if it is. */
-  readonly whyNot: WhyNot;
+  readonly rules: SendingRules;
 }
 
 export interface FollowedPaths {
@@ -49,7 +47,7 @@ const MAX_OUTSIDE = 1000;
 
 /** Adds the files that the source names, then the files that these name, and so on. */
 export async function followPaths(project: ReadingProject, files: CollectedFiles): Promise<FollowedPaths> {
-  const { root, sourceKey, source, inputs, show, whyNot } = project;
+  const { root, sourceKey, source, inputs, show, rules } = project;
   const missing: MissingFile[] = [];
   const outside: OutsidePath[] = [];
   const computing = new Set<string>();
@@ -82,8 +80,8 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
       if (target === null || target === sourceKey) continue;
       let bytes = files.get(target);
       if (bytes === undefined) {
-        if (!isFileThere(join(root, target))) continue;
-        const why = await whyNot(target, isRead.has(literal));
+        if (!statNow(join(root, target))?.isFile()) continue;
+        const why = await whyNotSent(target, isRead.has(literal), rules);
         if (why !== null && isRead.has(literal)) refused.set(target, why);
         else if (why !== null) onlyMentioned.add(target);
         if (why !== null) continue;
@@ -110,15 +108,6 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
 /** Longer inputs are data. */
 function mayBePath({ length }: string): boolean {
   return length <= 1024;
-}
-
-/** A source may have a hundred thousand literals, for which a promise each would take long. */
-function isFileThere(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
-  } catch {
-    return false;
-  }
 }
 
 const MAX_MISSING = 20;

@@ -2,13 +2,12 @@
  * The root of a project, in Typst's meaning: paths that begin with `/` start there, and nothing outside of it is read. It
  * is the folder of the source, the one of `--root`, or one above the source that a project has marked as its own.
  */
-import { statSync } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
-import { isBelow, isFolder } from "./folder.ts";
+import { isBelow, isFolder, statNow } from "./folder.ts";
 import { IGNORE_FILE } from "./ignore-rules.ts";
 
 const REPOSITORY = ".git";
@@ -86,9 +85,5 @@ export async function rootThatHas(root: string, path: OutsidePath): Promise<stri
 }
 
 function isThere(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return false;
-  }
+  return statNow(path) !== undefined;
 }

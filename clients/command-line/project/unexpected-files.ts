@@ -46,8 +46,6 @@ export interface SendingRules {
   readonly isFound: boolean;
 }
 
-export type WhyNot = (key: string, isRead: boolean) => Promise<string | null>;
-
 /** Why a file is not sent that a source names; null if it is. @param isRead whether a call that reads files has its name */
 export async function whyNotSent(key: string, isRead: boolean, rules: SendingRules): Promise<string | null> {
   const { root, folder, ignored, isFound } = rules;
