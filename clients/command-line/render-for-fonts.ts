@@ -33,15 +33,11 @@ export async function renderForFonts(
 ): Promise<SeenFonts | RejectedRender | null> {
   const output: OutputOptions = { format: "pdf", pages: pagesOf(request.output) };
   const result = await client.render({ ...request, source: RULE + request.source + ATTACH, output }, { signal });
-  if (!result.ok) return isForAnotherTime(result) ? result : null;
+  if (!result.ok) return /^(?:capacity|service)$/.test(result.problem.origin) ? result : null;
   const bytes = await result.bytes();
   const document = readDocumentFonts(bytes);
   const requested = readAttachment(bytes);
   return document === null || requested === null ? null : { ok: true, document, requested: familiesIn(requested) };
-}
-
-function isForAnotherTime({ problem: { origin } }: RejectedRender): boolean {
-  return origin === "capacity" || origin === "service";
 }
 
 /** Those that the output shows. */

@@ -1,5 +1,6 @@
 /** Drafts a schema from data: what all of it has in common. People then add what only they know, such as limits. */
 import { DIALECT } from "./schema-file.ts";
+import { isObject } from "./schema-value.ts";
 
 interface Draft {
   type?: string | readonly string[];
@@ -61,8 +62,4 @@ function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   return Number.isInteger(value) ? "integer" : typeof value;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

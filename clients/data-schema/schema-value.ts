@@ -4,8 +4,12 @@ export interface Members {
   readonly [name: string]: unknown;
 }
 
+export function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 export function membersOf(value: unknown): Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+  return isObject(value) ? { ...value } : {};
 }
 
 export function itemsOf(value: unknown): readonly unknown[] {

@@ -8,3 +8,9 @@ export function sizeInWords(bytes: number): string {
 export function countInWords(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
+
+/** "a, b and 3 more": the first names of a list. */
+export function firstInWords(names: readonly string[], max: number): string {
+  const more = names.length > max ? ` and ${names.length - max} more` : "";
+  return names.slice(0, max).join(", ") + more;
+}

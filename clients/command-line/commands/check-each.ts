@@ -1,4 +1,5 @@
 /** `check --each`: compiles the template with each row of data, and shows Typst's diagnostics of those that fail. */
+import { firstInWords } from "../../typescript/size-in-words.ts";
 import { dataOf, type EachDocument, readEachProject } from "../each/documents.ts";
 import { EqualDocuments } from "../each/equal-documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
@@ -69,28 +70,23 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
     progress.stop();
   }
   const sameInWords = equal.inWords();
+  const compiled = documents.length - failed;
   if (flags.json) {
     const notes = sameInWords === null ? {} : { notes: [sameInWords] };
-    writeJson({
-      outcome: "summary",
-      documents: documents.length,
-      compiled: documents.length - failed,
-      failed,
-      ...notes,
-    });
+    writeJson({ outcome: "summary", documents: documents.length, compiled, failed, ...notes });
   } else {
     for (const note of [...(failed > 0 ? project.warnings : []), ...project.notes, ...notesOfRows])
       say(`note: ${note}`);
     for (const [reason, rows] of failures) {
-      say(printableLine(`${placesInWords(each, rows)}:`));
+      const places = rows.map(({ place }) => place);
+      say(printableLine(`${each}, ${firstInWords(places, MAX_SHOWN_PLACES)}:`));
       process.stderr.write(`${colourDiagnostics(printable(reason), process.stderr)}\n\n`);
     }
     if (notShown > 0) say(`… and ${notShown} more, for other reasons.`);
     if (sameInWords !== null) say(printableLine(`note: ${sameInWords}`));
     if (reading !== null) say(printableLine(reading));
-    say(
-      `${documents.length - failed} of ${documents.length} documents compile${flags.strict ? " with all fonts and characters" : ""}.`,
-    );
+    const withAll = flags.strict ? " with all fonts and characters" : "";
+    say(`${compiled} of ${documents.length} documents compile${withAll}.`);
   }
   return failed === 0 && !(flags.strict && sameInWords !== null) ? EXIT_CODES.success : EXIT_CODES.template;
 }
@@ -111,10 +107,4 @@ function outcomeOf(rendered: LocalRender, notes: readonly string[]): object {
   if (rendered.kind === "refused") return problemOutcome(rendered.problem, true);
   const { ok, diagnostics, reason } = rendered.compiled;
   return { outcome: ok ? "compiled" : "not-compiled", diagnostics, reason, notes };
-}
-
-function placesInWords(file: string, documents: readonly EachDocument[]): string {
-  const places = documents.slice(0, MAX_SHOWN_PLACES).map(({ place }) => place);
-  const more = documents.length - places.length;
-  return `${file}, ${places.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }

@@ -1,6 +1,6 @@
 /** `constraints`: prints the limits of the deployment, or with `--json` the whole constraints document. */
 import type { Command } from "@commander-js/extra-typings";
-import { LIMIT_SETTINGS, type LimitName } from "../../../rules/limits.ts";
+import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { EXIT_CODES } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
 import { JSON_OPTION, TOKEN_FILE_OPTION, URL_OPTION, VERBOSE_OPTION } from "../options.ts";
@@ -32,14 +32,10 @@ export function addConstraintsCommand(program: Command, signal: AbortSignal): vo
         return;
       }
       for (const [name, value] of Object.entries(constraints.limits)) {
-        const unit = isLimit(name) ? LIMIT_SETTINGS[name].unit : "";
+        const unit = Object.entries(LIMIT_SETTINGS).find(([known]) => known === name)?.[1].unit ?? "";
         process.stdout.write(`${printableLine(name).padEnd(32)} ${value.toLocaleString("en").padStart(14)} ${unit}\n`);
       }
       const { rules_version, output_rules } = constraints;
       process.stdout.write(`\nrules ${rules_version}, output rules ${output_rules.output_rules_version}\n`);
     });
-}
-
-function isLimit(name: string): name is LimitName {
-  return Object.hasOwn(LIMIT_SETTINGS, name);
 }

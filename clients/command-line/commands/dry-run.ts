@@ -1,19 +1,19 @@
 /** `render --dry-run`: shows what would be sent, ends as the run itself would before that, and sends nothing. */
 import type { PublishedConstraints } from "../../../rules/published-rules.ts";
 import { checkLocally } from "../../typescript/local-check.ts";
-import { encodeRequest } from "../../typescript/render-request.ts";
+import { encodeRequest, type OutputOptions } from "../../typescript/render-request.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
-import type { EachDocument } from "../each/documents.ts";
-import { judgeDocuments } from "../each/judge.ts";
-import { failuresInLines } from "../each/run.ts";
-import { EXIT_CODES, type ExitCode } from "../exit-codes.ts";
+import { dataOf, type EachDocument } from "../each/documents.ts";
+import { type FailedDocument, failuresInLines, isThere, noneSucceeded } from "../each/run.ts";
+import { type CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { addWarnings, findMissingFonts, findProjectFonts, requireFonts } from "../missing-fonts.ts";
 import type { ProjectPackage } from "../packages/packages.ts";
 import { fitRequest } from "../packages/service-packages.ts";
 import { progressBar, startProgress } from "../progress.ts";
 import { bodyBytes, inBytes, problemDetails, type SentProject, sentFiles } from "../project/problem-details.ts";
 import type { Project } from "../project/project.ts";
-import { reportProblem, writeJson } from "../report.ts";
+import { requestOf } from "../project/request.ts";
+import { problemOutcome, reportProblem, writeJson } from "../report.ts";
 import { knownConstraints, serviceCapabilities, storedCapabilities } from "../service-cache.ts";
 import { locateService } from "../service-location.ts";
 import { printableLine, say } from "../terminal.ts";
@@ -57,22 +57,52 @@ export async function planEach(
 ): Promise<ExitCode> {
   const { request } = planned;
   const plan = await planFor(planned, flags, signal);
-  const progress = startProgress(progressBar(0, documents.length));
-  const { project } = plan.sent;
-  const { overwrite = false, json = false } = flags;
-  const toJudge = { project, documents, output: request.output ?? {}, overwrite, json };
-  const { exitCode, failures, fatal } = await judgeDocuments(toJudge, plan.constraints, progress, signal).finally(() =>
-    progress.stop(),
-  );
+  const { failures, fatal } = await judgeDocuments(plan, documents, request.output ?? {}, flags, signal);
   showPlan(plan, flags, failures.length === 0 ? {} : { failed: failures.length });
-  if (!json && failures.length > 0) {
+  if (!flags.json && failures.length > 0) {
     say(
       [...failuresInLines(failures, fatal), `${failures.length} of ${documents.length} documents would fail.`].join(
         "\n",
       ),
     );
   }
-  return exitCode;
+  return fatal?.exitCode ?? (failures.length === 0 ? EXIT_CODES.success : EXIT_CODES.incomplete);
+}
+
+/**
+ * What the published rules refuse, as the run does before it sends each document; and why the run would end before its
+ * last one, if it would.
+ */
+async function judgeDocuments(
+  { sent: { project }, constraints }: Plan,
+  documents: readonly EachDocument[],
+  output: OutputOptions,
+  { overwrite, json }: RenderFlags,
+  signal: AbortSignal,
+): Promise<{ readonly failures: readonly FailedDocument[]; readonly fatal: CommandError | null }> {
+  const failures: FailedDocument[] = [];
+  const progress = startProgress(progressBar(0, documents.length));
+  try {
+    for (const [index, document] of documents.entries()) {
+      signal.throwIfAborted();
+      progress.say(progressBar(index, documents.length));
+      // What is there is neither made nor judged.
+      if (!overwrite && (await isThere(document.path))) continue;
+      const data = dataOf(document);
+      const request = requestOf(project, data, output);
+      const check = checkLocally(encodeRequest(request), constraints);
+      if (check.verdict !== "refused") continue;
+      const { problem } = check;
+      const details = problemDetails(problem, { project, data, request });
+      if (json) writeJson({ ...problemOutcome(problem, true, details), line: document.number, file: document.path });
+      failures.push({ document, reason: `${problem.code}: ${problem.detail}`, problem, details });
+      const fatal = failures.length === index + 1 ? noneSucceeded(failures.length, exitCodeOf(problem)) : null;
+      if (fatal !== null) return { failures, fatal };
+    }
+  } finally {
+    progress.stop();
+  }
+  return { failures, fatal: null };
 }
 
 /** Asks the service only with `--strict`, which compares the fonts. @throws CommandError if they are missing */

@@ -97,13 +97,10 @@ function defineProjectCommand(program: Command, name: "render" | "check", output
 
 function readStandards(value: string): PdfStandard[] {
   return value.split(",").map((name) => {
-    if (isPdfStandard(name)) return name;
+    const known = PDF_STANDARDS.find((standard) => standard === name);
+    if (known !== undefined) return known;
     throw new InvalidArgumentError(`${name} is not one of ${PDF_STANDARDS.join(", ")}.`);
   });
-}
-
-function isPdfStandard(name: string): name is PdfStandard {
-  return PDF_STANDARDS.some((standard) => standard === name);
 }
 
 /** The command that shows the author of a template why a `render` failed, which the service never passes on. */

@@ -4,7 +4,7 @@ import type { WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
 import type { OutputOptions } from "../../typescript/render-request.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
-import { dataOf, type EachDocument, readEachProject, requireOwnFolders } from "../each/documents.ts";
+import { dataOf, type EachDocument, type EachProject, readEachProject, requireOwnFolders } from "../each/documents.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
@@ -14,7 +14,6 @@ import { fitToService } from "../packages/service-packages.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
 import { STANDARD_INPUT } from "../project/folder.ts";
-import type { Project } from "../project/project.ts";
 import { requestOf } from "../project/request.ts";
 import { reportProblem, writeJson } from "../report.ts";
 import { failAsCommand, openService } from "../service.ts";
@@ -32,7 +31,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   const output = outputOf(withEInvoiceOutput(flags));
   const finish = await documentFinisher(flags);
   const read = await readEachProject({ ...flags, source, each, template }, "render");
-  const { project, documents, reading } = read;
+  const { project, documents } = read;
   await requireValidDocuments(project, each, documents, "sent");
   await requireOwnFolders(template, read);
   const first = documents[0];
@@ -43,19 +42,11 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
     return planEach(planned, documents, flags, signal);
   }
   const wanted = findProjectFonts(project);
-  return runInterruptible(() =>
-    sendAll(
-      { project, documents, reading, output, wanted, finish },
-      { ...flags, source, each, output: template },
-      signal,
-    ),
-  );
+  const prepared = { ...read, output, wanted, finish };
+  return runInterruptible(() => sendAll(prepared, { ...flags, source, each, output: template }, signal));
 }
 
-interface PreparedDocuments {
-  readonly project: Project;
-  readonly documents: readonly EachDocument[];
-  readonly reading: string | null;
+interface PreparedDocuments extends EachProject {
   readonly output: OutputOptions;
   readonly wanted: WantedFonts;
   readonly finish: FinishDocument | null;

@@ -4,6 +4,7 @@
  */
 import { sep } from "node:path";
 import { didYouMean, similarName } from "../../data-schema/similar-name.ts";
+import { firstInWords } from "../../typescript/size-in-words.ts";
 import { CommandError } from "../exit-codes.ts";
 import { itemTexts, memberTexts } from "../project/json-text.ts";
 import { printableLine } from "../terminal.ts";
@@ -92,9 +93,8 @@ const MAX_LISTED_MEMBERS = 30;
 export function membersInWords({ data, place }: Row, lacks: string): string {
   const members = [...(memberTexts(data)?.keys() ?? [])];
   if (members.length === 0) return `${place} has no names: it is not an object with members.`;
-  const names = members.slice(0, MAX_LISTED_MEMBERS).map((name) => JSON.stringify(name.slice(0, 80)));
-  const more = members.length > MAX_LISTED_MEMBERS ? ` and ${members.length - MAX_LISTED_MEMBERS} more` : "";
-  return `${place} has: ${names.join(", ")}${more}.${didYouMean(similarName(lacks, members))}`;
+  const names = members.map((name) => JSON.stringify(name.slice(0, 80)));
+  return `${place} has: ${firstInWords(names, MAX_LISTED_MEMBERS)}.${didYouMean(similarName(lacks, members))}`;
 }
 
 /** Separators, invisible characters, and those that Windows forbids in names. */

@@ -3,7 +3,7 @@
  * exactly as written, so that numbers keep their digits; the values of CSV are strings.
  */
 import { CsvError, parse } from "csv-parse/sync";
-import { countInWords } from "../../typescript/size-in-words.ts";
+import { countInWords, firstInWords } from "../../typescript/size-in-words.ts";
 import { CommandError } from "../exit-codes.ts";
 import { utf8Text } from "../project/folder.ts";
 import { arrayItems } from "../project/json-text.ts";
@@ -52,11 +52,10 @@ const MAX_COLUMN_LENGTH = 40;
 /** How a file of CSV was read: without a header row, the first row would be missing among the documents. */
 export function readingInWords(name: string, { rows, columns }: Rows): string | null {
   if (columns === null) return null;
-  const named = columns.slice(0, MAX_NAMED_COLUMNS).map((column) => {
+  const names = columns.map((column) => {
     return column.length > MAX_COLUMN_LENGTH ? `${column.slice(0, MAX_COLUMN_LENGTH)}…` : column;
   });
-  const more = columns.length > named.length ? ` and ${columns.length - named.length} more` : "";
-  return `${name}: columns ${named.join(", ")}${more}; ${countInWords(rows.length, "row")}`;
+  return `${name}: columns ${firstInWords(names, MAX_NAMED_COLUMNS)}; ${countInWords(rows.length, "row")}`;
 }
 
 function rowsOf(text: string, name: string): Rows {

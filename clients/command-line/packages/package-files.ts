@@ -5,14 +5,15 @@
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, posix } from "node:path";
 import createRules from "ignore";
-import { isNotForDocuments, isReadableByTypst } from "../../typescript/package-parts.ts";
+import { parse as parseToml } from "smol-toml";
+import * as v from "valibot";
+import { isNotForDocuments, isReadableByTypst, PACKAGE_MANIFEST } from "../../typescript/package-parts.ts";
 import { removeComments } from "../../typescript/template-text/typst-text.ts";
 import { isBelow } from "../project/folder.ts";
 import { readLiterals, stringLiterals } from "../project/literals.ts";
 import { isTypst, keyOf } from "../project/reads.ts";
 import { OUT_OF_TIME, runWithinSeconds } from "../project/time-limit.ts";
 import { isSecret, isVisible, type SendingRules, whyNotSent } from "../project/unexpected-files.ts";
-import { MANIFEST_NAME, type PackageManifest, parseManifest } from "./package-manifest.ts";
 
 /** Far above what a package has, and any limit that a deployment can have for a file. */
 const MAX_ENTRIES = 20_000;
@@ -27,10 +28,28 @@ export interface PackageFiles {
   readonly leftOut: readonly string[];
 }
 
+/** The manifest, `typst.toml`, as far as it decides which files are sent. It may be anybody's. */
+const manifest = v.object({
+  package: v.object({
+    name: v.string(),
+    version: v.string(),
+    entrypoint: v.string(),
+    /** In the syntax of `.gitignore`: what the author leaves out of the published package. */
+    exclude: v.optional(v.array(v.string()), []),
+  }),
+  template: v.optional(v.object({ path: v.optional(v.string()), thumbnail: v.optional(v.string()) }), {}),
+});
+
+export type PackageManifest = v.InferOutput<typeof manifest>;
+
 /** Null if the folder is no package that Typst could use. */
 export function readPackageManifest(folder: string): PackageManifest | null {
-  const bytes = new PackageReader(folder).read(MANIFEST_NAME);
-  return bytes === null ? null : parseManifest(bytes);
+  const bytes = new PackageReader(folder).read(PACKAGE_MANIFEST);
+  try {
+    return bytes && v.parse(manifest, parseToml(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
+  } catch {
+    return null;
+  }
 }
 
 /** @param rules of the folder */
@@ -54,7 +73,7 @@ export async function readPackageFiles(
     files.set(path, bytes);
     if (isTypst(path)) queue.push(path);
   };
-  await add(MANIFEST_NAME, true);
+  await add(PACKAGE_MANIFEST, true);
   await add(posix.normalize(about.entrypoint).replace(/^\//, ""));
   let others: readonly string[] | null = null;
   for (let path = queue.shift(); path !== undefined; path = queue.shift()) {

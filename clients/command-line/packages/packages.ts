@@ -10,12 +10,12 @@ import {
   parsePackageSpec,
   requestPackageFolder,
 } from "../../../rules/package-spec.ts";
+import { PACKAGE_MANIFEST } from "../../typescript/package-parts.ts";
 import { removeComments, removeCommentsAndRawText } from "../../typescript/template-text/typst-text.ts";
 import type { CollectedFiles } from "../project/collected-files.ts";
 import { isTypst, type ReadingProject } from "../project/reads.ts";
-import { readPackageFiles, readPackageManifest } from "./package-files.ts";
+import { type PackageManifest, readPackageFiles, readPackageManifest } from "./package-files.ts";
 import { findPackage, howToProvide, type PackageBaseName } from "./package-folders.ts";
-import { MANIFEST_NAME, type PackageManifest } from "./package-manifest.ts";
 
 export interface ProjectPackage {
   readonly spec: PackageSpec;
@@ -93,7 +93,8 @@ export async function addPackages(
       continue;
     }
     const { folder, manifest, base, isItself } = place;
-    if (isItself) notes.push(`${name}, which ${importedBy} imports, is the project itself, by its ${MANIFEST_NAME}.`);
+    if (isItself)
+      notes.push(`${name}, which ${importedBy} imports, is the project itself, by its ${PACKAGE_MANIFEST}.`);
     const ofPackage = { root: folder, folder, ignored: null, isFound: false };
     const read = await readPackageFiles(folder, manifest, isItself ? rules : ofPackage);
     const leftOut = [...read.leftOut];
@@ -128,7 +129,7 @@ function locate(spec: PackageSpec, root: string) {
   const manifest = readPackageManifest(folder);
   if (isItself && !isOf(spec, manifest)) return { advice: howToProvide(spec) };
   if (manifest === null)
-    return { advice: `Its ${MANIFEST_NAME} in ${folder} is missing, or is not that of a package.` };
+    return { advice: `Its ${PACKAGE_MANIFEST} in ${folder} is missing, or is not that of a package.` };
   const base: PackageBaseName = isItself ? "project" : place.base;
   return { folder, manifest, isItself, base };
 }

@@ -106,9 +106,8 @@ export async function listFolder(
   { root, folderKey, ignored }: SourceFolder,
   except: readonly string[],
 ): Promise<string[]> {
-  const [globs, exceptBelow] = [["**"], except].map((list) => list.map((glob) => globBelow(folderKey, glob)));
-  const selection = { globs: globs ?? [], except: exceptBelow ?? [], isStrict: true };
-  return matchingKeys(root, ignored, selection);
+  const below = (glob: string) => globBelow(folderKey, glob);
+  return matchingKeys(root, ignored, { globs: [below("**")], except: except.map(below), isStrict: true });
 }
 
 /** The files that globs match, relative to the folder of the source, and that are not ignored. */

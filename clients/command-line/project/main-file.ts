@@ -1,6 +1,7 @@
 /** What a folder without a `main.typ` has instead: the document that its author compiles, rather than its library. */
 import { join, posix } from "node:path";
 import { didYouMean } from "../../data-schema/similar-name.ts";
+import { PACKAGE_MANIFEST } from "../../typescript/package-parts.ts";
 import { SOURCE_PATH } from "../../typescript/saved-draft.ts";
 import { removeComments } from "../../typescript/template-text/typst-text.ts";
 import { CommandError } from "../exit-codes.ts";
@@ -8,7 +9,6 @@ import { commandToCopy, printableLine } from "../terminal.ts";
 import { isFile, readNamed } from "./folder.ts";
 import { isTypst, nearbyFiles } from "./reads.ts";
 
-const MANIFEST = "typst.toml";
 const TEMPLATE_TABLE = /^\s*\[template\]\s*$([\s\S]*?)(?=^\s*\[|(?![\s\S]))/m;
 /** More are not read: the shallow ones come first. */
 const MAX_READ = 20;
@@ -41,8 +41,9 @@ async function findDocuments(folder: string): Promise<string[]> {
 
 /** The document of a package that is a template; null for another folder. */
 async function templateEntry(folder: string): Promise<string | null> {
-  if (!(await isFile(join(folder, MANIFEST)))) return null;
-  const text = (await readNamed(join(folder, MANIFEST), MANIFEST, folder)).toString("utf8");
+  const path = join(folder, PACKAGE_MANIFEST);
+  if (!(await isFile(path))) return null;
+  const text = (await readNamed(path, PACKAGE_MANIFEST, folder)).toString("utf8");
   const [, table = ""] = TEMPLATE_TABLE.exec(text) ?? [];
   const textOf = (name: string) => new RegExp(`^\\s*${name}\\s*=\\s*["']([^"'\\n]+)["']`, "m").exec(table)?.[1];
   const entry = textOf("entrypoint");

@@ -3,7 +3,7 @@ import { quote } from "../../../rules/quote.ts";
 import type { ServiceProblem } from "../../typescript/client.ts";
 import { suggestFileKeys } from "../../typescript/file-key-suggestion.ts";
 import { encodeRequest, type RenderRequest } from "../../typescript/render-request.ts";
-import { countInWords, sizeInWords } from "../../typescript/size-in-words.ts";
+import { countInWords, firstInWords, sizeInWords } from "../../typescript/size-in-words.ts";
 import { commandToCopy } from "../terminal.ts";
 import { largestInWords, type Sized } from "./collected-files.ts";
 import type { Project } from "./project.ts";
@@ -82,10 +82,9 @@ function packageDetails({ packages, files }: Project): string[] {
   const found = packages.found.filter(({ keys }) => keys.some((key) => sent.has(key)));
   if (found.length === 0) return [];
   const count = found.reduce((sum, { keys }) => sum + keys.length, 0);
-  const named = found.slice(0, MAX_NAMED).map(({ name, keys }) => `${name} (${keys.length})`);
-  const more = found.length > MAX_NAMED ? ` and ${found.length - MAX_NAMED} more` : "";
+  const names = found.map(({ name, keys }) => `${name} (${keys.length})`);
   return [
-    `${countInWords(count, "file")} of these are of packages: ${named.join(", ")}${more}. The operator of the service can install them, or allow more and larger files (SERVICE_MAX_INLINE_FILES, SERVICE_MAX_INLINE_FILE_BYTES).`,
+    `${countInWords(count, "file")} of these are of packages: ${firstInWords(names, MAX_NAMED)}. The operator of the service can install them, or allow more and larger files (SERVICE_MAX_INLINE_FILES, SERVICE_MAX_INLINE_FILE_BYTES).`,
   ];
 }
 
@@ -120,11 +119,8 @@ function computedDetails({ computesPaths }: Project): string[] {
 /** A reminder of files that were left out as outputs, because a template may read them by a computed path. */
 export function leftOutDetails({ leftOut }: Project): string[] {
   if (leftOut.length === 0) return [];
-  const more = leftOut.length > MAX_NAMED ? ` and ${leftOut.length - MAX_NAMED} more` : "";
-  const names = leftOut.slice(0, MAX_NAMED).join(", ");
-  return [
-    `Left out, because render or check wrote it: ${names}${more}. If the template reads it, name it with --files.`,
-  ];
+  const names = firstInWords(leftOut, MAX_NAMED);
+  return [`Left out, because render or check wrote it: ${names}. If the template reads it, name it with --files.`];
 }
 
 const MAX_LISTED = 50;

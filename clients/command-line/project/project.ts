@@ -7,7 +7,7 @@ import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve,
 import { requestPackageFolder } from "../../../rules/package-spec.ts";
 import { DATA_BINDINGS } from "../../../typst/program-text.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
-import { countInWords } from "../../typescript/size-in-words.ts";
+import { countInWords, firstInWords } from "../../typescript/size-in-words.ts";
 import { findUnusableFiles } from "../../typescript/unusable-files.ts";
 import { addPackages, isPackage, type ProjectPackages } from "../packages/packages.ts";
 import { printableLine } from "../terminal.ts";
@@ -167,10 +167,8 @@ async function collectBelow(
     sourceNotes.push(`${file} is not used, because the source is not ${SOURCE_PATH}: to use it, add --data ${file}.`);
   }
   if (onlyMentioned.size > 0) {
-    const keys = [...onlyMentioned];
-    const more = keys.length > MAX_NAMED ? ` and ${keys.length - MAX_NAMED} more` : "";
     sourceNotes.push(
-      `Not sent, because no call reads it by its name, and it is hidden, ignored or may be secret: ${keys.slice(0, MAX_NAMED).join(", ")}${more}. If the template reads it, name it with --files.`,
+      `Not sent, because no call reads it by its name, and it is hidden, ignored or may be secret: ${firstInWords([...onlyMentioned], MAX_NAMED)}. If the template reads it, name it with --files.`,
     );
   }
   if (isTooLarge) {

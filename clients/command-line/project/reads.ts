@@ -67,7 +67,8 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
     const text = next.bytes.toString("utf8");
     const folder = resolve(root, posix.dirname(key));
     for (const name of computingFunctions(text)) computing.add(name);
-    const values = key === sourceKey ? [...(inputs?.values() ?? [])].filter(mayBePath) : [];
+    // Longer inputs are data.
+    const values = key === sourceKey ? [...(inputs?.values() ?? [])].filter(({ length }) => length <= 1024) : [];
     const reads = readLiterals(text);
     const isRead = new Set([...reads.keys(), ...values]);
     for (const literal of [...stringLiterals(text), ...values]) {
@@ -103,11 +104,6 @@ export async function followPaths(project: ReadingProject, files: CollectedFiles
   for (const [key, bytes] of files) named.addWords(key, bytes);
   for (const key of files.keys()) onlyMentioned.delete(key);
   return { warnings: await describeMissingFiles(missing, root), outside, onlyMentioned, computing, named };
-}
-
-/** Longer inputs are data. */
-function mayBePath({ length }: string): boolean {
-  return length <= 1024;
 }
 
 const MAX_MISSING = 20;

@@ -48,18 +48,15 @@ function hintsInFile(content: FileContent): readonly Hint[] {
 function hintsIn(text: string, data = ""): Hint[] {
   if (text.length > MAX_LENGTH) return [];
   const inputs = findInputsUse(text);
+  const inOrder = [...findForeignMarkup(text, data), ...findIdleCode(text)].sort((a, b) => a.offset - b.offset);
   return [
     ...(inputs === null ? [] : [hint(text, inputs, NO_INPUTS)]),
     ...findOldTypeNames(text).map((finding) => hint(text, finding, `${finding.message}.`)),
-    ...[...findForeignMarkup(text, data), ...findIdleCode(text)].sort(byOffset).map((finding) => {
+    ...inOrder.map((finding) => {
       const [marked = ""] = text.slice(finding.offset, finding.offset + finding.length).split("\n", 1);
       return hint(text, finding, `“${marked.slice(0, MAX_MARKED)}” ${finding.message}`);
     }),
   ];
-}
-
-function byOffset(one: TemplateFinding, other: TemplateFinding): number {
-  return one.offset - other.offset;
 }
 
 function hint(text: string, { offset, length }: TemplateFinding, message: string): Hint {

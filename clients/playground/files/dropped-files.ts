@@ -26,7 +26,10 @@ export function listChosenFiles(files: Iterable<File>): AddedFiles {
   const chosen = [...files];
   return {
     isFolder: chosen.some(({ webkitRelativePath }) => webkitRelativePath !== ""),
-    files: chosen.map((file) => ({ path: removeRoot(file.webkitRelativePath) || file.name, file })),
+    files: chosen.map((file) => {
+      const { webkitRelativePath: path, name } = file;
+      return { path: path.slice(path.indexOf("/") + 1) || name, file };
+    }),
   };
 }
 
@@ -70,10 +73,6 @@ async function collect(
       }
     }
   }
-}
-
-function removeRoot(path: string): string {
-  return path.slice(path.indexOf("/") + 1);
 }
 
 export interface ReadFiles {

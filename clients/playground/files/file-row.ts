@@ -6,16 +6,11 @@ import { sizeInWords } from "../../typescript/size-in-words.ts";
 import type { DraftFile, FileContent } from "../drafts/draft.ts";
 import type { EditorMark } from "../editor/code-editor.ts";
 import { make, makeButton } from "../page/elements.ts";
+import type { NoticeOffer } from "../page/notice.ts";
 
 const MAX_FAMILIES = 5;
 
 export type FileMark = Omit<EditorMark, "range">;
-
-/** What mends a file at one click. */
-export interface FileRemedy {
-  readonly label: string;
-  readonly apply: () => void;
-}
 
 export interface FileRowActions {
   rename(key: string): void;
@@ -74,13 +69,14 @@ export class FileRow {
     this.#families.textContent = describeFamilies(key, content);
   }
 
-  mark(mark: FileMark | null, remedies: readonly FileRemedy[]): void {
+  /** @param remedies what mends the file at one click */
+  mark(mark: FileMark | null, remedies: readonly NoticeOffer[]): void {
     this.#input.setAttribute("aria-invalid", String(mark !== null && !mark.isWarning));
     this.#message.classList.toggle("is-warning", mark?.isWarning ?? false);
     this.#message.replaceChildren(mark?.message ?? "");
-    for (const { label, apply } of remedies) {
+    for (const { label, accept } of remedies) {
       const use = makeButton(label, { class: "link-button" }, () => {
-        apply();
+        accept();
         this.focus();
       });
       this.#message.append(" ", use);

@@ -16,7 +16,7 @@ import {
   type ReadFiles,
   readFiles,
 } from "./dropped-files.ts";
-import { type FileMark, type FileRemedy, FileRow } from "./file-row.ts";
+import { type FileMark, FileRow } from "./file-row.ts";
 import { packageOfFolder } from "./package-folder.ts";
 import { scaleDownPhoto } from "./scaled-photo.ts";
 
@@ -121,11 +121,11 @@ export class FilesPanel {
       const mark = marks.get(key) ?? null;
       const others = files.filter((other) => other.id !== id).map((other) => other.key);
       const better = mark === null ? key : suggestFileKey(key, others);
-      const remedies: FileRemedy[] = [];
-      if (better !== key) remedies.push({ label: `Rename to ${better}`, apply: () => this.#rename(id, better) });
+      const remedies: NoticeOffer[] = [];
+      if (better !== key) remedies.push({ label: `Rename to ${better}`, accept: () => this.#rename(id, better) });
       const text = mark === null ? null : textOfOldEncoding(key, content);
       if (text !== null) {
-        remedies.push({ label: "Convert it to UTF-8", apply: () => this.#setContent(id, new FileContent(text)) });
+        remedies.push({ label: "Convert it to UTF-8", accept: () => this.#setContent(id, new FileContent(text)) });
       }
       this.#rows.get(id)?.mark(mark, remedies);
     }

@@ -1,5 +1,6 @@
 /** What is wrong with the text of a finished PDF because a font is missing, in sentences: the file itself shows it. */
 import { isShaped, nameOfScript, type Script, scriptOf } from "../../../rules/fonts/scripts.ts";
+import { firstInWords } from "../size-in-words.ts";
 import type { DocumentFonts } from "./document-fonts.ts";
 
 /** Fonts for formulas and for code that Typst itself brings, by the names in a PDF and in a source. */
@@ -69,8 +70,7 @@ export function namesOfScripts(scripts: readonly Script[]): string {
 
 /** The first of them. */
 export function namesOfCharacters(characters: ReadonlySet<string>): string {
-  const more = characters.size > MAX_NAMED ? ` and ${characters.size - MAX_NAMED} more` : "";
-  return [...characters].slice(0, MAX_NAMED).map(nameOfCharacter).join(", ") + more;
+  return firstInWords(Array.from(characters, nameOfCharacter), MAX_NAMED);
 }
 
 /** The character and its code point: many of them cannot be seen, least of all where their font is missing. */

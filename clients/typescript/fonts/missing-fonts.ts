@@ -161,11 +161,6 @@ const VALUE = /"(?:[^"\\\n]|\\.){0,500}"?|(?<![\w-])(let\s+)?([\w-]{1,200})\s*[:
 /** No family is longer. */
 const STRING = /"((?:[^"\\\n]|\\.){1,500})"(?!\s*\+)/y;
 
-/**
- * The families that the texts ask for: `font: "A"`, `font: ("A", "B")`, `font: (name: "A", covers: …)`, and `font:
- * name` where something gives the name such a value. A name that speaks of fonts may be given by an argument or a
- * member (`title-font: "A"`) in any file, any other only by `let` in the same file.
- */
 /** The families that texts name, in lower case, and whether these are all that they can ask for. */
 export function readFamilyNames(document: DocumentParts): {
   readonly named: ReadonlySet<string>;
@@ -193,9 +188,18 @@ function isGivenElsewhere(text: string, texts: readonly string[]): boolean {
   });
 }
 
+/**
+ * The families that the texts ask for: `font: "A"`, `font: ("A", "B")`, `font: (name: "A", covers: …)`, and `font:
+ * name` where something gives the name such a value. A name that speaks of fonts may be given by an argument or a
+ * member (`title-font: "A"`) in any file, any other only by `let` in the same file.
+ */
 function listRequestedFamilies(sources: readonly string[]): string[] {
-  const texts = sources.map((text) => ({ text, references: referencesIn(text) }));
-  const speaking = new Set(texts.flatMap(({ references }) => [...references]).filter(speaksOfFonts));
+  const texts = sources.map((text) => ({
+    text,
+    references: new Set([...text.matchAll(REFERENCE)].map(([, name = ""]) => name)),
+  }));
+  const isOfFonts = (name: string) => /font|family|face/i.test(name);
+  const speaking = new Set(texts.flatMap(({ references }) => [...references]).filter(isOfFonts));
   const families = new Set<string>();
   for (const { text, references } of texts) {
     const parameters = parametersIn(text);
@@ -211,14 +215,6 @@ function listRequestedFamilies(sources: readonly string[]): string[] {
     }
   }
   return [...families];
-}
-
-function speaksOfFonts(name: string): boolean {
-  return /font|family|face/i.test(name);
-}
-
-function referencesIn(text: string): Set<string> {
-  return new Set([...text.matchAll(REFERENCE)].map(([, name = ""]) => name));
 }
 
 /** A parameter may have the name of anything: a variable of that name need not be a font. */

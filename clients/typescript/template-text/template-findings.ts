@@ -38,13 +38,10 @@ const BRACKETS: ReadonlyMap<string, number> = new Map([
 export function findStandardInputs(text: string): TemplateFinding | null {
   if (!/\bstd\b/.test(text)) return null;
   const tokens = codeTokens(text);
-  const index = tokens.findIndex(({ text: name }, at) => name === "std" && isSys(tokens[at + 1], tokens[at + 2]));
+  const isSys = (at: number) => tokens[at + 1]?.text === "." && tokens[at + 2]?.text === "sys";
+  const index = tokens.findIndex(({ text: name }, at) => name === "std" && isSys(at));
   const found = tokens[index];
   return found === undefined ? null : { offset: found.offset, length: "std".length, message: "reads std.sys.inputs" };
-}
-
-function isSys(dot: CodeToken | undefined, name: CodeToken | undefined): boolean {
-  return dot?.text === "." && name?.text === "sys";
 }
 
 /** The keys that a text reads of `sys.inputs`; null if it may read any. */
