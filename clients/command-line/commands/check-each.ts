@@ -8,6 +8,7 @@ import { colourDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, makeCapabilitiesReader } from "../local/missing-here.ts";
 import { describeNotSent } from "../local/not-sent.ts";
 import { localSettings } from "../local/operator-folders.ts";
+import { findProjectFonts } from "../missing-fonts.ts";
 import { outputOf } from "../output-options.ts";
 import { progressBar, startProgress } from "../progress.ts";
 import { requireValidDocuments } from "../project/data-schema.ts";
@@ -36,7 +37,8 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   );
   await requireValidDocuments(project, each, documents, "compiled");
   const local = await localSettings(flags);
-  const shared = { project, local, capabilities: makeCapabilitiesReader(flags.url, signal) };
+  const capabilities = makeCapabilitiesReader(flags.url, signal);
+  const shared = { project, wanted: findProjectFonts(project), local, capabilities };
   const failures = new Map<string, EachDocument[]>();
   const notesOfRows = new Set<string>();
   const equal = new EqualDocuments();

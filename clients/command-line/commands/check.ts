@@ -13,6 +13,7 @@ import { colourDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, type MissingInWords, makeCapabilitiesReader } from "../local/missing-here.ts";
 import { describeNotSent } from "../local/not-sent.ts";
 import { localSettings } from "../local/operator-folders.ts";
+import { findProjectFonts } from "../missing-fonts.ts";
 import { writeNamed, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidData } from "../project/data-schema.ts";
@@ -59,7 +60,8 @@ async function checkProject(
   }
   const { compiled } = rendered;
   const capabilities = makeCapabilitiesReader(flags.url, signal);
-  const missing = await compareWithService(rendered, { project, data, local, capabilities }, signal);
+  const checked = { project, wanted: findProjectFonts(project), data, local, capabilities };
+  const missing = await compareWithService(rendered, checked, signal);
   const page = await keepPages(compiled, project, rendered.output, flags);
   if (flags.open && !flags.watch && page !== null) await openPage(resolve(page));
   const compileAgain = async (fuller: Project) => {

@@ -17,9 +17,9 @@ import {
   namesOfScripts,
   remedyFor,
 } from "../../typescript/fonts/font-findings.ts";
-import { describeMissingBold } from "../../typescript/fonts/missing-fonts.ts";
+import { describeMissingBold, type WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
 import { describeForeignObjects, describeSvgFamilies } from "../../typescript/fonts/svg-fonts.ts";
-import { findProjectFonts, suggestProjectFamily } from "../missing-fonts.ts";
+import { suggestProjectFamily } from "../missing-fonts.ts";
 import { howToProvide } from "../packages/package-folders.ts";
 import type { MissingPackage } from "../packages/packages.ts";
 import { FAMILIES_OF_TYPST } from "../project/fonts.ts";
@@ -46,6 +46,7 @@ type CompiledRender = Extract<LocalRender, { readonly kind: "compiled" }>;
 
 interface CheckedProject {
   readonly project: Project;
+  readonly wanted: WantedFonts;
   readonly data: DataText | null;
   readonly local: Omit<LocalSettings, "limits">;
   readonly capabilities: () => Promise<Capabilities | null>;
@@ -78,14 +79,13 @@ export async function compareWithService(
 ): Promise<MissingInWords> {
   if (rendered.kind === "refused") return { notes: [], warnings: [] };
   const { compiled, limits } = rendered;
-  const { project, data } = checked;
+  const { project, wanted, data } = checked;
   const local = { ...checked.local, limits };
   const notes: string[] = [];
   const warnings: string[] = [];
   // As Typst writes them: in lower case.
   const families = new Set(compiled.diagnostics.flatMap(({ message }) => UNKNOWN_FAMILY.exec(message)?.[1] ?? []));
   const packages = compiled.ok ? new Set<string>() : missingPackages(rendered.compiled, project, local);
-  const wanted = findProjectFonts(project);
   const ofTypst = new Set([...wanted.brought, ...FAMILIES_OF_TYPST]);
   const ofImages = describeSvgFamilies(wanted.images, ofTypst, "this machine");
   const isComplete = families.size + packages.size + ofImages.length === 0 && wanted.withoutBold === null;
@@ -114,7 +114,8 @@ export async function compareWithService(
   if (compiled.diagnostics.some(({ message }) => message === FOREIGN_OBJECT)) {
     warnings.push(...describeForeignObjects(wanted.images));
   }
-  const missing = compiled.ok ? await missingText(rendered, { project, data, output: PROBE, local }, signal) : [];
+  const compilation = { project, data, output: PROBE, local };
+  const missing = compiled.ok ? await missingText(rendered, compilation, wanted.named, signal) : [];
   for (const { what, scripts } of missing) {
     const there: readonly string[] = (await checked.capabilities())?.scripts ?? [];
     const isThere = scripts?.every((script) => there.includes(script)) ?? false;
@@ -149,7 +150,12 @@ interface MissingText {
 }
 
 /** Exactly what the document shows: in a font that is none for its script, or in boxes. */
-async function missingText(rendered: CompiledRender, compilation: CompileInput, signal: AbortSignal) {
+async function missingText(
+  rendered: CompiledRender,
+  compilation: CompileInput,
+  named: ReadonlySet<string>,
+  signal: AbortSignal,
+) {
   const { project, data } = compilation;
   const texts = [project.source, ...project.files.map(({ bytes }) => bytes).filter(isUtf8)];
   const mayLack =
@@ -158,13 +164,12 @@ async function missingText(rendered: CompiledRender, compilation: CompileInput, 
   const plain = { ...compilation, output: PLAIN_PDF };
   const { files } = rendered.output.format === "pdf" ? rendered.compiled : await compileLocally(plain, signal);
   const document = readDocumentFonts(files[0] ?? Buffer.alloc(0));
-  const { named } = findProjectFonts(project);
   const found: MissingText[] = (document === null ? [] : findMisplacedScripts(document, named)).map((misplaced) => ({
     what: describeMisplaced(misplaced),
     scripts: misplaced.scripts,
   }));
   if (document?.boxes === 0) return found;
-  const { undisplayable } = await compileLocally({ ...compilation, output: PROBE }, signal);
+  const { undisplayable } = await compileLocally(compilation, signal);
   if (undisplayable === null) return found;
   const { characters, place } = undisplayable;
   const scripts = [...new Set(Array.from(characters, scriptOf))];

@@ -55,7 +55,7 @@ export function* literalPlaces(source: string): Generator<LiteralPlace> {
  */
 export function readLiterals(source: string): Map<string, number> {
   const text = removeCommentsAndRawText(source);
-  const names = new Set(codeTokens(text).flatMap(({ kind, offset }) => (kind === "name" ? [offset] : [])));
+  const names = new Set(codeTokens(source).flatMap(({ kind, offset }) => (kind === "name" ? [offset] : [])));
   const found = new Map<string, number>();
   let line = 1;
   let lineEnd = text.indexOf("\n");

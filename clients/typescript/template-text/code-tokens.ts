@@ -34,8 +34,8 @@ const GOES_ON_WITH = /\s*(?:else\b|\.[\p{L}_])/uy;
 const AFTER_BLOCK = /\s*else\b|[.([]/y;
 const AFTER_CHAIN = /[([]|\.[\p{L}_]/uy;
 
-export function codeTokens(text: string): CodeToken[] {
-  return new Tokenizer(text).read();
+export function codeTokens(text: string): readonly CodeToken[] {
+  return tokenizerOf(text).tokens;
 }
 
 /** What Typst passes over, in order. */
@@ -46,27 +46,33 @@ export interface PassedOver {
 }
 
 export function passedOver(text: string): readonly PassedOver[] {
-  if (!/`|\/[/*]/.test(text)) return [];
-  const tokenizer = new Tokenizer(text);
-  tokenizer.read();
-  return tokenizer.passedOver;
+  return /`|\/[/*]/.test(text) ? tokenizerOf(text).passedOver : [];
+}
+
+/** Of the text that was read last: several questions are asked of a text, one after the other. */
+let last: Tokenizer | null = null;
+
+function tokenizerOf(text: string): Tokenizer {
+  if (last?.text !== text) last = new Tokenizer(text);
+  return last;
 }
 
 class Tokenizer {
-  readonly #text: string;
+  readonly text: string;
   readonly passedOver: PassedOver[] = [];
-  readonly #tokens: CodeToken[] = [];
+  readonly tokens: CodeToken[] = [];
   readonly #modes: Mode[] = ["markup"];
   /** How many there were at the last number, which is no token. */
   #tokensBeforeNumber = -1;
   #at = 0;
 
   constructor(text: string) {
-    this.#text = text;
+    this.text = text;
+    this.#read();
   }
 
-  read(): CodeToken[] {
-    while (this.#at < this.#text.length) {
+  #read(): void {
+    while (this.#at < this.text.length) {
       const mode = this.#modes.at(-1) ?? "markup";
       if (this.#passOver(mode)) continue;
       if (mode === "markup") this.#readMarkup();
@@ -75,11 +81,10 @@ class Tokenizer {
       else this.#readCode(mode);
     }
     this.#add("end", "");
-    return this.#tokens;
   }
 
   #readMarkup(): void {
-    const next = this.#text[this.#at];
+    const next = this.text[this.#at];
     if (next === "#") this.#enterCode();
     else if (next === "$") this.#enter("math");
     else if (next === "[") this.#enter("markup");
@@ -88,7 +93,7 @@ class Tokenizer {
   }
 
   #readMath(): void {
-    const next = this.#text[this.#at];
+    const next = this.text[this.#at];
     if (next === "$") this.#leave(1);
     else if (next === "#") this.#enterCode();
     else if (next === "\\") this.#take(ESCAPED);
@@ -96,7 +101,7 @@ class Tokenizer {
   }
 
   #readChain(): void {
-    const next = this.#text[this.#at] ?? "";
+    const next = this.text[this.#at] ?? "";
     if (!this.#matches(AFTER_CHAIN)) this.#leave(0);
     else if (next === ".") this.#readSign();
     else this.#open(next);
@@ -104,7 +109,7 @@ class Tokenizer {
   }
 
   #readCode(mode: "code" | "line" | "flow"): void {
-    const next = this.#text[this.#at] ?? "";
+    const next = this.text[this.#at] ?? "";
     if (next === "\n") this.#readLineEnd(mode);
     else if (mode !== "code" && next === "]") this.#leave(0);
     else if (mode !== "code" && next === ";") this.#leave(1);
@@ -117,11 +122,11 @@ class Tokenizer {
   }
 
   #readLineEnd(mode: Mode): void {
-    const last = this.#tokens.at(-1);
+    const last = this.tokens.at(-1);
     this.#at++;
-    const isStar = last?.text === "*" && this.#tokens.at(-2)?.text === ":";
+    const isStar = last?.text === "*" && this.tokens.at(-2)?.text === ":";
     const goesOn = last?.kind !== "string" && GOES_ON.test(last?.text ?? "") && !isStar;
-    if (mode === "code" || (goesOn && this.#tokensBeforeNumber !== this.#tokens.length)) return;
+    if (mode === "code" || (goesOn && this.#tokensBeforeNumber !== this.tokens.length)) return;
     if (!this.#matches(GOES_ON_WITH)) this.#leave(0);
   }
 
@@ -134,7 +139,7 @@ class Tokenizer {
     const isFlow = name !== null && FLOW_KEYWORD.test(name);
     this.#modes.push(isLine ? "line" : isFlow ? "flow" : "chain");
     if (name !== null) this.#add("name", name, start);
-    else if (this.#text[this.#at] === "{") this.#open("{");
+    else if (this.text[this.#at] === "{") this.#open("{");
     else this.#readString();
   }
 
@@ -188,7 +193,7 @@ class Tokenizer {
 
   #readNumber(): boolean {
     if (this.#take(NUMBER) === null) return false;
-    this.#tokensBeforeNumber = this.#tokens.length;
+    this.#tokensBeforeNumber = this.tokens.length;
     return true;
   }
 
@@ -209,21 +214,21 @@ class Tokenizer {
 
   /** Comments nest. */
   #skipComment(): boolean {
-    if (!this.#text.startsWith("/*", this.#at)) return false;
+    if (!this.text.startsWith("/*", this.#at)) return false;
     let depth = 0;
     COMMENT_EDGE.lastIndex = this.#at;
     do {
-      const [edge] = COMMENT_EDGE.exec(this.#text) ?? [];
+      const [edge] = COMMENT_EDGE.exec(this.text) ?? [];
       if (edge === undefined) break;
       depth += edge === "/*" ? 1 : -1;
     } while (depth > 0);
-    this.#at = depth > 0 ? this.#text.length : COMMENT_EDGE.lastIndex;
+    this.#at = depth > 0 ? this.text.length : COMMENT_EDGE.lastIndex;
     return true;
   }
 
   #take(pattern: RegExp): string | null {
     pattern.lastIndex = this.#at;
-    const [found] = pattern.exec(this.#text) ?? [];
+    const [found] = pattern.exec(this.text) ?? [];
     if (found === undefined || found === "") return null;
     this.#at += found.length;
     return found;
@@ -231,10 +236,10 @@ class Tokenizer {
 
   #matches(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at;
-    return pattern.test(this.#text);
+    return pattern.test(this.text);
   }
 
   #add(kind: CodeToken["kind"], text: string, offset = this.#at): void {
-    this.#tokens.push({ kind, text, offset });
+    this.tokens.push({ kind, text, offset });
   }
 }
