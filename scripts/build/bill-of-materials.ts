@@ -27,7 +27,10 @@ export async function billOfMaterials(name: string, licences: string): Promise<s
   const { stdout } = await execa("npm", ["sbom", "--sbom-format=cyclonedx"], { cwd: PROJECT, stdin: "ignore" });
   const bill = v.parse(BILL, JSON.parse(stdout));
   const titles = new Set(licences.split(LINE).map((section) => section.split("\n", 1)[0]));
-  const components = bill.components.filter((component) => titles.has(titleOf(component))).map(asShipped);
+  const components = bill.components.filter((component) => titles.has(titleOf(component)));
+  for (const component of components) {
+    component.properties = component.properties.filter((property) => property.name !== DEVELOPMENT);
+  }
   const root = bill.metadata.component;
   const refs = new Set([root, ...components].map((component) => component["bom-ref"]));
   const dependencies = bill.dependencies
@@ -39,7 +42,3 @@ export async function billOfMaterials(name: string, licences: string): Promise<s
 }
 
 const titleOf = ({ group, name, version }: Component) => `${group === undefined ? "" : `${group}/`}${name} ${version}`;
-
-function asShipped(component: Component): Component {
-  return { ...component, properties: component.properties.filter(({ name }) => name !== DEVELOPMENT) };
-}

@@ -35,7 +35,7 @@ async function run(): Promise<0 | 1> {
   const token = parseNamedTokens("SERVICE_API_TOKENS", apiTokens)[0]?.token ?? "";
   const url = `http://${LOOPBACK}:${edgePort}`;
   const backendToken = randomToken();
-  const backend = start("backend", [process.execPath, "backend/main.ts"], ".", {
+  const backend = start("backend", "backend/main.ts", {
     SERVICE_LOG_LEVEL: "warn",
     ...process.env,
     SERVICE_API_TOKENS: "",
@@ -44,7 +44,7 @@ async function run(): Promise<0 | 1> {
     SERVICE_HOST: LOOPBACK,
     SERVICE_PORT: String(BACKEND_PORT),
   });
-  const edge = start("edge", [process.execPath, "dist/edge/start.mjs"], ".", {
+  const edge = start("edge", "dist/edge/start.mjs", {
     SERVICE_LOG_REQUESTS: "none",
     ...process.env,
     SERVICE_API_TOKENS: apiTokens,
@@ -82,13 +82,8 @@ async function run(): Promise<0 | 1> {
 }
 
 /** @returns the process, and how it ended in a sentence. */
-function start(
-  name: string,
-  [program, ...options]: readonly [string, ...string[]],
-  cwd: string,
-  env: NodeJS.ProcessEnv,
-) {
-  const child = spawn(program, options, { cwd, env, stdio: ["ignore", "inherit", "inherit"] });
+function start(name: string, program: string, env: NodeJS.ProcessEnv) {
+  const child = spawn(process.execPath, [program], { env, stdio: ["ignore", "inherit", "inherit"] });
   const ended = once(child, "exit").then(([exitCode, signal]) => `The ${name} has exited (${signal ?? exitCode}).`);
   return { child, ended };
 }
