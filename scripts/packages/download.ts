@@ -8,7 +8,7 @@ import { contentDigest, sha256 } from "../pinned/content-digest.ts";
 import { VendoringError } from "../vendoring/folder-change.ts";
 import { ARCHIVE_LIMITS, type ArchiveLimits, unpackArchive } from "./archive.ts";
 import { readLocalPackage } from "./local-package.ts";
-import { readManifest } from "./manifest.ts";
+import { templateOfUsable } from "./manifest.ts";
 import { downloadArchive } from "./registry.ts";
 
 /** Far more packages than any imports. */
@@ -77,8 +77,7 @@ export async function downloadPackage(folder: string, registry: URL, spec: Packa
   const archive = isLocal ? null : await downloadArchive(registry, spec, limits.maxArchiveBytes);
   const files =
     archive === null ? await readLocalPackage(registry, limits) : await unpackArchive(text, archive, limits);
-  const manifest = readManifest(spec, files);
-  if ("refusal" in manifest) throw new VendoringError(`${text} is refused: ${manifest.refusal}.`);
+  const templatePath = templateOfUsable(spec, files);
   for (const [path, bytes] of files) {
     const target = join(packagePathIn(folder, spec), path);
     await mkdir(dirname(target), { recursive: true });
@@ -90,6 +89,6 @@ export async function downloadPackage(folder: string, registry: URL, spec: Packa
   const archiveDigest = archive === null ? content : sha256(archive);
   return {
     locked: { registry: registry.href, archive_sha256: archiveDigest, content_sha256: content },
-    imports: findImports(files, manifest.templatePath).filter((imported) => formatPackageSpec(imported) !== text),
+    imports: findImports(files, templatePath).filter((imported) => formatPackageSpec(imported) !== text),
   };
 }

@@ -2,11 +2,10 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, posix, relative, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { PACKAGE_MANIFEST_NAME } from "../../backend/typst/vendored-packages.ts";
 import { type PackageSpec, parsePackageSpec } from "../../rules/package-spec.ts";
 import { VendoringError } from "../vendoring/folder-change.ts";
 import { type ArchiveLimits, type PackageFiles, refusalOfPath, unpackArchive } from "./archive.ts";
-import { readNameAndVersion } from "./manifest.ts";
+import { readManifest } from "./manifest.ts";
 
 /** Where packages are that belong to nobody else, by Typst's own convention. */
 const OWN_NAMESPACE = "local";
@@ -33,8 +32,7 @@ export async function readLocalPackage(place: URL, limits: ArchiveLimits): Promi
 /** Its manifest knows no namespace: that of Typst's folders, if the package is in one, or else `local`. */
 export function specOfLocalPackage(place: URL, files: PackageFiles): PackageSpec {
   const path = fileURLToPath(place);
-  const bytes = files.get(PACKAGE_MANIFEST_NAME);
-  const { name, version } = readNameAndVersion(path, bytes);
+  const { name, version } = readManifest(path, files).package;
   const [namespace = "", ...rest] = path.split(sep).filter(Boolean).slice(-3);
   const isInPlace = rest.join("/") === `${name}/${version}`;
   const spec = parsePackageSpec(`@${isInPlace ? namespace : OWN_NAMESPACE}/${name}:${version}`);

@@ -3,8 +3,8 @@
  * only a compilation shows them.
  */
 import { readFile } from "node:fs/promises";
-import { relative, sep } from "node:path";
-import { isBelow, leadsToFileBelow } from "../project/folder.ts";
+import { relative } from "node:path";
+import { isBelow, keyBelow, leadsToFileBelow } from "../project/folder.ts";
 import type { Project } from "../project/project.ts";
 import { printableLine } from "../terminal.ts";
 import type { Compiled } from "./compile.ts";
@@ -46,7 +46,7 @@ async function missingButThere({ root }: Project, { diagnostics }: Compiled): Pr
   for (const { message } of diagnostics) {
     const [, path] = NOT_FOUND.exec(message) ?? [];
     if (path === undefined || !isBelow(root, path) || !(await leadsToFileBelow(root, path))) continue;
-    keys.add(relative(root, path).split(sep).join("/"));
+    keys.add(keyBelow(root, path));
   }
   return [...keys];
 }

@@ -9,7 +9,7 @@ import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
 import { CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "./collected-files.ts";
-import { isFile, isFolder, leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
+import { isFile, isFolder, keyBelow, leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
 import type { IgnoreRules } from "./ignore-rules.ts";
 import { isExpected, keyWithoutLinks } from "./unexpected-files.ts";
 
@@ -185,7 +185,7 @@ async function matchingKeys(
       seen += entries.length;
       if (seen > maxEntries) throw tooManyFiles();
       const keys = entries.map((entry) => {
-        const key = relative(root, join(path, entry.name)).split(sep).join("/");
+        const key = keyBelow(root, join(path, entry.name));
         return entry.isDirectory() ? `${key}/` : key;
       });
       const kept = new Set(await ignored.keep(keys));

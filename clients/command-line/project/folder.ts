@@ -100,6 +100,11 @@ export function statNow(path: string) {
   }
 }
 
+/** The path of a file below a root, as a key of the request has it. */
+export function keyBelow(root: string, path: string): string {
+  return relative(root, path).split(sep).join("/");
+}
+
 async function statOf(path: string) {
   return stat(path).catch(() => null);
 }

@@ -3,7 +3,7 @@
  * is the same here as in the service, and nothing outside of it can be read: see root.ts and folder.ts.
  */
 import { realpath } from "node:fs/promises";
-import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve, sep } from "node:path";
+import { basename, dirname, extname, isAbsolute, join, posix, relative, resolve } from "node:path";
 import { requestPackageFolder } from "../../../rules/package-spec.ts";
 import { DATA_BINDINGS } from "../../../typst/program-text.ts";
 import { DATA_PATH, SOURCE_PATH } from "../../typescript/saved-draft.ts";
@@ -13,7 +13,7 @@ import { addPackages, isPackage, type ProjectPackages } from "../packages/packag
 import { printableLine } from "../terminal.ts";
 import type { CollectedFiles } from "./collected-files.ts";
 import { collectFilesToSend } from "./files-to-send.ts";
-import { byteOrderMarkNote, isBelow, isFile, isFolder, projectFolder, readNamed } from "./folder.ts";
+import { byteOrderMarkNote, isBelow, isFile, isFolder, keyBelow, projectFolder, readNamed } from "./folder.ts";
 import { addFonts } from "./fonts.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
 import { makeNoMainFileError } from "./main-file.ts";
@@ -141,7 +141,7 @@ async function collectBelow(
   isFound: boolean,
 ): Promise<Collected> {
   const source = await readNamed(sourcePath, sourceName, root);
-  const folderKey = relative(root, folder).split(sep).join("/");
+  const folderKey = keyBelow(root, folder);
   const sourceKey = posix.join(folderKey, basename(sourcePath));
   const hasDataFile = await isFile(join(folder, DATA_PATH));
   const dataPath = hasDataFile && basename(sourceName) === SOURCE_PATH ? join(folder, DATA_PATH) : null;

@@ -3,9 +3,9 @@
  * Each is sent only where the caller names it, or a call that reads files.
  */
 import { realpath } from "node:fs/promises";
-import { join, posix, relative, sep } from "node:path";
+import { join, posix } from "node:path";
 import { isFont } from "../../../rules/fonts/font-names.ts";
-import { isBelow } from "./folder.ts";
+import { isBelow, keyBelow } from "./folder.ts";
 import type { IgnoreRules } from "./ignore-rules.ts";
 
 const SECRET =
@@ -33,7 +33,7 @@ export async function isVisible(key: string, ignored: IgnoreRules | null): Promi
 export async function keyWithoutLinks(root: string, key: string): Promise<string> {
   const from = await realpath(root);
   const to = await realpath(join(root, key)).catch(() => from);
-  return to === from || !isBelow(from, to) ? key : relative(from, to).split(sep).join("/");
+  return to === from || !isBelow(from, to) ? key : keyBelow(from, to);
 }
 
 export interface SendingRules {
