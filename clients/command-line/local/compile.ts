@@ -44,7 +44,6 @@ export interface LocalSettings {
   /** Folders of fonts that the operator of the service provides, beside Typst's own. */
   readonly fontPaths: readonly string[];
   readonly packagePath: string | null;
-  readonly limits: Limits;
 }
 
 export interface Compiled {
@@ -67,7 +66,7 @@ export type LocalRender =
 
 export interface LocalOptions {
   readonly options: OutputOptions;
-  readonly local: Omit<LocalSettings, "limits"> & { readonly url: string | undefined };
+  readonly local: LocalSettings & { readonly url: string | undefined };
 }
 
 /**
@@ -92,7 +91,7 @@ export async function renderLocally(
   const parsed = parseRenderRequest(body, limits);
   if (!parsed.ok) throw new Error("a request that was accepted is not valid");
   const { output } = parsed.request;
-  const compiled = await compileLocally({ project, data, output, local: { ...local, limits } }, signal);
+  const compiled = await compileLocally({ project, data, output, local, limits }, signal);
   return { kind: "compiled", compiled, output, limits };
 }
 
@@ -101,6 +100,7 @@ export interface CompileInput {
   readonly data: DataText | null;
   readonly output: Output;
   readonly local: LocalSettings;
+  readonly limits: Limits;
 }
 
 /** @throws CommandError when Typst cannot be started */
@@ -125,7 +125,7 @@ function refuseTemporaryFolder(error: unknown): never {
 }
 
 async function compileIn(work: string, compilation: CompileInput, signal: AbortSignal): Promise<Compiled> {
-  const { project, data, output, local } = compilation;
+  const { project, data, output, local, limits } = compilation;
   const makeFolder = async (name: string) => {
     await mkdir(join(work, name));
     return join(work, name);
@@ -136,7 +136,7 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   // Without one, Typst would use the user's own packages.
   const packagePath = local.packagePath ?? (await makeFolder("packages"));
   const paths = { root, outputDirectory, fontPaths: local.fontPaths, packagePath };
-  const settings = { creationTimestampSeconds: null, limits: local.limits };
+  const settings = { creationTimestampSeconds: null, limits };
   const command = { output, bringsFonts: project.files.some(({ key }) => isFont(key)) };
 
   const ended = await runTypst(
@@ -156,7 +156,7 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   const pdf = finishedPdfOf(output);
   pdf?.push(ended.stdout);
   const standards = pdf?.end() ?? null;
-  let verdict = judgeCompilation({ exitCode: ended.exitCode ?? 1, ...written, standards }, output, local.limits);
+  let verdict = judgeCompilation({ exitCode: ended.exitCode ?? 1, ...written, standards }, output, limits);
   if (verdict.kind === "unclear") {
     const onePage = onePageArguments(settings, paths, command, verdict.page);
     const { exitCode, stdout } = await runTypst(compilation, root, onePage, signal);
@@ -173,7 +173,7 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
 async function readOutput(
   { exitCode, stdout }: { readonly exitCode?: number | undefined; readonly stdout: Uint8Array },
   folder: string | null,
-  { output, local: { limits } }: CompileInput,
+  { output, limits }: CompileInput,
 ) {
   if (folder === null || exitCode !== 0) {
     const file = completeWhole(output, Buffer.from(stdout));
@@ -211,7 +211,7 @@ async function layOut(project: Project, data: DataText | null, root: string): Pr
 }
 
 async function runTypst(
-  { project, local }: CompileInput,
+  { project, local, limits }: CompileInput,
   root: string,
   typstArguments: readonly string[],
   signal: AbortSignal,
@@ -223,7 +223,7 @@ async function runTypst(
     extendEnv: false,
     input: Buffer.concat(programText(sentTexts(project).source)),
     encoding: "buffer",
-    maxBuffer: { stdout: local.limits.max_output_bytes + 1, stderr: MAX_DIAGNOSTICS_BYTES },
+    maxBuffer: { stdout: limits.max_output_bytes + 1, stderr: MAX_DIAGNOSTICS_BYTES },
     stripFinalNewline: false,
     timeout: RENDER_TIMEOUT_SECONDS * 1000,
     killSignal: "SIGKILL",

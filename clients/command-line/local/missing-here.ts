@@ -48,7 +48,7 @@ interface CheckedProject {
   readonly project: Project;
   readonly wanted: WantedFonts;
   readonly data: DataText | null;
-  readonly local: Omit<LocalSettings, "limits">;
+  readonly local: LocalSettings;
   readonly capabilities: () => Promise<Capabilities | null>;
 }
 
@@ -79,8 +79,7 @@ export async function compareWithService(
 ): Promise<MissingInWords> {
   if (rendered.kind === "refused") return { notes: [], warnings: [] };
   const { compiled, limits } = rendered;
-  const { project, wanted, data } = checked;
-  const local = { ...checked.local, limits };
+  const { project, wanted, data, local } = checked;
   const notes: string[] = [];
   const warnings: string[] = [];
   // As Typst writes them: in lower case.
@@ -114,7 +113,7 @@ export async function compareWithService(
   if (compiled.diagnostics.some(({ message }) => message === FOREIGN_OBJECT)) {
     warnings.push(...describeForeignObjects(wanted.images));
   }
-  const compilation = { project, data, output: PROBE, local };
+  const compilation = { project, data, output: PROBE, local, limits };
   const missing = compiled.ok ? await missingText(rendered, compilation, wanted.named, signal) : [];
   for (const { what, scripts } of missing) {
     const there: readonly string[] = (await checked.capabilities())?.scripts ?? [];

@@ -20,8 +20,8 @@ async function check(source: string, output: Output, limits: Limits) {
   const folder = await makeProject({ "main.typ": source });
   const options = { inputs: new Map(), patterns: [], leaveOut: [], data: [] };
   const project = await collectProject(join(folder, "main.typ"), { command: "check", ...options });
-  const local = { typstPath: typstPath(), fontPaths: [], packagePath: null, limits };
-  return compileLocally({ project, data: null, output, local }, new AbortController().signal);
+  const local = { typstPath: typstPath(), fontPaths: [], packagePath: null };
+  return compileLocally({ project, data: null, output, local, limits }, new AbortController().signal);
 }
 
 /** The sizes that are counted differ where a limit ends a compilation early. */
