@@ -8,7 +8,6 @@ import {
   describeImages,
   describeMissingBold,
   describeMissingFamilies,
-  describeRequestedFamilies,
   findWantedFonts,
   type SuggestFamily,
   type WantedFonts,
@@ -54,7 +53,7 @@ export function findMissingFonts(
   const uncovered = text === null ? [] : describeUncoveredScripts(text, scripts);
   return {
     warnings: [
-      ...describeMissingFamilies(wanted, fonts, suggestProjectFamily(wanted, fonts)),
+      ...describeMissingFamilies(wanted.families, wanted, fonts, suggestProjectFamily(wanted, fonts)),
       ...ofImages,
       ...uncovered,
     ].map(printableLine),
@@ -115,7 +114,7 @@ export async function requireUnseenFonts(
   if (seen === null) return false;
   if (!seen.ok) return seen;
   const missing = [
-    ...describeRequestedFamilies(seen.requested, wanted, required.fonts, suggestProjectFamily(wanted, required.fonts)),
+    ...describeMissingFamilies(seen.requested, wanted, required.fonts, suggestProjectFamily(wanted, required.fonts)),
     ...describeDocumentFonts(seen.document, wanted.named),
   ];
   if (missing.length > 0) throw new MissingFontsError(missing.map(printableLine), "written");

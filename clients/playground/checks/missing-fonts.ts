@@ -46,8 +46,9 @@ function warningsOn(rendered: RenderedText, capabilities: Capabilities | null): 
   const ofImages = describeImages(wanted, capabilities?.fonts ?? null);
   if (capabilities === null) return [...ofImages, ...ofDocument];
   const { fonts, scripts } = capabilities;
+  const suggest = suggestFamily([...wanted.offered, ...fonts.map(({ family }) => family)]);
   return [
-    ...describeMissingFamilies(wanted, fonts, suggestFamily([...wanted.offered, ...fonts.map(({ family }) => family)])),
+    ...describeMissingFamilies(wanted.families, wanted, fonts, suggest),
     ...describeMissingBold(wanted, fonts),
     ...ofImages,
     ...(document === null ? describeUncoveredScripts(rendered, scripts) : ofDocument),

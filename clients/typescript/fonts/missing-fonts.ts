@@ -77,35 +77,17 @@ const MAX_NAMED = 10;
 /** Says which family may have been meant by a missing one, as the end of a sentence on it; empty if none. */
 export type SuggestFamily = (missing: string) => string;
 
-/** @param fonts of the service, from its capabilities */
+/**
+ * @param families what a document asks for, by its text or as the compiler tells it
+ * @param fonts of the service, from its capabilities
+ */
 export function describeMissingFamilies(
-  { families }: WantedFonts,
-  fonts: readonly FontFamily[],
-  suggest: SuggestFamily = () => "",
-): string[] {
-  return describeFamilies(excludeFamilies(families, fonts), suggest);
-}
-
-/** @param requested what a document has asked for, as the compiler tells it */
-export function describeRequestedFamilies(
-  requested: readonly string[],
+  families: readonly string[],
   { brought }: WantedFonts,
   fonts: readonly FontFamily[],
-  suggest: SuggestFamily = () => "",
+  suggest: SuggestFamily,
 ): string[] {
-  const missing = excludeFamilies(requested, fonts).filter((family) => !brought.has(family.toLowerCase()));
-  return describeFamilies(missing, suggest);
-}
-
-/** @param fonts of the service; null if it does not say which it has */
-export function describeImages({ images, brought }: WantedFonts, fonts: readonly FontFamily[] | null): string[] {
-  const foreign = describeForeignObjects(images);
-  if (fonts === null) return foreign;
-  const known = new Set([...brought, ...lowerCase(fonts.map(({ family }) => family))]);
-  return [...foreign, ...describeSvgFamilies(images, known, "the service")];
-}
-
-function describeFamilies(missing: readonly string[], suggest: SuggestFamily): string[] {
+  const missing = excludeFamilies(families, fonts).filter((family) => !brought.has(family.toLowerCase()));
   const sentences = missing
     .slice(0, MAX_NAMED)
     .map(
@@ -115,6 +97,14 @@ function describeFamilies(missing: readonly string[], suggest: SuggestFamily): s
   const more = missing.length - MAX_NAMED;
   if (more > 0) sentences.push(`It lacks ${more} more ${more === 1 ? "family" : "families"} that the templates name.`);
   return sentences;
+}
+
+/** @param fonts of the service; null if it does not say which it has */
+export function describeImages({ images, brought }: WantedFonts, fonts: readonly FontFamily[] | null): string[] {
+  const foreign = describeForeignObjects(images);
+  if (fonts === null) return foreign;
+  const known = new Set([...brought, ...lowerCase(fonts.map(({ family }) => family))]);
+  return [...foreign, ...describeSvgFamilies(images, known, "the service")];
 }
 
 export function describeMissingBold({ withoutBold }: WantedFonts, fonts: readonly FontFamily[]): string[] {

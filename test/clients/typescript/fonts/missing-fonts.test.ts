@@ -30,7 +30,10 @@ function parts(source: string, files: Readonly<Record<string, string | Uint8Arra
   return { source, files: entries };
 }
 
-const describeMissing = (document: DocumentParts) => describeMissingFamilies(findWantedFonts(document), FONTS);
+const describeMissing = (document: DocumentParts) => {
+  const wanted = findWantedFonts(document);
+  return describeMissingFamilies(wanted.families, wanted, FONTS, () => "");
+};
 
 const familiesOf = (...request: Parameters<typeof parts>) =>
   describeMissing(parts(...request)).flatMap((sentence) => /font family "(.*)", and/.exec(sentence)?.[1] ?? []);
