@@ -4,10 +4,17 @@ import { Agent, type IncomingMessage, request } from "node:http";
 
 const agent = new Agent({ keepAlive: true });
 
-/** Sends a request and reads the whole answer. Any status but 200 is an error. */
-export async function post(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<void> {
+type HeaderFields = Readonly<Record<string, string>>;
+
+export const post = (url: URL, headers: HeaderFields, body: string) => ask(url, headers, body);
+
+/** Sends a request and reads the whole answer. Any status but 200 is an error. @param body null to get something */
+export async function ask(url: URL, headers: HeaderFields, body: string | null): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request(url, { method: "POST", headers, agent }, resolve).on("error", reject).end(body);
+  const method = body === null ? "GET" : "POST";
+  request(url, { method, headers, agent }, resolve)
+    .on("error", reject)
+    .end(body ?? undefined);
   const answer = await promise;
   await once(answer.resume(), "end");
   if (answer.statusCode !== 200) throw new Error(`${url.pathname}: status ${answer.statusCode}`);
