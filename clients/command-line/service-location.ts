@@ -30,12 +30,9 @@ export interface ServiceLocation {
   readonly tokenOrigin: string;
 }
 
-/** @throws CommandError for an invalid URL, or a token file that cannot be read. */
-export async function locateService(
-  { url, tokenFile }: ServiceOptions,
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<ServiceLocation> {
-  const address = url ?? (env.SERVICE_URL || DEFAULT_URL);
+/** The URL of the service, for what needs no token. @throws CommandError for an invalid one */
+export function serviceUrl(url: string | undefined): string {
+  const address = url ?? (process.env.SERVICE_URL || DEFAULT_URL);
   const parsed = URL.canParse(address) ? new URL(address) : null;
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
     throw new CommandError(`${address} is not the URL of a service: it must begin with http:// or https://.`);
@@ -43,15 +40,22 @@ export async function locateService(
   if (parsed.username !== "" || parsed.password !== "") {
     throw new CommandError("The service URL must have no user name or password: use --token-file.");
   }
+  return address;
+}
+
+/** @throws CommandError for an invalid URL, or a token file that cannot be read. */
+export async function locateService({ url: named, tokenFile }: ServiceOptions): Promise<ServiceLocation> {
+  const url = serviceUrl(named);
+  const { SERVICE_API_TOKEN } = process.env;
   if (tokenFile !== undefined) {
-    return { url: address, token: await tokenFrom(tokenFile), tokenOrigin: `the file ${tokenFile} (--token-file)` };
+    return { url, token: await tokenFrom(tokenFile), tokenOrigin: `the file ${tokenFile} (--token-file)` };
   }
-  if (env.SERVICE_API_TOKEN) {
-    return { url: address, token: env.SERVICE_API_TOKEN.trim(), tokenOrigin: "the variable SERVICE_API_TOKEN" };
+  if (SERVICE_API_TOKEN) {
+    return { url, token: SERVICE_API_TOKEN.trim(), tokenOrigin: "the variable SERVICE_API_TOKEN" };
   }
   // Only for this machine: the token of a checkout must not reach another service.
-  const { token, file } = LOOPBACK_HOSTS.has(parsed.hostname) ? await tokenOfCheckout() : NO_TOKEN;
-  return { url: address, token, tokenOrigin: `the file ${file} of the checkout` };
+  const { token, file } = LOOPBACK_HOSTS.has(new URL(url).hostname) ? await tokenOfCheckout() : NO_TOKEN;
+  return { url, token, tokenOrigin: `the file ${file} of the checkout` };
 }
 
 const NO_TOKEN = { token: "", file: "" };

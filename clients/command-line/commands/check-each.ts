@@ -4,7 +4,7 @@ import { dataOf, type EachDocument, readEachProject } from "../each/documents.ts
 import { EqualDocuments } from "../each/equal-documents.ts";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { type LocalRender, renderLocally } from "../local/compile.ts";
-import { colourDiagnostics } from "../local/diagnostics.ts";
+import { sayDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, makeCapabilitiesReader } from "../local/missing-here.ts";
 import { describeNotSent } from "../local/not-sent.ts";
 import { localSettings } from "../local/operator-folders.ts";
@@ -15,7 +15,7 @@ import { requireValidDocuments } from "../project/data-schema.ts";
 import { problemDetails } from "../project/problem-details.ts";
 import type { Project } from "../project/project.ts";
 import { problemInWords, problemOutcome, writeJson } from "../report.ts";
-import { printable, printableLine, say } from "../terminal.ts";
+import { printableLine, say } from "../terminal.ts";
 import type { CheckFlags } from "./flags.ts";
 
 /** Rows that fail for the same reason are shown together. */
@@ -82,7 +82,7 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
     for (const [reason, rows] of failures) {
       const places = rows.map(({ place }) => place);
       say(printableLine(`${each}, ${firstInWords(places, MAX_SHOWN_PLACES)}:`));
-      process.stderr.write(`${colourDiagnostics(printable(reason), process.stderr)}\n\n`);
+      sayDiagnostics(`${reason}\n`);
     }
     if (notShown > 0) say(`… and ${notShown} more, for other reasons.`);
     if (sameInWords !== null) say(printableLine(`note: ${sameInWords}`));

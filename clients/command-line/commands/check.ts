@@ -9,7 +9,7 @@ import type { Output } from "../../../rules/output-options.ts";
 import { cacheFolder } from "../../../typst/cache-folder.mjs";
 import { CommandError, EXIT_CODES, type ExitCode } from "../exit-codes.ts";
 import { type Compiled, renderLocally } from "../local/compile.ts";
-import { colourDiagnostics } from "../local/diagnostics.ts";
+import { sayDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, type MissingInWords, makeCapabilitiesReader } from "../local/missing-here.ts";
 import { describeNotSent } from "../local/not-sent.ts";
 import { localSettings } from "../local/operator-folders.ts";
@@ -23,7 +23,7 @@ import { readData } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
 import { openDocumentProject } from "../project/template-findings.ts";
 import { reportProblem, writeJson } from "../report.ts";
-import { printable, printableLine, say } from "../terminal.ts";
+import { printableLine, say } from "../terminal.ts";
 import { type CheckFlags, defineCheckCommand } from "./flags.ts";
 
 export function addCheckCommand(program: Command, signal: AbortSignal): void {
@@ -123,9 +123,7 @@ function report(
     ...warnings.map((warning) => `${strict ? "error" : "warning"}: ${warning}`),
     ...notes.map((note) => `note: ${note}`),
   ];
-  if (lines.length > 0) {
-    process.stderr.write(`${colourDiagnostics(printable(lines.join("\n")), process.stderr)}\n`);
-  }
+  if (lines.length > 0) sayDiagnostics(lines.join("\n"));
   const hasWarnings = diagnostics.length + warnings.length > 0;
   if (ok) say(printableLine(`${project.sourceName} compiles${hasWarnings ? ", with warnings" : ""}.`));
 }

@@ -30,7 +30,7 @@ import type { Project } from "../project/project.ts";
 import { type DataText, requestOf } from "../project/request.ts";
 import { sentTexts } from "../project/sent-texts.ts";
 import { knownConstraints, storedCapabilities } from "../service-cache.ts";
-import { locateService } from "../service-location.ts";
+import { serviceUrl } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
 import { addHints, type Diagnostic, parseDiagnostics, rewriteDiagnostics } from "./diagnostics.ts";
 import { joinUndisplayable, type UndisplayableText } from "./undisplayable.ts";
@@ -79,7 +79,7 @@ export async function renderLocally(
   { options, local }: LocalOptions,
   signal: AbortSignal,
 ): Promise<LocalRender> {
-  const { url } = await locateService({ url: local.url });
+  const url = serviceUrl(local.url);
   const { constraints } = await knownConstraints(url);
   // Packages that the service has count for no limit of a request.
   const { project: sent } = fitToService(project, importsPackages(project) ? await storedCapabilities(url) : null);

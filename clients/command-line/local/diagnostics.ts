@@ -6,6 +6,7 @@ import { styleText } from "node:util";
 import { isOfOlderTypst, longerMember, OLDER_TYPST_HINT } from "../../typescript/template-text/template-findings.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import { isAtRoot, originalLines, SENT_SOURCE } from "../project/sent-texts.ts";
+import { printable } from "../terminal.ts";
 
 export interface Diagnostic {
   readonly severity: "error" | "warning";
@@ -119,10 +120,13 @@ export function parseDiagnostics(text: string): Diagnostic[] {
   return found;
 }
 
-export function colourDiagnostics(text: string, stream: NodeJS.WriteStream): string {
+/** Writes a report to standard error, coloured as Typst's own. */
+export function sayDiagnostics(text: string): void {
+  const stream = process.stderr;
   const colour = (format: Parameters<typeof styleText>[0], part: string) => styleText(format, part, { stream });
-  return text
+  const coloured = printable(text)
     .replace(/^error:/gm, (word) => colour(["bold", "red"], word))
     .replace(/^warning:/gm, (word) => colour(["bold", "yellow"], word))
     .replace(/^[ \t]*(?:\d+ )?│|^[ \t]*┌─/gm, (gutter) => colour("blue", gutter));
+  stream.write(`${coloured}\n`);
 }

@@ -26,7 +26,7 @@ import { FAMILIES_OF_TYPST } from "../project/fonts.ts";
 import type { Project } from "../project/project.ts";
 import type { DataText } from "../project/request.ts";
 import { serviceCapabilities } from "../service-cache.ts";
-import { locateService } from "../service-location.ts";
+import { serviceUrl } from "../service-location.ts";
 import { printableLine } from "../terminal.ts";
 import { type Compiled, type CompileInput, compileLocally, type LocalRender, type LocalSettings } from "./compile.ts";
 import { missingPackageOf } from "./diagnostics.ts";
@@ -59,7 +59,7 @@ export function makeCapabilitiesReader(
 ): () => Promise<Capabilities | null> {
   let answer: Promise<Capabilities | null> | null = null;
   return () => {
-    answer ??= locateService({ url }).then((service) => serviceCapabilities(service.url, signal));
+    answer ??= serviceCapabilities(serviceUrl(url), signal);
     return answer;
   };
 }
