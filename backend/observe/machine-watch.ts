@@ -6,7 +6,7 @@ import { isDiskFull } from "../work-directory/watch.ts";
 const INTERVAL_MILLISECONDS = 5000;
 /**
  * Of one render: its shell, the two processes of bubblewrap, Typst, a thread that reads its input, and one to spare. Where
- * Typst cannot start its other threads, the render is made with one.
+ * Typst cannot start its other threads, it goes on with one.
  */
 const PROCESSES_PER_RENDER = 6;
 /** Some still arrive after `/ready` has said 503, and some processes are started ahead. */

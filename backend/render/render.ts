@@ -242,11 +242,8 @@ function wasLost({ end, ranOutOfMemory }: TypstReport): boolean {
 
 /** Signals of the limits on processor time and on the size of files, which do not depend on threads. */
 const SIGNALS_OF_LIMITS: readonly string[] = ["SIGXCPU", "SIGXFSZ"];
-/** Of a panic of Rust: also if its threads could not be started. */
-const PANIC_EXIT_CODE = 101;
 
 /** Threads share the memory of a render, and have small stacks: only an end with one thread says something of the document. */
 function mayLackRoom({ end }: TypstReport): boolean {
-  if (end.kind === "signalled") return !SIGNALS_OF_LIMITS.includes(end.signal);
-  return end.kind === "exited" && end.exitCode === PANIC_EXIT_CODE;
+  return end.kind === "signalled" && !SIGNALS_OF_LIMITS.includes(end.signal);
 }

@@ -73,7 +73,6 @@ describe("Typst that fails with several threads", () => {
     ["lacks memory", "echo 'memory allocation of 8 bytes failed' >&2; kill -ABRT $$"],
     ["has small stacks", "kill -SEGV $$"],
     ["is killed by the machine", "kill -KILL $$"],
-    ["cannot start them", "exit 101"],
   ])("since it %s makes the document with one", async (_why, end) => {
     const { typst, backend } = await failWithThreads(end);
     expect(await (await backend.render({ source: "x" })).text()).toBe("whole");
@@ -82,6 +81,7 @@ describe("Typst that fails with several threads", () => {
 
   it.each([
     ["exit 1", "template_compile_failed"],
+    ["exit 101", "template_compile_failed"],
     ["kill -XCPU $$", "render_timeout"],
     ["kill -XFSZ $$", "output_too_large"],
   ] as const)("for another reason is not started again: %s", async (end, code) => {
