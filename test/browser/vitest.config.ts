@@ -9,6 +9,8 @@ export default defineConfig({
   test: {
     name: "browser",
     include: ["test/browser/**/*.test.ts"],
+    // pdf.js warns that it has no canvas, which nothing here draws on.
+    silent: "passed-only",
     globalSetup: ["./test/provide-typst.ts", "./test/browser/provide-chromium.ts"],
     // A browser alone uses all cores.
     maxWorkers: 1,
