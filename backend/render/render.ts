@@ -133,7 +133,8 @@ class RenderJob {
     let { prepared } = waiting;
     let compiled = await this.#compileIn(prepared, output);
     const isDoubtful = (report: TypstReport) =>
-      (waiting.isWarm && wasLost(report)) || (prepared.threads > 1 && mayLackRoom(report));
+      (waiting.isWarm && wasLost(report)) ||
+      (prepared.threads > 1 && (mayLackRoom(report) || this.#mayRepeatWork(report)));
     if ("end" in compiled && isDoubtful(compiled)) {
       this.#lostRemoved = supervisor.discard(prepared);
       // Discarded twice, its directory could be shared by two renders.
@@ -228,6 +229,16 @@ class RenderJob {
     return foundPage(end.kind === "exited" ? end.exitCode : null, outputBytes);
   }
 
+  /**
+   * Each thread makes for itself what one would make once and keep: with four, pages with the same gradient take four times the
+   * processor time. If all of it was used in less time than that, several threads have worked.
+   */
+  #mayRepeatWork({ end }: TypstReport): boolean {
+    if (end.kind !== "signalled" || end.signal !== "SIGXCPU") return false;
+    const compilation = this.phases.runs.at(-1);
+    return compilation !== undefined && compilation.milliseconds < this.#resources.settings.renderCpuSeconds * 1000;
+  }
+
   /** The answer does not wait for the removal. */
   end(): void {
     const discarded = this.#prepared === null ? null : this.#resources.supervisor.discard(this.#prepared);
@@ -240,7 +251,7 @@ function wasLost({ end, ranOutOfMemory }: TypstReport): boolean {
   return end.kind === "not-begun" || (end.kind === "signalled" && end.signal === "SIGKILL" && !ranOutOfMemory);
 }
 
-/** Signals of the limits on processor time and on the size of files, which do not depend on threads. */
+/** Signals of the limits on processor time and on the size of files, which say nothing of room. */
 const SIGNALS_OF_LIMITS: readonly string[] = ["SIGXCPU", "SIGXFSZ"];
 
 /** Threads share the memory of a render, and have small stacks: only an end with one thread says something of the document. */

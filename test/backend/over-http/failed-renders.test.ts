@@ -66,13 +66,14 @@ describe("Typst that fails with several threads", () => {
   const failWithThreads = (end: string) =>
     backendWithFake(
       `tail -n 1 > /dev/null; case "$*" in *"--jobs 1 "*) printf whole;; *) echo x >> "$here/failures"; ${end};; esac`,
-      { SERVICE_MAX_CONCURRENT_RENDERS: "2", SERVICE_WARM_RENDERS: "0" },
+      { SERVICE_MAX_CONCURRENT_RENDERS: "2", SERVICE_WARM_RENDERS: "0", SERVICE_RENDER_CPU_SECONDS: "3" },
     );
 
   it.each([
     ["lacks memory", "echo 'memory allocation of 8 bytes failed' >&2; kill -ABRT $$"],
     ["has small stacks", "kill -SEGV $$"],
     ["is killed by the machine", "kill -KILL $$"],
+    ["has used its processor time in less time than that", "kill -XCPU $$"],
   ])("since it %s makes the document with one", async (_why, end) => {
     const { typst, backend } = await failWithThreads(end);
     expect(await (await backend.render({ source: "x" })).text()).toBe("whole");
@@ -82,7 +83,7 @@ describe("Typst that fails with several threads", () => {
   it.each([
     ["exit 1", "template_compile_failed"],
     ["exit 101", "template_compile_failed"],
-    ["kill -XCPU $$", "render_timeout"],
+    ["sleep 3.1; kill -XCPU $$", "render_timeout"],
     ["kill -XFSZ $$", "output_too_large"],
   ] as const)("for another reason is not started again: %s", async (end, code) => {
     const { backend } = await failWithThreads(end);
@@ -119,7 +120,7 @@ describe("Typst that takes too long", () => {
   });
 
   it("is killed by the limit of processor time, which the metrics count apart", async () => {
-    const backend = await startTemporaryBackend({ ...NO_TIME_LIMIT, SERVICE_RENDER_CPU_SECONDS: "1" });
+    const backend = await startTemporaryBackend({ ...NO_TIME_LIMIT, SERVICE_RENDER_CPU_SECONDS: "3" });
     const { detail } = await expectOutcome(backend, await backend.render({ source: ENDLESS }), "render_timeout");
     expect(detail).toContain("1 second of processor time");
     expect(await timeouts(backend)).toEqual({ ...NO_TIMEOUT, processor_time: 1 });
