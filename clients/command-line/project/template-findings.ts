@@ -104,6 +104,8 @@ export function handOver(project: Project, given: HandedOver, doing: string): Pr
   return withInputs({ ...project, notes: [...project.notes, ...notes.map(printableLine)] }, inputs);
 }
 
+const READS_INPUTS = "reads sys.inputs";
+
 /** A sentence, if the source makes no use of the data. */
 function describeUnusedData(
   project: Project,
@@ -125,12 +127,14 @@ function describeUnusedData(
     return found === null ? [] : [{ key, text, offset: found.offset, what: found.message }];
   });
   const inputs = readers.filter((reader) => !reader.isOfPackage);
-  const [read] = [...reads, ...inputs.map((reader) => ({ ...reader, what: "reads sys.inputs" }))];
+  const [read] = [...reads, ...inputs.map((reader) => ({ ...reader, what: READS_INPUTS }))];
   if (read === undefined) {
     // A document without data may have cases to test it by.
     return option === "the cases" ? null : `${sourceName} never uses \`data\`, which is the data of ${option}.`;
   }
-  return `${placeOf(project, read)} ${read.what}, not the data of ${option}: that is \`data\`, which ${sourceName} never uses.`;
+  const finding = `${placeOf(project, read)} ${read.what}, not the data of ${option}: that is \`data\`, which ${sourceName} never uses.`;
+  const takesInput = read.what === READS_INPUTS && option !== "the cases";
+  return takesInput ? `${finding} --data-as-input KEY passes it on as an input.` : finding;
 }
 
 function describeInputs(project: Project, readers: readonly InputReader[], inputs: Inputs): string[] {

@@ -94,7 +94,7 @@ it("a template that reads sys.inputs is refused with --each unless it uses the d
   expect(await run("check", "a.typ", ...each)).toMatchObject({
     exitCode: 4,
     stderr:
-      "a.typ:1 reads sys.inputs, not the data of --each: that is `data`, which a.typ never uses. Nothing was compiled.\n",
+      "a.typ:1 reads sys.inputs, not the data of --each: that is `data`, which a.typ never uses. --data-as-input KEY passes it on as an input. Nothing was compiled.\n",
   });
   expect((await run("check", "a.typ", ...each, "--data-as-input", "name")).exitCode).toBe(0);
   expect((await run("check", "b.typ", ...each)).exitCode).toBe(0);
