@@ -1,4 +1,5 @@
 /** Puts together what the backend is made of, below its HTTP application. */
+import { availableParallelism } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
 import type { BackendLoad } from "../../protocol/headers.ts";
 import { ByteBudget } from "../admission/byte-budget.ts";
@@ -60,7 +61,7 @@ export function openParts(foundation: Foundation, log: FastifyBaseLogger): Servi
     clock: STEADY_CLOCK,
   });
   const supervisor = new TypstSupervisor(settings, sandbox, launcher);
-  const threads = new RenderThreads(queue, settings.renderMemoryBytes);
+  const threads = new RenderThreads(queue, settings.renderMemoryBytes, availableParallelism());
   const warmPool = new WarmPool({ supervisor, threads, maxWaiting: settings.warmRenders, slots, queue });
   const capabilities = new InstalledCapabilities(settings, supervisor);
   const budgets = {

@@ -16,11 +16,16 @@ interface Slots {
 export class RenderThreads {
   readonly #queue: Slots;
   readonly #maxBytes: number;
+  readonly #cores: number;
 
-  /** @param renderMemoryBytes of which half is left for the document */
-  constructor(queue: Slots, renderMemoryBytes: number) {
+  /**
+   * @param renderMemoryBytes of which half is left for the document
+   * @param cores of the machine: threads that wait for each other's core use up the processor time of the render
+   */
+  constructor(queue: Slots, renderMemoryBytes: number, cores: number) {
     this.#queue = queue;
     this.#maxBytes = renderMemoryBytes / 2;
+    this.#cores = cores;
   }
 
   /** Of a render that has its slot. */
@@ -35,6 +40,6 @@ export class RenderThreads {
 
   #limit(output: Output, share: number): number {
     const pixels = output.format === "png" ? PAGE_POINTS * (output.ppi / POINTS_PER_INCH) ** 2 : 0;
-    return Math.min(share, 1 + Math.floor(this.#maxBytes / (THREAD_BYTES + pixels * BYTES_PER_PIXEL)));
+    return Math.min(share, this.#cores, 1 + Math.floor(this.#maxBytes / (THREAD_BYTES + pixels * BYTES_PER_PIXEL)));
   }
 }

@@ -14,7 +14,7 @@ import { openTestSandbox, PDF } from "../../support/backend/test-sandbox.ts";
 it("discards a process once that was lost while it waited, even if there can be no other", async () => {
   const { settings, sandbox, launcher } = await openTestSandbox("none");
   const supervisor = new TypstSupervisor(settings, sandbox, launcher);
-  const threads = new RenderThreads({ shareOfSlots: () => 1 }, settings.renderMemoryBytes);
+  const threads = new RenderThreads({ shareOfSlots: () => 1 }, settings.renderMemoryBytes, 1);
   const warmPool = new WarmPool({ supervisor, threads, maxWaiting: 1, slots: 1, queue: { running: 0 } });
   const workDirectoryWatch = new WorkDirectoryWatch([]);
   onTestFinished(async () => {

@@ -26,7 +26,7 @@ function makePool(shares: readonly number[] = []) {
     discard: async () => {},
   };
   const shareOfSlots = () => shares[queue.running] ?? 1;
-  const threads = new RenderThreads({ shareOfSlots }, 1024 ** 3);
+  const threads = new RenderThreads({ shareOfSlots }, 1024 ** 3, 8);
   const pool = new WarmPool({ supervisor, threads, maxWaiting: 1, slots: SLOTS, queue });
   return {
     /** Ends a render while `stillRunning` others run. @returns the processes that were started for the next one. */
