@@ -67,6 +67,9 @@ export class RenderSession {
       this.#begin(trigger);
     } else if (this.#underWay.draft !== this.#page.draft()) {
       this.#next = this.#next === "asked" ? "asked" : trigger;
+    } else {
+      // It may have begun unasked: whoever asks now is shown where its result will be.
+      this.#page.prepare(trigger);
     }
   }
 
