@@ -15,6 +15,8 @@ const NOT_IN_A_HOST = /[/?#@\\\s]/;
 const MAX_HOST_LENGTH = 253 + 6;
 
 const ORIGIN = /^https?:\/\/[^/]*/;
+/** As it is written: the router also takes it percent-encoded. */
+const HEALTH = /^https?:\/\/[^/]*\/health(?:[?#]|$)/;
 
 /** Of the request before: nearly all are sent to the same one, and to parse a URL takes as long as to validate a body. */
 let known: { readonly text: string; readonly origin: RequestOrigin } | null = null;
@@ -45,7 +47,7 @@ export const requireServedUrl = createMiddleware<EdgeBindings>(async (context, n
   if (origin === null) return problemResponse(context, problem("invalid_request", INVALID, {}));
   context.set("origin", origin);
   const { hosts } = settingsOf(context);
-  if (hosts.length === 0 || hosts.includes(origin.hostname) || context.req.path === "/health") return next();
+  if (hosts.length === 0 || hosts.includes(origin.hostname) || HEALTH.test(url)) return next();
   return problemResponse(context, problem("forbidden", OTHER_HOST, {}));
 });
 

@@ -1,6 +1,6 @@
 /**
  * Installs the npm packages when node_modules does not match the lock file: those that run the service, or all. What checks,
- * tests and benches need besides is in the workspace `test`, twice as much as the rest.
+ * tests and benches need besides is in the workspace `test`, nearly as much again.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";

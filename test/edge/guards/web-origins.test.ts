@@ -170,6 +170,7 @@ describe("a deployment that names its hosts", () => {
     "http://localhost.",
   ])("serves nothing but /health under %s, and says what to do", async (origin) => {
     expect((await visit(`${origin}/health`)).status).toBe(200);
+    expect((await visit(`${origin}/%68ealth`)).status).toBe(403);
     for (const path of ["/", "/metrics", "/v1/constraints", "/nothing"]) {
       const { detail } = await expectContractProblem(await visit(`${origin}${path}`), "forbidden");
       expect(detail).toContain("SERVICE_HOSTS");
