@@ -81,6 +81,8 @@ const NEWEST_WEIGHT = 0.2;
 const LONGER_WEIGHT = 0.2;
 const SHORTER_WEIGHT = 0.05;
 const USE_HALF_LIFE_SECONDS = 30;
+/** Between two requests of clients that ask again at once, fewer renders run for some milliseconds. */
+const SHARE_MEMORY_SECONDS = 1;
 
 export class RenderQueue {
   readonly #options: RenderQueueOptions;
@@ -88,6 +90,8 @@ export class RenderQueue {
   /** Withdraws the slot that was last lent. One is lent at a time, because slow callers leave only one free. */
   #loan: AbortController | null = null;
   #running = 0;
+  /** The most renders that ran at once, and when, within the last `SHARE_MEMORY_SECONDS`. */
+  #most = { running: 0, atSeconds: Number.NEGATIVE_INFINITY };
   #waiting = 0;
   #turns = 0;
   #meanRenderSeconds = 1;
@@ -109,11 +113,13 @@ export class RenderQueue {
   }
 
   /**
-   * How many slots there are for each render, if no more come: for one of those that run, or for the next beside them. What
-   * slow callers leave free belongs to none.
+   * How many slots there are for each render, if no more come than within the last second: for one of those that run, or
+   * for the next beside them. What slow callers leave free belongs to none.
    */
   shareOfSlots(render: "running" | "next"): number {
-    const renders = Math.max(1, render === "next" ? this.#running + 1 : this.#running);
+    const { running, atSeconds } = this.#most;
+    const most = this.#nowSeconds() - atSeconds < SHARE_MEMORY_SECONDS ? running : 0;
+    const renders = Math.max(1, most, render === "next" ? this.#running + 1 : this.#running);
     const kept = this.#slowCallers(this.#nowSeconds()).size > 0 ? 1 : 0;
     return Math.max(1, Math.floor((this.#options.slots - kept) / renders));
   }
@@ -134,6 +140,7 @@ export class RenderQueue {
       } finally {
         const ended = this.#nowSeconds();
         entry.endRender(ended, isStopped);
+        this.#noteRunning();
         this.#running--;
         if (!isStopped) this.#meanRenderSeconds += NEWEST_WEIGHT * (ended - admitted - this.#meanRenderSeconds);
         this.#admitWaiting();
@@ -218,8 +225,18 @@ export class RenderQueue {
     if (this.#loan !== null && this.#nextCaller()?.running === 0) this.#loan.abort();
   }
 
+  /** At each beginning and end. */
+  #noteRunning(): void {
+    const now = this.#nowSeconds();
+    const { running, atSeconds } = this.#most;
+    if (this.#running >= running || now - atSeconds >= SHARE_MEMORY_SECONDS) {
+      this.#most = { running: this.#running, atSeconds: now };
+    }
+  }
+
   #admit({ state, settle }: Waiter, loan: AbortController | null): void {
     this.#running++;
+    this.#noteRunning();
     state.latestTurn = ++this.#turns;
     const endRender = state.admit(this.#nowSeconds(), loan !== null);
     settle({ kind: "admitted", withdrawn: loan?.signal ?? null, endRender });

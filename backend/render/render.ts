@@ -133,8 +133,7 @@ class RenderJob {
     let { prepared } = waiting;
     let compiled = await this.#compileIn(prepared, output);
     const isDoubtful = (report: TypstReport) =>
-      (waiting.isWarm && wasLost(report)) ||
-      (prepared.threads > 1 && (mayLackRoom(report) || this.#mayRepeatWork(report)));
+      (waiting.isWarm && wasLost(report)) || (prepared.threads > 1 && mayLackRoom(report));
     if ("end" in compiled && isDoubtful(compiled)) {
       this.#lostRemoved = supervisor.discard(prepared);
       // Discarded twice, its directory could be shared by two renders.
@@ -227,16 +226,6 @@ class RenderJob {
     );
     if (end.kind === "stopped" && end.reason === "client-gone") return null;
     return foundPage(end.kind === "exited" ? end.exitCode : null, outputBytes);
-  }
-
-  /**
-   * Each thread makes for itself what one would make once and keep: with four, pages with the same gradient take four times the
-   * processor time. If all of it was used in less time than that, several threads have worked.
-   */
-  #mayRepeatWork({ end }: TypstReport): boolean {
-    if (end.kind !== "signalled" || end.signal !== "SIGXCPU") return false;
-    const compilation = this.phases.runs.at(-1);
-    return compilation !== undefined && compilation.milliseconds < this.#resources.settings.renderCpuSeconds * 1000;
   }
 
   /** The answer does not wait for the removal. */

@@ -41,8 +41,7 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
     ...(settings.packagePath === null ? [] : bindReadOnly(settings.packagePath, SANDBOX_PATHS.packages)),
     ...settings.fontPaths.flatMap((path, index) => bindReadOnly(path, SANDBOX_PATHS.font(index))),
   ];
-  const { shellCommands, prefix } = await chooseResourceLimits(settings);
-  const [file = "", ...launchArguments] = [...prefix, settings.bubblewrapPath, ...commonArguments];
+  const limitsOf = await chooseResourceLimits(settings);
 
   return {
     mode: "bubblewrap",
@@ -55,31 +54,35 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
       fontPaths,
       packagePath: SANDBOX_PATHS.packages,
     }),
-    programCommand: (renderDirectory, typstArguments, { threads = 1, variables } = {}) => ({
-      typstName: basename(SANDBOX_PATHS.typst),
-      file,
-      arguments: [
-        ...launchArguments,
-        ...Object.entries({ ...RENDER_ENVIRONMENT, ...hugePages(threads), ...variables }).flatMap(([name, value]) => [
-          "--setenv",
-          name,
-          value,
-        ]),
-        ...bindReadOnly(renderDirectory.root, SANDBOX_PATHS.project),
-        ...(renderDirectory.outputDirectory === null
-          ? []
-          : ["--bind", renderDirectory.outputDirectory, SANDBOX_PATHS.output]),
-        ...["--chdir", SANDBOX_PATHS.project],
-        "--",
-        SANDBOX_PATHS.typst,
-        ...typstArguments,
-      ],
-      // The environment of bubblewrap, which sets that of Typst.
-      environment: {},
-      workingDirectory: renderDirectory.root,
-      inheritedFile: seccompPath,
-      limitCommands: shellCommands,
-    }),
+    programCommand: (renderDirectory, typstArguments, { threads = 1, variables } = {}) => {
+      const { shellCommands, prefix } = limitsOf(threads);
+      const [file = "", ...launchArguments] = [...prefix, settings.bubblewrapPath, ...commonArguments];
+      return {
+        typstName: basename(SANDBOX_PATHS.typst),
+        file,
+        arguments: [
+          ...launchArguments,
+          ...Object.entries({ ...RENDER_ENVIRONMENT, ...hugePages(threads), ...variables }).flatMap(([name, value]) => [
+            "--setenv",
+            name,
+            value,
+          ]),
+          ...bindReadOnly(renderDirectory.root, SANDBOX_PATHS.project),
+          ...(renderDirectory.outputDirectory === null
+            ? []
+            : ["--bind", renderDirectory.outputDirectory, SANDBOX_PATHS.output]),
+          ...["--chdir", SANDBOX_PATHS.project],
+          "--",
+          SANDBOX_PATHS.typst,
+          ...typstArguments,
+        ],
+        // The environment of bubblewrap, which sets that of Typst.
+        environment: {},
+        workingDirectory: renderDirectory.root,
+        inheritedFile: seccompPath,
+        limitCommands: shellCommands,
+      };
+    },
     findObstacle: async () => describeBubblewrapObstacle(await findBubblewrapFacts(settings)),
   };
 }

@@ -31,19 +31,33 @@ export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { ha
   return mode === "bubblewrap" && !hasEmptyNetworks ? MAX_PROCESSES : Number.POSITIVE_INFINITY;
 }
 
-/** As commands of the shell, or as prlimit with arguments before the command. @throws SettingError if neither works */
-export async function chooseResourceLimits(settings: UlimitSettings, shell = "/bin/sh") {
+/** Of one program: commands of its shell, or prlimit with arguments before the program. */
+export interface LimitedStart {
+  readonly shellCommands: readonly string[];
+  readonly prefix: readonly string[];
+}
+
+/** @returns what limits a Typst with so many threads. @throws SettingError if neither `ulimit` nor prlimit works */
+export async function chooseResourceLimits(
+  settings: UlimitSettings,
+  shell = "/bin/sh",
+): Promise<(threads: number) => LimitedStart> {
   for (const dialect of DIALECTS) {
     const limits = limitsOf(settings, dialect);
-    const shellCommands = limits.flatMap(ulimitCommands);
-    if (await tryLimits(shell, shellCommands, limits)) return { shellCommands, prefix: [] };
+    const shellCommands = (threads: number) => limits.flatMap((limit) => ulimitCommands(limit, threads));
+    if (await tryLimits(shell, shellCommands(1), limits)) {
+      return (threads) => ({ shellCommands: shellCommands(threads), prefix: [] });
+    }
   }
   expectRoom(settings);
   if ((await tryProgram(settings.prlimitPath, ["--version"])).kind === "missing") {
     throw new SettingError(`The ulimit of ${shell} cannot limit renders, and prlimit is missing. Install util-linux.`);
   }
-  const options = limitsOf(settings, PRLIMIT).map((limit) => `--${limit.prlimit}=${valuesOf(limit).join(":")}`);
-  return { shellCommands: [], prefix: [settings.prlimitPath, ...options] };
+  const limits = limitsOf(settings, PRLIMIT);
+  return (threads) => {
+    const options = limits.map((limit) => `--${limit.prlimit}=${valuesOf(limit, threads).join(":")}`);
+    return { shellCommands: [], prefix: [settings.prlimitPath, ...options] };
+  };
 }
 
 /** What differs between shells: the option for processes, and the size of the blocks in which file sizes are given. */
@@ -68,8 +82,10 @@ interface ResourceLimit {
   readonly ulimit: string;
   /** In the units of ulimit. */
   readonly count: number;
-  /** The hard limit, if it is not the soft one. */
-  readonly hardCount?: number;
+  /** For each thread, up to as many; at least for one. */
+  readonly perThreadUpTo?: number;
+  /** How far the hard limit is above the soft one. */
+  readonly hardExtra?: number;
   readonly unit?: number;
 }
 
@@ -81,10 +97,13 @@ function limitsOf(settings: UlimitSettings, { processesOption, fileBlockBytes }:
   // An ordinary user cannot set one above the hard limit of this process.
   const openFiles = Math.min(MAX_OPEN_FILES, readOwnLimit("hard", "Max open files"));
   const processes = Math.min(MAX_PROCESSES, readOwnLimit("hard", "Max processes"));
+  // The kernel counts all threads together. Each may make what one alone would make once and keep, but none does more
+  // than that one would: what keeps to the limit alone keeps to it with several.
+  const cpuSeconds = { count: renderCpuSeconds, hardExtra: 1, perThreadUpTo: readOwnLimit("hard", "Max cpu time") - 1 };
   return [
     { name: "Max address space", prlimit: "as", ulimit: "-v", count: memory, unit: KIBIBYTE },
     // The soft limit sends SIGXCPU, which names the cause. The hard limit, one second later, sends SIGKILL.
-    { name: "Max cpu time", prlimit: "cpu", ulimit: "-t", count: renderCpuSeconds, hardCount: renderCpuSeconds + 1 },
+    { name: "Max cpu time", prlimit: "cpu", ulimit: "-t", ...cpuSeconds },
     { name: "Max file size", prlimit: "fsize", ulimit: "-f", count: fileBlocks, unit: fileBlockBytes },
     { name: "Max open files", prlimit: "nofile", ulimit: "-n", count: openFiles },
     { name: "Max stack size", prlimit: "stack", ulimit: "-s", count: stackBytes() / KIBIBYTE, unit: KIBIBYTE },
@@ -93,14 +112,22 @@ function limitsOf(settings: UlimitSettings, { processesOption, fileBlockBytes }:
   ];
 }
 
-/** The soft and the hard limit, in the kernel's units. */
-function valuesOf({ count, hardCount = count, unit = 1 }: ResourceLimit): readonly number[] {
-  return [count * unit, hardCount * unit];
+function softCount({ count, perThreadUpTo = count }: ResourceLimit, threads: number): number {
+  return Math.max(count, Math.min(count * threads, perThreadUpTo));
 }
 
-function ulimitCommands({ ulimit, count, hardCount }: ResourceLimit): readonly string[] {
-  if (hardCount === undefined) return [`ulimit ${ulimit} ${count}`];
-  return [`ulimit -S ${ulimit} ${count}`, `ulimit -H ${ulimit} ${hardCount}`];
+/** The soft and the hard limit, in the kernel's units. */
+function valuesOf(limit: ResourceLimit, threads: number): readonly number[] {
+  const { hardExtra = 0, unit = 1 } = limit;
+  const soft = softCount(limit, threads);
+  return [soft * unit, (soft + hardExtra) * unit];
+}
+
+function ulimitCommands(limit: ResourceLimit, threads: number): readonly string[] {
+  const { ulimit, hardExtra } = limit;
+  const soft = softCount(limit, threads);
+  if (hardExtra === undefined) return [`ulimit ${ulimit} ${soft}`];
+  return [`ulimit -S ${ulimit} ${soft}`, `ulimit -H ${ulimit} ${soft + hardExtra}`];
 }
 
 /** @throws SettingError if a limit of this process is below what the settings promise to renders. */
@@ -131,5 +158,5 @@ async function tryLimits(
       return [name, `${soft} ${hard}`];
     }),
   );
-  return limits.every((limit) => found.get(limit.name) === valuesOf(limit).join(" "));
+  return limits.every((limit) => found.get(limit.name) === valuesOf(limit, 1).join(" "));
 }

@@ -96,3 +96,32 @@ it.each([
   await Promise.all(admitted);
   expect(found).toEqual(shares);
 });
+
+it("counts the renders of the last second in the shares, because between two requests of a busy client fewer run", async () => {
+  let milliseconds = 0;
+  const queue = new RenderQueue({ ...OPTIONS, slots: 4, clock: { now: () => milliseconds, after: () => () => {} } });
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const shares: number[][] = [];
+  const note = (at: number) => {
+    milliseconds = at;
+    shares.push([queue.shareOfSlots("running"), queue.shareOfSlots("next")]);
+  };
+  const renders = [first, second].map(({ promise }) => queue.run(ANYONE, () => promise));
+  await setImmediate();
+  note(5000);
+  first.resolve();
+  await renders[0];
+  note(5999);
+  note(6000);
+  second.resolve();
+  await renders[1];
+  note(6999);
+  note(7000);
+  expect(shares).toEqual([
+    [2, 1],
+    [2, 2],
+    [4, 2],
+    [4, 4],
+    [4, 4],
+  ]);
+});

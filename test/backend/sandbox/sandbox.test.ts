@@ -11,7 +11,7 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { findEmptyNetwork } from "../../../backend/sandbox/bubblewrap.ts";
 import { boundingSetOption } from "../../../backend/sandbox/landlock.ts";
-import { chooseResourceLimits, stackBytes } from "../../../backend/sandbox/resource-limits.ts";
+import { chooseResourceLimits, type LimitedStart, stackBytes } from "../../../backend/sandbox/resource-limits.ts";
 import { listSharedLibraries, type SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { stackMap } from "../../../backend/sandbox/sandbox-root.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
@@ -121,13 +121,12 @@ describe("a symbolic link in a render directory", () => {
 async function waitingTypst(
   mode: SandboxMode,
   environment: Readonly<Record<string, string>> = {},
-  output: Output = PDF,
-  count = 1,
+  { output = PDF, count = 1, threads = 1 }: { output?: Output; count?: number; threads?: number } = {},
 ) {
   const own = await openTestSandbox(mode, environment);
   const supervisor = new TypstSupervisor(own.settings, own.sandbox, own.launcher);
   for (let number = 0; number < count; number++) {
-    const started = await supervisor.start({ output, bringsFonts: false });
+    const started = await supervisor.start({ output, bringsFonts: false }, "now", threads);
     onTestFinished(() => supervisor.discard(started));
   }
   const waiting = () => typstProcessesOf(own.settings.workDirectory);
@@ -193,12 +192,13 @@ eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it("has its resource limits and cannot raise them", async () => {
-    const { pid } = await waitingTypst(mode, {
+  it.each([1, 3])("with %i threads has its resource limits and cannot raise them", async (threads) => {
+    const environment = {
       SERVICE_RENDER_MEMORY_BYTES: "268435456",
       SERVICE_MAX_OUTPUT_BYTES: "1000000",
       SERVICE_RENDER_CPU_SECONDS: "7",
-    });
+    };
+    const { pid } = await waitingTypst(mode, environment, { threads });
     const limits = limitsOf(pid);
     expect(limits).toMatchObject({
       "Max address space": "268435456 268435456",
@@ -210,7 +210,7 @@ eachSandbox(describe, SANDBOXES)("a Typst in %s", (mode) => {
     });
     // The hard limit kills without a message, so it may be a little above the soft one.
     const [soft = Number.NaN, hard = Number.NaN] = (limits["Max cpu time"] ?? "").split(" ").map(Number);
-    expect(soft).toBe(7);
+    expect(soft).toBe(7 * threads);
     expect(hard).toBeLessThanOrEqual(soft + 5);
   });
 });
@@ -224,7 +224,7 @@ describe("a Typst in bubblewrap", () => {
   ])("shares no namespace with the host or with another one that runs%s", async (_where, unshare) => {
     const programs = await makeTemporaryFolder("programs-test-");
     await symlink(findOnPath(unshare)[0] ?? "", join(programs, "unshare"));
-    const { launcher, pids } = await waitingTypst("bubblewrap", { PATH: `${programs}:${process.env.PATH}` }, PDF, 2);
+    const { launcher, pids } = await waitingTypst("bubblewrap", { PATH: `${programs}:${process.env.PATH}` }, { count: 2 });
     expect(launcher.hasEmptyNetworks).toBe(unshare === "unshare");
     for (const namespace of ["user", "pid", "net", "ipc", "uts", "mnt", "cgroup"]) {
       const namespaces = await Promise.all(["self", ...pids].map((pid) => readlink(`/proc/${pid}/ns/${namespace}`)));
@@ -259,7 +259,7 @@ describe("a Typst in bubblewrap", () => {
     ["nowhere, where its output goes to a stream", PDF, []],
     ["nowhere but to its output, where that is files", PAGES, ["/output"]],
   ])("can write %s", async (_what, output, places) => {
-    const { pid } = await waitingTypst("bubblewrap", {}, output);
+    const { pid } = await waitingTypst("bubblewrap", {}, { output });
     const mounts = readProc(`${pid}/mountinfo`)
       .trim()
       .split("\n")
@@ -402,14 +402,12 @@ it("an empty network is used only for renders in bubblewrap", async () => {
   expect(await Promise.all(["bubblewrap", "auto", "landlock", "none"].map(found))).toEqual([command, command, [], []]);
 });
 
-type Limits = Awaited<ReturnType<typeof chooseResourceLimits>>;
-
 describe("the limits of a render", () => {
   // One byte more than the limit is a whole number of blocks.
   const settings = readBackendSettings({ PATH: process.env.PATH, SERVICE_MAX_OUTPUT_BYTES: "1048575" });
 
   /** The limits of a program that this shell starts under them. */
-  async function limitsUnder({ shellCommands, prefix }: Limits, shell: string): Promise<string> {
+  async function limitsUnder({ shellCommands, prefix }: LimitedStart, shell: string): Promise<string> {
     const program = [...prefix, "cat", "/proc/self/limits"].join(" ");
     return (await execa(shell, ["-c", [...shellCommands, program].join(" && ")])).stdout;
   }
@@ -424,10 +422,13 @@ describe("the limits of a render", () => {
   describe.each(CALLED_SHELLS)("are set by the ulimit of %s", (_title, path, call) => {
     it.skipIf(path === null)("to the same values as by prlimit", async () => {
       const shell = await call();
-      const byUlimit = await chooseResourceLimits(settings, shell);
-      const byPrlimit = await chooseResourceLimits(settings, "/bin/false");
-      expect([byUlimit.prefix, byPrlimit.shellCommands]).toEqual([[], []]);
-      expect(await limitsUnder(byUlimit, shell)).toBe(await limitsUnder(byPrlimit, shell));
+      const ulimit = await chooseResourceLimits(settings, shell);
+      const prlimit = await chooseResourceLimits(settings, "/bin/false");
+      for (const threads of [1, 2]) {
+        const [byUlimit, byPrlimit] = [ulimit(threads), prlimit(threads)];
+        expect([byUlimit.prefix, byPrlimit.shellCommands]).toEqual([[], []]);
+        expect(await limitsUnder(byUlimit, shell)).toBe(await limitsUnder(byPrlimit, shell));
+      }
     });
   });
 
@@ -438,7 +439,7 @@ describe("the limits of a render", () => {
       const shell = join(await makeTemporaryFolder("shell-test-"), "sh");
       const script = `exec /bin/sh -c "$(printf '%s' "$2" | sed 's/ulimit ${option} [0-9]* && //')"`;
       await writeFile(shell, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-      const { shellCommands, prefix } = await chooseResourceLimits(settings, shell);
+      const { shellCommands, prefix } = (await chooseResourceLimits(settings, shell))(1);
       expect([shellCommands, prefix[0]]).toEqual([[], settings.prlimitPath]);
     },
   );
@@ -447,16 +448,16 @@ describe("the limits of a render", () => {
   async function chooseUnder(...options: readonly string[]) {
     const modules = ["sandbox/resource-limits.ts", "settings.ts"].map((path) => JSON.stringify(moduleUrl(path)));
     const program = `const [{ chooseResourceLimits }, { readBackendSettings }] = [await import(${modules[0]}), await import(${modules[1]})];
-      await chooseResourceLimits(readBackendSettings(process.env)).then((limits) => console.log(JSON.stringify(limits)), (error) => console.log(error.message));`;
+      await chooseResourceLimits(readBackendSettings(process.env)).then((limits) => console.log(JSON.stringify(limits(2))), (error) => console.log(error.message));`;
     const command = [...options, process.execPath, "--input-type=module", "--eval", program];
     return (await execa("prlimit", command)).stdout;
   }
   const moduleUrl = (path: string) => new URL(`../../../backend/${path}`, import.meta.url).href;
 
   it("are never above those of the backend, which an ordinary user cannot raise", async () => {
-    const { shellCommands, prefix } = JSON.parse(await chooseUnder("--nofile=200:200", "--nproc=900:900"));
+    const { shellCommands, prefix } = JSON.parse(await chooseUnder("--nofile=200:200", "--nproc=900:900", "--cpu=16:16"));
     expect(prefix).toEqual([]);
-    expect(shellCommands).toContain("ulimit -n 200");
+    expect(shellCommands).toEqual(expect.arrayContaining(["ulimit -n 200", "ulimit -S -t 15", "ulimit -H -t 16"]));
     expect(shellCommands.join()).toMatch(/ulimit -[pu] 900,/);
   });
 

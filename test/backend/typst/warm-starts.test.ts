@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { killIfThere } from "../../../backend/processes/proc.ts";
 import { ENDLESS } from "../../support/backend/bombs.ts";
@@ -11,6 +12,9 @@ import { readPdf } from "../../support/readers/pdf-reader.ts";
 
 const startWarmBackend = () =>
   startTemporaryBackend({ SERVICE_WARM_RENDERS: "1", SERVICE_MAX_CONCURRENT_RENDERS: "2" });
+
+/** Renders that have ended count that long in the shares of others (`RenderQueue.shareOfSlots`). */
+const SHARE_MEMORY_MILLISECONDS = 1000;
 
 const warmTakes = (backend: TestBackend) => backend.metric("service_warm_renders_used_total");
 
@@ -74,10 +78,11 @@ describe("a process that waits", () => {
       left.abort();
       await expect(endless).rejects.toThrow();
       await expect.poll(() => backend.metric("service_warm_renders_waiting")).toBe(2);
-      await expect.poll(() => threadsOf(typstProcessesOf(backend.workDirectory))).toEqual(["1", "2"]);
+      await expect.poll(() => threadsOf(typstProcessesOf(backend.workDirectory))).toEqual(["1", "1"]);
+      await delay(SHARE_MEMORY_MILLISECONDS);
       for (const takes of [0, 1]) {
         await backend.renderFile(pages);
-        await expect.poll(() => threadsOf(typstProcessesOf(backend.workDirectory))).toEqual(["2", "2"]);
+        await expect.poll(() => threadsOf(typstProcessesOf(backend.workDirectory))).toEqual(["1", "2"]);
         expect(await warmTakes(backend)).toBe(takes);
       }
     },
