@@ -8,6 +8,8 @@ import type { StopSignal } from "./start/run.ts";
 let stop: (signal: StopSignal) => void = () => process.exit(0);
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal));
+// The program that started it for itself was killed: `npm start`, or a test.
+process.once("disconnect", () => stop("SIGINT"));
 
 const { run } = await import("./start/run.ts");
 await run((handler) => {

@@ -35,6 +35,10 @@ try {
 async function run(): Promise<number> {
   const stopped = new Promise<"stopped">((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => resolve("stopped"));
+    // The program that started it for itself was killed: `npm start`, or a test.
+    process.once("disconnect", () => resolve("stopped"));
+    // It would keep this program running after a start that fails.
+    process.channel?.unref();
   });
   const { edgePort } = readIntegerSettings(GATE_INTEGER_SETTINGS, process.env);
   const capacity = await readCapacity();
@@ -89,8 +93,9 @@ function startWorkerd(env: NodeJS.ProcessEnv): ChildProcess {
     // Ctrl-C in a terminal goes to each program of the group, and workerd would end with what is in flight.
     detached: true,
   });
-  // However this program ends, unless it is killed.
+  // However this program ends.
   process.on("exit", () => child.kill("SIGKILL"));
+  if (child.pid !== undefined) killWithThisProgram(child, child.pid);
   const [, out, err] = child.stdio;
   for (const [log, source] of [
     [stdout, out],
@@ -98,6 +103,17 @@ function startWorkerd(env: NodeJS.ProcessEnv): ChildProcess {
   ] as const)
     if (source !== null) void log.copy(source as Readable);
   return child;
+}
+
+/** A shell reads a pipe, which ends if this program is killed. It ends first if workerd does, whose number may then be another's. */
+function killWithThisProgram(workerd: ChildProcess, pid: number): void {
+  const shell = spawn("/bin/sh", ["-c", 'read -r _; kill -KILL "$1"', "sh", String(pid)], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+  // Without a shell, as before: the container or systemd ends workerd.
+  shell.on("error", () => {});
+  workerd.once("exit", () => shell.kill("SIGKILL"));
 }
 
 async function listeningPort(workerd: ChildProcess): Promise<number> {

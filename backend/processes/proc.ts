@@ -1,9 +1,10 @@
 /** Other processes: reading /proc, and killing. */
 import { readdirSync, readFileSync } from "node:fs";
 
-export function listPids(): number[] {
+/** @param path below /proc. `<pid>/task` holds the threads of a process. */
+export function listPids(path = ""): number[] {
   try {
-    return readdirSync("/proc")
+    return readdirSync(`/proc/${path}`)
       .filter((name) => /^\d+$/.test(name))
       .map(Number);
   } catch {

@@ -71,6 +71,8 @@ function failureOfStop(
       return CLIENT_GONE;
     case "render-timeout":
       return failByTimeout("wall_clock", settings, grantedSeconds);
+    case "processor-time":
+      return failByTimeout("processor_time", settings, grantedSeconds);
     case "output-too-large":
       return failBySize(report, settings);
     case "too-many-files":

@@ -3,12 +3,13 @@ import type { Readable } from "node:stream";
 import { ServiceFailure } from "../error-log.ts";
 import type { LaunchedProgram, Launcher } from "../launcher/launcher.ts";
 import { type ProgramEnd, writeFifo } from "../launcher/program.ts";
-import { readProc } from "../processes/proc.ts";
+import { listPids, readProc } from "../processes/proc.ts";
 import type { Sandbox, TypstCommand } from "../sandbox/sandbox.ts";
 import { listOutputFiles } from "../work-directory/directory-tree.ts";
 
 export type StopReason =
   | "render-timeout"
+  | "processor-time"
   | "client-gone"
   | "output-too-large"
   | "too-many-files"
@@ -75,12 +76,15 @@ export interface ProcessOptions {
   readonly maxOutputBytes: number;
   /** Null if it reads its program text from standard input. */
   readonly textFifo: TextFifo | null;
+  /** Of each thread, where there are several: the kernel limits only their sum. */
+  readonly maxThreadSeconds?: number;
 }
 
 /** Rust's allocator writes this before it aborts (seen with 0.15.1). No other text of Typst is interpreted. */
 const OUT_OF_MEMORY = /^memory allocation of \d+ bytes failed/m;
 const OUTPUT_DIRECTORY_POLL_MILLISECONDS = 25;
 const MEMORY_INTERVAL_MILLISECONDS = 50;
+const THREAD_TIME_INTERVAL_MILLISECONDS = 250;
 /** More than the programs between the shell that starts it and Typst in any sandbox. */
 const MAX_LAUNCH_DEPTH = 8;
 /** The kernel truncates the names of processes to this length. */
@@ -92,7 +96,7 @@ export class TypstProcess {
   readonly #report: Promise<TypstReport>;
   /** Resolves with null once the output is no longer wanted. */
   readonly #output = Promise.withResolvers<OutputTaker | null>();
-  #peakMemory: PeakMemory | null = null;
+  #readings: Readings | null = null;
   #stopReason: StopReason | null = null;
   #filesBytes = 0;
   #programEnd: ProgramEnd | null = null;
@@ -123,10 +127,11 @@ export class TypstProcess {
     const onClientGone = () => this.stop("client-gone");
     task.signal?.addEventListener("abort", onClientGone, { once: true });
     if (task.signal?.aborted) onClientGone();
-    const peakMemory = new PeakMemory(this.#program.ancestorPid, command.typstName);
-    this.#peakMemory = peakMemory;
+    const readings = new Readings(this.#program.ancestorPid, command.typstName);
+    this.#readings = readings;
     const timer = setTimeout(() => this.stop("render-timeout"), task.timeoutMilliseconds);
     const stopWatching = task.files ? this.#watchFiles(task.files) : () => {};
+    const stopThreadWatch = this.#watchThreads(readings);
     this.#output.resolve(task.output);
     try {
       if (textFifo === null) {
@@ -138,8 +143,9 @@ export class TypstProcess {
       return await this.#report;
     } finally {
       clearTimeout(timer);
-      peakMemory.stop();
+      readings.stop();
       stopWatching();
+      stopThreadWatch();
       task.signal?.removeEventListener("abort", onClientGone);
     }
   }
@@ -167,7 +173,7 @@ export class TypstProcess {
       outputTaken: read.taken,
       outputBytes: Math.max(read.bytes, this.#filesBytes),
       ranOutOfMemory: end.kind !== "failed" && OUT_OF_MEMORY.test(end.diagnostics),
-      peakMemoryBytes: this.#peakMemory?.bytes ?? null,
+      peakMemoryBytes: this.#readings?.peakMemoryBytes ?? null,
     };
   }
 
@@ -198,7 +204,7 @@ export class TypstProcess {
     let isCutShort = false;
     try {
       for await (const chunk of stream?.iterator({ destroyOnReturn: false }) ?? []) {
-        if (bytes === 0) this.#peakMemory?.look();
+        if (bytes === 0) this.#readings?.look();
         bytes += chunk.length;
         const output = await this.#output.promise;
         try {
@@ -217,6 +223,18 @@ export class TypstProcess {
     // The rest is read to its end and dropped: only then is no process of the render left.
     stream?.resume();
     return { bytes, taken, failure, isCutShort };
+  }
+
+  /** @returns a function that ends the watch, which begins when a thread may have used up its time */
+  #watchThreads(readings: Readings): () => void {
+    const { maxThreadSeconds = Number.POSITIVE_INFINITY } = this.#options;
+    if (maxThreadSeconds === Number.POSITIVE_INFINITY) return () => {};
+    const look = () => {
+      if (readings.longestThreadSeconds() > maxThreadSeconds) this.stop("processor-time");
+      else timer = setTimeout(look, THREAD_TIME_INTERVAL_MILLISECONDS);
+    };
+    let timer = setTimeout(look, maxThreadSeconds * 1000);
+    return () => clearTimeout(timer);
   }
 
   /** @returns a function that ends the watch */
@@ -255,7 +273,7 @@ export function exposeLaunchFailure(end: ProgramEnd, { launchers }: Pick<Sandbox
  * The kernel reports the peak memory only to the parent of a process, and bubblewrap does not pass it on. So it is read
  * from /proc: at the first byte of the output, when most of the work is done, and every few milliseconds before.
  */
-class PeakMemory {
+class Readings {
   readonly #name: string;
   /** Of the program that was started; once it is known, of Typst. */
   #pid: number | null = null;
@@ -272,17 +290,29 @@ class PeakMemory {
   }
 
   /** Null if none could be read: in very short renders, and on systems without /proc. */
-  get bytes(): number | null {
+  get peakMemoryBytes(): number | null {
     return this.#bytes;
   }
 
   look(): void {
-    if (this.#pid === null) return;
+    const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(this.#readStatus())?.[1];
+    if (kibibytes !== undefined) this.#bytes = Number(kibibytes) * 1024;
+  }
+
+  /** Processor time; 0 if none could be read. */
+  longestThreadSeconds(): number {
+    if (this.#readStatus() === "") return 0;
+    const tasks = `${this.#pid}/task`;
+    const nanoseconds = listPids(tasks).map((thread) => Number.parseInt(readProc(`${tasks}/${thread}/schedstat`), 10));
+    return Math.max(0, ...nanoseconds.filter(Number.isFinite)) / 1e9;
+  }
+
+  /** Of Typst; empty as long as its launchers run. */
+  #readStatus(): string {
+    if (this.#pid === null) return "";
     this.#pid = lastDescendant(this.#pid);
     const status = readProc(`${this.#pid}/status`);
-    if (/^Name:\t(.*)$/m.exec(status)?.[1] !== this.#name) return;
-    const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1];
-    if (kibibytes !== undefined) this.#bytes = Number(kibibytes) * 1024;
+    return /^Name:\t(.*)$/m.exec(status)?.[1] === this.#name ? status : "";
   }
 
   stop(): void {

@@ -73,6 +73,7 @@ export class TypstSupervisor {
       command: this.#sandbox.programCommand(renderDirectory, typstArguments, { threads }),
       maxOutputBytes: this.#settings.limits.max_output_bytes,
       textFifo,
+      ...(threads > 1 && { maxThreadSeconds: this.#settings.renderCpuSeconds }),
     });
     renderDirectory.addUser(process);
     return process;

@@ -66,7 +66,7 @@ export async function startBuiltEdge(
       SERVICE_EDGE_HOST: LOOPBACK,
       SERVICE_EDGE_PORT: String(port),
     },
-    stdio: ["ignore", stdout, "inherit"],
+    stdio: ["ignore", stdout, "inherit", "ipc"],
   });
   const ended = once(child, "exit");
   const stop = async (): Promise<number | null> => {

@@ -11,7 +11,7 @@ import { execa } from "execa";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { PROVIDED } from "../../scripts/assets/static-assets.ts";
 import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
-import { listPids, readProc } from "../support/backend/processes.ts";
+import { isRunning, listPids, readProc } from "../support/backend/processes.ts";
 import { typstPath } from "../support/backend/typst-path.ts";
 import { listenOnLoopback } from "../support/loopback-server.ts";
 import { backendEnvironment, clientOf } from "../support/service/test-service.ts";
@@ -97,6 +97,11 @@ function foldersOfPrograms(): string[] {
   });
 }
 
+function descendantsOf(pid: number): number[] {
+  const children = readProc(`${pid}/task/${pid}/children`).match(/\d+/g) ?? [];
+  return children.map(Number).flatMap((child) => [child, ...descendantsOf(child)]);
+}
+
 const temporary = async ({ folder }: Start) => (await readdir(folder)).filter((name) => name !== ".cache");
 
 describe("npm start", () => {
@@ -141,6 +146,16 @@ describe("npm start", () => {
     service.stop();
     expect(await service.ended).toBe(0);
     await expect(fetch(url)).rejects.toThrow();
+  });
+
+  it("ends all of its programs when it is killed itself", async () => {
+    const service = await start({});
+    await ready(service);
+    const programs = descendantsOf(service.pid);
+    // The backend with a shell, the gate with another, workerd.
+    expect(programs.length).toBeGreaterThanOrEqual(5);
+    process.kill(service.pid, "SIGKILL");
+    await expect.poll(() => programs.filter(isRunning)).toEqual([]);
   });
 
   it("finishes the renders under way when Ctrl-C interrupts each of its programs", async () => {

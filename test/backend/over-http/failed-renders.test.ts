@@ -127,6 +127,14 @@ describe("Typst that takes too long", () => {
     expect(await timeouts(backend)).toEqual({ ...NO_TIMEOUT, processor_time: 1 });
   });
 
+  it.skipIf(availableParallelism() === 1)("is killed by the processor time of one of several threads", async () => {
+    const settings = { ...NO_TIME_LIMIT, SERVICE_RENDER_CPU_SECONDS: "1", SERVICE_MAX_CONCURRENT_RENDERS: "2" };
+    // Without a sandbox, nothing else limits it.
+    const { backend } = await backendWithFake("while :; do :; done", { ...settings, SERVICE_SANDBOX: "none" });
+    const { detail } = await expectOutcome(backend, await backend.render({ source: "x" }), "render_timeout");
+    expect(detail).toContain("1 second of processor time");
+  });
+
   it("is killed in its second compile, which asks for a page, and the finished document is delivered", async () => {
     // The first compile writes what Typst writes for a selection that matches nothing, so there is a second one.
     const PLACEHOLDER = "%PDF-1.7 /Type/Pages/Count 1/ /MediaBox[0 0 595 842]/ <</Length 8/Filter/FlateDecode>>";

@@ -18,7 +18,7 @@ import { isDiskFull } from "../../../backend/work-directory/watch.ts";
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { OUTPUT_SCHEMAS, type Output } from "../../../rules/output-options.ts";
 import { outputTooLarge, renderFailed, tooManyOutputFiles } from "../../../rules/problem.ts";
-import { archiveBytes } from "../../../typst/archive-layout.ts";
+import { archiveBytes, DEFLATE_LEVEL } from "../../../typst/archive-layout.ts";
 import { readPixelsPerMetre, readPng } from "../../support/readers/png-reader.ts";
 import { readZip } from "../../support/readers/zip-reader.ts";
 
@@ -151,7 +151,7 @@ describe("packPages", () => {
         mtime: new Date(1980, 0, 1),
       };
       zip.add(entry);
-      entry.ondata?.(null, Uint8Array.from(deflateRawSync(content)), false);
+      entry.ondata?.(null, Uint8Array.from(deflateRawSync(content, { level: DEFLATE_LEVEL })), false);
       entry.ondata?.(null, new Uint8Array(0), true);
     }
     zip.end();

@@ -52,6 +52,7 @@ it.each<[string, TypstEnd, Partial<TypstReport>, object]>([
   ["has no room for its output", exited(0), { outputTaken: "no-room" }, NO_ROOM],
   ["is stopped for its client", stopped("client-gone"), {}, CLIENT_GONE],
   ["is stopped at the timeout", stopped("render-timeout"), {}, timeout(/ 31 seconds/)],
+  ["is stopped for its processor time", stopped("processor-time"), {}, timeout(/11 seconds of processor time/)],
   ["is stopped for its size", stopped("output-too-large"), { outputBytes: 9000 }, tooLarge(9000)],
   ["is stopped for its size, of which less is known", stopped("output-too-large"), {}, tooLarge(LIMIT + 1)],
   ["is stopped for its files", stopped("too-many-files"), {}, TOO_MANY_FILES],

@@ -224,7 +224,11 @@ describe("a Typst in bubblewrap", () => {
   ])("shares no namespace with the host or with another one that runs%s", async (_where, unshare) => {
     const programs = await makeTemporaryFolder("programs-test-");
     await symlink(findOnPath(unshare)[0] ?? "", join(programs, "unshare"));
-    const { launcher, pids } = await waitingTypst("bubblewrap", { PATH: `${programs}:${process.env.PATH}` }, { count: 2 });
+    const { launcher, pids } = await waitingTypst(
+      "bubblewrap",
+      { PATH: `${programs}:${process.env.PATH}` },
+      { count: 2 },
+    );
     expect(launcher.hasEmptyNetworks).toBe(unshare === "unshare");
     for (const namespace of ["user", "pid", "net", "ipc", "uts", "mnt", "cgroup"]) {
       const namespaces = await Promise.all(["self", ...pids].map((pid) => readlink(`/proc/${pid}/ns/${namespace}`)));
@@ -455,7 +459,9 @@ describe("the limits of a render", () => {
   const moduleUrl = (path: string) => new URL(`../../../backend/${path}`, import.meta.url).href;
 
   it("are never above those of the backend, which an ordinary user cannot raise", async () => {
-    const { shellCommands, prefix } = JSON.parse(await chooseUnder("--nofile=200:200", "--nproc=900:900", "--cpu=16:16"));
+    const { shellCommands, prefix } = JSON.parse(
+      await chooseUnder("--nofile=200:200", "--nproc=900:900", "--cpu=16:16"),
+    );
     expect(prefix).toEqual([]);
     expect(shellCommands).toEqual(expect.arrayContaining(["ulimit -n 200", "ulimit -S -t 15", "ulimit -H -t 16"]));
     expect(shellCommands.join()).toMatch(/ulimit -[pu] 900,/);
