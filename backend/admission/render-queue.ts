@@ -90,8 +90,8 @@ export class RenderQueue {
   /** Withdraws the slot that was last lent. One is lent at a time, because slow callers leave only one free. */
   #loan: AbortController | null = null;
   #running = 0;
-  /** The most renders that ran at once, and when, within the last `SHARE_MEMORY_SECONDS`. */
-  #most = { running: 0, atSeconds: Number.NEGATIVE_INFINITY };
+  /** The most renders that ran at once in one period of `SHARE_MEMORY_SECONDS`, and in the one before it. */
+  #most = { period: 0, running: 0, before: 0 };
   #waiting = 0;
   #turns = 0;
   #meanRenderSeconds = 1;
@@ -113,13 +113,13 @@ export class RenderQueue {
   }
 
   /**
-   * How many slots there are for each render, if no more come than within the last second: for one of those that run, or
-   * for the next beside them. What slow callers leave free belongs to none.
+   * How many slots there are for each render, if no more come than within the last second or two: for one of those that
+   * run, or for the next beside them. What slow callers leave free belongs to none.
    */
   shareOfSlots(render: "running" | "next"): number {
-    const { running, atSeconds } = this.#most;
-    const most = this.#nowSeconds() - atSeconds < SHARE_MEMORY_SECONDS ? running : 0;
-    const renders = Math.max(1, most, render === "next" ? this.#running + 1 : this.#running);
+    this.#noteRunning();
+    const { running, before } = this.#most;
+    const renders = Math.max(1, running, before, render === "next" ? this.#running + 1 : this.#running);
     const kept = this.#slowCallers(this.#nowSeconds()).size > 0 ? 1 : 0;
     return Math.max(1, Math.floor((this.#options.slots - kept) / renders));
   }
@@ -227,11 +227,11 @@ export class RenderQueue {
 
   /** At each beginning and end. */
   #noteRunning(): void {
-    const now = this.#nowSeconds();
-    const { running, atSeconds } = this.#most;
-    if (this.#running >= running || now - atSeconds >= SHARE_MEMORY_SECONDS) {
-      this.#most = { running: this.#running, atSeconds: now };
-    }
+    const period = Math.floor(this.#nowSeconds() / SHARE_MEMORY_SECONDS);
+    const last = this.#most;
+    const before = period === last.period ? last.before : period === last.period + 1 ? last.running : 0;
+    const running = period === last.period ? Math.max(last.running, this.#running) : this.#running;
+    this.#most = { period, running, before };
   }
 
   #admit({ state, settle }: Waiter, loan: AbortController | null): void {

@@ -98,30 +98,25 @@ it.each([
 });
 
 it("counts the renders of the last second in the shares, because between two requests of a busy client fewer run", async () => {
-  let milliseconds = 0;
-  const queue = new RenderQueue({ ...OPTIONS, slots: 4, clock: { now: () => milliseconds, after: () => () => {} } });
-  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const shares: number[][] = [];
-  const note = (at: number) => {
+  let milliseconds = 5000;
+  const queue = new RenderQueue({ ...OPTIONS, slots: 6, clock: { now: () => milliseconds, after: () => () => {} } });
+  const gates = [1, 2, 3].map(() => Promise.withResolvers<void>());
+  const renders = gates.map(({ promise }) => queue.run(ANYONE, () => promise));
+  const end = async (index: number, at: number) => {
     milliseconds = at;
-    shares.push([queue.shareOfSlots("running"), queue.shareOfSlots("next")]);
+    gates[index]?.resolve();
+    await renders[index];
   };
-  const renders = [first, second].map(({ promise }) => queue.run(ANYONE, () => promise));
+  const sharesAt = (at: number) => {
+    milliseconds = at;
+    return [queue.shareOfSlots("running"), queue.shareOfSlots("next")];
+  };
   await setImmediate();
-  note(5000);
-  first.resolve();
-  await renders[0];
-  note(5999);
-  note(6000);
-  second.resolve();
-  await renders[1];
-  note(6999);
-  note(7000);
-  expect(shares).toEqual([
-    [2, 1],
-    [2, 2],
-    [4, 2],
-    [4, 4],
-    [4, 4],
-  ]);
+  expect(sharesAt(5000)).toEqual([2, 1]);
+  await end(0, 5000);
+  await end(1, 5950);
+  expect(sharesAt(6940)).toEqual([2, 2]);
+  await end(2, 6950);
+  expect(sharesAt(7940)).toEqual([6, 6]);
+  expect(sharesAt(9000)).toEqual([6, 6]);
 });

@@ -14,7 +14,7 @@ const startWarmBackend = () =>
   startTemporaryBackend({ SERVICE_WARM_RENDERS: "1", SERVICE_MAX_CONCURRENT_RENDERS: "2" });
 
 /** Renders that have ended count that long in the shares of others (`RenderQueue.shareOfSlots`). */
-const SHARE_MEMORY_MILLISECONDS = 1000;
+const SHARE_MEMORY_MILLISECONDS = 2000;
 
 const warmTakes = (backend: TestBackend) => backend.metric("service_warm_renders_used_total");
 
