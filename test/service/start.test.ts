@@ -11,7 +11,7 @@ import { execa } from "execa";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { PROVIDED } from "../../scripts/assets/static-assets.ts";
 import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
-import { isRunning, listPids, readProc } from "../support/backend/processes.ts";
+import { childrenOf, isRunning, listPids, readProc } from "../support/backend/processes.ts";
 import { typstPath } from "../support/backend/typst-path.ts";
 import { listenOnLoopback } from "../support/loopback-server.ts";
 import { backendEnvironment, clientOf } from "../support/service/test-service.ts";
@@ -98,8 +98,7 @@ function foldersOfPrograms(): string[] {
 }
 
 function descendantsOf(pid: number): number[] {
-  const children = readProc(`${pid}/task/${pid}/children`).match(/\d+/g) ?? [];
-  return children.map(Number).flatMap((child) => [child, ...descendantsOf(child)]);
+  return childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)]);
 }
 
 const temporary = async ({ folder }: Start) => (await readdir(folder)).filter((name) => name !== ".cache");

@@ -16,6 +16,7 @@ import { renderArguments } from "../../../typst/command-line.ts";
 import { ANY_CHARACTER } from "../../support/any-character.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../../support/backend/bombs.ts";
 import {
+  childrenOf,
   isRunning,
   listPids,
   openDescriptors,
@@ -72,7 +73,7 @@ async function exchange(launched: LaunchedProgram, input = ""): Promise<string |
 /** The process of a program that has started. */
 async function pidOf(launched: LaunchedProgram): Promise<number> {
   const shellPid = await launched.ancestorPid;
-  const [pid = 0] = readProc(`${shellPid}/task/${shellPid}/children`).trim().split(" ").map(Number);
+  const [pid = 0] = childrenOf(shellPid ?? 0);
   return pid;
 }
 

@@ -13,7 +13,7 @@ import { EDGE_INTEGER_SETTINGS } from "../../../edge/settings.ts";
 import { LIMIT_SETTINGS } from "../../../rules/limits.ts";
 import { EDGE_PROGRAM, writeEdge } from "../../../scripts/build/edge-configuration.ts";
 import { startBuiltEdge } from "../../../scripts/start/built-edge.ts";
-import { isRunning, readProc } from "../../support/backend/processes.ts";
+import { childrenOf, isRunning, readProc } from "../../support/backend/processes.ts";
 import { closeServer, listenOnLoopback } from "../../support/loopback-server.ts";
 import type { LocalWorker } from "../../support/service/local-worker.ts";
 import { startEdge } from "../../support/service/local-worker.ts";
@@ -110,8 +110,7 @@ describe("the edge in workerd alone", () => {
 
   it("ends with its gate, even if that is killed", async () => {
     const edge = await startBuiltEdge(folder, { SERVICE_API_TOKENS: API_TOKEN });
-    const { pid = 0 } = edge.process;
-    const programs = (readProc(`${pid}/task/${pid}/children`).match(/\d+/g) ?? []).map(Number);
+    const programs = childrenOf(edge.process.pid ?? 0);
     expect(programs.map((program) => readProc(`${program}/comm`).trim())).toContain("workerd");
     edge.process.kill("SIGKILL");
     await expect.poll(() => programs.filter(isRunning)).toEqual([]);
@@ -240,19 +239,18 @@ describe("the edge at the limits of its host", () => {
   it("ends with a reason, and without workerd, when it cannot listen or workerd ends", async () => {
     const edge = await startBuiltEdge(folder, environment);
     // The first of the gate's children.
-    const workerdOf = async ({ pid }: { readonly pid?: number | undefined }) =>
-      Number.parseInt(await readFile(`/proc/${pid}/task/${pid}/children`, "utf8"), 10);
+    const workerdOf = ({ pid = 0 }: { readonly pid?: number | undefined }) => childrenOf(pid)[0] ?? Number.NaN;
     const started = spawn(process.execPath, [join(folder, EDGE_PROGRAM)], {
       env: { ...environment, SERVICE_EDGE_HOST: edge.url.hostname, SERVICE_EDGE_PORT: edge.url.port },
       stdio: ["ignore", "ignore", "pipe"],
     });
     const errors = text(started.stderr);
     await expect.poll(() => workerdOf(started)).toBeGreaterThan(0);
-    const workerd = await workerdOf(started);
+    const workerd = workerdOf(started);
     expect(await once(started, "exit")).toEqual([1, null]);
     expect(await errors).toMatch(/the edge cannot listen: .*EADDRINUSE/);
     await expect.poll(() => existsSync(`/proc/${workerd}`)).toBe(false);
-    process.kill(await workerdOf(edge.process), "SIGKILL");
+    process.kill(workerdOf(edge.process), "SIGKILL");
     expect(await once(edge.process, "exit")).toEqual([1, null]);
   });
 

@@ -5,6 +5,11 @@ import { listPids, readProc } from "../../../backend/processes/proc.ts";
 
 export { listPids, readProc };
 
+/** In the order of their start, while the first thread has started them. */
+export function childrenOf(pid: number): number[] {
+  return (readProc(`${pid}/task/${pid}/children`).match(/\d+/g) ?? []).map(Number);
+}
+
 /** Whether a process runs. A zombie does not. */
 export function isRunning(pid: number): boolean {
   try {
