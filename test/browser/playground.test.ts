@@ -288,8 +288,8 @@ describe("the page", () => {
       }
       await render(page);
       await drawnPage(page).waitFor();
-      // The viewer adds the tags of a page last. Its links point to them before.
-      await expect.poll(() => page.locator('.page[data-loaded="true"]:not(:has(.structTree))').count()).toBe(0);
+      // The viewer draws the page after it unasked.
+      await drawnPage(page, 2).locator(".structTree").waitFor({ state: "attached" });
       await expectAccessible(page);
       await page.getByRole("link", { name: "Reference", exact: true }).click();
       await page.locator(".opblock-post").first().waitFor();
