@@ -138,6 +138,7 @@ async function run(commands: string, input = ""): Promise<string> {
       SERVICE_URL: service.edge.url.origin,
       SERVICE_API_TOKEN: API_TOKEN,
       SERVICE_TYPST_BIN: typstPath(),
+      NODE_DISABLE_COMPILE_CACHE: "1",
       PIP_DISABLE_PIP_VERSION_CHECK: "1",
     },
   });
