@@ -65,7 +65,8 @@ export const BACKEND_INTEGER_SETTINGS = {
     default: 10,
     min: 1,
     max: 3600,
-    meaning: "processor time of one Typst process, for each of its threads; a render that needs more gets 408",
+    meaning:
+      "processor time of one Typst process, for each of its threads, with several half as much again; a render that needs more gets 408",
   },
   maxTempBytes: {
     setting: "SERVICE_MAX_TEMP_BYTES",

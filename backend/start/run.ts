@@ -23,9 +23,9 @@ let isStopping = false;
 export type StopSignal = "SIGTERM" | "SIGINT";
 type OnStopSignal = (handler: (signal: StopSignal) => void) => void;
 
-/** Tells `npm start` how far it has come. */
+/** Tells `npm start` how far it has come. If that has been killed, "disconnect" says so. */
 function announceStep(step: string): void {
-  process.send?.(step);
+  process.send?.(step, undefined, undefined, () => {});
 }
 
 export async function run(onStopSignal: OnStopSignal): Promise<void> {

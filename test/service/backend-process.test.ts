@@ -1,5 +1,5 @@
 /** The backend as a program: what keeps it from starting, how it stops, and what it says meanwhile. */
-import { spawn } from "node:child_process";
+import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { rm, symlink } from "node:fs/promises";
 import { connect, createServer } from "node:net";
@@ -168,6 +168,15 @@ describe("the backend stops", () => {
     await once(backend.child, "exit");
     await typst.signal("go");
     expect(await backend.ended).toEqual({ exitCode: 0, output: "", errors: "" });
+  });
+
+  it("without a word when the program that started it has ended before its first step", async () => {
+    const folder = await makeTemporaryFolder("backend-process-test-");
+    const env = { ...backendEnvironment(), SERVICE_WORK_DIRECTORY: folder };
+    const child = fork(PROGRAM, { env, silent: true });
+    child.disconnect();
+    const [[exitCode], errors] = await Promise.all([once(child, "exit"), child.stderr?.toArray()]);
+    expect([exitCode, errors]).toEqual([0, []]);
   });
 
   it("at the end of its grace, with what still runs and what waits", async () => {
