@@ -9,7 +9,7 @@ import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
 import { WrittenFiles } from "../written-files.ts";
 import { CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "./collected-files.ts";
-import { isFile, isFolder, keyBelow, leadsToFileBelow, readNamed, sizeOf } from "./folder.ts";
+import { isFile, keyBelow, leadsToFileBelow, makeMissingFileError, readNamed, sizeOf, statNow } from "./folder.ts";
 import type { IgnoreRules } from "./ignore-rules.ts";
 import { isExpected, keyWithoutLinks } from "./unexpected-files.ts";
 
@@ -131,14 +131,13 @@ async function chooseKeys({ root, ignored }: SourceFolder, asked: readonly Asked
   const keys = new Set<string>();
   for (const { pattern, glob, key } of asked) {
     const matching = await matchingKeys(root, ignored, { globs: [glob] });
+    const path = join(root, key);
     // The caller knows of the file, whatever the rules are for.
-    if (matching.length === 0 && (await isFile(join(root, key)))) matching.push(key);
+    if (matching.length === 0 && (await isFile(path))) matching.push(key);
     if (matching.length === 0) {
-      const isOfMany = /[*?[\]{}]/.test(pattern) || (await isFolder(join(root, key)));
-      const hint = isOfMany ? " An ignored file is sent if it is named exactly." : "";
-      throw new CommandError(
-        printableLine(`--files ${pattern} matches no file in ${root} that is not ignored.${hint}`),
-      );
+      if (statNow(path) === undefined && !/[*?[\]{}]/.test(pattern)) throw await makeMissingFileError(path, path);
+      const matches = `--files ${pattern} matches no file in ${root} that is not ignored.`;
+      throw new CommandError(printableLine(`${matches} An ignored file is sent if it is named exactly.`));
     }
     for (const key of matching) keys.add(key);
   }

@@ -53,7 +53,7 @@ export async function readNamed(path: string, name: string, folder: string): Pro
   });
 }
 
-async function makeMissingFileError(path: string, name: string): Promise<CommandError> {
+export async function makeMissingFileError(path: string, name: string): Promise<CommandError> {
   const names = await readdir(dirname(resolve(path))).catch(() => []);
   const closest = similarName(basename(path), names);
   const meant = closest === null ? null : join(dirname(name), closest);

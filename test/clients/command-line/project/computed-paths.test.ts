@@ -248,6 +248,14 @@ it("--files sends a file that is ignored if it names it exactly", async () => {
   );
 });
 
+it("--files says of a file or folder that is not there where it looked, and which one is like it", async () => {
+  const files = { "p/a.typ": "x", "p/logo.png": "x", "lgo.png": "x", "p/.gitignore": "out/", "p/out/x.txt": "x" };
+  const answer = async (name: string) => (await plan(files, ["p/a.typ", "--files", name])).stderr;
+  expect(await answer("lgo.png")).toMatch(/^\/\S+\/p\/lgo\.png does not exist\. Did you mean \/\S+\/p\/logo\.png\?\n$/);
+  expect(await answer("in/")).toMatch(/^\/\S+\/p\/in\/? does not exist\.\n$/);
+  expect(await answer("out")).toMatch(/^--files out matches no file in .*p that is not ignored\. /);
+});
+
 it("a template that the service cannot compile is told that names are all that is known of such paths", async () => {
   const failed = problem("template_compile_failed", "It does not compile.", {});
   const service = await startScriptedService(reject(failed));

@@ -307,7 +307,7 @@ describe("did you mean", () => {
     [["render", "lettr.typ"], "lettr.typ does not exist. Did you mean letter.typ?"],
     [["render", "letter.typ", "-d", "dta.json"], "dta.json does not exist. Did you mean data.json?"],
     [["render", "post"], "post/main.typ does not exist. Did you mean post/letter.typ?"],
-    [["render", "letter.typ", "--files", "pst"], "--files pst matches no file in "],
+    [["render", "letter.typ", "--files", "pst"], "pst does not exist. Did you mean "],
     [["render", "letter.typ", "--dryrun"], "Did you mean --dry-run?"],
   ])("is said for %s", async (args, words) => {
     const { run } = await begin(FILES);
