@@ -108,6 +108,8 @@ function startWorkerd(env: NodeJS.ProcessEnv): ChildProcess {
 /** A shell reads a pipe, which ends if this program is killed. It ends first if workerd does, whose number may then be another's. */
 function killWithThisProgram(workerd: ChildProcess, pid: number): void {
   const shell = spawn("/bin/sh", ["-c", 'read -r _; kill -KILL "$1"', "sh", String(pid)], {
+    // It needs none of the tokens.
+    env: {},
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,
   });

@@ -1,7 +1,7 @@
 /** Resource limits of one Typst process, set by the `ulimit` of its shell; where that cannot set all, by prlimit(1). */
 import { SettingError } from "../../rules/settings.ts";
 import { runProgram } from "../../typst/programs.mjs";
-import { readOwnLimit } from "../processes/proc.ts";
+import { readOwnLimit, readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { SandboxMode } from "./sandbox.ts";
 import { tryProgram } from "./trial.ts";
@@ -45,20 +45,19 @@ export async function chooseResourceLimits(
   settings: UlimitSettings,
   shell = "/bin/sh",
 ): Promise<(threads: number) => LimitedStart> {
+  const own = readProc("self/limits");
   for (const dialect of DIALECTS) {
-    const limits = limitsOf(settings, dialect);
-    const shellCommands = (threads: number) => limits.flatMap((limit) => ulimitCommands(limit, threads));
-    if (await tryLimits(shell, shellCommands(1), limits)) {
-      return (threads) => ({ shellCommands: shellCommands(threads), prefix: [] });
-    }
+    const limits = (threads: number) => limitsOf(settings, dialect, own, threads);
+    if (!(await tryLimits(shell, limits(1)))) continue;
+    return (threads) => ({ shellCommands: limits(threads).flatMap(ulimitCommands), prefix: [] });
   }
   expectRoom(settings);
   if ((await tryProgram(settings.prlimitPath, ["--version"])).kind === "missing") {
     throw new SettingError(`The ulimit of ${shell} cannot limit renders, and prlimit is missing. Install util-linux.`);
   }
-  const limits = limitsOf(settings, PRLIMIT);
   return (threads) => {
-    const options = limits.map((limit) => `--${limit.prlimit}=${valuesOf(limit, threads).join(":")}`);
+    const limits = limitsOf(settings, PRLIMIT, own, threads);
+    const options = limits.map((limit) => `--${limit.prlimit}=${valuesOf(limit).join(":")}`);
     return { shellCommands: [], prefix: [settings.prlimitPath, ...options] };
   };
 }
@@ -85,30 +84,34 @@ interface ResourceLimit {
   readonly ulimit: string;
   /** In the units of ulimit. */
   readonly count: number;
-  /** For each thread, up to as many; at least for one. */
-  readonly perThreadUpTo?: number;
   /** How far the hard limit is above the soft one. */
   readonly hardExtra?: number;
   readonly unit?: number;
 }
 
-function limitsOf(settings: UlimitSettings, { processesOption, fileBlockBytes }: Dialect): readonly ResourceLimit[] {
+/** @param own the text of /proc/self/limits: an ordinary user cannot set a limit above the hard one of this process */
+function limitsOf(
+  settings: UlimitSettings,
+  { processesOption, fileBlockBytes }: Dialect,
+  own: string,
+  threads: number,
+): readonly ResourceLimit[] {
   const { renderMemoryBytes, renderCpuSeconds, limits } = settings;
   const memory = Math.floor(renderMemoryBytes / KIBIBYTE);
   // At least one byte above the limit on outputs, so that a longer output is recognised.
   const fileBlocks = Math.ceil((limits.max_output_bytes + 1) / fileBlockBytes);
-  // An ordinary user cannot set one above the hard limit of this process.
-  const openFiles = Math.min(MAX_OPEN_FILES, readOwnLimit("hard", "Max open files"));
-  const processes = Math.min(MAX_PROCESSES, readOwnLimit("hard", "Max processes"));
-  // The kernel counts all threads together.
-  const cpuSeconds = { count: renderCpuSeconds, hardExtra: 1, perThreadUpTo: readOwnLimit("hard", "Max cpu time") - 1 };
+  const openFiles = Math.min(MAX_OPEN_FILES, readOwnLimit("hard", "Max open files", own));
+  const processes = Math.min(MAX_PROCESSES, readOwnLimit("hard", "Max processes", own));
+  // The kernel counts all threads together. If there is not even room for the setting, the start fails.
+  const wanted = Math.ceil(threads * secondsOfThread(renderCpuSeconds, threads));
+  const cpuSeconds = Math.max(renderCpuSeconds, Math.min(wanted, readOwnLimit("hard", "Max cpu time", own) - 1));
   return [
     { name: "Max address space", prlimit: "as", ulimit: "-v", count: memory, unit: KIBIBYTE },
     // The soft limit sends SIGXCPU, which names the cause. The hard limit, one second later, sends SIGKILL.
-    { name: "Max cpu time", prlimit: "cpu", ulimit: "-t", ...cpuSeconds },
+    { name: "Max cpu time", prlimit: "cpu", ulimit: "-t", count: cpuSeconds, hardExtra: 1 },
     { name: "Max file size", prlimit: "fsize", ulimit: "-f", count: fileBlocks, unit: fileBlockBytes },
     { name: "Max open files", prlimit: "nofile", ulimit: "-n", count: openFiles },
-    { name: "Max stack size", prlimit: "stack", ulimit: "-s", count: stackBytes() / KIBIBYTE, unit: KIBIBYTE },
+    { name: "Max stack size", prlimit: "stack", ulimit: "-s", count: stackBytes(own) / KIBIBYTE, unit: KIBIBYTE },
     { name: "Max processes", prlimit: "nproc", ulimit: processesOption, count: processes },
     { name: "Max core file size", prlimit: "core", ulimit: "-c", count: 0 },
   ];
@@ -122,22 +125,14 @@ export function secondsOfThread(renderCpuSeconds: number, threads: number): numb
   return threads === 1 ? renderCpuSeconds : renderCpuSeconds * SHARED_CACHES_FACTOR;
 }
 
-function softCount({ count, perThreadUpTo = count }: ResourceLimit, threads: number): number {
-  return Math.max(count, Math.min(perThreadUpTo, Math.ceil(threads * secondsOfThread(count, threads))));
-}
-
 /** The soft and the hard limit, in the kernel's units. */
-function valuesOf(limit: ResourceLimit, threads: number): readonly number[] {
-  const { hardExtra = 0, unit = 1 } = limit;
-  const soft = softCount(limit, threads);
-  return [soft * unit, (soft + hardExtra) * unit];
+function valuesOf({ count, hardExtra = 0, unit = 1 }: ResourceLimit): readonly number[] {
+  return [count * unit, (count + hardExtra) * unit];
 }
 
-function ulimitCommands(limit: ResourceLimit, threads: number): readonly string[] {
-  const { ulimit, hardExtra } = limit;
-  const soft = softCount(limit, threads);
-  if (hardExtra === undefined) return [`ulimit ${ulimit} ${soft}`];
-  return [`ulimit -S ${ulimit} ${soft}`, `ulimit -H ${ulimit} ${soft + hardExtra}`];
+function ulimitCommands({ ulimit, count, hardExtra }: ResourceLimit): readonly string[] {
+  if (hardExtra === undefined) return [`ulimit ${ulimit} ${count}`];
+  return [`ulimit -S ${ulimit} ${count}`, `ulimit -H ${ulimit} ${count + hardExtra}`];
 }
 
 /** @throws SettingError if a limit of this process is below what the settings promise to renders. */
@@ -155,11 +150,8 @@ function expectRoom({ renderMemoryBytes, renderCpuSeconds, limits }: UlimitSetti
   }
 }
 
-async function tryLimits(
-  shell: string,
-  commands: readonly string[],
-  limits: readonly ResourceLimit[],
-): Promise<boolean> {
+async function tryLimits(shell: string, limits: readonly ResourceLimit[]): Promise<boolean> {
+  const commands = limits.flatMap(ulimitCommands);
   const script = [...commands, 'while read -r line; do echo "$line"; done </proc/self/limits'].join(" && ");
   const { stdout } = await runProgram(shell, ["-c", script], {});
   const found = new Map(
@@ -168,5 +160,5 @@ async function tryLimits(
       return [name, `${soft} ${hard}`];
     }),
   );
-  return limits.every((limit) => found.get(limit.name) === valuesOf(limit, 1).join(" "));
+  return limits.every((limit) => found.get(limit.name) === valuesOf(limit).join(" "));
 }

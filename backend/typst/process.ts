@@ -204,7 +204,7 @@ export class TypstProcess {
     let isCutShort = false;
     try {
       for await (const chunk of stream?.iterator({ destroyOnReturn: false }) ?? []) {
-        if (bytes === 0) this.#readings?.look();
+        if (bytes === 0) this.#readings?.readMemory();
         bytes += chunk.length;
         const output = await this.#output.promise;
         try {
@@ -227,8 +227,8 @@ export class TypstProcess {
 
   /** @returns a function that ends the watch, which begins when a thread may have used up its time */
   #watchThreads(readings: Readings): () => void {
-    const { maxThreadSeconds = Number.POSITIVE_INFINITY } = this.#options;
-    if (maxThreadSeconds === Number.POSITIVE_INFINITY) return () => {};
+    const { maxThreadSeconds } = this.#options;
+    if (maxThreadSeconds === undefined) return () => {};
     const look = () => {
       if (readings.longestThreadSeconds() > maxThreadSeconds) this.stop("processor-time");
       else timer = setTimeout(look, THREAD_TIME_INTERVAL_MILLISECONDS);
@@ -270,8 +270,8 @@ export function exposeLaunchFailure(end: ProgramEnd, { launchers }: Pick<Sandbox
 }
 
 /**
- * The kernel reports the peak memory only to the parent of a process, and bubblewrap does not pass it on. So it is read
- * from /proc: at the first byte of the output, when most of the work is done, and every few milliseconds before.
+ * What /proc says of Typst. The kernel reports the peak memory only to the parent of a process, and bubblewrap does not pass it
+ * on. So it is read at the first byte of the output, when most of the work is done, and every few milliseconds before.
  */
 class Readings {
   readonly #name: string;
@@ -283,7 +283,7 @@ class Readings {
   /** @param typstName the kernel's name for the process: the memory of launchers is not counted */
   constructor(pid: Promise<number | null>, typstName: string) {
     this.#name = typstName.slice(0, MAX_NAME_LENGTH);
-    this.#timer = setInterval(() => this.look(), MEMORY_INTERVAL_MILLISECONDS);
+    this.#timer = setInterval(() => this.readMemory(), MEMORY_INTERVAL_MILLISECONDS);
     void pid.then((known) => {
       this.#pid = known;
     });
@@ -294,12 +294,12 @@ class Readings {
     return this.#bytes;
   }
 
-  look(): void {
+  readMemory(): void {
     const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(this.#readStatus())?.[1];
     if (kibibytes !== undefined) this.#bytes = Number(kibibytes) * 1024;
   }
 
-  /** Processor time; 0 if none could be read. */
+  /** The most processor time of one of its threads that run; 0 if none could be read. */
   longestThreadSeconds(): number {
     if (this.#readStatus() === "") return 0;
     const tasks = `${this.#pid}/task`;
@@ -310,9 +310,11 @@ class Readings {
   /** Of Typst; empty as long as its launchers run. */
   #readStatus(): string {
     if (this.#pid === null) return "";
-    this.#pid = lastDescendant(this.#pid);
-    const status = readProc(`${this.#pid}/status`);
-    return /^Name:\t(.*)$/m.exec(status)?.[1] === this.#name ? status : "";
+    const pid = lastDescendant(this.#pid);
+    const status = readProc(`${pid}/status`);
+    if (/^Name:\t(.*)$/m.exec(status)?.[1] !== this.#name) return "";
+    this.#pid = pid;
+    return status;
   }
 
   stop(): void {
