@@ -156,7 +156,7 @@ export const NEXT_STEPS: Readonly<Record<Cause | AttemptFailure, string>> = {
   backend_failure: 'The line "request failed" with the same reqId says why.',
   full: "See its cause.",
   refused_request: "Give edge and backend the same limits.",
-  unreachable: "Check the address in SERVICE_BACKEND_URLS, that the backend runs, and that the edge can connect to it.",
+  unreachable: "See whether the backend runs and the edge can connect to it. Check SERVICE_BACKEND_URLS if you set it.",
   interrupted: "Look at the network and proxies between edge and backend, and whether the backend was restarted.",
   lost: "See whether the backend was restarted, or its network failed, during the render.",
   token_rejected: "Add SERVICE_BACKEND_TOKEN of the edge to SERVICE_BACKEND_TOKENS of the backend.",

@@ -27,6 +27,9 @@ import { vendoredSettings } from "./vendoring/folders.ts";
 /** The edge refuses any other `Host`: a page of a site whose name resolves to this machine must not reach it. */
 const LOOPBACK_NAMES = [LOOPBACK, "localhost", "[::1]"];
 
+/** A stop that takes longer waits for renders. */
+const IDLE_STOP_MILLISECONDS = 500;
+
 // Much of the start-up time is parsing JavaScript.
 enableCompileCache(join(cacheFolder(), "compiled-javascript"));
 
@@ -45,7 +48,7 @@ async function run(): Promise<void> {
   const settings = serviceSettings();
   // Edge and backend read their settings again; reading all of them here reports an invalid one before anything starts.
   const { edgePort } = readIntegerSettings(GATE_INTEGER_SETTINGS, settings);
-  const { port } = readBackendSettings(process.env);
+  const { port, graceSeconds } = readBackendSettings(process.env);
   readEdgeSettings(settings);
   await expectFree(edgePort, "SERVICE_EDGE_PORT");
   await expectFree(port, "SERVICE_PORT");
@@ -59,10 +62,18 @@ async function run(): Promise<void> {
     process.stdout.write(welcome(service.edge.url.origin, (await localToken()) ?? ""));
     const ended = await Promise.race([stopped, endOf("backend", service.backend), endOf("edge", service.edge)]);
     if (ended !== "signal") throw new ServiceStartError(ended);
+    setTimeout(explainStop, IDLE_STOP_MILLISECONDS, graceSeconds, Object.values(service)).unref();
   } finally {
     await service.edge.stop();
     await service.backend.stop();
   }
+}
+
+/** Signals count again only now: npm passes on what a terminal has sent to both. */
+function explainStop(seconds: number, programs: readonly { readonly process: ChildProcess }[]): void {
+  process.stderr.write(`Waiting up to ${seconds} s for the renders under way. Ctrl-C again ends them at once.\n`);
+  const end = () => programs.forEach(({ process: child }) => void child.kill("SIGKILL"));
+  for (const signal of STOP_SIGNALS) process.on(signal, end);
 }
 
 async function endOf(name: string, { process: child }: { readonly process: ChildProcess }): Promise<string> {

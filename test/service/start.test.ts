@@ -11,6 +11,7 @@ import { execa } from "execa";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { PROVIDED } from "../../scripts/assets/static-assets.ts";
 import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
+import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
 import { childrenOf, isRunning, listPids, readProc } from "../support/backend/processes.ts";
 import { typstPath } from "../support/backend/typst-path.ts";
 import { listenOnLoopback } from "../support/loopback-server.ts";
@@ -86,13 +87,15 @@ function commandLines(): string {
     .join("\n");
 }
 
-function foldersOfPrograms(): string[] {
-  return listPids().flatMap((pid) => {
+/** Whether a program works on a render in a folder below this one. */
+function rendersBelow(folder: string): boolean {
+  return listPids().some((pid) => {
     try {
-      return [readlinkSync(`/proc/${pid}/cwd`)];
+      const path = readlinkSync(`/proc/${pid}/cwd`);
+      return /render-[^/]+$/.test(path) && path.startsWith(folder);
     } catch {
       // It has ended.
-      return [];
+      return false;
     }
   });
 }
@@ -163,12 +166,28 @@ describe("npm start", () => {
     // About a second.
     const source = "#for n in range(1000000) { }";
     const answer = clientOf(url).render({ source }, { headers: { "X-Service-Api-Token": SECRET } });
-    await expect
-      .poll(() => foldersOfPrograms().some((path) => /render-[^/]+$/.test(path) && path.startsWith(service.folder)))
-      .toBe(true);
+    await expect.poll(() => rendersBelow(service.folder)).toBe(true);
     process.kill(-service.pid, "SIGINT");
     expect((await answer).status).toBe(200);
     expect(await service.ended).toBe(0);
+  });
+
+  it("says what it waits for after a Ctrl-C, and ends all of its programs at the next one", async () => {
+    const program = ["setsid", process.execPath, join(PROJECT, "scripts/start.ts")];
+    const service = await start({ ...NO_TIME_LIMIT, SERVICE_GRACE_SECONDS: "300" }, program);
+    const url = await ready(service);
+    const answer = clientOf(url).render({ source: ENDLESS }, { headers: { "X-Service-Api-Token": SECRET } });
+    const outcome = answer.then(({ status }) => status).catch(() => "lost");
+    await expect.poll(() => rendersBelow(service.folder)).toBe(true);
+    const programs = descendantsOf(service.pid);
+    process.kill(-service.pid, "SIGINT");
+    const notice = "Waiting up to 300 s for the renders under way. Ctrl-C again ends them at once.\n";
+    await expect.poll(service.errors).toContain(notice);
+    process.kill(-service.pid, "SIGINT");
+    expect(await service.ended).toBe(0);
+    expect(await outcome).not.toBe(200);
+    await expect.poll(() => programs.filter(isRunning)).toEqual([]);
+    expect(await temporary(service)).toEqual([]);
   });
 
   it("names callers and reveals no token: not in the most detailed log, nor in metrics, problems or headers", async () => {
