@@ -89,7 +89,10 @@ export class RenderQueue {
   readonly #callers = new Map<string, CallerState>();
   /** Withdraws the slot that was last lent. One is lent at a time, because slow callers leave only one free. */
   #loan: AbortController | null = null;
+  /** Of callers. */
   #running = 0;
+  /** Of no caller: probes. */
+  #uncounted = 0;
   /** The most renders that ran at once in one period of `SHARE_MEMORY_SECONDS`, and in the one before it. */
   #most = { period: 0, running: 0, before: 0 };
   #waiting = 0;
@@ -101,7 +104,7 @@ export class RenderQueue {
   }
 
   get running(): number {
-    return this.#running;
+    return this.#running + this.#uncounted;
   }
 
   get waiting(): number {
@@ -153,14 +156,14 @@ export class RenderQueue {
 
   /** Runs `work` if a slot is free now. It counts for no caller. */
   async runIfFree<Result>(work: () => Promise<Result>): Promise<Done<Result> | Full> {
-    if (this.#running >= this.#options.slots) {
+    if (this.running >= this.#options.slots) {
       return { kind: "full", cause: "slots_busy", retryAfterSeconds: 1, waitedSeconds: 0 };
     }
-    this.#running++;
+    this.#uncounted++;
     try {
       return { kind: "done", result: await work(), waitedSeconds: 0 };
     } finally {
-      this.#running--;
+      this.#uncounted--;
       this.#admitWaiting();
     }
   }
@@ -217,7 +220,7 @@ export class RenderQueue {
   }
 
   #admitWaiting(): void {
-    while (this.#running < this.#options.slots) {
+    while (this.running < this.#options.slots) {
       const [waiter] = this.#nextCaller()?.waiting ?? [];
       if (waiter === undefined) return;
       this.#admit(waiter, null);
@@ -244,7 +247,7 @@ export class RenderQueue {
 
   /** If a slot is free although a request waits, it is the one that is kept for others. */
   #lendOrRefuse(waiter: Waiter, cause: QueueCause): void {
-    if (this.#running >= this.#options.slots) {
+    if (this.running >= this.#options.slots) {
       waiter.settle({ kind: "full", cause });
       return;
     }

@@ -97,6 +97,20 @@ it.each([
   expect(found).toEqual(shares);
 });
 
+it("counts no probe in the shares, while it runs or later: the edge sends some during a long render", async () => {
+  const queue = new RenderQueue({ ...OPTIONS, slots: 6, clock: { ...STEADY_CLOCK, now: () => 5000 } });
+  const shares = () => [queue.shareOfSlots("running"), queue.shareOfSlots("next")];
+  const gate = Promise.withResolvers<void>();
+  const render = queue.run(ANYONE, () => gate.promise);
+  await setImmediate();
+  const found = [shares()];
+  await queue.runIfFree(async () => void found.push(shares()));
+  found.push(shares());
+  expect(found).toEqual([1, 2, 3].map(() => [6, 3]));
+  gate.resolve();
+  await render;
+});
+
 it("counts the renders of the last second in the shares, because between two requests of a busy client fewer run", async () => {
   let milliseconds = 5000;
   const queue = new RenderQueue({ ...OPTIONS, slots: 6, clock: { now: () => milliseconds, after: () => () => {} } });
