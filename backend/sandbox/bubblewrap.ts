@@ -41,7 +41,7 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
     ...(settings.packagePath === null ? [] : bindReadOnly(settings.packagePath, SANDBOX_PATHS.packages)),
     ...settings.fontPaths.flatMap((path, index) => bindReadOnly(path, SANDBOX_PATHS.font(index))),
   ];
-  const limitsOf = await chooseResourceLimits(settings);
+  const limited = await chooseResourceLimits(settings);
 
   return {
     mode: "bubblewrap",
@@ -54,35 +54,29 @@ export async function openBubblewrap(settings: BackendSettings, launcher: Launch
       fontPaths,
       packagePath: SANDBOX_PATHS.packages,
     }),
-    programCommand: (renderDirectory, typstArguments, { threads = 1, variables } = {}) => {
-      const { shellCommands, prefix } = limitsOf(threads);
-      const [file = "", ...launchArguments] = [...prefix, settings.bubblewrapPath, ...commonArguments];
-      return {
-        typstName: basename(SANDBOX_PATHS.typst),
-        file,
-        arguments: [
-          ...launchArguments,
-          ...Object.entries({ ...RENDER_ENVIRONMENT, ...hugePages(threads), ...variables }).flatMap(([name, value]) => [
-            "--setenv",
-            name,
-            value,
-          ]),
-          ...bindReadOnly(renderDirectory.root, SANDBOX_PATHS.project),
-          ...(renderDirectory.outputDirectory === null
-            ? []
-            : ["--bind", renderDirectory.outputDirectory, SANDBOX_PATHS.output]),
-          ...["--chdir", SANDBOX_PATHS.project],
-          "--",
-          SANDBOX_PATHS.typst,
-          ...typstArguments,
-        ],
-        // The environment of bubblewrap, which sets that of Typst.
-        environment: {},
-        workingDirectory: renderDirectory.root,
-        inheritedFile: seccompPath,
-        limitCommands: shellCommands,
-      };
-    },
+    programCommand: (renderDirectory, typstArguments, { threads = 1, variables } = {}) => ({
+      typstName: basename(SANDBOX_PATHS.typst),
+      ...limited(threads, settings.bubblewrapPath, [
+        ...commonArguments,
+        ...Object.entries({ ...RENDER_ENVIRONMENT, ...hugePages(threads), ...variables }).flatMap(([name, value]) => [
+          "--setenv",
+          name,
+          value,
+        ]),
+        ...bindReadOnly(renderDirectory.root, SANDBOX_PATHS.project),
+        ...(renderDirectory.outputDirectory === null
+          ? []
+          : ["--bind", renderDirectory.outputDirectory, SANDBOX_PATHS.output]),
+        ...["--chdir", SANDBOX_PATHS.project],
+        "--",
+        SANDBOX_PATHS.typst,
+        ...typstArguments,
+      ]),
+      // The environment of bubblewrap, which sets that of Typst.
+      environment: {},
+      workingDirectory: renderDirectory.root,
+      inheritedFile: seccompPath,
+    }),
     findObstacle: async () => describeBubblewrapObstacle(await findBubblewrapFacts(settings)),
   };
 }

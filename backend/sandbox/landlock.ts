@@ -30,7 +30,7 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
     ...[packages.path, ...settings.fontPaths].flatMap((path) => allowPath("read-file,read-dir", path)),
     ...["--seccomp-filter", seccompPath],
   ];
-  const limitsOf = await chooseResourceLimits(settings);
+  const limited = await chooseResourceLimits(settings);
 
   return {
     mode: "landlock",
@@ -42,27 +42,21 @@ export async function openLandlock(settings: BackendSettings): Promise<Sandbox> 
       fontPaths: settings.fontPaths,
       packagePath: packages.path,
     }),
-    programCommand: (renderDirectory, typstArguments, { threads = 1, variables } = {}) => {
-      const { shellCommands, prefix } = limitsOf(threads);
-      const [file = "", ...launchArguments] = [...prefix, settings.setprivPath, ...commonArguments];
-      return {
-        typstName: basename(settings.typstPath),
-        file,
-        arguments: [
-          ...launchArguments,
-          ...allowPath("read-file,read-dir", renderDirectory.root),
-          ...(renderDirectory.outputDirectory === null
-            ? []
-            : allowPath("read-dir,write-file,make-reg,truncate", renderDirectory.outputDirectory)),
-          settings.typstPath,
-          ...typstArguments,
-        ],
-        environment: { ...RENDER_ENVIRONMENT, ...variables },
-        workingDirectory: renderDirectory.root,
-        inheritedFile: null,
-        limitCommands: shellCommands,
-      };
-    },
+    programCommand: (renderDirectory, typstArguments, { threads = 1, variables } = {}) => ({
+      typstName: basename(settings.typstPath),
+      ...limited(threads, settings.setprivPath, [
+        ...commonArguments,
+        ...allowPath("read-file,read-dir", renderDirectory.root),
+        ...(renderDirectory.outputDirectory === null
+          ? []
+          : allowPath("read-dir,write-file,make-reg,truncate", renderDirectory.outputDirectory)),
+        settings.typstPath,
+        ...typstArguments,
+      ]),
+      environment: { ...RENDER_ENVIRONMENT, ...variables },
+      workingDirectory: renderDirectory.root,
+      inheritedFile: null,
+    }),
     findObstacle: async () => describeLandlockObstacle(await findLandlockFacts(settings)),
   };
 }

@@ -1,6 +1,7 @@
 /** Resource limits of one Typst process, set by the `ulimit` of its shell; where that cannot set all, by prlimit(1). */
 import { SettingError } from "../../rules/settings.ts";
 import { runProgram } from "../../typst/programs.mjs";
+import type { ProgramCommand } from "../launcher/program.ts";
 import { readOwnLimit, readProc } from "../processes/proc.ts";
 import type { BackendSettings } from "../settings.ts";
 import type { SandboxMode } from "./sandbox.ts";
@@ -34,31 +35,33 @@ export function maxProcessesOfUser(mode: SandboxMode, { hasEmptyNetworks }: { ha
   return mode === "bubblewrap" && !hasEmptyNetworks ? MAX_PROCESSES : Number.POSITIVE_INFINITY;
 }
 
-/** Of one program: commands of its shell, or prlimit with arguments before the program. */
-export interface LimitedStart {
-  readonly shellCommands: readonly string[];
-  readonly prefix: readonly string[];
-}
+/** @param threads of Typst. @returns what starts the program under its limits */
+type LimitedStart = (
+  threads: number,
+  file: string,
+  programArguments: readonly string[],
+) => Pick<ProgramCommand, "file" | "arguments" | "limitCommands">;
 
-/** @returns what limits a Typst with so many threads. @throws SettingError if neither `ulimit` nor prlimit works */
-export async function chooseResourceLimits(
-  settings: UlimitSettings,
-  shell = "/bin/sh",
-): Promise<(threads: number) => LimitedStart> {
+/** By commands of its shell, or prlimit with arguments before the program. @throws SettingError if neither works */
+export async function chooseResourceLimits(settings: UlimitSettings, shell = "/bin/sh"): Promise<LimitedStart> {
   const own = readProc("self/limits");
   for (const dialect of DIALECTS) {
     const limits = (threads: number) => limitsOf(settings, dialect, own, threads);
     if (!(await tryLimits(shell, limits(1)))) continue;
-    return (threads) => ({ shellCommands: limits(threads).flatMap(ulimitCommands), prefix: [] });
+    return (threads, file, programArguments) => ({
+      file,
+      arguments: programArguments,
+      limitCommands: limits(threads).flatMap(ulimitCommands),
+    });
   }
   expectRoom(settings);
   if ((await tryProgram(settings.prlimitPath, ["--version"])).kind === "missing") {
     throw new SettingError(`The ulimit of ${shell} cannot limit renders, and prlimit is missing. Install util-linux.`);
   }
-  return (threads) => {
+  return (threads, file, programArguments) => {
     const limits = limitsOf(settings, PRLIMIT, own, threads);
     const options = limits.map((limit) => `--${limit.prlimit}=${valuesOf(limit).join(":")}`);
-    return { shellCommands: [], prefix: [settings.prlimitPath, ...options] };
+    return { file: settings.prlimitPath, arguments: [...options, file, ...programArguments], limitCommands: [] };
   };
 }
 

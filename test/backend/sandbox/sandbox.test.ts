@@ -11,7 +11,7 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { findEmptyNetwork } from "../../../backend/sandbox/bubblewrap.ts";
 import { boundingSetOption } from "../../../backend/sandbox/landlock.ts";
-import { chooseResourceLimits, type LimitedStart, stackBytes } from "../../../backend/sandbox/resource-limits.ts";
+import { chooseResourceLimits, stackBytes } from "../../../backend/sandbox/resource-limits.ts";
 import { listSharedLibraries, type SandboxMode } from "../../../backend/sandbox/sandbox.ts";
 import { stackMap } from "../../../backend/sandbox/sandbox-root.ts";
 import { readBackendSettings } from "../../../backend/settings.ts";
@@ -410,10 +410,13 @@ describe("the limits of a render", () => {
   // One byte more than the limit is a whole number of blocks.
   const settings = readBackendSettings({ PATH: process.env.PATH, SERVICE_MAX_OUTPUT_BYTES: "1048575" });
 
-  /** The limits of a program that this shell starts under them. */
-  async function limitsUnder({ shellCommands, prefix }: LimitedStart, shell: string): Promise<string> {
-    const program = [...prefix, "cat", "/proc/self/limits"].join(" ");
-    return (await execa(shell, ["-c", [...shellCommands, program].join(" && ")])).stdout;
+  /** A program that shows its limits, and how it is started under them. */
+  type LimitedStart = Awaited<ReturnType<typeof chooseResourceLimits>>;
+  const catUnder = (limited: LimitedStart, threads = 1) => limited(threads, "cat", ["/proc/self/limits"]);
+
+  async function limitsUnder(start: ReturnType<typeof catUnder>, shell: string): Promise<string> {
+    const program = [start.file, ...start.arguments].join(" ");
+    return (await execa(shell, ["-c", [...start.limitCommands, program].join(" && ")])).stdout;
   }
 
   /** The limit on file size is counted in other blocks by bash and by the same bash that is called sh. */
@@ -429,8 +432,8 @@ describe("the limits of a render", () => {
       const ulimit = await chooseResourceLimits(settings, shell);
       const prlimit = await chooseResourceLimits(settings, "/bin/false");
       for (const threads of [1, 2]) {
-        const [byUlimit, byPrlimit] = [ulimit(threads), prlimit(threads)];
-        expect([byUlimit.prefix, byPrlimit.shellCommands]).toEqual([[], []]);
+        const [byUlimit, byPrlimit] = [catUnder(ulimit, threads), catUnder(prlimit, threads)];
+        expect([byUlimit.file, byPrlimit.limitCommands]).toEqual(["cat", []]);
         expect(await limitsUnder(byUlimit, shell)).toBe(await limitsUnder(byPrlimit, shell));
       }
     });
@@ -443,8 +446,8 @@ describe("the limits of a render", () => {
       const shell = join(await makeTemporaryFolder("shell-test-"), "sh");
       const script = `exec /bin/sh -c "$(printf '%s' "$2" | sed 's/ulimit ${option} [0-9]* && //')"`;
       await writeFile(shell, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-      const { shellCommands, prefix } = (await chooseResourceLimits(settings, shell))(1);
-      expect([shellCommands, prefix[0]]).toEqual([[], settings.prlimitPath]);
+      const { limitCommands, file } = catUnder(await chooseResourceLimits(settings, shell));
+      expect([limitCommands, file]).toEqual([[], settings.prlimitPath]);
     },
   );
 
@@ -452,19 +455,17 @@ describe("the limits of a render", () => {
   async function chooseUnder(...options: readonly string[]) {
     const modules = ["sandbox/resource-limits.ts", "settings.ts"].map((path) => JSON.stringify(moduleUrl(path)));
     const program = `const [{ chooseResourceLimits }, { readBackendSettings }] = [await import(${modules[0]}), await import(${modules[1]})];
-      await chooseResourceLimits(readBackendSettings(process.env)).then((limits) => console.log(JSON.stringify(limits(2))), (error) => console.log(error.message));`;
+      await chooseResourceLimits(readBackendSettings(process.env)).then((limits) => console.log(JSON.stringify(limits(2, "cat", []))), (error) => console.log(error.message));`;
     const command = [...options, process.execPath, "--input-type=module", "--eval", program];
     return (await execa("prlimit", command)).stdout;
   }
   const moduleUrl = (path: string) => new URL(`../../../backend/${path}`, import.meta.url).href;
 
   it("are never above those of the backend, which an ordinary user cannot raise", async () => {
-    const { shellCommands, prefix } = JSON.parse(
-      await chooseUnder("--nofile=200:200", "--nproc=900:900", "--cpu=16:16"),
-    );
-    expect(prefix).toEqual([]);
-    expect(shellCommands).toEqual(expect.arrayContaining(["ulimit -n 200", "ulimit -S -t 15", "ulimit -H -t 16"]));
-    expect(shellCommands.join()).toMatch(/ulimit -[pu] 900,/);
+    const { limitCommands, file } = JSON.parse(await chooseUnder("--nofile=200:200", "--nproc=900:900", "--cpu=16:16"));
+    expect(file).toBe("cat");
+    expect(limitCommands).toEqual(expect.arrayContaining(["ulimit -n 200", "ulimit -S -t 15", "ulimit -H -t 16"]));
+    expect(limitCommands.join()).toMatch(/ulimit -[pu] 900,/);
   });
 
   it.skipIf(process.getuid?.() === 0)(
