@@ -71,8 +71,8 @@ async function checkProject(
   const notSent = await describeNotSent(project, compiled, compileAgain);
   const notes = [...project.notes, ...(data?.notes ?? []), ...(compiled.ok ? [] : leftOutDetails(project)), ...notSent];
   report(compiled, project, { ...missing, before: notes }, flags);
-  const isFine = compiled.ok && !(flags.strict && missing.warnings.length > 0);
-  return { exitCode: isFine ? EXIT_CODES.success : EXIT_CODES.template, page };
+  const isMissing = compiled.ok && flags.strict && missing.warnings.length > 0;
+  return { exitCode: isMissing ? EXIT_CODES.template : compiled.exitCode, page };
 }
 
 /** @returns the path of the first page */

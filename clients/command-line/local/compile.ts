@@ -11,7 +11,7 @@ import { finishedPdfOf } from "../../../rules/finished-pdf/finished-pdf.ts";
 import { isFont } from "../../../rules/fonts/font-names.ts";
 import { type Limits, publishedLimits } from "../../../rules/limits.ts";
 import { isArchive, type Output } from "../../../rules/output-options.ts";
-import { renderTimeout } from "../../../rules/problem.ts";
+import { PROBLEMS, type ProblemCode, renderTimeout } from "../../../rules/problem.ts";
 import { parseRenderRequest } from "../../../rules/render-request.ts";
 import { RENDER_TIME_SETTINGS } from "../../../rules/render-time.ts";
 import { archiveBytes, entryName } from "../../../typst/archive-layout.ts";
@@ -23,7 +23,7 @@ import { programText } from "../../../typst/program-text.ts";
 import type { ServiceProblem } from "../../typescript/client.ts";
 import { checkLocally } from "../../typescript/local-check.ts";
 import { encodeRequest, type OutputOptions, type RenderRequest } from "../../typescript/render-request.ts";
-import { CommandError, EXIT_CODES } from "../exit-codes.ts";
+import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
 import { fitToService, importsPackages } from "../packages/service-packages.ts";
 import type { Project } from "../project/project.ts";
@@ -49,6 +49,8 @@ export interface LocalSettings {
 export interface Compiled {
   /** Whether the service would have answered 200. */
   readonly ok: boolean;
+  /** That of `render`, if the service compiled it. */
+  readonly exitCode: ExitCode;
   /** What Typst wrote, with the lines and paths of the caller; empty if it wrote nothing. */
   readonly text: string;
   readonly diagnostics: readonly Diagnostic[];
@@ -149,8 +151,13 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   const { text, undisplayable } = joinUndisplayable(addHints(said, data?.text ?? "").trimEnd());
   const diagnostics = parseDiagnostics(text);
   const failed = { ok: false, text, diagnostics, undisplayable, reason: null, files: [] };
-  const fail = (reason: string | null): Compiled => ({ ...failed, reason });
-  if (ended.timedOut) return fail(renderTimeout("wall_clock", RENDER_TIMEOUT_SECONDS, RENDER_TIMEOUT_SECONDS).detail);
+  const fail = (reason: string | null, code: ProblemCode = "template_compile_failed"): Compiled => {
+    return { ...failed, exitCode: exitCodeOf(PROBLEMS[code]), reason };
+  };
+  if (ended.timedOut) {
+    const { detail, code } = renderTimeout("wall_clock", RENDER_TIMEOUT_SECONDS, RENDER_TIMEOUT_SECONDS);
+    return fail(detail, code);
+  }
   if (ended.signal !== undefined && !ended.isMaxBuffer) return fail(`Typst was killed by the signal ${ended.signal}.`);
   const written = await readOutput(ended, outputDirectory, compilation);
   const pdf = finishedPdfOf(output);
@@ -162,10 +169,10 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
     const { exitCode, stdout } = await runTypst(compilation, root, onePage, signal);
     verdict = verdict.decide(foundPage(exitCode ?? null, stdout.length));
   }
-  if (verdict.kind === "file") return { ...failed, ok: true, files: written.files };
+  if (verdict.kind === "file") return { ...failed, ok: true, exitCode: EXIT_CODES.success, files: written.files };
   if (verdict === REFUSED_BY_TYPST) return fail(null);
   const { broken, problem } = verdict;
-  if (output.format !== "pdf" || broken.length === 0) return fail(problem.detail);
+  if (output.format !== "pdf" || broken.length === 0) return fail(problem.detail, problem.code);
   return fail(broken.map((rule) => describeInFull(rule, output)).join(" "));
 }
 

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
+import { EXIT_CODES, exitCodeOf } from "../../../clients/command-line/exit-codes.ts";
 import { compileLocally } from "../../../clients/command-line/local/compile.ts";
 import { collectProject } from "../../../clients/command-line/project/project.ts";
 import { DEFAULT_LIMITS, type Limits } from "../../../rules/limits.ts";
@@ -27,15 +28,16 @@ async function check(source: string, output: Output, limits: Limits) {
 /** The sizes that are counted differ where a limit ends a compilation early. */
 const withoutSize = (text: unknown) => String(text).replace(/has \d+ bytes/, "has … bytes");
 
-/** What both say: `file`, or the words of the problem. */
+/** What both say: `file`, or the words of the problem. The exit codes of `render` and `check` are the same. */
 async function verdicts(backend: TestBackend, source: string, output: Output, limits: Limits = DEFAULT_LIMITS) {
   const answer = await backend.render({ source, output });
-  const { ok, reason } = await check(source, output, limits);
-  const service = answer.ok ? "file" : withoutSize((await v.parseAsync(PROBLEM, await answer.json())).detail);
-  return { service, check: ok ? "file" : withoutSize(reason) };
+  const { ok, reason, exitCode } = await check(source, output, limits);
+  const problem = answer.ok ? null : v.parse(PROBLEM, await answer.json());
+  expect(exitCode).toBe(problem === null ? EXIT_CODES.success : exitCodeOf(problem));
+  return { service: problem === null ? "file" : withoutSize(problem.detail), check: ok ? "file" : withoutSize(reason) };
 }
 
-const PROBLEM = v.object({ detail: v.string() });
+const PROBLEM = v.object({ detail: v.string(), origin: v.string() });
 
 /** With a date of its own, equal in size at each compilation. */
 const THREE_PAGES = `#set document(title: "T", date: datetime(year: 2026, month: 1, day: 1))\n#set page(width: 99pt, height: 70pt)
