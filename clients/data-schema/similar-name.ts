@@ -23,6 +23,12 @@ export function similarName(name: string, candidates: Iterable<string>): string 
   return best;
 }
 
+/** The word that a quoted one was meant to be. @param list of Typst: `"a", "b", or "c"` */
+export function similarWord(quoted: string, list: string): string | null {
+  const words = Array.from(list.matchAll(/"([^"]+)"/g), ([, word = ""]) => word);
+  return /^".*"$/.test(quoted) ? similarName(quoted.slice(1, -1), words) : null;
+}
+
 /** The same for `unit_price`, `unitPrice` and `Unit-Price`, which are easily confused. */
 function simplify(name: string): string {
   return name.toLowerCase().replace(/[\s_-]/g, "");

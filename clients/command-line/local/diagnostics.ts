@@ -3,7 +3,8 @@
  * with the prelude, and names files in a temporary folder; authors need the lines of their source and their own paths.
  */
 import { styleText } from "node:util";
-import { isOfOlderTypst, longerMember, OLDER_TYPST_HINT } from "../../typescript/template-text/template-findings.ts";
+import { similarName, similarWord } from "../../data-schema/similar-name.ts";
+import { isOfOlderTypst, memberNames, OLDER_TYPST_HINT } from "../../typescript/template-text/template-findings.ts";
 import { type Project, shownPath } from "../project/project.ts";
 import { isAtRoot, originalLines, SENT_SOURCE } from "../project/sent-texts.ts";
 import { printable } from "../terminal.ts";
@@ -67,21 +68,32 @@ export function rewriteDiagnostics(text: string, project: Project, compiledIn: s
 
 const NO_MEMBER = /^dictionary does not contain key "([^"]*)"/;
 
-/** Adds a hint to the errors that templates for an older Typst get, and to a name that is only part of a member's. */
+/** Adds a hint to the errors that templates for an older Typst get, and to a name or a word that was meant otherwise. */
 export function addHints(text: string, data: string): string {
+  const members = text.includes("dictionary does not contain key") ? memberNames(data) : [];
   return text
     .split(/\n(?=(?:error|warning): )/)
     .map((diagnostic) => {
       const [, message = ""] = /^error: (.*)/.exec(diagnostic) ?? [];
-      const [, name] = NO_MEMBER.exec(message) ?? [];
-      const longer = name === undefined ? null : longerMember(name, data);
-      const ofMember = longer === null ? null : `the data has "${longer}", which .at("${longer}") reads`;
-      const hint = isOfOlderTypst(message, diagnostic) ? OLDER_TYPST_HINT : ofMember;
+      const hint = isOfOlderTypst(message, diagnostic) ? OLDER_TYPST_HINT : hintOnMeant(message, diagnostic, members);
       if (hint === null) return diagnostic;
       const end = diagnostic.trimEnd();
       return `${end}\n  = hint: ${hint}${diagnostic.slice(end.length)}`;
     })
     .join("\n");
+}
+
+/** The first marked line, and the marks below it. */
+const MARKED = /\n *\d+ │ (.*)\n *│ ( *\^+)/;
+
+function hintOnMeant(message: string, diagnostic: string, members: readonly string[]): string | null {
+  const [, name] = NO_MEMBER.exec(message) ?? [];
+  const longer = members.find((member) => member.startsWith(`${name}.`) || member.startsWith(`${name} `));
+  if (longer !== undefined) return `the data has "${longer}", which .at("${longer}") reads`;
+  const [, line = "", marks = ""] = MARKED.exec(diagnostic) ?? [];
+  const marked = line.slice(marks.indexOf("^"), marks.length);
+  const meant = name === undefined ? similarWord(marked, message) : similarName(name, members);
+  return meant === null ? null : `did you mean "${meant}"?`;
 }
 
 const NOT_DOWNLOADED =

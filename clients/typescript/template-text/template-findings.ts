@@ -194,12 +194,9 @@ export function isOfOlderTypst(message: string, code: string): boolean {
   return OF_OLDER_TYPST.test(message) || (message.startsWith(NO_SELECTOR) && /\blocate\b/.test(code));
 }
 
-/** The member whose name goes on where a template's name for it ends: `address.city`, `first name`. @param json the data */
-export function longerMember(name: string, json: string): string | null {
-  for (const [, member = ""] of json.matchAll(/"([^"\\]{1,200})"\s*:/g)) {
-    if (member.startsWith(`${name}.`) || member.startsWith(`${name} `)) return member;
-  }
-  return null;
+/** The names of all members, at any depth. @param json the data */
+export function memberNames(json: string): string[] {
+  return [...new Set(Array.from(json.matchAll(/"([^"\\]{1,200})"\s*:/g), ([, name = ""]) => name))];
 }
 
 export function lineAt(text: string, offset: number): number {

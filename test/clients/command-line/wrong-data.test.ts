@@ -189,3 +189,15 @@ it("a name that is only part of a column's gets a hint with the whole one", asyn
   const { stderr } = await runCommand(folder, ["check", "a.typ", "--each", "p.csv"]);
   expect(stderr).toContain('hint: the data has "address.city", which .at("address.city") reads');
 });
+
+it.each([
+  ["#data.items.at(0).nummer", "number"],
+  ['#data.at("custmer")', "customer"],
+  ['#set page(paper: "A4")', "a4"],
+  ['#set text(weight: "blod")', "bold"],
+])("a name or a word that Typst does not know gets a hint with the one that is like it: %s", async (source, meant) => {
+  const data = JSON.stringify({ customer: "Ada", items: [{ number: 1 }] });
+  const folder = await makeProject({ "a.typ": source, "a.json": data });
+  const { stderr } = await runCommand(folder, ["check", "a.typ", "-d", "a.json"]);
+  expect(stderr).toContain(`hint: did you mean "${meant}"?\n`);
+});

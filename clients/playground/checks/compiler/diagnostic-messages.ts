@@ -1,7 +1,7 @@
 /** The compiler's messages in the words of the page. */
 
 import { closestPath, didYouMean } from "../../../data-schema/similar-name.ts";
-import { isOfOlderTypst, OLDER_TYPST_HINT } from "../../../typescript/template-text/template-findings.ts";
+import { isOfOlderTypst, memberNames, OLDER_TYPST_HINT } from "../../../typescript/template-text/template-findings.ts";
 import { explainMessage } from "./plain-words.ts";
 import { type CompilerProject, textOf } from "./project-text.ts";
 
@@ -46,9 +46,7 @@ const DEFINITION = /\blet\s+([\p{L}_][\p{L}\p{N}_-]*)/gu;
 
 /** What the template defines, and the members of the data. */
 function namesIn({ source, data }: CompilerProject): readonly string[] {
-  const defined = source.matchAll(DEFINITION);
-  const members = data.matchAll(/"([^"\\]{1,100})"\s*:/g);
-  return [...new Set([...defined, ...members].map(([, name = ""]) => name))];
+  return [...Array.from(source.matchAll(DEFINITION), ([, name = ""]) => name), ...memberNames(data)];
 }
 
 function fileThatDefines(name: string, project: CompilerProject): string | null {

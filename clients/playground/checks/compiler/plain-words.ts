@@ -1,5 +1,5 @@
 /** What the compiler's commonest messages mean, for people who do not know its words; tried with Typst 0.15. */
-import { didYouMean, similarName } from "../../../data-schema/similar-name.ts";
+import { didYouMean, similarName, similarWord } from "../../../data-schema/similar-name.ts";
 import {
   CALCULATIONS,
   FUNCTIONS,
@@ -201,14 +201,7 @@ const explainMember: Explain = ([name = ""], { before, names }) => {
 
 /** Typst lists all words that may stand there. */
 const explainWord: Explain = ([list = ""], { marked }) => {
-  const wanted = /^"([^"]*)"$/.exec(marked)?.[1];
-  const meant =
-    wanted === undefined
-      ? null
-      : similarName(
-          wanted,
-          [...list.matchAll(/"([^"]+)"/g)].map(([, word = ""]) => word),
-        );
+  const meant = similarWord(marked, list);
   return meant === null ? null : `Did you mean "${meant}"?`;
 };
 
