@@ -7,7 +7,7 @@ import type { StopSignal } from "./start/run.ts";
 /** Until the backend listens, it has nothing to finish. The next one empties the work directory. */
 let stop: (signal: StopSignal) => void = () => process.exit(0);
 
-for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop(signal));
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop(signal));
 // The program that started it for itself was killed: `npm start`, or a test.
 process.once("disconnect", () => stop("SIGINT"));
 

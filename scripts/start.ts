@@ -33,6 +33,9 @@ const IDLE_STOP_MILLISECONDS = 500;
 // Much of the start-up time is parsing JavaScript.
 enableCompileCache(join(cacheFolder(), "compiled-javascript"));
 
+// Of a terminal that has been closed: the renders under way still end, and so do its programs.
+for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
+
 try {
   await run();
 } catch (error) {

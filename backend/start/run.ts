@@ -1,5 +1,5 @@
 /**
- * Runs the backend until SIGTERM or SIGINT. What prevents its work ends it with a line on standard error and code 1.
+ * Runs the backend until a stop signal. What prevents its work ends it with a line on standard error and code 1.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { SettingError } from "../../rules/settings.ts";
@@ -20,7 +20,7 @@ const CLOSE_MILLISECONDS = 2000;
 
 let isStopping = false;
 
-export type StopSignal = "SIGTERM" | "SIGINT";
+export type StopSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
 type OnStopSignal = (handler: (signal: StopSignal) => void) => void;
 
 /** Tells `npm start` how far it has come. If that has been killed, "disconnect" says so. */

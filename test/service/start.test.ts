@@ -67,6 +67,11 @@ async function start(
     ended,
     pid: child.pid ?? 0,
     stop: () => child.kill("SIGTERM"),
+    /** As a terminal that is closed. It must lead a group of its own. */
+    hangUp: () => {
+      for (const stream of [child.stdout, child.stderr]) stream.destroy();
+      process.kill(-(child.pid ?? 0), "SIGHUP");
+    },
   };
 }
 
@@ -160,16 +165,20 @@ describe("npm start", () => {
     await expect.poll(() => programs.filter(isRunning)).toEqual([]);
   });
 
-  it("finishes the renders under way when Ctrl-C interrupts each of its programs", async () => {
+  it.each([
+    ["Ctrl-C interrupts each of its programs", ({ pid }: Start) => process.kill(-pid, "SIGINT")],
+    ["its terminal is closed", ({ hangUp }: Start) => hangUp()],
+  ])("finishes the renders under way when %s", async (_what, stop) => {
     const service = await start({}, ["setsid", process.execPath, join(PROJECT, "scripts/start.ts")]);
     const url = await ready(service);
-    // About a second.
-    const source = "#for n in range(1000000) { }";
+    // A second or more, so that it says what it waits for.
+    const source = "#for n in range(4000000) { }";
     const answer = clientOf(url).render({ source }, { headers: { "X-Service-Api-Token": SECRET } });
     await expect.poll(() => rendersBelow(service.folder)).toBe(true);
-    process.kill(-service.pid, "SIGINT");
+    stop(service);
     expect((await answer).status).toBe(200);
     expect(await service.ended).toBe(0);
+    expect(await temporary(service)).toEqual([]);
   });
 
   it("says what it waits for after a Ctrl-C, and ends all of its programs at the next one", async () => {
