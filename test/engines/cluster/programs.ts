@@ -23,6 +23,10 @@ export const KUBERNETES_FOLDER = join(cacheFolder(), `kubernetes-${hashOfSources
 export async function buildPrograms(say: (line: string) => void): Promise<void> {
   const target = KUBERNETES_FOLDER;
   if (existsSync(target)) return;
+  // runc is built last, and needs them.
+  if ((await execa("pkg-config", ["--exists", "libseccomp"], { reject: false })).exitCode !== 0) {
+    throw new Error("The headers of libseccomp are missing. On Debian: apt-get install gcc pkg-config libseccomp-dev");
+  }
   const work = `${target}.work`;
   await rm(work, { recursive: true, force: true });
   await mkdir(join(work, "bin"), { recursive: true });
