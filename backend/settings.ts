@@ -66,7 +66,7 @@ export const BACKEND_INTEGER_SETTINGS = {
     min: 1,
     max: 3600,
     meaning:
-      "processor time of one Typst process, for each of its threads, with several half as much again; a render that needs more gets 408",
+      "processor time that each thread of Typst may use, half as much again if it has several; a render that needs more gets 408",
   },
   maxTempBytes: {
     setting: "SERVICE_MAX_TEMP_BYTES",

@@ -40,7 +40,7 @@ export const BACKEND_TIMEOUT_SETTING = {
   default: queueDeadlineSeconds.default + renderTimeoutSeconds.default + MARGIN_SECONDS,
   min: 1,
   max: queueDeadlineSeconds.max + renderTimeoutSeconds.max + MARGIN_SECONDS,
-  meaning: `how long the edge waits for the answer to begin, including all backends that it tries; more than the queue deadline and the render timeout together. The default is ${MARGIN_SECONDS} seconds more`,
+  meaning: `how long the edge waits for the answer to begin, including all backends that it tries; must be more than the queue deadline and the render timeout together. The default is ${MARGIN_SECONDS} seconds more`,
 } as const satisfies IntegerSetting & { meaning: string };
 
 export interface RenderTime extends Readonly<Record<keyof typeof RENDER_TIME_SETTINGS, number>> {

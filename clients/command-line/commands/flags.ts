@@ -90,7 +90,10 @@ function defineProjectCommand(program: Command, name: "render" | "check", output
       readStandards,
     )
     .addOption(new Option("--pdf-version <version>", "by default 1.7").choices(PDF_VERSIONS))
-    .option("--strict", "fail if a font is missing, which is a warning otherwise")
+    .option(
+      "--strict",
+      "fail if a font is missing, Typst leaves out text of an SVG, or the template does not use --data",
+    )
     .addOption(options.URL_OPTION)
     .addOption(options.JSON_OPTION);
 }

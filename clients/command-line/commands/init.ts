@@ -72,8 +72,8 @@ const PEOPLE = [
 const readme = (folder: string) => `# ${basename(folder)}
 
 \`main.typ\` is the letter, \`data.json\` its content, and \`${SCHEMA_FILE}\` says what content a letter has: data that
-does not fit it is never sent. Everything else in this folder is sent as well, except what
-\`.gitignore\` and \`${IGNORE_FILE}\` exclude.
+does not fit it is never sent. Of the other files, those that the letter reads are sent, except what
+\`.gitignore\` and \`${IGNORE_FILE}\` exclude; \`document-rendering render . --dry-run\` lists them.
 
     document-rendering render . -o letter.pdf           # one letter
     document-rendering check . --watch --open           # while you write: errors with their lines, and the pages

@@ -1,5 +1,5 @@
 /** The smaller commands, against the running service where they need one. */
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { constraintsDocument } from "../../../rules/constraints.ts";
@@ -16,7 +16,7 @@ async function run(...args: string[]) {
 }
 
 describe("init", () => {
-  it("makes a folder whose README can be followed: check, one letter, all letters", async () => {
+  it("makes a folder whose README can be followed, and sends what it says: check, one letter, all letters", async () => {
     const folder = await makeTemporaryFolder("command-");
     expect((await runCommand(folder, ["init", "post"], { env })).exitCode).toBe(0);
     const post = join(folder, "post");
@@ -28,6 +28,11 @@ describe("init", () => {
     expect(pageTexts.join("").replace(/\s+/g, "")).toContain("DearAdaMarsh,");
     const all = await runCommand(post, ["render", ".", "--each", "people.jsonl", "-o", "letters/{id}.pdf"], options);
     expect(all.stderr).toBe("3 of 3 documents rendered.\n");
+    expect(await readFile(join(post, "README.md"), "utf8")).toContain("those that the letter reads are sent");
+    await writeFile(join(post, "notes.txt"), "Nothing reads this.");
+    const { stdout } = await runCommand(post, ["render", ".", "--dry-run"], options);
+    expect(stdout).toMatch(/ lib\/letter\.typ$/m);
+    expect(stdout).not.toContain("notes.txt");
   });
 
   it("shows a command that can be copied, as this one was called", async () => {
