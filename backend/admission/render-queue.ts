@@ -116,13 +116,13 @@ export class RenderQueue {
   }
 
   /**
-   * How many slots there are for each render, if no more come than within the last second or two: for one of those that
-   * run, or for the next beside them. What slow callers leave free belongs to none.
+   * How many slots there are for each render, if as many run at once as within the last second or two. What slow callers
+   * leave free belongs to none.
    */
-  shareOfSlots(render: "running" | "next"): number {
+  shareOfSlots(): number {
     this.#noteRunning();
     const { running, before } = this.#most;
-    const renders = Math.max(1, running, before, render === "next" ? this.#running + 1 : this.#running);
+    const renders = Math.max(1, running, before);
     const kept = this.#slowCallers(this.#nowSeconds()).size > 0 ? 1 : 0;
     return Math.max(1, Math.floor((this.#options.slots - kept) / renders));
   }

@@ -126,8 +126,7 @@ class RenderJob {
     const { supervisor, threads, warmPool } = this.#resources;
     const waiting = await this.phases.time("start", async () => {
       const taken = await warmPool.take(this.#command);
-      this.#prepared =
-        taken ?? (await supervisor.start(this.#command, "now", threads.forRunning(this.#command.output)));
+      this.#prepared = taken ?? (await supervisor.start(this.#command, "now", threads.forOutput(this.#command.output)));
       return { prepared: this.#prepared, isWarm: taken !== null };
     });
     let { prepared } = waiting;
@@ -192,7 +191,7 @@ class RenderJob {
       }
       if (end.kind !== "exited") return end;
     } else if (directory !== null) {
-      const threads = this.#resources.threads.forRunning(wanted);
+      const threads = this.#resources.threads.forOutput(wanted);
       const pages = { directory, wanted, hasRoomFor: this.#hasRoomFor, threads };
       return this.phases.time("archive", () => packArchive(settings, pages, output, this.#time));
     }

@@ -10,7 +10,7 @@ const POINTS_PER_INCH = 72;
 const BYTES_PER_PIXEL = 8;
 
 interface Slots {
-  shareOfSlots(render: "running" | "next"): number;
+  shareOfSlots(): number;
 }
 
 export class RenderThreads {
@@ -28,18 +28,10 @@ export class RenderThreads {
     this.#cores = cores;
   }
 
-  /** Of a render that has its slot. */
-  forRunning(output: Output): number {
-    return this.#limit(output, this.#queue.shareOfSlots("running"));
-  }
-
-  /** Of the next render, whose process starts ahead of it. */
-  forNext(output: Output): number {
-    return this.#limit(output, this.#queue.shareOfSlots("next"));
-  }
-
-  #limit(output: Output, share: number): number {
+  /** Of a render that begins now, or whose process starts ahead of it. */
+  forOutput(output: Output): number {
     const pixels = output.format === "png" ? PAGE_POINTS * (output.ppi / POINTS_PER_INCH) ** 2 : 0;
-    return Math.min(share, this.#cores, 1 + Math.floor(this.#maxBytes / (THREAD_BYTES + pixels * BYTES_PER_PIXEL)));
+    const threadsWithRoom = 1 + Math.floor(this.#maxBytes / (THREAD_BYTES + pixels * BYTES_PER_PIXEL));
+    return Math.min(this.#queue.shareOfSlots(), this.#cores, threadsWithRoom);
   }
 }

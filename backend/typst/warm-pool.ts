@@ -23,7 +23,7 @@ interface WaitingProcess {
 
 export interface WarmPoolOptions {
   readonly supervisor: Pick<TypstSupervisor, "start" | "discard">;
-  readonly threads: Pick<RenderThreads, "forRunning" | "forNext">;
+  readonly threads: Pick<RenderThreads, "forOutput">;
   /** 0 turns warm starts off. */
   readonly maxWaiting: number;
   /**
@@ -73,7 +73,7 @@ export class WarmPool {
   /** The pages of an archive are made side by side: to start a process costs less than to make them with fewer threads. */
   #choose(command: RenderCommand): WaitingProcess | undefined {
     const key = commandKey(command);
-    const threads = this.#options.threads.forRunning(command.output);
+    const threads = this.#options.threads.forOutput(command.output);
     const like = this.#waiting.filter((candidate) => candidate.key === key);
     const right = like.find((candidate) => candidate.threads === threads);
     return right ?? like.find((candidate) => candidate.threads > threads || !isArchive(command.output));
@@ -86,7 +86,7 @@ export class WarmPool {
     setTimeout(() => {
       if (this.#isClosed) return;
       const key = commandKey(command);
-      const threads = threadsOf.forNext(command.output);
+      const threads = threadsOf.forOutput(command.output);
       this.#rendersSinceReplacement++;
       const [oldest] = this.#waiting;
       const isFull = this.#waiting.length >= maxWaiting;

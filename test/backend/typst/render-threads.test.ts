@@ -13,13 +13,12 @@ it.each([
   ["PNG pages at 600 ppi", { ...PNG, ppi: 600 }, [1, 1, 1, 2]],
 ] as const)("%s has threads for half of its memory", (_what, output, expected) => {
   const threads = [100, 130, 460, 1024].map((mebibytes) =>
-    new RenderThreads({ shareOfSlots: () => 64 }, mebibytes * MEBIBYTE, 64).forRunning(output),
+    new RenderThreads({ shareOfSlots: () => 64 }, mebibytes * MEBIBYTE, 64).forOutput(output),
   );
   expect(threads).toEqual(expected);
 });
 
 it("a render has no more threads than its share of the slots, and than there are cores", () => {
-  const queue = { shareOfSlots: (render: "running" | "next") => (render === "next" ? 2 : 4) };
-  const threadsOn = (cores: number) => new RenderThreads(queue, 1024 * MEBIBYTE, cores);
-  expect([threadsOn(8).forNext(PDF), threadsOn(8).forRunning(PDF), threadsOn(3).forRunning(PDF)]).toEqual([2, 4, 3]);
+  const threadsOn = (cores: number) => new RenderThreads({ shareOfSlots: () => 4 }, 1024 * MEBIBYTE, cores);
+  expect([threadsOn(8).forOutput(PDF), threadsOn(3).forOutput(PDF)]).toEqual([4, 3]);
 });
