@@ -29,6 +29,8 @@ const LOOPBACK_NAMES = [LOOPBACK, "localhost", "[::1]"];
 
 /** A stop that takes longer waits for renders. */
 const IDLE_STOP_MILLISECONDS = 500;
+/** Without the edge, no render has a client, so the backend stops them and removes their files. */
+const CLEAN_UP_MILLISECONDS = 2000;
 
 // Much of the start-up time is parsing JavaScript.
 enableCompileCache(join(cacheFolder(), "compiled-javascript"));
@@ -65,7 +67,7 @@ async function run(): Promise<void> {
     process.stdout.write(welcome(service.edge.url.origin, (await localToken()) ?? ""));
     const ended = await Promise.race([stopped, endOf("backend", service.backend), endOf("edge", service.edge)]);
     if (ended !== "signal") throw new ServiceStartError(ended);
-    setTimeout(explainStop, IDLE_STOP_MILLISECONDS, graceSeconds, Object.values(service)).unref();
+    setTimeout(explainStop, IDLE_STOP_MILLISECONDS, graceSeconds, service).unref();
   } finally {
     await service.edge.stop();
     await service.backend.stop();
@@ -73,9 +75,12 @@ async function run(): Promise<void> {
 }
 
 /** Signals count again only now: npm passes on what a terminal has sent to both. */
-function explainStop(seconds: number, programs: readonly { readonly process: ChildProcess }[]): void {
+function explainStop(seconds: number, { edge, backend }: Record<"edge" | "backend", { process: ChildProcess }>): void {
   process.stderr.write(`Waiting up to ${seconds} s for the renders under way. Ctrl-C again ends them at once.\n`);
-  const end = () => programs.forEach(({ process: child }) => void child.kill("SIGKILL"));
+  const end = () => {
+    edge.process.kill("SIGKILL");
+    setTimeout(() => backend.process.kill("SIGKILL"), CLEAN_UP_MILLISECONDS).unref();
+  };
   for (const signal of STOP_SIGNALS) process.on(signal, end);
 }
 

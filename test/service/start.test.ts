@@ -13,6 +13,7 @@ import { PROVIDED } from "../../scripts/assets/static-assets.ts";
 import { startBackend, takeFreePort } from "../../scripts/start/local-service.ts";
 import { ENDLESS, NO_TIME_LIMIT } from "../support/backend/bombs.ts";
 import { childrenOf, isRunning, listPids, readProc } from "../support/backend/processes.ts";
+import { textFile } from "../support/backend/request-files.ts";
 import { typstPath } from "../support/backend/typst-path.ts";
 import { listenOnLoopback } from "../support/loopback-server.ts";
 import { backendEnvironment, clientOf } from "../support/service/test-service.ts";
@@ -185,7 +186,8 @@ describe("npm start", () => {
     const program = ["setsid", process.execPath, join(PROJECT, "scripts/start.ts")];
     const service = await start({ ...NO_TIME_LIMIT, SERVICE_GRACE_SECONDS: "300" }, program);
     const url = await ready(service);
-    const answer = clientOf(url).render({ source: ENDLESS }, { headers: { "X-Service-Api-Token": SECRET } });
+    const request = { source: ENDLESS, files: { "own.txt": textFile("of the request") } };
+    const answer = clientOf(url).render(request, { headers: { "X-Service-Api-Token": SECRET } });
     const outcome = answer.then(({ status }) => status).catch(() => "lost");
     await expect.poll(() => rendersBelow(service.folder)).toBe(true);
     const programs = descendantsOf(service.pid);
@@ -197,6 +199,7 @@ describe("npm start", () => {
     expect(await outcome).not.toBe(200);
     await expect.poll(() => programs.filter(isRunning)).toEqual([]);
     expect(await temporary(service)).toEqual([]);
+    expect(await filesWith(service.folder, "of the request")).toEqual([]);
   });
 
   it("names callers and reveals no token: not in the most detailed log, nor in metrics, problems or headers", async () => {
