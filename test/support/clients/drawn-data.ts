@@ -90,21 +90,25 @@ function objectOf(schema: Schema, choices: Choices, draw: (inner: unknown) => Ar
     .map(([own, more]) => Object.fromEntries([...own.filter((member) => member !== undefined), ...more]));
 }
 
-/** The least of everything: no items, zero, one character, what is optional is absent, null where it may be. */
+/** The least of everything: no items, zero, one character without width, what is optional is absent, null where it may be. */
 export const LEAST: Choices = {
   number: (minimum) => fc.constant(minimum),
   array: (item, minimum) => fc.array(item, { minLength: minimum, maxLength: minimum }),
   pick: (items) => items.at(-1) ?? fc.constantFrom(),
-  text: (pattern) => textsLike(pattern, fc.constant("x")),
+  text: (pattern) => textsLike(pattern, fc.constant("\u200b")),
   optional: () => fc.constant(undefined),
 };
 
-/** The most of everything, with long texts that cannot be broken. */
+/** The most of everything, with long texts that cannot be broken, and of which no two are equal. */
 export const MOST: Choices = {
   number: (_, maximum) => fc.constant(maximum),
   array: (item, _, maximum) => fc.array(item, { minLength: maximum, maxLength: maximum }),
   pick: (items) => items[0] ?? fc.constantFrom(),
-  text: (pattern) => textsLike(pattern, fc.constant("Wm".repeat(200))),
+  text: (pattern) =>
+    textsLike(
+      pattern,
+      fc.noBias(fc.nat()).map((number) => "ЩЖ".repeat(250) + number),
+    ),
   optional: (member) => member,
 };
 
