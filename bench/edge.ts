@@ -12,6 +12,7 @@ import { exampleRequest } from "../scripts/examples/example-request.ts";
 import { formatTable } from "../scripts/generate/markdown-table.ts";
 import { startBuiltEdge } from "../scripts/start/built-edge.ts";
 import { takeFreePort } from "../scripts/start/local-service.ts";
+import { childrenOf } from "../test/support/backend/processes.ts";
 import { ScriptedBackend } from "../test/support/service/scripted-backend.ts";
 import { API_TOKEN, BACKEND_TOKEN } from "../test/support/tokens.ts";
 import { median } from "./figures.ts";
@@ -62,9 +63,8 @@ async function startWorkers(backend: URL) {
     SERVICE_LOG_REQUESTS: process.env.SERVICE_LOG_REQUESTS ?? "none",
   });
   const at = (port: number) => new URL(`http://127.0.0.1:${port}`);
-  const [workerd = ""] = readFileSync(`/proc/${built.process.pid}/task/${built.process.pid}/children`, "utf8").split(
-    " ",
-  );
+  // The first of the gate's children.
+  const [workerd] = childrenOf(built.process.pid ?? 0);
   return {
     gate: built.url,
     edge: at(ports.edge),

@@ -1,9 +1,8 @@
 /** `npm run bench -- rules`: time and memory of validating a body beside those of parsing alone, by turns. */
-import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { execa } from "execa";
-import { readProc } from "../backend/processes/proc.ts";
 import { formatTable } from "../scripts/generate/markdown-table.ts";
+import { childrenOf, listPids, readProc } from "../test/support/backend/processes.ts";
 import { startWorkerFile } from "../test/support/service/local-worker.ts";
 import { median } from "./figures.ts";
 import { describeMachine, formatFigures, publish } from "./report.ts";
@@ -45,9 +44,8 @@ async function memoryOf(bodyName: string, contestant: string): Promise<number> {
 
 /** CPU time so far of the workerd of this process, all threads together; it runs one Worker. Linux only. */
 function workerdCpuMilliseconds(): number {
-  const children = readProc(`self/task/${process.pid}/children`).trim().split(" ");
-  const workerd = children.find((pid) => readProc(`${pid}/comm`).startsWith("workerd"));
-  const nanoseconds = readdirSync(`/proc/${workerd}/task`).map((task) => {
+  const workerd = childrenOf(process.pid).find((pid) => readProc(`${pid}/comm`).startsWith("workerd"));
+  const nanoseconds = listPids(`${workerd}/task`).map((task) => {
     return Number(readProc(`${workerd}/task/${task}/schedstat`).split(" ")[0]);
   });
   return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6;

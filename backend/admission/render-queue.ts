@@ -122,9 +122,8 @@ export class RenderQueue {
   shareOfSlots(): number {
     this.#noteRunning();
     const { running, before } = this.#most;
-    const renders = Math.max(1, running, before);
     const kept = this.#slowCallers(this.#nowSeconds()).size > 0 ? 1 : 0;
-    return Math.max(1, Math.floor((this.#options.slots - kept) / renders));
+    return Math.max(1, Math.floor((this.#options.slots - kept) / Math.max(1, running, before)));
   }
 
   async run<Result>(applicant: Applicant, work: SlotWork<Result>): Promise<Admission<Result>> {
@@ -228,7 +227,7 @@ export class RenderQueue {
     if (this.#loan !== null && this.#nextCaller()?.running === 0) this.#loan.abort();
   }
 
-  /** At each beginning and end. */
+  /** At each beginning and end, and before it is read. */
   #noteRunning(): void {
     const period = Math.floor(this.#nowSeconds() / SHARE_MEMORY_SECONDS);
     const last = this.#most;
