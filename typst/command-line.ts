@@ -7,11 +7,9 @@ import type { Limits } from "../rules/limits.ts";
 import type { Output } from "../rules/output-options.ts";
 import { REQUEST_PACKAGES } from "../rules/package-spec.ts";
 import { countDistinctPages, type PageRange, parsePageSelection } from "../rules/page-selection.ts";
+import { fontFolder } from "./file-layout.ts";
 
 const STANDARD_STREAM = "-";
-
-/** The working directory, in every sandbox, to which `REQUEST_PACKAGES` is relative, too. Not an absolute path: Typst splits `--font-path` at colons. */
-const PROJECT_ROOT = ".";
 
 export interface CommandLineSettings {
   readonly creationTimestampSeconds: number | null;
@@ -29,7 +27,8 @@ export interface TypstPaths {
 
 export interface RenderCommand {
   readonly output: Output;
-  readonly bringsFonts: boolean;
+  /** How many of the request's files are fonts. */
+  readonly fontCount: number;
 }
 
 /**
@@ -73,9 +72,13 @@ export function lowestPage(pages: string): number {
   return Math.min(...parsePageSelection(pages).map(({ first }) => first));
 }
 
-/** Of several fonts that fit equally well, Typst takes the first: its own, then the operator's, then the request's. */
-function addRequestFonts(paths: TypstPaths, { bringsFonts }: RenderCommand): TypstPaths {
-  return bringsFonts ? { ...paths, fontPaths: [...paths.fontPaths, PROJECT_ROOT] } : paths;
+/**
+ * Of several fonts that fit equally well, Typst takes the first: its own, then the operator's, then the request's. Their
+ * folders are relative to the root, which is the working directory in every sandbox.
+ */
+function addRequestFonts(paths: TypstPaths, { fontCount }: RenderCommand): TypstPaths {
+  const ofRequest = Array.from({ length: fontCount }, (_, index) => fontFolder(index));
+  return { ...paths, fontPaths: [...paths.fontPaths, ...ofRequest] };
 }
 
 export function fontListArguments(paths: TypstPaths): string[] {

@@ -1,17 +1,29 @@
 /**
- * The files in a project root that are not the caller's: its data, and second names for fonts, which Typst 0.15.1 knows
- * by their extensions, all lower or all upper case, with something before them.
+ * The files in a project root that are not the caller's: its data, and second names for its fonts. No key can have the
+ * names of these, because keys have neither a colon nor a plus sign.
  */
-import { FONT_NAME } from "../rules/fonts/font-names.ts";
+import { isFont } from "../rules/fonts/font-names.ts";
 
-/** The name of the file with `data`. Keys cannot contain a colon, so no file of a request can have this name. */
 export const DATA_FILE_NAME = ":data.json";
 
-const EXTENSIONS_KNOWN_TO_TYPST = new Set(["ttf", "otf", "ttc", "otc", "TTF", "OTF", "TTC", "OTC"]);
+const EXTENSION_LENGTH = ".ttf".length;
 
-/** A second name by which Typst finds a font that it would not find by its key; null if it needs none. */
-export function fontLinkName(key: string, index: number): string | null {
-  const [, before, extension] = FONT_NAME.exec(key) ?? [];
-  if (extension === undefined || (before !== "" && EXTENSIONS_KNOWN_TO_TYPST.has(extension))) return null;
-  return `:font-${index}.${extension.toLowerCase()}`;
+/**
+ * Of fonts that fit equally well, Typst takes the first, and it reads a folder in the order of the file system: the hash of
+ * the name on ext4, the newest first in memory. So each font gets a folder of its own, in the order of the keys, and Typst
+ * gets these folders. The names are also such that Typst 0.15.1 knows them, which it does not for `Brand.Ttf`.
+ */
+export function fontLinks<File extends { readonly key: string }>(files: readonly File[]) {
+  return files
+    .filter(({ key }) => isFont(key))
+    .sort((left, right) => (left.key < right.key ? -1 : 1))
+    .map((file, index) => ({
+      file,
+      path: `${fontFolder(index)}/font${file.key.slice(-EXTENSION_LENGTH).toLowerCase()}`,
+    }));
+}
+
+/** Without a colon, at which Typst splits `--font-path`. */
+export function fontFolder(index: number): string {
+  return `+font-${index}`;
 }

@@ -97,7 +97,7 @@ class RenderJob {
     const { settings } = resources;
     const left = valid.answerBy - performance.now();
     this.#time = new TimeLimit(settings, clientGone, renderTimeoutWithin(settings.renderTimeoutSeconds, left));
-    this.#command = { output, bringsFonts: files.some(({ key }) => isFont(key)) };
+    this.#command = { output, fontCount: files.filter(({ key }) => isFont(key)).length };
     this.#programText = programText(stringBytes(valid.body, source));
     this.#inputBytes = projectBytes(valid.request);
     this.#space = resources.tempSpace.open(valid.caller);

@@ -50,7 +50,7 @@ export class TypstSupervisor {
     try {
       const argumentsOf = (paths: TypstPaths) => renderArguments(this.#settings, paths, command, { threads });
       // The request's own fonts are not there yet, so a process that needs them cannot find its fonts ahead.
-      const fifoName = when === "now" || command.bringsFonts ? null : await renderDirectory.addFifo(this.#fifoStock);
+      const fifoName = when === "now" || command.fontCount > 0 ? null : await renderDirectory.addFifo(this.#fifoStock);
       const textFifo =
         fifoName === null ? null : { path: join(renderDirectory.root, fifoName), mainText: waitingText(fifoName) };
       return { renderDirectory, process: this.startIn(renderDirectory, argumentsOf, textFifo, threads), threads };

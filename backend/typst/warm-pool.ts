@@ -145,6 +145,6 @@ export class WarmPool {
 }
 
 /** Equal for commands with the same command line, which does not contain the suggested file name. */
-function commandKey({ output, bringsFonts }: RenderCommand): string {
-  return JSON.stringify({ ...output, filename: null, bringsFonts });
+function commandKey({ output, fontCount }: RenderCommand): string {
+  return JSON.stringify({ ...output, filename: null, fontCount });
 }

@@ -10,7 +10,7 @@ import type { StringSpan } from "../../rules/json/string.ts";
 import { type Problem, problem } from "../../rules/problem.ts";
 import { quote } from "../../rules/quote.ts";
 import type { ParsedRequest, RenderFile } from "../../rules/render-request.ts";
-import { DATA_FILE_NAME, fontLinkName } from "../../typst/file-layout.ts";
+import { DATA_FILE_NAME, fontLinks } from "../../typst/file-layout.ts";
 import {
   countNamedDirectories,
   DirectoryError,
@@ -51,7 +51,8 @@ export class RenderDirectory {
   #root: string;
   readonly outputDirectory: string | null;
   #files: string[] = [];
-  #keys: readonly string[] = [];
+  /** The files of the request, and the second names of its fonts. */
+  #paths: readonly string[] = [];
   #fifo: { readonly name: string; readonly source: FifoSource } | null = null;
   #users: DirectoryUser[] = [];
   #hasEmptyData = false;
@@ -99,25 +100,24 @@ export class RenderDirectory {
       return problem("invalid_file_data", detail, { key: tooMany });
     }
     await this.#writeData(data === null ? null : body.subarray(data.start, data.end));
-    this.#keys = files.map(({ key }) => key);
-    this.#isLarge ||= countNamedDirectories(this.#keys) > FEW_DIRECTORIES;
+    this.#paths = pathsOf(files);
+    this.#isLarge ||= countNamedDirectories(this.#paths) > FEW_DIRECTORIES;
     try {
-      await makeDirectories(this.root, this.#keys, signal);
+      await makeDirectories(this.root, this.#paths, signal);
     } catch (error) {
       if (!(error instanceof DirectoryError)) throw error;
       const file = files.find(({ key }) => key.startsWith(`${error.path}/`));
       return layoutProblem(error, file);
     }
-    for (const [index, file] of files.entries()) {
-      if (signal.aborted) break;
-      const fontLink = fontLinkName(file.key, index);
+    for (const file of files) {
+      if (signal.aborted) return null;
       try {
         await this.#write(file.key, fileBytes(body, file));
-        if (fontLink !== null) await this.#link(fontLink, file.key);
       } catch (error) {
         return layoutProblem(error, file);
       }
     }
+    for (const { file, path } of fontLinks(files)) await this.#link(path, file.key);
     return null;
   }
 
@@ -130,8 +130,8 @@ export class RenderDirectory {
     if (this.outputDirectory !== null || this.#isLarge || this.#files.length > MAX_FILES_TO_CLEAR) return false;
     try {
       for (const file of this.#files.splice(0)) unlinkSync(join(this.root, file));
-      for (const directory of directoriesOf(this.#keys).reverse()) rmdirSync(join(this.root, directory));
-      this.#keys = [];
+      for (const directory of directoriesOf(this.#paths).reverse()) rmdirSync(join(this.root, directory));
+      this.#paths = [];
       if (this.#fifo !== null) this.#fifo.source.takeBack(join(this.root, this.#fifo.name));
       this.#fifo = null;
       const expected = this.#hasEmptyData ? [DATA_FILE_NAME] : [];
@@ -165,7 +165,7 @@ export class RenderDirectory {
     if (this.#hasEmptyData) files.push(DATA_FILE_NAME);
     await Promise.allSettled(files.map((file) => unlink(join(this.root, file))));
     try {
-      await removeDirectories(this.root, this.#keys);
+      await removeDirectories(this.root, this.#paths);
       await rmdir(this.root);
       return true;
     } catch {
@@ -219,7 +219,12 @@ function layoutProblem(error: unknown, file: RenderFile | undefined): Problem {
 export function projectBytes({ data, files }: ParsedRequest): number {
   const dataBytes = data === null ? EMPTY_DATA.length : data.end - data.start;
   const filesBytes = files.reduce((sum, { size }) => sum + size, 0);
-  return dataBytes + filesBytes + neededDirectoryBytes(files.map(({ key }) => key));
+  return dataBytes + filesBytes + neededDirectoryBytes(pathsOf(files));
+}
+
+/** The keys of the files, and the second names of the fonts among them. */
+function pathsOf(files: readonly RenderFile[]): string[] {
+  return [...files.map(({ key }) => key), ...fontLinks(files).map(({ path }) => path)];
 }
 
 function fileBytes(body: Uint8Array, { encoding, content }: RenderFile): Uint8Array {

@@ -1,8 +1,13 @@
-/** Which files of a request are fonts. Typst looks at the ends of names alone, and reads neither WOFF nor WOFF2. */
+/** Which files of a request are fonts: Typst looks at the ends of names alone. */
 
-/** The first group is empty if the name is nothing but an extension. */
-export const FONT_NAME = /([^/]?)\.(ttf|otf|ttc|otc)$/i;
+const FONT_NAME = /\.(?:ttf|otf|ttc|otc)$/i;
+/** Fonts for web pages, which Typst does not read. */
+const WEB_FONT_NAME = /\.woff2?$/i;
 
 export function isFont(key: string): boolean {
   return FONT_NAME.test(key);
+}
+
+export function isWebFont(key: string): boolean {
+  return WEB_FONT_NAME.test(key);
 }

@@ -211,18 +211,14 @@ async function compileWithoutService(
     pages: null,
     filename: null,
   };
-  const { exitCode, stdout } = await execa(
-    typstPath(),
-    renderArguments(settings, paths, { output, bringsFonts: false }),
-    {
-      cwd: at,
-      env: UNCONFINED_ENVIRONMENT,
-      extendEnv: false,
-      input: Buffer.concat(programText(Buffer.from(source))),
-      encoding: "buffer",
-      reject: false,
-    },
-  );
+  const { exitCode, stdout } = await execa(typstPath(), renderArguments(settings, paths, { output, fontCount: 0 }), {
+    cwd: at,
+    env: UNCONFINED_ENVIRONMENT,
+    extendEnv: false,
+    input: Buffer.concat(programText(Buffer.from(source))),
+    encoding: "buffer",
+    reject: false,
+  });
   return exitCode === 0 ? Buffer.from(stdout) : null;
 }
 

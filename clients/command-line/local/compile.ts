@@ -17,7 +17,7 @@ import { RENDER_TIME_SETTINGS } from "../../../rules/render-time.ts";
 import { archiveBytes, entryName } from "../../../typst/archive-layout.ts";
 import { onePageArguments, renderArguments, UNCONFINED_ENVIRONMENT } from "../../../typst/command-line.ts";
 import { foundPage, judgeCompilation, REFUSED_BY_TYPST } from "../../../typst/compile-verdict.ts";
-import { DATA_FILE_NAME, fontLinkName } from "../../../typst/file-layout.ts";
+import { DATA_FILE_NAME, fontLinks } from "../../../typst/file-layout.ts";
 import { completeWhole } from "../../../typst/output-completion.ts";
 import { programText } from "../../../typst/program-text.ts";
 import type { ServiceProblem } from "../../typescript/client.ts";
@@ -139,7 +139,7 @@ async function compileIn(work: string, compilation: CompileInput, signal: AbortS
   const packagePath = local.packagePath ?? (await makeFolder("packages"));
   const paths = { root, outputDirectory, fontPaths: local.fontPaths, packagePath };
   const settings = { creationTimestampSeconds: null, limits };
-  const command = { output, bringsFonts: project.files.some(({ key }) => isFont(key)) };
+  const command = { output, fontCount: project.files.filter(({ key }) => isFont(key)).length };
 
   const ended = await runTypst(
     compilation,
@@ -208,12 +208,15 @@ function sumOf(sizes: readonly number[]): number {
 
 async function layOut(project: Project, data: DataText | null, root: string): Promise<void> {
   await writeFile(join(root, DATA_FILE_NAME), data?.text ?? "{}");
-  for (const [index, { key, bytes }] of sentTexts(project).files.entries()) {
+  const { files } = sentTexts(project);
+  for (const { key, bytes } of files) {
     const file = join(root, key);
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, bytes);
-    const link = fontLinkName(key, index);
-    if (link !== null) await writeFile(join(root, link), bytes);
+  }
+  for (const { file, path } of fontLinks(files)) {
+    await mkdir(join(root, dirname(path)));
+    await writeFile(join(root, path), file.bytes);
   }
 }
 

@@ -482,7 +482,7 @@ it("a process that is killed at any moment of its start is gone and reported as 
     const project = await RenderDirectory.create(settings.workDirectory, false);
     const view = sandbox.view(project);
     const launched = launcher.start(
-      sandbox.programCommand(project, renderArguments(settings, view, { output: PDF, bringsFonts: false })),
+      sandbox.programCommand(project, renderArguments(settings, view, { output: PDF, fontCount: 0 })),
     );
     if (round % 2 === 0) await launched.ancestorPid;
     const end = performance.now() + (round % 12) / 2;

@@ -27,7 +27,7 @@ it("discards a process once that was lost while it waited, even if there can be 
   const parsed = parseRenderRequest(body, DEFAULT_LIMITS);
   if (!parsed.ok) throw new Error(parsed.problem.detail);
 
-  const lost = await supervisor.start({ output: PDF, bringsFonts: false }, "ahead");
+  const lost = await supervisor.start({ output: PDF, fontCount: 0 }, "ahead");
   await expect.poll(() => typstProcessesOf(settings.workDirectory)).toHaveLength(1);
   for (const pid of typstProcessesOf(settings.workDirectory)) process.kill(pid, "SIGKILL");
   await expect.poll(() => lost.process.hasEnded).toBe(true);

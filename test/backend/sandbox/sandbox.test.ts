@@ -72,7 +72,7 @@ describe("the probe", () => {
 });
 
 async function compileIn({ settings, sandbox, launcher }: TestSandbox, project: RenderDirectory, source: string) {
-  const typstArguments = renderArguments(settings, sandbox.view(project), { output: PDF, bringsFonts: false });
+  const typstArguments = renderArguments(settings, sandbox.view(project), { output: PDF, fontCount: 0 });
   const command = sandbox.programCommand(project, typstArguments);
   const maxOutputBytes = settings.limits.max_output_bytes;
   const running = new TypstProcess({ launcher, sandbox, command, maxOutputBytes, textFifo: null });
@@ -126,7 +126,7 @@ async function waitingTypst(
   const own = await openTestSandbox(mode, environment);
   const supervisor = new TypstSupervisor(own.settings, own.sandbox, own.launcher);
   for (let number = 0; number < count; number++) {
-    const started = await supervisor.start({ output, bringsFonts: false }, "now", threads);
+    const started = await supervisor.start({ output, fontCount: 0 }, "now", threads);
     onTestFinished(() => supervisor.discard(started));
   }
   const waiting = () => typstProcessesOf(own.settings.workDirectory);

@@ -129,9 +129,9 @@ describe("a font of the files", async () => {
     if (!parsed.ok) throw new Error(parsed.problem.detail);
     const project = await RenderDirectory.create(settings.workDirectory, false);
     await project.fill(body, parsed.request, new AbortController().signal);
-    const names = (await readdir(project.root)).toSorted();
-    expect(names).toEqual([":data.json", ":font-0.ttf", "Brand.Ttf"]);
-    const inodes = await Promise.all(names.slice(1).map(async (name) => (await stat(join(project.root, name))).ino));
+    expect((await readdir(project.root)).toSorted()).toEqual(["+font-0", ":data.json", "Brand.Ttf"]);
+    const names = ["Brand.Ttf", "+font-0/font.ttf"];
+    const inodes = await Promise.all(names.map(async (name) => (await stat(join(project.root, name))).ino));
     expect(new Set(inodes).size).toBe(1);
     await project.remove();
     expect(existsSync(project.root)).toBe(false);
@@ -157,6 +157,22 @@ describe("of fonts of one family and style", () => {
     expect(await namesIn(backend, `${HELLO} *loud*`, { "bold.ttf": bold })).toEqual(
       new Set(["LiberationSans", "LiberationSans-Bold"]),
     );
+  });
+
+  it.each([
+    ["a.ttf", "b.ttf"],
+    ["fonts/Sans-Regular.ttf", "fonts/SansCondensed-Regular.ttf"],
+    ["deep/in/a/folder/z.otf", "y.ttf"],
+    ["0.TTF", "fonts/0.Ttf"],
+    ["_1.ttf", "_10.ttf"],
+    ["fonts/a/regular.ttf", "fonts/b.ttf"],
+  ])("the one whose key comes first has priority: %s before %s", async (first, second) => {
+    const backend = await startSharedBackend();
+    const wide = binaryFile(await doubledFont(LIBERATION_FAMILY));
+    const width = (files: Files) => widthOf(backend, LIBERATION_FAMILY, files);
+    expect(await width({ [second]: REGULAR, [first]: wide })).toBe(await width({ [first]: wide }));
+    expect(await width({ [second]: wide, [first]: REGULAR })).toBe(await width({ [first]: REGULAR }));
+    await expectNothingLeft(backend);
   });
 
   it("Typst's own has priority over one of the files", async () => {

@@ -13,7 +13,7 @@ import { typstProcessesOf } from "../../support/backend/processes.ts";
 import { textFile } from "../../support/backend/request-files.ts";
 import { eachSandbox, openTestSandbox, PAGES, PDF, SANDBOXES } from "../../support/backend/test-sandbox.ts";
 
-const COMMAND: RenderCommand = { output: PDF, bringsFonts: false };
+const COMMAND: RenderCommand = { output: PDF, fontCount: 0 };
 
 function perform(process: TypstProcess, source = "Hello") {
   return process.perform({
@@ -92,7 +92,7 @@ eachSandbox(describe, SANDBOXES)("in %s, a render directory", (mode) => {
 
   it("is removed later if that is not possible at once, for lack of descriptors for example", async () => {
     const { supervisor } = await openSupervisor();
-    const first = await supervisor.start({ output: PAGES, bringsFonts: false });
+    const first = await supervisor.start({ output: PAGES, fontCount: 0 });
     const { root, outputDirectory } = first.renderDirectory;
     vi.spyOn(first.renderDirectory, "remove").mockRejectedValueOnce(new Error("EMFILE"));
     await supervisor.discard(first);

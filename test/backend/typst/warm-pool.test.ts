@@ -5,8 +5,8 @@ import { WarmPool } from "../../../backend/typst/warm-pool.ts";
 import type { RenderCommand } from "../../../typst/command-line.ts";
 import { PAGES, PDF } from "../../support/backend/test-sandbox.ts";
 
-const COMMAND: RenderCommand = { output: PDF, bringsFonts: false };
-const OTHER_COMMAND: RenderCommand = { output: PAGES, bringsFonts: false };
+const COMMAND: RenderCommand = { output: PDF, fontCount: 0 };
+const OTHER_COMMAND: RenderCommand = { output: PAGES, fontCount: 0 };
 const SLOTS = 2;
 /** Longer than a pool waits after a render. */
 const DECIDED_MILLISECONDS = 10;
