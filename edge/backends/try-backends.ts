@@ -62,6 +62,10 @@ export async function tryBackends<Answer extends ResponseHead>(
   // Bounded by the number of backends and of attempts that `RenderAttempts` allows.
   for (;;) {
     const step = attempts.next(clock.now());
+    if (step.kind === "refused") return step;
+    const bytes = body.bytes;
+    // Another request has taken the memory.
+    if (bytes === null) return attempts.refuse("dropped");
     switch (step.kind) {
       case "wait":
         await clock.wait(step.milliseconds);
@@ -69,15 +73,9 @@ export async function tryBackends<Answer extends ResponseHead>(
       case "ask":
         await askLoads(forwarding, step.backends);
         continue;
-      case "refused":
-        return step;
       case "try":
         break;
     }
-    body.withdraw();
-    const bytes = body.bytes;
-    // Another request has taken the memory.
-    if (bytes === null) return attempts.refuse("dropped");
     attempts.begin(step.backend);
     const end = await new OpenAttempt(forwarding, step.backend, bytes).run();
     if (end.kind === "answered") return end;
@@ -121,6 +119,8 @@ class OpenAttempt<Answer extends ResponseHead> {
   readonly #forwarding: Forwarding<Answer>;
   readonly #sending: Sending;
   readonly #attempt: Attempt;
+  /** Of the body, whose own length reads as 0 once another request has taken its memory. */
+  readonly #bodyBytes: number;
   readonly #abort = new AbortController();
   #taken: keyof typeof FAILURES = "nothing";
   #sentAt = Number.POSITIVE_INFINITY;
@@ -136,6 +136,7 @@ class OpenAttempt<Answer extends ResponseHead> {
     const deadline = beganAt + timeBudgetMilliseconds;
     const reportTaken = (part: TakenPart) => this.#recordTaken(part);
     this.#forwarding = forwarding;
+    this.#bodyBytes = bytes.length;
     this.#sending = { bytes, timeBudgetMilliseconds, signal: this.#abort.signal, reportTaken };
     this.#attempt = choice.begin(backend, beganAt, deadline + ATTEMPT_SLACK_MILLISECONDS);
     this.#cancelDeadline = this.#abortAt(deadline);
@@ -156,6 +157,7 @@ class OpenAttempt<Answer extends ResponseHead> {
       const answer = await sent;
       const result = readAnswer(answer);
       if (result.kind === "answered") {
+        this.#keepBody();
         choice.end(this.#attempt, clock.now(), result);
         return { kind: "answered", answer };
       }
@@ -165,7 +167,6 @@ class OpenAttempt<Answer extends ResponseHead> {
     } catch (error) {
       return this.#fail(failedAttempt(FAILURES[this.#taken], error));
     } finally {
-      this.#isOver = true;
       this.#cancelDeadline();
       this.#cancelLook();
       stay();
@@ -175,6 +176,7 @@ class OpenAttempt<Answer extends ResponseHead> {
   #fail(result: FailedAttempt): FailedAttempt {
     const { choice, clock, report } = this.#forwarding;
     const { backend } = this.#attempt;
+    this.#keepBody();
     choice.end(this.#attempt, clock.now(), result);
     this.#probe(backend);
     report(backend, result);
@@ -186,12 +188,23 @@ class OpenAttempt<Answer extends ResponseHead> {
     if (probes !== null) this.#forwarding.inBackground(probes);
   }
 
+  /** It is over: the body is for the next backend, or is released at once. Nobody may take it any more. */
+  #keepBody(): void {
+    this.#isOver = true;
+    this.#forwarding.body.withdraw();
+  }
+
+  #giveUp(): void {
+    this.#keepBody();
+    this.#abort.abort();
+  }
+
   #recordTaken(part: TakenPart): void {
     // If the backend answered early, the rest of the body may arrive there while the next backend already gets it.
     if (this.#isOver) return;
     const { clock, attempts, body } = this.#forwarding;
     const { beganAt } = this.#attempt;
-    const { bytes, timeBudgetMilliseconds } = this.#sending;
+    const { timeBudgetMilliseconds } = this.#sending;
     this.#taken = part;
     if (part === "some") {
       this.#waitUntil(beganAt + MAX_UPLOAD_MILLISECONDS);
@@ -200,7 +213,7 @@ class OpenAttempt<Answer extends ResponseHead> {
     this.#sentAt = clock.now();
     // The time that the upload took is not the backend's.
     attempts.extend(this.#sentAt - beganAt);
-    this.#waitUntil(this.#sentAt + timeBudgetMilliseconds + longestTransitMilliseconds(bytes.length));
+    this.#waitUntil(this.#sentAt + timeBudgetMilliseconds + longestTransitMilliseconds(this.#bodyBytes));
     body.offer();
   }
 
@@ -212,7 +225,7 @@ class OpenAttempt<Answer extends ResponseHead> {
 
   #abortAt(time: number): () => void {
     const { clock } = this.#forwarding;
-    return clock.after(Math.max(0, time - clock.now()), () => this.#abort.abort());
+    return clock.after(Math.max(0, time - clock.now()), () => this.#giveUp());
   }
 
   #lookLater(): () => void {
@@ -220,11 +233,12 @@ class OpenAttempt<Answer extends ResponseHead> {
   }
 
   #look(): void {
-    const { attempts, clock } = this.#forwarding;
+    const { attempts, clock, body } = this.#forwarding;
     const { backend, beganAt } = this.#attempt;
-    const begun = { backend, beganAt, sentAt: this.#sentAt, bodyBytes: this.#sending.bytes.length };
-    if (attempts.isHopeless(begun, clock.now())) {
-      this.#abort.abort();
+    const begun = { backend, beganAt, sentAt: this.#sentAt, bodyBytes: this.#bodyBytes };
+    // Without its body, the render cannot be sent to another backend.
+    if (body.bytes !== null && attempts.isHopeless(begun, clock.now())) {
+      this.#giveUp();
       return;
     }
     this.#probe(backend);

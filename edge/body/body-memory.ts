@@ -53,9 +53,12 @@ export class BodyMemory {
     return this.#all.reservations.size;
   }
 
-  /** @param lifetimeMilliseconds after this time it is released, even if its request never releases it */
-  reserve(caller: string, lifetimeMilliseconds: number): BodyReservation {
-    return new BodyReservation(this, caller, this.clock.now() + lifetimeMilliseconds);
+  /**
+   * @param lifetimeMilliseconds after this time it is released, even if its request never releases it
+   * @param dropBody called once when it is released: drops the body, which would otherwise wait for the garbage collector
+   */
+  reserve(caller: string, lifetimeMilliseconds: number, dropBody: () => void): BodyReservation {
+    return new BodyReservation(this, caller, this.clock.now() + lifetimeMilliseconds, dropBody);
   }
 
   tryGrow(reservation: BodyReservation, bytes: number): boolean {
@@ -105,15 +108,21 @@ export class BodyReservation implements Permit {
   readonly caller: string;
   readonly expiresAt: number;
   readonly #memory: BodyMemory;
+  readonly #dropBody: () => void;
   #bytes = 0;
   #isReleased = false;
-  /** Called when another request takes the memory; null while the memory is not on offer. */
-  #dropBody: (() => void) | null = null;
+  #isOffered = false;
 
-  constructor(memory: BodyMemory, caller: string, expiresAt: number) {
+  constructor(memory: BodyMemory, caller: string, expiresAt: number, dropBody: () => void) {
     this.#memory = memory;
     this.caller = caller;
     this.expiresAt = expiresAt;
+    this.#dropBody = dropBody;
+  }
+
+  /** The body is gone, too. */
+  get isReleased(): boolean {
+    return this.#isReleased;
   }
 
   get bytes(): number {
@@ -146,29 +155,26 @@ export class BodyReservation implements Permit {
     return this.#memory.isOverShare(this, bytes - this.#bytes);
   }
 
-  /** From now on, another request may take the memory. If one does, `dropBody` is called, which must drop the body. */
-  offer(dropBody: () => void): void {
-    this.#dropBody = dropBody;
+  /** From now on, another request may take the memory, and with it the body. */
+  offer(): void {
+    this.#isOffered = true;
   }
 
   withdraw(): void {
-    this.#dropBody = null;
+    this.#isOffered = false;
   }
 
   reclaim(): void {
-    const dropBody = this.#dropBody;
-    if (dropBody === null) return;
-    this.release();
-    dropBody();
+    if (this.#isOffered) this.release();
   }
 
   /** May be called more than once. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
-    this.#dropBody = null;
     this.#memory.release(this, this.#bytes);
     this.#bytes = 0;
+    this.#dropBody();
   }
 }
 

@@ -2,25 +2,24 @@
 import type { BodyCollector } from "../../protocol/body-collector.ts";
 import type { BodyReservation } from "./body-memory.ts";
 
-type CollectedBody = Pick<BodyCollector, "finish" | "free">;
-
 export class HeldBody {
+  readonly #collector: Pick<BodyCollector, "finish">;
   readonly #reservation: BodyReservation;
-  #collector: CollectedBody | null;
 
-  constructor(collector: CollectedBody, reservation: BodyReservation) {
+  /** @param reservation its release drops the body of the collector */
+  constructor(collector: Pick<BodyCollector, "finish">, reservation: BodyReservation) {
     this.#collector = collector;
     this.#reservation = reservation;
   }
 
-  /** The bytes; null once another request has taken their memory. Do not keep them: `free` detaches their memory. */
+  /** The bytes; null once they are gone. Do not keep them: a release detaches their memory, and they are then empty. */
   get bytes(): Uint8Array<ArrayBuffer> | null {
-    return this.#collector?.finish() ?? null;
+    return this.#reservation.isReleased ? null : this.#collector.finish();
   }
 
   /** To be called when a backend has all of it. From now on, other requests may take its memory. */
   offer(): void {
-    this.#reservation.offer(() => this.#free());
+    this.#reservation.offer();
   }
 
   withdraw(): void {
@@ -28,13 +27,7 @@ export class HeldBody {
   }
 
   release(): void {
-    this.#free();
     this.#reservation.release();
-  }
-
-  #free(): void {
-    this.#collector?.free();
-    this.#collector = null;
   }
 }
 

@@ -35,7 +35,8 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
     return problemResponse(context, renderQueueFull("open_requests", NO_MEMORY_RETRY_SECONDS));
   }
   const longest = longestRenderMilliseconds(settings.bodyTimeoutSeconds, settings.backendTimeoutSeconds);
-  const reservation = bodyMemory.reserve(caller, longest);
+  const collector = new BodyCollector(declaredSize(head), settings.limits.max_request_body_bytes);
+  const reservation = bodyMemory.reserve(caller, longest, () => collector.free());
   const release = () => {
     render.release();
     upload.release();
@@ -43,7 +44,6 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
   };
   // When the client disconnects, workerd never resumes the code after the next `await`: no `finally` runs.
   whenClientLeaves(context, release);
-  const collector = new BodyCollector(declaredSize(head), settings.limits.max_request_body_bytes);
   try {
     const refusal = await readBody(
       context.req.raw,
@@ -55,7 +55,6 @@ export async function answerRender(context: EdgeContext): Promise<Response> {
     upload.release();
     context.get("record").endPhase("receive");
     if (refusal === null) return await validateAndForward(context, head, collector, reservation);
-    collector.free();
     return problemResponse(context, refusal);
   } finally {
     release();

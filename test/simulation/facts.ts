@@ -15,6 +15,7 @@ export interface AttemptFacts {
   /** Whether a connection took something of the body, and all of it but a few bytes, before the end. */
   isBegun: boolean;
   isSent: boolean;
+  sentAt: number;
   end: AttemptEnd | null;
   endedAt: number;
   /** What a full backend said. */

@@ -468,6 +468,25 @@ export const OF_A_TAKEN_BODY: readonly ((request: RequestFacts) => Finding)[] = 
   },
 ];
 
+// When an edge gives up an attempt that has no answer yet.
+
+export const OF_A_GIVEN_UP_ATTEMPT: readonly ((
+  request: RequestFacts,
+  attempt: AttemptFacts,
+  world: WorldView,
+) => Finding)[] = [
+  /** What can be sent to no other backend, because its body is gone, is waited for as long as the backend was told. */
+  function aRenderWithoutBodyIsWaitedFor(
+    { isBodyTaken, isGone, planned },
+    { sentAt, timeBudgetMilliseconds },
+    { time },
+  ) {
+    const until = sentAt + timeBudgetMilliseconds + longestTransitMilliseconds(planned.bytes);
+    const isEarly = time.now < until - ROUNDING_MILLISECONDS;
+    return isBodyTaken && !isGone && isEarly ? `${Math.round(until - time.now)} ms too early` : null;
+  },
+];
+
 // When an edge refuses a body for lack of memory.
 
 export const OF_A_REFUSED_BODY: readonly ((

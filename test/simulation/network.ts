@@ -3,6 +3,7 @@ import type { Sending } from "../../edge/backends/try-backends.ts";
 import { sendBody } from "../../edge/body/held-body.ts";
 import { MAX_UPLOAD_MILLISECONDS } from "../../rules/render-time.ts";
 import type { AttemptFacts, RequestFacts } from "./facts.ts";
+import { OF_A_GIVEN_UP_ATTEMPT } from "./invariants.ts";
 import type { ExchangeView, LinkView, ProcessView, SimulatedAnswer, WorldView } from "./parts.ts";
 
 /** How much the kernel accepts for a process that does not read. */
@@ -84,15 +85,21 @@ export class Exchange {
     this.answer = this.#settle.promise;
     sending.signal.addEventListener("abort", () => this.cancel());
     this.#body = new BodyPipe((bytes) => this.#recordTaken(bytes));
-    void sendBody(this.#body, sending.bytes, (part) => {
+    const sent = sendBody(this.#body, sending.bytes, (part) => {
       if (!request.isGone) sending.reportTaken(part);
     });
+    // What is left of a body that has been dropped cannot be sent.
+    sent.catch(() => {});
     link.carry(() => this.#connect());
   }
 
   /** The edge gives it up. */
   cancel(): void {
     if (this.#isSettled) return;
+    const { request } = this;
+    this.#world.check(OF_A_GIVEN_UP_ATTEMPT, this.#name(), (invariant) =>
+      invariant(request, this.#attempt, this.#world),
+    );
     this.#fail("aborted");
     this.#close();
   }
@@ -171,7 +178,8 @@ export class Exchange {
     attempt.isBegun = true;
     if (attempt.isSent || bytes < this.request.planned.bytes - LAST_BYTES) return;
     attempt.isSent = true;
-    const took = this.#world.time.now - attempt.beganAt;
+    attempt.sentAt = this.#world.time.now;
+    const took = attempt.sentAt - attempt.beganAt;
     const longer = Math.min(took, MAX_UPLOAD_MILLISECONDS - this.request.extendedMilliseconds);
     this.request.extendedMilliseconds += longer;
     this.request.deadline += longer;

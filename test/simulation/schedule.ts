@@ -91,7 +91,7 @@ export interface Schedule {
 
 const KIBIBYTE = 1024;
 const MEBIBYTE = 1024 ** 2;
-export const LARGEST_BODY_BYTES = 8 * MEBIBYTE;
+const LARGEST_BODY_BYTES = 8 * MEBIBYTE;
 /** A host that boots before an edge misses it answers probes, so the edge waits for lost renders until the deadline. */
 const MIN_BOOT_MILLISECONDS = 15_000;
 

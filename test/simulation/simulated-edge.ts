@@ -30,13 +30,10 @@ import {
 } from "./invariants.ts";
 import { Exchange, foreignAnswer } from "./network.ts";
 import type { ProcessView, SimulatedAnswer, WorldView } from "./parts.ts";
-import { LARGEST_BODY_BYTES } from "./schedule.ts";
 
 const BODY_TIMEOUT_SECONDS = EDGE_INTEGER_SETTINGS.bodyTimeoutSeconds.default;
 /** A body arrives at the edge in this many chunks. */
 const CHUNKS = 3;
-/** What all bodies consist of. */
-const BYTES = new Uint8Array(LARGEST_BODY_BYTES);
 
 export class SimulatedEdge {
   readonly index: number;
@@ -139,7 +136,17 @@ export class SimulatedEdge {
       upload.release();
       return this.#refuse(request, "open_requests");
     }
-    const reservation = this.memory.reserve(planned.caller, this.#lifetimeMilliseconds);
+    // As at the real edge, the memory of a body that is dropped is detached: whoever still reads it finds it empty.
+    let bytes = new ArrayBuffer(planned.bytes);
+    let isOwnEnd = false;
+    const reservation = this.memory.reserve(planned.caller, this.#lifetimeMilliseconds, () => {
+      bytes = bytes.transfer(0);
+      request.isBodyFree = true;
+      this.#hold(request, 0);
+      if (isOwnEnd || request.isGone || request.forwardedAt === null) return;
+      request.isBodyTaken = true;
+      this.#world.check(OF_A_TAKEN_BODY, this.#name, (invariant) => invariant(request));
+    });
     const release = () => {
       render.release();
       upload.release();
@@ -150,18 +157,7 @@ export class SimulatedEdge {
       const hasMemory = await resumeUnlessGone(request, this.#readBody(request, reservation));
       upload.release();
       if (!hasMemory) return this.#refuse(request, "edge_memory");
-      let isOwnEnd = false;
-      const collected = {
-        finish: () => BYTES.subarray(0, planned.bytes),
-        free: () => {
-          request.isBodyFree = true;
-          if (isOwnEnd) return;
-          request.isBodyTaken = true;
-          this.#hold(request, 0);
-          this.#world.check(OF_A_TAKEN_BODY, this.#name, (invariant) => invariant(request));
-        },
-      };
-      const body = new HeldBody(collected, reservation);
+      const body = new HeldBody({ finish: () => new Uint8Array(bytes) }, reservation);
       request.forwardedAt = time.now;
       request.deadline = time.now + settings.backendTimeoutSeconds * 1000;
       const end = await resumeUnlessGone(request, this.#forward(request, body, disconnected, open));
@@ -239,6 +235,7 @@ export class SimulatedEdge {
       timeBudgetMilliseconds: sending.timeBudgetMilliseconds,
       isBegun: false,
       isSent: false,
+      sentAt: Number.NaN,
       end: null,
       endedAt: Number.NaN,
       retryAfterSeconds: Number.POSITIVE_INFINITY,

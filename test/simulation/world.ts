@@ -134,7 +134,7 @@ class World implements WorldView {
     this.time.after(ALL_LIFETIMES_MILLISECONDS, () => {
       for (const { memory, uploads, renders } of this.edges) {
         for (const limit of [uploads, renders]) limit.acquire("last")?.release();
-        const reservation = memory.reserve("last", ALL_LIFETIMES_MILLISECONDS);
+        const reservation = memory.reserve("last", ALL_LIFETIMES_MILLISECONDS, () => {});
         void reservation.growTo(1).then(() => reservation.release());
       }
     });

@@ -5,6 +5,9 @@ import { type Attempt, type Backend, BackendChoice } from "../../../edge/backend
 import { type RenderAnswer, RenderAttempts } from "../../../edge/backends/render-attempts.ts";
 import { SideRequests } from "../../../edge/backends/side-requests.ts";
 import { probeDueBackends, type Sending, tryBackends } from "../../../edge/backends/try-backends.ts";
+import { BodyMemory } from "../../../edge/body/body-memory.ts";
+import { HeldBody } from "../../../edge/body/held-body.ts";
+import { BodyCollector } from "../../../protocol/body-collector.ts";
 import { PROBLEMS, type ProblemCode } from "../../../rules/problem.ts";
 import { headOf } from "../answer-head.ts";
 import { StillClock } from "../still-clock.ts";
@@ -45,7 +48,7 @@ interface Outcome {
 /** Asks the backends from the first to the last. */
 async function forward(
   scripts: readonly Script[],
-  bodies: (Uint8Array<ArrayBuffer> | null)[] = [],
+  isTaken = false,
   timeBudgetMilliseconds = TIME_BUDGET_MILLISECONDS,
   longestAnswerMilliseconds = TIME_BUDGET_MILLISECONDS,
   clientSignal = new AbortController().signal,
@@ -57,12 +60,12 @@ async function forward(
   const begin = vi.spyOn(choice, "begin");
   const clock = new StillClock();
   const body = {
-    get bytes() {
-      const next = bodies.shift();
-      return next === undefined ? new Uint8Array(1) : next;
-    },
+    bytes: new Uint8Array(1) as Uint8Array<ArrayBuffer> | null,
     withdraw: () => void events.push("withdraw"),
-    offer: () => void events.push("offer"),
+    offer: () => {
+      events.push("offer");
+      if (isTaken) body.bytes = null;
+    },
   };
   let isOver = false;
   const ending = tryBackends<Answer>({
@@ -103,7 +106,7 @@ async function forward(
 it("returns the first final answer, and discards the others", async () => {
   const { end, events } = await forward([problem("service_unavailable"), file]);
   expect(end).toMatchObject(FROM_FILE);
-  expect(events).toEqual(["withdraw", "ask 1", "discard service_unavailable", "withdraw", "ask 2", "offer"]);
+  expect(events).toEqual(["ask 1", "withdraw", "discard service_unavailable", "ask 2", "offer", "withdraw"]);
 });
 
 const FINAL: readonly ProblemCode[] = [
@@ -143,7 +146,7 @@ describe("a backend that does not answer", () => {
         timeBudgets.push(sending.timeBudgetMilliseconds);
         return script(sending);
       };
-    const { end, probed } = await forward([watched(never), watched(file)], [], 60_000, 200);
+    const { end, probed } = await forward([watched(never), watched(file)], false, 60_000, 200);
     expect(end).toMatchObject(FROM_FILE);
     expect(timeBudgets).toEqual([200, 200]);
     expect(probed).toEqual([0]);
@@ -158,7 +161,7 @@ describe("a backend that does not answer", () => {
 it("remembers an attempt for a second after its deadline, because a late answer may still arrive", async () => {
   // Whether the backend has taken the body or not.
   for (const script of [file, problem("render_failed")]) {
-    const { begun } = await forward([script], [], 60_000, 200);
+    const { begun } = await forward([script], false, 60_000, 200);
     expect(begun.map(({ beganAt, expiresAt }) => Math.round(expiresAt - beganAt))).toEqual([1200]);
   }
 });
@@ -173,7 +176,7 @@ it("an attempt whose client leaves is aborted, and does not count against its ba
     client.abort();
     return Promise.reject(new Error("aborted"));
   };
-  const { probed } = await forward([left], [], 2200, 2200, client.signal);
+  const { probed } = await forward([left], false, 2200, 2200, client.signal);
   expect([wasAborted, probed]).toEqual([true, []]);
 });
 
@@ -182,9 +185,73 @@ it("ends when another request has taken the memory of the body", async () => {
     reportTaken("all");
     throw new Error("connection reset");
   };
-  const { end, events } = await forward([lost, file], [new Uint8Array(1), null]);
+  const { end, events } = await forward([lost, file], true);
   expect(end).toMatchObject({ problem: { code: "service_unavailable", cause: "body_dropped" } });
-  expect(events).toEqual(["withdraw", "ask 1", "offer", "withdraw"]);
+  expect(events).toEqual(["ask 1", "offer", "withdraw"]);
+});
+
+describe("a body whose memory other requests may take", () => {
+  const BYTES = 8 * 1024 ** 2;
+
+  /** A render of two backends; the first has the body, and tells no more. */
+  async function sendToSilentBackend() {
+    const clock = new StillClock();
+    const [a, b] = stubBackends("a", "b");
+    const choice = new BackendChoice([a, b]);
+    const memory = new BodyMemory(BYTES, BYTES, clock);
+    const collector = new BodyCollector(BYTES, BYTES);
+    const reservation = memory.reserve("caller", 600_000, () => collector.free());
+    await reservation.growTo(BYTES);
+    collector.add(new Uint8Array(BYTES));
+    const attempts = new RenderAttempts(choice, TIME_BUDGET_MILLISECONDS, BYTES, () => 0);
+    const answer = Promise.withResolvers<Answer>();
+    const asked: string[] = [];
+    const ending = tryBackends<Answer>({
+      choice,
+      attempts,
+      clock,
+      body: new HeldBody(collector, reservation),
+      whenClientLeaves: () => () => {},
+      send: ({ name }, { signal, reportTaken }) => {
+        asked.push(name);
+        signal.addEventListener("abort", () => answer.reject(new Error("aborted")));
+        reportTaken("all");
+        return answer.promise;
+      },
+      sendProbe: () => Promise.reject(new Error("no answer")),
+      inBackground: () => {},
+      askLoad: async () => null,
+      longestAnswerMilliseconds: TIME_BUDGET_MILLISECONDS,
+      discard: async () => {},
+      report: () => {},
+    });
+    const take = () => memory.reserve("other", 600_000, () => {}).growAtOnce(BYTES);
+    return { clock, choice, backend: a, take, answer, ending, asked };
+  }
+
+  it("is waited for to the end once it is gone, for it can be sent to no other backend", async () => {
+    const { clock, choice, backend, take, answer, ending, asked } = await sendToSilentBackend();
+    expect(take()).toBe(true);
+    await clock.pass(20_000);
+    expect(choice.isOutOfUse(backend)).toBe(true);
+    answer.resolve(reply("file"));
+    expect([await ending, asked]).toMatchObject([FROM_FILE, ["a"]]);
+  });
+
+  it("is no longer offered once its backend is given up, before it goes to the next one", async () => {
+    const { clock, choice, backend, take, ending, asked } = await sendToSilentBackend();
+    const fail = choice.end.bind(choice);
+    const taken: boolean[] = [];
+    choice.end = (attempt, now, result) => {
+      taken.push(take());
+      fail(attempt, now, result);
+    };
+    while (!choice.isOutOfUse(backend)) await clock.pass(100);
+    await clock.pass(1000);
+    expect([new Set(taken), asked]).toEqual([new Set([false]), ["a", "b"]]);
+    await clock.pass(600_000);
+    expect(await ending).toMatchObject({ problem: { cause: "no_backend_answered" } });
+  });
 });
 
 it("does not offer the body while a backend gets it, even if the previous backend then takes the rest", async () => {
@@ -199,7 +266,7 @@ it("does not offer the body while a backend gets it, even if the previous backen
   };
   const { end, events } = await forward([early, next]);
   expect(end.kind).toBe("answered");
-  expect(events).toEqual(["withdraw", "ask 1", "discard render_queue_full", "withdraw", "ask 2", "offer"]);
+  expect(events).toEqual(["ask 1", "withdraw", "discard render_queue_full", "ask 2", "offer", "withdraw"]);
 });
 
 describe("a probe that is due", () => {

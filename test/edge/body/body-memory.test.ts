@@ -14,7 +14,7 @@ beforeEach(() => {
   memory = new BodyMemory(30, 100, clock);
 });
 
-const reserve = (owner = "a") => memory.reserve(owner, LIFETIME_MILLISECONDS);
+const reserve = (owner = "a", dropBody = () => {}) => memory.reserve(owner, LIFETIME_MILLISECONDS, dropBody);
 
 /** The result, if it comes within this time of the clock; otherwise "waits". */
 async function within<Result>(milliseconds: number, result: Promise<Result>): Promise<Result | "waits"> {
@@ -126,12 +126,13 @@ describe("the memory for bodies", () => {
   });
 
   it("is freed at the end of the lifetime of a reservation that is never released", async () => {
-    for (let index = 0; index < 2; index++) await memory.reserve("a", 50).growTo(30);
+    const drop = vi.fn();
+    for (let index = 0; index < 2; index++) await memory.reserve("a", 50, drop).growTo(30);
     const next = reserve();
     await clock.passTo(49);
-    expect(memory.tryGrow(next, 30)).toBe(false);
+    expect([memory.tryGrow(next, 30), drop.mock.calls.length]).toEqual([false, 0]);
     await clock.passTo(50);
-    expect([memory.tryGrow(next, 30), memory.reservedBytes]).toEqual([true, 30]);
+    expect([memory.tryGrow(next, 30), memory.reservedBytes, drop.mock.calls.length]).toEqual([true, 30, 2]);
   });
 
   it.each([
@@ -156,9 +157,9 @@ describe("memory on offer", () => {
   it("goes to a request that needs it, the oldest first, and no more than it needs", async () => {
     const givenUp: string[] = [];
     for (const owner of ["a", "b", "c", "d"]) {
-      const reservation = reserve(owner);
+      const reservation = reserve(owner, () => givenUp.push(owner));
       expect(await growth(reservation, owner === "a" ? 30 : 20)).toBe(true);
-      reservation.offer(() => givenUp.push(owner));
+      reservation.offer();
     }
     expect(givenUp).toEqual([]);
     expect(await growth(reserve("e"), 20)).toBe(true);
@@ -170,7 +171,7 @@ describe("memory on offer", () => {
     const kept = ["a", "b", "c", "d"].map((owner) => reserve(owner));
     for (const reservation of kept) {
       expect(await growth(reservation, 23)).toBe(true);
-      reservation.offer(() => expect.unreachable());
+      reservation.offer();
       reservation.withdraw();
     }
     expect(await growth(reserve("e"), 23)).toBe("waits");
@@ -182,10 +183,10 @@ describe("a body that is held while backends are tried", () => {
   const BYTES = new Uint8Array([1, 2, 3]);
 
   async function hold() {
-    const reservation = reserve();
-    await reservation.growTo(30);
     const free = vi.fn();
-    const body = new HeldBody({ finish: () => BYTES, free }, reservation);
+    const reservation = reserve("a", free);
+    await reservation.growTo(30);
+    const body = new HeldBody({ finish: () => BYTES }, reservation);
     return { reservation, body, free };
   }
 

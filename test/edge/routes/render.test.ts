@@ -12,7 +12,18 @@ import { expectProblem, sendRender, standInBackend } from "../send.ts";
 
 const pdfAnswer = () => new Response("%PDF-", headOf("file"));
 
+/** @returns how many bytes each body still takes of those that the edge has begun to collect since. */
+function watchCollectors(): () => number[] {
+  const add = vi.spyOn(BodyCollector.prototype, "add");
+  return () =>
+    [...new Set(add.mock.contexts)].map((one) => (one instanceof BodyCollector ? one.finish().buffer.byteLength : -1));
+}
+
+/** A body of no declared length. */
+const streamOf = (body: string | Uint8Array<ArrayBuffer>) => new Blob([body]).stream();
+
 afterEach(() => {
+  vi.restoreAllMocks();
   vi.useRealTimers();
   vi.unstubAllGlobals();
 });
@@ -104,7 +115,6 @@ describe("a valid request", () => {
       return pdfAnswer();
     });
     await sendRender('{"source":"x"}');
-    acquire.mockRestore();
     const [uploads, renders] = [0, 1];
     expect(held).toEqual([uploads, renders]);
   });
@@ -139,11 +149,36 @@ describe("a rejected request", () => {
         else controller.enqueue(chunk);
       },
     });
-    const free = vi.spyOn(BodyCollector.prototype, "free");
     const { context } = await expectProblem(await sendRender(body), "request_too_large");
     expect(context).toEqual({ limit });
-    expect(free).toHaveBeenCalled();
-    free.mockRestore();
+  });
+
+  it.each([
+    ["is not valid", '{"source":"x"', {}],
+    ["has another media type", '{"source":"x"}', { "Content-Type": "text/plain" }],
+    [
+      "is over the limit",
+      new Uint8Array(DEFAULT_LIMITS.max_request_body_bytes + 1),
+      { "Transfer-Encoding": "chunked" },
+    ],
+  ])("is not kept until the garbage collector comes, when it %s", async (_how, body, headers) => {
+    const collected = watchCollectors();
+    expect((await sendRender(streamOf(body), headers)).ok).toBe(false);
+    expect(collected()).toEqual([0]);
+  });
+
+  it("is not kept when its client leaves", async () => {
+    const collected = watchCollectors();
+    const client = new AbortController();
+    const { promise: neverAnswers } = Promise.withResolvers<Response>();
+    const asked = vi.fn(() => neverAnswers);
+    vi.stubGlobal("fetch", asked);
+    const headers = { "X-Service-Api-Token": API_TOKEN, "Content-Type": "application/json" };
+    const init = { method: "POST", headers, body: '{"source":"x"}', signal: client.signal };
+    void app.fetch(new Request("https://render.example/v1/render", init), env, createExecutionContext());
+    await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+    client.abort();
+    await vi.waitFor(() => expect(collected()).toEqual([0]));
   });
 
   it("is answered after a bounded time, although the rest of its body never ends", async () => {
