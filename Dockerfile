@@ -123,7 +123,8 @@ HEALTHCHECK --interval=10s --timeout=8s --start-period=10s \
 CMD ["node", "scripts/start/all-in-one.ts"]
 
 FROM backend-base AS backend
-ENV SERVICE_HOST=0.0.0.0 \
+# All addresses, of IPv4 as well: a cluster may have IPv6 alone.
+ENV SERVICE_HOST=:: \
   SERVICE_PORT=8788
 EXPOSE 8788
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \

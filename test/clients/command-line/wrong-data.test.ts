@@ -201,3 +201,15 @@ it.each([
   const { stderr } = await runCommand(folder, ["check", "a.typ", "-d", "a.json"]);
   expect(stderr).toContain(`hint: did you mean "${meant}"?\n`);
 });
+
+it.each([
+  ["#image(data.photo)", "data:image/png;base64,iVBORw0KGgo="],
+  ["#image(data.photo)", "iVBORw0KGgoAAAANSUhEUg"],
+  ["#image(data.photo)", "A".repeat(5000)],
+  ["#image(bytes(data.photo))", "iVBORw0KGgoAAAANSUhEUg=="],
+])("a picture where %s wants something else gets a hint at the page, and is not repeated", async (source, photo) => {
+  const folder = await makeProject({ "a.typ": source, "a.json": JSON.stringify({ photo }) });
+  const { stderr } = await runCommand(folder, ["check", "a.typ", "-d", "a.json"]);
+  expect(stderr).toContain("hint: Typst decodes no Base64: the page /help/templates#a-picture-in-the-data");
+  expect(stderr).not.toContain(photo);
+});

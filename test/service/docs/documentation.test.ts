@@ -24,6 +24,12 @@ import { API_TOKEN } from "../../support/tokens.ts";
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const SERVICE_IN_PAGES = "http://127.0.0.1:8787";
 
+/** One grey pixel. */
+const JPEG = Buffer.from(
+  "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wgALCAABAAEBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAAf/aAAgBAQAAAAE//8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABBQJ//8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQAGPwJ//8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPyF//9oACAEBAAAAEP8A/8QAFBABAAAAAAAAAAAAAAAAAAAAAP/aAAgBAQABPxB//9k=",
+  "base64",
+);
+
 const service = await sharedService();
 
 async function readPage(name: string): Promise<string> {
@@ -104,6 +110,64 @@ describe("docs/templates.md", () => {
     expect(await textOf("Inputs", 1)).toEqual(["Dear Ada, The version of Typst is 0.15.1."]);
     expect(await textOf("Data", 1)).toEqual(["Issued on 5 October 2026, total 0.30 EUR."]);
     expect(await textOf("Data", 2)).toEqual(["1.50, 2.00, 0.13, −3.10"]);
+  });
+
+  it("has recipes that do what they say", async () => {
+    const answerOf = async (start: string, index = 0, output = {}) => {
+      const snippet = snippetsOf(templates).filter(({ place }) => place.startsWith(start))[index];
+      const answer = await service.render({ ...snippet?.request, output });
+      return Buffer.from(await answer.bytes());
+    };
+    const textOf = async (start: string, index = 0) => (await readPdf(await answerOf(start, index))).pageTexts;
+    expect(await textOf("Data", 3)).toEqual(["-5.10: Apfel, apfel, Ärger, Zoo"]);
+    expect(await textOf("Rich text")).toEqual([expect.stringMatching(/^Ring twice & wait\. Or: • knock • call #1$/)]);
+    const letters = await textOf("Many letters");
+    const numbers = letters.map((text) => / Page (\d of \d)$/.exec(text)?.[1]);
+    expect(numbers).toEqual([
+      "1 of 1",
+      ...[1, 2, 3, 4, 5].map((page) => `${page} of 5`),
+      ...[1, 2, 3].map((page) => `${page} of 3`),
+    ]);
+    expect(letters[1]).toContain("Dear Odo, see Section 1");
+    for (const standards of [["a-2a", "ua-1"], ["a-3b"], ["a-4"]]) {
+      const pdf = await answerOf("A picture in the data", 0, { standards });
+      expect(pdf.toString("latin1")).toContain("/Subtype/Image");
+    }
+  });
+
+  it("keeps a JPEG in the data as it is", async () => {
+    const [snippet] = snippetsOf(templates).filter(({ place }) => place.startsWith("A picture in the data"));
+    const photo = `data:image/jpeg;base64,${JPEG.toString("base64")}`;
+    const answer = await service.render({
+      ...snippet?.request,
+      data: { name: "Ada", photo },
+      output: { standards: ["a-2b"] },
+    });
+    expect(Buffer.from(await answer.bytes()).includes(JPEG)).toBe(true);
+    const folder = await makeCheckout();
+    await writeFile(join(folder, "main.typ"), snippet?.request.source ?? "");
+    await writeFile(join(folder, "people.jsonl"), `${JSON.stringify({ name: "Ada", photo })}\n`);
+    const run = await runInCheckout(
+      folder,
+      "npx document-rendering render main.typ --each people.jsonl -o '{name}.pdf'",
+    );
+    expect(run.exitCode, run.stderr).toBe(0);
+    expect((await readFile(join(folder, "Ada.pdf"))).includes(JPEG)).toBe(true);
+  });
+
+  it("prints the total of a table once, at its end, with the footer that it names", async () => {
+    const footer = /`(table\.footer\(repeat: false\))`/.exec(templates)?.[1];
+    const source = (call: string) => `#set page(height: 60mm)
+      #table(columns: 2, table.header[Day][EUR], ..range(40).map(day => (str(day), "1")).flatten(), ${call}[Total][40])`;
+    const countOf = async (call: string) => {
+      const { pageTexts } = await readPdf(await (await service.render({ source: source(call) })).bytes());
+      expect(pageTexts.length).toBeGreaterThan(3);
+      return pageTexts.map((text) => text.split("Total").length - 1);
+    };
+    expect(await countOf(footer ?? "")).toSatisfy(
+      (counts: number[]) => counts.at(-1) === 1 && counts.slice(0, -1).every((n) => n === 0),
+    );
+    expect((await countOf("table.footer")).every((count) => count === 1)).toBe(true);
   });
 
   it("has a line for the sum of a list that may be empty", async () => {

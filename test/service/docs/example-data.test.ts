@@ -84,3 +84,54 @@ describe.each(EXAMPLE_NAMES)("the example %s", (name) => {
     });
   });
 });
+
+describe("the schema of the e-invoice", async () => {
+  const folder = new URL("../../../examples/e-invoice/", import.meta.url);
+  const read = async (name: string) => JSON.parse(await readFile(new URL(name, folder), "utf8"));
+  const isTaken = ajv.compile(await read("data.schema.json"));
+  const line = { name: "Box", quantity: "-1", unit: "H87", price: "3.85", vat_rate: "19" };
+  const exempt = { ...line, vat_rate: "0", vat_category: "E", vat_exemption_reason: "Training" };
+
+  it.each<[string, string, (data: Record<string, unknown>) => object]>([
+    ["the rate 0 without a reason (BR-S-05)", "data.json", () => ({ lines: [{ ...line, vat_rate: "0" }] })],
+    ["the rate 0.00", "data.json", () => ({ lines: [{ ...line, vat_rate: "0.00" }] })],
+    ["a rate for what is exempt (BR-E-05)", "data.json", () => ({ lines: [{ ...exempt, vat_rate: "19" }] })],
+    [
+      "no reason for what is exempt (BR-E-10)",
+      "data.json",
+      () => ({ lines: [{ ...exempt, vat_exemption_reason: undefined }] }),
+    ],
+    ["a price below 0 (BR-27)", "data.json", () => ({ lines: [{ ...line, price: "-4.00" }] })],
+    ["a currency that is gone (BR-CL-04)", "data.json", () => ({ currency: "BGN" })],
+    ["a currency of three decimals (BR-DEC-12)", "data.json", () => ({ currency: "KWD" })],
+    ["an unknown country (BR-CL-14)", "data.json", ({ buyer }) => ({ buyer: { ...Object(buyer), country: "QQ" } })],
+    [
+      "a VAT number without country (BR-CO-09)",
+      "data.json",
+      ({ seller }) => ({ seller: { ...Object(seller), vat_id: "999999990" } }),
+    ],
+    ["a blank name (BR-25)", "data.json", () => ({ lines: [{ ...line, name: " " }] })],
+    ["a control character, which is not XML", "data.json", () => ({ number: "1\u0007" })],
+    [
+      "reverse charge without the buyer's VAT number (BR-AE-02)",
+      "cases/without-vat.json",
+      ({ buyer }) => ({ buyer: { ...Object(buyer), vat_id: undefined } }),
+    ],
+    ["no notes between firms in France (BR-FR-05)", "cases/french.json", () => ({ notes: {} })],
+    [
+      "no SIREN there (BR-FR-10)",
+      "cases/french.json",
+      ({ seller }) => ({ seller: { ...Object(seller), legal_id: { scheme: "0002", id: "12345678" } } }),
+    ],
+    [
+      "no address there (BR-FR-12)",
+      "cases/french.json",
+      ({ buyer }) => ({ buyer: { ...Object(buyer), electronic_address: undefined } }),
+    ],
+    ["no process there (BR-FR-08)", "cases/french.json", () => ({ business_process: "380" })],
+  ])("refuses %s", async (_mistake, file, change) => {
+    const data = await read(file);
+    expect(isTaken(data), ajv.errorsText(isTaken.errors)).toBe(true);
+    expect(isTaken(JSON.parse(JSON.stringify({ ...data, ...change(data) })))).toBe(false);
+  });
+});

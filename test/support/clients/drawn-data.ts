@@ -2,6 +2,7 @@
  * Draws data that a JSON Schema takes, from the keywords that the examples use. It throws at any other keyword, so that
  * a schema is never taken for wider or narrower than it is.
  */
+import { Ajv2020 } from "ajv/dist/2020.js";
 import fc, { type Arbitrary } from "fast-check";
 
 export interface Schema {
@@ -20,7 +21,18 @@ export interface Choices {
 }
 
 const KEYWORDS: ReadonlySet<string> = new Set([
-  ...["$schema", "$defs", "$ref", "description", "type", "properties", "required", "additionalProperties", "anyOf"],
+  ...[
+    "$schema",
+    "$defs",
+    "$ref",
+    "description",
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "anyOf",
+    "allOf",
+  ],
   ...["enum", "items", "minItems", "maxItems", "minimum", "maximum", "minLength", "pattern", "format"],
 ]);
 /** Where a schema has no bound. */
@@ -31,8 +43,10 @@ export function dataOf(schema: Schema, choices: Choices, root = schema): Arbitra
   const unknown = Object.keys(schema).find((keyword) => !KEYWORDS.has(keyword));
   if (unknown !== undefined) throw new Error(`the keyword ${unknown} cannot be drawn yet`);
   const draw = (inner: unknown) => dataOf(inner as Schema, choices, root);
-  if (typeof schema.$ref === "string") return draw((root.$defs as Schema)[schema.$ref.replace("#/$defs/", "")]);
-  if (Array.isArray(schema.anyOf)) return choices.pick(schema.anyOf.map(draw));
+  if (typeof schema.$ref === "string") return draw(resolve(schema, root));
+  const { anyOf, ...common } = schema;
+  if (Array.isArray(anyOf)) return choices.pick(anyOf.map((form) => draw(both(common, form, root))));
+  if (Array.isArray(schema.allOf)) return dataOfConditions(schema, choices, root);
   if (Array.isArray(schema.enum)) return choices.pick(schema.enum.map((value) => fc.constant(value)));
   const bound = (keyword: string, otherwise: number) => (schema[keyword] as number | undefined) ?? otherwise;
   switch (schema.type) {
@@ -58,6 +72,43 @@ export function dataOf(schema: Schema, choices: Choices, root = schema): Arbitra
   }
 }
 
+interface Condition {
+  readonly if: Schema;
+  readonly then: Schema;
+}
+
+/** Every element of `allOf` is a condition. What breaks one of them is drawn again as if each one applied. */
+function dataOfConditions({ allOf, ...schema }: Schema, choices: Choices, root: Schema): Arbitrary<unknown> {
+  const conditions = allOf as readonly Condition[];
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  const isTaken = ajv.compile({ $defs: root.$defs, allOf });
+  const narrowed = conditions.reduce<Schema>((narrower, condition) => both(narrower, condition.then, root), schema);
+  const narrow = dataOf(narrowed, choices, root);
+  return dataOf(schema, choices, root).chain((data) => (isTaken(data) ? fc.constant(data) : narrow));
+}
+
+/** A schema for what two take: of two lists of required members all, of other keywords those of the second. */
+function both(first: Schema, second: Schema, root: Schema): Schema {
+  const [resolved, narrower] = [first, second].map((schema) => resolve(schema, root));
+  const merged: Record<string, unknown> = { ...resolved };
+  if (narrower?.pattern !== undefined) delete merged.minLength;
+  for (const [keyword, value] of Object.entries(narrower ?? {})) {
+    const own = merged[keyword];
+    if (keyword === "required") merged[keyword] = [...new Set([own ?? [], value].flat())];
+    else merged[keyword] = isSchema(own) && isSchema(value) ? both(own, value, root) : value;
+  }
+  return merged;
+}
+
+function isSchema(value: unknown): value is Schema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function resolve(schema: Schema, root: Schema): Schema {
+  if (typeof schema.$ref !== "string") return schema;
+  return (root.$defs as Readonly<Record<string, Schema>>)[schema.$ref.replace("#/$defs/", "")] ?? {};
+}
+
 const DAY_MILLISECONDS = 86_400_000;
 
 function textOf({ format, pattern, minLength }: Schema, choices: Choices): Arbitrary<string> {
@@ -69,7 +120,8 @@ function textOf({ format, pattern, minLength }: Schema, choices: Choices): Arbit
     const day = choices.number(first ?? 0, last ?? 0, true);
     return day.map((number) => new Date(number * DAY_MILLISECONDS).toISOString().slice(0, 10));
   }
-  if (typeof pattern === "string") return choices.text(pattern);
+  if (typeof pattern === "string" && minLength === undefined) return choices.text(pattern);
+  if (typeof pattern === "string") return choices.text(undefined).filter((text) => new RegExp(pattern, "u").test(text));
   if (minLength !== 1) throw new Error("only texts of at least one character can be drawn yet");
   return choices.text(undefined);
 }
