@@ -6,6 +6,7 @@ import { ALL_EDGE_ROUTES, allowedMethods, METRICS_PATH, SECURITY_TEXT_PATH } fro
 import { limitsFingerprint } from "../rules/limits.ts";
 import { SettingError } from "../rules/settings.ts";
 import { openBackend, UnreportedCounts } from "./backends/backend.ts";
+import { accessTokenFor } from "./backends/backend-address.ts";
 import { BackendChoice } from "./backends/backend-choice.ts";
 import { BackendPool } from "./backends/backend-list.ts";
 import { lookUpService } from "./backends/look-up-service.ts";
@@ -74,7 +75,8 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
   const resolver = openResolver(settings, env);
   const pool = new BackendPool(settings.backends, {
     clock: WALL_CLOCK,
-    open: (address) => counts.reportThrough(openBackend(address, env, settings.accessToken), settings.backendToken),
+    open: (address) =>
+      counts.reportThrough(openBackend(address, env, accessTokenFor(address, settings)), settings.backendToken),
     lookUp: ({ service }) => lookUpService(service, resolver),
     onChange: (backends) => backendChoice.keep(backends),
     report: ({ service }, news) => {
@@ -102,7 +104,7 @@ export function deploymentOf({ env }: EdgeContext): Deployment {
       (backend) => backendChoice.hasAnswered(backend),
       settings.metricsAccess.kind === "open",
     ),
-    commonCapabilities: shareCapabilities(pool),
+    commonCapabilities: shareCapabilities(pool, (line) => writeLine(settings.logRequests, "warn", line)),
     constraints: null,
   };
   deployments.set(env, deployment);

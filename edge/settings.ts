@@ -9,7 +9,12 @@ import {
   readIntegerSettings,
   SettingError,
 } from "../rules/settings.ts";
-import { type AccessToken, type BackendSources, parseBackendSources } from "./backends/backend-address.ts";
+import {
+  type AccessToken,
+  accessTokenFor,
+  type BackendSources,
+  parseBackendSources,
+} from "./backends/backend-address.ts";
 import { parseNameServers } from "./backends/name-servers.ts";
 
 export const EDGE_INTEGER_SETTINGS = {
@@ -72,19 +77,22 @@ export type RequestLogging = (typeof REQUEST_LOGGINGS)[number];
 
 const VISIBLE_ASCII = /^[!-~]+$/;
 
-/** Of the Worker's bindings, those that are strings. @throws SettingError */
+/** Of the Worker's bindings, those that are texts, or numbers of wrangler's configuration. @throws SettingError */
 export function readEdgeSettings(environment: Readonly<Record<string, unknown>>): EdgeSettings {
   const strings: Environment = Object.fromEntries(
-    Object.entries(environment).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : [])),
+    Object.entries(environment).flatMap(([name, value]) =>
+      typeof value === "string" || typeof value === "number" ? [[name, String(value)]] : [],
+    ),
   );
+  const backends = parseBackendSources(strings.SERVICE_BACKEND_URLS);
   return Object.freeze({
     ...readIntegerSettings(EDGE_INTEGER_SETTINGS, strings),
     ...readRenderTime(strings),
     apiTokens: parseNamedTokens("SERVICE_API_TOKENS", strings.SERVICE_API_TOKENS),
     backendToken: parseTokens("SERVICE_BACKEND_TOKEN", strings.SERVICE_BACKEND_TOKEN)[0] ?? "",
-    backends: parseBackendSources(strings.SERVICE_BACKEND_URLS),
+    backends,
     nameServers: parseNameServers(strings.SERVICE_DNS_SERVERS),
-    accessToken: readAccessToken(strings),
+    accessToken: readAccessToken(strings, backends),
     metricsAccess: readMetricsAccess(strings),
     corsOrigins: readCorsOrigins(strings),
     hosts: readHosts(strings),
@@ -94,14 +102,28 @@ export function readEdgeSettings(environment: Readonly<Record<string, unknown>>)
   });
 }
 
-/** @throws SettingError when one is set without the other, or cannot be sent in a header field; it quotes neither. */
-function readAccessToken({ SERVICE_ACCESS_CLIENT_ID, SERVICE_ACCESS_CLIENT_SECRET }: Environment): AccessToken | null {
+/**
+ * @throws SettingError when one is set without the other, or cannot be sent in a header field, or would be sent nowhere;
+ *   it quotes neither.
+ */
+function readAccessToken(
+  { SERVICE_ACCESS_CLIENT_ID, SERVICE_ACCESS_CLIENT_SECRET }: Environment,
+  { addresses, services }: BackendSources,
+): AccessToken | null {
   const clientId = SERVICE_ACCESS_CLIENT_ID?.trim() ?? "";
   const clientSecret = SERVICE_ACCESS_CLIENT_SECRET?.trim() ?? "";
   if (clientId === "" && clientSecret === "") return null;
-  if (VISIBLE_ASCII.test(clientId) && VISIBLE_ASCII.test(clientSecret)) return { clientId, clientSecret };
+  if (!(VISIBLE_ASCII.test(clientId) && VISIBLE_ASCII.test(clientSecret))) {
+    throw new SettingError(
+      "SERVICE_ACCESS_CLIENT_ID and SERVICE_ACCESS_CLIENT_SECRET must be set together, in visible ASCII characters.",
+    );
+  }
+  const accessToken = { clientId, clientSecret };
+  const isSent = addresses.some((address) => accessTokenFor(address, { accessToken }) !== null);
+  const urls = addresses.filter(({ kind }) => kind === "url").length + services.length;
+  if (isSent || urls === 0) return accessToken;
   throw new SettingError(
-    "SERVICE_ACCESS_CLIENT_ID and SERVICE_ACCESS_CLIENT_SECRET must be set together, in visible ASCII characters.",
+    "SERVICE_ACCESS_CLIENT_ID is set, but SERVICE_BACKEND_URLS lists no https: URL: the token of Access goes to no http: address and to none from DNS.",
   );
 }
 

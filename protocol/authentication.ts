@@ -61,8 +61,12 @@ function invalidToken(tokens: readonly string[], place: string): Problem {
   return problem("forbidden", `A valid token is required in ${place}.`, {});
 }
 
-/** From 1; 0 if none equals the candidate, which is compared with every token, so that the time does not tell which. */
+/**
+ * From 1; 0 if none equals the candidate, which is compared with every token, so that the time does not tell which. One
+ * that is longer than every token is not compared: 60 KB of a header field against 200 tokens took 75 ms (2026-11-28).
+ */
 function positionOf(candidate: string, tokens: readonly string[]): number {
+  if (tokens.every(({ length }) => candidate.length > length)) return 0;
   let position = 0;
   tokens.forEach((token, index) => {
     const isFirstMatch = equalInConstantTime(candidate, token) & (position === 0 ? 1 : 0);

@@ -20,7 +20,7 @@ const SERVICE_SCHEME = "srv:";
 const SERVICE_WITH_TLS = "_https.";
 
 export type BackendAddress = { readonly name: string } & (
-  | { readonly kind: "url"; readonly url: URL }
+  | { readonly kind: "url"; readonly url: URL; readonly isFromDns?: true }
   | { readonly kind: "binding"; readonly binding: string; readonly url: URL }
   | { readonly kind: "container"; readonly binding: string; readonly index: number }
 );
@@ -70,6 +70,12 @@ export function parseBackendSources(text: string | undefined): BackendSources {
     throw new SettingError(`${SETTING} may name at most ${MAX_SERVICE_NAMES} services by ${SERVICE_SCHEME}.`);
   }
   return { addresses, services };
+}
+
+/** The Access token goes over TLS only, and only where the operator says: whoever writes the zone could name any host. */
+export function accessTokenFor(address: BackendAddress, settings: { readonly accessToken: AccessToken | null }) {
+  const isTrusted = address.kind === "url" && address.url.protocol === "https:" && address.isFromDns !== true;
+  return isTrusted ? settings.accessToken : null;
 }
 
 function parseServiceName(text: string): string {

@@ -30,13 +30,17 @@ export type FailedAttempt = {
   readonly reason: string;
 } & (
   | { readonly failure: "full"; readonly retryAfterSeconds: number; readonly cause: CapacityCause }
-  | { readonly failure: OtherFailure }
+  | {
+      readonly failure: OtherFailure;
+      /** Whether the backend may have begun the render before the attempt failed. */
+      readonly mayHaveBegun: boolean;
+    }
 );
 
 type OtherFailure = Exclude<AttemptFailure, "full">;
 
 export function failedAttempt(failure: OtherFailure, error: unknown): FailedAttempt {
-  return { kind: "failed", failure, load: null, reason: String(error) };
+  return { kind: "failed", failure, load: null, reason: String(error), mayHaveBegun: failure === "lost" };
 }
 
 export function readAnswer(head: ResponseHead): AttemptResult {
@@ -47,6 +51,7 @@ export function readAnswer(head: ResponseHead): AttemptResult {
     failure,
     load,
     reason: reasonOf(head, content),
+    mayHaveBegun: content === "no answer" && MAY_HAVE_BEGUN.has(head.status),
   });
   switch (content) {
     case "file":
@@ -58,7 +63,7 @@ export function readAnswer(head: ResponseHead): AttemptResult {
       return { kind: "answered", load };
     case "render_queue_full": {
       const retryAfterSeconds = readRetryAfter(head.headers.get("Retry-After"));
-      const cause = parseCause(content, head.headers.get(PROBLEM_CAUSE_HEADER)) ?? "backend_full";
+      const cause = parseCause(content, head.headers.get(PROBLEM_CAUSE_HEADER)) ?? "slots_busy";
       return { kind: "failed", failure: "full", retryAfterSeconds, cause, load, reason: reasonOf(head, content) };
     }
     // The edge has found the request valid, so it was changed on the way, or the backend has other limits.
@@ -75,6 +80,8 @@ export function readAnswer(head: ResponseHead): AttemptResult {
     // A backend answers 403 for no other reason.
     case "forbidden":
       return fail("token_rejected");
+    case "no answer":
+      return fail("unreachable");
     // From a proxy, or a wrong address.
     case "foreign":
     case "not_found":
@@ -89,15 +96,26 @@ export function readAnswer(head: ResponseHead): AttemptResult {
 export function readProbeAnswer(head: ResponseHead): AttemptResult {
   const result = readAnswer(head);
   const content = contentOf(head);
-  if (content === "file" || content === "render_queue_full") return result;
-  return { kind: "failed", failure: "unavailable", load: result.load, reason: reasonOf(head, content) };
+  if (content === "file" || content === "render_queue_full" || content === "no answer") return result;
+  const reason = reasonOf(head, content);
+  return { kind: "failed", failure: "unavailable", load: result.load, reason, mayHaveBegun: false };
 }
 
 /** What an answer is by its head. Only a file, or a problem with the status of its code, may reach a caller. */
-type Content = "file" | "foreign" | ProblemCode;
+type Content = "file" | "foreign" | "no answer" | ProblemCode;
+
+/**
+ * What Cloudflare answers itself, in front of an origin that refuses connections, is silent or unknown
+ * (developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-5xx-errors, read on 2026-11-28).
+ */
+const FIRST_STATUS_OF_CLOUDFLARE = 520;
+const LAST_STATUS_OF_CLOUDFLARE = 530;
+/** Of these, what it answers also if the origin had the request: an empty or broken answer, and none for 100 s. */
+const MAY_HAVE_BEGUN: ReadonlySet<number> = new Set([520, 524]);
 
 function contentOf(head: ResponseHead): Content {
   const { status, headers } = head;
+  if (status >= FIRST_STATUS_OF_CLOUDFLARE && status <= LAST_STATUS_OF_CLOUDFLARE) return "no answer";
   const mediaType = headers.get("Content-Type");
   if (fileExtensionOf(mediaType) !== null) return status === 200 ? "file" : "foreign";
   if (mediaType !== PROBLEM_MEDIA_TYPE || (lengthOf(head) ?? 0) > MAX_PROBLEM_BYTES) return "foreign";
@@ -108,6 +126,7 @@ function contentOf(head: ResponseHead): Content {
 
 function reasonOf(head: ResponseHead, content: Content): string {
   const { status } = head;
+  if (content === "no answer") return `status ${status} of Cloudflare, which had no answer of the backend`;
   if (content === "foreign") return `status ${status} from something other than a backend`;
   if (content === "forbidden") return `status ${status}: it does not accept SERVICE_BACKEND_TOKEN`;
   const cause = problemOf(head)?.cause;

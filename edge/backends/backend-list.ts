@@ -143,6 +143,7 @@ function nameAll(found: readonly FoundBackend[], fixed: readonly BackendAddress[
     kind: "url",
     name: names.find((name) => taken.get(name) === 1) ?? url.host,
     url,
+    isFromDns: true,
   }));
 }
 

@@ -155,12 +155,13 @@ export class RenderAttempts {
   }
 
   fail(backend: Backend, result: FailedAttempt): void {
-    const isNobodyThere = result.failure === "unreachable";
+    const mayHaveBegun = result.failure !== "full" && result.mayHaveBegun;
+    const isNobodyThere = result.failure === "unreachable" && !mayHaveBegun;
     if (!isNobodyThere) this.#bytesSent += this.#bodyBytes;
     const isFree = isNobodyThere || result.failure === "full";
     if (!isFree || (this.#counts.get(backend) ?? 0) > 1) this.#costly++;
     this.#failures.push(result.failure);
-    if (result.failure === "lost") this.#lost++;
+    if (mayHaveBegun) this.#lost++;
     if (result.failure === "full" || result.failure === "refused_request") this.#notAgain.add(backend);
     if (result.failure !== "full") return;
     if (result.retryAfterSeconds < (this.#full?.retryAfterSeconds ?? Number.POSITIVE_INFINITY)) this.#full = result;

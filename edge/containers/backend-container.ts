@@ -9,9 +9,11 @@ import {
   BACKEND_TOKEN_HEADER,
   CALLER_HEADER,
   PROBE_CALLER,
+  PROBLEM_CAUSE_HEADER,
   PROBLEM_CODE_HEADER,
   TIME_BUDGET_HEADER,
 } from "../../protocol/headers.ts";
+import type { CapacityCause } from "../../rules/causes.ts";
 import { LIMIT_SETTINGS } from "../../rules/limits.ts";
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from "../../rules/problem.ts";
 import { BACKEND_TIMEOUT_SETTING, RENDER_TIME_SETTINGS } from "../../rules/render-time.ts";
@@ -225,7 +227,11 @@ function isProbe({ headers }: Request): boolean {
 
 /** What a backend answers when it is full: the edge tries another one. */
 function answerFull(): Response {
-  const headers = { "Content-Type": PROBLEM_MEDIA_TYPE, [PROBLEM_CODE_HEADER]: "render_queue_full" };
+  const headers = {
+    "Content-Type": PROBLEM_MEDIA_TYPE,
+    [PROBLEM_CODE_HEADER]: "render_queue_full",
+    [PROBLEM_CAUSE_HEADER]: "queue_full" satisfies CapacityCause,
+  };
   return new Response(null, { status: PROBLEMS.render_queue_full.status, headers });
 }
 

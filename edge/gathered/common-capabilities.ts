@@ -25,7 +25,11 @@ interface KnownCapabilities {
   readonly answeredAt: number;
 }
 
-export function shareCapabilities(pool: { readonly backends: readonly Backend[] }): SharedAnswer<Capabilities | null> {
+/** @param report writes a line of the log */
+export function shareCapabilities(
+  pool: { readonly backends: readonly Backend[] },
+  report: (line: object) => void,
+): SharedAnswer<Capabilities | null> {
   const known = new Map<Backend, KnownCapabilities>();
   let loggedDifferences = "";
   const survey = new BackendSurvey((backend, timeoutMilliseconds) =>
@@ -46,7 +50,8 @@ export function shareCapabilities(pool: { readonly backends: readonly Backend[] 
     const all = Array.from(known.values(), ({ capabilities }) => capabilities);
     const differences = capabilityDifferences(all);
     // Once for each change, not at each gathering.
-    if (differences.join() !== loggedDifferences) logDifferences([...known.keys()], differences);
+    const isNews = differences.length > 0 && differences.join() !== loggedDifferences;
+    if (isNews) report(describeDifferences([...known.keys()], differences));
     loggedDifferences = differences.join();
     const [first, ...others] = all;
     return {
@@ -56,12 +61,11 @@ export function shareCapabilities(pool: { readonly backends: readonly Backend[] 
   }, SURVEY_TIMEOUT_MILLISECONDS);
 }
 
-function logDifferences(backends: readonly Backend[], differences: readonly string[]): void {
-  if (differences.length === 0) return;
-  console.warn({
+function describeDifferences(backends: readonly Backend[], differences: readonly string[]): object {
+  return {
     message: "the backends do not have the same capabilities",
     origins: backends.map(({ name }) => name),
     notEverywhere: differences.slice(0, MAX_LOGGED_DIFFERENCES),
     notEverywhereCount: differences.length,
-  });
+  };
 }

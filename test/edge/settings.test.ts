@@ -17,6 +17,23 @@ describe("the service token of Cloudflare Access", () => {
     expect(accessToken(clientId, clientSecret)).toEqual({ clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
   });
 
+  it.each([
+    ["http://a.example", true],
+    ["srv:_https._tcp.a.example", true],
+    ["http://a.example https://b.example", false],
+    ["binding:PARIS", false],
+    ["", false],
+  ])("is refused where it would be sent to no URL of %j: %j", (SERVICE_BACKEND_URLS, isRefused) => {
+    const read = () =>
+      readEdgeSettings({
+        SERVICE_ACCESS_CLIENT_ID: CLIENT_ID,
+        SERVICE_ACCESS_CLIENT_SECRET: CLIENT_SECRET,
+        SERVICE_BACKEND_URLS,
+      });
+    if (isRefused) expect(read).toThrow(/SERVICE_ACCESS_CLIENT_ID.*no https: URL/);
+    else expect(read().accessToken?.clientId).toBe(CLIENT_ID);
+  });
+
   it("is absent if both settings are empty", () => {
     expect(accessToken("", " \n")).toBeNull();
   });
@@ -40,10 +57,15 @@ describe("the service token of Cloudflare Access", () => {
   });
 });
 
-it("bindings that are no text are no settings", () => {
-  expect(readEdgeSettings({ SERVICE_API_TOKENS: { get: () => "token" }, SERVICE_MAX_OUTPUT_FILES: 1 })).toEqual(
-    readEdgeSettings({}),
-  );
+it("bindings that are no text and no number are no settings", () => {
+  expect(readEdgeSettings({ SERVICE_API_TOKENS: { get: () => "token" } })).toEqual(readEdgeSettings({}));
+});
+
+it("a number of wrangler's configuration counts as its text does", () => {
+  expect(readEdgeSettings({ SERVICE_MAX_OPEN_RENDERS: 1000 }).maxOpenRenders).toBe(1000);
+  for (const wrong of [1.5, 0, 1e21, "1e3"]) {
+    expect(() => readEdgeSettings({ SERVICE_MAX_OPEN_RENDERS: wrong })).toThrow(SettingError);
+  }
 });
 
 it.each([undefined, "", " "])(

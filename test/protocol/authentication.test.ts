@@ -1,5 +1,5 @@
 /** API tokens: which settings are valid, and which candidates match. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { authenticateCaller, parseNamedTokens, parseTokens, validateToken } from "../../protocol/authentication.ts";
 import { SettingError } from "../../rules/settings.ts";
 
@@ -48,6 +48,16 @@ describe("a token", () => {
     const problem = validateToken(candidate, ["one", "two"], "X-Token");
     expect(problem).toMatchObject({ code: "forbidden", context: {} });
     expect(JSON.stringify(problem)).not.toMatch(/"one|two/);
+  });
+
+  it("takes no time for its length when it is longer than every token: that many are refused before anybody is known", () => {
+    const tokens = Array.from({ length: 200 }, (_, index) => String(index).padStart(32, "t"));
+    const read = vi.spyOn(String.prototype, "charCodeAt");
+    onTestFinished(() => read.mockRestore());
+    expect(validateToken("t".repeat(33), tokens, "X-Token")).not.toBeNull();
+    expect(read).not.toHaveBeenCalled();
+    expect(validateToken("t".repeat(32), tokens, "X-Token")).not.toBeNull();
+    expect(read).toHaveBeenCalled();
   });
 
   it.each([null, "", "one"])("makes no open service of one without tokens: %j", (candidate) => {

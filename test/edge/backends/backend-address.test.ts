@@ -1,6 +1,11 @@
 /** How `SERVICE_BACKEND_URLS` names the backends. */
 import { describe, expect, it } from "vitest";
-import { type BackendAddress, parseBackendSources, urlOfRecord } from "../../../edge/backends/backend-address.ts";
+import {
+  accessTokenFor,
+  type BackendAddress,
+  parseBackendSources,
+  urlOfRecord,
+} from "../../../edge/backends/backend-address.ts";
 import { SettingError } from "../../../rules/settings.ts";
 
 /** The backends as one line each. */
@@ -39,6 +44,16 @@ it.each([
   ],
 ])("it may name %s", (_what, text, backends) => {
   expect(read(text)).toEqual(backends);
+});
+
+it("the token of Access goes to listed https: URLs alone", () => {
+  const accessToken = { clientId: "id", clientSecret: "secret" };
+  const { addresses } = parseBackendSources(
+    "http://a.example https://b.example binding:C@https://c.example container:D/1",
+  );
+  const url = new URL("https://e.example");
+  const all: BackendAddress[] = [...addresses, { kind: "url", name: "e", url, isFromDns: true }];
+  expect(all.map((address) => accessTokenFor(address, { accessToken }))).toEqual([null, accessToken, null, null, null]);
 });
 
 it.each([

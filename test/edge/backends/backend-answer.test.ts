@@ -47,6 +47,26 @@ describe("an answer to a render", () => {
     expect(result.kind === "failed" ? result.failure : result.kind).toBe(found);
   });
 
+  it("of a full backend that gives no cause blames no other backend", () => {
+    expect(readAnswer(headOf("render_queue_full"))).toMatchObject({ cause: "slots_busy" });
+  });
+
+  it.each([520, 521, 522, 523, 524, 525, 526, 527, 528, 529, 530])(
+    "of Cloudflare in place of a backend means that the backend cannot be reached: %i, to a probe as well",
+    (status) => {
+      const head = { status, headers: new Headers({ "Content-Type": "text/html" }) };
+      const reason = `status ${status} of Cloudflare, which had no answer of the backend`;
+      // It may have passed the whole request on before the backend failed.
+      const mayHaveBegun = status === 520 || status === 524;
+      const failed = { failure: "unreachable", mayHaveBegun, reason };
+      expect([readAnswer(head), readProbeAnswer(head)]).toMatchObject([failed, failed]);
+    },
+  );
+
+  it.each([519, 531])("with another status in place of a backend's is foreign: %i", (status) => {
+    expect(readAnswer({ status, headers: new Headers() })).toMatchObject({ failure: "foreign" });
+  });
+
   it("names its problem for the log, with a cause if its code has such a cause", () => {
     const cause = { "X-Service-Problem-Cause": "queue_full" };
     expect(problemOf(headOf("render_queue_full", cause))).toEqual({ code: "render_queue_full", cause: "queue_full" });
@@ -67,7 +87,7 @@ describe("an answer to a render", () => {
     [null, 1],
   ])("of a full backend with Retry-After %j passes on %i seconds", (text, retryAfterSeconds) => {
     const head = headOf("render_queue_full", text === null ? {} : { "Retry-After": text });
-    expect(readAnswer(head)).toMatchObject({ retryAfterSeconds, cause: "backend_full" });
+    expect(readAnswer(head)).toMatchObject({ retryAfterSeconds });
   });
 
   it.each<[ProblemCode | "foreign", string | null, string]>([

@@ -55,6 +55,7 @@ describe("the backends", () => {
     const list = listOf("http://a.example srv:a");
     expect(answer(list, 0, records("one.x", "two.x"))).toEqual({ added: ["one", "two"], removed: [], beyondLimit: 0 });
     expect(namesOf(list)).toEqual(["backend-1", "one", "two"]);
+    expect(list.addresses.map((address) => "isFromDns" in address)).toEqual([false, true, true]);
     expect(answer(list, 5000, records("two.x", "three.x"))).toEqual({
       added: ["three"],
       removed: ["one"],

@@ -150,7 +150,9 @@ describe("where an object may have six fetches that wait for an answer", () => {
     return { object, held, clients, renders };
   }
   const isFull = ({ status, headers }: Response) =>
-    status === 429 && headers.get("X-Service-Problem-Code") === "render_queue_full";
+    status === 429 &&
+    headers.get("X-Service-Problem-Code") === "render_queue_full" &&
+    headers.get("X-Service-Problem-Cause") === "queue_full";
 
   itOnStage("the sixth render is refused as by a full backend, and taken once one has been answered", async (stage) => {
     const { object, held, renders } = await fill(stage);

@@ -46,12 +46,13 @@ beforeEach(() => {
   now = Date.now();
   warnings = [];
   vi.spyOn(Date, "now").mockImplementation(() => now);
-  vi.spyOn(console, "warn").mockImplementation((warning) => void warnings.push(warning));
 });
 afterEach(() => {
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
 });
+
+const share = (...backends: Backend[]) => shareCapabilities({ backends }, (line) => void warnings.push(line));
 
 async function packagesOf(capabilities: SharedAnswer<Capabilities | null>): Promise<string[] | null> {
   const document = await capabilities.get(() => new AbortController().signal);
@@ -79,7 +80,7 @@ describe("the document of the edge", () => {
   it("has what all backends have in common, is kept for a minute, and the log names the rest once", async () => {
     const one = fakeBackend("a", WITH("chart", "letter"));
     const other = fakeBackend("b", WITH("chart", "axes"));
-    const capabilities = shareCapabilities({ backends: [one, other] });
+    const capabilities = share(one, other);
     for (const [passed, requests] of [
       [0, 1],
       [MINUTE - 1, 1],
@@ -105,7 +106,7 @@ describe("the document of the edge", () => {
 
   it("names twenty differences and gives the number of all", async () => {
     const many = Array.from({ length: 30 }, (_, index) => `p${index}`);
-    await packagesOf(shareCapabilities({ backends: [fakeBackend("a", WITH()), fakeBackend("b", WITH(...many))] }));
+    await packagesOf(share(fakeBackend("a", WITH()), fakeBackend("b", WITH(...many))));
     expect(warnings).toMatchObject([{ notEverywhereCount: 30 }]);
     expect(warnings).toHaveProperty("0.notEverywhere.length", 20);
   });
@@ -115,7 +116,7 @@ describe("a backend that does not answer", () => {
   it("is represented by its last document for an hour, then not at all", async () => {
     const one = fakeBackend("a", WITH("chart", "letter"));
     const other = fakeBackend("b", WITH("chart"));
-    const capabilities = shareCapabilities({ backends: [one, other] });
+    const capabilities = share(one, other);
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     other.answer = DOWN;
     now += 60 * MINUTE;
@@ -131,7 +132,7 @@ describe("a backend that does not answer", () => {
     const one = fakeBackend("a", WITH("chart"));
     const other = fakeBackend("b", WITH());
     other.answer = DOWN;
-    const capabilities = shareCapabilities({ backends: [one, other] });
+    const capabilities = share(one, other);
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
     now += 4999;
     expect(await packagesOf(capabilities)).toEqual(["chart"]);
@@ -153,12 +154,12 @@ describe("an answer that is not a document", () => {
     const one = fakeBackend("a", WITH("chart"));
     const other = fakeBackend("b", WITH());
     other.answer = answer;
-    expect(await packagesOf(shareCapabilities({ backends: [one, other] }))).toEqual(["chart"]);
+    expect(await packagesOf(share(one, other))).toEqual(["chart"]);
   });
 
   it("is distinguished from a document of exactly the size limit", async () => {
     const one = fakeBackend("a", WITH());
     one.answer = () => new Response(valid.padEnd(MAX_CAPABILITIES_BYTES));
-    expect(await packagesOf(shareCapabilities({ backends: [one] }))).toEqual(["letter"]);
+    expect(await packagesOf(share(one))).toEqual(["letter"]);
   });
 });
