@@ -29,6 +29,10 @@ export const DATA_AS_INPUT_OPTION = new Option(
   "--data-as-input <key>",
   "the data, also of each row, is the input of this key, too: its JSON text",
 );
+export const DELIMITER_OPTION = new Option(
+  "--delimiter <character>",
+  "what separates the values of CSV, such as ';' or tab; by default what fits all rows",
+).argParser(readDelimiter);
 export const PAGES_OPTION = new Option("--pages <selection>", "pages of a PDF or an archive, such as 1-3,5,8-");
 export const TYPST_OPTION = new Option("--typst <file>", "the Typst to compile with; by default it is searched for");
 export const FONT_PATH_OPTION = new Option(
@@ -36,6 +40,12 @@ export const FONT_PATH_OPTION = new Option(
   "fonts that the service has besides Typst's own; may be repeated",
 ).argParser(addValue);
 export const PACKAGE_PATH_OPTION = new Option("--package-path <folder>", "Typst packages that the service has");
+
+function readDelimiter(value: string): string {
+  if (/^(?:tab|\\t)$/i.test(value)) return "\t";
+  if ([...value].length === 1 && !/["\r\n\p{L}\p{N}]/u.test(value)) return value;
+  throw new InvalidArgumentError("It must be tab, or one character that is no letter, digit or quote.");
+}
 
 function addValue(value: string, previous: readonly string[] | undefined): readonly string[] {
   return [...(previous ?? []), value];

@@ -19,3 +19,6 @@ export interface SchemaFinding {
 export function findingInWords(name: string, { line, column, path, message }: SchemaFinding): string {
   return `${name}:${line}:${column}: ${path === "" ? "" : `${path}: `}${message}`;
 }
+
+/** Advice for a number or boolean in quotes. Values of CSV have no quotes to leave out. */
+export const LEAVE_OUT_QUOTES = ": leave out the quotes";

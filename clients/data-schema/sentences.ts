@@ -4,6 +4,7 @@
  */
 import * as Instance from "@hyperjump/json-schema/instance/experimental";
 import type { Branch, Failure } from "./failures.ts";
+import { LEAVE_OUT_QUOTES } from "./finding.ts";
 import { expand, itemsOf, membersOf, schemaAt, stringsOf } from "./schema-value.ts";
 import { similarName } from "./similar-name.ts";
 
@@ -246,7 +247,7 @@ function typeHint(types: readonly string[], instance: JsonNode): string {
     const isNumber =
       /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) && types.some((type) => /^(?:number|integer)$/.test(type));
     const isBoolean = /^(?:true|false)$/.test(text) && types.includes("boolean");
-    return isNumber || isBoolean ? ": leave out the quotes" : "";
+    return isNumber || isBoolean ? LEAVE_OUT_QUOTES : "";
   }
   const isScalar = instance.type === "number" || instance.type === "boolean";
   return isScalar && types.includes("string") ? ": put it in quotes" : "";

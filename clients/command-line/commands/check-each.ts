@@ -75,7 +75,8 @@ export async function checkEach(source: string, flags: CheckFlags, signal: Abort
   const compiled = documents.length - failed;
   if (flags.json) {
     const notes = sameInWords === null ? {} : { notes: [sameInWords] };
-    writeJson({ outcome: "summary", documents: documents.length, compiled, failed, ...notes });
+    const read = reading === null ? {} : { reading };
+    writeJson({ outcome: "summary", documents: documents.length, compiled, failed, ...notes, ...read });
   } else {
     for (const note of [...(failed > 0 ? project.warnings : []), ...project.notes, ...notesOfRows])
       say(`note: ${note}`);

@@ -29,7 +29,9 @@ import { type CheckFlags, defineCheckCommand } from "./flags.ts";
 
 export function addCheckCommand(program: Command, signal: AbortSignal): void {
   defineCheckCommand(program).action(async (source, flags) => {
-    if (flags.line !== undefined && flags.each === undefined) throw new CommandError("--line needs --each.");
+    for (const name of ["line", "delimiter"] as const) {
+      if (flags[name] !== undefined && flags.each === undefined) throw new CommandError(`--${name} needs --each.`);
+    }
     if (flags.each !== undefined) {
       const { checkEach } = await import("./check-each.ts");
       process.exitCode = await checkEach(source, await completeFlags(source, flags), signal);

@@ -71,6 +71,7 @@ function defineProjectCommand(program: Command, name: "render" | "check", output
       "JSON Lines, a JSON array or CSV: each row is the data of one document; - is standard input",
     )
     .option("--line <number>", "with --each: only this row", options.wholeNumber(1))
+    .addOption(options.DELIMITER_OPTION)
     .addOption(options.FILES_OPTION)
     .addOption(options.ROOT_OPTION)
     .addOption(options.INPUT_OPTION)
@@ -108,7 +109,7 @@ function readStandards(value: string): PdfStandard[] {
 
 /** The command that shows the author of a template why a `render` failed, which the service never passes on. */
 export function checkCommand(source: string, flags: RenderFlags): string {
-  const { data, files, root, each, line, page, pages, ppi, archive, standards, pdfVersion } = flags;
+  const { data, files, root, each, delimiter, line, page, pages, ppi, archive, standards, pdfVersion } = flags;
   const input = [...(flags.input ?? [])].map(([key, value]) => `${key}=${value}`);
   // What is asked for may be what cannot be made: a page that the document does not have, or a standard that it breaks.
   const format = formatOf(flags) === "pdf" ? undefined : formatOf(flags);
@@ -120,6 +121,7 @@ export function checkCommand(source: string, flags: RenderFlags): string {
     input,
     "data-as-input": flags.dataAsInput,
     each,
+    delimiter,
     line,
     ...output,
   }).flatMap(([name, value]) => {

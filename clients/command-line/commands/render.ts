@@ -45,7 +45,7 @@ export function addRenderCommand(program: Command, signal: AbortSignal): void {
 }
 
 async function render(source: string, flags: RenderFlags, signal: AbortSignal): Promise<number> {
-  for (const name of ["jobs", "overwrite", "line"] as const) {
+  for (const name of ["jobs", "overwrite", "line", "delimiter"] as const) {
     if (flags[name] !== undefined) throw new CommandError(`--${name} needs --each.`);
   }
   const outputFlags = withEInvoiceOutput(flags);

@@ -32,17 +32,18 @@ interface EachSource extends ProjectFlags {
   readonly template: string;
   /** The only row to read; undefined for all. */
   readonly line?: number | undefined;
+  readonly delimiter?: string | undefined;
   readonly data?: string | undefined;
 }
 
 /** @throws CommandError that names every row which has no safe file name of its own */
 export async function readEachProject(
-  { source, each, template, ...options }: EachSource,
+  { source, each, template, delimiter, ...options }: EachSource,
   command: "render" | "check",
 ): Promise<EachProject> {
   if (options.data !== undefined) throw new CommandError("--each provides the data: omit --data.");
   const { bytes, shown } = await readInput(each, each, await projectFolder(source));
-  const read = readRows(bytes, shown);
+  const read = readRows(bytes, shown, delimiter);
   const documents = nameDocuments(chooseRows(read.rows, options.line), shown, template);
   const leaveOut = [...(each === STANDARD_INPUT ? [] : [each]), ...documents.map(({ path }) => path)];
   const opening = { command, leaveOut, data: [each], givenBy: "--each", isStrict: true } as const;

@@ -1,7 +1,7 @@
 /** Validates the data of a project by the `data.schema.json` beside its source, before anything is sent or compiled. */
 import { join } from "node:path";
 import type { DataSchema } from "../../data-schema/data-schema.ts";
-import { findingInWords, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
+import { findingInWords, LEAVE_OUT_QUOTES, MAX_FINDINGS, type SchemaFinding } from "../../data-schema/finding.ts";
 import { SCHEMA_FILE } from "../../data-schema/schema-file.ts";
 import { CommandError, EXIT_CODES } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
@@ -79,9 +79,14 @@ async function requireValidRows(
   throw new CommandError(text, EXIT_CODES.request, { findings });
 }
 
+const CSV_IS_TEXT =
+  ": all values of CSV are text. Let the schema take a string, and the template compute with decimal(); or use JSON Lines";
+
 /** Where a finding in a row is in the file; in CSV, where the row begins. */
 function locate(finding: SchemaFinding, file: string, { line, column }: DataRow): LocatedFinding {
-  if (column === null) return { ...finding, file, line, column: 1 };
+  if (column === null) {
+    return { ...finding, message: finding.message.replace(LEAVE_OUT_QUOTES, CSV_IS_TEXT), file, line, column: 1 };
+  }
   const before = finding.line === 1 ? column - 1 : 0;
   return { ...finding, file, line: line + finding.line - 1, column: before + finding.column };
 }

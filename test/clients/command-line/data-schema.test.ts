@@ -178,6 +178,15 @@ describe("schema", () => {
     });
   });
 
+  it("takes the rows of CSV, and says that they are text", async () => {
+    const folder = await makeProject({ "a.csv": "name;2025\nAda, Ben;1\n" });
+    const { stdout, stderr } = await runCommand(folder, ["schema", "a.csv"]);
+    expect(Object.keys(JSON.parse(stdout).properties).sort()).toEqual(["2025", "name"]);
+    expect(stderr).toBe(
+      'a.csv: columns "name", "2025", separated by ";"; 1 row. Values of CSV are text, so all are strings.\n',
+    );
+  });
+
   it("names the line of data that is not JSON", async () => {
     const folder = await makeProject({ "b.jsonl": '{"a": 1}\n{"a": }\n' });
     const { exitCode, stderr } = await runCommand(folder, ["schema", "b.jsonl"]);

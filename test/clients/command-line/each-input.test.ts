@@ -36,6 +36,7 @@ describe("--each takes", () => {
   it.each([
     ["CSV with commas", "p.csv", 'name,city\nAda,Köln; Ost\n"B""en","two\nlines"\n'],
     ["CSV of a spreadsheet", "p.csv", '\ufeffname;city\r\nAda;"Köln; Ost"\r\n"B""en";"two\nlines"\r\n;\r\n'],
+    ["CSV with bars", "p.csv", 'name|city\nAda|Köln; Ost\n"B""en"|"two\nlines"\n'],
     ["values separated by tabs", "p.tsv", 'name\tcity\nAda\tKöln; Ost\n"B""en"\t"two\nlines"'],
     ["CSV in a file of another name", "people.txt", 'name,city\nAda,Köln; Ost\n"B""en","two\nlines"\n'],
     ["JSON Lines", "p.jsonl", `${ADA_AND_BEN.map((one) => JSON.stringify(one)).join("\n\n")}\n`],
@@ -99,9 +100,43 @@ describe("--each refuses in one sentence, and nothing is sent,", () => {
       /^p\.csv begins with the byte order mark of UTF-16/,
     ],
     ["an array with a mistake", "p.json", '[{"a": 1},\n {"b" 2}]', /^p\.json:2:7 is not JSON\./],
-    ["a row with too few columns", "p.csv", "a,b\n1,2\n3\n", /^p\.csv:3: the row has 1 value, the header has 2\./],
-    ["a row with too many columns", "p.csv", "a,b\n1,2,3\n", /^p\.csv:2: the row has 3 values, the header has 2\./],
-    ["a quote that is not closed", "p.csv", 'a,b\n1,2\n1,"2\n3,4\n', /^p\.csv:[0-9]+ cannot be read as CSV: /],
+    [
+      "a row with too few columns",
+      "p.csv",
+      "a,b\n1,2\n3\n",
+      /^p\.csv:3: the row has 1 value, the header has 2, separated by ","\./,
+    ],
+    ["a row with too many columns", "p.csv", "a,b\n1,2,3\n", /^p\.csv:2: the row has 3 values, the header has 2, /],
+    [
+      "a title above the header",
+      "p.csv",
+      "List\nname;city\nAda;Ulm\n",
+      /^p\.csv:2: the row has 2 values, the header has 1, /,
+    ],
+    [
+      "a last separator in the header alone",
+      "p.csv",
+      "a;b;\n1;2\n",
+      /^p\.csv:2: the row has 2 values, the header has 3, /,
+    ],
+    [
+      "two separators that both fit",
+      "p.csv",
+      "Preis, netto;Menge\n1,50;3\n",
+      /^p\.csv has the same columns in all rows by two separators: by "," they are "Preis", " netto;Menge"; by ";" they are "Preis, netto", "Menge"\. .*--delimiter\./,
+    ],
+    [
+      "commas under tabs",
+      "p.tsv",
+      "a\tb\n1,2\n",
+      /^p\.tsv:2: the row has 1 value, the header has 2, separated by tabs\./,
+    ],
+    [
+      "a quote that is not closed",
+      "p.csv",
+      'a,b\n1,2\n1,"2\n3,4\n',
+      /^p\.csv:[0-9]+ cannot be read as CSV, separated by ",": /,
+    ],
     ["two columns of one name", "p.csv", "a,a\n1,2\n", /^p\.csv:1: two columns have the name "a"\./],
     ["a column without a name", "p.csv", "a,\n1,2\n", /^p\.csv:1: column 2 has no name/],
     ["a header alone", "p.csv", "a,b\n", /^p\.csv contains no data\./],
@@ -117,6 +152,62 @@ describe("--each refuses in one sentence, and nothing is sent,", () => {
     expect(stderr.trim().split("\n")).toHaveLength(1);
     expect(exitCode).toBe(2);
     expect(service.requests).toHaveLength(0);
+  });
+});
+
+describe("CSV", () => {
+  it.each([
+    ["integers as names", "Sparte;2025;2024\nHof;310;295\n", ["--data-as-input", "row"]],
+    ["integers as names, of JSON Lines", '{"Sparte":"Hof","2025":"310","2024":"295"}', []],
+  ])("keeps the order of its columns: %s", async (_what, content, args) => {
+    const name = content.startsWith("{") ? "p.jsonl" : "p.csv";
+    const { service } = await renderEach(name, content, { args, source: "#data #sys.inputs" });
+    expect(service.texts.at(-1)).toContain('{"Sparte":"Hof","2025":"310","2024":"295"}');
+  });
+
+  it.each([
+    ["by what fits all rows", "p.csv", "Ort, Land;Nr\nUlm;1\n", [], '"Ort, Land", "Nr", separated by ";"; 1 row'],
+    ["by its extension", "p.tsv", "a, b\tc, d\n1, 2\t3, 4\n", [], '"a, b", "c, d", separated by tabs; 1 row'],
+    ["by --delimiter", "p.csv", "a,b;c\n1,2;3\n", ["--delimiter", ";"], '"a,b", "c", separated by ";"; 1 row'],
+    ["by --delimiter for one column", "p.csv", "a\n1;2\n", ["--delimiter", ","], '"a"; 1 row'],
+    ["by its first line", "p.csv", "\ufeffsep=;\r\na,b;c\r\n1,2;3\r\n", [], '"a,b", "c", separated by ";"; 1 row'],
+    [
+      "and says that blanks stay",
+      "p.csv",
+      "a, b\n1, 2\n",
+      [],
+      '"a", "b", separated by ","; 1 row; values keep the blanks around them: "b" is " 2" in line 2',
+    ],
+  ])("is separated %s", async (_what, name, content, args, words) => {
+    const { stderr } = await renderEach(name, content, { args });
+    expect(stderr).toBe(`${name}: columns ${words}\n1 of 1 documents rendered.\n`);
+  });
+
+  it("has the line of each row, whatever ends the lines", async () => {
+    for (const end of ["\n", "\r\n", "\r"]) {
+      const content = ["name,note", `Ada,"one${end}zwö"`, "", '"",x', ",", '"",y'].join(end);
+      const { stderr } = await renderEach("p.csv", content, { output: "{name}.pdf" });
+      expect(stderr).toContain("p.csv, row 2 (line 5): {name} is empty");
+      expect(stderr).toContain("p.csv, row 3 (line 7): {name} is empty");
+      const named = await renderEach("p.csv", `sep=,${end}${content}`, { output: "{name}.pdf" });
+      expect(named.stderr).toContain("p.csv, row 3 (line 8): {name} is empty");
+    }
+  });
+
+  it("has values that are text, and the message of a schema says what to do", async () => {
+    const folder = await makeProject({
+      "a.typ": "#data",
+      "p.csv": "nr,wood\nA7,10\n",
+      "data.schema.json": '{"properties": {"wood": {"type": "number"}}}',
+    });
+    const { stderr, exitCode } = await runCommand(folder, ["check", "a.typ", "--each", "p.csv"]);
+    expect(stderr).toContain('p.csv:2:1: wood: must be a number, not the string "10": all values of CSV are text.');
+    expect(exitCode).toBe(3);
+  });
+
+  it.each(["a", "ab", '"', "1", ""])("takes no --delimiter %j", async (delimiter) => {
+    const { exitCode, data } = await renderEach("p.csv", "a,b\n1,2\n", { args: ["--delimiter", delimiter] });
+    expect([exitCode, data]).toEqual([2, []]);
   });
 });
 
@@ -192,7 +283,7 @@ describe("a document that fails", () => {
     expect(exitCode).toBe(8);
     isFixed = true;
     expect((await run("--each", "p.csv")).stderr).toMatch(
-      /^p\.csv: columns id; 3 rows\n1 of 3 documents rendered, 2 already existed\.\n/,
+      /^p\.csv: columns "id"; 3 rows\n1 of 3 documents rendered, 2 already existed\.\n/,
     );
   });
 
@@ -266,7 +357,10 @@ describe("check --each", () => {
   it("compiles all lines and names those that fail", async () => {
     const folder = await makeProject({ "a.typ": "#data.name", "p.csv": "name,x\na,1\nb,2\n", "q.csv": "nam\na\nb\n" });
     const good = await runCommand(folder, ["check", "a.typ", "--each", "p.csv"]);
-    expect([good.stderr, good.exitCode]).toEqual(["p.csv: columns name, x; 2 rows\n2 of 2 documents compile.\n", 0]);
+    expect([good.stderr, good.exitCode]).toEqual([
+      'p.csv: columns "name", "x", separated by ","; 2 rows\n2 of 2 documents compile.\n',
+      0,
+    ]);
     const bad = await runCommand(folder, ["check", "a.typ", "--each", "q.csv"]);
     expect(bad.stderr).toContain("q.csv, row 1 (line 2), row 2 (line 3):\nerror: dictionary does not contain key");
     expect(bad.stderr).toContain("0 of 2 documents compile.");

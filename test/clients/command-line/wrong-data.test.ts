@@ -138,14 +138,14 @@ it("the summary names the columns of CSV, in which a missing header row shows", 
     "list.csv": "Ada,first prize\nLinus,second prize\n",
     "wide.csv": `${Array.from({ length: 12 }, (_, index) => `c${index}${"x".repeat(50)}`).join(";")}\n${"a;".repeat(11)}a\n`,
   });
-  const reading = "list.csv: columns Ada, first prize; 1 row";
+  const reading = 'list.csv: columns "Ada", "first prize", separated by ","; 1 row';
   const render = await run("render", "a.typ", "--each", "list.csv", "-o", "out/{#}.pdf");
   expect(render.stderr).toBe(`${reading}\n1 of 1 documents rendered.\n`);
   expect((await run("check", "a.typ", "--each", "list.csv")).stderr).toBe(`${reading}\n1 of 1 documents compile.\n`);
   const json = await run("render", "a.typ", "--each", "list.csv", "-o", "more/{#}.pdf", "--json");
   expect(JSON.parse(json.stdout.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({ reading });
   const wide = await run("check", "a.typ", "--each", "wide.csv");
-  expect(wide.stderr).toMatch(/columns c0x{38}…, .*, c9x{38}… and 2 more; 1 row\n/);
+  expect(wide.stderr).toMatch(/columns "c0x{38}…", .*, "c9x{38}…" and 2 more, separated by ";"; 1 row\n/);
 });
 
 it("the error that a template for an older Typst gets comes with a hint", async () => {

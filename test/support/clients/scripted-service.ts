@@ -36,6 +36,8 @@ export async function startScriptedService(
   const requests: IncomingMessage[] = [];
   /** Of the render requests, in the order in which they were complete. */
   const bodies: SentRequest[] = [];
+  /** The same as they were sent: JavaScript puts members that are whole numbers first. */
+  const texts: string[] = [];
   let answered = 0;
   const server = createServer((request, response) => {
     if (request.url === CAPABILITIES_PATH) return capabilities(response);
@@ -49,7 +51,10 @@ export async function startScriptedService(
       return;
     }
     const receive = (body: string) => {
-      if (request.method === "POST") bodies.push(JSON.parse(body));
+      if (request.method === "POST") {
+        bodies.push(JSON.parse(body));
+        texts.push(body);
+      }
       answer(response, ++answered);
     };
     // What a client breaks off is not answered.
@@ -61,7 +66,7 @@ export async function startScriptedService(
   onTestFinished(() => closeServer(server));
   /** What has been written to all connections, heads included. */
   const sentBytes = () => sockets.reduce((sum, { bytesWritten }) => sum + bytesWritten, 0);
-  return { url: origin, requests, bodies, sentBytes };
+  return { url: origin, requests, bodies, texts, sentBytes };
 }
 
 /** Starts a server that answers each request, whatever it asks, with the next behaviour; the last one is repeated. */
