@@ -17,7 +17,6 @@ const COMMANDS = new Map<string, (program: Command) => Promise<void>>([
     async (program) => (await import("./commands/constraints.ts")).addConstraintsCommand(program, interruption),
   ],
   ["doctor", async (program) => (await import("./commands/doctor.ts")).addDoctorCommand(program, interruption)],
-  ["rename", async (program) => (await import("./commands/rename.ts")).addRenameCommand(program)],
   ["schema", async (program) => (await import("./commands/schema.ts")).addSchemaCommand(program)],
 ]);
 

@@ -15,10 +15,10 @@ import { describeNotSent } from "../local/not-sent.ts";
 import { localSettings } from "../local/operator-folders.ts";
 import { noteRepeatedSvg } from "../local/repeated-svg.ts";
 import { findProjectFonts } from "../missing-fonts.ts";
-import { writeNamed, writeWhole } from "../output-file.ts";
+import { requireOutputPlace, writeNamed, writeWhole } from "../output-file.ts";
 import { outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { requireValidData } from "../project/data-schema.ts";
-import { leftOutDetails, problemDetails } from "../project/problem-details.ts";
+import { problemDetails } from "../project/problem-details.ts";
 import { filesOutsideFolder, type Project } from "../project/project.ts";
 import { readData } from "../project/request.ts";
 import { completeFlags } from "../project/saved-options.ts";
@@ -49,6 +49,8 @@ async function checkProject(
 ) {
   const flags = await completeFlags(source, named);
   const output = outputOf(flags);
+  if (flags.output === STANDARD_OUTPUT) throw new CommandError("check does not write to standard output: use render.");
+  if (flags.output !== undefined) await requireOutputPlace(flags.output);
   const project = await openDocumentProject(source, flags, "check", flags.output);
   watchAlso(filesOutsideFolder(project));
   const data = await readData(project, flags.data ?? null);
@@ -72,7 +74,7 @@ async function checkProject(
     return again.kind === "compiled" ? again.compiled : null;
   };
   const notSent = await describeNotSent(project, compiled, compileAgain);
-  const notes = [...project.notes, ...(data?.notes ?? []), ...(compiled.ok ? [] : leftOutDetails(project)), ...notSent];
+  const notes = [...project.notes, ...(data?.notes ?? []), ...notSent];
   if (rendered.output.format === "pdf") notes.push(...noteRepeatedSvg(compiled.files[0], project.files));
   report(compiled, project, { ...missing, before: notes }, flags);
   const isMissing = compiled.ok && flags.strict && missing.warnings.length > 0;
@@ -88,7 +90,6 @@ async function keepPages(
 ): Promise<string | null> {
   const place = flags.output;
   if (files.length === 0 || (place === undefined && !flags.open)) return null;
-  if (place === STANDARD_OUTPUT) throw new CommandError("check does not write to standard output: use render.");
   if (place !== undefined) {
     const [page, ...others] = files;
     if (page === undefined || others.length > 0 || extname(place) === ".zip") {

@@ -147,7 +147,6 @@ function showPlan({ sent: planned, notSent, url, ...plan }: Plan, flags: RenderF
     ),
     `Body: ${inBytes(bytes)}`,
     `Output: ${JSON.stringify(request.output)}, to ${place}${others > 0 ? `, and ${countInWords(others, "more document")}` : ""}`,
-    ...project.leftOut.map((key) => `Left out, because render or check wrote it: ${key}`),
     ...unusedFontsInWords(project),
     ...notes.map((note) => `note: ${note}`),
     "Nothing was sent.",

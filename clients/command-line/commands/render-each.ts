@@ -4,7 +4,14 @@ import type { WantedFonts } from "../../typescript/fonts/missing-fonts.ts";
 import type { OutputOptions } from "../../typescript/render-request.ts";
 import { countInWords } from "../../typescript/size-in-words.ts";
 import { documentFinisher, type FinishDocument, withEInvoiceOutput } from "../e-invoice.ts";
-import { dataOf, type EachDocument, type EachProject, readEachProject, requireOwnFolders } from "../each/documents.ts";
+import {
+  dataOf,
+  type EachDocument,
+  type EachProject,
+  readEachProject,
+  requireOwnFiles,
+  requireOwnFolders,
+} from "../each/documents.ts";
 import { type EachOutcome, EachRun, summarise } from "../each/run.ts";
 import { CommandError, type ExitCode } from "../exit-codes.ts";
 import { runInterruptible } from "../interruption.ts";
@@ -34,6 +41,7 @@ export async function renderEach(source: string, flags: RenderFlags, signal: Abo
   const { project, documents } = read;
   await requireValidDocuments(project, each, documents, "sent");
   await requireOwnFolders(template, read);
+  await requireOwnFiles(read, flags.overwrite === true);
   const first = documents[0];
   if (flags.dryRun && first !== undefined) {
     const data = dataOf(first);

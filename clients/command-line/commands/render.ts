@@ -15,7 +15,13 @@ import {
   requireUnseenFonts,
   textOfImages,
 } from "../missing-fonts.ts";
-import { writeNamed, writeOutput, writeToStandardOutput } from "../output-file.ts";
+import {
+  requireFilePlace,
+  requireOutputPlace,
+  writeNamed,
+  writeOutput,
+  writeToStandardOutput,
+} from "../output-file.ts";
 import { extensionOf, outputOf, STANDARD_OUTPUT } from "../output-options.ts";
 import { fitRequest, importsPackages } from "../packages/service-packages.ts";
 import { startProgress } from "../progress.ts";
@@ -52,6 +58,8 @@ async function render(source: string, flags: RenderFlags, signal: AbortSignal): 
   const output = outputOf(outputFlags);
   const finish = await documentFinisher(flags);
   const place = flags.output ?? `${await projectName(source)}.${extensionOf(output)}`;
+  if (flags.output === undefined) await requireFilePlace(place);
+  else if (place !== STANDARD_OUTPUT) await requireOutputPlace(place);
   const project = await openDocumentProject(source, flags, "render", place);
   const data = await readData(project, flags.data ?? null);
   const request = requestOf(project, data, output);

@@ -27,7 +27,7 @@ import { runInterruptible } from "../interruption.ts";
 import { renderLocally } from "../local/compile.ts";
 import { localSettings } from "../local/operator-folders.ts";
 import * as options from "../options.ts";
-import { writeNamed } from "../output-file.ts";
+import { requireOutputPlace, writeNamed } from "../output-file.ts";
 import { fitToService, importsPackages } from "../packages/service-packages.ts";
 import { startProgress } from "../progress.ts";
 import { requireValidData } from "../project/data-schema.ts";
@@ -79,6 +79,7 @@ function defineTestCommand(program: Command) {
 
 export function addTestCommand(program: Command, signal: AbortSignal): void {
   defineTestCommand(program).action(async (sources, flags) => {
+    for (const place of [flags.report, flags.junit]) if (place !== undefined) await requireOutputPlace(place);
     const results: CaseResult[] = [];
     for (const source of sources) results.push(...(await testTemplate(source, flags, signal)));
     process.exitCode = await report(sources, results, flags);

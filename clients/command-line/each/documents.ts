@@ -2,9 +2,11 @@
  * The documents of `--each`: a row of data for each, and a file name from it. The data may come from anywhere, so no two
  * rows write one file, and no link leads elsewhere.
  */
+import { lstatSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { CommandError } from "../exit-codes.ts";
+import { requireFilePlace } from "../output-file.ts";
 import { isBelow, projectFolder, readInput, STANDARD_INPUT } from "../project/folder.ts";
 import { jsonMistake } from "../project/json-text.ts";
 import type { Project } from "../project/project.ts";
@@ -129,6 +131,35 @@ export async function requireOwnFolders(template: string, { project, documents }
   if (leading === null) return;
   const words = `--output: ${leading} is a link, or is below one, to another folder: nothing was sent.`;
   throw new CommandError(printableLine(words));
+}
+
+/**
+ * What stands where a document goes is a file that may be written: its links lead out of the project only if the caller
+ * has made them, outside of it. @throws CommandError before anything is sent
+ */
+export async function requireOwnFiles({ project, documents }: EachProject, overwrite: boolean): Promise<void> {
+  const root = await realPlace(project.root);
+  const folders = new Set<string>();
+  for (const { path } of documents) {
+    const found = lstatNow(path);
+    const isFirst = folders.size < folders.add(dirname(path)).size;
+    if (found?.isFile() ? !overwrite && found.size > 0 : found === undefined && !isFirst) continue;
+    await requireFilePlace(path);
+    const place = resolve(path);
+    if (!found?.isSymbolicLink() || !isBelow(project.root, place) || isBelow(root, await realPlace(place))) continue;
+    throw new CommandError(
+      printableLine(`--output: ${path} is a link that leads out of the project: nothing was sent.`),
+    );
+  }
+}
+
+/** Undefined for what cannot be a path, too. */
+function lstatNow(path: string) {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 /** The path without links, as far as it exists. */

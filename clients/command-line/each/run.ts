@@ -9,7 +9,7 @@ import { readRetryAfter, wait } from "../../typescript/retry.ts";
 import { type FinishDocument, InvalidEInvoiceError } from "../e-invoice.ts";
 import { CommandError, EXIT_CODES, type ExitCode, exitCodeOf } from "../exit-codes.ts";
 import { deliverExamined, type ExaminedRender, MissingFontsError, requireUnseenFonts } from "../missing-fonts.ts";
-import { writeOutput } from "../output-file.ts";
+import { writeNamed } from "../output-file.ts";
 import { type Progress, progressBar } from "../progress.ts";
 import { problemDetails } from "../project/problem-details.ts";
 import type { Project } from "../project/project.ts";
@@ -146,7 +146,7 @@ export class EachRun {
       if (!result.ok) return this.#handleProblem({ document, attempt, isLast, request }, result);
       const body = finish === null ? result.body : await finish(result, this.fontNotes);
       const { bytes, ...seen } = await deliverExamined(body, { request, fonts, isKnown: known === true }, (file) =>
-        writeOutput(document.path, file),
+        writeNamed(document.path, file),
       );
       this.#noteFonts(seen);
       await this.#equal.add(document.path, bytes, document.data);

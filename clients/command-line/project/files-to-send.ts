@@ -29,8 +29,8 @@ export interface SendingProject extends ReadingProject, SourceFolder {
 
 export interface FilesToSend extends Pick<FollowedPaths, "warnings" | "outside" | "onlyMentioned" | "computing"> {
   readonly files: CollectedFiles;
-  /** Keys of files that `render` and `check` wrote, which are left out. */
-  readonly written: ReadonlySet<string>;
+  /** Keys of files that Typst has made, which are left out. */
+  readonly leftOut: ReadonlySet<string>;
   /** Keys of files that are sent for their kind alone. */
   readonly byKind: readonly string[];
   /** Whether the root has too many files to be searched for those of computed paths. */
@@ -40,8 +40,8 @@ export interface FilesToSend extends Pick<FollowedPaths, "warnings" | "outside" 
 /** @throws CommandError when a file that is named does not exist or cannot be sent, or there are too many */
 export async function collectFilesToSend(project: SendingProject): Promise<FilesToSend> {
   const { root, isWhole, patterns, excluded, data, sourceKey } = project;
-  const { files, written } = await readFolderFiles(project, patterns, excluded);
-  const leftOut = new Set(written);
+  const { files, made } = await readFolderFiles(project, patterns, excluded);
+  const leftOut = new Set(made);
   const byKind = new Set<string>();
   let followed = await followPaths(project, files);
   let below: { readonly all: readonly string[] | null; readonly ofFolder: readonly string[] } | null = null;
@@ -56,14 +56,15 @@ export async function collectFilesToSend(project: SendingProject): Promise<Files
     const ofNames = new Set((below.all ?? []).filter((key) => isNew(key) && named.has(key)));
     const ofKinds = filesOfKinds(computing, below.ofFolder).filter((key) => isNew(key) && !ofNames.has(key));
     const sizeBefore = files.size;
-    for (const key of await addFiles(root, [...ofNames, ...ofKinds], excluded, files)) leftOut.add(key);
+    const added = await addFiles(root, [...ofNames, ...ofKinds], excluded, files, (key) => ofNames.has(key));
+    for (const key of added) leftOut.add(key);
     if (files.size === sizeBefore) break;
     for (const key of ofKinds) if (files.has(key)) byKind.add(key);
     followed = await followPaths(project, files);
   }
   const { warnings, outside, onlyMentioned, computing } = followed;
   const isTooLarge = below !== null && below.all === null;
-  return { files, written: leftOut, warnings, outside, onlyMentioned, computing, byKind: [...byKind], isTooLarge };
+  return { files, leftOut, warnings, outside, onlyMentioned, computing, byKind: [...byKind], isTooLarge };
 }
 
 /** What cannot be read is reported where the data itself is read. */

@@ -1,13 +1,12 @@
 /**
- * The files of a folder that are sent: those that the ignore files do not exclude, except files that `render` and
- * `check` wrote there, so that requests do not grow by earlier documents.
+ * The files of a folder that are sent: those that the ignore files do not exclude, except PDF and SVG that Typst has made,
+ * so that requests do not grow by earlier documents.
  */
 import fs, { type Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, sep } from "node:path";
 import { CommandError } from "../exit-codes.ts";
 import { printableLine } from "../terminal.ts";
-import { WrittenFiles } from "../written-files.ts";
 import { CollectedFiles, MAX_FILES, refuseIfTooLarge, tooManyFiles } from "./collected-files.ts";
 import { isFile, keyBelow, leadsToFileBelow, makeMissingFileError, readNamed, sizeOf, statNow } from "./folder.ts";
 import type { IgnoreRules } from "./ignore-rules.ts";
@@ -36,46 +35,52 @@ export interface SourceFolder {
 /**
  * @param fromCaller the globs of `--files`, each of which must match. A file that is named exactly is always sent.
  * @param excluded absolute paths
- * @returns them, and the keys of those that `render` and `check` wrote, which are not sent
+ * @returns them, and the keys of those that Typst has made, which are not sent
  * @throws CommandError when there are too many files or bytes
  */
 export async function readFolderFiles(
   place: SourceFolder,
   fromCaller: readonly string[],
   excluded: ReadonlySet<string>,
-): Promise<{ readonly files: CollectedFiles; readonly written: ReadonlySet<string> }> {
+): Promise<{ readonly files: CollectedFiles; readonly made: ReadonlySet<string> }> {
   const { root } = place;
   const asked = fromCaller.map((pattern) => askedFiles(place, pattern));
   const files = new CollectedFiles();
   const keys = await chooseKeys(place, asked);
-  const written = await addFiles(root, keys, excluded, files, (key) => asked.some((one) => one.key === key));
-  return { files, written };
+  const made = await addFiles(root, keys, excluded, files, (key) => asked.some((one) => one.key === key));
+  return { files, made };
 }
 
-/** @returns the keys of those that `render` and `check` wrote, which are added only if they are asked for */
+/** @returns the keys of those that Typst has made, which are added only if they are asked for */
 export async function addFiles(
   root: string,
   keys: readonly string[],
   excluded: ReadonlySet<string>,
   files: CollectedFiles,
-  isAskedFor: (key: string) => boolean = () => false,
+  isAskedFor: (key: string) => boolean,
 ): Promise<Set<string>> {
-  const memory = await WrittenFiles.load();
-  const written = new Set<string>();
-  const candidates: { readonly key: string; readonly bytes: number }[] = [];
+  const made = new Set<string>();
+  const toSend: { readonly key: string; readonly bytes: number }[] = [];
   for (const key of keys) {
-    if (!excluded.has(join(root, key))) candidates.push({ key, bytes: await sizeOf(join(root, key)) });
+    const path = join(root, key);
+    if (excluded.has(path)) continue;
+    if (MAY_BE_MADE.test(key) && !isAskedFor(key) && isMadeByTypst(await readNamed(path, key, root))) made.add(key);
+    else toSend.push({ key, bytes: await sizeOf(path) });
   }
-  const toSend = candidates.filter(({ bytes }) => !memory.mayHave(bytes));
   if (toSend.length > MAX_FILES) throw tooManyFiles();
-  // Before any file is read.
+  // Before any other file is read.
   refuseIfTooLarge(toSend);
-  for (const { key } of candidates) {
-    const bytes = await readNamed(join(root, key), key, root);
-    if (memory.has(bytes) && !isAskedFor(key)) written.add(key);
-    else files.set(key, bytes);
-  }
-  return written;
+  for (const { key } of toSend) files.set(key, await readNamed(join(root, key), key, root));
+  return made;
+}
+
+const MAY_BE_MADE = /\.(?:pdf|svg)$/i;
+const MARKS_OF_TYPST = ["/Creator(Typst ", "<xmp:CreatorTool>Typst "];
+/** The beginning of an SVG of Typst 0.15 has this name for a namespace, and no other program's. */
+const SVG_OF_TYPST = /^<svg [^>]{0,500} xmlns:h5="/;
+
+function isMadeByTypst(bytes: Buffer): boolean {
+  return SVG_OF_TYPST.test(bytes.toString("latin1", 0, 1024)) || MARKS_OF_TYPST.some((mark) => bytes.includes(mark));
 }
 
 /** More are in a home folder, which nobody wants to be searched. */

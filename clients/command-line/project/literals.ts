@@ -35,7 +35,7 @@ export function stringLiterals(source: string): string[] {
  * Every text between two neighbouring double quotes of one line. Only a parser could tell which quote opens a string: in
  * Typst's markup, it is an ordinary character.
  */
-export function* literalPlaces(source: string): Generator<LiteralPlace> {
+function* literalPlaces(source: string): Generator<LiteralPlace> {
   let lineStart = 0;
   for (const line of removeComments(source).split("\n")) {
     const parts = line.split(/(?<!\\)"/);

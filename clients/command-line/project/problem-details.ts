@@ -4,7 +4,6 @@ import type { ServiceProblem } from "../../typescript/client.ts";
 import { suggestFileKeys } from "../../typescript/file-key-suggestion.ts";
 import { encodeRequest, type RenderRequest } from "../../typescript/render-request.ts";
 import { countInWords, firstInWords, sizeInWords } from "../../typescript/size-in-words.ts";
-import { commandToCopy } from "../terminal.ts";
 import { largestInWords, type Sized } from "./collected-files.ts";
 import type { Project } from "./project.ts";
 import type { DataText } from "./request.ts";
@@ -104,9 +103,8 @@ const MAX_NAMED = 5;
 
 export function problemDetails(problem: ServiceProblem, sent: SentProject): string[] {
   const { project } = sent;
-  const leftOut =
-    problem.code === "template_compile_failed" ? [...computedDetails(project), ...leftOutDetails(project)] : [];
-  return [...nameDetails(problem, project), ...sizeDetails(problem, sent), ...leftOut];
+  const computed = problem.code === "template_compile_failed" ? computedDetails(project) : [];
+  return [...nameDetails(problem, project), ...sizeDetails(problem, sent), ...computed];
 }
 
 function computedDetails({ computesPaths }: Project): string[] {
@@ -116,17 +114,10 @@ function computedDetails({ computesPaths }: Project): string[] {
   ];
 }
 
-/** A reminder of files that were left out as outputs, because a template may read them by a computed path. */
-export function leftOutDetails({ leftOut }: Project): string[] {
-  if (leftOut.length === 0) return [];
-  const names = firstInWords(leftOut, MAX_NAMED);
-  return [`Left out, because render or check wrote it: ${names}. If the template reads it, name it with --files.`];
-}
-
 const MAX_LISTED = 50;
 
 /** All file names that the rules for keys reject, each with a better one. */
-function nameDetails(problem: ServiceProblem, { files, sourceName }: Project): string[] {
+function nameDetails(problem: ServiceProblem, { files }: Project): string[] {
   const isOfNames =
     problem.code === "invalid_template_path" ||
     (problem.code === "invalid_file_data" && "rule" in problem.context && problem.context.rule !== "too_many_keys");
@@ -134,6 +125,5 @@ function nameDetails(problem: ServiceProblem, { files, sourceName }: Project): s
   const names = suggestFileKeys(files.map(({ key }) => key));
   const lines = [...names].slice(0, MAX_LISTED).map(([key, better]) => `${quote(key)}: rename it to ${better}`);
   if (names.size > MAX_LISTED) lines.push(`… and ${names.size - MAX_LISTED} more.`);
-  const command = commandToCopy(["rename", sourceName]);
-  return names.size === 0 ? [] : [...lines, `To rename them here and in the sources that read them: ${command}`];
+  return names.size === 0 ? [] : [...lines, "Change the names in the sources that read them, too."];
 }

@@ -43,7 +43,7 @@ export interface Project extends ProjectTexts {
   readonly computesPaths: boolean;
   /** Keys of files that are sent for their kind alone, because the caller has named their folder. */
   readonly byKind: readonly string[];
-  /** Keys of files that `render` and `check` wrote, which are left out. */
+  /** Keys of files that Typst has made, which are left out. */
   readonly leftOut: readonly string[];
   /** Keys of fonts that are left out, because nothing asks for their family or their characters. */
   readonly unusedFonts: readonly string[];
@@ -157,7 +157,7 @@ async function collectBelow(
     data: [...data, ...(dataPath === null ? [] : [dataPath])],
   };
   const collected = await collectFilesToSend(sending);
-  const { files, written, warnings, outside, onlyMentioned, computing, byKind, isTooLarge } = collected;
+  const { files, leftOut, warnings, outside, onlyMentioned, computing, byKind, isTooLarge } = collected;
   const readsData = READS_DATA.test(source.toString("utf8"));
   const { notes: packageNotes, ...packages } = await addPackages(files, sending);
   const { unusedFonts, unusedFamilies } = await addFonts(sending, packages.missing.length > 0, files);
@@ -169,6 +169,12 @@ async function collectBelow(
   if (onlyMentioned.size > 0) {
     sourceNotes.push(
       `Not sent, because no call reads it by its name, and it is hidden, ignored or may be secret: ${firstInWords([...onlyMentioned], MAX_NAMED)}. If the template reads it, name it with --files.`,
+    );
+  }
+  const leftOutKeys = [...leftOut].filter((key) => !files.has(key));
+  if (leftOutKeys.length > 0) {
+    sourceNotes.push(
+      `Left out, because Typst has made it, like an earlier document: ${firstInWords(leftOutKeys, MAX_NAMED)}. If the template reads it, name it with --files.`,
     );
   }
   if (isTooLarge) {
@@ -191,7 +197,7 @@ async function collectBelow(
     dataPath,
     computesPaths: computing.size > 0,
     byKind,
-    leftOut: [...written].filter((key) => !files.has(key)),
+    leftOut: leftOutKeys,
     unusedFonts,
     unusedFamilies,
     notes: sourceNotes.map(printableLine),

@@ -2,12 +2,10 @@
  * What `render` sends, and what it says about it: never its own documents, and every name and size that is wrong at
  * once.
  */
-import { createHash } from "node:crypto";
 import { chmod, cp, readFile, rename, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { execa } from "execa";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { rememberWritten } from "../../../../clients/command-line/written-files.ts";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { DEFAULT_LIMITS } from "../../../../rules/limits.ts";
 import { problem } from "../../../../rules/problem.ts";
 import {
@@ -37,72 +35,55 @@ const READS_ANY = "#let shown() = (image(data.picture), read(data.text))\n";
 
 const sentFiles = ({ bodies }: ScriptedService) => bodies.map(({ files }) => Object.keys(files));
 
-/** Of another content each time, as real documents are, which hold the time. */
-function sendNumberedPdf(response: Parameters<typeof sendPdf>[0], count: number): void {
-  response.writeHead(200, { "Content-Type": "application/pdf" }).end(`%PDF-1.7 ${count}`);
-}
-
-describe("a folder does not send what the command wrote there", () => {
+describe("a folder does not send what Typst has made", () => {
   const LETTER = { "letter/main.typ": READS_ANY, "letter/note.txt": "note" };
+  const RENDERED = ["one.pdf", "deep/two.svg", "three.pdf"];
 
-  it("by default, by --output, by --each or by check, in any later run, wherever the folder has been moved", async () => {
-    const { service, folder, run } = await begin(
-      { ...LETTER, "letter/people.jsonl": '{"id":"a"}\n{"id":"b"}\n', "letter/.renderignore": "*.jsonl" },
-      sendNumberedPdf,
-    );
-    const inside = (...args: string[]) =>
-      runCommand(join(folder, "letter"), args, {
-        env: { SERVICE_URL: service.url, XDG_CACHE_HOME: join(folder, ".cache") },
-      });
-    await inside("render", ".");
-    await run("render", "letter", "-o", "letter/one.pdf");
-    await run("render", "letter", "-o", "letter/deep/two.png");
-    await run("render", "letter", "--each", "letter/people.jsonl", "-o", "letter/out/{id}.pdf");
-    await run("check", "letter", "-o", "letter/checked.png");
+  async function beginWithOutputs() {
+    const begun = await begin(LETTER);
+    const source = { "a.typ": "x" };
+    await writeProject(begun.folder, source);
+    for (const name of RENDERED) {
+      const standard = name.startsWith("three") ? ["--standards", "a-2b"] : [];
+      const made = await begun.run("check", "a.typ", "-o", `letter/${name}`, ...standard);
+      expect(made.exitCode).toBe(0);
+    }
+    return begun;
+  }
+
+  it("by its computed paths or by a glob, wherever it has been moved; and a note says so", async () => {
+    const { service, folder, run } = await beginWithOutputs();
     await rename(join(folder, "letter"), join(folder, "post"));
     await cp(join(folder, "post/one.pdf"), join(folder, "post/copy of one.pdf"));
-    expect((await run("render", "post")).exitCode).toBe(0);
-    expect(new Set(sentFiles(service).map(String))).toEqual(new Set(["note.txt"]));
-    expect(service.bodies).toHaveLength(6);
-    expect((await run("render", "post", "--dry-run")).stdout).toContain("wrote it: copy of one.pdf");
-  });
-
-  it("through standard output", async () => {
-    const { service, folder, run } = await begin(LETTER, sendNumberedPdf);
-    const { bytes } = await run("render", "letter", "-o", "-");
-    await writeProject(folder, { "letter/by-the-shell.pdf": bytes });
-    await run("render", "letter");
+    const { stderr, exitCode } = await run("render", "post");
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining("note: Left out, because Typst has made it, ")]);
+    await run("render", "post", "--files", ".");
     expect(sentFiles(service)).toEqual([["note.txt"], ["note.txt"]]);
+    expect(JSON.parse((await run("render", "post", "--dry-run", "--json")).stdout)).toMatchObject({
+      leftOut: ["copy of one.pdf", "one.pdf", "three.pdf", "deep/two.svg"],
+    });
   });
 
   it("even if it is more than any service accepts", async () => {
-    const { service, folder, run } = await begin(LETTER);
-    const bytes = Buffer.alloc(40 * 1024 ** 2);
+    const { service, folder, run } = await beginWithOutputs();
+    const bytes = Buffer.concat([await readFile(join(folder, "letter/one.pdf")), Buffer.alloc(40 * 1024 ** 2)]);
     await writeProject(folder, { "letter/one.pdf": bytes, "letter/two.pdf": bytes });
-    vi.stubEnv("XDG_CACHE_HOME", join(folder, ".cache"));
-    onTestFinished(() => void vi.unstubAllEnvs());
-    await rememberWritten({ bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") });
-    vi.unstubAllEnvs();
     expect((await run("render", "letter")).exitCode).toBe(0);
     expect(sentFiles(service)).toEqual([["note.txt"]]);
   });
 
-  it("but sends a file that the user has put in its place", async () => {
-    const { service, folder, run } = await begin(LETTER);
-    await run("render", "letter", "-o", "letter/a.pdf");
-    await writeProject(folder, { "letter/a.pdf": "%PDF-1.4 my own" });
+  it("but sends what others have made, what --files names exactly, and what the source or the data names", async () => {
+    const { service, folder, run } = await beginWithOutputs();
+    await run("render", "letter", "--files", "one.pdf");
+    await writeProject(folder, { "letter/main.typ": `${READS_ANY}#image("one.pdf")`, "letter/own.pdf": "%PDF-1.4" });
     await run("render", "letter");
-    expect(sentFiles(service)[1]).toEqual(["a.pdf", "note.txt"]);
-  });
-
-  it("but sends what --files or the source names", async () => {
-    const { service, folder, run } = await begin(LETTER);
-    await run("render", "letter", "-o", "letter/a.pdf");
-    await run("render", "letter", "--files", "a.pdf");
-    await run("render", "letter", "--files", ".");
-    await writeProject(folder, { "letter/main.typ": `${READS_ANY}#image("a.pdf")` });
+    await writeProject(folder, { "letter/main.typ": READS_ANY, "letter/data.json": '{"picture": "three.pdf"}' });
     await run("render", "letter");
-    expect(sentFiles(service).slice(1)).toEqual([["a.pdf", "note.txt"], ["note.txt"], ["a.pdf", "note.txt"]]);
+    expect(sentFiles(service)).toEqual([
+      ["note.txt", "one.pdf"],
+      ["note.txt", "one.pdf", "own.pdf"],
+      ["note.txt", "own.pdf", "three.pdf"],
+    ]);
   });
 });
 
@@ -301,6 +282,14 @@ it("names all file names that the rules refuse at once, each with a better one",
 });
 
 describe("did you mean", () => {
+  it.each([
+    ["u\u0308o\u0308a\u0308.svg", "\u00fc\u00f6\u00e4.svg"],
+    ["Gruesse.svg", "Grüße.svg"],
+  ])("finds %j for %j", async (name, read) => {
+    const { run } = await begin({ "main.typ": `#image("${read}")`, [name]: "<svg/>" });
+    expect((await run("check", "main.typ")).stderr).toContain(`Did you mean ${name}?`);
+  });
+
   const FILES = { "letter/main.typ": "x", "letter.typ": "x", "data.json": "{}", "post/letter.typ": "x" };
 
   it.each([
